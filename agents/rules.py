@@ -1,0 +1,37 @@
+"""What an agent may still do before the complete-by time, and what it answers."""
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Any
+
+from core.messages import AgentReply, AgentRequest, BusMessage, responses_queue
+
+
+def stop_at(request: AgentRequest, margin: timedelta) -> datetime:
+    """Return when the agent stops: a little before the complete-by time, since clocks differ (AGT-4)."""
+    return request.complete_by - margin
+
+
+def seconds_left(request: AgentRequest, now: datetime, margin: timedelta) -> float:
+    """Return how long the agent may still work on the request; zero or less when it came too late (AGT-5)."""
+    return (stop_at(request, margin) - now).total_seconds()
+
+
+def completed(result: Mapping[str, Any]) -> AgentReply:
+    """Return the reply to a request that was carried out."""
+    return AgentReply(outcome="completed", result=result)
+
+
+def failed(reason: str) -> AgentReply:
+    """Return the reply to a request that can never succeed, with the reason (AGT-6)."""
+    return AgentReply(outcome="failed", reason=reason[:1000] or "the service gave no reason")
+
+
+def to_bus(agent: str, request: AgentRequest, reply: AgentReply) -> BusMessage:
+    """Address a reply to the schedulers; it is correlated by the id of the request's message."""
+    return BusMessage(
+        queue=responses_queue(agent),
+        message_id=f"{request.message_id}:{reply.outcome}",
+        correlation_id=request.message_id,
+        body=reply.to_json(),
+    )

@@ -1,0 +1,69 @@
+"""Carries out requests by calling one remote service."""
+
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from datetime import timedelta
+
+from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, wait_exponential_jitter
+
+from agents import rules
+from core.errors import RejectedError, TransientError
+from core.messages import AgentReply, AgentRequest
+from core.ports import Bus, Clock, RemoteService
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AgentService:
+    """The agent of one remote service (AGT-1)."""
+
+    name: str
+    remote: RemoteService
+    bus: Bus
+    clock: Clock
+    sleep: Callable[[float], Awaitable[None]]
+    margin: timedelta
+    """How long before the complete-by time the agent stops."""
+    call_timeout: timedelta
+    """How long one call may take before it is tried again."""
+
+    async def handle(self, request: AgentRequest) -> None:
+        """Call the service and reply, or, once the time is up, say nothing at all (AGT-4, AGT-5)."""
+        reply = await self._carry_out(request)
+        if reply is None or self._seconds_left(request) <= 0:
+            log.info("agent.out_of_time", extra={"agent": self.name, "request": request.message_id})
+            return
+        await self.bus.send([rules.to_bus(self.name, request, reply)])
+
+    async def _carry_out(self, request: AgentRequest) -> AgentReply | None:
+        if self._seconds_left(request) <= 0:
+            return None
+        try:
+            async for attempt in self._retrying(request):
+                with attempt:
+                    timeout = min(self._seconds_left(request), self.call_timeout.total_seconds())
+                    return rules.completed(await self.remote.call(request, timeout))
+        except RejectedError as rejection:
+            return rules.failed(str(rejection))
+        except TransientError as fault:
+            log.warning("agent.gave_up", extra={"agent": self.name, "request": request.message_id, "why": str(fault)})
+        return None
+
+    def _retrying(self, request: AgentRequest) -> AsyncRetrying:
+        """Retry transient faults with exponential back-off and jitter, but only while time is left (AGT-2)."""
+
+        def too_late(state: RetryCallState) -> bool:
+            return state.upcoming_sleep >= self._seconds_left(request)
+
+        return AsyncRetrying(
+            retry=retry_if_exception_type(TransientError),
+            wait=wait_exponential_jitter(initial=0.1, max=10, jitter=0.1),
+            stop=too_late,
+            sleep=self.sleep,
+            reraise=True,
+        )
+
+    def _seconds_left(self, request: AgentRequest) -> float:
+        return rules.seconds_left(request, self.clock(), self.margin)

@@ -1,0 +1,30 @@
+"""Binds agents to their request queues.
+
+Requests are taken singly, many at a time: a call may hang until its complete-by time, and the host renews the lock of
+single messages only.
+"""
+
+import azure.functions as func
+
+from agents.service import AgentService
+from core.errors import InvalidError
+from core.messages import AgentRequest, decode, requests_queue
+from core.ports import PoisonQueues
+
+
+def blueprint(agent: AgentService, poison: PoisonQueues) -> func.Blueprint:
+    """Return the function that takes this agent's requests."""
+    triggers = func.Blueprint()
+    queue = requests_queue(agent.name)
+
+    @triggers.function_name(f"agent_{agent.name}")
+    @triggers.service_bus_queue_trigger(arg_name="message", queue_name=queue, connection="ServiceBus")
+    async def handle(message: func.ServiceBusMessage) -> None:
+        try:
+            request = decode(AgentRequest, message.get_body())
+        except InvalidError as fault:
+            await poison.put(queue, message.get_body(), str(fault))
+        else:
+            await agent.handle(request)
+
+    return triggers

@@ -1,0 +1,82 @@
+"""The agenda: one row for each open obligation, sorted by when it falls due.
+
+What an order owes follows from its records alone, so no transition has to remember it: the rows to delete and insert
+are the difference between the obligations before and after. A finished order owes nothing and has no rows, so what
+a periodic query costs never depends on how many orders the store has held (SUP-2).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from core.keys import LAST, sortable
+from core.orders import Priority, ProcessState, Snapshot
+
+
+class Kind(StrEnum):
+    """What is owed: a claim, a look at the complete-by time, an operator's action, an event to send."""
+
+    PENDING = "!pending"
+    RUNNING = "!running"
+    ERROR = "!error"
+    OUTBOX = "!outbox"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AgendaRow:
+    """One open obligation; `data` is what a list shows without loading the order, or the event to send."""
+
+    key: str
+    order_id: str
+    data: Mapping[str, Any] = field(default_factory=dict)
+
+
+RANK = {Priority.HIGH: "0", Priority.NORMAL: "1"}
+
+
+def obligations(snapshot: Snapshot) -> dict[str, AgendaRow]:
+    """Return by row key what is owed to this order: derived from its records, and from nothing else."""
+    state = snapshot.state
+    keys = []
+    if state.process_state is ProcessState.PENDING:
+        keys.append(f"{Kind.PENDING}|{RANK[state.priority]}|{sortable(state.not_before)}|{state.order_id}")
+    if due := snapshot.earliest_complete_by():
+        keys.append(f"{Kind.RUNNING}|{sortable(due)}|{state.order_id}")
+    if state.process_state is ProcessState.ERROR:
+        keys.append(f"{Kind.ERROR}|{sortable(state.updated_at)}|{state.order_id}")
+    return {key: AgendaRow(key=key, order_id=state.order_id, data=_summary(snapshot)) for key in keys}
+
+
+def _summary(snapshot: Snapshot) -> dict[str, Any]:
+    state = snapshot.state
+    return {
+        "ProcessState": str(state.process_state),
+        "FailureCount": state.failure_count,
+        "Priority": str(state.priority),
+        "Workflow": state.workflow,
+        "Reason": state.reason,
+        "UpdatedAt": state.updated_at,
+    }
+
+
+def outbox_key(at: datetime, order_id: str, event_id: str) -> str:
+    """Row key of an event that is committed with a transition and not yet confirmed as sent."""
+    return f"{Kind.OUTBOX}|{sortable(at)}|{order_id}|{event_id}"
+
+
+def all_of(kind: Kind) -> tuple[str, str]:
+    """Row-key range [from, to) of every obligation of this kind."""
+    return f"{kind}|", f"{kind}|{LAST}"
+
+
+def claimable(priority: Priority, now: datetime) -> tuple[str, str]:
+    """Row-key range [from, to) of the pending orders of this priority that may be claimed now (SCH-1)."""
+    prefix = f"{Kind.PENDING}|{RANK[priority]}|"
+    return prefix, f"{prefix}{sortable(now)}{LAST}"
+
+
+def overdue(now: datetime) -> tuple[str, str]:
+    """Row-key range [from, to) of the orders with a step whose complete-by time has passed (SUP-2)."""
+    return f"{Kind.RUNNING}|", f"{Kind.RUNNING}|{sortable(now)}"

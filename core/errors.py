@@ -1,0 +1,40 @@
+"""One family of errors with a few meanings; they become HTTP answers, replies or poison messages only at the edge."""
+
+
+class AppError(Exception):
+    """Something went wrong in the order system."""
+
+    def __init__(self, message: str | None = None) -> None:
+        super().__init__(message or (self.__doc__ or "").strip())
+
+
+class ConflictError(AppError):
+    """Another writer changed the order first, or the row exists already."""
+
+
+class UnavailableError(AppError):
+    """A store, queue or service could not be reached, or its answer was lost: the effect is unknown."""
+
+
+class UnknownOrderError(AppError):
+    """No order with this id is recorded."""
+
+
+class InvalidError(AppError):
+    """The input is not acceptable; `faults` names everything that is wrong with it, never only the first."""
+
+    def __init__(self, faults: list[str]) -> None:
+        super().__init__("; ".join(faults))
+        self.faults = faults
+
+
+class RefusedError(AppError):
+    """The request is well-formed, but makes no sense in the state that the order is in."""
+
+
+class TransientError(AppError):
+    """The remote service failed in a way that may pass: worth another try."""
+
+
+class RejectedError(AppError):
+    """The remote service refused for good: trying again cannot help (AGT-6)."""

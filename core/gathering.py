@@ -1,0 +1,25 @@
+"""Doing many things at once without letting one failure stop the others."""
+
+import asyncio
+from collections.abc import Coroutine, Iterable
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+async def run_all(work: Iterable[Coroutine[Any, Any, T]], *, at_most: int = 64) -> list[T]:
+    """Run everything, `at_most` at a time, to its end; then raise what failed as one `ExceptionGroup`.
+
+    A batch of messages is handled this way: each order goes its own way, and only then is the batch given back.
+    """
+    slots = asyncio.Semaphore(at_most)
+
+    async def one(coroutine: Coroutine[Any, Any, T]) -> T:
+        async with slots:
+            return await coroutine
+
+    results = await asyncio.gather(*(one(coroutine) for coroutine in work), return_exceptions=True)
+    failures = [result for result in results if isinstance(result, Exception)]
+    if failures:
+        raise ExceptionGroup(f"{len(failures)} of {len(results)} failed", failures)
+    return [result for result in results if not isinstance(result, BaseException)]

@@ -1,0 +1,57 @@
+"""Row and partition keys of table `orders` (design: one partition per bucket, sorted by what is asked for)."""
+
+import re
+from datetime import UTC, datetime
+
+ORDER_ID = re.compile(r"b\d{2}-[0-9A-HJKMNP-TV-Z]{26}")
+"""`b<NN>-<ULID>`: the bucket, and a part that sorts by time and cannot be guessed."""
+
+LAST = "~"
+"""Sorts after every character that our keys use."""
+
+
+def bucket_of(order_id: str) -> str:
+    """Return the partition that holds the order: an order keeps its bucket for life."""
+    return order_id.partition("-")[0]
+
+
+def buckets(count: int) -> list[str]:
+    """Return the partitions over which `count` buckets spread new orders."""
+    return [f"b{number:02d}" for number in range(count)]
+
+
+def order_key(order_id: str) -> str:
+    """Row of what the customer ordered."""
+    return f"{order_id}|order"
+
+
+def state_key(order_id: str) -> str:
+    """Row of the state record."""
+    return f"{order_id}|state"
+
+
+def step_key(order_id: str, number: int) -> str:
+    """Row of one workflow step."""
+    return f"{order_id}|step|{number:02d}"
+
+
+def history_key(order_id: str, version: int, note: str = "") -> str:
+    """Row of one transition; a note about something that changed no state follows the version it was seen at."""
+    return f"{order_id}|history|{version:06d}" + (f"|{note}" if note else "")
+
+
+def order_range(order_id: str) -> tuple[str, str]:
+    """Row-key range [from, to) that loads order, state and steps, but not the history."""
+    return f"{order_id}|order", f"{order_id}|{LAST}"
+
+
+def history_range(order_id: str) -> tuple[str, str]:
+    """Row-key range [from, to) of the order's history."""
+    return f"{order_id}|history|", f"{order_id}|history|{LAST}"
+
+
+def sortable(time: datetime) -> str:
+    """Return the time as fixed-width text that sorts as the time does, e.g. 2026-01-31T08:15:00.000000Z."""
+    if time.tzinfo is None:
+        raise ValueError("a time without a zone means nothing to another machine")
+    return time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

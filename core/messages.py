@@ -1,0 +1,181 @@
+"""The messages between the roles, version 1, and how they travel.
+
+Decoding names every fault of a message at once; an unknown `schemaVersion` is one of them. Fields that a later version
+may add are ignored between our own roles, so that two versions of the app can run side by side; in what a
+submitter sends, an unknown field is a fault.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Annotated, Any, Literal, TypeVar
+
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
+from pydantic.alias_generators import to_camel
+
+from core.errors import InvalidError
+from core.keys import ORDER_ID
+from core.orders import Priority
+
+SCHEDULER_REQUESTS = "scheduler-requests"
+
+OrderId = Annotated[str, Field(pattern=f"^{ORDER_ID.pattern}$")]
+Text = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]+$")]
+Price = Annotated[str, Field(pattern=r"^\d{1,7}\.\d{2}$")]
+StepName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]{0,40}$")]
+
+
+def requests_queue(agent: str) -> str:
+    """Queue on which the agent takes its requests (SCH-4)."""
+    return f"{agent}-requests"
+
+
+def responses_queue(agent: str) -> str:
+    """Queue on which the agent's replies come back (SCH-4)."""
+    return f"{agent}-responses"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class BusMessage:
+    """One Service Bus message to send; `body` is JSON text."""
+
+    queue: str
+    message_id: str
+    correlation_id: str
+    body: str
+    reply_to: str | None = None
+    time_to_live: timedelta | None = None
+
+
+class Message(BaseModel):
+    """Base of all messages: camelCase on the wire, immutable here."""
+
+    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, frozen=True, extra="ignore")
+
+    schema_version: Literal[1] = 1
+
+    def to_json(self) -> str:
+        """Return the message as it goes over the wire."""
+        return self.model_dump_json(by_alias=True, exclude_none=True)
+
+
+class Submission(Message):
+    """What the shop puts on the queue `order-submissions` (SUB-1)."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    class Customer(BaseModel):
+        """Who ordered: personal data, which never leaves the order row."""
+
+        model_config = ConfigDict(frozen=True, extra="forbid")
+        name: Text
+        email: Annotated[Text, Field(pattern=r"^[^@\s]+@[^@\s]+$")]
+
+    class Line(BaseModel):
+        """One product of the order."""
+
+        model_config = ConfigDict(
+            alias_generator=to_camel, populate_by_name=True, frozen=True, extra="forbid", strict=True
+        )
+        sku: Annotated[Text, Field(max_length=40)]
+        quantity: Annotated[int, Field(ge=1, le=1000)]
+        unit_price: Price
+
+    schema_version: Literal[1]
+    order_id: OrderId
+    placed_at: Annotated[AwareDatetime, Field(strict=False)]
+    customer: Customer
+    items: Annotated[tuple[Line, ...], Field(min_length=1, max_length=50, strict=False)]
+    workflow: StepName = "order"
+    priority: Annotated[Priority, Field(strict=False)] = Priority.NORMAL
+    reply_to: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,100}$")] | None = None
+
+
+class WakeUp(Message):
+    """Tells the scheduler to look at an order now; polling would find it too, only later (SUB-6, SUP-3)."""
+
+    order_id: OrderId
+    steps: tuple[StepName, ...] = ()
+
+    def to_bus(self) -> BusMessage:
+        """Address the wake-up to any scheduler."""
+        return BusMessage(
+            queue=SCHEDULER_REQUESTS,
+            message_id=f"{self.order_id}:wake",
+            correlation_id=self.order_id,
+            body=self.to_json(),
+        )
+
+
+class AgentRequest(Message):
+    """Asks an agent to carry out one attempt of one step before `complete_by` (SCH-4)."""
+
+    order_id: OrderId
+    step: StepName
+    action: Literal["do", "undo"] = "do"
+    attempt: Annotated[int, Field(ge=1)]
+    idempotency_key: str
+    complete_by: AwareDatetime
+    order: Mapping[str, Any]
+
+    @property
+    def message_id(self) -> str:
+        """What the reply is correlated by; different for every attempt."""
+        return f"{self.order_id}:{self.step}:{self.attempt}:{self.action}"
+
+    def to_bus(self, agent: str, time_to_live: timedelta) -> BusMessage:
+        """Address the request to the agent's own queue; it dies there when its time is up (AGT-5)."""
+        return BusMessage(
+            queue=requests_queue(agent),
+            message_id=self.message_id,
+            correlation_id=self.order_id,
+            body=self.to_json(),
+            reply_to=responses_queue(agent),
+            time_to_live=time_to_live,
+        )
+
+
+class AgentReply(Message):
+    """What an agent says of a request it has carried out, or could not."""
+
+    outcome: Literal["completed", "failed", "notTried"]
+    result: Mapping[str, Any] | None = None
+    reason: Annotated[str, Field(max_length=1000)] | None = None
+    retry_after: Annotated[float, Field(ge=0, le=86400)] | None = None
+    """Seconds after which a request that was not tried may come again (AGT-8)."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Correlation:
+    """Which attempt of which step a reply answers, as its correlation id says."""
+
+    order_id: str
+    step: str
+    attempt: int
+    action: str
+
+    @classmethod
+    def parse(cls, text: str | None) -> "Correlation":
+        """Read `<order>:<step>:<attempt>:<do|undo>`; raises `InvalidError`."""
+        parts = (text or "").split(":")
+        well_formed = len(parts) == 4 and ORDER_ID.fullmatch(parts[0]) and parts[2].isdecimal() and len(parts[2]) < 10
+        if not well_formed or parts[3] not in ("do", "undo"):
+            raise InvalidError(["correlation id: expected <order>:<step>:<attempt>:<do|undo>"])
+        return cls(order_id=parts[0], step=parts[1], attempt=int(parts[2]), action=parts[3])
+
+
+Decoded = TypeVar("Decoded", bound=BaseModel)
+
+
+def decode(model: type[Decoded], body: bytes | str) -> Decoded:
+    """Read one message; raises `InvalidError` that names every fault by its place in the message."""
+    try:
+        return model.model_validate_json(body)
+    except ValidationError as error:
+        raise InvalidError(faults_of(error)) from None
+
+
+def faults_of(error: ValidationError) -> list[str]:
+    """Return every fault as `place: what is wrong`, without repeating the input, which may hold personal data."""
+    details = error.errors(include_url=False, include_context=False, include_input=False)
+    return [f"{'.'.join(str(part) for part in fault['loc']) or 'body'}: {fault['msg']}" for fault in details]

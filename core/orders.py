@@ -1,0 +1,155 @@
+"""What the system knows of an order: the order itself, its state, its steps (pattern.md, 2).
+
+All records are immutable; a transition makes new ones with `dataclasses.replace`. All times are aware and in UTC.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Any
+
+
+class ProcessState(StrEnum):
+    """The four documented states of an order, and no others."""
+
+    PENDING = "Pending"
+    PROCESSING = "Processing"
+    PROCESSED = "Processed"
+    ERROR = "Error"
+
+
+class StepState(StrEnum):
+    """Where one workflow step stands."""
+
+    NOT_STARTED = "NotStarted"
+    RUNNING = "Running"
+    COMPLETED = "Completed"
+    FAILED = "Failed"
+    UNDOING = "Undoing"
+    UNDONE = "Undone"
+    SKIPPED = "Skipped"
+
+
+class Priority(StrEnum):
+    """Which orders are claimed first (SCH-11)."""
+
+    HIGH = "high"
+    NORMAL = "normal"
+
+
+class Policy(StrEnum):
+    """What happens to an order when one of its steps has reached its failure threshold (SUP-3)."""
+
+    ERROR = "error"
+
+
+class Outcome(StrEnum):
+    """How an order ended that is in `Error`."""
+
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Item:
+    """One line of an order; `unit_price` is a decimal string such as "12.50" (EUR)."""
+
+    sku: str
+    quantity: int
+    unit_price: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Order:
+    """What the customer ordered; never changes after submission."""
+
+    order_id: str
+    placed_at: datetime
+    customer_name: str
+    customer_email: str
+    items: tuple[Item, ...]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class OrderState:
+    """The state record with the documented properties, and what more the system needs to say."""
+
+    order_id: str
+    workflow: str
+    workflow_version: int
+    process_state: ProcessState = ProcessState.PENDING
+    locked_by: str | None = None
+    complete_by: datetime | None = None
+    failure_count: int = 0
+    version: int = 1
+    """Counts the transitions, the submission being the first."""
+    priority: Priority = Priority.NORMAL
+    not_before: datetime
+    """While `Pending`: the earliest time at which a scheduler may claim the order."""
+    updated_at: datetime
+    outcome: Outcome | None = None
+    reason: str | None = None
+    reply_to: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Step:
+    """One workflow step, with a copy of the rules that hold for it, so that the supervisor needs no workflow."""
+
+    number: int
+    name: str
+    agent: str
+    allowance: timedelta
+    """How long one attempt may take."""
+    threshold: int
+    """The step is given up once `failure_count` reaches this number."""
+    policy: Policy
+    state: StepState = StepState.NOT_STARTED
+    complete_by: datetime | None = None
+    attempts: int = 0
+    """Only ever grows: it tells a stale reply from a current one."""
+    failure_count: int = 0
+    reason: str | None = None
+    result: Mapping[str, Any] | None = None
+    """What the agent answered, which is also what an undo needs."""
+
+    def expired(self, now: datetime, tolerance: timedelta) -> bool:
+        """Whether the running attempt's complete-by time, plus the clock tolerance, has passed (SUP-2, SCH-6)."""
+        return self.state is StepState.RUNNING and self.complete_by is not None and now > self.complete_by + tolerance
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Snapshot:
+    """One order as it was loaded: its rows, and the ETags under which they may be replaced."""
+
+    order: Order
+    state: OrderState
+    steps: tuple[Step, ...]
+    etags: Mapping[str, str] = field(default_factory=dict)
+    """ETag by row key; empty for an order that is not recorded yet."""
+
+    @property
+    def order_id(self) -> str:
+        """The order's id, which names its rows and its bucket."""
+        return self.order.order_id
+
+    def step(self, name: str) -> Step | None:
+        """Return the step of this name, if the order has one."""
+        return next((step for step in self.steps if step.name == name), None)
+
+    def in_state(self, *states: StepState) -> tuple[Step, ...]:
+        """Return the steps that are in one of these states."""
+        return tuple(step for step in self.steps if step.state in states)
+
+    def with_steps(self, *changed: Step) -> "Snapshot":
+        """Return a snapshot in which these steps replace those of the same number."""
+        by_number = {step.number: step for step in changed}
+        return replace(self, steps=tuple(by_number.get(step.number, step) for step in self.steps))
+
+    def with_state(self, **changes: Any) -> "Snapshot":
+        """Return a snapshot whose state record has these properties replaced."""
+        return replace(self, state=replace(self.state, **changes))
+
+    def earliest_complete_by(self) -> datetime | None:
+        """Return when the first of the running steps is due; None when none runs."""
+        return min((s.complete_by for s in self.in_state(StepState.RUNNING) if s.complete_by), default=None)

@@ -1,0 +1,113 @@
+"""What the roles need of the outside world. `adapters/` holds each of these twice: on Azure, and in memory."""
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from typing import Any, Protocol
+
+from core.agenda import AgendaRow
+from core.changes import Change, Event, HistoryEntry, Note, OutboxEntry
+from core.messages import AgentRequest, BusMessage
+from core.orders import Snapshot
+
+Clock = Callable[[], datetime]
+"""Returns the current time, aware and in UTC."""
+
+NewId = Callable[[], str]
+"""Returns a text that no other call, anywhere, returns."""
+
+
+class StateStore(Protocol):
+    """The durable record of every order. Every method raises `UnavailableError` when the store cannot be reached."""
+
+    async def load(self, order_id: str) -> Snapshot | None:
+        """Return the order with its state and steps, without its history; None if there is no such order."""
+
+    async def commit(self, change: Change) -> None:
+        """Write all rows of the change, or none.
+
+        Raises `ConflictError` when another writer was first, or, after a lost answer, it was this very change: ask
+        `committed`. After an `UnavailableError` it is unknown whether the change was written.
+        """
+
+    async def committed(self, change: Change) -> bool:
+        """Return whether the history shows this very change as the one that made its version."""
+
+    async def note(self, note: Note) -> None:
+        """Append to the history, and to the outbox, without a transition; the same note again changes nothing."""
+
+    async def history(self, order_id: str) -> list[HistoryEntry]:
+        """Return the whole history, oldest first."""
+
+    async def agenda(self, bucket: str, start: str, end: str, limit: int) -> list[AgendaRow]:
+        """Return up to `limit` obligations of the bucket with start <= key < end, in key order."""
+
+    async def outbox(self, bucket: str, limit: int) -> list[OutboxEntry]:
+        """Return up to `limit` events of the bucket that are not confirmed as sent, oldest first."""
+
+    async def announce(self, bucket: str, event: Event) -> None:
+        """Put an event that belongs to no recorded order into the outbox; the same event again changes nothing."""
+
+    async def confirm(self, bucket: str, keys: Sequence[str]) -> None:
+        """Remove outbox rows whose events were sent; those that are gone already are passed over."""
+
+
+class Bus(Protocol):
+    """Service Bus, as the senders see it."""
+
+    async def send(self, messages: Sequence[BusMessage]) -> None:
+        """Send all messages to their queues; raises `UnavailableError` if any of them may not have arrived."""
+
+
+class TextQueue(Protocol):
+    """A Storage Queue, as its senders see it."""
+
+    async def put(self, text: str) -> None:
+        """Append one message of at most 64 KiB; raises `UnavailableError`."""
+
+
+class PoisonQueues(Protocol):
+    """Where messages go that nobody can read, each with its reason, until an operator has looked at them."""
+
+    async def put(self, source: str, body: bytes, reason: str) -> None:
+        """Keep the message, which came from the queue `source`; raises `UnavailableError`."""
+
+
+class EventPublisher(Protocol):
+    """Event Grid."""
+
+    async def publish(self, events: Sequence[Event]) -> None:
+        """Send all events; raises `UnavailableError` if any of them may not have arrived."""
+
+
+class AlertLog(Protocol):
+    """The alerts that reached the operators."""
+
+    async def record(self, alert: Event) -> None:
+        """Keep an alert; the same one again changes nothing."""
+
+    async def newest(self, limit: int) -> list[Event]:
+        """Return the last alerts, newest first."""
+
+
+class SubmissionKeys(Protocol):
+    """Which order a client's `Idempotency-Key` stands for."""
+
+    async def claim(self, key: str, order_id: str, fingerprint: str) -> tuple[str, str]:
+        """Bind the key to the order unless it is bound; return the order id and fingerprint that it is bound to."""
+
+
+class RemoteService(Protocol):
+    """One remote service, as its agent calls it."""
+
+    async def call(self, request: AgentRequest, timeout_seconds: float) -> Mapping[str, Any]:
+        """Carry out the request; raises `TransientError` or `RejectedError`."""
+
+
+class Leadership(Protocol):
+    """The election of the one supervisor that sweeps (SUP-5)."""
+
+    async def acquire(self) -> bool:
+        """Take or renew the lease; False while somebody else holds it."""
+
+    def held(self) -> bool:
+        """Whether the lease is still ours by our own clock: ask before each piece of work, not only at the start."""

@@ -1,0 +1,67 @@
+"""The one way in which an order changes: load, decide, commit, send."""
+
+import logging
+from collections.abc import Callable
+from datetime import datetime
+
+from core.changes import Change, Decision, Note
+from core.errors import ConflictError, UnavailableError, UnknownOrderError
+from core.orders import Snapshot
+from core.ports import Bus, Clock, NewId, StateStore
+
+log = logging.getLogger(__name__)
+
+Decide = Callable[[Snapshot, datetime], Decision]
+
+MOST_CONFLICTS = 20
+"""Each conflict means that somebody else made progress, so this many in a row point to a fault."""
+
+
+class Transitions:
+    """Runs decisions against the state store. Whoever changes an order does it through here."""
+
+    def __init__(self, store: StateStore, bus: Bus, clock: Clock, new_id: NewId) -> None:
+        self._store = store
+        self._bus = bus
+        self._clock = clock
+        self._new_id = new_id
+
+    async def apply(self, order_id: str, decide: Decide) -> Decision:
+        """Change the order as `decide` says, anew on what others wrote if they were first.
+
+        Returns what was done. Raises `UnknownOrderError`, `UnavailableError`, and whatever `decide` raises.
+        """
+        for _ in range(MOST_CONFLICTS):
+            snapshot = await self._store.load(order_id)
+            if snapshot is None:
+                raise UnknownOrderError(f"no order {order_id} is recorded")
+            decision = decide(snapshot, self._clock())
+            if await self.carry_out(decision):
+                return decision
+        raise ConflictError(f"order {order_id} changed under {MOST_CONFLICTS} attempts in a row")
+
+    async def carry_out(self, decision: Decision) -> bool:
+        """Write and send what was decided; False if another writer was first and nothing was written."""
+        match decision:
+            case Change():
+                change = decision.identified(self._new_id())
+                if not await self._commit(change):
+                    return False
+                if change.messages:
+                    await self._bus.send(change.messages)
+            case Note():
+                await self._store.note(decision)
+        return True
+
+    async def _commit(self, change: Change) -> bool:
+        try:
+            await self._store.commit(change)
+        except (ConflictError, UnavailableError) as error:
+            # The answer may have been lost on the way although the write went through; the history knows.
+            if await self._store.committed(change):
+                return True
+            if isinstance(error, UnavailableError):
+                raise
+            log.debug("transition.conflict", extra={"order_id": change.after.order_id})
+            return False
+        return True

@@ -1,0 +1,1 @@
+"""What HTTP triggers of several roles share: how answers and errors look on the wire."""

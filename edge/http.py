@@ -1,0 +1,89 @@
+"""JSON answers, and errors as RFC 9457 problem details."""
+
+import functools
+import json
+import logging
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, TypeVar
+
+import azure.functions as func
+from pydantic import BaseModel
+
+from core.errors import AppError, ConflictError, InvalidError, RefusedError, UnavailableError, UnknownOrderError
+from core.keys import ORDER_ID
+from core.messages import decode
+
+log = logging.getLogger(__name__)
+
+Handler = Callable[[func.HttpRequest], Awaitable[func.HttpResponse]]
+
+MOST_BODY_BYTES = 256 * 1024
+
+
+def ok(body: Mapping[str, Any], status: int = 200, headers: Mapping[str, str] | None = None) -> func.HttpResponse:
+    """Answer with JSON."""
+    return func.HttpResponse(
+        json.dumps(body, default=str), status_code=status, headers=dict(headers or {}), mimetype="application/json"
+    )
+
+
+def problem(
+    status: int, title: str, detail: str = "", *, faults: Sequence[str] = (), headers: Mapping[str, str] | None = None
+) -> func.HttpResponse:
+    """Answer with problem details; `faults` lists everything that is wrong with the request."""
+    body: dict[str, Any] = {"type": "about:blank", "title": title, "status": status}
+    if detail:
+        body["detail"] = detail
+    if faults:
+        body["faults"] = list(faults)
+    return func.HttpResponse(
+        json.dumps(body), status_code=status, headers=dict(headers or {}), mimetype="application/problem+json"
+    )
+
+
+def problem_of(error: AppError) -> func.HttpResponse:
+    """Say in terms of HTTP what an error means to the caller."""
+    match error:
+        case InvalidError():
+            return problem(400, "The request is not valid", faults=error.faults)
+        case UnknownOrderError():
+            return problem(404, "No such order is recorded", headers={"Retry-After": "1"})
+        case RefusedError():
+            return problem(409, "The request makes no sense in the order's present state", str(error))
+        case ConflictError() | UnavailableError():
+            return problem(503, "A service that is needed is away; try again", headers={"Retry-After": "1"})
+    return problem(500, "An unexpected error occurred")
+
+
+def answers(handler: Handler) -> Handler:
+    """Turn the errors that a handler raises into problem details, at the edge and nowhere else."""
+
+    @functools.wraps(handler)
+    async def answering(req: func.HttpRequest) -> func.HttpResponse:
+        try:
+            return await handler(req)
+        except AppError as error:
+            if not isinstance(error, InvalidError | UnknownOrderError | RefusedError):
+                log.warning("http.failed", extra={"route": req.url.partition("?")[0], "why": str(error)})
+            return problem_of(error)
+
+    return answering
+
+
+T = TypeVar("T", bound=BaseModel)
+
+
+def body_of(req: func.HttpRequest, model: type[T]) -> T:
+    """Read the request's JSON body; raises `InvalidError` with every fault."""
+    body = req.get_body()
+    if len(body) > MOST_BODY_BYTES:
+        raise InvalidError([f"body: {len(body)} bytes are more than the {MOST_BODY_BYTES} that are accepted"])
+    return decode(model, body)
+
+
+def order_id_of(req: func.HttpRequest) -> str:
+    """Return the order id in the path; one that can belong to no order raises `UnknownOrderError`."""
+    order_id = str(req.route_params.get("orderId", ""))
+    if not ORDER_ID.fullmatch(order_id):
+        raise UnknownOrderError
+    return order_id

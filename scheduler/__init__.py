@@ -1,0 +1,1 @@
+"""Scheduler: claims orders and drives their workflow through the agents (pattern.md, 4)."""

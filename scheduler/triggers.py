@@ -1,0 +1,59 @@
+"""Binds the scheduler to its queues and its polling timer."""
+
+import azure.functions as func
+
+from core.errors import InvalidError
+from core.gathering import run_all
+from core.messages import SCHEDULER_REQUESTS, AgentReply, Correlation, WakeUp, decode, responses_queue
+from core.ports import PoisonQueues
+from scheduler.service import SchedulerService
+
+
+def blueprint(service: SchedulerService, poison: PoisonQueues, agents: tuple[str, ...]) -> func.Blueprint:
+    """Return the scheduler's functions: wake-ups, one function for each agent's responses, and the poll."""
+    triggers = func.Blueprint()
+
+    async def wake(message: func.ServiceBusMessage) -> None:
+        try:
+            order_id = decode(WakeUp, message.get_body()).order_id
+        except InvalidError as fault:
+            await poison.put(SCHEDULER_REQUESTS, message.get_body(), str(fault))
+        else:
+            await service.wake(order_id)
+
+    @triggers.service_bus_queue_trigger(
+        arg_name="messages",
+        queue_name=SCHEDULER_REQUESTS,
+        connection="ServiceBus",
+        cardinality=func.Cardinality.MANY,
+    )
+    async def scheduler_wake(messages: list[func.ServiceBusMessage]) -> None:
+        await run_all(wake(message) for message in messages)
+
+    @triggers.timer_trigger(arg_name="timer", schedule="%SCHEDULER_POLL_SCHEDULE%", use_monitor=False)
+    async def scheduler_poll(timer: func.TimerRequest) -> None:
+        await service.poll()
+
+    for agent in agents:
+        _bind_responses(triggers, agent, service, poison)
+    return triggers
+
+
+def _bind_responses(triggers: func.Blueprint, agent: str, service: SchedulerService, poison: PoisonQueues) -> None:
+    queue = responses_queue(agent)
+
+    async def receive(message: func.ServiceBusMessage) -> None:
+        try:
+            correlation = Correlation.parse(message.correlation_id)
+            reply = decode(AgentReply, message.get_body())
+        except InvalidError as fault:
+            await poison.put(queue, message.get_body(), str(fault))
+        else:
+            await service.receive(correlation, reply)
+
+    @triggers.function_name(f"scheduler_{agent}_responses")
+    @triggers.service_bus_queue_trigger(
+        arg_name="messages", queue_name=queue, connection="ServiceBus", cardinality=func.Cardinality.MANY
+    )
+    async def responses(messages: list[func.ServiceBusMessage]) -> None:
+        await run_all(receive(message) for message in messages)

@@ -1,0 +1,91 @@
+"""What a customer may ask for, and what they see of their order."""
+
+import hashlib
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from core.errors import InvalidError
+from core.messages import Submission
+from core.orders import Priority, Snapshot
+from workflows.catalogue import BY_SKU, PRODUCTS
+
+CURRENCY = "EUR"
+
+
+class Wish(BaseModel):
+    """One product that a customer wants."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    sku: Annotated[str, Field(min_length=1, max_length=40)]
+    quantity: Annotated[int, Field(ge=1, le=1000)]
+
+
+class Purchase(BaseModel):
+    """The body of `POST /api/orders`: what, and for whom. Prices are the shop's, never the customer's."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    customer: Submission.Customer
+    items: Annotated[tuple[Wish, ...], Field(min_length=1, max_length=50, strict=False)]
+    priority: Annotated[Priority, Field(strict=False)] = Priority.NORMAL
+
+
+def check(purchase: Purchase) -> None:
+    """Raise `InvalidError` that names every product that the shop does not sell."""
+    faults = [
+        f"items.{place}.sku: there is no such product"
+        for place, wish in enumerate(purchase.items)
+        if wish.sku not in BY_SKU
+    ]
+    if faults:
+        raise InvalidError(faults)
+
+
+def submission(purchase: Purchase, order_id: str, placed_at: datetime) -> Submission:
+    """Return the message that submits the order, at the shop's prices (SUB-1)."""
+    return Submission(
+        schema_version=1,
+        order_id=order_id,
+        placed_at=placed_at,
+        customer=purchase.customer,
+        items=tuple(
+            Submission.Line(sku=wish.sku, quantity=wish.quantity, unit_price=BY_SKU[wish.sku].price)
+            for wish in purchase.items
+        ),
+        priority=purchase.priority,
+    )
+
+
+def fingerprint(purchase: Purchase) -> str:
+    """Return what tells two purchases apart that come under one `Idempotency-Key`."""
+    return hashlib.sha256(purchase.model_dump_json().encode()).hexdigest()
+
+
+def products() -> dict[str, Any]:
+    """Return what the shop sells, as the API shows it."""
+    return {
+        "products": [
+            {
+                "sku": product.sku,
+                "name": product.name,
+                "description": product.description,
+                "price": {"amount": product.price, "currency": CURRENCY},
+            }
+            for product in PRODUCTS
+        ]
+    }
+
+
+def status(order: Snapshot) -> Mapping[str, Any]:
+    """Return what anybody who has the order's id may see: no personal data and no internals."""
+    state = order.state
+    view = {
+        "orderId": order.order_id,
+        "processState": state.process_state,
+        "placedAt": order.order.placed_at.isoformat(),
+        "updatedAt": state.updated_at.isoformat(),
+        "steps": [{"name": step.name, "state": step.state} for step in order.steps],
+    }
+    return view | ({"outcome": state.outcome} if state.outcome else {})

@@ -1,0 +1,51 @@
+"""Takes purchases and hands them to submission over the queue."""
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from core.errors import RefusedError, UnknownOrderError
+from core.ports import StateStore, SubmissionKeys, TextQueue
+from shop import rules
+from shop.rules import Purchase
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShopService:
+    """The front end's side of the queue `order-submissions`."""
+
+    store: StateStore
+    submissions: TextQueue
+    keys: SubmissionKeys
+    new_order_id: Callable[[], str]
+    placed_at: Callable[[str], datetime]
+    """Reads the time from an order id, so that a purchase sent twice becomes the same message."""
+
+    async def place(self, purchase: Purchase, idempotency_key: str | None) -> str:
+        """Accept a purchase and return its order id; raises `RefusedError` if the key stands for another one."""
+        rules.check(purchase)
+        order_id = self.new_order_id()
+        if idempotency_key is not None:
+            order_id = await self._bind(idempotency_key, order_id, rules.fingerprint(purchase))
+        message = rules.submission(purchase, order_id, self.placed_at(order_id))
+        await self.submissions.put(message.to_json())
+        log.info("shop.order_placed", extra={"order_id": order_id})
+        return order_id
+
+    async def _bind(self, key: str, order_id: str, fingerprint: str) -> str:
+        """Return the order that the key stands for; the message is sent again, in case it was not the last time."""
+        bound_id, bound_fingerprint = await self.keys.claim(key, order_id, fingerprint)
+        if bound_fingerprint != fingerprint:
+            raise RefusedError("this Idempotency-Key was used for a purchase with other content")
+        return bound_id
+
+    async def follow(self, order_id: str) -> Mapping[str, Any]:
+        """Return the public status of an order; raises `UnknownOrderError`."""
+        order = await self.store.load(order_id)
+        if order is None:
+            raise UnknownOrderError
+        return rules.status(order)

@@ -1,0 +1,108 @@
+"""What a submission message becomes: a new order, or a refusal that names every fault."""
+
+import hashlib
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from core import alerts
+from core.changes import Change, Event, HistoryEntry, Note
+from core.errors import InvalidError
+from core.keys import bucket_of
+from core.messages import Submission, WakeUp, decode
+from core.orders import Item, Order, OrderState, Snapshot
+from core.workflow import Workflow, Workflows
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Terms:
+    """What holds for every new order unless its workflow says otherwise."""
+
+    workflows: Workflows
+    skus: frozenset[str]
+    reply_to_prefix: str
+    buckets: frozenset[str]
+    allowance: timedelta
+    threshold: int
+
+
+def read(body: bytes, terms: Terms) -> tuple[Submission, Workflow]:
+    """Decode and check one message; raises `InvalidError` with all faults (SUB-4)."""
+    message = decode(Submission, body)
+    workflow = terms.workflows.latest(message.workflow)
+    faults = [
+        f"items.{place}.sku: there is no product {line.sku}"
+        for place, line in enumerate(message.items)
+        if line.sku not in terms.skus
+    ]
+    if bucket_of(message.order_id) not in terms.buckets:
+        faults.append(f"orderId: the bucket is none of {', '.join(sorted(terms.buckets))}")
+    if message.reply_to and not message.reply_to.startswith(terms.reply_to_prefix):
+        faults.append(f"replyTo: only queues whose names begin with {terms.reply_to_prefix} are accepted")  # SUB-5
+    if workflow is None:
+        faults.append(f"workflow: there is no workflow {message.workflow}")
+    if faults or workflow is None:
+        raise InvalidError(faults)
+    return message, workflow
+
+
+def new_order(message: Submission, workflow: Workflow, terms: Terms, now: datetime, actor: str) -> Change:
+    """Return the order's first version: all its rows in one transaction, then a wake-up (SUB-2, SUB-6)."""
+    snapshot = Snapshot(
+        order=Order(
+            order_id=message.order_id,
+            placed_at=message.placed_at,
+            customer_name=message.customer.name,
+            customer_email=message.customer.email,
+            items=tuple(
+                Item(sku=line.sku, quantity=line.quantity, unit_price=line.unit_price) for line in message.items
+            ),
+        ),
+        state=OrderState(
+            order_id=message.order_id,
+            workflow=workflow.name,
+            workflow_version=workflow.version,
+            priority=message.priority,
+            not_before=now,
+            updated_at=now,
+            reply_to=message.reply_to,
+        ),
+        steps=workflow.initial_steps(allowance=terms.allowance, threshold=terms.threshold),
+    )
+    return Change(
+        before=None,
+        after=snapshot,
+        entry=HistoryEntry(at=now, actor=actor, event="submitted", detail=f"workflow {workflow.name}"),
+        messages=(WakeUp(order_id=message.order_id).to_bus(),),
+    )
+
+
+def same_submission(existing: Snapshot, new: Snapshot) -> bool:
+    """Whether a message that came again says what the recorded order says (SUB-3)."""
+
+    def content(snapshot: Snapshot) -> tuple[object, ...]:
+        state = snapshot.state
+        return snapshot.order, state.workflow, state.priority, state.reply_to
+
+    return content(existing) == content(new)
+
+
+OTHER_CONTENT = "an order with this id is recorded already, with other content"
+
+
+def refusal_of(existing: Snapshot, body: bytes, now: datetime, actor: str) -> Note:
+    """Return the record of a message that would have overwritten an order (SUB-3)."""
+    digest = hashlib.sha256(body).hexdigest()[:16]
+    state = existing.state
+    event_id = f"{state.order_id}:refused:{digest}"
+    return Note(
+        note_id=f"refused-{digest}",
+        order_id=state.order_id,
+        version=state.version,
+        entry=HistoryEntry(at=now, actor=actor, event="submission-refused", detail=OTHER_CONTENT),
+        events=(alerts.submission_rejected(state.order_id, OTHER_CONTENT, event_id, now),),
+    )
+
+
+def rejection_of(body: bytes, fault: InvalidError, now: datetime) -> Event:
+    """Return the alert for a message that cannot be used (SUB-4); the same message gives the same event."""
+    return alerts.submission_rejected(None, str(fault)[:1000], f"rejected:{hashlib.sha256(body).hexdigest()[:32]}", now)

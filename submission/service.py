@@ -1,0 +1,50 @@
+"""Records submitted orders."""
+
+import logging
+from dataclasses import dataclass
+
+from core.errors import InvalidError
+from core.keys import buckets
+from core.ports import Clock, PoisonQueues, StateStore
+from core.transitions import Transitions
+from submission import rules
+from submission.rules import Terms
+
+log = logging.getLogger(__name__)
+
+QUEUE = "order-submissions"
+
+
+@dataclass(frozen=True, kw_only=True)
+class SubmissionService:
+    """Turns each message into a recorded order, once, or keeps it in the poison queue with its reason."""
+
+    transitions: Transitions
+    store: StateStore
+    poison: PoisonQueues
+    clock: Clock
+    terms: Terms
+    instance: str
+
+    async def record(self, body: bytes) -> None:
+        """Handle one message of the queue; raises `UnavailableError` when it should be delivered again."""
+        try:
+            message, workflow = rules.read(body, self.terms)
+        except InvalidError as fault:
+            await self._reject(body, fault)
+            return
+        actor = f"submission/{self.instance}"
+        change = rules.new_order(message, workflow, self.terms, self.clock(), actor)
+        if await self.transitions.carry_out(change):
+            log.info("submission.recorded", extra={"order_id": message.order_id})
+            return
+        existing = await self.store.load(message.order_id)
+        if existing is not None and not rules.same_submission(existing, change.after):
+            await self.transitions.carry_out(rules.refusal_of(existing, body, self.clock(), actor))
+            await self.poison.put(QUEUE, body, rules.OTHER_CONTENT)
+
+    async def _reject(self, body: bytes, fault: InvalidError) -> None:
+        """Tell the operators, then keep the message: a crash in between repeats both, and loses neither."""
+        log.warning("submission.rejected", extra={"reason": str(fault)})
+        await self.store.announce(buckets(1)[0], rules.rejection_of(body, fault, self.clock()))
+        await self.poison.put(QUEUE, body, str(fault))

@@ -1,0 +1,53 @@
+"""Sweeps the agenda for orders whose complete-by time has passed."""
+
+import logging
+from dataclasses import dataclass
+
+from core import agenda, keys
+from core.gathering import run_all
+from core.ports import Clock, Leadership, StateStore
+from core.transitions import Transitions
+from supervisor.rules import SupervisorRules
+
+log = logging.getLogger(__name__)
+
+PAGE = 100
+"""Orders that are looked at between two looks at the lease."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SupervisorService:
+    """One of any number of supervisors; only the holder of the lease sweeps (SUP-5)."""
+
+    transitions: Transitions
+    store: StateStore
+    leadership: Leadership
+    clock: Clock
+    rules: SupervisorRules
+    buckets: int
+
+    async def sweep(self) -> int:
+        """Recover every order that is overdue (SUP-2); return how many were. Does nothing unless elected."""
+        if not await self.leadership.acquire():
+            return 0
+        found = await run_all(self._sweep_bucket(bucket) for bucket in keys.buckets(self.buckets))
+        if recovered := sum(found):
+            log.info("supervisor.swept", extra={"recovered": recovered})
+        return recovered
+
+    async def _sweep_bucket(self, bucket: str) -> int:
+        """Go through the overdue orders page by page, for as long as the lease is held."""
+        start, end = agenda.overdue(self.clock() - self.rules.clock_tolerance)
+        found = 0
+        while self.leadership.held():
+            page = await self.store.agenda(bucket, start, end, PAGE)
+            await run_all(self._recover(row.order_id) for row in page)
+            found += len(page)
+            if len(page) < PAGE:
+                break
+            start = page[-1].key + " "
+        return found
+
+    async def _recover(self, order_id: str) -> None:
+        """Ask for another try; against a reply, a claim or another supervisor exactly one wins (SUP-4)."""
+        await self.transitions.apply(order_id, self.rules.recover)

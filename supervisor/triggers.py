@@ -1,0 +1,16 @@
+"""Binds the supervisor to its timer (SUP-1)."""
+
+import azure.functions as func
+
+from supervisor.service import SupervisorService
+
+
+def blueprint(service: SupervisorService) -> func.Blueprint:
+    """Return the function that sweeps."""
+    triggers = func.Blueprint()
+
+    @triggers.timer_trigger(arg_name="timer", schedule="%SUPERVISOR_SCHEDULE%", use_monitor=False)
+    async def supervisor_sweep(timer: func.TimerRequest) -> None:
+        await service.sweep()
+
+    return triggers

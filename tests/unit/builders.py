@@ -1,0 +1,66 @@
+"""Orders in the states that the tests start from."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import workflows
+from core.orders import Item, Order, OrderState, Snapshot
+from scheduler.rules import SchedulerRules
+from supervisor.rules import SupervisorRules
+
+NOW = datetime(2026, 1, 31, 8, 15, tzinfo=UTC)
+ORDER_ID = "b03-01JCX4T9Q8ZK7M2N5P6R3S1V0W"
+ALLOWANCE = timedelta(seconds=5)
+TOLERANCE = timedelta(seconds=1)
+THRESHOLD = 3
+
+scheduler = SchedulerRules(instance="s1", workflows=workflows.ALL, clock_tolerance=TOLERANCE)
+other_scheduler = replace(scheduler, instance="s2")
+supervisor = SupervisorRules(instance="v1", clock_tolerance=TOLERANCE)
+
+
+def seconds(count: float) -> timedelta:
+    return timedelta(seconds=count)
+
+
+def new_order(**state) -> Snapshot:
+    """An order as submission records it."""
+    workflow = workflows.ALL.latest("order")
+    return Snapshot(
+        order=Order(
+            order_id=ORDER_ID,
+            placed_at=NOW,
+            customer_name="Ada",
+            customer_email="ada@example.com",
+            items=(Item(sku="TEA-SENCHA", quantity=2, unit_price="14.00"),),
+        ),
+        state=OrderState(
+            order_id=ORDER_ID,
+            workflow="order",
+            workflow_version=1,
+            not_before=NOW,
+            updated_at=NOW,
+            **state,
+        ),
+        steps=workflow.initial_steps(allowance=ALLOWANCE, threshold=THRESHOLD),
+    )
+
+
+def claimed(order: Snapshot | None = None, at: datetime = NOW) -> Snapshot:
+    """An order that a scheduler has claimed, with its payment running."""
+    return scheduler.claim(order or new_order(), at).after
+
+
+def timed_out(order: Snapshot) -> datetime:
+    """The first moment at which the supervisor may act on a claimed order."""
+    return order.state.complete_by + TOLERANCE + timedelta(microseconds=1)
+
+
+def failed_for_good() -> tuple[Snapshot, datetime]:
+    """An order whose payment timed out as often as the threshold allows, and when that was seen."""
+    order, now = new_order(), NOW
+    for _ in range(THRESHOLD):
+        order = claimed(order, now)
+        now = timed_out(order)
+        order = supervisor.recover(order, now).after
+    return order, now

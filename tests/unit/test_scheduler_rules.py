@@ -1,0 +1,159 @@
+"""How an order moves forward."""
+
+import json
+from dataclasses import replace
+
+import pytest
+from builders import NOW, ORDER_ID, TOLERANCE, claimed, new_order, other_scheduler, scheduler, seconds
+
+from core.changes import Change, Note
+from core.messages import AgentReply, AgentRequest, Correlation
+from core.orders import Outcome, ProcessState, StepState
+
+COMPLETED = AgentReply(outcome="completed", result={"paymentId": "p-1"})
+FAILED = AgentReply(outcome="failed", reason="card declined")
+
+
+def answer(attempt: int = 1, step: str = "payment", action: str = "do") -> Correlation:
+    return Correlation(order_id=ORDER_ID, step=step, attempt=attempt, action=action)
+
+
+@pytest.mark.proves("SCH-2", "SCH-3")
+def test_a_claim_takes_the_order_and_records_the_step_as_running_in_one_change():
+    """LockedBy, CompleteBy, ProcessState and the running step are one write, made before the request goes out."""
+    change = scheduler.claim(new_order(), NOW)
+    state, step = change.after.state, change.after.step("payment")
+    assert (state.locked_by, state.process_state) == ("s1", ProcessState.PROCESSING)
+    assert state.complete_by == step.complete_by == NOW + seconds(5)
+    assert (step.state, step.attempts, state.version) == (StepState.RUNNING, 1, 2)
+    assert change.entry.event == "claimed"
+
+
+@pytest.mark.proves("SCH-4", "AGT-3")
+def test_a_claim_sends_the_agent_what_it_needs_and_nothing_personal():
+    """The request names order, step, attempt, key and complete-by time, and carries no customer."""
+    (message,) = scheduler.claim(new_order(), NOW).messages
+    request = AgentRequest.model_validate_json(message.body)
+    assert message.queue == "payment-requests"
+    assert message.reply_to == "payment-responses"
+    assert message.message_id == f"{ORDER_ID}:payment:1:do"
+    assert message.correlation_id == ORDER_ID
+    assert message.time_to_live == seconds(5)
+    assert request.idempotency_key == f"{ORDER_ID}:payment"
+    assert request.complete_by == NOW + seconds(5)
+    assert request.order == {
+        "items": [{"sku": "TEA-SENCHA", "quantity": 2}],
+        "amount": "28.00",
+        "currency": "EUR",
+    }
+    assert "ada" not in json.dumps(message.body).lower()
+
+
+@pytest.mark.proves("SCH-1", "SCH-2")
+@pytest.mark.parametrize(
+    "state",
+    [
+        {"process_state": ProcessState.PROCESSING, "locked_by": "s2"},
+        {"process_state": ProcessState.PROCESSED},
+        {"process_state": ProcessState.ERROR},
+        {"locked_by": "s2"},
+        {"not_before": NOW + seconds(1)},
+    ],
+    ids=["held by another", "processed", "in error", "locked", "resting"],
+)
+def test_only_a_free_pending_order_can_be_claimed(state):
+    """An order that is not Pending, or is held, or has to wait, is passed over without an error."""
+    assert scheduler.claim(new_order().with_state(**state), NOW) is None
+
+
+@pytest.mark.proves("SCH-5")
+def test_the_last_valid_reply_makes_the_order_processed():
+    """The step keeps its result, the order is handled by nobody and owes nothing."""
+    change = scheduler.receive(claimed(), answer(), COMPLETED, NOW + seconds(1))
+    state, step = change.after.state, change.after.step("payment")
+    assert (state.process_state, state.locked_by, state.complete_by) == (ProcessState.PROCESSED, None, None)
+    assert (step.state, step.result) == (StepState.COMPLETED, {"paymentId": "p-1"})
+    gone, new = change.agenda_difference()
+    assert len(gone) == 1
+    assert new == []
+
+
+@pytest.mark.proves("SCH-5")
+def test_a_reply_may_reach_another_scheduler():
+    """Whoever gets the reply records it; the conditional write decides, not who sent the request."""
+    change = other_scheduler.receive(claimed(), answer(), COMPLETED, NOW + seconds(1))
+    assert change.after.state.process_state is ProcessState.PROCESSED
+    assert change.entry.actor == "scheduler/s2"
+
+
+@pytest.mark.proves("SCH-6")
+@pytest.mark.parametrize(
+    ("correlation", "after_seconds", "why"),
+    [
+        (answer(attempt=2), 1, "the current attempt is 1"),
+        (answer(step="shipping"), 1, "no step shipping"),
+        (answer(action="undo"), 1, "the step is Running"),
+        (answer(), 6.001, "after the complete-by time"),
+    ],
+    ids=["another attempt", "unknown step", "an undo nobody asked for", "late"],
+)
+def test_a_reply_that_is_not_valid_is_recorded_and_changes_nothing(correlation, after_seconds, why):
+    """A reply counts only for the current attempt of a running step, until complete-by plus tolerance."""
+    note = scheduler.receive(claimed(), correlation, COMPLETED, NOW + seconds(after_seconds))
+    assert isinstance(note, Note)
+    assert note.entry.event == "reply-refused"
+    assert why in note.entry.detail
+
+
+@pytest.mark.proves("SCH-6", "FLT-9")
+def test_a_reply_within_the_clock_tolerance_counts():
+    """Clocks that disagree by less than the tolerance make no reply late."""
+    order = claimed()
+    change = scheduler.receive(order, answer(), COMPLETED, order.state.complete_by + TOLERANCE)
+    assert isinstance(change, Change)
+
+
+@pytest.mark.proves("SCH-6")
+def test_a_repeated_reply_changes_nothing():
+    """Once the step is completed the same reply is only noted, and under the same id however often it comes."""
+    order = scheduler.receive(claimed(), answer(), COMPLETED, NOW).after
+    first = scheduler.receive(order, answer(), COMPLETED, NOW)
+    again = scheduler.receive(order, answer(), COMPLETED, NOW + seconds(1))
+    assert isinstance(first, Note)
+    assert first.note_id == again.note_id
+
+
+@pytest.mark.proves("SCH-8", "ALR-1")
+def test_an_error_reply_sets_the_order_to_error_with_one_alert():
+    """The service's reason is on the step, on the order, and in the event that is committed with them."""
+    change = scheduler.receive(claimed(), answer(), FAILED, NOW + seconds(1))
+    state = change.after.state
+    assert (state.process_state, state.outcome, state.reason) == (ProcessState.ERROR, Outcome.FAILED, "card declined")
+    assert (state.locked_by, state.complete_by, state.failure_count) == (None, None, 0)
+    assert change.after.step("payment").state is StepState.FAILED
+    (event,) = change.events
+    assert event.type == "OrderProcessing.OrderFailed"
+    assert event.subject == f"orders/{ORDER_ID}"
+    assert event.data["reason"] == "card declined"
+    assert event.data["actionRequired"] is True
+    assert event.data["actions"] == ["resubmit"]
+
+
+@pytest.mark.proves("AGT-8")
+def test_a_step_that_was_not_tried_waits_without_a_failure():
+    """`notTried` puts the order back until the time that the agent names, and counts nothing."""
+    reply = AgentReply(outcome="notTried", retry_after=30, reason="circuit open")
+    after = scheduler.receive(claimed(), answer(), reply, NOW).after
+    assert (after.state.process_state, after.state.locked_by) == (ProcessState.PENDING, None)
+    assert after.state.not_before == NOW + seconds(30)
+    assert (after.state.failure_count, after.step("payment").failure_count) == (0, 0)
+
+
+@pytest.mark.proves("SCH-8")
+def test_an_order_of_an_unknown_workflow_is_reported_not_guessed():
+    """A workflow version that the app does not have puts the order in Error with that reason."""
+    order = new_order()
+    order = replace(order, state=replace(order.state, workflow_version=7))
+    change = scheduler.claim(order, NOW)
+    assert change.after.state.process_state is ProcessState.ERROR
+    assert "version 7" in change.after.state.reason

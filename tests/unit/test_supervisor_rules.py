@@ -1,0 +1,57 @@
+"""What follows when a complete-by time passes."""
+
+import pytest
+from builders import NOW, ORDER_ID, TOLERANCE, claimed, failed_for_good, new_order, scheduler, supervisor, timed_out
+
+from core.messages import AgentReply, Correlation, WakeUp
+from core.orders import ProcessState, StepState
+
+
+@pytest.mark.proves("SUP-3")
+def test_an_expired_order_is_counted_and_given_back():
+    """FailureCount grows by one, LockedBy is null, CompleteBy is new, and the scheduler is asked for just that step."""
+    order = claimed()
+    change = supervisor.recover(order, timed_out(order))
+    state, step = change.after.state, change.after.step("payment")
+    assert (state.process_state, state.locked_by, state.failure_count) == (ProcessState.PENDING, None, 1)
+    assert state.complete_by > order.state.complete_by
+    assert (step.state, step.failure_count, step.attempts) == (StepState.NOT_STARTED, 1, 1)
+    (message,) = change.messages
+    wake_up = WakeUp.model_validate_json(message.body)
+    assert (wake_up.order_id, wake_up.steps) == (ORDER_ID, ("payment",))
+
+
+@pytest.mark.proves("SUP-2", "FLT-9")
+def test_an_order_is_left_alone_until_its_time_and_the_tolerance_have_passed():
+    """Until complete-by plus tolerance a reply may still come: the scheduler's and the supervisor's times meet."""
+    order = claimed()
+    assert supervisor.recover(order, order.state.complete_by + TOLERANCE) is None
+    assert supervisor.recover(new_order(), NOW) is None
+
+
+@pytest.mark.proves("SUP-4")
+def test_no_moment_suits_both_a_reply_and_a_recovery():
+    """At any instant either a reply is still valid or the supervisor may act, never both and never neither."""
+    order = claimed()
+    for moment in (order.state.complete_by, order.state.complete_by + TOLERANCE, timed_out(order)):
+        reply = AgentReply(outcome="completed")
+        correlation = Correlation(order_id=ORDER_ID, step="payment", attempt=1, action="do")
+        counted = hasattr(scheduler.receive(order, correlation, reply, moment), "after")
+        assert counted != (supervisor.recover(order, moment) is not None)
+
+
+@pytest.mark.proves("SUP-3", "ALR-1")
+def test_the_order_is_given_up_once_the_count_reaches_the_threshold():
+    """With a threshold of 3 the third time-out makes the order Error, with one alert that says so."""
+    order, _ = failed_for_good()
+    state = order.state
+    assert (state.process_state, state.failure_count, state.locked_by) == (ProcessState.ERROR, 3, None)
+    assert order.step("payment").state is StepState.FAILED
+    assert "timed out 3 times" in state.reason
+
+
+@pytest.mark.proves("SUP-3")
+def test_attempts_only_ever_grow():
+    """Every new claim is a new attempt, so that a reply to a former one is told apart."""
+    order, _ = failed_for_good()
+    assert order.step("payment").attempts == 3
