@@ -57,6 +57,9 @@ class Bus(Protocol):
     async def send(self, messages: Sequence[BusMessage]) -> None:
         """Send all messages to their queues; raises `UnavailableError` if any of them may not have arrived."""
 
+    async def probe(self, queues: Sequence[str]) -> None:
+        """Make ready to send to these queues; raises `UnavailableError` when the bus cannot be reached."""
+
 
 class TextQueue(Protocol):
     """A Storage Queue, as its senders see it."""

@@ -28,6 +28,10 @@ class OperatorService:
     alert_log: AlertLog
     buckets: int
 
+    async def probe(self) -> None:
+        """Ask the state store for next to nothing; raises `UnavailableError` when it is away."""
+        await self.store.agenda(keys.buckets(1)[0], *agenda.all_of(agenda.Kind.ERROR), limit=1)
+
     async def list(self, state: ProcessState, limit: int, continuation: str | None) -> Mapping[str, Any]:
         """Return up to `limit` open orders of all buckets, oldest first; `continuation` is the last key seen."""
         start, end = agenda.all_of(rules.AGENDA_OF[state])

@@ -1,0 +1,55 @@
+# Every command sets up what it needs, on a machine that has Python 3.11 to 3.13 and make.
+
+PYTHON ?= $(shell for candidate in python3.13 python3.12 python3.11 python3; do \
+	$$candidate -c 'import sys, venv; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' 2>/dev/null \
+	&& { echo $$candidate; break; }; done)
+BIN := .venv/bin
+export PATH := $(CURDIR)/$(BIN):$(PATH)
+
+.PHONY: help run test check pattern clean lock
+
+help:
+	@echo 'make run      start the whole system on this machine (HOSTS=3 make run: three functions hosts)'
+	@echo 'make test     run every test that needs neither Docker nor Azure (ARGS="-k sweep" for some)'
+	@echo 'make check    lint, types, import rule'
+	@echo 'make pattern  list the statements of the pattern with the tests that prove them'
+	@echo 'make clean    empty the data folder of make run'
+	@echo 'make lock     write the requirements files anew from pyproject.toml'
+
+run: .venv/.installed local/node_modules/.installed
+	@exec $(BIN)/python -m local run
+
+test: .venv/.installed local/node_modules/.installed
+	@$(BIN)/python -m pytest $(ARGS)
+
+check: .venv/.installed
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+
+pattern: .venv/.installed
+	@$(BIN)/python -m tests.pattern
+
+clean:
+	@echo 'emptying .data'
+	@rm -rf .data
+
+lock: .venv/.installed
+	@$(BIN)/pip install -q uv
+	@$(BIN)/uv pip compile -q --universal --python-version 3.11 pyproject.toml \
+		-o requirements.txt --no-annotate --no-header
+	@$(BIN)/uv pip compile -q --universal --python-version 3.11 pyproject.toml --group dev -c requirements.txt \
+		-o requirements-dev.txt --no-annotate --no-header
+
+.venv/.installed: requirements-dev.txt
+	@test -n "$(PYTHON)" || { echo 'Missing: Python 3.11, 3.12 or 3.13 with venv. Install one, or name it: make PYTHON=/path/to/python3'; exit 1; }
+	@echo '[setup] installing the Python packages into .venv (about a minute, only once)'
+	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	@$(BIN)/python -m pip install -q --disable-pip-version-check -r requirements-dev.txt
+	@touch $@
+
+local/node_modules/.installed: local/package-lock.json .venv/.installed
+	@echo '[setup] installing Azurite and the AMQP library into local/node_modules (about a minute, only once)'
+	@cd local && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
+	@touch $@

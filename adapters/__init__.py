@@ -1,0 +1,40 @@
+"""All Azure SDK and environment access; and the same ports in memory, for tests and exploration."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from core.ports import (
+    AlertLog,
+    Bus,
+    Clock,
+    EventPublisher,
+    Leadership,
+    NewId,
+    PoisonQueues,
+    RemoteService,
+    StateStore,
+    SubmissionKeys,
+    TextQueue,
+)
+from simulator.service import Ledger
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Adapters:
+    """One part for each port: from `adapters.azure.connect`, or from `adapters.memory.in_memory`."""
+
+    store: StateStore
+    bus: Bus
+    submissions: TextQueue
+    poison: PoisonQueues
+    events: EventPublisher
+    alerts: AlertLog
+    keys: SubmissionKeys
+    leadership: Leadership
+    payment: RemoteService
+    ledger: Ledger
+    """Of the simulated services."""
+    clock: Clock
+    new_id: NewId
+    close: Callable[[], Awaitable[None]]
+    """Closes all connections, at the end of the process."""

@@ -1,0 +1,46 @@
+"""The parts on Azure, on its emulators, or on the embedded stack: only the settings differ."""
+
+from functools import partial
+
+from adapters import Adapters
+from adapters.alert_log import TableAlertLog
+from adapters.bus import ServiceBus
+from adapters.clock import new_ulid, utc_now
+from adapters.connections import Connections
+from adapters.event_grid import EventGrid
+from adapters.lease import CONTAINER, BlobLeadership
+from adapters.ledger import TableLedger
+from adapters.queues import StoragePoisonQueues, StorageQueue
+from adapters.remote import HttpRemoteService
+from adapters.settings import Settings
+from adapters.state_store import TableStateStore
+from adapters.submission_keys import TableSubmissionKeys
+from adapters.tables import TableTransactions
+
+PAYMENT_PATHS = {"do": "authorise", "undo": "void"}
+
+
+def connect(settings: Settings, connections: Connections | None = None) -> Adapters:
+    """Return all parts; no I/O happens, and no client is made, before the first of them is used."""
+    pool = connections or Connections(settings)
+    bus = ServiceBus(pool.service_bus)
+
+    async def close() -> None:
+        await bus.close()
+        await pool.close()
+
+    return Adapters(
+        store=TableStateStore(TableTransactions(partial(pool.table, "orders"))),
+        bus=bus,
+        submissions=StorageQueue(partial(pool.queue, "order-submissions")),
+        poison=StoragePoisonQueues(pool.queue, utc_now),
+        events=EventGrid(pool.event_grid),
+        alerts=TableAlertLog(TableTransactions(partial(pool.table, "alerts"))),
+        keys=TableSubmissionKeys(TableTransactions(partial(pool.table, "submissionkeys")), utc_now),
+        leadership=BlobLeadership(partial(pool.container, CONTAINER), settings.lease_seconds),
+        payment=HttpRemoteService(settings.payment_url, pool.http, PAYMENT_PATHS),
+        ledger=TableLedger(TableTransactions(partial(pool.table, "simulator"))),
+        clock=utc_now,
+        new_id=new_ulid,
+        close=close,
+    )

@@ -1,0 +1,105 @@
+"""Service Bus: one pooled sender for each queue; what is sent to a queue at the same time travels as one batch."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+
+from azure.servicebus import ServiceBusMessage
+from azure.servicebus.aio import ServiceBusClient, ServiceBusSender
+from azure.servicebus.exceptions import MessageSizeExceededError
+
+from adapters.coalesce import Coalescer
+from adapters.failures import OUTAGES, azure_errors
+from core.errors import InvalidError, UnavailableError
+from core.messages import BusMessage
+
+SEND_TIMEOUT_SECONDS = 15.0
+MOST_IN_A_BATCH = 500
+"""More in one batch gain nothing and hold up those that come after."""
+
+
+class ServiceBus:
+    """`Bus` on Azure Service Bus, its emulator, or the local broker."""
+
+    def __init__(self, client: Callable[[], ServiceBusClient]) -> None:
+        self._client = client
+        self._senders: dict[str, ServiceBusSender] = {}
+        self._closing: set[asyncio.Task[None]] = set()
+        self._sends: Coalescer[BusMessage, None] = Coalescer(self._flush)
+
+    async def send(self, messages: Sequence[BusMessage]) -> None:
+        """See `Bus.send`; a message that is too large for the queue raises `InvalidError`."""
+        outcomes = await asyncio.gather(
+            *(self._sends.submit(message.queue, message) for message in messages), return_exceptions=True
+        )
+        for outcome in outcomes:
+            if isinstance(outcome, BaseException):
+                raise outcome
+
+    async def probe(self, queues: Sequence[str]) -> None:
+        """Open the senders of these queues, so that the first message need not wait; raises `UnavailableError`."""
+        await asyncio.gather(*(self._open(queue) for queue in queues))
+
+    async def _open(self, queue: str) -> None:
+        try:
+            with azure_errors(f"queue {queue}"):
+                await self._sender(queue).create_message_batch()
+        except UnavailableError:
+            self._discard(queue)
+            raise
+
+    async def close(self) -> None:
+        """Close the senders."""
+        for queue in list(self._senders):
+            self._discard(queue)
+        await asyncio.gather(*self._closing)
+
+    async def _flush(self, queue: str, waiting: Sequence[BusMessage]) -> list[Exception | None]:
+        try:
+            with azure_errors(f"queue {queue}"):
+                return await self._send(self._sender(queue), waiting[:MOST_IN_A_BATCH])
+        except Exception:
+            self._discard(queue)
+            raise
+
+    async def _send(self, sender: ServiceBusSender, waiting: Sequence[BusMessage]) -> list[Exception | None]:
+        """Send the first messages, as many as fit into one batch."""
+        batch = await sender.create_message_batch()
+        for message in waiting:
+            try:
+                batch.add_message(_outgoing(message))
+            except MessageSizeExceededError:
+                break
+        if not len(batch):
+            return [InvalidError([f"message {waiting[0].message_id} is too large for the queue"])]
+        await sender.send_messages(batch, timeout=SEND_TIMEOUT_SECONDS)
+        return [None] * len(batch)
+
+    def _sender(self, queue: str) -> ServiceBusSender:
+        if queue not in self._senders:
+            self._senders[queue] = self._client().get_queue_sender(queue)
+        return self._senders[queue]
+
+    def _discard(self, queue: str) -> None:
+        """Forget a sender whose link may be broken; closing it can take a second, for which nobody waits."""
+        if sender := self._senders.pop(queue, None):
+            task = asyncio.create_task(_close(sender))
+            self._closing.add(task)
+            task.add_done_callback(self._closing.discard)
+
+
+async def _close(sender: ServiceBusSender) -> None:
+    with suppress(*OUTAGES):
+        async with asyncio.timeout(SEND_TIMEOUT_SECONDS):
+            await sender.close()
+
+
+def _outgoing(message: BusMessage) -> ServiceBusMessage:
+    return ServiceBusMessage(
+        message.body,
+        content_type="application/json",
+        message_id=message.message_id,
+        correlation_id=message.correlation_id,
+        reply_to=message.reply_to,
+        time_to_live=message.time_to_live,
+    )

@@ -1,0 +1,32 @@
+"""Event Grid: events go out as CloudEvents 1.0 (ALR-1)."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from azure.core.messaging import CloudEvent
+from azure.eventgrid.aio import EventGridPublisherClient
+
+from adapters.failures import azure_errors
+from core.changes import Event
+
+SOURCE = "/order-processing"
+MOST_AT_ONCE = 100
+
+
+class EventGrid:
+    """`EventPublisher` on an Event Grid topic with the CloudEvents schema."""
+
+    def __init__(self, client: Callable[[], EventGridPublisherClient]) -> None:
+        self._client = client
+
+    async def publish(self, events: Sequence[Event]) -> None:
+        """See `EventPublisher.publish`."""
+        for start in range(0, len(events), MOST_AT_ONCE):
+            with azure_errors("Event Grid"):
+                await self._client().send([_cloud_event(event) for event in events[start : start + MOST_AT_ONCE]])
+
+
+def _cloud_event(event: Event) -> CloudEvent[dict[str, Any]]:
+    return CloudEvent(
+        source=SOURCE, type=event.type, id=event.event_id, subject=event.subject, time=event.at, data=dict(event.data)
+    )

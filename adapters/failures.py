@@ -1,0 +1,49 @@
+"""What the Azure SDKs raise, as the few errors that the roles know."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.client import HTTPException
+
+import aiohttp
+from azure.core.exceptions import AzureError, HttpResponseError
+from azure.servicebus.exceptions import ServiceBusError
+
+from core.errors import ConflictError, UnavailableError
+
+CONFLICTS = {404, 409, 412}
+PASSING = {401, 403, 408, 429}
+"""Besides 5xx: busy, or access that is not granted yet. No reason to call a message poisonous."""
+
+OUTAGES = (AzureError, ServiceBusError, aiohttp.ClientError, HTTPException, OSError, TimeoutError)
+
+
+@contextmanager
+def azure_errors(what: str) -> Iterator[None]:
+    """Translate what Azure raises while we work on `what`; the original stays the cause.
+
+    404, 409 and 412 become `ConflictError`; outages, time-outs and answers that cannot be read `UnavailableError`.
+    What is wrong with the request itself (400, 413) is a fault of ours and passes through as it is.
+    """
+    try:
+        yield
+    except HttpResponseError as error:
+        if (translated := _by_status(error, what)) is error:
+            raise
+        raise translated from error
+    except OUTAGES as error:
+        raise UnavailableError(f"{what}: {summary(error)}") from error
+
+
+def _by_status(error: HttpResponseError, what: str) -> Exception:
+    status = error.status_code or 0
+    if status in CONFLICTS and "TableNotFound" not in str(getattr(error, "error_code", "")):
+        return ConflictError(f"{what}: {summary(error)}")
+    if 400 <= status < 500 and status not in CONFLICTS | PASSING:
+        return error
+    return UnavailableError(f"{what}: {summary(error)}")
+
+
+def summary(error: BaseException) -> str:
+    """Return the kind of error and the first line of what it says."""
+    first_line = (str(error).strip().splitlines() or [""])[0]
+    return f"{type(error).__name__} {first_line[:200]}".strip()

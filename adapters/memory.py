@@ -1,0 +1,300 @@
+"""Every port in memory: for unit tests, and for the explorer, which copies and hashes whole worlds.
+
+All state stands in plain dicts and lists of immutable values, so that `copy()` of those is a copy of the world.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from adapters import Adapters, writes
+from adapters.alert_log import newest_first
+from adapters.clock import new_ulid, utc_now
+from adapters.rows import entity_of
+from adapters.writes import Create, Delete, Record, Replace, Write
+from core.agenda import AgendaRow, Kind, all_of
+from core.changes import Change, Event, HistoryEntry, Note, OutboxEntry
+from core.errors import ConflictError
+from core.keys import bucket_of, history_key, history_range, order_range
+from core.messages import AgentRequest, BusMessage
+from core.orders import Snapshot
+from core.ports import Clock, NewId
+from simulator.rules import Effect, FaultInForce
+
+
+class MemoryStateStore:
+    """`StateStore` in memory. `rows` holds by bucket and row key: how often the row was written, and its record."""
+
+    def __init__(self, rows: Mapping[str, Mapping[str, tuple[int, Record]]] | None = None) -> None:
+        self.rows: dict[str, dict[str, tuple[int, Record]]] = {
+            bucket: dict(records) for bucket, records in (rows or {}).items()
+        }
+
+    async def load(self, order_id: str) -> Snapshot | None:
+        """See `StateStore.load`."""
+        found = self._range(bucket_of(order_id), *order_range(order_id))
+        return writes.snapshot_of((key, record, str(count)) for key, count, record in found)
+
+    async def commit(self, change: Change) -> None:
+        """See `StateStore.commit`."""
+        self._write(bucket_of(change.after.order_id), writes.of_change(change))
+
+    async def committed(self, change: Change) -> bool:
+        """See `StateStore.committed`."""
+        order_id = change.after.order_id
+        key = history_key(order_id, change.after.state.version)
+        _, record = self.rows.get(bucket_of(order_id), {}).get(key, (0, None))
+        return isinstance(record, HistoryEntry) and record.change_id == change.entry.change_id
+
+    async def note(self, note: Note) -> None:
+        """See `StateStore.note`."""
+        self._write_new(bucket_of(note.order_id), writes.of_note(note))
+
+    async def history(self, order_id: str) -> list[HistoryEntry]:
+        """See `StateStore.history`."""
+        found = self._range(bucket_of(order_id), *history_range(order_id))
+        return [record for _, _, record in found if isinstance(record, HistoryEntry)]
+
+    async def agenda(self, bucket: str, start: str, end: str, limit: int) -> list[AgendaRow]:
+        """See `StateStore.agenda`."""
+        found = self._range(bucket, start, end)[: max(limit, 0)]
+        return [record for _, _, record in found if isinstance(record, AgendaRow)]
+
+    async def outbox(self, bucket: str, limit: int) -> list[OutboxEntry]:
+        """See `StateStore.outbox`."""
+        rows = await self.agenda(bucket, *all_of(Kind.OUTBOX), limit)
+        return [OutboxEntry(key=row.key, event=writes.event_of(row)) for row in rows]
+
+    async def announce(self, bucket: str, event: Event) -> None:
+        """See `StateStore.announce`."""
+        self._write_new(bucket, [writes.of_announcement(event)])
+
+    async def confirm(self, bucket: str, keys: Sequence[str]) -> None:
+        """See `StateStore.confirm`."""
+        for key in keys:
+            self.rows.get(bucket, {}).pop(key, None)
+
+    def _range(self, bucket: str, start: str, end: str) -> list[tuple[str, int, Record]]:
+        rows = self.rows.get(bucket, {})
+        return [(key, *rows[key]) for key in sorted(rows) if start <= key < end]
+
+    def _write_new(self, bucket: str, wanted: Sequence[Write]) -> None:
+        try:
+            self._write(bucket, wanted)
+        except ConflictError:
+            return  # there already
+
+    def _write(self, bucket: str, wanted: Sequence[Write]) -> None:
+        rows = dict(self.rows.get(bucket, {}))
+        for write in wanted:
+            _apply(rows, bucket, write)
+        self.rows[bucket] = rows
+
+
+def _apply(rows: dict[str, tuple[int, Record]], bucket: str, write: Write) -> None:
+    count, _ = rows.get(write.key, (0, None))
+    match write:
+        case Create(key, record):
+            if count:
+                raise ConflictError(f"row {key} exists")
+            entity_of(bucket, key, record)  # refuses what a table refuses
+            rows[key] = (1, record)
+        case Replace(key, record, etag):
+            if etag != str(count):
+                raise ConflictError(f"row {key} was changed")
+            entity_of(bucket, key, record)
+            rows[key] = (count + 1, record)
+        case Delete(key):
+            if not count:
+                raise ConflictError(f"row {key} is gone")
+            del rows[key]
+
+
+class MemoryBus:
+    """`Bus` in memory: `sent` holds all messages in the order in which they were sent."""
+
+    def __init__(self) -> None:
+        self.sent: list[BusMessage] = []
+
+    async def probe(self, queues: Sequence[str]) -> None:
+        """See `Bus.probe`: memory is always there."""
+
+    async def send(self, messages: Sequence[BusMessage]) -> None:
+        """See `Bus.send`."""
+        self.sent.extend(messages)
+
+
+class MemoryTextQueue:
+    """`TextQueue` in memory."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+
+    async def put(self, text: str) -> None:
+        """See `TextQueue.put`."""
+        self.texts.append(text)
+
+
+class MemoryPoisonQueues:
+    """`PoisonQueues` in memory: `kept` holds source, body and reason."""
+
+    def __init__(self) -> None:
+        self.kept: list[tuple[str, bytes, str]] = []
+
+    async def put(self, source: str, body: bytes, reason: str) -> None:
+        """See `PoisonQueues.put`."""
+        self.kept.append((source, body, reason))
+
+
+class MemoryEventPublisher:
+    """`EventPublisher` in memory."""
+
+    def __init__(self) -> None:
+        self.published: list[Event] = []
+
+    async def publish(self, events: Sequence[Event]) -> None:
+        """See `EventPublisher.publish`."""
+        self.published.extend(events)
+
+
+class MemoryAlertLog:
+    """`AlertLog` in memory."""
+
+    def __init__(self) -> None:
+        self.alerts: dict[tuple[str, str], Event] = {}
+
+    async def record(self, alert: Event) -> None:
+        """See `AlertLog.record`."""
+        self.alerts.setdefault((newest_first(alert.at), alert.event_id), alert)
+
+    async def newest(self, limit: int) -> list[Event]:
+        """See `AlertLog.newest`."""
+        return [self.alerts[key] for key in sorted(self.alerts)][: max(limit, 0)]
+
+
+class MemorySubmissionKeys:
+    """`SubmissionKeys` in memory."""
+
+    def __init__(self) -> None:
+        self.bound: dict[str, tuple[str, str]] = {}
+
+    async def claim(self, key: str, order_id: str, fingerprint: str) -> tuple[str, str]:
+        """See `SubmissionKeys.claim`."""
+        return self.bound.setdefault(key, (order_id, fingerprint))
+
+
+@dataclass
+class MemoryLease:
+    """The one lease that several `MemoryLeadership`s compete for."""
+
+    holder: str | None = None
+    until: datetime | None = None
+
+
+class MemoryLeadership:
+    """`Leadership` in memory."""
+
+    def __init__(self, lease: MemoryLease, instance_id: str, clock: Clock, lease_seconds: float = 30) -> None:
+        self.lease = lease
+        self._instance_id = instance_id
+        self._clock = clock
+        self._lease_time = timedelta(seconds=lease_seconds)
+
+    async def acquire(self) -> bool:
+        """See `Leadership.acquire`."""
+        free = self.lease.until is None or self._clock() >= self.lease.until
+        if free or self.lease.holder == self._instance_id:
+            self.lease.holder, self.lease.until = self._instance_id, self._clock() + self._lease_time
+        return self.held()
+
+    def held(self) -> bool:
+        """See `Leadership.held`."""
+        until = self.lease.until
+        return self.lease.holder == self._instance_id and until is not None and self._clock() < until
+
+
+@dataclass
+class MemoryRemoteService:
+    """`RemoteService` in memory: answers `answer`, after raising what stands first in `failures`."""
+
+    answer: Mapping[str, Any] = field(default_factory=lambda: {"reference": "r-1"})
+    failures: list[Exception] = field(default_factory=list)
+    calls: list[AgentRequest] = field(default_factory=list)
+
+    async def call(self, request: AgentRequest, timeout_seconds: float) -> Mapping[str, Any]:
+        """See `RemoteService.call`."""
+        del timeout_seconds
+        self.calls.append(request)
+        if self.failures:
+            raise self.failures.pop(0)
+        return self.answer
+
+
+@dataclass
+class MemoryLedger:
+    """`Ledger` in memory; `forbidden` holds the keys and actions that were undone before they happened."""
+
+    calls: list[tuple[str, str, str]] = field(default_factory=list)
+    effects: dict[tuple[str, str, str], Effect] = field(default_factory=dict)
+    forbidden: set[tuple[str, str, str]] = field(default_factory=set)
+    in_force: dict[tuple[str, str], FaultInForce] = field(default_factory=dict)
+
+    async def count_call(self, service: str, key: str, action: str) -> None:
+        """See `Ledger.count_call`."""
+        self.calls.append((service, key, action))
+
+    async def effect(self, service: str, effect: Effect, *, forbids: str | None) -> Effect | None:
+        """See `Ledger.effect`."""
+        place = (service, effect.key, effect.action)
+        if place in self.forbidden:
+            return None
+        if forbids and (service, effect.key, forbids) not in self.effects:
+            self.forbidden.add((service, effect.key, forbids))
+        return self.effects.setdefault(place, effect)
+
+    async def contents(self, service: str, order_id: str | None) -> tuple[int, Sequence[Effect]]:
+        """See `Ledger.contents`."""
+        calls = [call for call in self.calls if call[0] == service and order_id in (None, call[1].partition(":")[0])]
+        effects = [
+            effect
+            for (of, key, _), effect in self.effects.items()
+            if of == service and order_id in (None, key.partition(":")[0])
+        ]
+        return len(calls), sorted(effects, key=lambda effect: effect.at)
+
+    async def faults(self, service: str) -> Sequence[FaultInForce]:
+        """See `Ledger.faults`."""
+        return [entry for (of, _), entry in self.in_force.items() if of == service]
+
+    async def set_fault(self, service: str, entry: FaultInForce) -> None:
+        """See `Ledger.set_fault`."""
+        self.in_force[service, entry.fault.key()] = entry
+
+    async def clear_faults(self, service: str, key: str | None) -> None:
+        """See `Ledger.clear_faults`."""
+        for place in [place for place in self.in_force if place[0] == service and key in (None, place[1])]:
+            del self.in_force[place]
+
+
+def in_memory(*, clock: Clock = utc_now, new_id: NewId = new_ulid, instance_id: str = "memory") -> Adapters:
+    """Return all parts in memory."""
+
+    async def close() -> None:
+        """Nothing is open."""
+
+    return Adapters(
+        store=MemoryStateStore(),
+        bus=MemoryBus(),
+        submissions=MemoryTextQueue(),
+        poison=MemoryPoisonQueues(),
+        events=MemoryEventPublisher(),
+        alerts=MemoryAlertLog(),
+        keys=MemorySubmissionKeys(),
+        leadership=MemoryLeadership(MemoryLease(), instance_id, clock),
+        payment=MemoryRemoteService(),
+        ledger=MemoryLedger(),
+        clock=clock,
+        new_id=new_id,
+        close=close,
+    )

@@ -1,0 +1,85 @@
+"""A remote service over HTTP, as its agent calls it."""
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any, NoReturn
+
+import aiohttp
+
+from adapters.failures import summary
+from core.errors import RejectedError, TransientError
+from core.messages import AgentRequest
+
+MOST_BYTES = 256 * 1024
+MOST_REASON_CHARACTERS = 500
+PASSING = {408, 425, 429}
+
+
+class HttpRemoteService:
+    """`RemoteService` at `<base_url>/<path>`; `paths` says which path stands for `do`, and which for `undo`."""
+
+    def __init__(self, base_url: str, session: Callable[[], aiohttp.ClientSession], paths: Mapping[str, str]) -> None:
+        self._base_url = base_url.rstrip("/")
+        self._session = session
+        self._paths = dict(paths)
+
+    async def call(self, request: AgentRequest, timeout_seconds: float) -> Mapping[str, Any]:
+        """See `RemoteService.call`; the whole answer has to be there within the time-out."""
+        try:
+            status, body = await self._post(request, timeout_seconds)
+        except (aiohttp.ClientError, OSError, TimeoutError) as error:
+            raise TransientError(f"no answer: {summary(error)}") from error
+        answer = _json_object(body)
+        if status >= 400 or status < 200:
+            _refuse(status, answer)
+        if status >= 300 or answer is None:
+            raise TransientError(f"answer {status} is no JSON object of at most {MOST_BYTES} bytes")
+        return answer
+
+    async def _post(self, request: AgentRequest, timeout_seconds: float) -> tuple[int, bytes]:
+        async with self._session().post(
+            f"{self._base_url}/{self._paths[request.action]}",
+            json={"orderId": request.order_id, "step": request.step, "order": dict(request.order)},
+            headers={"Idempotency-Key": request.idempotency_key},
+            timeout=aiohttp.ClientTimeout(total=timeout_seconds),
+            allow_redirects=False,
+        ) as response:
+            return response.status, await _read(response)
+
+
+async def _read(response: aiohttp.ClientResponse) -> bytes:
+    """Return the body; empty if it is longer than any sensible answer."""
+    body = b""
+    async for chunk in response.content.iter_chunked(16 * 1024):
+        body += chunk
+        if len(body) > MOST_BYTES:
+            response.close()
+            return b""
+    return body
+
+
+def _json_object(body: bytes) -> dict[str, Any] | None:
+    """Return the object that the body holds; None if it is anything else, or no proper Unicode."""
+    try:
+        value = json.loads(body, parse_constant=_no_number)
+        json.dumps(value, ensure_ascii=False).encode()
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _no_number(text: str) -> NoReturn:
+    raise ValueError(f"{text} is no JSON")
+
+
+def _refuse(status: int, answer: Mapping[str, Any] | None) -> NoReturn:
+    reason = _reason(answer or {}) or f"the service answered {status}"
+    if 400 <= status < 500 and status not in PASSING:
+        raise RejectedError(reason)
+    raise TransientError(reason)
+
+
+def _reason(answer: Mapping[str, Any]) -> str:
+    """Return the service's own words, from problem details or from `reason`: plain text of one line."""
+    text = next((answer[name] for name in ("detail", "reason", "title") if isinstance(answer.get(name), str)), "")
+    return "".join(character if character.isprintable() else " " for character in text).strip()[:MOST_REASON_CHARACTERS]

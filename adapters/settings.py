@@ -1,0 +1,133 @@
+"""The settings: one frozen object, read once from the environment, all faults in one message."""
+
+import os
+import re
+import secrets
+import socket
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Self
+
+from pydantic import Field, SecretStr, ValidationError
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from core.errors import AppError
+
+Url = Annotated[str, Field(pattern=r"^https?://\S+$")]
+StorageUri = Annotated[str, Field(pattern=r"^https://\S+$")]
+Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+
+EXPECTED = {
+    "ServiceBus__fullyQualifiedNamespace": "a host name such as orders.servicebus.windows.net",
+    "EVENT_GRID_ENDPOINT": "the topic's address, http:// or https://",
+    "PAYMENT_URL": "the payment service's address, http:// or https://",
+    "REPLY_TO_PREFIX": "the beginning of a queue's name",
+    "SUPERVISOR_SCHEDULE": "when to sweep, as NCRONTAB or hh:mm:ss",
+    "SCHEDULER_POLL_SCHEDULE": "when to look for pending orders, as NCRONTAB or hh:mm:ss",
+    "OUTBOX_SCHEDULE": "when to send what the outbox holds, as NCRONTAB or hh:mm:ss",
+}
+
+
+class SettingsError(AppError):
+    """The settings are not usable; `faults` names everything that is wrong with them."""
+
+    def __init__(self, faults: list[str]) -> None:
+        super().__init__(
+            "\n".join([f"{len(faults)} setting(s) missing or wrong:", *(f"- {fault}" for fault in faults)])
+        )
+        self.faults = faults
+
+
+def default_instance_id() -> str:
+    """Return a name for this process that tells a person where it runs, and that no other process has."""
+    place = os.environ.get("WEBSITE_INSTANCE_ID") or socket.gethostname()
+    return f"{re.sub(r'[^A-Za-z0-9-]', '', place)[:12]}-{os.getpid()}-{secrets.token_hex(3)}"
+
+
+class Settings(BaseSettings):
+    """What differs from one deployment to the next. Names of environment variables are case-sensitive."""
+
+    model_config = SettingsConfigDict(
+        frozen=True, case_sensitive=True, env_ignore_empty=True, extra="ignore", validate_by_name=True
+    )
+
+    state_storage: SecretStr | None = Field(None, alias="StateStorage")
+    """Connection string of the storage account; without it, the three addresses, and a managed identity."""
+    table_service_uri: StorageUri | None = Field(None, alias="StateStorage__tableServiceUri")
+    queue_service_uri: StorageUri | None = Field(None, alias="StateStorage__queueServiceUri")
+    blob_service_uri: StorageUri | None = Field(None, alias="StateStorage__blobServiceUri")
+    storage_client_id: str | None = Field(None, alias="StateStorage__clientId")
+    service_bus: SecretStr | None = Field(None, alias="ServiceBus")
+    """Connection string of the namespace; without it, its host name, and a managed identity."""
+    service_bus_namespace: Annotated[str, Field(pattern=r"^[A-Za-z0-9.-]+$")] | None = Field(
+        None, alias="ServiceBus__fullyQualifiedNamespace"
+    )
+    service_bus_client_id: str | None = Field(None, alias="ServiceBus__clientId")
+    event_grid_endpoint: Url = Field(alias="EVENT_GRID_ENDPOINT")
+    event_grid_key: SecretStr | None = Field(None, alias="EVENT_GRID_KEY")
+    """Without it a managed identity is used, for which the endpoint has to be https."""
+    event_grid_client_id: str | None = Field(None, alias="EVENT_GRID__clientId")
+    payment_url: Url = Field(alias="PAYMENT_URL")
+    simulator_enabled: bool = Field(default=False, alias="SIMULATOR_ENABLED")
+    """Whether this app also plays the remote services; never in production."""
+    allowance_seconds: Seconds = Field(60, alias="ALLOWANCE_SECONDS")
+    """How long one attempt of a step may take, unless its workflow says otherwise."""
+    failure_threshold: int = Field(3, alias="FAILURE_THRESHOLD", ge=1, le=1000)
+    """A step is given up once it has failed this many times (SUP-3)."""
+    clock_tolerance_seconds: float = Field(2, alias="CLOCK_TOLERANCE_SECONDS", ge=0, allow_inf_nan=False)
+    """Larger than the skew one expects between the machines' clocks."""
+    lease_seconds: int = Field(30, alias="LEASE_SECONDS", ge=15, le=60)
+    """For how long the sweeping supervisor is elected; Azure takes 15 to 60 (SUP-5)."""
+    buckets: int = Field(8, alias="BUCKETS", ge=1, le=100)
+    """Number of partitions over which new orders are spread; may be raised at any time, never lowered."""
+    remote_call_timeout_seconds: Seconds = Field(10, alias="REMOTE_CALL_TIMEOUT_SECONDS")
+    """How long an agent waits for one answer of its remote service."""
+    agent_margin_seconds: float = Field(1, alias="AGENT_MARGIN_SECONDS", ge=0, allow_inf_nan=False)
+    """How long before the complete-by time an agent stops, because clocks differ (AGT-4)."""
+    reply_to_prefix: str = Field("status-", alias="REPLY_TO_PREFIX", pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
+    """With what the name of every private response queue begins (SUB-5)."""
+    instance_id: Annotated[str, Field(min_length=1, max_length=100)] = Field(
+        default_factory=default_instance_id, alias="INSTANCE_ID"
+    )
+    """What `LockedBy` says while this process handles an order."""
+    supervisor_schedule: str = Field(alias="SUPERVISOR_SCHEDULE")
+    scheduler_poll_schedule: str = Field(alias="SCHEDULER_POLL_SCHEDULE")
+    outbox_schedule: str = Field(alias="OUTBOX_SCHEDULE")
+
+    @classmethod
+    def read(cls) -> Self:
+        """Read the environment; raises `SettingsError` that names every fault."""
+        faults = list(_connection_faults(os.environ))
+        try:
+            settings = cls()
+        except ValidationError as error:
+            raise SettingsError(sorted([*faults, *_field_faults(error)])) from None
+        faults += _cross_faults(settings)
+        if faults:
+            raise SettingsError(sorted(faults))
+        return settings
+
+
+def _field_faults(error: ValidationError) -> Iterator[str]:
+    for fault in error.errors(include_url=False, include_input=False):
+        name = str(fault["loc"][0])
+        what = "missing" if fault["type"] == "missing" else fault["msg"]
+        yield f"{name}: {what}" + (f"; expected {EXPECTED[name]}" if name in EXPECTED else "")
+
+
+def _connection_faults(environ: Mapping[str, str]) -> Iterator[str]:
+    uris = [f"StateStorage__{service}ServiceUri" for service in ("table", "queue", "blob")]
+    if not environ.get("StateStorage"):
+        missing = [uri for uri in uris if not environ.get(uri)]
+        if len(missing) == len(uris):
+            yield f"StateStorage: missing; expected a connection string, or {', '.join(uris)}"
+        else:
+            yield from (f"{uri}: missing; expected an https:// address" for uri in missing)
+    if not environ.get("ServiceBus") and not environ.get("ServiceBus__fullyQualifiedNamespace"):
+        yield "ServiceBus: missing; expected a connection string, or ServiceBus__fullyQualifiedNamespace"
+
+
+def _cross_faults(settings: Settings) -> Iterator[str]:
+    if settings.event_grid_endpoint.startswith("http://") and not settings.event_grid_key:
+        yield "EVENT_GRID_KEY: missing; an http:// endpoint takes no managed identity"
+    if settings.agent_margin_seconds >= settings.allowance_seconds:
+        yield "AGENT_MARGIN_SECONDS: leaves an agent no time; expected less than ALLOWANCE_SECONDS"

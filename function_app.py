@@ -1,0 +1,118 @@
+"""Composition root: settings -> adapters -> services -> functions. The only place that knows all parts."""
+
+import asyncio
+import random
+from datetime import timedelta
+from functools import partial
+
+import azure.functions as func
+
+import agents.triggers
+import alerts.triggers
+import operators.triggers
+import scheduler.triggers
+import shop.triggers
+import simulator.triggers
+import submission.triggers
+import supervisor.triggers
+import workflows
+from adapters.azure import connect
+from adapters.clock import order_ids, order_time
+from adapters.settings import Settings
+from agents.service import AgentService
+from alerts.service import AlertService
+from core.keys import buckets
+from core.messages import SCHEDULER_REQUESTS, requests_queue, responses_queue
+from core.transitions import Transitions
+from operators.health import HealthService
+from operators.service import OperatorService
+from scheduler.rules import SchedulerRules
+from scheduler.service import SchedulerService
+from shop.service import ShopService
+from simulator.service import Simulator
+from submission.rules import Terms
+from submission.service import SubmissionService
+from supervisor.rules import SupervisorRules
+from supervisor.service import SupervisorService
+from workflows.catalogue import BY_SKU
+
+settings = Settings.read()
+parts = connect(settings)
+transitions = Transitions(parts.store, parts.bus, parts.clock, parts.new_id)
+tolerance = timedelta(seconds=settings.clock_tolerance_seconds)
+
+shop_service = ShopService(
+    store=parts.store,
+    submissions=parts.submissions,
+    keys=parts.keys,
+    new_order_id=order_ids(settings.buckets),
+    placed_at=order_time,
+)
+submission_service = SubmissionService(
+    transitions=transitions,
+    store=parts.store,
+    poison=parts.poison,
+    clock=parts.clock,
+    instance=settings.instance_id,
+    terms=Terms(
+        workflows=workflows.ALL,
+        skus=frozenset(BY_SKU),
+        reply_to_prefix=settings.reply_to_prefix,
+        buckets=frozenset(buckets(settings.buckets)),
+        allowance=timedelta(seconds=settings.allowance_seconds),
+        threshold=settings.failure_threshold,
+    ),
+)
+scheduler_service = SchedulerService(
+    transitions=transitions,
+    store=parts.store,
+    clock=parts.clock,
+    buckets=settings.buckets,
+    rules=SchedulerRules(instance=settings.instance_id, workflows=workflows.ALL, clock_tolerance=tolerance),
+)
+payment_agent = AgentService(
+    name="payment",
+    remote=parts.payment,
+    bus=parts.bus,
+    clock=parts.clock,
+    sleep=asyncio.sleep,
+    margin=timedelta(seconds=settings.agent_margin_seconds),
+    call_timeout=timedelta(seconds=settings.remote_call_timeout_seconds),
+)
+supervisor_service = SupervisorService(
+    transitions=transitions,
+    store=parts.store,
+    leadership=parts.leadership,
+    clock=parts.clock,
+    buckets=settings.buckets,
+    rules=SupervisorRules(instance=settings.instance_id, clock_tolerance=tolerance),
+)
+alert_service = AlertService(
+    store=parts.store,
+    publisher=parts.events,
+    alert_log=parts.alerts,
+    poison=parts.poison,
+    buckets=settings.buckets,
+)
+operator_service = OperatorService(
+    transitions=transitions, store=parts.store, alert_log=parts.alerts, buckets=settings.buckets
+)
+sent_to = (SCHEDULER_REQUESTS, requests_queue(payment_agent.name), responses_queue(payment_agent.name))
+health_service = HealthService(
+    checks={"stateStore": operator_service.probe, "serviceBus": partial(parts.bus.probe, sent_to)}
+)
+
+app = func.FunctionApp()
+for blueprint in (
+    shop.triggers.blueprint(shop_service),
+    submission.triggers.blueprint(submission_service),
+    scheduler.triggers.blueprint(scheduler_service, parts.poison, agents=(payment_agent.name,)),
+    agents.triggers.blueprint(payment_agent, parts.poison),
+    supervisor.triggers.blueprint(supervisor_service),
+    alerts.triggers.blueprint(alert_service),
+    operators.triggers.blueprint(operator_service, health_service),
+):
+    app.register_functions(blueprint)
+if settings.simulator_enabled:
+    remote_services = Simulator(ledger=parts.ledger, clock=parts.clock, sleep=asyncio.sleep, chance=random.random)
+    app.register_functions(simulator.triggers.blueprint(remote_services))

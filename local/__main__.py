@@ -1,0 +1,110 @@
+"""`python -m local run`: the whole system on this machine, without Docker and without Azure."""
+
+import asyncio
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+
+import click
+
+from local.ports import Ports, StackError
+from local.settings import app_settings
+from local.stack import Stack, StackConfig
+
+HELP = """Start Azurite, a Service Bus broker, an Event Grid stand-in and the functions host.
+
+\b
+Environment:
+  HTTP_PORT 7071, BLOB_PORT 10000, QUEUE_PORT 10001, TABLE_PORT 10002, AMQP_PORT 5672,
+  BROKER_HEALTH_PORT 5300, EVENTGRID_PORT 7080   where the parts listen
+  DATA_DIR .data            where the data lies; it survives a restart
+  HOSTS 1                   how many functions hosts share the work
+  HOST_FUNCTIONS            names of the functions to run, comma-separated (default: all)
+  OPERATOR_KEY              the operators' key (default: local-operator)
+Any setting of the app, such as ALLOWANCE_SECONDS=8, replaces the embedded default.
+"""
+
+
+def config_from_environment() -> StackConfig:
+    """Read what a person has set; raises `StackError` that names every fault."""
+    hosts, ports, faults = os.environ.get("HOSTS", "1"), Ports(), []
+    try:
+        ports = Ports.from_environment()
+    except StackError as error:
+        faults.append(str(error))
+    if not (hosts.isdecimal() and 1 <= int(hosts) <= 20):
+        faults.append(f"HOSTS={hosts}: expected a number from 1 to 20")
+    if faults:
+        raise StackError("\n".join(faults))
+    return StackConfig(
+        ports=ports,
+        data=Path(os.environ.get("DATA_DIR", ".data")).resolve(),
+        hosts=int(hosts),
+        operator_key=os.environ.get("OPERATOR_KEY", "local-operator"),
+        functions=os.environ.get("HOST_FUNCTIONS", ""),
+        settings={name: os.environ[name] for name in app_settings(ports, "", "") if name in os.environ},
+        show_host_output=True,
+    )
+
+
+def describe(stack: Stack, seconds: float) -> str:
+    """Return what a person needs to know once the stack is ready."""
+    return f"""
+Ready after {seconds:.0f} s.
+
+  Shop API       {stack.http_url}/api/products
+  Operators' API {stack.http_url}/api/operator/orders   (header x-functions-key: {stack.operator_key})
+  Simulator      {stack.http_url}/simulator/payment/ledger   (same key)
+  Tables         port {stack.ports.table_port} (Azurite, UseDevelopmentStorage=true)
+  Service Bus    port {stack.ports.amqp_port}
+
+Place an order:
+
+  curl -s {stack.http_url}/api/orders -H 'Content-Type: application/json' \\
+    -d '{{"customer":{{"name":"Ada","email":"ada@example.com"}},"items":[{{"sku":"TEA-SENCHA","quantity":2}}]}}'
+
+Ctrl-C stops everything; the data stays in {stack.config.data}.
+"""
+
+
+async def run_until_signal() -> None:
+    """Run the stack until Ctrl-C or SIGTERM."""
+    stop = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    began = time.monotonic()
+    stack = Stack(config_from_environment(), say=lambda line: click.echo(f"[stack] {line}"))
+    starting = asyncio.create_task(stack.start())
+    stopped = asyncio.create_task(stop.wait())
+    try:
+        await asyncio.wait([starting, stopped], return_when=asyncio.FIRST_COMPLETED)
+        if starting.done():
+            starting.result()
+            click.echo(describe(stack, time.monotonic() - began))
+            await stopped
+        click.echo("[stack] stopping")
+    finally:
+        starting.cancel()
+        stopped.cancel()
+        await stack.stop()
+
+
+@click.group()
+def main() -> None:
+    """Run the embedded stack."""
+
+
+@main.command(help=HELP)
+def run() -> None:
+    """Start the stack and stay until told to stop."""
+    try:
+        asyncio.run(run_until_signal())
+    except StackError as error:
+        click.echo(f"The stack cannot start: {error}", err=True)
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,303 @@
+/**
+ * The rules of one queue: who may have which message, until when, and what becomes of it. A state machine without input,
+ * output or clock: every operation is given the time (milliseconds since 1970), and what is due is asked for and done by
+ * `nextDue` and `tick`.
+ *
+ * A message is a record of what the sender sent (see message.mjs) and: sequence, state ('active', 'scheduled',
+ * 'deferred'), enqueuedAt, expiresAt, deliveryCount, lock ({token, until, holder} or null) and dueAt.
+ */
+import { randomUUID } from 'node:crypto';
+
+import { Heap } from './heap.mjs';
+import { withProperties } from './message.mjs';
+
+export class Queue {
+  #messages = new Map(); // by sequence number, in the order of arrival
+  #locked = new Map(); // messages by lock token
+  #ready = new Heap((message) => message.sequence); // active and not locked
+  #due = new Heap((entry) => entry.at); // one living entry per message that time will change
+  #seen = new Map(); // message id -> {at, sequence}, oldest first, for duplicate detection
+  #lastSequence = 0;
+
+  /**
+   * @param rules lockDuration, maxDeliveryCount, timeToLive (null: none), deadLetterExpired, duplicateWindow (null: off)
+   * @param deadLetters the queue that takes what this one gives up; null for a dead-letter queue itself
+   */
+  constructor(name, rules, deadLetters = null) {
+    this.name = name;
+    this.rules = rules;
+    this.deadLetters = deadLetters;
+  }
+
+  // --- arrival
+
+  /** Takes a message in and gives its sequence number; of a duplicate, that of the first one. */
+  put(message, now) {
+    const first = this.#duplicateOf(message, now);
+    if (first !== null) return first;
+    message.sequence = ++this.#lastSequence;
+    message.deliveryCount ??= 0;
+    message.lock = null;
+    message.dueAt = null;
+    this.#remember(message, now);
+    this.#messages.set(message.sequence, message);
+    if (message.scheduledFor !== null && message.scheduledFor > now) this.#schedule(message, now);
+    else this.#enqueue(message, now);
+    return message.sequence;
+  }
+
+  #schedule(message, now) {
+    message.state = 'scheduled';
+    message.enqueuedAt = now;
+    message.expiresAt = null;
+    this.#plan(message);
+  }
+
+  /** The time to live starts when the message becomes active. */
+  #enqueue(message, now) {
+    const timeToLive = Math.min(message.ttl ?? Infinity, this.rules.timeToLive ?? Infinity);
+    message.state = 'active';
+    message.enqueuedAt = now;
+    message.expiresAt = this.deadLetters !== null && timeToLive < Infinity ? now + timeToLive : null;
+    this.#makeReady(message, now);
+  }
+
+  #makeReady(message, now) {
+    if (isExpired(message, now)) return this.#expire(message, now);
+    this.#plan(message);
+    this.#ready.push(message);
+    this.#ready.tidy(this.#messages.size, (each) => this.#isReady(each));
+  }
+
+  #isReady(message) {
+    return this.#messages.get(message.sequence) === message && message.state === 'active' && message.lock === null;
+  }
+
+  #duplicateOf(message, now) {
+    if (this.rules.duplicateWindow === null || message.id === null) return null;
+    for (const [id, { at }] of this.#seen) {
+      if (at > now - this.rules.duplicateWindow) break;
+      this.#seen.delete(id);
+    }
+    return this.#seen.get(message.id)?.sequence ?? null;
+  }
+
+  #remember(message, now) {
+    if (this.rules.duplicateWindow === null || message.id === null) return;
+    this.#seen.set(message.id, { at: now, sequence: message.sequence });
+  }
+
+  // --- delivery
+
+  /** Whether a message could be received now. */
+  hasReady(now) {
+    for (;;) {
+      const message = this.#ready.peek();
+      if (message === undefined) return false;
+      if (this.#isReady(message)) {
+        if (!isExpired(message, now)) return true;
+        this.#expire(message, now);
+      }
+      this.#ready.pop();
+    }
+  }
+
+  /** Locks the next message for `holder`, which the queue only keeps and gives back; null when there is none. */
+  lockNext(now, holder) {
+    return this.hasReady(now) ? this.#lock(this.#ready.pop(), now, holder) : null;
+  }
+
+  /** Removes the next message: receive-and-delete; null when there is none. */
+  removeNext(now) {
+    return this.hasReady(now) ? this.#remove(this.#ready.pop()) : null;
+  }
+
+  /** Locks (or removes) these deferred messages; null, and nothing done, when one of them is not to be had. */
+  receiveDeferred(sequences, now, { remove }) {
+    const messages = sequences.map((sequence) => this.#messages.get(sequence));
+    if (!messages.every((message) => message?.state === 'deferred' && message.lock === null)) return null;
+    return messages.map((message) => (remove ? this.#remove(message) : this.#lock(message, now, null)));
+  }
+
+  #lock(message, now, holder) {
+    message.lock = { token: randomUUID(), until: now + this.rules.lockDuration, holder };
+    this.#locked.set(message.lock.token, message);
+    this.#plan(message);
+    return message;
+  }
+
+  /** The ends of the renewed locks; null, and nothing done, when one of them is lost. */
+  renew(tokens, now) {
+    if (!tokens.every((token) => this.#holds(token, now))) return null;
+    const until = now + this.rules.lockDuration;
+    for (const token of tokens) this.#locked.get(token).lock.until = until;
+    return tokens.map(() => until);
+  }
+
+  #holds(token, now) {
+    return (this.#locked.get(token)?.lock.until ?? 0) > now;
+  }
+
+  // --- settlement
+
+  /**
+   * Ends a lock with 'completed', 'abandoned', 'released' (which does not count as a delivery), 'deferred' or
+   * 'deadLettered'. Gives the lock that ended; null when it had been lost before.
+   */
+  settle(token, outcome, now, { reason = null, description = null } = {}) {
+    if (!this.#holds(token, now)) return null;
+    const message = this.#locked.get(token);
+    const lock = this.#unlock(message);
+    if (outcome === 'completed') this.#remove(message);
+    else if (outcome === 'released') this.#giveBack(message, now);
+    else if (outcome === 'deferred') this.#defer(message, now);
+    else if (outcome === 'deadLettered' && this.deadLetters) this.#deadLetter(message, now, reason, description);
+    else this.#failed(message, now);
+    return lock;
+  }
+
+  #unlock(message) {
+    const { lock } = message;
+    this.#locked.delete(lock.token);
+    message.lock = null;
+    return lock;
+  }
+
+  #giveBack(message, now) {
+    if (message.state === 'active') this.#makeReady(message, now);
+    else this.#plan(message);
+  }
+
+  #defer(message, now) {
+    message.deliveryCount += 1;
+    message.state = 'deferred';
+    if (isExpired(message, now)) this.#expire(message, now);
+    else this.#plan(message);
+  }
+
+  /** A delivery that came to nothing: abandoned, or its lock ran out. */
+  #failed(message, now) {
+    message.deliveryCount += 1;
+    const limit = this.rules.maxDeliveryCount;
+    if (this.deadLetters === null || message.state !== 'active' || message.deliveryCount < limit) {
+      return this.#giveBack(message, now);
+    }
+    const description = `Message could not be consumed after ${limit} delivery attempts.`;
+    this.#deadLetter(message, now, 'MaxDeliveryCountExceeded', description);
+  }
+
+  #expire(message, now) {
+    if (!this.rules.deadLetterExpired) return this.#remove(message);
+    return this.#deadLetter(message, now, 'TTLExpiredException', 'The message expired and was dead lettered.');
+  }
+
+  #deadLetter(message, now, reason, description) {
+    this.#remove(message);
+    const bare = withProperties(message.bare, { DeadLetterReason: reason, DeadLetterErrorDescription: description });
+    this.deadLetters.put({ ...message, bare, enqueuedSequence: message.sequence, scheduledFor: null }, now);
+  }
+
+  #remove(message) {
+    this.#messages.delete(message.sequence);
+    return message;
+  }
+
+  // --- looking and cancelling
+
+  /** Up to `count` messages from this sequence number on, whatever their state. */
+  *peek(fromSequence, count) {
+    let left = count;
+    for (const message of this.#messages.values()) {
+      if (left === 0) return;
+      if (message.sequence < fromSequence) continue;
+      left -= 1;
+      yield message;
+    }
+  }
+
+  /** Removes scheduled messages; false, and nothing done, when one of them is not scheduled (any more). */
+  cancelScheduled(sequences) {
+    if (!sequences.every((sequence) => this.#messages.get(sequence)?.state === 'scheduled')) return false;
+    for (const sequence of sequences) this.#messages.delete(sequence);
+    return true;
+  }
+
+  counts() {
+    const counts = { active: 0, locked: 0, scheduled: 0, deadLettered: this.deadLetters?.size ?? 0 };
+    for (const message of this.#messages.values()) {
+      if (message.lock !== null) counts.locked += 1;
+      else if (message.state !== 'deferred') counts[message.state] += 1;
+    }
+    return counts;
+  }
+
+  get size() {
+    return this.#messages.size;
+  }
+
+  // --- time
+
+  /** When `tick` has something to do; Infinity when never. */
+  nextDue() {
+    return this.#due.peek()?.at ?? Infinity;
+  }
+
+  /** Does what is due: ends locks, activates scheduled messages, expires old ones. Gives the locks that were lost. */
+  tick(now) {
+    const lost = [];
+    while (this.nextDue() <= now) {
+      const { at, message } = this.#due.pop();
+      if (message.dueAt !== at || this.#messages.get(message.sequence) !== message) continue;
+      message.dueAt = null;
+      if (dueTime(message) > now) this.#plan(message);
+      else if (message.state === 'scheduled') this.#enqueue(message, now);
+      else if (message.lock === null) this.#expire(message, now);
+      else {
+        lost.push(this.#unlock(message));
+        this.#failed(message, now);
+      }
+    }
+    return lost;
+  }
+
+  /** One entry per message: a time that moved away is only looked at again when the old one comes. */
+  #plan(message) {
+    const at = dueTime(message);
+    if (at === Infinity || (message.dueAt !== null && message.dueAt <= at)) return;
+    message.dueAt = at;
+    this.#due.push({ at, message });
+    this.#due.tidy(this.#messages.size, (entry) => (
+      entry.message.dueAt === entry.at && this.#messages.get(entry.message.sequence) === entry.message
+    ));
+  }
+
+  // --- keeping
+
+  /** What a restart must bring back. */
+  dump() {
+    return { lastSequence: this.#lastSequence, seen: [...this.#seen], messages: [...this.#messages.values()] };
+  }
+
+  restore({ lastSequence, seen, messages }) {
+    this.#lastSequence = lastSequence;
+    this.#seen = new Map(seen);
+    for (const message of messages) {
+      message.dueAt = null;
+      this.#messages.set(message.sequence, message);
+      if (message.lock !== null) this.#locked.set(message.lock.token, message);
+      else if (message.state === 'active') this.#ready.push(message);
+      this.#plan(message);
+    }
+  }
+}
+
+function isExpired(message, now) {
+  return message.expiresAt !== null && message.expiresAt <= now;
+}
+
+/** When time alone changes this message. A locked message does not expire before it is given back. */
+function dueTime(message) {
+  if (message.state === 'scheduled') return message.scheduledFor;
+  if (message.lock !== null) return message.lock.until;
+  return message.expiresAt ?? Infinity;
+}

@@ -1,0 +1,92 @@
+"""The parts of host.json that this host obeys; everything else in the file is ignored."""
+
+import re
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic.alias_generators import to_camel
+
+from local.host.errors import HostError
+
+_TIME_SPAN = re.compile(r"(?:(\d+)\.)?(\d+):(\d\d):(\d\d(?:\.\d+)?)")
+
+
+def seconds_of(text: object) -> float:
+    """Turn a .NET TimeSpan `[d.]hh:mm:ss[.fff]` into seconds; raises ValueError."""
+    match = _TIME_SPAN.fullmatch(str(text))
+    if match is None:
+        raise ValueError(f"not a time span hh:mm:ss: {text}")
+    days, hours, minutes, seconds = match.groups(default="0")
+    return int(days) * 86400 + int(hours) * 3600 + int(minutes) * 60 + float(seconds)
+
+
+def _timeout_of(text: object) -> float | None:
+    return None if text in (None, "-1", -1) else seconds_of(text)
+
+
+TimeSpan = Annotated[float, BeforeValidator(seconds_of)]
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(alias_generator=to_camel, frozen=True, extra="ignore")
+
+
+class HttpOptions(_Section):
+    """`extensions.http`."""
+
+    route_prefix: str = "api"
+
+
+class QueueOptions(_Section):
+    """`extensions.queues`; times in seconds, defaults those of extension bundle 4."""
+
+    batch_size: int = Field(default=16, ge=1, le=32)
+    new_batch_threshold: int | None = Field(default=None, ge=0)
+    max_dequeue_count: int = Field(default=5, ge=1)
+    visibility_timeout: TimeSpan = 0.0
+    max_polling_interval: TimeSpan = 60.0
+    message_encoding: Literal["base64", "none"] = "base64"
+
+    @property
+    def threshold(self) -> int:
+        """Number of running calls at which more messages are fetched."""
+        return self.batch_size // 2 if self.new_batch_threshold is None else self.new_batch_threshold
+
+
+class ServiceBusOptions(_Section):
+    """`extensions.serviceBus`; times in seconds."""
+
+    prefetch_count: int = Field(default=0, ge=0)
+    max_concurrent_calls: int = Field(default=16, ge=1)
+    max_message_batch_size: int = Field(default=1000, ge=1)
+    min_message_batch_size: int = Field(default=1, ge=1)
+    max_batch_wait_time: TimeSpan = 30.0
+    max_auto_lock_renewal_duration: TimeSpan = 300.0
+
+
+class Extensions(_Section):
+    """`extensions`."""
+
+    http: HttpOptions = HttpOptions()
+    queues: QueueOptions = QueueOptions()
+    service_bus: ServiceBusOptions = ServiceBusOptions()
+
+
+class HostJson(_Section):
+    """The whole file."""
+
+    function_timeout: Annotated[float | None, BeforeValidator(_timeout_of)] = 300.0
+    extensions: Extensions = Extensions()
+
+
+def read_host_json(folder: Path) -> HostJson:
+    """Read `host.json`; raises `HostError` when it is absent or wrong."""
+    path = folder / "host.json"
+    try:
+        return HostJson.model_validate_json(path.read_bytes())
+    except OSError as error:
+        raise HostError(f"cannot read {path}: {error.strerror}") from error
+    except ValidationError as error:
+        faults = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors())
+        raise HostError(f"{path}: {faults}") from error

@@ -1,0 +1,27 @@
+"""One line per record on stderr, with the extra fields as key=value."""
+
+import logging
+import sys
+
+# Libraries that would report every retry; the host itself says once that a dependency is away.
+_NOISY = {"azure": logging.ERROR, "azure.servicebus": logging.CRITICAL, "asyncio": logging.ERROR}
+_STANDARD = set(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
+
+
+class FieldsFormatter(logging.Formatter):
+    """Appends what was passed as `extra` to the message."""
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - overrides logging's own
+        """Format the line without the traceback."""
+        line = super().formatMessage(record)
+        fields = [f"{key}={value}" for key, value in vars(record).items() if key not in _STANDARD]
+        return " ".join([line, *fields])
+
+
+def configure_logging(level: str = "INFO") -> None:
+    """Send everything from `level` upward to stderr."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(FieldsFormatter("%(asctime)s %(levelname)s %(name)s %(message)s"))
+    logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
+    for name, quiet in _NOISY.items():
+        logging.getLogger(name).setLevel(quiet)

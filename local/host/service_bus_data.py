@@ -1,0 +1,94 @@
+"""From the SDK's messages to the trigger data that Azure hands to a Python function."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from types import SimpleNamespace
+
+from azure.functions.meta import Datum
+from azure.servicebus import ServiceBusReceivedMessage
+from azure.servicebus.amqp import AmqpMessageBodyType
+
+Metadata = dict[str, Datum]
+_Getter = Callable[[ServiceBusReceivedMessage], str | int | None]
+
+
+def _time(value: datetime | None) -> str | None:
+    return value.isoformat() if value else None
+
+
+def _delivery_count(message: ServiceBusReceivedMessage) -> int:
+    # On the wire the first delivery has 0; Azure's host shows 1.
+    return (message.delivery_count or 0) + 1
+
+
+_TEXTS: Mapping[str, _Getter] = {
+    "ContentType": lambda m: m.content_type,
+    "CorrelationId": lambda m: m.correlation_id,
+    "DeadLetterErrorDescription": lambda m: m.dead_letter_error_description,
+    "DeadLetterReason": lambda m: m.dead_letter_reason,
+    "DeadLetterSource": lambda m: m.dead_letter_source,
+    "EnqueuedTimeUtc": lambda m: _time(m.enqueued_time_utc),
+    "ExpiresAtUtc": lambda m: _time(m.expires_at_utc),
+    "Label": lambda m: m.subject,
+    "LockToken": lambda m: str(m.lock_token),
+    "LockedUntil": lambda m: _time(m.locked_until_utc),
+    "MessageId": lambda m: m.message_id,
+    "PartitionKey": lambda m: m.partition_key,
+    "ReplyTo": lambda m: m.reply_to,
+    "ReplyToSessionId": lambda m: m.reply_to_session_id,
+    "SessionId": lambda m: m.session_id,
+    "Subject": lambda m: m.subject,
+    "To": lambda m: m.to,
+}
+_NUMBERS: Mapping[str, _Getter] = {
+    "DeliveryCount": _delivery_count,
+    "EnqueuedSequenceNumber": lambda m: m.enqueued_sequence_number,
+    "SequenceNumber": lambda m: m.sequence_number,
+}
+
+
+def single(message: ServiceBusReceivedMessage) -> tuple[Datum, Metadata]:
+    """Return body and metadata of one message."""
+    metadata = {n: Datum(v, "string") for n, get in _TEXTS.items() if (v := get(message)) is not None}
+    metadata |= {n: Datum(v, "int") for n, get in _NUMBERS.items() if (v := get(message)) is not None}
+    properties = Datum(json.dumps(_properties(message)), "json")
+    metadata["ApplicationProperties"] = metadata["UserProperties"] = properties
+    return Datum(_body(message), "bytes"), metadata
+
+
+def many(messages: Sequence[ServiceBusReceivedMessage]) -> tuple[Datum, Metadata]:
+    """Return bodies and metadata of a batch: an array for each property, unless no message has it."""
+    metadata: Metadata = {}
+    for names, field in ((_TEXTS, "string"), (_NUMBERS, "sint64")):
+        for name, get in names.items():
+            values = [get(message) for message in messages]
+            if any(value is not None for value in values):
+                collection = SimpleNamespace(**{field: values})
+                metadata[f"{name}Array"] = Datum(collection, f"collection_{field}")
+    properties = Datum(json.dumps([_properties(message) for message in messages]), "json")
+    metadata["ApplicationPropertiesArray"] = metadata["UserPropertiesArray"] = properties
+    bodies = SimpleNamespace(bytes=[_body(message) for message in messages])
+    return Datum(bodies, "collection_bytes"), metadata
+
+
+def _properties(message: ServiceBusReceivedMessage) -> dict[str, object]:
+    return {str(_text(key)): _plain(value) for key, value in (message.application_properties or {}).items()}
+
+
+def _text(value: object) -> object:
+    return value.decode() if isinstance(value, bytes) else value
+
+
+def _plain(value: object) -> object:
+    """Make a property's value fit for JSON; what JSON lacks becomes its text."""
+    text = _text(value)
+    return text if isinstance(text, str | int | float | bool | None) else str(text)
+
+
+def _body(message: ServiceBusReceivedMessage) -> bytes:
+    if message.body_type == AmqpMessageBodyType.DATA:
+        return b"".join(message.body)
+    if isinstance(message.body, bytes):
+        return message.body
+    return message.body.encode() if isinstance(message.body, str) else json.dumps(message.body).encode()

@@ -1,0 +1,229 @@
+"""The Storage Queue trigger: fetch, call, delete; after too many tries, the poison queue."""
+
+import asyncio
+import base64
+import binascii
+import logging
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from datetime import datetime
+
+from azure.core.exceptions import AzureError, ResourceExistsError, ResourceNotFoundError
+from azure.functions.meta import Datum
+from azure.storage.queue import QueueMessage
+from azure.storage.queue.aio import QueueClient, QueueServiceClient
+
+from local.host.host_json import QueueOptions
+from local.host.index import StorageQueueTrigger, converter
+from local.host.invoke import Call
+from local.host.outage import Outage, in_a_few_words, pause
+
+FIRST_POLL_SECONDS = 0.1
+SETTLE_TRIES = 3
+
+_log = logging.getLogger("local.host.storage_queue")
+
+
+@dataclass(kw_only=True, eq=False)
+class Held:
+    """A message that this host works on; `receipt` changes with each renewal of its lock."""
+
+    message: QueueMessage
+    receipt: str
+    renew_at: float
+    renewing: asyncio.Task[None] | None = None
+
+
+class StorageQueueListener:
+    """Feeds the messages of one queue to one function; `lock_seconds` is how long a message stays hidden."""
+
+    def __init__(self, *, trigger: StorageQueueTrigger, call: Call, options: QueueOptions, lock_seconds: int) -> None:
+        self._trigger = trigger
+        self._call = call
+        self._options = options
+        self._lock_seconds = lock_seconds
+        self._decode = converter("queueTrigger").decode
+        self._read = _from_base64 if options.message_encoding == "base64" else _as_it_stands
+        self._outage = Outage(what=f"storage queue {trigger.queue}")
+        self._held: set[Held] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._room = asyncio.Event()
+        self._queue: QueueClient
+        self._poison: QueueClient
+
+    async def run(self, stopping: asyncio.Event) -> None:
+        """Serve the queue until the host stops and what runs has ended."""
+        async with QueueServiceClient.from_connection_string(
+            self._trigger.connection, retry_total=0, connection_timeout=2, read_timeout=10
+        ) as service:
+            self._queue = service.get_queue_client(self._trigger.queue)
+            self._poison = service.get_queue_client(f"{self._trigger.queue}-poison")
+            renewals = asyncio.create_task(self._keep_locks())
+            try:
+                await self._poll(stopping)
+                await asyncio.gather(*self._tasks)
+            finally:
+                renewals.cancel()
+                await asyncio.gather(renewals, return_exceptions=True)
+
+    async def _poll(self, stopping: asyncio.Event) -> None:
+        idle = FIRST_POLL_SECONDS
+        stopped = asyncio.create_task(stopping.wait())
+        while not stopping.is_set():
+            await self._wait_for_room(stopped)
+            if stopping.is_set():
+                break
+            try:
+                messages = await self._fetch()
+            except (AzureError, OSError) as error:
+                await pause(stopping, self._outage.failed(error))
+                continue
+            self._outage.recovered()
+            for message in messages:
+                self._start(message)
+            idle = FIRST_POLL_SECONDS if messages else idle * 2
+            if not messages:
+                await pause(stopping, min(idle / 2, self._options.max_polling_interval))
+        stopped.cancel()
+
+    async def _wait_for_room(self, stopped: "asyncio.Task[bool]") -> None:
+        """Wait until the number of running calls has fallen to the threshold."""
+        while len(self._tasks) > self._options.threshold and not stopped.done():
+            self._room.clear()
+            room = asyncio.create_task(self._room.wait())
+            await asyncio.wait({room, stopped}, return_when=asyncio.FIRST_COMPLETED)
+            room.cancel()
+
+    async def _fetch(self) -> list[QueueMessage]:
+        count = self._options.batch_size
+        pages = self._queue.receive_messages(
+            messages_per_page=count, max_messages=count, visibility_timeout=self._lock_seconds
+        ).by_page()
+        # One page is one request; iterating further would ask again.
+        async for page in pages:
+            return [message async for message in page]
+        return []
+
+    def _start(self, message: QueueMessage) -> None:
+        renew_at = time.monotonic() + self._lock_seconds / 2
+        held = Held(message=message, receipt=message.pop_receipt or "", renew_at=renew_at)
+        self._held.add(held)
+        task = asyncio.create_task(self._handle(held))
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        self._room.set()
+        if not task.cancelled() and (error := task.exception()):
+            _log.error("queue %s: a message was dropped", self._trigger.queue, exc_info=error)
+
+    async def _handle(self, held: Held) -> None:
+        succeeded = await self._succeeds(held.message)
+        self._held.discard(held)
+        if held.renewing is not None:
+            await held.renewing  # it changes the receipt that settling needs
+        await self._settle(held, self._verdict(held.message, succeeded=succeeded))
+
+    async def _succeeds(self, message: QueueMessage) -> bool | None:
+        """Call the function; None means that the message must not be tried at all."""
+        if (message.dequeue_count or 0) > self._options.max_dequeue_count:
+            return None
+        try:
+            body = self._read(message.content or "")
+        except (ValueError, binascii.Error):
+            _log.warning("queue %s: message %s is not base64", self._trigger.queue, message.id)
+            return None
+        argument = self._decode(Datum(body, "bytes"), trigger_metadata=_metadata(message))
+        return await self._call.succeeds(argument)
+
+    def _verdict(self, message: QueueMessage, *, succeeded: bool | None) -> "Settlement":
+        if succeeded:
+            return self._delete
+        last_try = (message.dequeue_count or 0) >= self._options.max_dequeue_count
+        return self._move_to_poison if succeeded is None or last_try else self._retry_later
+
+    async def _settle(self, held: Held, settlement: "Settlement") -> None:
+        queue, message = self._trigger.queue, held.message.id
+        for attempt in range(SETTLE_TRIES):
+            try:
+                await settlement(held)
+                break
+            except ResourceNotFoundError:
+                _log.warning("queue %s: message %s was taken over", queue, message)
+                break
+            except (AzureError, OSError) as error:
+                reason = in_a_few_words(error)
+            await asyncio.sleep(0.1 * 2**attempt)
+        else:
+            _log.warning("queue %s: message %s comes again: %s", queue, message, reason)
+
+    async def _delete(self, held: Held) -> None:
+        await self._queue.delete_message(held.message.id, held.receipt)
+
+    async def _retry_later(self, held: Held) -> None:
+        delay = round(self._options.visibility_timeout)
+        await self._queue.update_message(held.message.id, held.receipt, visibility_timeout=delay)
+
+    async def _move_to_poison(self, held: Held) -> None:
+        try:
+            await self._poison.send_message(held.message.content)
+        except ResourceNotFoundError:
+            await self._create_poison_queue()
+            await self._poison.send_message(held.message.content)
+        _log.warning("message %s went to %s", held.message.id, self._poison.queue_name)
+        await self._delete(held)
+
+    async def _create_poison_queue(self) -> None:
+        try:
+            await self._poison.create_queue()
+        except ResourceExistsError:
+            return  # another host was faster
+
+    async def _keep_locks(self) -> None:
+        """Renew the locks of running messages at half their time."""
+        while True:
+            await asyncio.sleep(self._lock_seconds / 8)
+            now = time.monotonic()
+            for held in self._held:
+                if held.renew_at <= now and (held.renewing is None or held.renewing.done()):
+                    held.renewing = asyncio.create_task(self._renew(held))
+
+    async def _renew(self, held: Held) -> None:
+        try:
+            renewed = await self._queue.update_message(
+                held.message.id, held.receipt, visibility_timeout=self._lock_seconds
+            )
+        except (AzureError, OSError) as error:
+            reason = in_a_few_words(error)
+            _log.warning("queue %s: lock not renewed: %s", self._trigger.queue, reason)
+        else:
+            held.receipt = renewed.pop_receipt or held.receipt
+        held.renew_at = time.monotonic() + self._lock_seconds / 2
+
+
+Settlement = Callable[[Held], Awaitable[None]]
+
+
+def _as_it_stands(content: str) -> bytes:
+    return content.encode()
+
+
+def _from_base64(content: str) -> bytes:
+    return base64.b64decode(content, validate=True)
+
+
+def _metadata(message: QueueMessage) -> dict[str, Datum]:
+    return {
+        "Id": Datum(message.id, "string"),
+        "DequeueCount": Datum(message.dequeue_count, "int"),
+        "PopReceipt": Datum(message.pop_receipt, "string"),
+        "ExpirationTime": _time(message.expires_on),
+        "InsertionTime": _time(message.inserted_on),
+        "NextVisibleTime": _time(message.next_visible_on),
+    }
+
+
+def _time(value: datetime | None) -> Datum:
+    return Datum(value.isoformat() if value else None, "string" if value else None)

@@ -1,0 +1,46 @@
+"""The local broker's Config.json, in the format of Microsoft's Service Bus emulator, from `infra/queues.json`."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parent.parent
+
+DEFAULTS = {
+    "LockDuration": "PT1M",
+    "DefaultMessageTimeToLive": "PT1H",
+    "DeadLetteringOnMessageExpiration": False,
+    "RequiresDuplicateDetection": False,
+    "DuplicateDetectionHistoryTimeWindow": "PT5M",
+    "MaxDeliveryCount": 10,
+    "RequiresSession": False,
+    "ForwardTo": "",
+    "ForwardDeadLetteredMessagesTo": "",
+}
+
+
+def queues() -> dict[str, Any]:
+    """Return `infra/queues.json`."""
+    content: dict[str, Any] = json.loads((ROOT / "infra/queues.json").read_text())
+    return content
+
+
+def config() -> dict[str, Any]:
+    """Return the emulator's configuration."""
+    return {
+        "UserConfig": {
+            "Namespaces": [
+                {
+                    "Name": "sbemulatorns",
+                    "Queues": [_queue(queue) for queue in queues()["serviceBusQueues"]],
+                    "Topics": [],
+                }
+            ],
+            "Logging": {"Type": "File"},
+        }
+    }
+
+
+def _queue(queue: dict[str, Any]) -> dict[str, Any]:
+    given = {name[0].upper() + name[1:]: value for name, value in queue.items() if name != "name"}
+    return {"Name": queue["name"], "Properties": DEFAULTS | given}

@@ -1,0 +1,46 @@
+"""The app's settings on the embedded stack: short times, so that a person can watch a recovery."""
+
+from local.ports import HOST, Ports
+
+AZURITE_ACCOUNT = "devstoreaccount1"
+AZURITE_KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
+
+
+def storage_connection_string(ports: Ports) -> str:
+    """Return how to reach Azurite."""
+    services = {"Blob": ports.blob_port, "Queue": ports.queue_port, "Table": ports.table_port}
+    endpoints = "".join(f"{name}Endpoint=http://{HOST}:{port}/{AZURITE_ACCOUNT};" for name, port in services.items())
+    return f"DefaultEndpointsProtocol=http;AccountName={AZURITE_ACCOUNT};AccountKey={AZURITE_KEY};{endpoints}"
+
+
+def service_bus_connection_string(ports: Ports) -> str:
+    """Return how to reach the local broker, in the form that the emulator's users know."""
+    return (
+        f"Endpoint=sb://localhost:{ports.amqp_port};SharedAccessKeyName=RootManageSharedAccessKey;"
+        "SharedAccessKey=SAS_KEY_VALUE;UseDevelopmentEmulator=true;"
+    )
+
+
+def app_settings(ports: Ports, operator_key: str, event_grid_key: str) -> dict[str, str]:
+    """Return the environment of a functions host."""
+    storage = storage_connection_string(ports)
+    return {
+        "StateStorage": storage,
+        "AzureWebJobsStorage": storage,
+        "ServiceBus": service_bus_connection_string(ports),
+        "EVENT_GRID_ENDPOINT": f"http://{HOST}:{ports.eventgrid_port}/api/events",
+        "EVENT_GRID_KEY": event_grid_key,
+        "SIMULATOR_ENABLED": "true",
+        "PAYMENT_URL": f"http://{HOST}:{ports.http_port}/simulator/payment",
+        "ALLOWANCE_SECONDS": "5",
+        "FAILURE_THRESHOLD": "3",
+        "CLOCK_TOLERANCE_SECONDS": "1",
+        "LEASE_SECONDS": "15",
+        "BUCKETS": "8",
+        "REMOTE_CALL_TIMEOUT_SECONDS": "2",
+        "AGENT_MARGIN_SECONDS": "0.5",
+        "SUPERVISOR_SCHEDULE": "*/2 * * * * *",
+        "SCHEDULER_POLL_SCHEDULE": "*/2 * * * * *",
+        "OUTBOX_SCHEDULE": "*/1 * * * * *",
+        "OPERATOR_KEY": operator_key,
+    }

@@ -1,0 +1,148 @@
+"""What the simulated services do with a call, and which fault meets it."""
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic.alias_generators import to_camel
+
+ACTIONS = {
+    "payment": ("authorise", "capture", "void", "refund"),
+    "inventory": ("reserve", "release"),
+    "shipping": ("ship", "cancel"),
+}
+UNDOES = {"void": "authorise", "refund": "capture", "release": "reserve", "cancel": "ship"}
+"""Which action each undo takes back: under the same key it is refused from then on (UND-2)."""
+
+REASONS = {"payment": "card declined", "inventory": "out of stock", "shipping": "address not deliverable"}
+
+LONGEST_WAIT_SECONDS = 30.0
+
+
+class Mode(StrEnum):
+    """How a service misbehaves."""
+
+    NONE = "none"
+    DOWN = "down"
+    SLOW = "slow"
+    FLAKY = "flaky"
+    REJECT = "reject"
+    HANG = "hang"
+    LATE = "late"
+
+
+class Match(BaseModel):
+    """Which calls a fault meets."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, alias_generator=to_camel, populate_by_name=True)
+    sku: Annotated[str, Field(min_length=1, max_length=40)] | None = None
+    order_id: Annotated[str, Field(min_length=1, max_length=40)] | None = None
+
+
+class Fault(BaseModel):
+    """The body of `PUT /simulator/{service}/faults`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, alias_generator=to_camel, populate_by_name=True)
+    mode: Annotated[Mode, Field(strict=False)]
+    latency_ms: Annotated[int, Field(ge=0, le=30_000)] | None = None
+    """How long `slow`, `hang` and `late` hold the answer back."""
+    failure_rate: Annotated[float, Field(ge=0, le=1)] = 0.5
+    """The share of calls that `flaky` lets fail."""
+    for_seconds: Annotated[float | None, Field(gt=0, le=86_400, alias="for")] = None
+    """After this time the fault lapses."""
+    match: Match = Match()
+
+    def key(self) -> str:
+        """Return what tells this fault from others of its service."""
+        text = self.match.model_dump_json()
+        return "all" if self.match == Match() else hashlib.sha256(text.encode()).hexdigest()[:16]
+
+    def meets(self, order_id: str, skus: Iterable[str]) -> bool:
+        """Whether the fault is meant for a call about this order."""
+        wanted = self.match
+        return wanted.order_id in (None, order_id) and (wanted.sku is None or wanted.sku in skus)
+
+
+class Call(BaseModel):
+    """What a client asks of a service."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore", alias_generator=to_camel, populate_by_name=True)
+    order_id: Annotated[str, Field(min_length=1, max_length=64)]
+    step: str = ""
+    order: Mapping[str, Any] = {}
+
+    def skus(self) -> set[str]:
+        """Return the products that the order names."""
+        items = self.order.get("items")
+        lines = items if isinstance(items, list) else []
+        return {str(line["sku"]) for line in lines if isinstance(line, dict) and "sku" in line}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Effect:
+    """Something that really happened: at most once for each key and action."""
+
+    key: str
+    action: str
+    order_id: str
+    at: datetime
+    result: Mapping[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FaultInForce:
+    """A fault, and when it lapses."""
+
+    fault: Fault
+    until: datetime | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Plan:
+    """What happens to one call: a delay, perhaps an effect, and an answer."""
+
+    effect: bool
+    status: int
+    reason: str = ""
+    delay_seconds: float = 0
+
+
+def fault_for(faults: Iterable[FaultInForce], call: Call, now: datetime) -> Fault | None:
+    """Return the fault that meets this call: one made for it comes before one for all."""
+    meeting = [
+        entry.fault
+        for entry in faults
+        if (entry.until is None or entry.until > now) and entry.fault.meets(call.order_id, call.skus())
+    ]
+    return min(meeting, key=lambda fault: fault.match == Match(), default=None)
+
+
+def plan(service: str, fault: Fault | None, chance: float) -> Plan:
+    """Return what a call meets; `chance` is a random number from 0 to 1."""
+    if fault is None or (fault.mode is Mode.FLAKY and chance >= fault.failure_rate):
+        return Plan(effect=True, status=200)
+    wait = LONGEST_WAIT_SECONDS if fault.latency_ms is None else fault.latency_ms / 1000
+    lost_on_the_way_back = chance >= fault.failure_rate / 2
+    plans = {
+        Mode.NONE: Plan(effect=True, status=200),
+        Mode.DOWN: Plan(effect=False, status=503, reason="the service is down"),
+        Mode.SLOW: Plan(effect=True, status=200, delay_seconds=1.0 if fault.latency_ms is None else wait),
+        Mode.FLAKY: Plan(effect=lost_on_the_way_back, status=503, reason="the service stumbled"),
+        Mode.REJECT: Plan(effect=False, status=422, reason=REASONS[service]),
+        Mode.HANG: Plan(effect=False, status=504, reason="no answer", delay_seconds=wait),
+        Mode.LATE: Plan(effect=True, status=504, reason="the answer came too late", delay_seconds=wait),
+    }
+    return plans[fault.mode]
+
+
+def result_of(service: str, action: str, key: str, call: Call) -> dict[str, Any]:
+    """Return what the service answers; the same for every repetition."""
+    reference = hashlib.sha256(f"{service}:{action}:{key}".encode()).hexdigest()[:12]
+    amount = call.order.get("amount")
+    return {"reference": f"{service}-{reference}", "action": action} | (
+        {"amount": amount} if isinstance(amount, str) else {}
+    )

@@ -1,0 +1,124 @@
+"""The simulated services: they remember every effect, and fail as they are told."""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any, Protocol
+
+from core.ports import Clock
+from simulator import rules
+from simulator.rules import Call, Effect, Fault, FaultInForce, Match, Mode
+
+FAULT_CACHE_SECONDS = 0.25
+"""How long a host may go by the faults it has read: reading them for each call is too dear."""
+
+
+class Ledger(Protocol):
+    """What really happened, and which faults are in force; survives kills and spans hosts."""
+
+    async def count_call(self, service: str, key: str, action: str) -> None:
+        """Record that a call arrived."""
+
+    async def effect(self, service: str, effect: Effect, *, forbids: str | None) -> Effect | None:
+        """Let the effect happen unless it did before; return the one that stands.
+
+        `forbids` names the action that is refused under this key from now on. None is returned, and nothing happens,
+        if this effect's own action was forbidden before.
+        """
+
+    async def contents(self, service: str, order_id: str | None) -> tuple[int, Sequence[Effect]]:
+        """Return the number of calls, and the effects, oldest first; of one order if it is named."""
+
+    async def faults(self, service: str) -> Sequence[FaultInForce]:
+        """Return the faults that were set."""
+
+    async def set_fault(self, service: str, entry: FaultInForce) -> None:
+        """Put a fault in force, in place of the one that meets the same calls."""
+
+    async def clear_faults(self, service: str, key: str | None) -> None:
+        """Lift one fault, or all."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Answer:
+    """What the caller gets to hear."""
+
+    status: int
+    body: Mapping[str, Any]
+
+
+@dataclass(kw_only=True)
+class Simulator:
+    """All simulated services of this app."""
+
+    ledger: Ledger
+    clock: Clock
+    sleep: Callable[[float], Awaitable[None]]
+    chance: Callable[[], float]
+    _known: dict[str, tuple[datetime, Sequence[FaultInForce]]] = field(default_factory=dict)
+
+    async def call(self, service: str, action: str, key: str, call: Call) -> Answer:
+        """Do what the action says, at most once for each key, unless a fault is in the way."""
+        await self.ledger.count_call(service, key, action)
+        fault = rules.fault_for(await self._faults(service), call, self.clock())
+        plan = rules.plan(service, fault, self.chance())
+        stands: Effect | None = None
+        if plan.effect:
+            stands = await self._happen(service, action, key, call)
+            if stands is None:
+                return _problem(409, "it was undone under this key, and is refused since")
+        await self.sleep(plan.delay_seconds)
+        if plan.status != 200 or stands is None:
+            return _problem(plan.status, plan.reason)
+        return Answer(status=200, body=stands.result)
+
+    async def _happen(self, service: str, action: str, key: str, call: Call) -> Effect | None:
+        effect = Effect(
+            key=key,
+            action=action,
+            order_id=call.order_id,
+            at=self.clock(),
+            result=rules.result_of(service, action, key, call),
+        )
+        return await self.ledger.effect(service, effect, forbids=rules.UNDOES.get(action))
+
+    async def report(self, service: str, order_id: str | None) -> Mapping[str, Any]:
+        """Return the ledger of a service: every effect that really happened, once."""
+        calls, effects = await self.ledger.contents(service, order_id)
+        return {
+            "calls": calls,
+            "effects": [
+                {"idempotencyKey": effect.key, "action": effect.action, "at": effect.at.isoformat()}
+                for effect in effects
+            ],
+        }
+
+    async def set_fault(self, service: str, fault: Fault) -> Mapping[str, Any]:
+        """Put a fault in force; returns once every host goes by it."""
+        if fault.mode is Mode.NONE:
+            await self.ledger.clear_faults(service, None if fault.match == Match() else fault.key())
+        else:
+            until = self.clock() + timedelta(seconds=fault.for_seconds) if fault.for_seconds else None
+            await self.ledger.set_fault(service, FaultInForce(fault=fault, until=until))
+        await self.sleep(FAULT_CACHE_SECONDS)
+        self._known.pop(service, None)
+        return await self.faults(service)
+
+    async def faults(self, service: str) -> Mapping[str, Any]:
+        """Return what is in force."""
+        entries = await self._faults(service)
+        return {"faults": [entry.fault.model_dump(mode="json", by_alias=True, exclude_none=True) for entry in entries]}
+
+    async def _faults(self, service: str) -> Sequence[FaultInForce]:
+        now = self.clock()
+        read_at, entries = self._known.get(service, (None, ()))
+        if read_at is None or (now - read_at).total_seconds() >= FAULT_CACHE_SECONDS:
+            entries = await self.ledger.faults(service)
+            self._known[service] = (now, entries)
+        return entries
+
+
+def _problem(status: int, reason: str) -> Answer:
+    return Answer(
+        status=status, body={"type": "about:blank", "title": "The call failed", "status": status, "detail": reason}
+    )

@@ -1,0 +1,58 @@
+"""Binds the simulated services to HTTP."""
+
+import re
+
+import azure.functions as func
+
+from core.errors import InvalidError
+from edge.http import answers, body_of, ok, problem
+from simulator.rules import ACTIONS, Call, Fault
+from simulator.service import Simulator
+
+KEY = re.compile(r"[\x21-\x7e]{1,200}")
+REFUSED_IN_KEYS = set("/\\#?")
+
+
+def blueprint(service: Simulator) -> func.Blueprint:
+    """Return the functions of all simulated services."""
+    triggers = func.Blueprint()
+
+    @triggers.route("simulator/{service}/ledger", methods=["GET"], auth_level=func.AuthLevel.FUNCTION)
+    @answers
+    async def simulator_ledger(req: func.HttpRequest) -> func.HttpResponse:
+        name = req.route_params["service"]
+        return ok(await service.report(name, req.params.get("orderId"))) if name in ACTIONS else _unknown()
+
+    @triggers.route("simulator/{service}/faults", methods=["GET", "PUT"], auth_level=func.AuthLevel.FUNCTION)
+    @answers
+    async def simulator_faults(req: func.HttpRequest) -> func.HttpResponse:
+        name = req.route_params["service"]
+        if name not in ACTIONS:
+            return _unknown()
+        if req.method == "GET":
+            return ok(await service.faults(name))
+        return ok(await service.set_fault(name, body_of(req, Fault)))
+
+    @triggers.route("simulator/{service}/{action}", methods=["POST"], auth_level=func.AuthLevel.ANONYMOUS)
+    @answers
+    async def simulator_call(req: func.HttpRequest) -> func.HttpResponse:
+        name, action = req.route_params["service"], req.route_params["action"]
+        if action not in ACTIONS.get(name, ()):
+            return _unknown()
+        answer = await service.call(name, action, _key(req), body_of(req, Call))
+        if answer.status == 200:
+            return ok(answer.body)
+        return problem(answer.status, str(answer.body["title"]), str(answer.body["detail"]))
+
+    return triggers
+
+
+def _unknown() -> func.HttpResponse:
+    return problem(404, "There is no such service or action")
+
+
+def _key(req: func.HttpRequest) -> str:
+    key = str(req.headers.get("Idempotency-Key", ""))
+    if not KEY.fullmatch(key) or REFUSED_IN_KEYS.intersection(key):
+        raise InvalidError(["Idempotency-Key: expected 1 to 200 printable characters without / \\ # ?"])
+    return key
