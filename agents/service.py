@@ -59,7 +59,7 @@ class AgentService:
 
         return AsyncRetrying(
             retry=retry_if_exception_type(TransientError),
-            wait=wait_exponential_jitter(initial=0.1, max=10, jitter=0.1),
+            wait=wait_exponential_jitter(multiplier=0.1, max=10, jitter=0.1),
             stop=too_late,
             sleep=self.sleep,
             reraise=True,

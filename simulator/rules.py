@@ -20,7 +20,8 @@ UNDOES = {"void": "authorise", "refund": "capture", "release": "reserve", "cance
 
 REASONS = {"payment": "card declined", "inventory": "out of stock", "shipping": "address not deliverable"}
 
-LONGEST_WAIT_SECONDS = 30.0
+LONGEST_WAIT_SECONDS = 10.0
+"""How long `hang` and `late` hold an answer back unless told otherwise: longer than callers wait."""
 
 
 class Mode(StrEnum):

@@ -25,15 +25,26 @@ export function saveSnapshot(directory, queues) {
 export function loadSnapshot(directory, findQueue) {
   const source = path.join(directory, FILE_NAME);
   if (!existsSync(source)) return;
-  const [head, ...lines] = readFileSync(source, 'utf8').trimEnd().split('\n').map((line) => JSON.parse(line));
-  if (head.format !== FORMAT) throw new Error(`${source} is not a snapshot of this broker.`);
-  while (lines.length > 0) {
-    const { name, count, ...state } = lines.shift();
-    const messages = lines.splice(0, count).map(fromLine);
+  const lines = readLines(source);
+  for (let at = 0; at < lines.length;) {
+    const { name, count, ...state } = lines[at];
+    const messages = lines.slice(at + 1, at + 1 + count).map(fromLine);
+    at += 1 + count;
     const queue = findQueue(name);
     if (queue !== undefined) queue.restore({ ...state, messages });
     else if (count > 0) console.error(`Dropped ${count} messages of "${name}", which is no longer in the configuration.`);
   }
+}
+
+function readLines(source) {
+  let lines;
+  try {
+    lines = readFileSync(source, 'utf8').trimEnd().split('\n').map((line) => JSON.parse(line));
+  } catch (error) {
+    throw new Error(`The snapshot ${source} cannot be read: ${error.message}`);
+  }
+  if (lines.shift()?.format !== FORMAT) throw new Error(`${source} is not a snapshot of this broker.`);
+  return lines;
 }
 
 function* linesOf(queues) {

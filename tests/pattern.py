@@ -1,0 +1,69 @@
+"""`make pattern`: which statement of docs/pattern.md is proven by which tests.
+
+Fails when a statement of a finished part has no test.
+"""
+
+import re
+import sys
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+STATEMENT = re.compile(r"\b(?:SUB|SCH|AGT|SUP|UND|ALR|OPR|FLT|WRK)-\d+\b")
+
+FINISHED = {
+    *(f"SUB-{number}" for number in range(1, 7)),
+    *(f"SCH-{number}" for number in range(1, 10)),
+    *(f"AGT-{number}" for number in range(1, 8)),
+    *(f"SUP-{number}" for number in range(1, 7)),
+    "ALR-1",
+    "OPR-1",
+    "OPR-3",
+    "OPR-6",
+}
+
+
+class Collector:
+    """Notes, while pytest collects, what each test says it proves."""
+
+    def __init__(self) -> None:
+        self.tests: dict[str, set[str]] = defaultdict(set)
+
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        """Read the marks of every test."""
+        for item in items:
+            for mark in item.iter_markers("proves"):
+                for statement in mark.args:
+                    self.tests[statement].add(item.nodeid.partition("[")[0])
+
+
+def main() -> int:
+    """Print the table; return the exit code."""
+    collector = Collector()
+    if pytest.main(["--collect-only", "-qq", "--no-header", "--no-summary", "-o", "addopts="], plugins=[collector]):
+        return 1
+    known = sorted(set(STATEMENT.findall((ROOT / "docs/pattern.md").read_text())), key=_order)
+    for statement in known:
+        tests = sorted(collector.tests.get(statement, ()))
+        print(f"{statement:8}{'proven by ' + str(len(tests)) if tests else 'not proven yet'}")
+        for test in tests:
+            print(f"        {test}")
+    unproven = sorted(FINISHED - collector.tests.keys(), key=_order)
+    unknown = sorted(collector.tests.keys() - set(known))
+    if unproven:
+        print(f"of finished parts, without a test: {', '.join(unproven)}")
+    if unknown:
+        print(f"named by tests, but no statement: {', '.join(unknown)}")
+    print(f"{len(collector.tests)} of {len(known)} statements proven")
+    return 1 if unproven or unknown else 0
+
+
+def _order(statement: str) -> tuple[str, int]:
+    name, _, number = statement.partition("-")
+    return name, int(number)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,112 @@
+"""What tests from outside need: shop, operator, simulated services and tables, each by its public door."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import aiohttp
+from azure.data.tables.aio import TableServiceClient
+
+from local.stack import Stack
+
+
+async def eventually(check: Callable[[], Awaitable[Any]], seconds: float = 20) -> Any:
+    """Ask until the answer is true, and return it; fail with the last answer."""
+    deadline = time.monotonic() + seconds
+    while not (answer := await check()):
+        assert time.monotonic() < deadline, f"still not so after {seconds} s: {check.__name__}"
+        await asyncio.sleep(0.05)
+    return answer
+
+
+class Client:
+    """Speaks to a running stack."""
+
+    def __init__(self, stack: Stack) -> None:
+        self.url = stack.http_url
+        self._key = {"x-functions-key": stack.operator_key}
+        self._storage = stack.storage_connection_string
+        self.http = aiohttp.ClientSession()
+
+    async def close(self) -> None:
+        await self.http.close()
+
+    async def request(self, method: str, path: str, key: bool = True, **options: Any) -> tuple[int, Any]:
+        headers = options.pop("headers", {}) | (self._key if key else {})
+        async with self.http.request(method, self.url + path, headers=headers, **options) as response:
+            text = await response.text()
+            return response.status, await response.json(content_type=None) if text else None
+
+    async def place(self, sku: str = "TEA-SENCHA", **more: Any) -> str:
+        body = {"customer": {"name": "Ada", "email": "ada@example.com"}, "items": [{"sku": sku, "quantity": 2}]}
+        status, answer = await self.request("POST", "/api/orders", key=False, json=body | more)
+        assert status == 202, answer
+        return answer["orderId"]
+
+    async def order(self, order_id: str) -> dict[str, Any] | None:
+        status, answer = await self.request("GET", f"/api/operator/orders/{order_id}")
+        return answer if status == 200 else None
+
+    async def until(
+        self, order_id: str, state: str, failures: int | None = None, seconds: float = 20
+    ) -> dict[str, Any]:
+        """Wait until the order is in this state, and has failed this often."""
+        seen: dict[str, Any] | None = None
+
+        async def as_wanted() -> bool:
+            nonlocal seen
+            seen = await self.order(order_id)
+            return bool(
+                seen and seen["processState"] == state and (failures is None or seen["failureCount"] == failures)
+            )
+
+        as_wanted.__name__ = f"{order_id} is {state}"
+        await eventually(as_wanted, seconds)
+        assert seen
+        return seen
+
+    async def fault(self, mode: str, sku: str | None = None, **more: Any) -> None:
+        body = {"mode": mode} | ({"match": {"sku": sku}} if sku else {}) | more
+        status, answer = await self.request("PUT", "/simulator/payment/faults", json=body)
+        assert status == 200, answer
+
+    async def ledger(self, order_id: str) -> dict[str, Any]:
+        status, answer = await self.request("GET", f"/simulator/payment/ledger?orderId={order_id}")
+        assert status == 200
+        return answer
+
+    async def alerts(self, order_id: str) -> list[dict[str, Any]]:
+        _, answer = await self.request("GET", "/api/operator/alerts")
+        return [alert for alert in answer["alerts"] if alert["subject"] == f"orders/{order_id}"]
+
+    async def resubmit(self, order_id: str) -> tuple[int, Any]:
+        body = {"operator": "grace", "note": "the provider is back"}
+        return await self.request("POST", f"/api/operator/orders/{order_id}/resubmit", json=body)
+
+    async def rows(self, start: str, end: str, bucket: str) -> dict[str, dict[str, Any]]:
+        query = f"PartitionKey eq '{bucket}' and RowKey ge '{start}' and RowKey lt '{end}'"
+        async with TableServiceClient.from_connection_string(self._storage) as service:
+            found = service.get_table_client("orders").query_entities(query)
+            return {row["RowKey"]: dict(row) async for row in found}
+
+    async def rows_of(self, order_id: str) -> dict[str, dict[str, Any]]:
+        return await self.rows(order_id, f"{order_id}~", order_id[:3])
+
+    async def agenda_of(self, order_id: str) -> list[str]:
+        rows = await self.rows("!", "b", order_id[:3])
+        return [key for key in rows if order_id in key]
+
+
+def events(order: dict[str, Any]) -> list[str]:
+    """What happened to an order, oldest first."""
+    return [entry["event"] for entry in order["history"]]
+
+
+TURNS = {"claimed", "recovered", "resubmitted", "put-back"}
+
+
+def claims_and_recoveries_alternate(order: dict[str, Any]) -> bool:
+    """Whether no scheduler claimed the order while another handled it."""
+    turns = [event == "claimed" for event in events(order) if event in TURNS]
+    return turns == [True, False] * (len(turns) // 2) + [True] * (len(turns) % 2)

@@ -1,0 +1,55 @@
+"""One running stack for the tests that only use it; those that break it start their own."""
+
+import pytest
+from client import Client
+
+from local.stack import Stack, StackConfig
+
+QUICK = {
+    "ALLOWANCE_SECONDS": "2",
+    "CLOCK_TOLERANCE_SECONDS": "0.5",
+    "AGENT_MARGIN_SECONDS": "0.3",
+    "REMOTE_CALL_TIMEOUT_SECONDS": "0.8",
+    "SUPERVISOR_SCHEDULE": "* * * * * *",
+    "SCHEDULER_POLL_SCHEDULE": "* * * * * *",
+    "LOCAL_SHUTDOWN_SECONDS": "2",
+    "LOCAL_QUEUE_LOCK_SECONDS": "2",
+}
+"""Short times, so that a recovery takes seconds. The rules are the same."""
+
+
+@pytest.fixture(scope="session")
+async def stack(tmp_path_factory):
+    """A whole stack: Azurite, broker, Event Grid stand-in and one host, each a process of its own."""
+    config = StackConfig.for_tests(tmp_path_factory.mktemp("stack"), settings=QUICK)
+    async with Stack(config) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+async def client(stack):
+    """Somebody who uses the running stack."""
+    client = Client(stack)
+    yield client
+    await client.close()
+
+
+@pytest.fixture
+async def own_stack(tmp_path):
+    """Start stacks of a test's own, which it may break; their data survives until the test ends."""
+    running, clients = [], []
+
+    async def start(**changes):
+        config = StackConfig.for_tests(tmp_path, settings=QUICK, **changes)
+        stack = Stack(config)
+        running.append(stack)
+        await stack.start()
+        client = Client(stack)
+        clients.append(client)
+        return stack, client
+
+    yield start
+    for client in clients:
+        await client.close()
+    for stack in running:
+        await stack.stop()
