@@ -103,6 +103,10 @@ class Stack:
             await self._launch_host(self.config.functions)
         await self.wait_healthy()
 
+    def app_environment(self) -> dict[str, str]:
+        """Return the settings that the hosts get."""
+        return {name: self._env[name] for name in settings.app_settings(self.ports, "", "")}
+
     async def wait_healthy(self) -> None:
         """Wait until `GET /api/health` answers 200."""
         for host in self.hosts:

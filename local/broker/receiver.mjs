@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 
 import rhea from 'rhea';
 
+import { amqpError } from './errors.mjs';
 import { tagFromToken, toWire } from './message.mjs';
 
 const { message } = rhea;
@@ -92,5 +93,5 @@ export function deadLetterDetails(delivery) {
 
 function lockLost() {
   const description = 'The lock supplied is invalid. Either the lock expired, or the message has already been removed.';
-  return message.rejected({ error: { condition: 'com.microsoft:message-lock-lost', description, info: { broker: 'local' } } });
+  return message.rejected({ error: amqpError('com.microsoft:message-lock-lost', description) });
 }

@@ -6,6 +6,7 @@ import net from 'node:net';
 
 import rhea from 'rhea';
 
+import { amqpError } from './errors.mjs';
 import { answer } from './management.mjs';
 import { MAX_MESSAGE_BYTES, parseTransfer } from './message.mjs';
 import { LinkReceiver, deadLetterDetails } from './receiver.mjs';
@@ -59,7 +60,7 @@ export class AmqpServer {
   /** Tells every client that the broker stops, and waits a moment for them. */
   async close() {
     for (const connection of this.#connections) {
-      connection.close({ condition: 'amqp:connection:forced', description: 'The broker is stopping.' });
+      connection.close(amqpError('amqp:connection:forced', 'The broker is stopping.'));
     }
     const deadline = Date.now() + CLOSING_TIME_MS;
     while (this.#connections.size > 0 && Date.now() < deadline) await new Promise((resolve) => setTimeout(resolve, 10));
@@ -83,6 +84,8 @@ export class AmqpServer {
     guard(connection, fail);
     connection.on('error', fail);
     connection.on('protocol_error', fail);
+    // rhea would say goodbye with an error that the SDK cannot read (see errors.mjs).
+    connection.idle = () => fail(new Error('nothing was heard from it for too long'));
     socket.setTimeout(HANDSHAKE_TIMEOUT_MS, () => fail(new Error('no AMQP handshake')));
     socket.on('close', () => this.#forget(connection));
     this.#connections.add(connection);
@@ -266,17 +269,15 @@ function pathOf(address) {
 function refuse(link, condition, description) {
   link.set_source({});
   link.set_target({});
-  link.close({ condition, description });
+  link.close(amqpError(condition, description));
 }
 
 function refuseUnknown(link, address) {
   refuse(link, 'amqp:not-found', `The messaging entity '${pathOf(address ?? '')}' could not be found.`);
 }
 
-/** The SDK hangs on a rejected send whose error has no info. */
 function reject(delivery, condition, description) {
-  const error = { condition, description, info: { broker: 'local' } };
-  delivery.update(true, message.rejected({ error }).described());
+  delivery.update(true, message.rejected({ error: amqpError(condition, description) }).described());
 }
 
 function tokenAccepted() {

@@ -21,6 +21,7 @@ from local.host.outage import Outage, in_a_few_words, pause
 
 FIRST_POLL_SECONDS = 0.1
 SETTLE_TRIES = 3
+MISSING_QUEUE_SECONDS = 0.5
 
 _log = logging.getLogger("local.host.storage_queue")
 
@@ -49,6 +50,7 @@ class StorageQueueListener:
         self._held: set[Held] = set()
         self._tasks: set[asyncio.Task[None]] = set()
         self._room = asyncio.Event()
+        self._idle = 0.0
         self._queue: QueueClient
         self._poison: QueueClient
 
@@ -68,24 +70,28 @@ class StorageQueueListener:
                 await asyncio.gather(renewals, return_exceptions=True)
 
     async def _poll(self, stopping: asyncio.Event) -> None:
-        idle = FIRST_POLL_SECONDS
         stopped = asyncio.create_task(stopping.wait())
         while not stopping.is_set():
             await self._wait_for_room(stopped)
-            if stopping.is_set():
-                break
-            try:
-                messages = await self._fetch()
-            except (AzureError, OSError) as error:
-                await pause(stopping, self._outage.failed(error))
-                continue
-            self._outage.recovered()
-            for message in messages:
-                self._start(message)
-            idle = FIRST_POLL_SECONDS if messages else idle * 2
-            if not messages:
-                await pause(stopping, min(idle / 2, self._options.max_polling_interval))
-        stopped.cancel()
+            if not stopping.is_set() and (seconds := await self._start_what_is_there()):
+                await pause(stopping, seconds)
+        await stopped
+
+    async def _start_what_is_there(self) -> float:
+        """Fetch messages and begin their calls; returns the seconds to wait before the next fetch."""
+        try:
+            messages = await self._fetch()
+        except ResourceNotFoundError as error:
+            # The queue may be created at any moment; Azure looks on as if it were empty.
+            return min(self._outage.failed(error), MISSING_QUEUE_SECONDS)
+        except (AzureError, OSError) as error:
+            return self._outage.failed(error)
+        self._outage.recovered()
+        for message in messages:
+            self._start(message)
+        longer = min(max(self._idle * 2, FIRST_POLL_SECONDS), self._options.max_polling_interval)
+        self._idle = 0.0 if messages else longer
+        return self._idle
 
     async def _wait_for_room(self, stopped: "asyncio.Task[bool]") -> None:
         """Wait until the number of running calls has fallen to the threshold."""

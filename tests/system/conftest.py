@@ -40,7 +40,7 @@ async def own_stack(tmp_path):
     running, clients = [], []
 
     async def start(**changes):
-        config = StackConfig.for_tests(tmp_path, settings=QUICK, **changes)
+        config = StackConfig.for_tests(tmp_path, **({"settings": QUICK} | changes))
         stack = Stack(config)
         running.append(stack)
         await stack.start()

@@ -1,0 +1,136 @@
+"""What the periodic work costs: only ranges of one partition, and nothing more when the store is full of history."""
+
+import re
+from collections import Counter
+from dataclasses import replace
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from azure.core.pipeline.transport import AioHttpTransport
+from builders import ALLOWANCE, TOLERANCE, new_order, scheduler, supervisor
+
+from adapters.azure import connect
+from adapters.clock import order_ids, utc_now
+from adapters.connections import Connections
+from adapters.rows import entity_of
+from adapters.settings import Settings
+from adapters.tables import create
+from adapters.writes import of_change
+from alerts.service import AlertService
+from core.changes import Change, HistoryEntry
+from core.gathering import run_all
+from core.keys import bucket_of, buckets
+from core.orders import ProcessState, StepState
+from core.transitions import Transitions
+from operators.service import OperatorService
+from scheduler.service import SchedulerService
+from supervisor.service import SupervisorService
+
+FINISHED = 5_000
+RANGE = re.compile(r"^PartitionKey eq '[^']+' and RowKey ge '[^']+' and RowKey lt '[^']+'$")
+
+
+class Recorder(AioHttpTransport):
+    """Notes every request on its way to the real Azurite."""
+
+    def __init__(self):
+        super().__init__()
+        self.requests = []
+
+    async def send(self, request, **options):
+        url = urlsplit(request.url)
+        target = url.path.partition("/devstoreaccount1/")[2].partition("(")[0]
+        self.requests.append((request.method, target, parse_qs(url.query).get("$filter", [None])[0]))
+        return await super().send(request, **options)
+
+    def operations(self):
+        return Counter((method, target) for method, target, _ in self.requests)
+
+    def filters(self):
+        return [asked for _, _, asked in self.requests if asked]
+
+
+@pytest.fixture
+async def periodic(own_stack, monkeypatch):
+    """The periodic work of all roles, on a store that no host's functions touch."""
+    stack, _ = await own_stack(functions="health_report")
+    for name, value in stack.app_environment().items():
+        monkeypatch.setenv(name, value)
+    settings, recorder = Settings.read(), Recorder()
+    parts = connect(settings, Connections(settings, transport=lambda: recorder))
+    transitions = Transitions(parts.store, parts.bus, parts.clock, parts.new_id)
+    common = {"store": parts.store, "buckets": settings.buckets}
+    roles = (
+        SchedulerService(transitions=transitions, clock=parts.clock, rules=scheduler, **common),
+        SupervisorService(
+            transitions=transitions, clock=parts.clock, rules=supervisor, leadership=parts.leadership, **common
+        ),
+        AlertService(publisher=parts.events, alert_log=parts.alerts, poison=parts.poison, **common),
+        OperatorService(transitions=transitions, alert_log=parts.alerts, **common),
+    )
+    yield parts, recorder, roles
+    await parts.close()
+
+
+async def run_once(roles):
+    """One turn of everything that a timer or an operator's list does."""
+    schedules, supervises, alerts, operates = roles
+    found = await schedules.poll(), await supervises.sweep(), await alerts.relay()
+    listed = await operates.list(ProcessState.ERROR, 50, None)
+    return found, listed["orders"]
+
+
+def finished_order(order_id: str) -> Change:
+    """The rows of an order that was processed."""
+    order = new_order(process_state=ProcessState.PROCESSED).with_state(order_id=order_id)
+    order = replace(order, order=replace(order.order, order_id=order_id))
+    order = order.with_steps(*(replace(step, state=StepState.COMPLETED) for step in order.steps))
+    entry = HistoryEntry(at=utc_now(), actor="scheduler/s1", event="processed")
+    return Change(before=None, after=order, entry=entry)
+
+
+async def fill(parts, count):
+    """Record that many finished orders, many to a transaction."""
+    table, new_id = parts.store._table, order_ids(len(buckets(8)))
+    await run_all(
+        (table.submit(bucket_of(order_id), operations_of(order_id)) for order_id in (new_id() for _ in range(count))),
+        at_most=400,
+    )
+
+
+def operations_of(order_id):
+    return [create(entity_of(bucket_of(order_id), w.key, w.record)) for w in of_change(finished_order(order_id))]
+
+
+@pytest.mark.timeout(150)
+@pytest.mark.proves("SUP-2", "SCH-1")
+async def test_periodic_work_costs_the_same_with_a_store_full_of_finished_orders(periodic):
+    """Poll, sweep, relay and list ask for key ranges only, and as many with 5,000 finished orders as with none."""
+    parts, recorder, roles = periodic
+    await run_once(roles)  # creates the lease's blob
+    recorder.requests.clear()
+    assert await run_once(roles) == ((0, 0, 0), [])
+    empty, filters = recorder.operations(), recorder.filters()
+    assert len(filters) == 8 * len(("poll high", "poll normal", "sweep", "relay", "list"))
+    assert [asked for asked in filters if not RANGE.match(asked)] == []
+
+    await fill(parts, FINISHED)
+    recorder.requests.clear()
+    assert await run_once(roles) == ((0, 0, 0), [])
+    assert recorder.operations() == empty
+
+
+@pytest.mark.proves("SUP-2")
+async def test_a_sweep_costs_as_much_as_there_is_to_recover(periodic):
+    """With one order overdue the sweep loads that order and writes it once, besides its eight ranges and the lease."""
+    parts, recorder, (_, supervises, _, _) = periodic
+    await supervises.sweep()
+    order = new_order()
+    claimed = scheduler.claim(order, utc_now() - ALLOWANCE - 2 * TOLERANCE)
+    assert claimed
+    await parts.store.commit(
+        Change(before=None, after=claimed.after, entry=HistoryEntry(at=utc_now(), actor="t", event="claimed"))
+    )
+    recorder.requests.clear()
+    assert await supervises.sweep() == 1
+    assert recorder.operations() == {("PUT", "leases/supervisor"): 1, ("GET", "orders"): 9, ("POST", "$batch"): 1}
