@@ -38,9 +38,7 @@ def new_order(**state) -> Snapshot:
             order_id=ORDER_ID,
             workflow="order",
             workflow_version=1,
-            not_before=NOW,
-            updated_at=NOW,
-            **state,
+            **{"not_before": NOW, "updated_at": NOW} | state,
         ),
         steps=workflow.initial_steps(allowance=ALLOWANCE, threshold=THRESHOLD),
     )

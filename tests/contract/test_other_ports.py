@@ -1,0 +1,165 @@
+"""What the other ports have to do, in memory and on the real services."""
+
+import asyncio
+import base64
+import json
+
+import pytest
+from azure.servicebus.aio import ServiceBusClient
+from azure.storage.queue.aio import QueueClient
+from builders import NOW, seconds
+
+from adapters.connections import Connections
+from adapters.lease import BlobLeadership
+from adapters.memory import MemoryLeadership, MemoryLease
+from adapters.settings import Settings, SettingsError
+from core.changes import Event
+from core.messages import WakeUp
+from simulator.rules import Effect, Fault, FaultInForce
+
+
+def alert(number: int) -> Event:
+    return Event(event_id=f"a:{number}", type="T", subject="orders/x", at=NOW + seconds(number), data={"n": number})
+
+
+async def test_alerts_are_kept_once_and_shown_newest_first(parts):
+    """An alert that arrives again is the same alert."""
+    for number in (1, 3, 2, 3):
+        await parts.alerts.record(alert(number))
+    assert await parts.alerts.newest(2) == [alert(3), alert(2)]
+    assert await parts.alerts.newest(100) == [alert(3), alert(2), alert(1)]
+
+
+async def test_a_submission_key_is_bound_once(parts):
+    """Of many claims of one key the first stands, whatever the key looks like."""
+    key = "k/\\#?\u00e9" * 10
+    claims = [parts.keys.claim(key, f"order-{number}", f"print-{number}") for number in range(5)]
+    assert len(set(await asyncio.gather(*claims))) == 1
+
+
+def effect(key: str, action: str) -> Effect:
+    return Effect(key=key, action=action, order_id=key.partition(":")[0], at=NOW, result={"reference": "r"})
+
+
+@pytest.mark.proves("AGT-7")
+async def test_an_effect_happens_once_for_each_key(parts):
+    """Fifty calls at once: one effect, fifty calls in the ledger."""
+
+    async def call():
+        await parts.ledger.count_call("payment", "o1:payment", "authorise")
+        return await parts.ledger.effect("payment", effect("o1:payment", "authorise"), forbids=None)
+
+    stands = await asyncio.gather(*(call() for _ in range(50)))
+    calls, effects = await parts.ledger.contents("payment", "o1")
+    assert (calls, len(effects)) == (50, 1)
+    assert all(each == stands[0] for each in stands)
+
+
+async def test_what_was_undone_cannot_happen_later(parts):
+    """An undo that comes before what it undoes keeps that from ever taking effect."""
+    await parts.ledger.effect("payment", effect("o2:payment", "void"), forbids="authorise")
+    assert await parts.ledger.effect("payment", effect("o2:payment", "authorise"), forbids=None) is None
+    _, effects = await parts.ledger.contents("payment", "o2")
+    assert [each.action for each in effects] == ["void"]
+    await parts.ledger.effect("payment", effect("o3:payment", "authorise"), forbids=None)
+    undone = await parts.ledger.effect("payment", effect("o3:payment", "void"), forbids="authorise")
+    assert undone is not None
+
+
+async def test_faults_stand_side_by_side_until_they_are_lifted(parts):
+    """One fault for each kind of call; lifting one leaves the others."""
+    for_all, for_tea = Fault(mode="down"), Fault.model_validate({"mode": "hang", "match": {"sku": "TEA"}})
+    for fault in (for_all, for_tea):
+        await parts.ledger.set_fault("shipping", FaultInForce(fault=fault, until=NOW))
+    await parts.ledger.clear_faults("shipping", for_tea.key())
+    assert await parts.ledger.faults("shipping") == [FaultInForce(fault=for_all, until=NOW)]
+    await parts.ledger.clear_faults("shipping", None)
+    assert await parts.ledger.faults("shipping") == []
+
+
+class Pair:
+    """Two who want to lead, and what lets the lease lapse."""
+
+    def __init__(self, first, second, lapse):
+        self.first, self.second, self.lapse = first, second, lapse
+
+
+@pytest.fixture(params=["memory", "azurite"])
+async def pair(request):
+    now = [0.0]
+    if request.param == "memory":
+        lease, clock = MemoryLease(), lambda: NOW + seconds(now[0])
+        yield Pair(*(MemoryLeadership(lease, name, clock, 15) for name in "ab"), lambda: now.__setitem__(0, 20.0))
+        return
+    settings = Settings.model_validate(request.getfixturevalue("services").app_environment())
+    pool = Connections(settings)
+    container = pool.container("leases")
+    leaders = [BlobLeadership(lambda: container, 15, lambda: now[0]) for _ in "ab"]
+    yield Pair(*leaders, lambda: now.__setitem__(0, 20.0))
+    await pool.close()
+
+
+@pytest.mark.proves("SUP-5")
+async def test_one_of_two_leads_and_knows_when_its_lease_may_have_lapsed(pair):
+    """The second is refused, the first may renew, and after a pause it no longer believes to lead."""
+    assert await pair.first.acquire()
+    assert pair.first.held()
+    assert not await pair.second.acquire()
+    assert not pair.second.held()
+    assert await pair.first.acquire()
+    pair.lapse()
+    assert not pair.first.held()
+
+
+async def test_a_message_reaches_its_queue_with_all_that_it_says(services, on_azurite):
+    """Ids, body and addressing arrive; a burst goes out in batches and complete."""
+    order_ids = [f"b00-{number:026d}" for number in range(300)]
+    await asyncio.gather(*(on_azurite.bus.send([WakeUp(order_id=order_id).to_bus()]) for order_id in order_ids))
+    received = []
+    async with (
+        ServiceBusClient.from_connection_string(services.service_bus_connection_string) as client,
+        client.get_queue_receiver("scheduler-requests") as receiver,
+    ):
+        while len(received) < 300:
+            batch = await receiver.receive_messages(max_message_count=300, max_wait_time=5)
+            assert batch, f"only {len(received)} of 300 arrived"
+            for message in batch:
+                await receiver.complete_message(message)
+            received += batch
+    assert {message.correlation_id for message in received} == set(order_ids)
+    first = min(received, key=lambda message: message.correlation_id)
+    assert first.message_id == f"{order_ids[0]}:wake"
+    assert json.loads(str(first)) == {"schemaVersion": 1, "orderId": order_ids[0], "steps": []}
+
+
+async def test_a_poison_message_is_kept_with_its_reason(services, on_azurite):
+    """Text, bytes that are no text, and queues that do not exist yet."""
+    await on_azurite.poison.put("some-queue", b"{broken", "Invalid JSON")
+    await on_azurite.poison.put("some-queue", b"\xff\xfe", "no text")
+    async with QueueClient.from_connection_string(services.storage_connection_string, "some-queue-poison") as queue:
+        kept = [json.loads(message.content) async for message in queue.receive_messages()]
+    assert [(entry["reason"], entry.get("body"), entry.get("bodyBase64")) for entry in kept] == [
+        ("Invalid JSON", "{broken", None),
+        ("no text", None, base64.b64encode(b"\xff\xfe").decode()),
+    ]
+
+
+async def test_events_reach_the_operators_queue_through_event_grid(services, on_azurite):
+    """The official client sends CloudEvents; they arrive in base64, one to a message."""
+    await on_azurite.events.publish([alert(7), alert(8)])
+    async with QueueClient.from_connection_string(services.storage_connection_string, "operator-alerts") as queue:
+        arrived = [json.loads(base64.b64decode(message.content)) async for message in queue.receive_messages()]
+    assert [(event["id"], event["specversion"], event["data"]) for event in arrived] == [
+        ("a:7", "1.0", {"n": 7}),
+        ("a:8", "1.0", {"n": 8}),
+    ]
+
+
+def test_every_wrong_setting_is_named_at_once(monkeypatch):
+    """One message lists all that is missing or wrong."""
+    for name, value in {"BUCKETS": "0", "LEASE_SECONDS": "5", "ALLOWANCE_SECONDS": "soon"}.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(SettingsError) as caught:
+        Settings.read()
+    for name in ("BUCKETS", "LEASE_SECONDS", "ALLOWANCE_SECONDS", "StateStorage", "ServiceBus", "PAYMENT_URL"):
+        assert name in str(caught.value)

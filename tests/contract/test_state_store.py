@@ -1,0 +1,197 @@
+"""What every state store has to do, in memory and on tables."""
+
+import asyncio
+from dataclasses import replace
+from datetime import datetime
+
+import pytest
+from builders import NOW, new_order, scheduler, seconds
+
+from adapters.clock import order_ids, utc_now
+from core import agenda
+from core.changes import Change, Event, HistoryEntry, Note
+from core.errors import ConflictError
+from core.keys import bucket_of
+from core.transitions import Transitions
+
+new_id = order_ids(8)
+HOSTILE = "'; DROP TABLE orders; -- <b>\"\\\u202e\U0001f9a0 | %s {{x}} \u00e9"
+
+
+def submission(order_id=None, **state) -> Change:
+    """The first version of a new order."""
+    order_id = order_id or new_id()
+    order = new_order(**state).with_state(order_id=order_id)
+    order = replace(order, order=replace(order.order, order_id=order_id))
+    entry = HistoryEntry(at=NOW, actor="submission/i", event="submitted", change_id=f"create-{order_id}")
+    return Change(before=None, after=order, entry=entry)
+
+
+async def recorded(store, **state):
+    change = submission(**state)
+    await store.commit(change)
+    return await store.load(change.after.order_id)
+
+
+def claim(order, change_id="claim-1") -> Change:
+    return scheduler.claim(order, NOW).identified(change_id)
+
+
+async def agenda_of(store, order_id):
+    rows = await store.agenda(bucket_of(order_id), "!", "~", 1000)
+    return [row.key for row in rows if row.order_id == order_id]
+
+
+@pytest.mark.proves("SUB-2")
+async def test_an_order_comes_back_as_it_was_recorded(parts):
+    """Order, state, steps and history are there after one commit; null properties stay null."""
+    change = submission()
+    await parts.store.commit(change)
+    order = await parts.store.load(change.after.order_id)
+    assert (order.order, order.state, order.steps) == (change.after.order, change.after.state, change.after.steps)
+    assert await parts.store.history(order.order_id) == [change.entry]
+    assert await agenda_of(parts.store, order.order_id) == list(agenda.obligations(order))
+
+
+async def test_there_is_no_such_order(parts):
+    """An unknown id is None, not an error."""
+    assert await parts.store.load(new_id()) is None
+
+
+@pytest.mark.proves("SUB-3")
+async def test_an_order_is_recorded_once(parts):
+    """A second creation is a conflict and leaves the first as it is."""
+    order = await recorded(parts.store)
+    with pytest.raises(ConflictError):
+        await parts.store.commit(submission(order.order_id, failure_count=7))
+    assert await parts.store.load(order.order_id) == order
+
+
+@pytest.mark.proves("SCH-2", "SUP-4")
+async def test_of_many_commits_from_one_snapshot_exactly_one_wins(parts):
+    """All others conflict, and nothing of theirs is written."""
+    order = await recorded(parts.store)
+    changes = [claim(order, f"claim-{number}") for number in range(10)]
+    outcomes = await asyncio.gather(*map(parts.store.commit, changes), return_exceptions=True)
+    assert [type(outcome) for outcome in outcomes if outcome] == [ConflictError] * 9
+    assert outcomes.count(None) == 1
+    winner = changes[outcomes.index(None)]
+    assert [await parts.store.committed(change) for change in changes].count(True) == 1
+    assert await parts.store.committed(winner)
+    assert (await parts.store.load(order.order_id)).state.version == 2
+
+
+async def test_a_property_that_becomes_null_is_gone(parts):
+    """LockedBy and CompleteBy are cleared by a replace; a merge would keep them."""
+    order = await recorded(parts.store, locked_by="s9", complete_by=NOW)
+    after = order.with_state(locked_by=None, complete_by=None, version=2)
+    await parts.store.commit(
+        Change(before=order, after=after, entry=HistoryEntry(at=NOW, actor="t", event="freed", change_id="f"))
+    )
+    state = (await parts.store.load(order.order_id)).state
+    assert (state.locked_by, state.complete_by) == (None, None)
+
+
+async def test_the_agenda_follows_the_state(parts):
+    """A claim removes the pending row and adds the running one, in the same transaction."""
+    order = await recorded(parts.store)
+    change = claim(order)
+    await parts.store.commit(change)
+    assert await agenda_of(parts.store, order.order_id) == list(agenda.obligations(change.after))
+
+
+async def test_the_agenda_is_read_in_order_and_by_pages(parts):
+    """Start is included, end is not, the limit holds, and the rows are sorted by key."""
+    bucket = "b99"
+    at = [NOW + seconds(number) for number in range(5)]
+    for number, time in enumerate(at):
+        await parts.store.commit(submission(f"b99-{str(number) * 26}", not_before=time))
+    start, end = agenda.claimable("normal", at[3])
+    rows = await parts.store.agenda(bucket, start, end, 100)
+    assert [row.order_id[4] for row in rows] == ["0", "1", "2", "3"]
+    assert [row.key for row in await parts.store.agenda(bucket, start, end, 2)] == [row.key for row in rows[:2]]
+    assert await parts.store.agenda(bucket, rows[1].key, rows[3].key, 100) == rows[1:3]
+
+
+@pytest.mark.proves("SCH-6")
+async def test_a_note_is_kept_once_and_changes_no_state(parts):
+    """The same note again changes nothing, and neither does it touch the order's rows."""
+    order = await recorded(parts.store)
+    note = Note(
+        note_id="late-1",
+        order_id=order.order_id,
+        version=1,
+        entry=HistoryEntry(at=NOW, actor="t", event="noted", detail=HOSTILE),
+        events=(Event(event_id="e1", type="T", subject="orders/x", at=NOW, data={"a": [1, {"b": None}]}),),
+    )
+    await parts.store.note(note)
+    await parts.store.note(note)
+    assert await parts.store.load(order.order_id) == order
+    assert [entry.event for entry in await parts.store.history(order.order_id)] == ["submitted", "noted"]
+    assert [e.event for e in await parts.store.outbox(bucket_of(order.order_id), 100) if e.event == note.events[0]]
+
+
+@pytest.mark.proves("ALR-1")
+async def test_the_outbox_keeps_an_event_until_it_is_confirmed(parts):
+    """Announced twice it stands there once, comes back as it was, and confirming it twice is no error."""
+    event = Event(event_id="rejected:abc/1?#", type="T", subject="orders/unknown", at=NOW, data={"reason": HOSTILE})
+    bucket = "b98"
+    await parts.store.announce(bucket, event)
+    await parts.store.announce(bucket, event)
+    (entry,) = await parts.store.outbox(bucket, 10)
+    assert entry.event == event
+    await parts.store.confirm(bucket, [entry.key])
+    await parts.store.confirm(bucket, [entry.key])
+    assert await parts.store.outbox(bucket, 10) == []
+
+
+async def test_hostile_text_comes_back_unchanged(parts):
+    """Whatever people write into names, reasons and notes is text."""
+    change = submission(reason=HOSTILE)
+    change = replace(change, after=replace(change.after, order=replace(change.after.order, customer_name=HOSTILE)))
+    await parts.store.commit(change)
+    order = await parts.store.load(change.after.order_id)
+    assert (order.order.customer_name, order.state.reason) == (HOSTILE, HOSTILE)
+
+
+async def test_a_time_without_a_zone_is_refused(parts):
+    """A naive datetime means something else on another machine."""
+    change = submission(complete_by=datetime(2026, 1, 31))  # noqa: DTZ001 - that is the point
+    with pytest.raises(ValueError, match="zone"):
+        await parts.store.commit(change)
+
+
+@pytest.mark.proves("FLT-7")
+async def test_an_answer_that_was_lost_is_not_taken_for_a_lost_race(on_azurite, transport):
+    """Azurite commits, the answer is lost on the way: the order was claimed once, and its request is sent."""
+    order = await recorded(on_azurite.store)
+    transitions = Transitions(on_azurite.store, in_memory_bus := Sent(), utc_now, new_id)
+    transport.lose_answers = 1
+    await transitions.apply(order.order_id, scheduler.claim)
+    assert transport.lose_answers == 0
+    assert (await on_azurite.store.load(order.order_id)).step("payment").attempts == 1
+    assert len(in_memory_bus.messages) == 1
+
+
+class Sent:
+    """A bus that notes what was sent."""
+
+    def __init__(self):
+        self.messages = []
+
+    async def send(self, messages):
+        self.messages.extend(messages)
+
+
+async def test_orders_of_one_bucket_are_committed_together(on_azurite, transport):
+    """Many concurrent commits in a bucket take far fewer transactions, and one that conflicts fails alone."""
+    ids = [f"b97-{number:026d}" for number in range(40)]
+    transport.count = 0
+    await asyncio.gather(*(on_azurite.store.commit(submission(order_id)) for order_id in ids))
+    assert transport.count <= 6
+    fresh = [f"b97-{number:026d}" for number in range(100, 110)]
+    outcomes = await asyncio.gather(
+        *(on_azurite.store.commit(submission(order_id)) for order_id in [*fresh[:5], ids[0], *fresh[5:]]),
+        return_exceptions=True,
+    )
+    assert [isinstance(outcome, ConflictError) for outcome in outcomes] == [False] * 5 + [True] + [False] * 5
