@@ -30,7 +30,6 @@ class Link:
         await self._receiver.__aenter__()
         self._handler = self._receiver._handler  # noqa: SLF001 - see above
         self._messages = self._handler._received_messages  # noqa: SLF001 - see above
-        self._granted = 0
 
     async def close(self) -> None:
         """Hand back what was not started, then disconnect."""
@@ -52,9 +51,15 @@ class Link:
         """Process up to `frames` frames, waiting `seconds` for each; raises when the connection is gone."""
         handler = self._handler
         if not await handler.client_ready_async():
-            raise LinkLostError("the broker closed the link")
+            if not self._is_attached():
+                raise LinkLostError("the broker closed the link")
+            return  # the token is being renewed; the SDK has read a frame for that
         connection: Any = handler._connection  # noqa: SLF001 - see above
         await connection.listen(wait=seconds, batch=frames)
+
+    def _is_attached(self) -> bool:
+        link = self._handler._link  # noqa: SLF001 - see above
+        return link is not None and link.get_state().name == "ATTACHED"
 
     def take(self, limit: int) -> list[ServiceBusReceivedMessage]:
         """Return up to `limit` of the messages that have arrived."""

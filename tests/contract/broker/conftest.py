@@ -1,0 +1,104 @@
+"""A real broker process for the suite, or the namespace that SERVICEBUS_CONNECTION names."""
+
+import os
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+
+import pytest
+from azure.servicebus import ServiceBusMessage, ServiceBusReceivedMessage, ServiceBusSubQueue
+from azure.servicebus.aio import ServiceBusClient, ServiceBusReceiver, ServiceBusSender
+from broker_process import QUEUES, BrokerProcess, opened, running_broker
+
+NAMESPACE = os.environ.get("SERVICEBUS_CONNECTION")
+
+
+@pytest.fixture(scope="session")
+async def local_broker(tmp_path_factory) -> AsyncIterator[BrokerProcess | None]:
+    """The broker that all tests of the suite share; None where a namespace takes its place."""
+    if NAMESPACE:
+        yield None
+        return
+    async with running_broker(tmp_path_factory.mktemp("broker"), QUEUES) as process:
+        assert (await process.health())["status"] == "healthy"
+        yield process
+
+
+@pytest.fixture
+def broker(local_broker) -> BrokerProcess:
+    """The shared broker, for tests that need the process or a queue with special properties."""
+    if local_broker is None:
+        pytest.skip("needs the local broker")
+    return local_broker
+
+
+@pytest.fixture(scope="session")
+async def client(local_broker) -> AsyncIterator[ServiceBusClient]:
+    """A client of the namespace or of the shared broker."""
+    if NAMESPACE:
+        client = ServiceBusClient.from_connection_string(NAMESPACE)
+    else:
+        # The SDK would try again, with growing pauses, what the tests expect to be refused.
+        client = ServiceBusClient.from_connection_string(local_broker.connection_string, retry_total=0)
+    async with client:
+        yield client
+
+
+@dataclass(frozen=True)
+class QueueUser:
+    """One queue with its links, open for the whole session, because opening one takes half a second."""
+
+    name: str
+    sender: ServiceBusSender
+    receiver: ServiceBusReceiver
+    dead_letters: ServiceBusReceiver
+
+    async def send(self, *bodies: str | bytes, **properties) -> None:
+        for body in bodies:
+            await self.sender.send_messages(ServiceBusMessage(body, **properties))
+
+    async def receive(self, count: int = 1, wait: float = 5) -> list[ServiceBusReceivedMessage]:
+        """Receive exactly `count` messages, or fail."""
+        messages: list[ServiceBusReceivedMessage] = []
+        while len(messages) < count:
+            more = await self.receiver.receive_messages(count - len(messages), max_wait_time=wait)
+            assert more, f"{self.name}: only {len(messages)} of {count} messages came within {wait} s"
+            messages += more
+        return messages
+
+    async def complete(self, *messages: ServiceBusReceivedMessage) -> None:
+        for message in messages:
+            await self.receiver.complete_message(message)
+
+    async def receive_dead(self) -> ServiceBusReceivedMessage:
+        """Receive one message from the dead-letter queue."""
+        [message] = await self.dead_letters.receive_messages(1, max_wait_time=5)
+        return message
+
+
+@pytest.fixture(scope="session")
+async def users(client) -> AsyncIterator[dict[str, QueueUser]]:
+    """All queues of the suite; of a namespace only the one that SERVICEBUS_QUEUE names."""
+    names = [os.environ.get("SERVICEBUS_QUEUE", "plain")] if NAMESPACE else list(QUEUES)
+    found = {
+        name: QueueUser(
+            name,
+            client.get_queue_sender(name),
+            client.get_queue_receiver(name),
+            client.get_queue_receiver(name, sub_queue=ServiceBusSubQueue.DEAD_LETTER),
+        )
+        for name in names
+    }
+    async with opened(*(link for user in found.values() for link in (user.sender, user.receiver, user.dead_letters))):
+        yield found
+
+
+@pytest.fixture
+def plain(users) -> QueueUser:
+    """A queue with a lock that outlasts every test, for the operations that any namespace has."""
+    return next(iter(users.values()))
+
+
+@pytest.fixture
+def special(broker, users):
+    """The queue of this name with the special properties that QUEUES gives it: only on the local broker."""
+    return lambda name: users[name]

@@ -1,0 +1,148 @@
+"""An app that uses every trigger of the local host and tells, over HTTP, what it saw."""
+
+import asyncio
+import json
+import threading
+from collections import Counter
+
+import azure.functions as func
+
+app = func.FunctionApp(http_auth_level=func.AuthLevel.ANONYMOUS)
+seen: dict[str, list] = {}
+running: Counter[str] = Counter()
+highest: Counter[str] = Counter()
+gate = asyncio.Event()
+
+
+def note(kind, **what):
+    seen.setdefault(kind, []).append(what)
+
+
+async def work(kind, body):
+    """Do what a message says: fail, wait for the gate, or take some time; and count how many run at once."""
+    running[kind] += 1
+    highest[kind] = max(highest[kind], running[kind])
+    try:
+        if body.startswith("fail"):
+            raise RuntimeError(f"told to {body}")
+        if body.startswith("gate"):
+            await gate.wait()
+        if body.startswith("slow"):
+            await asyncio.sleep(float(body.split()[1]))
+    finally:
+        running[kind] -= 1
+
+
+def as_json(value, **more):
+    return func.HttpResponse(json.dumps(value, default=str), mimetype="application/json", **more)
+
+
+@app.route(route="seen/{kind}", methods=["GET"])
+async def seen_of(req: func.HttpRequest):
+    kind = req.route_params["kind"]
+    return as_json({"seen": seen.get(kind, []), "highest": highest[kind], "running": running[kind]})
+
+
+@app.route(route="gate", methods=["POST"])
+async def open_gate(req: func.HttpRequest):
+    gate.set()
+    return as_json({})
+
+
+@app.route(route="reset", methods=["POST"])
+async def reset(req: func.HttpRequest):
+    seen.clear()
+    highest.clear()
+    gate.clear()
+    return as_json({})
+
+
+@app.route(route="items/{id:int}", methods=["GET", "DELETE"])
+async def item(req: func.HttpRequest):
+    return as_json({"route": "item", "params": dict(req.route_params), "query": dict(req.params)})
+
+
+@app.route(route="items/special", methods=["GET"])
+async def special(req: func.HttpRequest):
+    return as_json({"route": "special"})
+
+
+@app.route(route="files/{*path}", methods=["GET"])
+def files(req: func.HttpRequest, context):
+    thread = threading.current_thread().name
+    return as_json({"path": req.route_params["path"], "thread": thread, "function": context.function_name})
+
+
+@app.route(route="echo", methods=["POST"])
+async def echo(req: func.HttpRequest):
+    headers = {"X-Seen": req.headers["x-given"], "X-Url": req.url, "X-Length": str(len(req.get_body()))}
+    return func.HttpResponse(
+        req.get_body()[:100], status_code=201, headers=headers, mimetype="text/x", charset="latin-1"
+    )
+
+
+@app.route(route="broken", methods=["GET"])
+async def broken(req: func.HttpRequest):
+    raise RuntimeError("broken on purpose")
+
+
+@app.route(route="hold", methods=["GET"])
+async def hold(req: func.HttpRequest):
+    note("hold")
+    await asyncio.sleep(float(req.params["seconds"]))
+    return as_json({"held": True})
+
+
+@app.route(route="secret", methods=["GET"], auth_level=func.AuthLevel.FUNCTION)
+async def secret(req: func.HttpRequest):
+    return as_json({"secret": True})
+
+
+@app.route(route="admin-only", methods=["GET"], auth_level=func.AuthLevel.ADMIN)
+async def admin_only(req: func.HttpRequest):
+    return as_json({"secret": True})
+
+
+@app.queue_trigger(arg_name="message", queue_name="%WORK_QUEUE%", connection="Storage")
+async def from_queue(message: func.QueueMessage):
+    body = message.get_body().decode()
+    note("queue", body=body, tries=message.dequeue_count, inserted=message.insertion_time)
+    await work("queue", body)
+
+
+@app.service_bus_queue_trigger(arg_name="message", queue_name="%SINGLES%", connection="Bus")
+async def from_bus(message: func.ServiceBusMessage):
+    body = message.get_body().decode()
+    note(
+        "single",
+        body=body,
+        id=message.message_id,
+        correlation=message.correlation_id,
+        reply_to=message.reply_to,
+        properties=message.application_properties,
+        tries=message.delivery_count,
+        expires=message.expires_at_utc,
+    )
+    await work("single", body)
+
+
+@app.service_bus_queue_trigger(
+    arg_name="messages", queue_name="%BATCHES%", connection="Bus", cardinality=func.Cardinality.MANY
+)
+async def from_bus_many(messages: list[func.ServiceBusMessage]):
+    bodies = [message.get_body().decode() for message in messages]
+    note(
+        "batch",
+        bodies=bodies,
+        ids=[m.message_id for m in messages],
+        tries=[m.delivery_count for m in messages],
+        properties=[m.application_properties for m in messages],
+    )
+    for body in bodies:
+        await work("batch", body)
+
+
+@app.timer_trigger(arg_name="timer", schedule="%TICK%", run_on_startup=True)
+async def tick(timer: func.TimerRequest):
+    note("timer", past_due=timer.past_due)
+    await work("timer", "slow 0.3")
