@@ -10,7 +10,7 @@ from azure.servicebus.exceptions import MessageSizeExceededError
 
 from adapters.coalesce import Coalescer
 from adapters.failures import OUTAGES, azure_errors
-from core.errors import InvalidError, UnavailableError
+from core.errors import InvalidError
 from core.messages import BusMessage
 
 SEND_TIMEOUT_SECONDS = 15.0
@@ -25,7 +25,8 @@ class ServiceBus:
         self._client = client
         self._senders: dict[str, ServiceBusSender] = {}
         self._closing: set[asyncio.Task[None]] = set()
-        self._sends: Coalescer[BusMessage, None] = Coalescer(self._flush)
+        self._sends: Coalescer[BusMessage | None, None] = Coalescer(self._flush)
+        """None stands for nothing to send: it only opens the sender, in its turn like any message."""
 
     async def send(self, messages: Sequence[BusMessage]) -> None:
         """See `Bus.send`; a message that is too large for the queue raises `InvalidError`."""
@@ -37,16 +38,8 @@ class ServiceBus:
                 raise outcome
 
     async def probe(self, queues: Sequence[str]) -> None:
-        """Open the senders of these queues, so that the first message need not wait; raises `UnavailableError`."""
-        await asyncio.gather(*(self._open(queue) for queue in queues))
-
-    async def _open(self, queue: str) -> None:
-        try:
-            with azure_errors(f"queue {queue}"):
-                await self._sender(queue).create_message_batch()
-        except UnavailableError:
-            self._discard(queue)
-            raise
+        """See `Bus.probe`: opens the senders, so that the first message need not wait for that."""
+        await asyncio.gather(*(self._sends.submit(queue, None) for queue in queues))
 
     async def close(self) -> None:
         """Close the senders."""
@@ -54,7 +47,7 @@ class ServiceBus:
             self._discard(queue)
         await asyncio.gather(*self._closing)
 
-    async def _flush(self, queue: str, waiting: Sequence[BusMessage]) -> list[Exception | None]:
+    async def _flush(self, queue: str, waiting: Sequence[BusMessage | None]) -> list[Exception | None]:
         try:
             with azure_errors(f"queue {queue}"):
                 return await self._send(self._sender(queue), waiting[:MOST_IN_A_BATCH])
@@ -62,18 +55,22 @@ class ServiceBus:
             self._discard(queue)
             raise
 
-    async def _send(self, sender: ServiceBusSender, waiting: Sequence[BusMessage]) -> list[Exception | None]:
+    async def _send(self, sender: ServiceBusSender, waiting: Sequence[BusMessage | None]) -> list[Exception | None]:
         """Send the first messages, as many as fit into one batch."""
         batch = await sender.create_message_batch()
+        taken = 0
         for message in waiting:
             try:
-                batch.add_message(_outgoing(message))
+                if message:
+                    batch.add_message(_outgoing(message))
             except MessageSizeExceededError:
                 break
-        if not len(batch):
+            taken += 1
+        if not taken and waiting[0]:
             return [InvalidError([f"message {waiting[0].message_id} is too large for the queue"])]
-        await sender.send_messages(batch, timeout=SEND_TIMEOUT_SECONDS)
-        return [None] * len(batch)
+        if len(batch):
+            await sender.send_messages(batch, timeout=SEND_TIMEOUT_SECONDS)
+        return [None] * taken
 
     def _sender(self, queue: str) -> ServiceBusSender:
         if queue not in self._senders:
