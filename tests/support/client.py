@@ -10,6 +10,18 @@ from azure.data.tables.aio import TableServiceClient
 
 from local.stack import Stack
 
+QUICK = {
+    "ALLOWANCE_SECONDS": "2",
+    "CLOCK_TOLERANCE_SECONDS": "0.5",
+    "AGENT_MARGIN_SECONDS": "0.3",
+    "REMOTE_CALL_TIMEOUT_SECONDS": "0.8",
+    "SUPERVISOR_SCHEDULE": "* * * * * *",
+    "SCHEDULER_POLL_SCHEDULE": "* * * * * *",
+    "LOCAL_SHUTDOWN_SECONDS": "2",
+    "LOCAL_QUEUE_LOCK_SECONDS": "2",
+}
+"""Short times, so that a recovery takes seconds. The rules are the same."""
+
 
 async def eventually(check: Callable[[], Awaitable[Any]], seconds: float = 20) -> Any:
     """Ask until the answer is true, and return it; fail with the last answer."""

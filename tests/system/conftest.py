@@ -1,21 +1,9 @@
 """One running stack for the tests that only use it; those that break it start their own."""
 
 import pytest
-from client import Client
+from client import QUICK, Client
 
 from local.stack import Stack, StackConfig
-
-QUICK = {
-    "ALLOWANCE_SECONDS": "2",
-    "CLOCK_TOLERANCE_SECONDS": "0.5",
-    "AGENT_MARGIN_SECONDS": "0.3",
-    "REMOTE_CALL_TIMEOUT_SECONDS": "0.8",
-    "SUPERVISOR_SCHEDULE": "* * * * * *",
-    "SCHEDULER_POLL_SCHEDULE": "* * * * * *",
-    "LOCAL_SHUTDOWN_SECONDS": "2",
-    "LOCAL_QUEUE_LOCK_SECONDS": "2",
-}
-"""Short times, so that a recovery takes seconds. The rules are the same."""
 
 
 @pytest.fixture(scope="session")
