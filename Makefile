@@ -1,9 +1,10 @@
 # Every command sets up what it needs, on a machine that has Python 3.11 to 3.13 and make.
 
 PYTHON ?= $(shell for candidate in python3.13 python3.12 python3.11 python3; do \
-	$$candidate -c 'import sys, venv; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' 2>/dev/null \
-	&& { echo $$candidate; break; }; done)
+	$$candidate -c 'import sys, venv, ensurepip; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' \
+	2>/dev/null && { echo $$candidate; break; }; done)
 BIN := .venv/bin
+DATA := $(or $(DATA_DIR),.data)
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
 .PHONY: help run test check pattern clean lock
@@ -31,25 +32,31 @@ check: .venv/.installed
 pattern: .venv/.installed
 	@$(BIN)/python -m tests.pattern
 
+# Only what the stack puts there: DATA_DIR may name a folder that holds other things too.
 clean:
-	@echo 'emptying .data'
-	@rm -rf .data
+	@echo 'emptying $(DATA); a running stack is not stopped'
+	@cd '$(DATA)' 2>/dev/null && rm -rf azurite broker logs Config.json lock || true
 
 lock: .venv/.installed
-	@$(BIN)/pip install -q uv
+	@$(BIN)/python -m pip install -q --disable-pip-version-check uv
 	@$(BIN)/uv pip compile -q --universal --python-version 3.11 pyproject.toml \
 		-o requirements.txt --no-annotate --no-header
 	@$(BIN)/uv pip compile -q --universal --python-version 3.11 pyproject.toml --group dev -c requirements.txt \
 		-o requirements-dev.txt --no-annotate --no-header
 
+# A set-up that was interrupted leaves no stamp, and perhaps a .venv without pip: that one is made anew.
 .venv/.installed: requirements-dev.txt
-	@test -n "$(PYTHON)" || { echo 'Missing: Python 3.11, 3.12 or 3.13 with venv. Install one, or name it: make PYTHON=/path/to/python3'; exit 1; }
-	@echo '[setup] installing the Python packages into .venv (about a minute, only once)'
-	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	@python='$(PYTHON)'; $(BIN)/python -m pip --version >/dev/null 2>&1 || { \
+		command -v "$$python" >/dev/null || { \
+			echo 'Missing: Python 3.11, 3.12 or 3.13 with venv and pip (on Debian: python3-venv).' \
+				'Install one, or name it: make PYTHON=/path/to/python3' >&2; exit 1; }; \
+		echo "[setup] making .venv with $$python"; \
+		rm -rf .venv && "$$python" -m venv .venv; }
+	@echo '[setup] installing the Python packages into .venv (about a minute, the first time only)'
 	@$(BIN)/python -m pip install -q --disable-pip-version-check -r requirements-dev.txt
 	@touch $@
 
-local/node_modules/.installed: local/package-lock.json .venv/.installed
-	@echo '[setup] installing Azurite and the AMQP library into local/node_modules (about a minute, only once)'
+local/node_modules/.installed: local/package-lock.json | .venv/.installed
+	@echo '[setup] installing Azurite and the AMQP library into local/node_modules (about a minute, the first time only)'
 	@cd local && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
 	@touch $@

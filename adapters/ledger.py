@@ -35,7 +35,9 @@ class TableLedger:
         await self._table.submit(service, [tables.create(row)])
 
     async def effect(self, service: str, effect: Effect, *, forbids: str | None) -> Effect | None:
-        """See `Ledger.effect`."""
+        """See `Ledger.effect`; a repetition is found by a read, since a write that conflicts holds up its group."""
+        if (stored := await self._table.get(service, _effect_row(effect.key, effect.action))) is not None:
+            return None if stored.get("Forbidden") else _effect(columns_of(stored))
         operations = [tables.create(entity(service, _effect_row(effect.key, effect.action), _columns(effect)))]
         if forbids:
             operations += await self._forbid(service, effect, forbids)

@@ -102,19 +102,29 @@ class TableTransactions:
         return await self._commit(_fitting(waiting))
 
     async def _commit(self, group: Sequence[Sequence[Operation]]) -> list[Exception | None]:
-        """Commit all together; if Azure refuses, the one at fault alone, and the others together without it."""
+        """Commit all together; if one conflicts, all the others together; if one of those does, each by itself.
+
+        Many conflicts in one group mean that another process does the same work: then to leave out one after the other
+        would take as many round trips as there are orders, and the others would wait for all of them.
+        """
+        error = await self._try(group)
+        if error is None or isinstance(error, UnavailableError) or len(group) == 1:
+            return [error] * len(group)
+        guilty = _owner(group, error)
+        others = [*group[:guilty], *group[guilty + 1 :]]
+        outcomes = [await self._try(others)]
+        if outcomes == [None] or isinstance(outcomes[0], UnavailableError):
+            outcomes *= len(others)
+        else:
+            outcomes = list(await asyncio.gather(*(self._try([operations]) for operations in others)))
+        return [*outcomes[:guilty], error, *outcomes[guilty:]]
+
+    async def _try(self, group: Sequence[Sequence[Operation]]) -> Exception | None:
         try:
             await self._write([operation for operations in group for operation in operations])
-        except UnavailableError as error:
-            return [error] * len(group)
-        except (ConflictError, HttpResponseError) as error:
-            if len(group) == 1:
-                return [error]
-            guilty = _owner(group, error)
-            alone = await self._commit([group[guilty]])
-            others = await self._commit([*group[:guilty], *group[guilty + 1 :]])
-            return [*others[:guilty], *alone, *others[guilty:]]
-        return [None] * len(group)
+        except (UnavailableError, ConflictError, HttpResponseError) as error:
+            return error
+        return None
 
     async def _write(self, operations: Sequence[Operation]) -> None:
         with azure_errors("writing rows"):

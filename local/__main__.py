@@ -23,19 +23,27 @@ Environment:
   HOSTS 1                   how many functions hosts share the work
   HOST_FUNCTIONS            names of the functions to run, comma-separated (default: all)
   OPERATOR_KEY              the operators' key (default: local-operator)
-Any setting of the app, such as ALLOWANCE_SECONDS=8, replaces the embedded default.
+Any setting of the app, such as ALLOWANCE_SECONDS=8, replaces the embedded default; only the connections to the parts
+above are always the stack's own.
 """
+
+
+OWN_SETTINGS = {"StateStorage", "AzureWebJobsStorage", "ServiceBus", "EVENT_GRID_ENDPOINT"}
+"""Not taken from the environment: whoever has a real account's connection there must not work on it unawares."""
 
 
 def config_from_environment() -> StackConfig:
     """Read what a person has set; raises `StackError` that names every fault."""
     hosts, ports, faults = os.environ.get("HOSTS", "1"), Ports(), []
+    replaceable = app_settings(ports, "", "").keys() - OWN_SETTINGS
     try:
         ports = Ports.from_environment()
     except StackError as error:
         faults.append(str(error))
     if not (hosts.isdecimal() and 1 <= int(hosts) <= 20):
         faults.append(f"HOSTS={hosts}: expected a number from 1 to 20")
+    if not os.environ.get("OPERATOR_KEY", "local-operator"):
+        faults.append("OPERATOR_KEY is empty: leave it out, or give the operators a key")
     if faults:
         raise StackError("\n".join(faults))
     return StackConfig(
@@ -44,8 +52,7 @@ def config_from_environment() -> StackConfig:
         hosts=int(hosts),
         operator_key=os.environ.get("OPERATOR_KEY", "local-operator"),
         functions=os.environ.get("HOST_FUNCTIONS", ""),
-        settings={name: os.environ[name] for name in app_settings(ports, "", "") if name in os.environ},
-        show_host_output=True,
+        settings={name: os.environ[name] for name in replaceable if name in os.environ},
     )
 
 
@@ -57,8 +64,9 @@ Ready after {seconds:.0f} s.
   Shop API       {stack.http_url}/api/products
   Operators' API {stack.http_url}/api/operator/orders   (header x-functions-key: {stack.operator_key})
   Simulator      {stack.http_url}/simulator/payment/ledger   (same key)
-  Tables         port {stack.ports.table_port} (Azurite, UseDevelopmentStorage=true)
-  Service Bus    port {stack.ports.amqp_port}
+  Storage        {stack.storage_connection_string}
+  Service Bus    {stack.service_bus_connection_string}
+  Logs           {stack.config.data / "logs"}
 
 Place an order:
 
@@ -69,26 +77,36 @@ Ctrl-C stops everything; the data stays in {stack.config.data}.
 """
 
 
+def show(line: str) -> None:
+    """Show a line in the terminal; the stack goes on when nobody reads any more."""
+    try:
+        click.echo(line)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 async def run_until_signal() -> None:
     """Run the stack until Ctrl-C or SIGTERM."""
     stop = asyncio.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     began = time.monotonic()
-    stack = Stack(config_from_environment(), say=lambda line: click.echo(f"[stack] {line}"))
+    stack = Stack(config_from_environment(), say=lambda line: show(f"[stack] {line}"), show=show)
     starting = asyncio.create_task(stack.start())
     stopped = asyncio.create_task(stop.wait())
     try:
         await asyncio.wait([starting, stopped], return_when=asyncio.FIRST_COMPLETED)
         if starting.done():
             starting.result()
-            click.echo(describe(stack, time.monotonic() - began))
+            show(describe(stack, time.monotonic() - began))
             await stopped
-        click.echo("[stack] stopping")
+        show("[stack] stopping: the hosts finish what they are doing, then the rest ends")
     finally:
         starting.cancel()
         stopped.cancel()
+        await asyncio.wait([starting, stopped])
         await stack.stop()
+    show("[stack] stopped")
 
 
 @click.group()

@@ -1,10 +1,17 @@
 """Ports of the embedded stack, and whether they are free."""
 
 import os
+import random
 import socket
+from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass, fields
 
 HOST = "127.0.0.1"
+
+RANDOM_PORTS = range(12_000, 32_000)
+"""Below the ports that Linux gives to outgoing connections: one of those could take the port of a part that a test has
+stopped and wants to start again."""
 
 
 class StackError(Exception):
@@ -26,11 +33,8 @@ class Ports:
     @classmethod
     def free(cls) -> "Ports":
         """Return ports that nobody listens on now, so that several stacks can run side by side."""
-        sockets = [socket.create_server((HOST, 0)) for _ in fields(cls)]
-        numbers = [open_socket.getsockname()[1] for open_socket in sockets]
-        for open_socket in sockets:
-            open_socket.close()
-        return cls(**dict(zip((field.name for field in fields(cls)), numbers, strict=True)))
+        free = _random_free_ports()
+        return cls(**{field.name: next(free) for field in fields(cls)})
 
     @classmethod
     def from_environment(cls) -> "Ports":
@@ -44,19 +48,32 @@ class Ports:
                 chosen[field.name] = int(text)
             else:
                 faults.append(f"{field.name.upper()}={text}: expected a port from 1 to 65535")
+        ports = cls(**chosen)
+        faults += ports.shared()
         if faults:
             raise StackError("\n".join(faults))
-        return cls(**chosen)
+        return ports
+
+    def shared(self) -> list[str]:
+        """Return a sentence for each port that two parts would use."""
+        users = defaultdict(list)
+        for field in fields(self):
+            users[getattr(self, field.name)].append(field.name.upper())
+        return [f"{' and '.join(names)} are both {port}" for port, names in users.items() if len(names) > 1]
 
     def check_free(self) -> None:
         """Raise `StackError` that names every port somebody else listens on, and the variable that moves it."""
-        taken = [field.name for field in fields(self) if not _is_free(getattr(self, field.name))]
-        if taken:
-            lines = [f"- {getattr(self, name)}: set {name.upper()} to another one" for name in taken]
-            raise StackError("\n".join(["these ports are in use (is the stack running already?):", *lines]))
+        if taken := self.taken(*(field.name for field in fields(self))):
+            raise StackError("\n".join(["these ports are in use (is the stack running already?):", *taken]))
+
+    def taken(self, *names: str) -> list[str]:
+        """Return a line for each of these ports that somebody listens on, with the variable that moves it."""
+        numbers = {name: getattr(self, name) for name in names}
+        return [f"- {port}: set {name.upper()} to another one" for name, port in numbers.items() if not is_free(port)]
 
 
-def _is_free(port: int) -> bool:
+def is_free(port: int) -> bool:
+    """Tell whether nobody listens on a port."""
     try:
         listen(port).close()
     except OSError:
@@ -75,3 +92,9 @@ def listen(port: int) -> socket.socket:
         server.close()
         raise
     return server
+
+
+def _random_free_ports() -> Iterator[int]:
+    for port in random.sample(RANDOM_PORTS, len(RANDOM_PORTS)):
+        if is_free(port):
+            yield port

