@@ -7,10 +7,11 @@ from contextlib import suppress
 from azure.servicebus import ServiceBusMessage
 from azure.servicebus.aio import ServiceBusClient, ServiceBusSender
 from azure.servicebus.exceptions import MessageSizeExceededError
+from tenacity import AsyncRetrying, retry_if_exception_type, stop_before_delay, wait_exponential_jitter
 
 from adapters.coalesce import Coalescer
 from adapters.failures import OUTAGES, azure_errors
-from core.errors import InvalidError
+from core.errors import InvalidError, UnavailableError
 from core.messages import BusMessage
 
 SEND_TIMEOUT_SECONDS = 15.0
@@ -31,11 +32,21 @@ class ServiceBus:
     async def send(self, messages: Sequence[BusMessage]) -> None:
         """See `Bus.send`; a message that is too large for the queue raises `InvalidError`."""
         outcomes = await asyncio.gather(
-            *(self._sends.submit(message.queue, message) for message in messages), return_exceptions=True
+            *(self._send_while_it_lives(message) for message in messages), return_exceptions=True
         )
         for outcome in outcomes:
             if isinstance(outcome, BaseException):
                 raise outcome
+
+    async def _send_while_it_lives(self, message: BusMessage) -> None:
+        """Try again through a short outage: a request that is never sent costs its order a failure."""
+        retrying = AsyncRetrying(
+            retry=retry_if_exception_type(UnavailableError),
+            wait=wait_exponential_jitter(multiplier=0.1, max=2, jitter=0.2),
+            stop=stop_before_delay(message.time_to_live or 0),
+            reraise=True,
+        )
+        await retrying(self._sends.submit, message.queue, message)
 
     async def probe(self, queues: Sequence[str]) -> None:
         """See `Bus.probe`: opens the senders, so that the first message need not wait for that."""

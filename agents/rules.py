@@ -27,11 +27,12 @@ def failed(reason: str) -> AgentReply:
     return AgentReply(outcome="failed", reason=reason[:1000] or "the service gave no reason")
 
 
-def to_bus(agent: str, request: AgentRequest, reply: AgentReply) -> BusMessage:
-    """Address a reply to the schedulers; it is correlated by the id of the request's message."""
+def to_bus(agent: str, request: AgentRequest, reply: AgentReply, now: datetime) -> BusMessage:
+    """Address a reply to the schedulers; correlated by the id of the request, it lives until complete-by (AGT-4)."""
     return BusMessage(
         queue=responses_queue(agent),
         message_id=f"{request.message_id}:{reply.outcome}",
         correlation_id=request.message_id,
         body=reply.to_json(),
+        time_to_live=request.complete_by - now,
     )

@@ -4,12 +4,15 @@ Requests are taken singly, many at a time: a call may hang until its complete-by
 single messages only.
 """
 
+from functools import partial
+
 import azure.functions as func
 
 from agents.service import AgentService
 from core.errors import InvalidError
 from core.messages import AgentRequest, decode, requests_queue
 from core.ports import PoisonQueues
+from edge.outages import through_outages
 
 
 def blueprint(agent: AgentService, poison: PoisonQueues) -> func.Blueprint:
@@ -20,6 +23,9 @@ def blueprint(agent: AgentService, poison: PoisonQueues) -> func.Blueprint:
     @triggers.function_name(f"agent_{agent.name}")
     @triggers.service_bus_queue_trigger(arg_name="message", queue_name=queue, connection="ServiceBus")
     async def handle(message: func.ServiceBusMessage) -> None:
+        await through_outages(partial(work_on, message))
+
+    async def work_on(message: func.ServiceBusMessage) -> None:
         try:
             request = decode(AgentRequest, message.get_body())
         except InvalidError as fault:

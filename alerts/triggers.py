@@ -3,6 +3,7 @@
 import azure.functions as func
 
 from alerts.service import QUEUE, AlertService
+from edge.outages import next_time, through_outages
 
 
 def blueprint(service: AlertService) -> func.Blueprint:
@@ -11,10 +12,12 @@ def blueprint(service: AlertService) -> func.Blueprint:
 
     @triggers.timer_trigger(arg_name="timer", schedule="%OUTBOX_SCHEDULE%", use_monitor=False)
     async def alerts_relay(timer: func.TimerRequest) -> None:
-        await service.relay()
+        async with next_time():
+            await service.relay()
 
     @triggers.queue_trigger(arg_name="message", queue_name=QUEUE, connection="StateStorage")
     async def alerts_record(message: func.QueueMessage) -> None:
-        await service.record(message.get_body())
+        body = message.get_body()
+        await through_outages(lambda: service.record(body))
 
     return triggers

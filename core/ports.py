@@ -55,7 +55,10 @@ class Bus(Protocol):
     """Service Bus, as the senders see it."""
 
     async def send(self, messages: Sequence[BusMessage]) -> None:
-        """Send all messages to their queues; raises `UnavailableError` if any of them may not have arrived."""
+        """Send all messages to their queues; one with a time to live is tried again for as long as it lives.
+
+        Raises `UnavailableError` if any of them may not have arrived.
+        """
 
     async def probe(self, queues: Sequence[str]) -> None:
         """Make ready to send to these queues; raises `UnavailableError` when the bus cannot be reached."""

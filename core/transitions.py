@@ -47,11 +47,19 @@ class Transitions:
                 change = decision.identified(self._new_id())
                 if not await self._commit(change):
                     return False
-                if change.messages:
-                    await self._bus.send(change.messages)
+                await self._send(change)
             case Note():
                 await self._store.note(decision)
         return True
+
+    async def _send(self, change: Change) -> None:
+        """Send what the change owes. What cannot be sent is found later by the poll, or by the supervisor."""
+        if not change.messages:
+            return
+        try:
+            await self._bus.send(change.messages)
+        except UnavailableError as error:
+            log.warning("transition.unsent", extra={"order_id": change.after.order_id, "why": str(error)})
 
     async def _commit(self, change: Change) -> bool:
         try:

@@ -1,11 +1,14 @@
 """Binds the scheduler to its queues and its polling timer."""
 
+from functools import partial
+
 import azure.functions as func
 
 from core.errors import InvalidError
 from core.gathering import run_all
 from core.messages import SCHEDULER_REQUESTS, AgentReply, Correlation, WakeUp, decode, responses_queue
 from core.ports import PoisonQueues
+from edge.outages import next_time, through_outages
 from scheduler.service import SchedulerService
 
 
@@ -28,11 +31,12 @@ def blueprint(service: SchedulerService, poison: PoisonQueues, agents: tuple[str
         cardinality=func.Cardinality.MANY,
     )
     async def scheduler_wake(messages: list[func.ServiceBusMessage]) -> None:
-        await run_all(wake(message) for message in messages)
+        await run_all(through_outages(partial(wake, message)) for message in messages)
 
     @triggers.timer_trigger(arg_name="timer", schedule="%SCHEDULER_POLL_SCHEDULE%", use_monitor=False)
     async def scheduler_poll(timer: func.TimerRequest) -> None:
-        await service.poll()
+        async with next_time():
+            await service.poll()
 
     for agent in agents:
         _bind_responses(triggers, agent, service, poison)
@@ -56,4 +60,4 @@ def _bind_responses(triggers: func.Blueprint, agent: str, service: SchedulerServ
         arg_name="messages", queue_name=queue, connection="ServiceBus", cardinality=func.Cardinality.MANY
     )
     async def responses(messages: list[func.ServiceBusMessage]) -> None:
-        await run_all(receive(message) for message in messages)
+        await run_all(through_outages(partial(receive, message)) for message in messages)

@@ -2,6 +2,7 @@
 
 import azure.functions as func
 
+from edge.outages import through_outages
 from submission.service import QUEUE, SubmissionService
 
 
@@ -11,6 +12,7 @@ def blueprint(service: SubmissionService) -> func.Blueprint:
 
     @triggers.queue_trigger(arg_name="message", queue_name=QUEUE, connection="StateStorage")
     async def submission_record(message: func.QueueMessage) -> None:
-        await service.record(message.get_body())
+        body = message.get_body()
+        await through_outages(lambda: service.record(body))
 
     return triggers

@@ -2,6 +2,7 @@
 
 import azure.functions as func
 
+from edge.outages import next_time
 from supervisor.service import SupervisorService
 
 
@@ -11,6 +12,7 @@ def blueprint(service: SupervisorService) -> func.Blueprint:
 
     @triggers.timer_trigger(arg_name="timer", schedule="%SUPERVISOR_SCHEDULE%", use_monitor=False)
     async def supervisor_sweep(timer: func.TimerRequest) -> None:
-        await service.sweep()
+        async with next_time():
+            await service.sweep()
 
     return triggers

@@ -1,0 +1,42 @@
+"""What triggers do while something is away."""
+
+import logging
+
+import pytest
+
+from core.errors import UnavailableError
+from edge.outages import next_time, through_outages
+
+
+@pytest.mark.proves("FLT-7", "FLT-8")
+async def test_a_handler_waits_through_an_outage_and_says_so_once(caplog):
+    """The work is done again until it succeeds; the log has one line for the beginning and one for the end."""
+    failures = [UnavailableError("store away"), UnavailableError("store away")]
+
+    async def work():
+        if failures:
+            raise failures.pop()
+        return "done"
+
+    caplog.set_level(logging.WARNING)
+    assert await through_outages(lambda: work()) == "done"  # noqa: PLW0108 - as triggers call it
+    assert [record.message for record in caplog.records] == ["outage.began", "outage.ended"]
+
+
+async def test_other_errors_are_not_waited_for():
+    """A bug is not an outage: it surfaces at once."""
+
+    async def work():
+        raise KeyError("a bug")
+
+    with pytest.raises(KeyError):
+        await through_outages(work)
+
+
+async def test_a_periodic_run_that_meets_an_outage_leaves_it_to_the_next():
+    """The timer's function ends without an error, also when several orders met the outage; bugs surface."""
+    async with next_time():
+        raise ExceptionGroup("2 of 5 failed", [UnavailableError("a"), UnavailableError("b")])
+    with pytest.raises(ExceptionGroup):
+        async with next_time():
+            raise ExceptionGroup("2 of 5 failed", [UnavailableError("a"), KeyError("b")])
