@@ -7,13 +7,14 @@ BIN := .venv/bin
 DATA := $(or $(DATA_DIR),.data)
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: help run test check pattern clean lock
+.PHONY: help run test check pattern bench clean lock
 
 help:
 	@echo 'make run      start the whole system on this machine (HOSTS=3 make run: three functions hosts)'
 	@echo 'make test     run every test that needs neither Docker nor Azure (ARGS="-k sweep" for some)'
 	@echo 'make check    lint, types, import rule'
 	@echo 'make pattern  list the statements of the pattern with the tests that prove them'
+	@echo 'make bench    run orders through the embedded stack; one JSON line (ARGS="--orders 200")'
 	@echo 'make clean    empty the data folder of make run'
 	@echo 'make lock     write the requirements files anew from pyproject.toml'
 
@@ -31,6 +32,9 @@ check: .venv/.installed
 
 pattern: .venv/.installed
 	@$(BIN)/python -m tests.pattern
+
+bench: .venv/.installed local/node_modules/.installed
+	@$(BIN)/python -m bench $(ARGS)
 
 # Only what the stack puts there: DATA_DIR may name a folder that holds other things too.
 clean:

@@ -2,6 +2,7 @@
 
 import logging
 from dataclasses import dataclass
+from datetime import timedelta
 
 from core import agenda, keys
 from core.changes import Note
@@ -14,6 +15,9 @@ from core.transitions import Transitions
 from scheduler.rules import SchedulerRules
 
 log = logging.getLogger(__name__)
+
+WAKE_UP_TIME = timedelta(seconds=2)
+"""Time for a wake-up to arrive: a poll that competed with it would only cause conflicts."""
 
 MOST_PER_POLL = 100
 """Orders that one poll takes from one bucket: the next poll goes on with the rest."""
@@ -52,7 +56,7 @@ class SchedulerService:
         """Claim what no wake-up announced, high priority first (SCH-1, SCH-11); return how many orders were due."""
         due = 0
         for priority in Priority:
-            start, end = agenda.claimable(priority, self.clock())
+            start, end = agenda.claimable(priority, self.clock() - WAKE_UP_TIME)
             pages = await run_all(
                 self.store.agenda(bucket, start, end, MOST_PER_POLL) for bucket in keys.buckets(self.buckets)
             )

@@ -73,6 +73,8 @@ class Host:
             _log.warning("some functions did not end within %s s and were cut off", self._own.shutdown_seconds)
             await asyncio.wait(late, timeout=1.0)
         self._invoker.close()
+        # An app has no hook in which to close its clients, neither here nor in Azure: their complaints help nobody.
+        logging.getLogger("asyncio").setLevel(logging.CRITICAL)
         return not late
 
     async def _watch(self, name: str, listener: Listener) -> None:

@@ -1,0 +1,1 @@
+"""The app as the benchmark's hosts run it: the production app, watched."""

@@ -1,0 +1,171 @@
+"""The driver: submits orders to a running stack, and finds out what became of them."""
+
+import asyncio
+import json
+import time
+from collections import defaultdict
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+
+from adapters.clock import order_ids, order_time
+from adapters.connections import Connections
+from adapters.queues import StorageQueue
+from adapters.settings import Settings
+from adapters.tables import TableTransactions
+from bench.counters import marked
+from core.keys import LAST, bucket_of
+from core.messages import Submission
+from local.process import Command
+from local.stack import Stack, StackConfig
+
+APP = Path(__file__).parent / "app"
+SUBMITTERS = 8
+QUIET_SECONDS = 2.0
+"""After this long without progress the state rows are asked: a kill may have come between a commit and its mark."""
+LOOK_SECONDS = 0.05
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Final:
+    """The state row of an order."""
+
+    state: str
+    failures: int
+    updated_at: float
+
+
+class Driver:
+    """One run of a stack, and the orders that it is given."""
+
+    def __init__(self, stack: Stack, folder: Path, workflow: str) -> None:
+        settings = Settings.model_validate(stack.app_environment())
+        self.stack = stack
+        self.folder = folder
+        self._workflow = workflow
+        self._connections = Connections(settings)
+        self._submissions = StorageQueue(partial(self._connections.queue, "order-submissions"))
+        self._orders = TableTransactions(partial(self._connections.table, "orders"))
+        self._new_id = order_ids(settings.buckets)
+
+    async def close(self) -> None:
+        """Close the driver's own connections."""
+        await self._connections.close()
+
+    def new_orders(self, count: int) -> list[str]:
+        """Return fresh order ids."""
+        return [self._new_id() for _ in range(count)]
+
+    async def submit(self, order_id: str) -> None:
+        """Put one order on the queue, as the shop does."""
+        message = Submission(
+            schema_version=1,
+            order_id=order_id,
+            placed_at=order_time(order_id),
+            customer=Submission.Customer(name="Ada", email="ada@example.com"),
+            items=(Submission.Line(sku="TEA-SENCHA", quantity=2, unit_price="14.00"),),
+            workflow=self._workflow,
+        )
+        await self._submissions.put(message.to_json())
+
+    async def submit_all(self, order_ids: Sequence[str]) -> None:
+        """Submit as fast as a few concurrent submitters can."""
+        rest = iter(order_ids)
+
+        async def submitter() -> None:
+            for order_id in rest:
+                await self.submit(order_id)
+
+        await asyncio.gather(*(submitter() for _ in range(SUBMITTERS)))
+
+    async def wait_for(self, order_ids: Iterable[str], count: int, seconds: float) -> Mapping[str, float]:
+        """Wait until so many of the orders are processed, or the time is up; return when each was, in Unix seconds."""
+        wanted, deadline = set(order_ids), time.monotonic() + seconds
+        done: dict[str, float] = {}
+        known, last_progress = -1, time.monotonic()
+        while time.monotonic() < deadline:
+            done = {order_id: at for order_id, at in marked(self.folder).items() if order_id in wanted}
+            if len(done) >= count:
+                break
+            if len(done) != known:
+                known, last_progress = len(done), time.monotonic()
+            elif time.monotonic() - last_progress > QUIET_SECONDS:
+                final = await self.final_states(wanted)
+                if len(final) == len(wanted) and all(each.state in ("Processed", "Error") for each in final.values()):
+                    break
+                last_progress = time.monotonic()
+            await asyncio.sleep(LOOK_SECONDS)
+        return done
+
+    async def final_states(self, order_ids: Iterable[str]) -> dict[str, Final]:
+        """Return the state rows: one range for each bucket, from the first to the last of the orders."""
+        by_bucket: dict[str, set[str]] = defaultdict(set)
+        for order_id in order_ids:
+            by_bucket[bucket_of(order_id)].add(order_id)
+        found = [await self._final_in(bucket, wanted) for bucket, wanted in by_bucket.items()]
+        return {order_id: final for each in found for order_id, final in each.items()}
+
+    async def _final_in(self, bucket: str, wanted: set[str]) -> dict[str, Final]:
+        rows = await self._orders.rows(bucket, min(wanted), max(wanted) + LAST)
+        return {row["OrderID"]: _final(row) for row in rows if row["RowKey"] == f"{row.get('OrderID')}|state"}
+
+    async def remote_ledger(self, order_ids: Iterable[str], service: str = "payment") -> "RemoteLedger":
+        """Return what the simulated service did for these orders."""
+        wanted = set(order_ids)
+        async with (
+            aiohttp.ClientSession(headers={"x-functions-key": self.stack.operator_key}) as http,
+            http.get(f"{self.stack.http_url}/simulator/{service}/ledger") as response,
+        ):
+            ledger: Mapping[str, Any] = json.loads(await response.text())
+        effects = [
+            (str(effect["idempotencyKey"]), datetime.fromisoformat(effect["at"]).timestamp())
+            for effect in ledger["effects"]
+            if str(effect["idempotencyKey"]).partition(":")[0] in wanted
+        ]
+        return RemoteLedger(calls=int(ledger["calls"]), effects=effects)
+
+
+def _final(row: Mapping[str, Any]) -> Final:
+    return Final(state=row["ProcessState"], failures=row["FailureCount"], updated_at=row["UpdatedAt"].timestamp())
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RemoteLedger:
+    """Calls since the stack began, and effects as idempotency key and Unix seconds."""
+
+    calls: int
+    effects: list[tuple[str, float]]
+
+    @property
+    def keys(self) -> set[str]:
+        """Different idempotency keys for which something happened."""
+        return {key for key, _ in self.effects}
+
+
+class WatchedStack(Stack):
+    """A stack whose hosts run the app in `bench/app`."""
+
+    def _command(self, name: str, *arguments: str) -> Command:
+        app = ("--app-dir", str(APP)) if "local.host" in arguments else ()
+        return super()._command(name, *arguments, *app)
+
+
+@asynccontextmanager
+async def running(
+    folder: Path, hosts: int, workflow: str, settings: Mapping[str, str] | None = None
+) -> AsyncIterator[Driver]:
+    """Start a stack of its own whose hosts run the watched app; `folder` must be empty."""
+    watched = {"BENCH_FOLDER": str(folder), **(settings or {})}
+    config = StackConfig.for_tests(folder / "stack", hosts=hosts, settings=watched)
+    async with WatchedStack(config) as stack:
+        driver = Driver(stack, folder, workflow)
+        try:
+            yield driver
+        finally:
+            await driver.close()

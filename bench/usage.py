@@ -1,0 +1,68 @@
+"""What the processes take of the machine."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import psutil
+
+from local.stack import Stack
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Usage:
+    """CPU seconds since their start; `machine` is that of everybody."""
+
+    worker: float
+    azurite: float
+    broker: float
+    event_grid: float
+    driver: float
+    machine: float
+
+    @property
+    def engine(self) -> float:
+        """Everything that stands for Azure."""
+        return self.azurite + self.broker + self.event_grid
+
+    def since(self, earlier: "Usage", seconds: float) -> dict[str, float]:
+        """Return how many cores each took on average; the peers' `cores`."""
+        cores = {
+            "worker": (self.worker - earlier.worker) / seconds,
+            "engine": (self.engine - earlier.engine) / seconds,
+            "driver": (self.driver - earlier.driver) / seconds,
+        }
+        machine = (self.machine - earlier.machine) / seconds
+        return {
+            name: round(value, 2)
+            for name, value in (cores | {"others_on_machine": machine - sum(cores.values())}).items()
+        }
+
+
+def usage(stack: Stack) -> Usage:
+    """Return what hosts (worker), Azurite, broker and Event Grid (engine) and we (driver) have used until now."""
+    machine = psutil.cpu_times()
+    return Usage(
+        worker=_cpu(host.pid for host in stack.hosts),
+        azurite=_cpu([stack.azurite.pid]),
+        broker=_cpu([stack.broker.pid]),
+        event_grid=_cpu([stack.event_grid.pid]),
+        driver=_cpu([psutil.Process().pid]),
+        machine=machine.user + machine.nice + machine.system + machine.irq + machine.softirq,
+    )
+
+
+def peak_mb(stack: Stack) -> float:
+    """Return the most memory that one host ever held (resident, Linux)."""
+    peaks = [_peak_kb(host.pid) for host in stack.hosts]
+    return round(max(peaks) / 1024, 1)
+
+
+def _cpu(pids: Iterable[int]) -> float:
+    times = [psutil.Process(pid).cpu_times() for pid in pids]
+    return sum(each.user + each.system for each in times)
+
+
+def _peak_kb(pid: int) -> int:
+    with open(f"/proc/{pid}/status") as file:  # noqa: PTH123 - no file, but the kernel's answer
+        lines = dict(line.split(":", 1) for line in file)
+    return int(lines["VmHWM"].split()[0])
