@@ -1,9 +1,12 @@
 """The simulated services' ledger, in table `simulator`: one partition for each service.
 
-Rows: `call|<order>|<id>`, `effect|<order>|<key>|<action>`, `fault|<key>`. An undo also writes the effect row of what it
-undoes, marked as forbidden, if that never happened: so a call that comes later cannot take effect.
+Rows: `call|<order>|<id>`, `effect|<order>|<key>|<action>`, `fault|<key>`. With its own effect row an undo writes that
+of what it undoes, marked as forbidden: so a call that comes later is refused. A row with a time happened; one without
+it is there only because it must not.
 """
 
+import contextlib
+import hashlib
 import json
 from collections.abc import Sequence
 
@@ -17,10 +20,22 @@ from simulator.rules import Effect, Fault, FaultInForce
 
 LAST = "~"
 
+MOST_CHARACTERS = 200
+"""Of one part of a row key: three of them stay far below the 512 characters that Azure takes."""
+
+MOST_TRIES = 4
+"""Whatever happens meanwhile: what is undone appears, then another undo of it; one more shows how things stand."""
+
+
+def _part(text: str) -> str:
+    """Return the text as one part of a row key, shortened to a digest if it is too long."""
+    part = key_part(text).replace("|", "=7c=")
+    return part if len(part) <= MOST_CHARACTERS else f"=sha256={hashlib.sha256(text.encode()).hexdigest()}"
+
 
 def _order_of(key: str) -> str:
     """Return the order that an idempotency key `<order>:<step>` speaks of."""
-    return key_part(key.partition(":")[0])
+    return _part(key.partition(":")[0])
 
 
 class TableLedger:
@@ -32,40 +47,43 @@ class TableLedger:
     async def count_call(self, service: str, key: str, action: str) -> None:
         """See `Ledger.count_call`."""
         row = entity(service, f"call|{_order_of(key)}|{new_ulid()}", {"Key": key, "Action": action})
-        await self._table.submit(service, [tables.create(row)])
+        with contextlib.suppress(ConflictError):  # nobody else writes this row: an earlier try did, its answer was lost
+            await self._table.submit(service, [tables.create(row)])
 
     async def effect(self, service: str, effect: Effect, *, forbids: str | None) -> Effect | None:
-        """See `Ledger.effect`; a repetition is found by a read, since a write that conflicts holds up its group."""
-        if (stored := await self._table.get(service, _effect_row(effect.key, effect.action))) is not None:
-            return None if stored.get("Forbidden") else _effect(columns_of(stored))
-        operations = [tables.create(entity(service, _effect_row(effect.key, effect.action), _columns(effect)))]
-        if forbids:
-            operations += await self._forbid(service, effect, forbids)
-        try:
-            await self._table.submit(service, operations)
-        except ConflictError:
-            return await self._standing(service, effect)
+        """See `Ledger.effect`; a repetition is found by a read, since a write that conflicts holds up its group.
+
+        A conflict means that a row has changed since it was read, which can happen to the two rows but a few times.
+        """
+        row = _effect_row(effect.key, effect.action)
+        for tries_left in reversed(range(MOST_TRIES)):
+            if (stored := await self._table.get(service, row)) is not None:
+                return None if stored.get("Forbidden") else _effect(columns_of(stored))
+            operations = [tables.create(entity(service, row, _columns(effect)))]
+            if forbids:
+                operations.append(await self._forbid(service, effect.key, forbids))
+            try:
+                await self._table.submit(service, operations)
+                break
+            except ConflictError:
+                if not tries_left:
+                    raise
         return effect
 
-    async def _forbid(self, service: str, effect: Effect, action: str) -> list[Operation]:
-        """Return the write that keeps the action from happening later, unless it has happened already."""
-        row = _effect_row(effect.key, action)
-        if await self._table.get(service, row) is not None:
-            return []
-        return [tables.create(entity(service, row, {"Key": effect.key, "Action": action, "Forbidden": True}))]
-
-    async def _standing(self, service: str, effect: Effect) -> Effect | None:
-        stored = await self._table.get(service, _effect_row(effect.key, effect.action))
-        if stored is None:  # the undone action took effect at this very moment: undo that
-            return await self.effect(service, effect, forbids=None)
-        return None if stored.get("Forbidden") else _effect(columns_of(stored))
+    async def _forbid(self, service: str, key: str, action: str) -> Operation:
+        """Return the write that makes the action refused from now on, whether it has happened or not."""
+        row = _effect_row(key, action)
+        if (stored := await self._table.get(service, row)) is not None:
+            happened = entity(service, row, columns_of(stored) | {"Forbidden": True})
+            return tables.replace(happened, tables.etag_of(stored))
+        return tables.create(entity(service, row, {"Key": key, "Action": action, "Forbidden": True}))
 
     async def contents(self, service: str, order_id: str | None) -> tuple[int, Sequence[Effect]]:
         """See `Ledger.contents`."""
-        part = f"{key_part(order_id)}|" if order_id else ""
+        part = f"{_part(order_id)}|" if order_id else ""
         calls = await self._table.rows(service, f"call|{part}", f"call|{part}{LAST}")
         rows = await self._table.rows(service, f"effect|{part}", f"effect|{part}{LAST}")
-        effects = [_effect(columns_of(row)) for row in rows if not row.get("Forbidden")]
+        effects = [_effect(columns_of(row)) for row in rows if "At" in row]
         return len(calls), sorted(effects, key=lambda effect: effect.at)
 
     async def faults(self, service: str) -> Sequence[FaultInForce]:
@@ -85,7 +103,7 @@ class TableLedger:
 
 
 def _effect_row(key: str, action: str) -> str:
-    return f"effect|{_order_of(key)}|{key_part(key)}|{action}"
+    return f"effect|{_order_of(key)}|{_part(key)}|{action}"
 
 
 def _columns(effect: Effect) -> dict[str, object]:

@@ -233,7 +233,7 @@ class MemoryRemoteService:
 
 @dataclass
 class MemoryLedger:
-    """`Ledger` in memory; `forbidden` holds the keys and actions that were undone before they happened."""
+    """`Ledger` in memory; `forbidden` holds the keys and actions that were undone, and are refused since."""
 
     calls: list[tuple[str, str, str]] = field(default_factory=list)
     effects: dict[tuple[str, str, str], Effect] = field(default_factory=dict)
@@ -249,7 +249,7 @@ class MemoryLedger:
         place = (service, effect.key, effect.action)
         if place in self.forbidden:
             return None
-        if forbids and (service, effect.key, forbids) not in self.effects:
+        if forbids:
             self.forbidden.add((service, effect.key, forbids))
         return self.effects.setdefault(place, effect)
 

@@ -112,32 +112,47 @@ class Plan:
     delay_seconds: float = 0
 
 
+def in_force(faults: Iterable[FaultInForce], now: datetime) -> list[FaultInForce]:
+    """Return the faults that have not lapsed."""
+    return [entry for entry in faults if entry.until is None or entry.until > now]
+
+
 def fault_for(faults: Iterable[FaultInForce], call: Call, now: datetime) -> Fault | None:
-    """Return the fault that meets this call: one made for it comes before one for all."""
-    meeting = [
-        entry.fault
-        for entry in faults
-        if (entry.until is None or entry.until > now) and entry.fault.meets(call.order_id, call.skus())
-    ]
-    return min(meeting, key=lambda fault: fault.match == Match(), default=None)
+    """Return the fault that meets this call: one for its order comes before one for a product, and that before all."""
+    skus = call.skus()
+    meeting = [entry.fault for entry in in_force(faults, now) if entry.fault.meets(call.order_id, skus)]
+    return max(meeting, key=_precedence, default=None)
+
+
+def _precedence(fault: Fault) -> tuple[bool, bool, str]:
+    """Rank the faults that meet one call; the key comes last, so that every host takes the same one of two equals."""
+    return fault.match.order_id is not None, fault.match.sku is not None, fault.key()
 
 
 def plan(service: str, fault: Fault | None, chance: float) -> Plan:
     """Return what a call meets; `chance` is a random number from 0 to 1."""
-    if fault is None or (fault.mode is Mode.FLAKY and chance >= fault.failure_rate):
+    if fault is None:
         return Plan(effect=True, status=200)
     wait = LONGEST_WAIT_SECONDS if fault.latency_ms is None else fault.latency_ms / 1000
-    lost_on_the_way_back = chance >= fault.failure_rate / 2
     plans = {
         Mode.NONE: Plan(effect=True, status=200),
         Mode.DOWN: Plan(effect=False, status=503, reason="the service is down"),
         Mode.SLOW: Plan(effect=True, status=200, delay_seconds=1.0 if fault.latency_ms is None else wait),
-        Mode.FLAKY: Plan(effect=lost_on_the_way_back, status=503, reason="the service stumbled"),
+        Mode.FLAKY: _flaky(fault.failure_rate, chance),
         Mode.REJECT: Plan(effect=False, status=422, reason=REASONS[service]),
         Mode.HANG: Plan(effect=False, status=504, reason="no answer", delay_seconds=wait),
         Mode.LATE: Plan(effect=True, status=504, reason="the answer came too late", delay_seconds=wait),
     }
     return plans[fault.mode]
+
+
+def _flaky(failure_rate: float, chance: float) -> Plan:
+    """Half of the failures come before the effect, the other half lose the answer after it."""
+    if chance >= failure_rate:
+        return Plan(effect=True, status=200)
+    if chance < failure_rate / 2:
+        return Plan(effect=False, status=503, reason="the service stumbled")
+    return Plan(effect=True, status=502, reason="the answer was lost")
 
 
 def result_of(service: str, action: str, key: str, call: Call) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """The simulated services: they remember every effect, and fail as they are told."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -22,12 +23,15 @@ class Ledger(Protocol):
     async def effect(self, service: str, effect: Effect, *, forbids: str | None) -> Effect | None:
         """Let the effect happen unless it did before; return the one that stands.
 
-        `forbids` names the action that is refused under this key from now on. None is returned, and nothing happens,
-        if this effect's own action was forbidden before.
+        `forbids` names the action that is refused under this key from now on, whether or not it has happened. None is
+        returned, and nothing happens, if this effect's own action was forbidden before.
         """
 
     async def contents(self, service: str, order_id: str | None) -> tuple[int, Sequence[Effect]]:
-        """Return the number of calls, and the effects, oldest first; of one order if it is named."""
+        """Return the number of calls, and the effects, oldest first; of one order if it is named.
+
+        Which order that is, the idempotency key `<order>:<step>` says.
+        """
 
     async def faults(self, service: str) -> Sequence[FaultInForce]:
         """Return the faults that were set."""
@@ -55,7 +59,8 @@ class Simulator:
     clock: Clock
     sleep: Callable[[float], Awaitable[None]]
     chance: Callable[[], float]
-    _known: dict[str, tuple[datetime, Sequence[FaultInForce]]] = field(default_factory=dict)
+    _known: dict[str, tuple[datetime, asyncio.Future[Sequence[FaultInForce]]]] = field(default_factory=dict)
+    """By service: when a reading of its faults began, and the reading."""
 
     async def call(self, service: str, action: str, key: str, call: Call) -> Answer:
         """Do what the action says, at most once for each key, unless a fault is in the way."""
@@ -106,16 +111,30 @@ class Simulator:
 
     async def faults(self, service: str) -> Mapping[str, Any]:
         """Return what is in force."""
-        entries = await self._faults(service)
-        return {"faults": [entry.fault.model_dump(mode="json", by_alias=True, exclude_none=True) for entry in entries]}
+        entries = rules.in_force(await self._faults(service), self.clock())
+        return {"faults": [_shown(entry) for entry in entries]}
 
     async def _faults(self, service: str) -> Sequence[FaultInForce]:
+        """Return what is known of the faults; all who ask within the cache time share one reading.
+
+        Its age counts from its beginning: what it found was in force at no earlier time.
+        """
         now = self.clock()
-        read_at, entries = self._known.get(service, (None, ()))
-        if read_at is None or (now - read_at).total_seconds() >= FAULT_CACHE_SECONDS:
-            entries = await self.ledger.faults(service)
-            self._known[service] = (now, entries)
-        return entries
+        began, reading = self._known.get(service, (None, None))
+        if began is None or reading is None or not 0 <= (now - began).total_seconds() < FAULT_CACHE_SECONDS:
+            reading = asyncio.ensure_future(self.ledger.faults(service))
+            self._known[service] = (now, reading)
+        try:
+            return await asyncio.shield(reading)
+        except Exception:
+            if self._known.get(service, (None, None))[1] is reading:
+                del self._known[service]
+            raise
+
+
+def _shown(entry: FaultInForce) -> dict[str, Any]:
+    shown = entry.fault.model_dump(mode="json", by_alias=True, exclude_none=True)
+    return shown | ({"until": entry.until.isoformat()} if entry.until else {})
 
 
 def _problem(status: int, reason: str) -> Answer:

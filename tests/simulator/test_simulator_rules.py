@@ -1,0 +1,148 @@
+"""Which fault meets a call, and what becomes of the call."""
+
+import pytest
+from builders import NOW, seconds
+from pydantic import ValidationError
+
+from core.errors import InvalidError
+from core.messages import decode
+from simulator.rules import ACTIONS, UNDOES, Call, Fault, FaultInForce, Plan, fault_for, in_force, plan, result_of
+
+CALL = Call.model_validate({"orderId": "o1", "step": "payment", "order": {"items": [{"sku": "TEA"}, {"sku": "CUP"}]}})
+
+
+def fault(mode="down", **more) -> Fault:
+    return Fault.model_validate({"mode": mode} | more)
+
+
+def entry(until=None, **more) -> FaultInForce:
+    return FaultInForce(fault=fault(**more), until=until)
+
+
+FOR_ALL = entry()
+FOR_TEA = entry(mode="hang", match={"sku": "TEA"})
+FOR_ORDER = entry(mode="late", match={"orderId": "o1"})
+FOR_ORDER_WITH_TEA = entry(mode="slow", match={"orderId": "o1", "sku": "TEA"})
+
+
+@pytest.mark.parametrize(
+    ("mode", "chance", "expected"),
+    [
+        pytest.param("none", 0, Plan(effect=True, status=200), id="none"),
+        pytest.param("down", 0.9, Plan(effect=False, status=503, reason="the service is down"), id="down"),
+        pytest.param("slow", 0, Plan(effect=True, status=200, delay_seconds=1), id="slow"),
+        pytest.param("hang", 0, Plan(effect=False, status=504, reason="no answer", delay_seconds=10), id="hang"),
+        pytest.param(
+            "late", 0, Plan(effect=True, status=504, reason="the answer came too late", delay_seconds=10), id="late"
+        ),
+        pytest.param(
+            "flaky", 0.19, Plan(effect=False, status=503, reason="the service stumbled"), id="flaky before the effect"
+        ),
+        pytest.param("flaky", 0.2, Plan(effect=True, status=502, reason="the answer was lost"), id="flaky after it"),
+        pytest.param("flaky", 0.4, Plan(effect=True, status=200), id="flaky and lucky"),
+    ],
+)
+def test_each_mode_has_its_own_outcome(mode, chance, expected):
+    """A mode decides whether there is an effect, what the answer is, and when it comes."""
+    assert plan("payment", fault(mode, failureRate=0.4), chance) == expected
+
+
+@pytest.mark.parametrize("chance", [0.0, 0.999])
+@pytest.mark.parametrize(("rate", "statuses"), [(0, {200}), (1, {502, 503})])
+def test_the_failure_rate_may_be_none_or_all(rate, statuses, chance):
+    """At rate 0 no call fails, at rate 1 every call does."""
+    assert plan("payment", fault("flaky", failureRate=rate), chance).status in statuses
+
+
+def test_a_call_without_a_fault_is_carried_out():
+    """Nothing in force means an effect and an answer at once."""
+    assert plan("payment", None, 0) == Plan(effect=True, status=200)
+
+
+@pytest.mark.parametrize("mode", ["slow", "hang", "late"])
+def test_the_latency_is_in_milliseconds(mode):
+    """`latencyMs` says how long an answer is held back, zero included."""
+    assert plan("payment", fault(mode, latencyMs=250), 0).delay_seconds == 0.25
+    assert plan("payment", fault(mode, latencyMs=0), 0).delay_seconds == 0
+
+
+@pytest.mark.parametrize(
+    ("service", "reason"),
+    [("payment", "card declined"), ("inventory", "out of stock"), ("shipping", "address not deliverable")],
+)
+def test_a_refusal_says_why(service, reason):
+    """Each service refuses for a reason of its own, and nothing happens."""
+    assert plan(service, fault("reject"), 0) == Plan(effect=False, status=422, reason=reason)
+
+
+@pytest.mark.parametrize(
+    ("faults", "expected"),
+    [
+        pytest.param([], None, id="none"),
+        pytest.param([FOR_ALL], FOR_ALL, id="for all"),
+        pytest.param([FOR_ALL, FOR_TEA], FOR_TEA, id="a product before all"),
+        pytest.param([FOR_TEA, FOR_ORDER, FOR_ALL], FOR_ORDER, id="an order before a product"),
+        pytest.param([FOR_ORDER, FOR_ORDER_WITH_TEA, FOR_TEA], FOR_ORDER_WITH_TEA, id="both before one"),
+        pytest.param([entry(match={"sku": "POT"})], None, id="another product"),
+        pytest.param([entry(match={"orderId": "o1", "sku": "POT"})], None, id="the order, but another product"),
+        pytest.param([entry(match={"orderId": "o10"})], None, id="an order whose id begins alike"),
+        pytest.param([entry(until=NOW)], None, id="lapsed at this moment"),
+        pytest.param([FOR_ALL, entry(mode="hang", match={"sku": "TEA"}, until=NOW)], FOR_ALL, id="lapsed, so for all"),
+    ],
+)
+def test_the_fault_made_for_a_call_meets_it(faults, expected):
+    """The narrowest fault wins, whatever the order in which they were set."""
+    wanted = expected.fault if expected else None
+    assert fault_for(faults, CALL, NOW) == fault_for(faults[::-1], CALL, NOW) == wanted
+
+
+def test_of_two_equal_faults_every_host_takes_the_same():
+    """The order of the rows makes no difference."""
+    faults = [entry(mode="hang", match={"sku": "TEA"}), entry(mode="late", match={"sku": "CUP"})]
+    assert fault_for(faults, CALL, NOW) == fault_for(faults[::-1], CALL, NOW)
+
+
+def test_a_fault_lapses():
+    """It is in force up to its last moment, and without one for ever."""
+    lapsing = entry(until=NOW + seconds(1))
+    assert in_force([lapsing, FOR_ALL], NOW) == [lapsing, FOR_ALL]
+    assert in_force([lapsing, FOR_ALL], NOW + seconds(1)) == [FOR_ALL]
+
+
+def test_every_fault_of_a_body_is_named():
+    """Unknown fields are among them, also those within `match`."""
+    body = '{"mode":"broken","latencyMs":-1,"failureRate":2,"for":0,"match":{"sku":"","colour":"red"},"why":"because"}'
+    with pytest.raises(InvalidError) as caught:
+        decode(Fault, body)
+    assert {text.partition(":")[0] for text in caught.value.faults} == {
+        *("mode", "latencyMs", "failureRate", "for", "match.sku", "match.colour", "why"),
+    }
+
+
+@pytest.mark.parametrize("order", [{}, {"items": None}, {"items": "TEA"}, {"items": [{}, "TEA", None, {"sku": 7}]}])
+def test_an_order_may_look_like_anything(order):
+    """What names no product is met by no fault for a product."""
+    call = Call.model_validate({"orderId": "o1", "order": order})
+    assert fault_for([FOR_TEA], call, NOW) is None
+
+
+def test_a_call_names_its_order():
+    """Without an order id there is nothing to do."""
+    with pytest.raises(ValidationError):
+        Call.model_validate({"step": "payment"})
+
+
+def test_results_are_the_same_for_every_repetition():
+    """They follow from service, action and key; the amount is that of the order."""
+    call = Call.model_validate({"orderId": "o1", "order": {"amount": "25.00"}})
+    first = result_of("payment", "authorise", "o1:payment", call)
+    assert first == result_of("payment", "authorise", "o1:payment", call)
+    assert first["amount"] == "25.00"
+    assert first["reference"] != result_of("payment", "authorise", "o2:payment", call)["reference"]
+
+
+def test_every_undo_undoes_an_action_of_its_own_service():
+    """Each pair belongs to one service, and every action is one half of a pair."""
+    for actions in ACTIONS.values():
+        undos = [action for action in actions if action in UNDOES]
+        assert {UNDOES[undo] for undo in undos} | set(undos) == set(actions)

@@ -1,0 +1,232 @@
+"""The simulated services on a ledger in memory, at a time that the tests set."""
+
+import asyncio
+
+import pytest
+from builders import seconds
+from simulated_world import World
+
+from adapters.memory import MemoryLedger
+from core.errors import UnavailableError
+from simulator.service import FAULT_CACHE_SECONDS
+
+
+class WatchedLedger(MemoryLedger):
+    """Counts how often the faults were read; fails while it is told to."""
+
+    def __init__(self):
+        super().__init__()
+        self.readings = 0
+        self.reads = asyncio.Event()
+        self.away = False
+
+    async def faults(self, service):
+        self.readings += 1
+        self.reads.set()
+        await asyncio.sleep(0)
+        if self.away:
+            raise UnavailableError
+        return await super().faults(service)
+
+
+@pytest.fixture
+def watched():
+    """A world that counts what is read."""
+    return World(WatchedLedger())
+
+
+@pytest.mark.proves("AGT-7")
+async def test_a_repetition_gets_the_stored_result(world):
+    """Same key, same action: the first answer again, one effect, two calls."""
+    first, second = await world.call(), await world.call(skus=("CUP",))
+    assert (first.status, second.status) == (200, 200)
+    assert first.body == second.body
+    assert await world.effects("o1") == (2, ["authorise"])
+
+
+@pytest.mark.proves("AGT-7")
+async def test_fifty_calls_at_once_have_one_effect(world):
+    """All of them are counted and get the same answer."""
+    answers = await asyncio.gather(*(world.call() for _ in range(50)))
+    assert answers == [answers[0]] * 50
+    assert await world.effects() == (50, ["authorise"])
+
+
+@pytest.mark.parametrize(
+    ("service", "do", "undo"),
+    [
+        ("payment", "authorise", "void"),
+        ("payment", "capture", "refund"),
+        ("inventory", "reserve", "release"),
+        ("shipping", "ship", "cancel"),
+    ],
+)
+async def test_what_comes_after_its_undo_is_refused(world, service, do, undo):
+    """The undo may come first: then the late call finds itself undone (UND-2)."""
+    assert (await world.call(undo, service=service)).status == 200
+    assert (await world.call(undo, service=service)).status == 200
+    late = await world.call(do, service=service)
+    assert late.status == 409
+    assert "undone" in late.body["detail"]
+    assert await world.effects(service=service) == (3, [undo])
+
+
+@pytest.mark.parametrize(
+    ("mode", "chance", "status", "effects"),
+    [
+        ("down", 0, 503, []),
+        ("reject", 0, 422, []),
+        ("hang", 0, 504, []),
+        ("slow", 0, 200, ["authorise"]),
+        ("late", 0, 504, ["authorise"]),
+        ("flaky", 0.1, 503, []),
+        ("flaky", 0.4, 502, ["authorise"]),
+        ("flaky", 0.6, 200, ["authorise"]),
+    ],
+)
+@pytest.mark.proves("FLT-1")
+async def test_each_fault_does_what_it_says(world, mode, chance, status, effects):
+    """Answer and effect are two things; the call is counted either way, and once lifted all is well."""
+    world.chance = chance
+    await world.fault(mode, failureRate=0.5)
+    assert (await world.call()).status == status
+    assert await world.effects() == (1, effects)
+    await world.fault("none")
+    assert (await world.call()).status == 200
+    assert await world.effects() == (2, ["authorise"])
+
+
+@pytest.mark.parametrize(("mode", "effects"), [("hang", []), ("late", ["authorise"]), ("slow", ["authorise"])])
+async def test_what_happens_happens_before_the_answer_is_held_back(world, mode, effects):
+    """A call is counted, and its effect there, while the caller still waits; other calls go on meanwhile."""
+    await world.fault(mode, latencyMs=3000, match={"orderId": "o1"})
+    held, waiting = asyncio.Event(), asyncio.Event()
+
+    async def wait(delay):
+        if delay:
+            assert delay == 3
+            waiting.set()
+            await held.wait()
+
+    world.host.sleep = wait
+    call = asyncio.create_task(world.call())
+    await waiting.wait()
+    assert await world.effects("o1") == (1, effects)
+    assert (await world.call(key="o2:payment")).status == 200
+    assert not call.done()
+    held.set()
+    assert (await call).status == (200 if mode == "slow" else 504)
+
+
+async def test_a_caller_who_gave_up_changes_nothing(world):
+    """A handler that is cancelled while it holds an answer back has counted its call and done its effect."""
+    await world.fault("late")
+    waiting = asyncio.Event()
+
+    async def wait(_):
+        waiting.set()
+        await asyncio.Event().wait()
+
+    world.host.sleep = wait
+    call = asyncio.create_task(world.call())
+    await waiting.wait()
+    call.cancel()
+    await asyncio.gather(call, return_exceptions=True)
+    assert await world.effects() == (1, ["authorise"])
+
+
+async def test_a_fault_lapses_by_itself(world):
+    """`for` seconds after it was set, a fault is neither in force nor shown."""
+    (shown,) = await world.fault("down", **{"for": 2})
+    assert (shown["mode"], shown["for"]) == ("down", 2)
+    assert (await world.call()).status == 503
+    world.now += seconds(2)
+    assert (await world.call()).status == 200
+    assert await world.host.faults("payment") == {"faults": []}
+
+
+async def test_faults_for_different_calls_stand_side_by_side(world):
+    """Each meets its own calls, the one without `match` all others, and each is lifted by itself."""
+    await world.fault("reject", match={"sku": "TEA"})
+    await world.fault("hang", match={"orderId": "o2"})
+    assert len(await world.fault("down")) == 3
+
+    async def statuses():
+        calls = [("o1", "TEA"), ("o2", "CUP"), ("o3", "CUP")]
+        return [(await world.call(key=f"{order}:payment", skus=(sku,))).status for order, sku in calls]
+
+    assert await statuses() == [422, 504, 503]
+    assert len(await world.fault("none", match={"orderId": "o2"})) == 2
+    assert await statuses() == [422, 503, 503]
+    assert await world.fault("none") == []
+    assert await statuses() == [200, 200, 200]
+
+
+async def test_a_fault_meets_one_service(world):
+    """The others go on."""
+    await world.fault("down", service="inventory")
+    assert (await world.call()).status == 200
+    assert (await world.call("reserve", service="inventory")).status == 503
+
+
+async def test_a_fault_is_in_force_on_every_host_when_its_put_has_answered(watched):
+    """The put waits for as long as another host may go by what it has read."""
+    other = watched.another_host()
+    assert await other.faults("payment") == {"faults": []}
+    began = watched.now
+    await watched.fault("down")
+    assert watched.now - began >= seconds(FAULT_CACHE_SECONDS)
+    assert [each["mode"] for each in (await other.faults("payment"))["faults"]] == ["down"]
+
+
+async def test_calls_share_what_was_read_of_the_faults(watched):
+    """Fifty calls at once need one reading, and so does everybody until it is too old."""
+    await asyncio.gather(*(watched.call(key=f"o{number}:payment") for number in range(50)))
+    watched.now += seconds(FAULT_CACHE_SECONDS * 0.9)
+    await watched.call()
+    assert watched.ledger.readings == 1
+    watched.let_caches_lapse()
+    await watched.call()
+    assert watched.ledger.readings == 2
+
+
+async def test_a_clock_that_is_set_back_does_not_keep_old_faults(watched):
+    """What was read at a time that is yet to come is not trusted."""
+    await watched.call()
+    watched.now -= seconds(3600)
+    await watched.call()
+    assert watched.ledger.readings == 2
+
+
+async def test_a_reading_that_failed_is_not_kept(watched):
+    """Who waited for it hears of the outage; the next call reads again."""
+    watched.ledger.away = True
+    outcomes = await asyncio.gather(watched.call(), watched.call(), return_exceptions=True)
+    assert [type(outcome) for outcome in outcomes] == [UnavailableError] * 2
+    watched.ledger.away = False
+    assert (await watched.call()).status == 200
+
+
+async def test_a_caller_who_gives_up_does_not_take_the_reading_from_the_others(watched):
+    """Those who wait for the same reading still get it."""
+    leaves, stays = asyncio.create_task(watched.call()), asyncio.create_task(watched.call(key="o2:payment"))
+    await watched.ledger.reads.wait()
+    leaves.cancel()
+    assert (await stays).status == 200
+    assert leaves.cancelled()
+    assert watched.ledger.readings == 1
+
+
+async def test_the_report_can_be_of_one_order(world):
+    """Calls and effects are then those of the order alone; times are text that sorts."""
+    await world.call(key="o1:payment")
+    world.now += seconds(1)
+    await world.call(key="o2:payment")
+    await world.fault("down")
+    await world.call(key="o2:payment")
+    assert await world.effects("o1") == (1, ["authorise"])
+    assert await world.effects("o2") == (2, ["authorise"])
+    report = await world.host.report("payment", None)
+    assert report["calls"] == 3
+    assert [effect["idempotencyKey"] for effect in report["effects"]] == ["o1:payment", "o2:payment"]
+    assert report["effects"][0]["at"] == "2026-01-31T08:15:00+00:00"

@@ -1,0 +1,169 @@
+"""The HTTP face of the simulated services, called as the Functions host calls it."""
+
+import json
+
+import azure.functions as func
+import pytest
+
+from adapters.memory import MemoryLedger
+from core.errors import UnavailableError
+from simulator.triggers import blueprint
+
+CALL = {"orderId": "o1", "step": "payment", "order": {"items": [{"sku": "TEA"}]}}
+
+
+class AwayLedger(MemoryLedger):
+    """A ledger whose store cannot be reached."""
+
+    async def count_call(self, service, key, action):
+        raise UnavailableError
+
+    async def contents(self, service, order_id):
+        raise UnavailableError
+
+
+class Api:
+    """The functions of the blueprint by name."""
+
+    def __init__(self, simulator):
+        app = func.FunctionApp()
+        app.register_functions(blueprint(simulator))
+        self.functions = {each.get_function_name(): each for each in app.get_functions()}
+
+    async def send(self, name, method, path, body=None, headers=None, **query):
+        service, _, last = path.partition("/")
+        request = func.HttpRequest(
+            method=method,
+            url=f"http://localhost/simulator/{path}",
+            headers=headers or {},
+            params=query,
+            route_params={"service": service, "action": last},
+            body=body if isinstance(body, bytes) else json.dumps(body).encode(),
+        )
+        answer = await self.functions[name].get_user_function()(request)
+        return answer.status_code, json.loads(answer.get_body()), answer.mimetype
+
+    async def call(self, path="payment/authorise", body=CALL, key="o1:payment"):
+        headers = {} if key is None else {"Idempotency-Key": key}
+        return await self.send("simulator_call", "POST", path, body, headers)
+
+    async def faults(self, body, service="payment", method="PUT"):
+        return await self.send("simulator_faults", method, f"{service}/faults", body)
+
+    async def ledger(self, service="payment", **query):
+        return await self.send("simulator_ledger", "GET", f"{service}/ledger", **query)
+
+
+@pytest.fixture
+def api(world):
+    """The functions, over memory."""
+    return Api(world.host)
+
+
+def test_the_calls_are_open_and_the_rest_needs_the_key(api):
+    """Agents call without a key; what is the operator's has auth level FUNCTION."""
+    triggers = {name: each.get_trigger().get_dict_repr() for name, each in api.functions.items()}
+    assert {
+        name: (each["authLevel"].value.lower(), each["route"], sorted(method.value for method in each["methods"]))
+        for name, each in triggers.items()
+    } == {
+        "simulator_call": ("anonymous", "simulator/{service}/{action}", ["POST"]),
+        "simulator_ledger": ("function", "simulator/{service}/ledger", ["GET"]),
+        "simulator_faults": ("function", "simulator/{service}/faults", ["GET", "PUT"]),
+    }
+
+
+@pytest.mark.proves("AGT-7")
+async def test_a_call_answers_with_its_result_and_a_repetition_likewise(api):
+    """One effect stands in the ledger for two calls."""
+    first = await api.call()
+    assert first[0] == 200
+    assert first[2] == "application/json"
+    assert await api.call() == first
+    status, ledger, _ = await api.ledger()
+    assert (status, ledger["calls"]) == (200, 2)
+    assert [(each["idempotencyKey"], each["action"]) for each in ledger["effects"]] == [("o1:payment", "authorise")]
+    assert (await api.ledger(orderId="o2"))[1] == {"calls": 0, "effects": []}
+
+
+@pytest.mark.parametrize("path", ["bank/authorise", "payment/ship", "payment/ledger", "inventory/void", "payment/"])
+async def test_an_unknown_service_or_action_is_not_found(api, path):
+    """Nothing is counted for it."""
+    status, body, kind = await api.call(path)
+    assert (status, body["status"], kind) == (404, 404, "application/problem+json")
+    assert (await api.ledger())[1]["calls"] == 0
+
+
+@pytest.mark.parametrize("call", [lambda api: api.ledger("bank"), lambda api: api.faults({"mode": "down"}, "bank")])
+async def test_an_unknown_service_has_neither_ledger_nor_faults(api, call):
+    """It is not found either."""
+    assert (await call(api))[0] == 404
+
+
+@pytest.mark.parametrize("key", [None, "", "a/b", "a\\b", "a#b", "a?b", "a\tb", "a\nb", "x" * 201])
+async def test_a_key_that_no_row_can_hold_is_refused(api, key):
+    """A missing one is refused too, and nothing happens."""
+    status, body, kind = await api.call(key=key)
+    assert (status, kind) == (400, "application/problem+json")
+    assert "Idempotency-Key" in body["faults"][0]
+    assert (await api.ledger())[1] == {"calls": 0, "effects": []}
+
+
+@pytest.mark.parametrize("key", ["x", "x" * 200, "b07-01JCX:payment", "a|b", "it's~fine=100%"])
+async def test_other_keys_are_accepted(api, key):
+    """Colon and bar among them."""
+    assert (await api.call(key=key))[0] == 200
+
+
+@pytest.mark.parametrize("body", [b"", b"{", b"[]", {"step": "payment"}, {"orderId": ""}, CALL | {"order": "tea"}])
+async def test_a_body_that_is_no_call_is_refused(api, body):
+    """The problem says what is wrong with it."""
+    status, problem, kind = await api.call(body=body)
+    assert (status, kind) == (400, "application/problem+json")
+    assert problem["faults"]
+
+
+@pytest.mark.parametrize(("mode", "status"), [("down", 503), ("reject", 422), ("hang", 504), ("late", 504)])
+@pytest.mark.proves("FLT-1")
+async def test_a_failing_service_answers_with_a_problem(api, mode, status):
+    """Its detail says why, for the agent to report."""
+    assert (await api.faults({"mode": mode}))[0] == 200
+    got, body, kind = await api.call()
+    assert (got, body["status"], kind) == (status, status, "application/problem+json")
+    assert body["detail"]
+    if mode == "reject":
+        assert body["detail"] == "card declined"
+
+
+async def test_an_undone_key_is_refused(api):
+    """409, and the detail says that it was undone."""
+    assert (await api.call("payment/void"))[0] == 200
+    status, body, kind = await api.call()
+    assert (status, kind) == (409, "application/problem+json")
+    assert "undone" in body["detail"]
+
+
+async def test_faults_are_set_shown_and_lifted(api):
+    """Put answers with what is in force, and get shows the same."""
+    status, put, _ = await api.faults({"mode": "slow", "latencyMs": 5, "for": 60, "match": {"sku": "TEA"}})
+    assert status == 200
+    (shown,) = put["faults"]
+    assert (shown["mode"], shown["latencyMs"], shown["for"], shown["match"]) == ("slow", 5, 60, {"sku": "TEA"})
+    assert (await api.faults(None, method="GET"))[1] == put
+    assert (await api.faults({"mode": "none"}))[1] == {"faults": []}
+
+
+async def test_every_fault_of_a_faults_body_is_named(api):
+    """Unknown fields included; nothing comes into force."""
+    status, body, kind = await api.faults({"mode": "sad", "latencyMs": "soon", "match": {"colour": "red"}, "why": 1})
+    assert (status, kind) == (400, "application/problem+json")
+    assert {text.partition(":")[0] for text in body["faults"]} == {"mode", "latencyMs", "match.colour", "why"}
+    assert (await api.faults(None, method="GET"))[1] == {"faults": []}
+
+
+async def test_without_its_store_a_service_is_unavailable(world):
+    """503, so that the agent tries again."""
+    world.host.ledger = AwayLedger()
+    api = Api(world.host)
+    for status, body, kind in (await api.call(), await api.ledger()):
+        assert (status, body["status"], kind) == (503, 503, "application/problem+json")
