@@ -3,6 +3,7 @@
 from datetime import UTC, datetime, timedelta
 
 from adapters import tables
+from adapters.operations import Insert
 from adapters.rows import columns_of, entity
 from adapters.tables import TableTransactions
 from adapters.writes import event_columns, event_from, key_part
@@ -27,7 +28,7 @@ class TableAlertLog:
     async def record(self, alert: Event) -> None:
         """See `AlertLog.record`."""
         key = f"{newest_first(alert.at)}|{key_part(alert.event_id)}"
-        await tables.submit_each(self._table, PARTITION, [tables.create(entity(PARTITION, key, event_columns(alert)))])
+        await tables.submit_each(self._table, PARTITION, [Insert(entity(PARTITION, key, event_columns(alert)))])
 
     async def newest(self, limit: int) -> list[Event]:
         """See `AlertLog.newest`."""

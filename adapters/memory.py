@@ -36,9 +36,12 @@ class MemoryStateStore:
         found = self._range(bucket_of(order_id), *order_range(order_id))
         return writes.snapshot_of((key, record, str(count)) for key, count, record in found)
 
-    async def commit(self, change: Change) -> None:
+    async def commit(self, change: Change) -> Snapshot:
         """See `StateStore.commit`."""
-        self._write(bucket_of(change.after.order_id), writes.of_change(change))
+        bucket, wanted = bucket_of(change.after.order_id), writes.of_change(change)
+        self._write(bucket, wanted)
+        rows = self.rows[bucket]
+        return writes.committed(change, {write.key: str(rows[write.key][0]) for write in wanted if write.key in rows})
 
     async def committed(self, change: Change) -> bool:
         """See `StateStore.committed`."""

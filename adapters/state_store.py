@@ -2,9 +2,10 @@
 
 from collections.abc import Sequence
 
-from adapters import tables, writes
+from adapters import operations, tables, writes
+from adapters.operations import Operation
 from adapters.rows import entity_of, record_of
-from adapters.tables import Operation, TableTransactions, etag_of
+from adapters.tables import TableTransactions, etag_of
 from adapters.writes import Create, Delete, Replace, Write
 from core.agenda import AgendaRow, Kind, all_of
 from core.changes import Change, Event, HistoryEntry, Note, OutboxEntry
@@ -24,10 +25,12 @@ class TableStateStore:
         stored = await self._table.rows(bucket_of(order_id), *order_range(order_id))
         return writes.snapshot_of((row["RowKey"], record_of(row), etag_of(row)) for row in stored)
 
-    async def commit(self, change: Change) -> None:
+    async def commit(self, change: Change) -> Snapshot:
         """See `StateStore.commit`."""
         bucket = bucket_of(change.after.order_id)
-        await self._table.submit(bucket, [_operation(bucket, write) for write in writes.of_change(change)])
+        wanted = writes.of_change(change)
+        etags = await self._table.submit(bucket, [_operation(bucket, write) for write in wanted])
+        return writes.committed(change, {write.key: etag for write, etag in zip(wanted, etags, strict=True) if etag})
 
     async def committed(self, change: Change) -> bool:
         """See `StateStore.committed`."""
@@ -64,14 +67,14 @@ class TableStateStore:
 
     async def confirm(self, bucket: str, keys: Sequence[str]) -> None:
         """See `StateStore.confirm`."""
-        await tables.submit_each(self._table, bucket, [tables.delete(bucket, key) for key in dict.fromkeys(keys)])
+        await tables.submit_each(self._table, bucket, [operations.Delete(bucket, key) for key in dict.fromkeys(keys)])
 
 
 def _operation(bucket: str, write: Write) -> Operation:
     match write:
         case Create(key, record):
-            return tables.create(entity_of(bucket, key, record))
+            return operations.Insert(entity_of(bucket, key, record))
         case Replace(key, record, etag):
-            return tables.replace(entity_of(bucket, key, record), etag)
+            return operations.Replace(entity_of(bucket, key, record), etag)
         case Delete(key):
-            return tables.delete(bucket, key)
+            return operations.Delete(bucket, key)

@@ -2,7 +2,7 @@
 
 from hashlib import sha256
 
-from adapters import tables
+from adapters.operations import Insert
 from adapters.rows import columns_of, entity
 from adapters.tables import TableTransactions
 from core.errors import ConflictError, UnavailableError
@@ -21,7 +21,7 @@ class TableSubmissionKeys:
         row = sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
         columns = {"OrderID": order_id, "Fingerprint": fingerprint, "At": self._clock()}
         try:
-            await self._table.submit(row[:2], [tables.create(entity(row[:2], row, columns))])
+            await self._table.submit(row[:2], [Insert(entity(row[:2], row, columns))])
         except ConflictError:
             return await self._bound(row)
         return order_id, fingerprint

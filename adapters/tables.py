@@ -2,23 +2,24 @@
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from itertools import islice
 
-from azure.core import MatchConditions
 from azure.core.exceptions import HttpResponseError, ResourceNotFoundError
-from azure.data.tables import UpdateMode
 from azure.data.tables.aio import TableClient
 
+from adapters.batch import transact
 from adapters.coalesce import Coalescer
 from adapters.failures import azure_errors
+from adapters.operations import Delete, Entity, Operation
 from core.errors import ConflictError, InvalidError, UnavailableError
-
-Entity = Mapping[str, Any]
-Operation = tuple[str, Entity] | tuple[str, Entity, Mapping[str, Any]]
-"""As the SDK takes it: what to do, the entity, and the conditions."""
 
 RANGE = "PartitionKey eq @partition and RowKey ge @start and RowKey lt @end"
 """The only query there is: what it costs depends on how much it returns, never on the size of the table."""
+
+ETags = Sequence[str | None]
+"""Of the rows that were written, in the order of the operations; None for a row that was removed."""
+
+Outcome = ETags | Exception
 
 MOST_OPERATIONS = 100
 MOST_BYTES = 3_000_000
@@ -27,48 +28,23 @@ MOST_BYTES = 3_000_000
 PAGE = 1000
 
 
-def create(entity: Entity) -> Operation:
-    """Insert; conflicts if the row exists."""
-    return ("create", entity)
-
-
-def replace(entity: Entity, etag: str) -> Operation:
-    """Overwrite the whole row; conflicts unless it is as it was under this ETag."""
-    return (
-        "update",
-        entity,
-        {"mode": UpdateMode.REPLACE, "etag": etag, "match_condition": MatchConditions.IfNotModified},
-    )
-
-
-def put(entity: Entity) -> Operation:
-    """Overwrite the whole row or insert it, whatever is there."""
-    return ("upsert", entity, {"mode": UpdateMode.REPLACE})
-
-
-def delete(partition: str, row: str) -> Operation:
-    """Remove a row; conflicts if it is gone."""
-    return ("delete", {"PartitionKey": partition, "RowKey": row})
-
-
 class TableTransactions:
     """One table. What is submitted to a partition at the same time shares an entity group transaction."""
 
     def __init__(self, table: Callable[[], TableClient]) -> None:
         self._table = table
-        self._commits: Coalescer[Sequence[Operation], None] = Coalescer(self._flush)
+        self._commits: Coalescer[Sequence[Operation], ETags] = Coalescer(self._flush)
 
-    async def submit(self, partition: str, operations: Sequence[Operation]) -> None:
-        """Carry out all the operations or none: at most 100, each on another row.
+    async def submit(self, partition: str, operations: Sequence[Operation]) -> ETags:
+        """Carry out all the operations or none: at most 100, each on another row; return the new ETag of each.
 
         Raises `ConflictError` when a row is not as the operations expect it, `UnavailableError` when it is unknown
         whether they were carried out, and `InvalidError` for operations that no transaction can hold.
         """
-        rows = {_row(operation) for operation in operations}
+        rows = {operation.row for operation in operations}
         if not len(rows) == len(operations) <= MOST_OPERATIONS:
             raise InvalidError([f"a transaction takes at most {MOST_OPERATIONS} operations, each on another row"])
-        if operations:
-            await self._commits.submit(partition, operations)
+        return await self._commits.submit(partition, operations) if operations else []
 
     async def get(self, partition: str, row: str) -> Entity | None:
         """Return one entity by its keys; None if there is none."""
@@ -97,54 +73,35 @@ class TableTransactions:
                     break
         return found
 
-    async def _flush(self, partition: str, waiting: Sequence[Sequence[Operation]]) -> list[Exception | None]:
-        del partition  # each entity names it
+    async def _flush(self, partition: str, waiting: Sequence[Sequence[Operation]]) -> list[Outcome]:
+        del partition  # each operation names it
         return await self._commit(_fitting(waiting))
 
-    async def _commit(self, group: Sequence[Sequence[Operation]]) -> list[Exception | None]:
+    async def _commit(self, group: Sequence[Sequence[Operation]]) -> list[Outcome]:
         """Commit all together; if one conflicts, all the others together; if one of those does, each by itself.
 
         Many conflicts in one group mean that another process does the same work: then to leave out one after the other
         would take as many round trips as there are orders, and the others would wait for all of them.
         """
-        error = await self._try(group)
+        outcomes, error = await self._try(group)
         if error is None or isinstance(error, UnavailableError) or len(group) == 1:
-            return [error] * len(group)
+            return outcomes
         guilty = _owner(group, error)
         others = [*group[:guilty], *group[guilty + 1 :]]
-        outcomes = [await self._try(others)]
-        if outcomes == [None] or isinstance(outcomes[0], UnavailableError):
-            outcomes *= len(others)
-        else:
-            outcomes = list(await asyncio.gather(*(self._try([operations]) for operations in others)))
+        outcomes, again = await self._try(others)
+        if again and not isinstance(again, UnavailableError):
+            alone = await asyncio.gather(*(self._try([operations]) for operations in others))
+            outcomes = [outcome for each, _ in alone for outcome in each]
         return [*outcomes[:guilty], error, *outcomes[guilty:]]
 
-    async def _try(self, group: Sequence[Sequence[Operation]]) -> Exception | None:
+    async def _try(self, group: Sequence[Sequence[Operation]]) -> tuple[list[Outcome], Exception | None]:
+        """Return the outcome of each submission, and the error that they share, if there was one."""
         try:
-            await self._write([operation for operations in group for operation in operations])
+            with azure_errors("writing rows"):
+                etags = iter(await transact(self._table(), [operation for each in group for operation in each]))
         except (UnavailableError, ConflictError, HttpResponseError) as error:
-            return error
-        return None
-
-    async def _write(self, operations: Sequence[Operation]) -> None:
-        with azure_errors("writing rows"):
-            if len(operations) == 1:
-                await self._single(operations[0])
-            else:
-                await self._table().submit_transaction(operations)
-
-    async def _single(self, operation: Operation) -> None:
-        table, (kind, entity) = self._table(), operation[:2]
-        conditions = operation[2] if len(operation) == 3 else {}
-        match kind:
-            case "create":
-                await table.create_entity(entity)
-            case "update":
-                await table.update_entity(entity, **conditions)
-            case "upsert":
-                await table.upsert_entity(entity, **conditions)
-            case _:  # a single delete passes over a missing row, a transaction does not
-                await table.submit_transaction([operation])
+            return [error] * len(group), error
+        return [list(islice(etags, len(operations))) for operations in group], None
 
 
 def etag_of(entity: Entity) -> str:
@@ -163,26 +120,23 @@ async def submit_each(table: TableTransactions, partition: str, operations: Iter
             raise outcome
 
 
-def _row(operation: Operation) -> str:
-    return str(operation[1]["RowKey"])
-
-
 def _fitting(waiting: Sequence[Sequence[Operation]]) -> Sequence[Sequence[Operation]]:
     """Return the first submissions, as many as one transaction can hold; no row may occur in it twice."""
     rows: set[str] = set()
     size = 0
     for number, operations in enumerate(waiting):
-        own = {_row(operation) for operation in operations}
-        size += sum(_bytes(operation[1]) for operation in operations)
+        own = {operation.row for operation in operations}
+        size += sum(_bytes(operation) for operation in operations)
         if number and (own & rows or len(own) + len(rows) > MOST_OPERATIONS or size > MOST_BYTES):
             return waiting[:number]
         rows |= own
     return waiting
 
 
-def _bytes(entity: Entity) -> int:
-    """Estimate generously what the entity takes in the request, where JSON escapes what is not ASCII."""
-    texts = [value for value in entity.values() if isinstance(value, str)]
+def _bytes(operation: Operation) -> int:
+    """Estimate generously what the operation takes in the request, where JSON escapes what is not ASCII."""
+    values = () if isinstance(operation, Delete) else operation.entity.values()
+    texts = [value for value in values if isinstance(value, str)]
     return 1000 + sum(len(text) * (2 if text.isascii() else 12) for text in texts)
 
 

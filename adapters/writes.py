@@ -76,6 +76,18 @@ def _write(key: str, record: Record, etags: Mapping[str, str]) -> Write:
     return Replace(key, record, etags[key]) if key in etags else Create(key, record)
 
 
+def committed(change: Change, etags: Mapping[str, str]) -> Snapshot:
+    """Return the order after its change, from the ETags of the rows that were written."""
+    known = {**(change.before.etags if change.before else {}), **etags}
+    return replace(change.after, etags={key: etag for key, etag in known.items() if key in _loaded_keys(change)})
+
+
+def _loaded_keys(change: Change) -> set[str]:
+    """Return the keys of the rows that loading the order returns."""
+    order_id = change.after.order_id
+    return {order_key(order_id), state_key(order_id), *(step_key(order_id, s.number) for s in change.after.steps)}
+
+
 def _without_nulls(row: AgendaRow) -> AgendaRow:
     """Drop the nulls: a table stores none, an absent property stands for one."""
     return replace(row, data={name: value for name, value in row.data.items() if value is not None})

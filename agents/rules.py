@@ -27,12 +27,16 @@ def failed(reason: str) -> AgentReply:
     return AgentReply(outcome="failed", reason=reason[:1000] or "the service gave no reason")
 
 
-def to_bus(agent: str, request: AgentRequest, reply: AgentReply, now: datetime) -> BusMessage:
-    """Address a reply to the schedulers; correlated by the id of the request, it lives until complete-by (AGT-4)."""
+def to_bus(agent: str, request: AgentRequest, reply: AgentReply, now: datetime, order: str | None) -> BusMessage:
+    """Address a reply to the schedulers; correlated by the id of the request, it lives until complete-by (AGT-4).
+
+    It brings back the order that came with the request, unread.
+    """
     return BusMessage(
         queue=responses_queue(agent),
         message_id=f"{request.message_id}:{reply.outcome}",
         correlation_id=request.message_id,
         body=reply.to_json(),
         time_to_live=request.complete_by - now,
+        order=order,
     )

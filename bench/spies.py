@@ -16,7 +16,7 @@ from adapters.remote import HttpRemoteService
 from adapters.state_store import TableStateStore
 from bench.counters import SUFFIX, Counters, Marks
 from core.changes import Change
-from core.orders import ProcessState
+from core.orders import ProcessState, Snapshot
 
 PARTS = re.compile(rb"\r\n(?:POST|PUT|PATCH|MERGE|DELETE) \S+ HTTP/1\.1\r\n")
 """One for each entity of an entity group transaction."""
@@ -113,9 +113,10 @@ def _mark_processed(marks: Marks) -> None:
     original = TableStateStore.commit
 
     @wraps(original)
-    async def commit(self: TableStateStore, change: Change) -> None:
-        await original(self, change)
+    async def commit(self: TableStateStore, change: Change) -> Snapshot:
+        committed = await original(self, change)
         if change.after.state.process_state is ProcessState.PROCESSED:
             marks.add(change.after.order_id)
+        return committed
 
     setattr(TableStateStore, "commit", commit)  # noqa: B010 - to a type checker this is no method to assign to

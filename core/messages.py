@@ -45,6 +45,12 @@ class BusMessage:
     body: str
     reply_to: str | None = None
     time_to_live: timedelta | None = None
+    order: str | None = None
+    """The order as it stood when this was sent (`core.carried`), which saves the receiver a read."""
+
+
+ORDER_PROPERTY = "Order"
+"""Application property in which a message carries the order."""
 
 
 class Message(BaseModel):

@@ -22,8 +22,8 @@ class StateStore(Protocol):
     async def load(self, order_id: str) -> Snapshot | None:
         """Return the order with its state and steps, without its history; None if there is no such order."""
 
-    async def commit(self, change: Change) -> None:
-        """Write all rows of the change, or none.
+    async def commit(self, change: Change) -> Snapshot:
+        """Write all rows of the change, or none; return the order as it is now, with its new ETags.
 
         Raises `ConflictError` when another writer was first, or, after a lost answer, it was this very change: ask
         `committed`. After an `UnavailableError` it is unknown whether the change was written.

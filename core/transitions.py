@@ -2,8 +2,10 @@
 
 import logging
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime
 
+from core.carried import pack
 from core.changes import Change, Decision, Note
 from core.errors import ConflictError, UnavailableError, UnknownOrderError
 from core.orders import Snapshot
@@ -26,11 +28,18 @@ class Transitions:
         self._clock = clock
         self._new_id = new_id
 
-    async def apply(self, order_id: str, decide: Decide) -> Decision:
+    async def apply(self, order_id: str, decide: Decide, carried: Snapshot | None = None) -> Decision:
         """Change the order as `decide` says, anew on what others wrote if they were first.
+
+        The order as a message carried it saves the first read. It may be stale, so only a change counts that is
+        decided on it: the write fails if the order has moved on, while "nothing to do" would not.
 
         Returns what was done. Raises `UnknownOrderError`, `UnavailableError`, and whatever `decide` raises.
         """
+        if carried and carried.order_id == order_id:
+            decision = decide(carried, self._clock())
+            if isinstance(decision, Change) and await self.carry_out(decision):
+                return decision
         for _ in range(MOST_CONFLICTS):
             snapshot = await self._store.load(order_id)
             if snapshot is None:
@@ -45,31 +54,33 @@ class Transitions:
         match decision:
             case Change():
                 change = decision.identified(self._new_id())
-                if not await self._commit(change):
+                committed = await self._commit(change)
+                if committed is None:
                     return False
-                await self._send(change)
+                await self._send(change, committed)
             case Note():
                 await self._store.note(decision)
         return True
 
-    async def _send(self, change: Change) -> None:
+    async def _send(self, change: Change, committed: Snapshot) -> None:
         """Send what the change owes. What cannot be sent is found later by the poll, or by the supervisor."""
         if not change.messages:
             return
+        order = pack(committed)
         try:
-            await self._bus.send(change.messages)
+            await self._bus.send([replace(message, order=order) for message in change.messages])
         except UnavailableError as error:
             log.warning("transition.unsent", extra={"order_id": change.after.order_id, "why": str(error)})
 
-    async def _commit(self, change: Change) -> bool:
+    async def _commit(self, change: Change) -> Snapshot | None:
+        """Return the order as it is now, as far as we know its ETags; None if another writer was first."""
         try:
-            await self._store.commit(change)
+            return await self._store.commit(change)
         except (ConflictError, UnavailableError) as error:
             # The answer may have been lost on the way although the write went through; the history knows.
             if await self._store.committed(change):
-                return True
+                return change.after
             if isinstance(error, UnavailableError):
                 raise
             log.debug("transition.conflict", extra={"order_id": change.after.order_id})
-            return False
-        return True
+            return None

@@ -9,7 +9,7 @@ from core.changes import Note
 from core.errors import UnknownOrderError
 from core.gathering import run_all
 from core.messages import AgentReply, Correlation
-from core.orders import Priority
+from core.orders import Priority, Snapshot
 from core.ports import Clock, StateStore
 from core.transitions import Transitions
 from scheduler.rules import SchedulerRules
@@ -33,18 +33,18 @@ class SchedulerService:
     rules: SchedulerRules
     buckets: int
 
-    async def wake(self, order_id: str) -> None:
+    async def wake(self, order_id: str, carried: Snapshot | None = None) -> None:
         """Look at one order and claim it if it is to be had; if not, somebody else did, and that is fine (SCH-2)."""
         try:
-            await self.transitions.apply(order_id, self.rules.claim)
+            await self.transitions.apply(order_id, self.rules.claim, carried)
         except UnknownOrderError:
             log.warning("scheduler.wake_up_for_unknown_order", extra={"order_id": order_id})
 
-    async def receive(self, correlation: Correlation, reply: AgentReply) -> None:
+    async def receive(self, correlation: Correlation, reply: AgentReply, carried: Snapshot | None = None) -> None:
         """Record an agent's reply and go on with the order (SCH-5, SCH-6)."""
         try:
             decision = await self.transitions.apply(
-                correlation.order_id, lambda order, now: self.rules.receive(order, correlation, reply, now)
+                correlation.order_id, lambda order, now: self.rules.receive(order, correlation, reply, now), carried
             )
         except UnknownOrderError:
             log.warning("scheduler.reply_for_unknown_order", extra={"order_id": correlation.order_id})

@@ -12,9 +12,9 @@ from builders import ALLOWANCE, TOLERANCE, new_order, scheduler, supervisor
 from adapters.azure import connect
 from adapters.clock import order_ids, utc_now
 from adapters.connections import Connections
+from adapters.operations import Insert
 from adapters.rows import entity_of
 from adapters.settings import Settings
-from adapters.tables import create
 from adapters.writes import of_change
 from alerts.service import AlertService
 from core.changes import Change, HistoryEntry
@@ -99,7 +99,7 @@ async def fill(parts, count):
 
 
 def operations_of(order_id):
-    return [create(entity_of(bucket_of(order_id), w.key, w.record)) for w in of_change(finished_order(order_id))]
+    return [Insert(entity_of(bucket_of(order_id), w.key, w.record)) for w in of_change(finished_order(order_id))]
 
 
 @pytest.mark.timeout(150)
