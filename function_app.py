@@ -28,6 +28,7 @@ from operators.health import HealthService
 from operators.service import OperatorService
 from scheduler.rules import SchedulerRules
 from scheduler.service import SchedulerService
+from scheduler.window import Window
 from shop.service import ShopService
 from simulator.service import Simulator
 from submission.rules import Terms
@@ -39,6 +40,7 @@ from workflows.catalogue import BY_SKU
 settings = Settings.read()
 parts = connect(settings)
 transitions = Transitions(parts.store, parts.bus, parts.clock, parts.new_id)
+allowance = timedelta(seconds=settings.allowance_seconds)
 tolerance = timedelta(seconds=settings.clock_tolerance_seconds)
 
 shop_service = ShopService(
@@ -59,7 +61,7 @@ submission_service = SubmissionService(
         skus=frozenset(BY_SKU),
         reply_to_prefix=settings.reply_to_prefix,
         buckets=frozenset(buckets(settings.buckets)),
-        allowance=timedelta(seconds=settings.allowance_seconds),
+        allowance=allowance,
         threshold=settings.failure_threshold,
     ),
 )
@@ -69,6 +71,7 @@ scheduler_service = SchedulerService(
     clock=parts.clock,
     buckets=settings.buckets,
     rules=SchedulerRules(instance=settings.instance_id, workflows=workflows.ALL, clock_tolerance=tolerance),
+    window=Window(clock=parts.clock, allowance=allowance, most=settings.most_open_orders),
 )
 payment_agent = AgentService(
     name="payment",

@@ -12,7 +12,7 @@ from tenacity import AsyncRetrying, retry_if_exception_type, stop_before_delay, 
 from adapters.coalesce import Coalescer
 from adapters.failures import OUTAGES, azure_errors
 from core.errors import InvalidError, UnavailableError
-from core.messages import ORDER_PROPERTY, BusMessage
+from core.messages import BusMessage
 
 SEND_TIMEOUT_SECONDS = 15.0
 MOST_IN_A_BATCH = 500
@@ -110,5 +110,4 @@ def _outgoing(message: BusMessage) -> ServiceBusMessage:
         correlation_id=message.correlation_id,
         reply_to=message.reply_to,
         time_to_live=message.time_to_live,
-        application_properties={ORDER_PROPERTY: message.order} if message.order else None,
     )

@@ -76,7 +76,7 @@ class TableLedger:
         row = _effect_row(key, action)
         if (stored := await self._table.get(service, row)) is not None:
             happened = entity(service, row, columns_of(stored) | {"Forbidden": True})
-            return Replace(happened, tables.etag_of(stored))
+            return Replace(happened, stored.etag)
         return Insert(entity(service, row, {"Key": key, "Action": action, "Forbidden": True}))
 
     async def contents(self, service: str, order_id: str | None) -> tuple[int, Sequence[Effect]]:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from adapters import operations, tables, writes
 from adapters.operations import Operation
 from adapters.rows import entity_of, record_of
-from adapters.tables import TableTransactions, etag_of
+from adapters.tables import TableTransactions
 from adapters.writes import Create, Delete, Replace, Write
 from core.agenda import AgendaRow, Kind, all_of
 from core.changes import Change, Event, HistoryEntry, Note, OutboxEntry
@@ -23,7 +23,7 @@ class TableStateStore:
     async def load(self, order_id: str) -> Snapshot | None:
         """See `StateStore.load`."""
         stored = await self._table.rows(bucket_of(order_id), *order_range(order_id))
-        return writes.snapshot_of((row["RowKey"], record_of(row), etag_of(row)) for row in stored)
+        return writes.snapshot_of((row["RowKey"], record_of(row), row.etag) for row in stored)
 
     async def commit(self, change: Change) -> Snapshot:
         """See `StateStore.commit`."""

@@ -1,20 +1,18 @@
 """Table Storage as this app uses it: entity group transactions, point reads, and one shape of query."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 
-from azure.core.exceptions import HttpResponseError, ResourceNotFoundError
+from azure.core.exceptions import HttpResponseError
 from azure.data.tables.aio import TableClient
 
-from adapters.batch import transact
+from adapters import wire
 from adapters.coalesce import Coalescer
 from adapters.failures import azure_errors
-from adapters.operations import Delete, Entity, Operation
+from adapters.operations import Delete, Operation
+from adapters.wire import Stored
 from core.errors import ConflictError, InvalidError, UnavailableError
-
-RANGE = "PartitionKey eq @partition and RowKey ge @start and RowKey lt @end"
-"""The only query there is: what it costs depends on how much it returns, never on the size of the table."""
 
 ETags = Sequence[str | None]
 """Of the rows that were written, in the order of the operations; None for a row that was removed."""
@@ -24,8 +22,6 @@ Outcome = ETags | Exception
 MOST_OPERATIONS = 100
 MOST_BYTES = 3_000_000
 """Azure takes 4 MiB; the rest is for what our estimate misses."""
-
-PAGE = 1000
 
 
 class TableTransactions:
@@ -46,28 +42,18 @@ class TableTransactions:
             raise InvalidError([f"a transaction takes at most {MOST_OPERATIONS} operations, each on another row"])
         return await self._commits.submit(partition, operations) if operations else []
 
-    async def get(self, partition: str, row: str) -> Entity | None:
+    async def get(self, partition: str, row: str) -> Stored | None:
         """Return one entity by its keys; None if there is none."""
-        try:
-            with azure_errors("reading a row"):
-                return await self._table().get_entity(partition, row)
-        except ConflictError as error:
-            if isinstance(error.__cause__, ResourceNotFoundError):
-                return None
-            raise
+        with azure_errors("reading a row"):
+            return await wire.read_one(self._table(), partition, row)
 
-    async def rows(self, partition: str, start: str, end: str, limit: int | None = None) -> list[Entity]:
+    async def rows(self, partition: str, start: str, end: str, limit: int | None = None) -> list[Stored]:
         """Return the rows with start <= key < end in key order, up to `limit`."""
         if limit is not None and limit <= 0:
             return []
-        found: list[Entity] = []
-        pages = self._table().query_entities(
-            RANGE,
-            parameters={"partition": partition, "start": start, "end": end},
-            results_per_page=min(limit or PAGE, PAGE),
-        )
+        found: list[Stored] = []
         with azure_errors("querying rows"):
-            async for entity in pages:  # pages may be short or empty and yet not be the last
+            async for entity in wire.read_range(self._table(), partition, start, end, limit):
                 found.append(entity)
                 if len(found) == limit:
                     break
@@ -98,16 +84,10 @@ class TableTransactions:
         """Return the outcome of each submission, and the error that they share, if there was one."""
         try:
             with azure_errors("writing rows"):
-                etags = iter(await transact(self._table(), [operation for each in group for operation in each]))
+                etags = iter(await wire.transact(self._table(), [operation for each in group for operation in each]))
         except (UnavailableError, ConflictError, HttpResponseError) as error:
             return [error] * len(group), error
         return [list(islice(etags, len(operations))) for operations in group], None
-
-
-def etag_of(entity: Entity) -> str:
-    """Return the ETag under which the SDK has read an entity."""
-    metadata: Mapping[str, str] = getattr(entity, "metadata", {})
-    return metadata["etag"]
 
 
 async def submit_each(table: TableTransactions, partition: str, operations: Iterable[Operation]) -> None:

@@ -27,16 +27,15 @@ def failed(reason: str) -> AgentReply:
     return AgentReply(outcome="failed", reason=reason[:1000] or "the service gave no reason")
 
 
-def to_bus(agent: str, request: AgentRequest, reply: AgentReply, now: datetime, order: str | None) -> BusMessage:
+def to_bus(agent: str, request: AgentRequest, reply: AgentReply, now: datetime) -> BusMessage:
     """Address a reply to the schedulers; correlated by the id of the request, it lives until complete-by (AGT-4).
 
-    It brings back the order that came with the request, unread.
+    It brings back the order that came with the request.
     """
     return BusMessage(
         queue=responses_queue(agent),
         message_id=f"{request.message_id}:{reply.outcome}",
         correlation_id=request.message_id,
-        body=reply.to_json(),
+        body=reply.model_copy(update={"carried": request.carried}).to_json(),
         time_to_live=request.complete_by - now,
-        order=order,
     )

@@ -29,16 +29,13 @@ class AgentService:
     call_timeout: timedelta
     """How long one call may take before it is tried again."""
 
-    async def handle(self, request: AgentRequest, order: str | None = None) -> None:
-        """Call the service and reply, or, once the time is up, say nothing at all (AGT-4, AGT-5).
-
-        `order` is what the request carried for the scheduler that will read the reply.
-        """
+    async def handle(self, request: AgentRequest) -> None:
+        """Call the service and reply, or, once the time is up, say nothing at all (AGT-4, AGT-5)."""
         reply = await self._carry_out(request)
         if reply is None or self._seconds_left(request) <= 0:
             log.info("agent.out_of_time", extra={"agent": self.name, "request": request.message_id})
             return
-        await self.bus.send([rules.to_bus(self.name, request, reply, self.clock(), order)])
+        await self.bus.send([rules.to_bus(self.name, request, reply, self.clock())])
 
     async def _carry_out(self, request: AgentRequest) -> AgentReply | None:
         if self._seconds_left(request) <= 0:

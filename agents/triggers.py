@@ -12,7 +12,6 @@ from agents.service import AgentService
 from core.errors import InvalidError
 from core.messages import AgentRequest, decode, requests_queue
 from core.ports import PoisonQueues
-from edge.carrying import carried_by
 from edge.outages import through_outages
 
 
@@ -32,6 +31,6 @@ def blueprint(agent: AgentService, poison: PoisonQueues) -> func.Blueprint:
         except InvalidError as fault:
             await poison.put(queue, message.get_body(), str(fault))
         else:
-            await agent.handle(request, carried_by(message))
+            await agent.handle(request)
 
     return triggers

@@ -105,7 +105,10 @@ async def latency(driver: Driver, rate: float, seconds: float) -> Result:
         "max_ms": percentile(taken, 1),
         "samples": len(taken),
         "latency_client_cpu_ms": round((used_after.worker - used.worker) * 1000 / len(order_ids), 2),
-        "latency_table_transactions": per_order(counted, len(order_ids), 0)["table_transactions"],
+        **{
+            f"latency_{name}": per_order(counted, len(order_ids), 0)[name]
+            for name in ("table_transactions", "table_writes", "table_loads", "table_point_reads")
+        },
     }
 
 

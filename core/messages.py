@@ -5,8 +5,9 @@ may add are ignored between our own roles, so that two versions of the app can r
 submitter sends, an unknown field is a fault.
 """
 
+import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -45,12 +46,10 @@ class BusMessage:
     body: str
     reply_to: str | None = None
     time_to_live: timedelta | None = None
-    order: str | None = None
-    """The order as it stood when this was sent (`core.carried`), which saves the receiver a read."""
 
-
-ORDER_PROPERTY = "Order"
-"""Application property in which a message carries the order."""
+    def carrying(self, order: str | None) -> "BusMessage":
+        """Return the message with the order as it stands now (`core.carried`), which saves its receiver a read."""
+        return replace(self, body=f'{self.body[:-1]},"carried":{json.dumps(order)}}}') if order else self
 
 
 class Message(BaseModel):
@@ -97,7 +96,14 @@ class Submission(Message):
     reply_to: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,100}$")] | None = None
 
 
-class WakeUp(Message):
+class CarryingMessage(Message):
+    """Base of the messages that may carry the order along."""
+
+    carried: str | None = None
+    """The order when the message was sent, packed by `core.carried`; for schedulers only, others hand it back."""
+
+
+class WakeUp(CarryingMessage):
     """Tells the scheduler to look at an order now; polling would find it too, only later (SUB-6, SUP-3)."""
 
     order_id: OrderId
@@ -113,7 +119,7 @@ class WakeUp(Message):
         )
 
 
-class AgentRequest(Message):
+class AgentRequest(CarryingMessage):
     """Asks an agent to carry out one attempt of one step before `complete_by` (SCH-4)."""
 
     order_id: OrderId
@@ -141,7 +147,7 @@ class AgentRequest(Message):
         )
 
 
-class AgentReply(Message):
+class AgentReply(CarryingMessage):
     """What an agent says of a request it has carried out, or could not."""
 
     outcome: Literal["completed", "failed", "notTried"]

@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import datetime
 
 from core.carried import pack
@@ -68,7 +67,7 @@ class Transitions:
             return
         order = pack(committed)
         try:
-            await self._bus.send([replace(message, order=order) for message in change.messages])
+            await self._bus.send([message.carrying(order) for message in change.messages])
         except UnavailableError as error:
             log.warning("transition.unsent", extra={"order_id": change.after.order_id, "why": str(error)})
 

@@ -64,7 +64,7 @@ class SchedulerRules:
         return ""
 
     def _refuse(self, order: Snapshot, correlation: Correlation, reply: AgentReply, entry: HistoryEntry) -> Note:
-        digest = hashlib.sha256(f"{correlation}{reply.to_json()}".encode()).hexdigest()[:12]
+        digest = hashlib.sha256(f"{correlation}{reply.outcome}{reply.reason}{reply.result}".encode()).hexdigest()[:12]
         return Note(
             note_id=f"reply-{correlation.attempt}-{digest}",
             order_id=order.order_id,

@@ -3,24 +3,33 @@
 import logging
 from dataclasses import dataclass
 from datetime import timedelta
+from zlib import crc32
 
 from core import agenda, keys
-from core.changes import Note
+from core.agenda import Kind
+from core.carried import unpack
+from core.changes import Change, Decision, Note
 from core.errors import UnknownOrderError
 from core.gathering import run_all
-from core.messages import AgentReply, Correlation
-from core.orders import Priority, Snapshot
+from core.messages import AgentReply, Correlation, WakeUp
+from core.orders import Priority, ProcessState, Snapshot
 from core.ports import Clock, StateStore
 from core.transitions import Transitions
 from scheduler.rules import SchedulerRules
+from scheduler.window import Window
 
 log = logging.getLogger(__name__)
 
 WAKE_UP_TIME = timedelta(seconds=2)
 """Time for a wake-up to arrive: a poll that competed with it would only cause conflicts."""
 
-MOST_PER_POLL = 100
-"""Orders that one poll takes from one bucket: the next poll goes on with the rest."""
+PATIENCE = timedelta(seconds=5)
+"""How long a wake-up waits for room; the poll finds the order that it leaves behind."""
+
+RECOUNT_INTERVAL = timedelta(seconds=0.5)
+"""How often wake-ups that find no room have the running orders counted."""
+
+MOST_PER_QUERY = 1000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,36 +40,75 @@ class SchedulerService:
     store: StateStore
     clock: Clock
     rules: SchedulerRules
+    window: Window
     buckets: int
 
-    async def wake(self, order_id: str, carried: Snapshot | None = None) -> None:
+    async def wake(self, wake_up: WakeUp) -> None:
         """Look at one order and claim it if it is to be had; if not, somebody else did, and that is fine (SCH-2)."""
+        if not self.window.room:
+            await self.recount()
+        if await self.window.enter(wake_up.order_id, PATIENCE):
+            await self._claim(wake_up.order_id, unpack(wake_up.carried))
+
+    async def _claim(self, order_id: str, carried: Snapshot | None = None) -> None:
+        decision: Decision = None
         try:
-            await self.transitions.apply(order_id, self.rules.claim, carried)
+            decision = await self.transitions.apply(order_id, self.rules.claim, carried)
         except UnknownOrderError:
             log.warning("scheduler.wake_up_for_unknown_order", extra={"order_id": order_id})
+        finally:
+            if not _goes_on(decision):
+                self.window.leave(order_id, finished=False)
 
-    async def receive(self, correlation: Correlation, reply: AgentReply, carried: Snapshot | None = None) -> None:
+    async def receive(self, correlation: Correlation, reply: AgentReply) -> None:
         """Record an agent's reply and go on with the order (SCH-5, SCH-6)."""
         try:
             decision = await self.transitions.apply(
-                correlation.order_id, lambda order, now: self.rules.receive(order, correlation, reply, now), carried
+                correlation.order_id,
+                lambda order, now: self.rules.receive(order, correlation, reply, now),
+                unpack(reply.carried),
             )
         except UnknownOrderError:
             log.warning("scheduler.reply_for_unknown_order", extra={"order_id": correlation.order_id})
             return
         if isinstance(decision, Note):
             log.warning("scheduler.reply_refused", extra={"order_id": decision.order_id, "why": decision.entry.detail})
+        elif not _goes_on(decision):
+            self.window.leave(correlation.order_id, finished=True)
 
     async def poll(self) -> int:
-        """Claim what no wake-up announced, high priority first (SCH-1, SCH-11); return how many orders were due."""
-        due = 0
+        """Claim what no wake-up announced, high priority first (SCH-1, SCH-11); return how many orders were taken."""
+        await self.recount(at_most_every=timedelta())
+        taken = 0
         for priority in Priority:
             start, end = agenda.claimable(priority, self.clock() - WAKE_UP_TIME)
-            pages = await run_all(
-                self.store.agenda(bucket, start, end, MOST_PER_POLL) for bucket in keys.buckets(self.buckets)
-            )
-            orders = [row.order_id for page in pages for row in page]
-            await run_all(self.wake(order_id) for order_id in orders)
-            due += len(orders)
-        return due
+            for bucket in self._own_order():
+                if not (room := self.window.room):
+                    return taken
+                rows = await self.store.agenda(bucket, start, end, room)
+                await run_all(self._take(row.order_id) for row in rows)
+                taken += len(rows)
+        return taken
+
+    async def recount(self, at_most_every: timedelta = RECOUNT_INTERVAL) -> None:
+        """Free the places of orders that went on elsewhere: replies reach any instance, and so may an end."""
+        if not self.window.should_recount(at_most_every):
+            return
+        now, (start, end) = self.clock(), agenda.all_of(Kind.RUNNING)
+        pages = await run_all(self.store.agenda(bucket, start, end, MOST_PER_QUERY) for bucket in self._own_order())
+        self.window.keep_only({row.order_id for page in pages for row in page}, now)
+
+    async def _take(self, order_id: str) -> None:
+        if await self.window.enter(order_id):
+            await self._claim(order_id)
+
+    def _own_order(self) -> list[str]:
+        """Return the buckets, from another one on for each instance: side by side, they take different orders."""
+        buckets = keys.buckets(self.buckets)
+        first = crc32(self.rules.instance.encode()) % len(buckets)
+        return [*buckets[first:], *buckets[:first]]
+
+
+def _goes_on(decision: Decision) -> bool:
+    """Whether the order is in progress after what was decided."""
+    return isinstance(decision, Change) and decision.after.state.process_state is ProcessState.PROCESSING

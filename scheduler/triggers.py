@@ -4,12 +4,10 @@ from functools import partial
 
 import azure.functions as func
 
-from core.carried import unpack
 from core.errors import InvalidError
 from core.gathering import run_all
 from core.messages import SCHEDULER_REQUESTS, AgentReply, Correlation, WakeUp, decode, responses_queue
 from core.ports import PoisonQueues
-from edge.carrying import carried_by
 from edge.outages import next_time, through_outages
 from scheduler.service import SchedulerService
 
@@ -20,11 +18,11 @@ def blueprint(service: SchedulerService, poison: PoisonQueues, agents: tuple[str
 
     async def wake(message: func.ServiceBusMessage) -> None:
         try:
-            order_id = decode(WakeUp, message.get_body()).order_id
+            wake_up = decode(WakeUp, message.get_body())
         except InvalidError as fault:
             await poison.put(SCHEDULER_REQUESTS, message.get_body(), str(fault))
         else:
-            await service.wake(order_id, unpack(carried_by(message)))
+            await service.wake(wake_up)
 
     @triggers.service_bus_queue_trigger(
         arg_name="messages",
@@ -55,7 +53,7 @@ def _bind_responses(triggers: func.Blueprint, agent: str, service: SchedulerServ
         except InvalidError as fault:
             await poison.put(queue, message.get_body(), str(fault))
         else:
-            await service.receive(correlation, reply, unpack(carried_by(message)))
+            await service.receive(correlation, reply)
 
     @triggers.function_name(f"scheduler_{agent}_responses")
     @triggers.service_bus_queue_trigger(

@@ -57,7 +57,7 @@ class StorageQueueListener:
     async def run(self, stopping: asyncio.Event) -> None:
         """Serve the queue until the host stops and what runs has ended."""
         async with QueueServiceClient.from_connection_string(
-            self._trigger.connection, retry_total=0, connection_timeout=2, read_timeout=10
+            self._trigger.connection, retry_total=0, connection_timeout=2, read_timeout=10, use_env_settings=False
         ) as service:
             self._queue = service.get_queue_client(self._trigger.queue)
             self._poison = service.get_queue_client(f"{self._trigger.queue}-poison")

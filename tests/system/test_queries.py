@@ -24,6 +24,7 @@ from core.orders import ProcessState, StepState
 from core.transitions import Transitions
 from operators.service import OperatorService
 from scheduler.service import SchedulerService
+from scheduler.window import Window
 from supervisor.service import SupervisorService
 
 FINISHED = 5_000
@@ -60,8 +61,9 @@ async def periodic(own_stack, monkeypatch):
     parts = connect(settings, Connections(settings, transport=lambda: recorder))
     transitions = Transitions(parts.store, parts.bus, parts.clock, parts.new_id)
     common = {"store": parts.store, "buckets": settings.buckets}
+    window = Window(clock=parts.clock, allowance=ALLOWANCE, most=1000)
     roles = (
-        SchedulerService(transitions=transitions, clock=parts.clock, rules=scheduler, **common),
+        SchedulerService(transitions=transitions, clock=parts.clock, rules=scheduler, window=window, **common),
         SupervisorService(
             transitions=transitions, clock=parts.clock, rules=supervisor, leadership=parts.leadership, **common
         ),

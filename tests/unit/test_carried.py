@@ -70,7 +70,7 @@ async def test_an_order_is_claimed_and_completed_without_a_read():
     order = await parts.store.load(ORDER_ID)
     await transitions.apply(ORDER_ID, scheduler.claim, order)
     (request,) = parts.bus.sent
-    carried = unpack(request.order)
+    carried = unpack(decode(AgentRequest, request.body).carried)
     assert carried == await parts.store.load(ORDER_ID)
     answer = Correlation.parse(decode(AgentRequest, request.body).message_id)
     reply = AgentReply(outcome="completed", result={})

@@ -12,10 +12,11 @@ import workflows
 from adapters.memory import MemoryLeadership, MemoryLease, MemoryRemoteService, in_memory
 from agents.service import AgentService
 from core.errors import InvalidError, RejectedError, TransientError, UnavailableError
-from core.messages import AgentReply, AgentRequest, Correlation
+from core.messages import AgentReply, AgentRequest, Correlation, WakeUp
 from core.orders import ProcessState
 from core.transitions import Transitions
 from scheduler.service import SchedulerService
+from scheduler.window import Window
 from submission.rules import Terms, read
 from submission.service import SubmissionService
 from supervisor.service import SupervisorService
@@ -54,7 +55,12 @@ class World:
             instance="i1",
         )
         self.scheduler = SchedulerService(
-            transitions=self.transitions, store=self.parts.store, clock=self.parts.clock, rules=scheduler, buckets=8
+            transitions=self.transitions,
+            store=self.parts.store,
+            clock=self.parts.clock,
+            rules=scheduler,
+            window=Window(clock=self.parts.clock, allowance=ALLOWANCE, most=100),
+            buckets=8,
         )
         self.supervisor = self.supervised_by("v1")
 
@@ -128,9 +134,9 @@ async def test_polling_finds_an_order_whose_wake_up_was_lost(world):
 async def test_a_wake_up_that_comes_twice_claims_once(world):
     """The second wake-up finds the order claimed and passes on without an error or a request."""
     await world.submitted()
-    await world.scheduler.wake(ORDER_ID)
+    await world.scheduler.wake(WakeUp(order_id=ORDER_ID))
     sent = len(world.parts.bus.sent)
-    await world.scheduler.wake(ORDER_ID)
+    await world.scheduler.wake(WakeUp(order_id=ORDER_ID))
     assert len(world.parts.bus.sent) == sent
 
 
@@ -140,7 +146,7 @@ async def test_only_the_elected_supervisor_sweeps_until_its_lease_lapses(world):
     lease = MemoryLease()
     first, second = world.supervised_by("v1", lease), world.supervised_by("v2", lease)
     await world.submitted()
-    await world.scheduler.wake(ORDER_ID)
+    await world.scheduler.wake(WakeUp(order_id=ORDER_ID))
     assert await first.sweep() == 0
     world.now += ALLOWANCE + TOLERANCE + seconds(0.001)
     assert await second.sweep() == 0
@@ -155,7 +161,7 @@ async def test_only_the_elected_supervisor_sweeps_until_its_lease_lapses(world):
 async def test_two_sweeps_of_one_time_out_count_it_once(world):
     """Two supervisors that both believe to lead: the conditional write lets one count the failure."""
     await world.submitted()
-    await world.scheduler.wake(ORDER_ID)
+    await world.scheduler.wake(WakeUp(order_id=ORDER_ID))
     world.now += ALLOWANCE + TOLERANCE + seconds(0.001)
     loaded = await world.order()
     first, second = supervisor.recover(loaded, world.now), supervisor.recover(loaded, world.now)
@@ -175,7 +181,7 @@ async def test_a_lost_answer_is_not_taken_for_a_lost_race(world):
         raise UnavailableError("the answer was lost")
 
     world.parts.store.commit = commits_without_an_answer
-    await world.scheduler.wake(ORDER_ID)
+    await world.scheduler.wake(WakeUp(order_id=ORDER_ID))
     assert (await world.order()).step("payment").attempts == 1
     assert [message.queue for message in world.parts.bus.sent] == ["scheduler-requests", "payment-requests"]
 
