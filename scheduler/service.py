@@ -20,11 +20,11 @@ from scheduler.window import Window
 
 log = logging.getLogger(__name__)
 
-WAKE_UP_TIME = timedelta(seconds=2)
-"""Time for a wake-up to arrive: a poll that competed with it would only cause conflicts."""
-
 PATIENCE = timedelta(seconds=5)
 """How long a wake-up waits for room; the poll finds the order that it leaves behind."""
+
+WAKE_UP_TIME = PATIENCE
+"""Time for a wake-up to arrive: a poll that competed with it would only cause conflicts."""
 
 RECOUNT_INTERVAL = timedelta(seconds=0.5)
 """How often wake-ups that find no room have the running orders counted."""

@@ -15,7 +15,7 @@ from core.errors import InvalidError, RejectedError, TransientError, Unavailable
 from core.messages import AgentReply, AgentRequest, Correlation, WakeUp
 from core.orders import ProcessState
 from core.transitions import Transitions
-from scheduler.service import SchedulerService
+from scheduler.service import WAKE_UP_TIME, SchedulerService
 from scheduler.window import Window
 from submission.rules import Terms, read
 from submission.service import SubmissionService
@@ -124,7 +124,7 @@ async def test_polling_finds_an_order_whose_wake_up_was_lost(world):
     (wake_up,) = world.parts.bus.sent
     assert wake_up.queue == "scheduler-requests"
     assert await world.scheduler.poll() == 0  # the wake-up may still be on its way
-    world.now += seconds(2)
+    world.now += WAKE_UP_TIME
     assert await world.scheduler.poll() == 1
     assert (await world.order()).state.process_state is ProcessState.PROCESSING
     assert await world.scheduler.poll() == 0
