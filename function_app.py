@@ -19,6 +19,7 @@ import workflows
 from adapters.azure import connect
 from adapters.clock import order_ids, order_time
 from adapters.settings import Settings
+from agents.gauge import Gauge
 from agents.service import AgentService
 from alerts.service import AlertService
 from core.keys import buckets
@@ -40,7 +41,6 @@ from workflows.catalogue import BY_SKU
 settings = Settings.read()
 parts = connect(settings)
 transitions = Transitions(parts.store, parts.bus, parts.clock, parts.new_id)
-allowance = timedelta(seconds=settings.allowance_seconds)
 tolerance = timedelta(seconds=settings.clock_tolerance_seconds)
 
 shop_service = ShopService(
@@ -61,7 +61,7 @@ submission_service = SubmissionService(
         skus=frozenset(BY_SKU),
         reply_to_prefix=settings.reply_to_prefix,
         buckets=frozenset(buckets(settings.buckets)),
-        allowance=allowance,
+        allowance=timedelta(seconds=settings.allowance_seconds),
         threshold=settings.failure_threshold,
     ),
 )
@@ -71,7 +71,8 @@ scheduler_service = SchedulerService(
     clock=parts.clock,
     buckets=settings.buckets,
     rules=SchedulerRules(instance=settings.instance_id, workflows=workflows.ALL, clock_tolerance=tolerance),
-    window=Window(clock=parts.clock, allowance=allowance, most=settings.most_open_orders),
+    window=Window(clock=parts.clock, most=settings.most_open_orders),
+    measures=parts.measures,
 )
 payment_agent = AgentService(
     name="payment",
@@ -81,6 +82,7 @@ payment_agent = AgentService(
     sleep=asyncio.sleep,
     margin=timedelta(seconds=settings.agent_margin_seconds),
     call_timeout=timedelta(seconds=settings.remote_call_timeout_seconds),
+    gauge=Gauge(agent="payment", instance=settings.instance_id, measures=parts.measures, clock=parts.clock),
 )
 supervisor_service = SupervisorService(
     transitions=transitions,

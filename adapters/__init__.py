@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from core.ports import (
+    AgentMeasures,
     AlertLog,
     Bus,
     Clock,
@@ -30,6 +31,7 @@ class Adapters:
     events: EventPublisher
     alerts: AlertLog
     keys: SubmissionKeys
+    measures: AgentMeasures
     leadership: Leadership
     payment: RemoteService
     ledger: Ledger

@@ -10,6 +10,7 @@ from adapters.connections import Connections
 from adapters.event_grid import EventGrid
 from adapters.lease import CONTAINER, BlobLeadership
 from adapters.ledger import TableLedger
+from adapters.measures import TableAgentMeasures
 from adapters.queues import StoragePoisonQueues, StorageQueue
 from adapters.remote import HttpRemoteService
 from adapters.settings import Settings
@@ -37,6 +38,7 @@ def connect(settings: Settings, connections: Connections | None = None) -> Adapt
         events=EventGrid(pool.event_grid),
         alerts=TableAlertLog(TableTransactions(partial(pool.table, "alerts"))),
         keys=TableSubmissionKeys(TableTransactions(partial(pool.table, "submissionkeys")), utc_now),
+        measures=TableAgentMeasures(TableTransactions(partial(pool.table, "agents"))),
         leadership=BlobLeadership(partial(pool.container, CONTAINER), settings.lease_seconds),
         payment=HttpRemoteService(settings.payment_url, pool.http, PAYMENT_PATHS),
         ledger=TableLedger(TableTransactions(partial(pool.table, "simulator"))),

@@ -17,6 +17,7 @@ from core.agenda import AgendaRow, Kind, all_of
 from core.changes import Change, Event, HistoryEntry, Note, OutboxEntry
 from core.errors import ConflictError
 from core.keys import bucket_of, history_key, history_range, order_range
+from core.measures import Measure
 from core.messages import AgentRequest, BusMessage
 from core.orders import Snapshot
 from core.ports import Clock, NewId
@@ -187,6 +188,21 @@ class MemorySubmissionKeys:
         return self.bound.setdefault(key, (order_id, fingerprint))
 
 
+class MemoryAgentMeasures:
+    """`AgentMeasures` in memory."""
+
+    def __init__(self) -> None:
+        self.published: dict[tuple[str, str], Measure] = {}
+
+    async def publish(self, measure: Measure) -> None:
+        """See `AgentMeasures.publish`."""
+        self.published[measure.agent, measure.instance] = measure
+
+    async def since(self, moment: datetime) -> list[Measure]:
+        """See `AgentMeasures.since`."""
+        return [measure for measure in self.published.values() if measure.at >= moment]
+
+
 @dataclass
 class MemoryLease:
     """The one lease that several `MemoryLeadership`s compete for."""
@@ -294,6 +310,7 @@ def in_memory(*, clock: Clock = utc_now, new_id: NewId = new_ulid, instance_id: 
         events=MemoryEventPublisher(),
         alerts=MemoryAlertLog(),
         keys=MemorySubmissionKeys(),
+        measures=MemoryAgentMeasures(),
         leadership=MemoryLeadership(MemoryLease(), instance_id, clock),
         payment=MemoryRemoteService(),
         ledger=MemoryLedger(),

@@ -8,6 +8,7 @@ from datetime import timedelta
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, wait_exponential_jitter
 
 from agents import rules
+from agents.gauge import Gauge
 from core.errors import RejectedError, TransientError
 from core.messages import AgentReply, AgentRequest
 from core.ports import Bus, Clock, RemoteService
@@ -28,10 +29,13 @@ class AgentService:
     """How long before the complete-by time the agent stops."""
     call_timeout: timedelta
     """How long one call may take before it is tried again."""
+    gauge: Gauge
 
     async def handle(self, request: AgentRequest) -> None:
         """Call the service and reply, or, once the time is up, say nothing at all (AGT-4, AGT-5)."""
-        reply = await self._carry_out(request)
+        await self.gauge.arrived(request)
+        with self.gauge.at_work():
+            reply = await self._carry_out(request)
         if reply is None or self._seconds_left(request) <= 0:
             log.info("agent.out_of_time", extra={"agent": self.name, "request": request.message_id})
             return

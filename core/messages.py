@@ -8,7 +8,7 @@ submitter sends, an unknown field is a fault.
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
@@ -127,8 +127,15 @@ class AgentRequest(CarryingMessage):
     action: Literal["do", "undo"] = "do"
     attempt: Annotated[int, Field(ge=1)]
     idempotency_key: str
+    issued_at: AwareDatetime | None = None
     complete_by: AwareDatetime
     order: Mapping[str, Any]
+
+    def waited(self, now: datetime) -> float:
+        """Return the share of the request's time that has passed, 0 to 1; 0 if it does not say when it was issued."""
+        if self.issued_at is None or self.complete_by <= self.issued_at:
+            return 0.0
+        return min(1.0, max(0.0, (now - self.issued_at) / (self.complete_by - self.issued_at)))
 
     @property
     def message_id(self) -> str:

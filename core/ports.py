@@ -6,6 +6,7 @@ from typing import Any, Protocol
 
 from core.agenda import AgendaRow
 from core.changes import Change, Event, HistoryEntry, Note, OutboxEntry
+from core.measures import Measure
 from core.messages import AgentRequest, BusMessage
 from core.orders import Snapshot
 
@@ -107,6 +108,16 @@ class RemoteService(Protocol):
 
     async def call(self, request: AgentRequest, timeout_seconds: float) -> Mapping[str, Any]:
         """Carry out the request; raises `TransientError` or `RejectedError`."""
+
+
+class AgentMeasures(Protocol):
+    """What the agents tell of themselves (AGT-10)."""
+
+    async def publish(self, measure: Measure) -> None:
+        """Replace what this agent instance said before; raises `UnavailableError`."""
+
+    async def since(self, moment: datetime) -> list[Measure]:
+        """Return what was published since then; raises `UnavailableError`."""
 
 
 class Leadership(Protocol):

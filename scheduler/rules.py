@@ -133,6 +133,7 @@ def _requests(order: Snapshot, started: Sequence[Step], workflow: Workflow, now:
             step=step.name,
             attempt=step.attempts,
             idempotency_key=f"{order.order_id}:{step.name}",  # the same for every attempt (AGT-3)
+            issued_at=now,
             complete_by=now + step.allowance,
             order=workflow.definition(step.name).request(order.order, results),
         ).to_bus(step.agent, time_to_live=step.allowance)

@@ -11,9 +11,10 @@ from core.carried import unpack
 from core.changes import Change, Decision, Note
 from core.errors import UnknownOrderError
 from core.gathering import run_all
+from core.measures import longest_wait
 from core.messages import AgentReply, Correlation, WakeUp
 from core.orders import Priority, ProcessState, Snapshot
-from core.ports import Clock, StateStore
+from core.ports import AgentMeasures, Clock, StateStore
 from core.transitions import Transitions
 from scheduler.rules import SchedulerRules
 from scheduler.window import Window
@@ -26,8 +27,8 @@ PATIENCE = timedelta(seconds=5)
 WAKE_UP_TIME = PATIENCE
 """Time for a wake-up to arrive: a poll that competed with it would only cause conflicts."""
 
-RECOUNT_INTERVAL = timedelta(seconds=0.5)
-"""How often wake-ups that find no room have the running orders counted."""
+FRESH = timedelta(seconds=3)
+"""How long what an agent said of itself is believed."""
 
 MOST_PER_QUERY = 1000
 
@@ -41,12 +42,13 @@ class SchedulerService:
     clock: Clock
     rules: SchedulerRules
     window: Window
+    measures: AgentMeasures
     buckets: int
 
     async def wake(self, wake_up: WakeUp) -> None:
         """Look at one order and claim it if it is to be had; if not, somebody else did, and that is fine (SCH-2)."""
         if not self.window.room:
-            await self.recount()
+            await self._look_around()
         if await self.window.enter(wake_up.order_id, PATIENCE):
             await self._claim(wake_up.order_id, unpack(wake_up.carried))
 
@@ -58,7 +60,7 @@ class SchedulerService:
             log.warning("scheduler.wake_up_for_unknown_order", extra={"order_id": order_id})
         finally:
             if not _goes_on(decision):
-                self.window.leave(order_id, finished=False)
+                self.window.leave(order_id)
 
     async def receive(self, correlation: Correlation, reply: AgentReply) -> None:
         """Record an agent's reply and go on with the order (SCH-5, SCH-6)."""
@@ -74,11 +76,11 @@ class SchedulerService:
         if isinstance(decision, Note):
             log.warning("scheduler.reply_refused", extra={"order_id": decision.order_id, "why": decision.entry.detail})
         elif not _goes_on(decision):
-            self.window.leave(correlation.order_id, finished=True)
+            self.window.leave(correlation.order_id)
 
     async def poll(self) -> int:
         """Claim what no wake-up announced, high priority first (SCH-1, SCH-11); return how many orders were taken."""
-        await self.recount(at_most_every=timedelta())
+        await self._look_around()
         taken = 0
         for priority in Priority:
             start, end = agenda.claimable(priority, self.clock() - WAKE_UP_TIME)
@@ -90,13 +92,18 @@ class SchedulerService:
                 taken += len(rows)
         return taken
 
-    async def recount(self, at_most_every: timedelta = RECOUNT_INTERVAL) -> None:
-        """Free the places of orders that went on elsewhere: replies reach any instance, and so may an end."""
-        if not self.window.should_recount(at_most_every):
+    async def _look_around(self) -> None:
+        """See how the agents are doing, and give up the places of orders that went on elsewhere.
+
+        Replies reach any instance, and so may the end of an order that was claimed here.
+        """
+        if not self.window.look_is_due():
             return
-        now, (start, end) = self.clock(), agenda.all_of(Kind.RUNNING)
+        now = self.clock()
+        start, end = agenda.all_of(Kind.RUNNING)
         pages = await run_all(self.store.agenda(bucket, start, end, MOST_PER_QUERY) for bucket in self._own_order())
         self.window.keep_only({row.order_id for page in pages for row in page}, now)
+        self.window.adapt(longest_wait(await self.measures.since(now - FRESH)))
 
     async def _take(self, order_id: str) -> None:
         if await self.window.enter(order_id):

@@ -1,4 +1,4 @@
-"""How many orders one scheduler keeps open at a time: no more than the agents can finish in time (WRK-2).
+"""How many orders one scheduler keeps open at a time: no more than the agents can begin in time (WRK-2).
 
 A claim starts the clock of the complete-by time. Whoever claims faster than the agents work lets requests die in their
 queues, counts a failure for each, tries them again on top of all the others, and ends with everything in `Error`. So
@@ -14,60 +14,52 @@ from datetime import datetime, timedelta
 from core.ports import Clock
 
 FIRST = 32
-"""Before anything is known of the agents."""
-
-PERIODS = 4
-"""How often the size is set anew within the time that a step is allowed."""
+"""Before anything is known of the agents, and again after a time without load."""
 
 LEAST = 4
-"""Some orders have to be tried, or nobody would notice that the agents work again."""
+"""Some orders have to be tried, or nobody would notice that the agents have room again."""
+
+LONG_WAIT = 0.25
+"""Requests that wait for longer than this share of their time show that too much is open."""
+
+LOOK_INTERVAL = timedelta(seconds=1)
+"""How often a scheduler with open orders looks how the agents are doing, and which orders went on elsewhere."""
+
+SHRINKS_TO, GROWS_BY = 0.7, 2
 
 
 @dataclass(kw_only=True)
 class Window:
-    """The orders that this instance has claimed and that are not finished, and how many there may be.
-
-    Its size follows from what was finished lately: twice as much as in the last period, a quarter of the time that a
-    step is allowed. So what is open is done within half of that time, however fast or slow the agents are.
-    """
+    """The orders that this instance has claimed and that are not finished, and how many there may be."""
 
     clock: Clock
-    allowance: timedelta
     most: int
     size: int = field(init=False)
     _open: dict[str, datetime] = field(default_factory=dict)
     _waiting: deque[tuple[str, asyncio.Future[None]]] = field(default_factory=deque)
-    _finished: int = 0
     _was_full: bool = False
-    _since: datetime | None = None
-    _counted_at: datetime | None = None
+    _looked_at: datetime | None = None
 
     def __post_init__(self) -> None:
         self.size = min(FIRST, self.most)
-
-    @property
-    def period(self) -> timedelta:
-        """How long the window keeps its size."""
-        return self.allowance / PERIODS
-
-    def should_recount(self, at_most_every: timedelta) -> bool:
-        """Whether it is time to ask which of the open orders still run; counts as having asked."""
-        now = self.clock()
-        if not self._open or (self._counted_at and now - self._counted_at < at_most_every):
-            return False
-        self._counted_at = now
-        return True
 
     @property
     def room(self) -> int:
         """How many more orders may be claimed, by those who do not wait in line."""
         return 0 if self._waiting else max(0, self.size - len(self._open))
 
+    def look_is_due(self) -> bool:
+        """Whether it is time to see how agents and orders are doing; counts as having looked."""
+        now = self.clock()
+        if not self._open or (self._looked_at and now - self._looked_at < LOOK_INTERVAL):
+            return False
+        self._looked_at = now
+        return True
+
     async def enter(self, order_id: str, patience: timedelta = timedelta()) -> bool:
         """Take a place for the order, in turn, or keep the one it has; False if none came free within the time."""
         if order_id in self._open:
             return True
-        self._resize()
         if self.room:
             self._open[order_id] = self.clock()
             return True
@@ -83,22 +75,32 @@ class Window:
             return place.done() and not place.cancelled()  # the place may have come in the last moment
         return True
 
-    def leave(self, order_id: str, *, finished: bool) -> None:
+    def leave(self, order_id: str) -> None:
         """Give the order's place to the next in line: it is finished, or it was not to be had."""
         if self._open.pop(order_id, None):
-            self._finished += finished
-            self._resize()
             self._let_in()
 
     def keep_only(self, running: Set[str], asked_at: datetime) -> None:
-        """Give up the places of orders that no longer ran at this time: others have finished them.
-
-        Those that have been open for longer than a step may take count for nothing: perhaps their time ran out.
-        """
+        """Give up the places of orders that no longer ran at this time: others have finished them."""
         for order_id, since in list(self._open.items()):
             if since < asked_at and order_id not in running:
-                self.leave(order_id, finished=asked_at - since < PERIODS * self.period)
-        self._resize()
+                del self._open[order_id]
+        self._let_in()
+
+    def adapt(self, waited: float | None) -> None:
+        """Set the size by how long requests wait for the agents, None if nobody knows; call it once in a while.
+
+        It grows fast while it is what limits us, shrinks while requests wait, and goes back to the beginning without
+        load, because what the agents could do a while ago says nothing about now.
+        """
+        if waited is not None and waited > LONG_WAIT:
+            self.size = max(LEAST, int(self.size * SHRINKS_TO))
+        elif not self._was_full:
+            self.size = max(FIRST, self.size // GROWS_BY)
+        elif waited is not None:
+            self.size *= GROWS_BY
+        self.size = min(self.size, self.most)
+        self._was_full = bool(self._waiting)
         self._let_in()
 
     def _let_in(self) -> None:
@@ -107,14 +109,3 @@ class Window:
             if not place.done():
                 self._open[order_id] = self.clock()
                 place.set_result(None)
-
-    def _resize(self) -> None:
-        """At the end of a period, set the size by what was finished in it; without load, back to the beginning."""
-        now = self.clock()
-        if self._since is not None and now - self._since < self.period:
-            return
-        if self._since is not None:
-            by_rate = 2 * self._finished
-            self.size = max(LEAST, by_rate) if self._was_full else max(FIRST, min(self.size, by_rate))
-            self.size = min(self.most, self.size)
-        self._since, self._finished, self._was_full = now, 0, False

@@ -14,6 +14,7 @@ from adapters.lease import BlobLeadership
 from adapters.memory import MemoryLeadership, MemoryLease
 from adapters.settings import Settings, SettingsError
 from core.changes import Event
+from core.measures import Measure
 from core.messages import WakeUp
 from simulator.rules import Effect, Fault, FaultInForce
 
@@ -163,3 +164,17 @@ def test_every_wrong_setting_is_named_at_once(monkeypatch):
         Settings.read()
     for name in ("BUCKETS", "LEASE_SECONDS", "ALLOWANCE_SECONDS", "StateStorage", "ServiceBus", "PAYMENT_URL"):
         assert name in str(caught.value)
+
+
+@pytest.mark.proves("AGT-10")
+async def test_an_agent_instance_is_known_by_its_last_measure(parts):
+    """Each says of itself what holds now; what is too old is not returned."""
+
+    def measure(instance, at, waited):
+        return Measure(agent="payment", instance=instance, at=NOW + seconds(at), waited=waited, running=3)
+
+    for each in (measure("i1", 0, 0.0), measure("i2", 0, 0.5), measure("i1", 2, 1.0)):
+        await parts.measures.publish(each)
+    found = await parts.measures.since(NOW)
+    assert sorted(found, key=lambda each: each.instance) == [measure("i1", 2, 1.0), measure("i2", 0, 0.5)]
+    assert await parts.measures.since(NOW + seconds(1)) == [measure("i1", 2, 1.0)]

@@ -61,9 +61,15 @@ async def periodic(own_stack, monkeypatch):
     parts = connect(settings, Connections(settings, transport=lambda: recorder))
     transitions = Transitions(parts.store, parts.bus, parts.clock, parts.new_id)
     common = {"store": parts.store, "buckets": settings.buckets}
-    window = Window(clock=parts.clock, allowance=ALLOWANCE, most=1000)
+    watching = {"window": Window(clock=parts.clock, most=1000), "measures": parts.measures}
     roles = (
-        SchedulerService(transitions=transitions, clock=parts.clock, rules=scheduler, window=window, **common),
+        SchedulerService(
+            transitions=transitions,
+            clock=parts.clock,
+            rules=scheduler,
+            **watching,
+            **common,
+        ),
         SupervisorService(
             transitions=transitions, clock=parts.clock, rules=supervisor, leadership=parts.leadership, **common
         ),

@@ -10,6 +10,7 @@ from builders import ALLOWANCE, NOW, ORDER_ID, THRESHOLD, TOLERANCE, claimed, sc
 
 import workflows
 from adapters.memory import MemoryLeadership, MemoryLease, MemoryRemoteService, in_memory
+from agents.gauge import Gauge
 from agents.service import AgentService
 from core.errors import InvalidError, RejectedError, TransientError, UnavailableError
 from core.messages import AgentReply, AgentRequest, Correlation, WakeUp
@@ -59,7 +60,8 @@ class World:
             store=self.parts.store,
             clock=self.parts.clock,
             rules=scheduler,
-            window=Window(clock=self.parts.clock, allowance=ALLOWANCE, most=100),
+            window=Window(clock=self.parts.clock, most=100),
+            measures=self.parts.measures,
             buckets=8,
         )
         self.supervisor = self.supervised_by("v1")
@@ -209,6 +211,7 @@ class Agency:
             sleep=self.sleep,
             margin=seconds(0.5),
             call_timeout=seconds(2),
+            gauge=Gauge(agent="payment", instance="a1", measures=self.parts.measures, clock=self.parts.clock),
         )
         (message,) = scheduler.claim(claimed_from_scratch(), NOW).messages
         self.request = AgentRequest.model_validate_json(message.body)

@@ -1,0 +1,118 @@
+"""Several hosts on the same queues: they share the work, and take over from each other."""
+
+import asyncio
+import time
+
+import pytest
+from client import QUICK, Client, claims_and_recoveries_alternate, events, eventually
+from inspection import poisoned, processed, states_of
+
+ORDERS = 300
+LEASE_SECONDS = 15
+"""The shortest that Azure takes."""
+SWEEP_SECONDS = 1
+ROLES_WITHOUT_SUPERVISOR = (
+    "health_report,shop_place_order,shop_order,shop_products,submission_record,scheduler_wake,scheduler_poll,"
+    "scheduler_payment_responses,agent_payment,alerts_relay,alerts_record,operator_order,simulator_call,"
+    "simulator_faults,simulator_ledger"
+)
+
+
+@pytest.mark.timeout(180)
+@pytest.mark.proves("SCH-2", "SCH-9", "FLT-2", "FLT-3", "WRK-3")
+async def test_three_hosts_process_three_hundred_orders_though_one_is_killed(own_stack):
+    """SIGKILL of one in the middle, another is started: all `Processed`, one effect each, never two at one order."""
+    stack, client = await own_stack(hosts=3, settings={})
+    orders = await asyncio.gather(*(client.place() for _ in range(ORDERS)))
+
+    async def some_are_processed():
+        return await processed(client, orders) >= ORDERS // 4
+
+    await eventually(some_are_processed, 60)
+    await stack.kill_host()
+    await stack.start_host()
+
+    async def all_are_processed():
+        return await processed(client, orders) == ORDERS
+
+    await eventually(all_are_processed, 90)
+    assert await poisoned(stack) == []
+    for order in await asyncio.gather(*map(client.order, orders)):
+        assert claims_and_recoveries_alternate(order), order["history"]
+        assert len((await client.ledger(order["orderId"]))["effects"]) == 1
+    assert {row["FailureCount"] for row in (await states_of(client, orders)).values()} <= {0, 1}
+
+
+class Supervised:
+    """A stack with one host for all roles but the supervisor, and hosts that are supervisors only."""
+
+    def __init__(self, stack, client: Client) -> None:
+        self.stack = stack
+        self.client = client
+
+    async def hang(self, count: int) -> list[str]:
+        """Place orders whose payment never answers, and wait until all are claimed."""
+        await self.client.fault("hang", latencyMs=30_000)
+        orders = await asyncio.gather(*(self.client.place() for _ in range(count)))
+
+        async def all_run():
+            states = await states_of(self.client, orders)
+            return len(states) == count and all(row["Version"] > 1 for row in states.values())
+
+        await eventually(all_run, 40)
+        return list(orders)
+
+    async def sweeper(self, orders: list[str]) -> int:
+        """Wait for the first recovery; return the process id of the supervisor that made it."""
+
+        async def recovered():
+            for order in await asyncio.gather(*map(self.client.order, orders)):
+                for entry in order["history"]:
+                    if entry["event"] == "recovered":
+                        return int(entry["actor"].rsplit("-", 2)[1])
+            return 0
+
+        return await eventually(recovered, LEASE_SECONDS + 15)
+
+    def number_of(self, pid: int) -> int:
+        return next(number for number, host in enumerate(self.stack.hosts) if host.pid == pid)
+
+    async def swept_again_after(self, orders: list[str], since: float) -> float:
+        """Wait until every order was recovered after this time; return how long the last of them took, in seconds."""
+
+        async def all_failed():
+            states = await states_of(self.client, orders)
+            return min(row["FailureCount"] for row in states.values()) >= 1
+
+        await eventually(all_failed, LEASE_SECONDS + 30)
+        return time.time() - since
+
+
+@pytest.mark.timeout(150)
+@pytest.mark.proves("SUP-4", "SUP-5", "SUP-8", "FLT-5")
+async def test_another_supervisor_takes_over_from_one_that_is_killed_or_frozen(own_stack):
+    """Within lease time and interval; frozen beyond the lease and thawed, the old leader counts nothing twice."""
+    settings = QUICK | {"FAILURE_THRESHOLD": "1000"}
+    stack, client = await own_stack(functions=ROLES_WITHOUT_SUPERVISOR, settings=settings)
+    supervised = Supervised(stack, client)
+    for _ in range(2):
+        await stack.start_host("supervisor_sweep")
+    orders = await supervised.hang(20)
+    leader = await supervised.sweeper(orders)
+    await stack.kill_host(supervised.number_of(leader))
+    killed = time.time()
+    more = await supervised.hang(10)
+    assert await supervised.swept_again_after(more, killed) < LEASE_SECONDS + SWEEP_SECONDS + 8
+
+    leader = await supervised.sweeper(more)
+    await stack.start_host("supervisor_sweep")
+    frozen = supervised.number_of(leader)
+    stack.pause_host(frozen)
+    others = await supervised.hang(10)
+    assert leader != await supervised.sweeper(others)
+    stack.resume_host(frozen)
+    await client.fault("none")
+    for order_id in [*orders, *more, *others]:
+        order = await client.until(order_id, "Processed", seconds=40)
+        assert claims_and_recoveries_alternate(order), order["history"]
+        assert events(order).count("recovered") == order["failureCount"]
