@@ -1,0 +1,61 @@
+"""What an order costs, counted in the clients' pipelines: so that it cannot creep up unnoticed."""
+
+import asyncio
+import math
+import time
+
+import pytest
+
+from bench.counters import totals
+from bench.driver import running
+from bench.phases import warm_up
+
+ONE_BY_ONE = 30
+AT_ONCE = 200
+
+ENTITIES_OF_AN_ORDER = 14
+"""Submitted: order, state, step, history, agenda. Claimed: state, step, history, two of the agenda. Processed: four."""
+MESSAGES_OF_AN_ORDER = 3
+"""Wake-up, request, reply."""
+IDLE_WRITES_PER_SECOND = 2
+"""An agent's measure."""
+
+
+@pytest.fixture
+async def driver(tmp_path):
+    async with running(tmp_path, 1, "order") as driver:
+        await warm_up(driver)
+        yield driver
+
+
+async def test_an_order_costs_three_transactions_and_no_read(driver):
+    """One by one nothing can be shared: three writes, three messages, one remote call, and no order is read."""
+    counts, began = totals(driver.folder), time.monotonic()
+    for order_id in driver.new_orders(ONE_BY_ONE):
+        await driver.submit(order_id)
+        assert await driver.wait_for([order_id], 1, 10)
+    counted = totals(driver.folder) - counts
+    idle = math.ceil(IDLE_WRITES_PER_SECOND * (time.monotonic() - began))
+    assert 3 * ONE_BY_ONE <= counted["table_writes"] <= 3 * ONE_BY_ONE + idle
+    assert ENTITIES_OF_AN_ORDER * ONE_BY_ONE <= counted["table_entities"] <= ENTITIES_OF_AN_ORDER * ONE_BY_ONE + idle
+    assert (counted["table_loads"], counted["table_point_reads"]) == (0, 0)
+    assert counted["service_bus_messages"] == MESSAGES_OF_AN_ORDER * ONE_BY_ONE
+    assert counted["remote_calls"] == ONE_BY_ONE
+    assert (counted["storage_queue_operations"], counted["event_grid_operations"]) == (0, 0)
+
+
+async def test_many_orders_share_their_transactions(driver):
+    """At once they cost less than half as many transactions and a third as many sends, and nothing more of the rest."""
+    orders = driver.new_orders(AT_ONCE)
+    counts, began = totals(driver.folder), time.monotonic()
+    submitting = asyncio.create_task(driver.submit_all(orders))
+    assert len(await driver.wait_for(orders, AT_ONCE, 40)) == AT_ONCE
+    await submitting
+    counted = totals(driver.folder) - counts
+    idle = math.ceil(IDLE_WRITES_PER_SECOND * (time.monotonic() - began))
+    assert counted["table_writes"] <= 1.5 * AT_ONCE + idle
+    assert counted["table_entities"] <= 1.05 * ENTITIES_OF_AN_ORDER * AT_ONCE + idle
+    assert counted["table_loads"] + counted["table_point_reads"] <= 0.1 * AT_ONCE
+    assert counted["service_bus_sends"] <= MESSAGES_OF_AN_ORDER / 3 * AT_ONCE
+    assert counted["service_bus_messages"] <= 1.05 * MESSAGES_OF_AN_ORDER * AT_ONCE
+    assert counted["remote_calls"] <= 1.05 * AT_ONCE
