@@ -7,12 +7,13 @@ BIN := .venv/bin
 DATA := $(or $(DATA_DIR),.data)
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: help run test check pattern bench clean lock
+.PHONY: help run test check explore pattern bench clean lock
 
 help:
 	@echo 'make run      start the whole system on this machine (HOSTS=3 make run: three functions hosts)'
 	@echo 'make test     run every test that needs neither Docker nor Azure (ARGS="-k sweep" for some)'
 	@echo 'make check    lint, types, import rule'
+	@echo 'make explore  go through every state of small worlds, with every fault (minutes; make test does the smaller ones)'
 	@echo 'make pattern  list the statements of the pattern with the tests that prove them'
 	@echo 'make bench    run orders through the embedded stack; one JSON line (ARGS="--orders 200")'
 	@echo 'make clean    empty the data folder of make run'
@@ -29,6 +30,9 @@ check: .venv/.installed
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
+
+explore: .venv/.installed
+	@PYTHONPATH=tests $(BIN)/python -m exploration
 
 pattern: .venv/.installed
 	@$(BIN)/python -m tests.pattern

@@ -18,6 +18,8 @@ FINISHED = {
     *(f"SCH-{number}" for number in range(1, 10)),
     *(f"AGT-{number}" for number in range(1, 8)),
     *(f"SUP-{number}" for number in range(1, 7)),
+    "SUP-8",
+    *(f"FLT-{number}" for number in (1, 2, 3, 4, 5, 6, 7, 8, 11)),
     "ALR-1",
     "OPR-1",
     "OPR-3",

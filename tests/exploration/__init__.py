@@ -1,0 +1,1 @@
+"""Every interleaving of small worlds, on the shipped code (design: exhaustive exploration)."""

@@ -1,0 +1,140 @@
+"""Running a handler step by step: it stops at each effect, and the explorer says what comes of it.
+
+A coroutine cannot be copied. So what a handler was told is kept as its log, and to go on in two ways it is run anew,
+twice, on the same log. That works because everything that it learns of the world comes through the log: what its
+effects returned, the time it read, the ids it drew.
+"""
+
+import asyncio
+from collections.abc import Callable, Coroutine, Generator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """Something that a handler asks of the world; awaiting it hands it to the explorer."""
+
+    name: str
+    args: tuple[Any, ...] = ()
+
+    def __await__(self) -> Generator["Effect", Any, Any]:
+        return (yield self)
+
+
+@dataclass(frozen=True, slots=True)
+class Returned:
+    """What the world answered."""
+
+    value: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Raised:
+    """The error that the world answered with; made anew each time, since an exception collects tracebacks."""
+
+    kind: type[Exception]
+    text: str = "it was away"
+
+
+Answer = Returned | Raised
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Job:
+    """What started a handler: a message, or a timer, or a person."""
+
+    kind: str
+    body: str = ""
+    correlation: str = ""
+    expires: Any = None
+
+    def __str__(self) -> str:
+        return self.kind
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Handler:
+    """One invocation that has begun: what it was told until now, and for what it waits."""
+
+    slot: str
+    job: Job
+    log: tuple[Answer, ...] = ()
+    pending: Effect | None = None
+    since: Any = None
+    """When it began to wait."""
+
+    def told(self, answer: Answer) -> "Handler":
+        """The handler with one more answer."""
+        return replace(self, log=(*self.log, answer))
+
+
+@dataclass(kw_only=True)
+class Tape:
+    """Plays a handler's log back; what goes beyond it is asked of the world, and recorded."""
+
+    log: list[Answer]
+    ask: Callable[[str], Any]
+    place: int = field(default=0)
+
+    def read(self, what: str) -> Any:
+        """What the handler learns without giving control away: the time, an id."""
+        if self.place == len(self.log):
+            self.log.append(Returned(self.ask(what)))
+        answer = self.log[self.place]
+        self.place += 1
+        assert isinstance(answer, Returned)
+        return answer.value
+
+    def next(self) -> Answer | None:
+        """The answer to an effect, if it is known."""
+        if self.place == len(self.log):
+            return None
+        self.place += 1
+        return self.log[self.place - 1]
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """The handler has returned, or raised."""
+
+    error: Exception | None = None
+
+
+Begin = Callable[[Tape, Handler], Coroutine[Any, Any, Any]]
+
+
+def run(handler: Handler, begin: Begin, ask: Callable[[str], Any]) -> tuple[Handler, Effect | Ended]:
+    """Run the handler on its log until it asks for something new, or ends."""
+    tape = Tape(log=list(handler.log), ask=ask)
+    coroutine = begin(tape, handler)
+    try:
+        effect = coroutine.send(None)
+        while (answer := tape.next()) is not None:
+            effect = (
+                coroutine.throw(answer.kind(answer.text))
+                if isinstance(answer, Raised)
+                else coroutine.send(answer.value)
+            )
+    except StopIteration:
+        return replace(handler, log=tuple(tape.log), pending=None), Ended()
+    except Exception as error:  # noqa: BLE001 - whatever a handler raises is for the explorer to judge
+        return replace(handler, log=tuple(tape.log), pending=None), Ended(error)
+    coroutine.close()
+    assert isinstance(effect, Effect), effect
+    return replace(handler, log=tuple(tape.log), pending=effect), effect
+
+
+async def one_after_another(work: Any, *, at_most: int = 64) -> list[Any]:
+    """Stands in for `run_all`: there is one order, so no page has more than one, and nothing to run side by side."""
+    del at_most
+    return [await each for each in work]
+
+
+def settled(coroutine: Coroutine[Any, Any, Any]) -> Any:
+    """The result of a coroutine that never waits, such as a method of the store in memory."""
+    try:
+        coroutine.send(None)
+    except StopIteration as end:
+        return end.value
+    raise asyncio.InvalidStateError("it waited")

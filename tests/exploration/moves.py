@@ -1,0 +1,335 @@
+"""What can happen next in a world: every delivery, every effect with every outcome, every fault that is left."""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from adapters.memory import MemoryStateStore
+from core import agenda
+from core.agenda import Kind
+from core.changes import Change
+from core.errors import ConflictError, RefusedError, RejectedError, TransientError, UnavailableError
+from core.keys import bucket_of
+from core.messages import AgentRequest, BusMessage
+from core.orders import Priority, ProcessState, StepState
+from exploration import invariants
+from exploration.driving import Answer, Effect, Ended, Handler, Job, Raised, Returned, run, settled
+from exploration.roles import LEASE, MARGIN, QUEUES, SLOTS, TOLERANCE, begin
+from exploration.world import Sent, World
+from scheduler.service import WAKE_UP_TIME
+
+INSTANT = timedelta(microseconds=1)
+READS = {"load", "committed", "agenda", "outbox", "acquire"}
+"""Done at once: to read later is to be slow before the write, which then conflicts, and the handler reads again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """One thing that can happen; the label tells it to a person, and finds it again in a replay."""
+
+    label: str
+    world: World
+    fault: bool = False
+
+
+def moves(world: World) -> Iterator[Move]:
+    """Everything that can happen now.
+
+    The time passes by itself only when there is nothing left to do before; that something takes too long is a fault
+    like any other. So is what it leads to: a call without an answer, a message that expires, a lease that lapses.
+    """
+    urgent = [*_beginnings(world), *_landings(world)]
+    for handler in world.handlers.values():
+        urgent += _outcomes(world, handler)
+    yield from urgent
+    spoiled = replace(world, faults_left=world.faults_left - 1)
+    in_time = all(move.fault for move in urgent)
+    if (in_time or world.faults_left) and (tick := _tick(world if in_time else spoiled, in_time=in_time)):
+        yield tick
+    if world.faults_left:
+        yield from _faults(spoiled)
+
+
+# What begins
+
+
+def _beginnings(world: World) -> Iterator[Move]:
+    for message in dict.fromkeys(world.queue):
+        for slot in _idle(world, message.kind):
+            job = Job(kind=message.kind, body=message.body, correlation=message.correlation, expires=message.expires)
+            yield _begun(world.without_message(message), slot, job, f"{slot} takes the {message.kind}")
+    for kind in _due(world):
+        for slot in _idle(world, kind):
+            yield _begun(world, slot, Job(kind=kind, body=world.order_id), f"{slot} begins to {kind}")
+
+
+def _idle(world: World, kind: str) -> list[str]:
+    """The slots that may take a job of this kind; of several that are the same but for their names, the first."""
+    idle = [slot for slot in SLOTS[kind] if slot not in world.handlers]
+    return idle if kind == "sweep" else idle[:1]
+
+
+def _due(world: World) -> Iterator[str]:
+    """Which timers would find something; a run that finds nothing changes nothing."""
+    keys = world.agenda()
+    for kind, (start, end) in {
+        "poll": agenda.claimable(Priority.NORMAL, world.now - WAKE_UP_TIME),
+        "sweep": agenda.overdue(world.now - TOLERANCE),
+        "relay": agenda.all_of(Kind.OUTBOX),
+    }.items():
+        if any(start <= key < end for key in keys):
+            yield kind
+    state = world.state()
+    if state and state.process_state is ProcessState.ERROR and world.resubmits_left:
+        yield "resubmit"
+
+
+def _begun(world: World, slot: str, job: Job, label: str) -> Move:
+    if job.kind == "resubmit":
+        world = replace(world, resubmits_left=world.resubmits_left - 1)
+    return Move(label, _go_on(world, Handler(slot=slot, job=job)))
+
+
+# What handlers do
+
+
+def _go_on(world: World, handler: Handler) -> World:
+    """Run the handler up to the next effect whose outcome is open, or to its end."""
+    ids = world.ids
+
+    def ask(what: str) -> Any:
+        nonlocal ids
+        ids += what == "id"
+        return world.now if what == "now" else f"~{ids}~"
+
+    while True:
+        handler, reached = run(handler, begin, ask)
+        world = replace(world, ids=ids)
+        if isinstance(reached, Ended):
+            return _ended(world.without_handler(handler.slot), handler, reached.error)
+        if reached.name not in READS:
+            invariants.check_effect(world, handler.slot, reached)
+            return world.with_handler(replace(handler, since=world.now))
+        world, answer = _read(world, reached)
+        handler = handler.told(answer)
+
+
+def _ended(world: World, handler: Handler, error: Exception | None) -> World:
+    """The message is settled; or, when something was away, delivered again."""
+    if isinstance(error, UnavailableError):
+        return _given_back(world, handler)
+    if error is not None and not (handler.job.kind == "resubmit" and isinstance(error, RefusedError)):
+        raise invariants.ViolationError(f"{handler.slot} failed at the {handler.job}: {error!r}")
+    return world
+
+
+def _given_back(world: World, handler: Handler) -> World:
+    job = handler.job
+    if job.kind == "resubmit":
+        return replace(world, resubmits_left=world.resubmits_left + 1)
+    if job.kind not in QUEUES or (job.expires and job.expires <= world.now):
+        return world
+    return world.with_messages([Sent(kind=job.kind, body=job.body, correlation=job.correlation, expires=job.expires)])
+
+
+def _read(world: World, effect: Effect) -> tuple[World, Answer]:
+    if effect.name == "acquire":
+        (slot,) = effect.args
+        if world.lease and world.lease[0] != slot and world.lease[1] > world.now:
+            return world, Returned(None)
+        until = world.now + LEASE
+        return replace(world, lease=(slot, until)), Returned(until)
+    method = getattr(MemoryStateStore, effect.name)
+    return world, Returned(settled(method(world.store(), *effect.args)))
+
+
+def _outcomes(world: World, handler: Handler) -> Iterator[Move]:
+    """Everything that can come of the effect for which a handler waits."""
+    effect = handler.pending
+    assert effect is not None
+    for label, after, answer, is_fault in _OUTCOMES[effect.name](world, handler, *effect.args):
+        spoiled = replace(after, faults_left=world.faults_left - 1)
+        if not is_fault:
+            yield Move(f"{handler.slot}: {label}", _go_on(after, handler.told(answer)))
+            if world.faults_left:
+                yield from _crash_after(spoiled, handler.told(answer), label)
+        elif world.faults_left:
+            yield Move(f"{handler.slot}: {label}", _go_on(spoiled, handler.told(answer)), fault=True)
+
+
+def _crash_after(world: World, handler: Handler, label: str) -> Iterator[Move]:
+    """The last thing that a handler does may be followed by a crash before its message is settled."""
+    _, reached = run(handler, begin, lambda what: world.now if what == "now" else "~0~")
+    if isinstance(reached, Ended) and handler.job.kind in QUEUES:
+        crashed = _given_back(world.without_handler(handler.slot), handler)
+        yield Move(f"{handler.slot}: {label}, and crashes before its message is settled", crashed, fault=True)
+
+
+Outcome = tuple[str, World, Answer, bool]
+
+
+def _commit(world: World, handler: Handler, change: Change) -> Iterator[Outcome]:
+    what = f"commits “{change.entry.event}”"
+    away, conflict = Raised(UnavailableError), Raised(ConflictError, "another writer was first")
+    written = _write(world, change)
+    if written is None:
+        yield f"{what}: another writer was first", world, conflict, False
+    else:
+        after, snapshot = written
+        yield what, after, Returned(snapshot), False
+        yield f"{what}, the answer is lost", after, away, True
+        yield f"{what}, is asked to repeat it, and conflicts with itself", after, conflict, True
+    yield f"{what}: the store is away", world, away, True
+    landing = tuple(sorted([*world.landing, change], key=repr))
+    yield f"{what}: no answer, it may arrive later", replace(world, landing=landing), away, True
+
+
+def _write(world: World, change: Change) -> tuple[World, Any] | None:
+    store = world.store()
+    try:
+        snapshot = settled(store.commit(change))
+    except ConflictError:
+        return None
+    after = replace(world, rows=store.rows[bucket_of(world.order_id)])
+    invariants.check_commit(world, change, after)
+    return after, snapshot
+
+
+def _note(world: World, handler: Handler, note: Any) -> Iterator[Outcome]:
+    store = world.store()
+    settled(store.note(note))
+    after = replace(world, rows=store.rows[bucket_of(world.order_id)])
+    yield f"notes “{note.entry.event}”", after, Returned(), False
+    yield f"notes “{note.entry.event}”, the answer is lost", after, Raised(UnavailableError), True
+
+
+def _send(world: World, handler: Handler, messages: tuple[BusMessage, ...]) -> Iterator[Outcome]:
+    sent = [_sent(message, world.now) for message in messages]
+    what = f"sends the {' and the '.join(each.kind for each in sent)}"
+    after = world.with_messages(sent)
+    yield what, after, Returned(), False
+    yield f"{what}, but does not learn of it", after, Raised(UnavailableError), True
+    yield f"{what}: the bus is away", world, Raised(UnavailableError), True
+
+
+def _sent(message: BusMessage, now: datetime) -> Sent:
+    kind = next(kind for kind, queue in QUEUES.items() if queue == message.queue)
+    expires = now + message.time_to_live if message.time_to_live else None
+    return Sent(kind=kind, body=message.body, correlation=message.correlation_id, expires=expires)
+
+
+def _call(world: World, handler: Handler, request: AgentRequest, timeout: timedelta) -> Iterator[Outcome]:
+    happened = replace(world, effects=world.effects | {request.idempotency_key})
+    transient, rejected = Raised(TransientError), Raised(RejectedError, "card declined")
+    if world.now >= handler.since + timeout:
+        yield "the service has not answered in time", world, transient, False
+        yield "the service has not answered in time, though it did its work", happened, transient, False
+        return
+    done = Returned({"reference": "r"})
+    yield "the service does its work", happened, done, False
+    yield "the service does its work, which the agent hears too late", _at(happened, request.complete_by), done, True
+    yield "the service does its work, but its answer is lost", happened, transient, True
+    yield "the service stumbles", world, transient, True
+    yield "the service rejects the order", world, rejected, True
+
+
+def _publish(world: World, handler: Handler, events: tuple[Any, ...]) -> Iterator[Outcome]:
+    after = replace(world, published=world.published | {event.event_id for event in events})
+    yield "publishes the alert", after, Returned(), False
+    yield "publishes the alert, but does not learn of it", after, Raised(UnavailableError), True
+    yield "publishes the alert: Event Grid is away", world, Raised(UnavailableError), True
+
+
+def _confirm(world: World, handler: Handler, bucket: str, keys: tuple[str, ...]) -> Iterator[Outcome]:
+    rows = {key: row for key, row in world.rows.items() if key not in keys}
+    yield "clears the outbox", replace(world, rows=rows), Returned(), False
+
+
+def _poison(world: World, handler: Handler, source: str, body: bytes, reason: str) -> Iterator[Outcome]:
+    yield "keeps the message as poison", replace(world, poison=world.poison | {reason}), Returned(), False
+
+
+def _announce(world: World, handler: Handler, bucket: str, event: Any) -> Iterator[Outcome]:
+    store = world.store()
+    settled(store.announce(bucket, event))
+    yield "announces the refusal", replace(world, rows=store.rows[bucket]), Returned(), False
+
+
+_OUTCOMES: Mapping[str, Any] = {
+    "commit": _commit,
+    "note": _note,
+    "send": _send,
+    "call": _call,
+    "publish": _publish,
+    "confirm": _confirm,
+    "poison": _poison,
+    "announce": _announce,
+}
+
+
+# What happens by itself
+
+
+def _landings(world: World) -> Iterator[Move]:
+    for change in dict.fromkeys(map(id, world.landing)):
+        arriving = next(each for each in world.landing if id(each) == change)
+        rest = replace(world, landing=tuple(each for each in world.landing if each is not arriving))
+        written = _write(rest, arriving)
+        label = f"the late write “{arriving.entry.event}” arrives"
+        yield Move(label, written[0]) if written else Move(f"{label}, and finds the order changed", rest)
+
+
+def _tick(world: World, *, in_time: bool) -> Move | None:
+    """Let the time pass up to the next moment at which anything could be different."""
+    later = min((moment for moment in _moments(world) if moment > world.now), default=None)
+    if later is None:
+        return None
+    label = f"time passes to {later:%H:%M:%S.%f}" + ("" if in_time else ", too fast for what is going on")
+    return Move(label, _at(world, later), fault=not in_time)
+
+
+def _at(world: World, later: datetime) -> World:
+    """The same world at a later time: messages that have expired are gone, and so is a lease that has lapsed."""
+    queue = tuple(sent for sent in world.queue if sent.expires is None or sent.expires > later)
+    lease = world.lease if world.lease and world.lease[1] > later else None
+    return replace(world, now=later, queue=queue, lease=lease)
+
+
+def _moments(world: World) -> Iterator[datetime]:
+    order = world.order()
+    if order and order.state.process_state is ProcessState.PENDING:
+        yield order.state.not_before + WAKE_UP_TIME
+    for step in order.in_state(StepState.RUNNING) if order else ():
+        if step.complete_by:
+            yield from (step.complete_by - MARGIN, step.complete_by, step.complete_by + TOLERANCE + INSTANT)
+    if world.lease and any(handler.job.kind == "sweep" for handler in world.handlers.values()):
+        yield world.lease[1]  # nobody else asks whether it still holds
+    elif world.lease and "sweep" in _due(world):
+        yield world.lease[1]  # another supervisor may take over
+    for handler in world.handlers.values():
+        if handler.pending and handler.pending.name == "call":
+            yield handler.since + handler.pending.args[1]
+
+
+def _faults(world: World) -> Iterator[Move]:
+    """What goes wrong by itself; the world has one fault less left."""
+    for message in dict.fromkeys(world.queue):
+        if message.kind != "submission":  # a Storage Queue loses nothing; the bus may expire what it holds
+            yield Move(f"the {message.kind} is lost", world.without_message(message), fault=True)
+        yield Move(f"the {message.kind} is delivered twice", world.with_messages([message]), fault=True)
+        if message.expires:
+            kept = replace(message, expires=None)
+            late = _at(world.without_message(message), message.expires + TOLERANCE + INSTANT).with_messages([kept])
+            yield Move(f"the {message.kind} is held up, and delivered after its time", late, fault=True)
+    for slot, handler in world.handlers.items():
+        crashed = _given_back(world.without_handler(slot), handler)
+        before = handler.pending.name if handler.pending else "its end"
+        yield Move(f"{slot} crashes before: {before}", crashed, fault=True)
+
+
+def beginning(faults: int, resubmits: int, submission: Mapping[str, Any], now: datetime) -> World:
+    """A world with one order on its way."""
+    world = World(now=now, faults_left=faults, resubmits_left=resubmits, order_id=str(submission["orderId"]))
+    return world.with_messages([Sent(kind="submission", body=json.dumps(submission))])

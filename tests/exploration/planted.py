@@ -1,0 +1,226 @@
+"""Faults to plant into the shipped code, each of which the exploration has to find."""
+
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from typing import Any
+from unittest.mock import patch
+
+from adapters import memory
+from adapters.writes import Delete
+from agents.service import AgentService
+from alerts.service import AlertService
+from core import agenda
+from core.agenda import Kind
+from core.changes import Change, transition
+from core.errors import ConflictError
+from core.messages import BusMessage, responses_queue
+from core.orders import ProcessState, Step, StepState
+from core.transitions import Transitions
+from operators import rules as operator_rules
+from scheduler import rules as scheduler_rules
+from scheduler.rules import SchedulerRules
+from scheduler.service import SchedulerService
+from supervisor.rules import SupervisorRules
+from supervisor.service import SupervisorService
+
+Plant = Callable[[], AbstractContextManager[Any]]
+
+original_proceed = SchedulerRules._proceed
+original_requests = scheduler_rules._requests
+original_ask_again = SupervisorRules._ask_again
+original_give_up = SupervisorRules._give_up
+original_recover = SupervisorRules.recover
+original_apply = memory._apply
+original_afresh = operator_rules._afresh
+
+
+def claims_what_is_taken() -> AbstractContextManager[Any]:
+    def claim(self, order, now):
+        workflow = self.workflows.find("order", 1)
+        ended = order.state.process_state in (ProcessState.PROCESSED, ProcessState.ERROR)
+        again = [replace(step, state=StepState.NOT_STARTED) for step in order.in_state(StepState.RUNNING)]
+        return None if ended else self._proceed(order, order.with_steps(*again), workflow, self._entry(now, "claimed"))
+
+    return patch.object(SchedulerRules, "claim", claim)
+
+
+def writes_without_looking_at_etags() -> AbstractContextManager[Any]:
+    def apply(rows, bucket, write):
+        if isinstance(write, Delete):
+            rows.pop(write.key, None)
+        else:
+            rows[write.key] = (rows.get(write.key, (0, None))[0] + 1, write.record)
+
+    return patch.object(memory, "_apply", apply)
+
+
+def takes_replies_after_their_time() -> AbstractContextManager[Any]:
+    def why_invalid(self, step, reply_to, now):
+        return "" if step.state is StepState.RUNNING and reply_to.attempt == step.attempts else "no"
+
+    return patch.object(SchedulerRules, "_why_invalid", why_invalid)
+
+
+def takes_replies_to_steps_that_do_not_run() -> AbstractContextManager[Any]:
+    def why_invalid(self, step, reply_to, now):
+        return "" if not step.expired(now, self.clock_tolerance) else "late"
+
+    return patch.object(SchedulerRules, "_why_invalid", why_invalid)
+
+
+def sends_before_it_writes() -> AbstractContextManager[Any]:
+    async def carry_out(self, decision):
+        if isinstance(decision, Change):
+            await self._send(decision, decision.after)
+            return await self._commit(decision.identified(self._new_id())) is not None
+        return True
+
+    return patch.object(Transitions, "carry_out", carry_out)
+
+
+def believes_a_conflict_to_be_its_own_write() -> AbstractContextManager[Any]:
+    async def commit(self, change):
+        try:
+            return await self._store.commit(change)
+        except ConflictError:
+            return change.after
+
+    return patch.object(Transitions, "_commit", commit)
+
+
+def counts_a_failure_twice() -> AbstractContextManager[Any]:
+    def ask_again(self, before, after, expired, now):
+        return original_ask_again(self, before, after.with_state(failure_count=2), expired, now)
+
+    return patch.object(SupervisorRules, "_ask_again", ask_again)
+
+
+def recovers_before_the_time_is_up() -> AbstractContextManager[Any]:
+    def expired(self, now, tolerance):
+        return self.state is StepState.RUNNING
+
+    return _Both(
+        patch.object(Step, "expired", expired), patch.object(agenda, "overdue", lambda now: agenda.all_of(Kind.RUNNING))
+    )
+
+
+def gives_up_without_an_alert() -> AbstractContextManager[Any]:
+    def give_up(self, *args):
+        return replace(original_give_up(self, *args), events=())
+
+    return patch.object(SupervisorRules, "_give_up", give_up)
+
+
+def leaves_the_order_locked() -> AbstractContextManager[Any]:
+    def ask_again(self, before, after, expired, now):
+        change = original_ask_again(self, before, after, expired, now)
+        return replace(change, after=change.after.with_state(locked_by=before.state.locked_by))
+
+    return patch.object(SupervisorRules, "_ask_again", ask_again)
+
+
+def gives_up_and_lets_the_step_run() -> AbstractContextManager[Any]:
+    def give_up(self, before, *args):
+        change = original_give_up(self, before, *args)
+        return transition(before, change.after.with_steps(*before.steps), change.entry, events=change.events)
+
+    return patch.object(SupervisorRules, "_give_up", give_up)
+
+
+def another_key_for_each_attempt() -> AbstractContextManager[Any]:
+    def requests(order, started, workflow, now):
+        messages = original_requests(order, started, workflow, now)
+        return tuple(
+            replace(message, body=message.body.replace(':payment"', f':payment-{started[0].attempts}"'))
+            for message in messages
+        )
+
+    return patch.object(scheduler_rules, "_requests", requests)
+
+
+def replies_after_its_time() -> AbstractContextManager[Any]:
+    async def handle(self, request):
+        reply = await self._carry_out(request)
+        if reply:
+            body = reply.model_copy(update={"carried": request.carried}).to_json()
+            await self.bus.send([message_for(request, body)])
+
+    return patch.object(AgentService, "handle", handle)
+
+
+def message_for(request, body):
+    return BusMessage(queue=responses_queue("payment"), message_id="m", correlation_id=request.message_id, body=body)
+
+
+def calls_after_its_time() -> AbstractContextManager[Any]:
+    async def carry_out(self, request):
+        await self.remote.call(request, 1.0)
+
+    return patch.object(AgentService, "_carry_out", carry_out)
+
+
+def counts_attempts_afresh() -> AbstractContextManager[Any]:
+    return patch.object(operator_rules, "_afresh", lambda step: replace(original_afresh(step), attempts=0))
+
+
+def never_polls() -> AbstractContextManager[Any]:
+    async def poll(self):
+        return 0
+
+    return patch.object(SchedulerService, "poll", poll)
+
+
+def never_sweeps() -> AbstractContextManager[Any]:
+    async def sweep(self):
+        return 0
+
+    return patch.object(SupervisorService, "sweep", sweep)
+
+
+def confirms_before_it_publishes() -> AbstractContextManager[Any]:
+    async def relay_bucket(self, bucket):
+        waiting = await self.store.outbox(bucket, 10)
+        await self.store.confirm(bucket, [entry.key for entry in waiting])
+        await self.publisher.publish([entry.event for entry in waiting])
+        return len(waiting)
+
+    return patch.object(AlertService, "_relay_bucket", relay_bucket)
+
+
+class _Both:
+    """Two patches as one."""
+
+    def __init__(self, *patches: Any) -> None:
+        self._patches = patches
+
+    def __enter__(self) -> None:
+        for each in self._patches:
+            each.__enter__()
+
+    def __exit__(self, *args: object) -> None:
+        for each in reversed(self._patches):
+            each.__exit__(*args)
+
+
+PLANTED: Mapping[str, Plant] = {
+    "SCH-2 claims what another scheduler has": claims_what_is_taken,
+    "SCH-2 writes without looking at ETags": writes_without_looking_at_etags,
+    "SCH-3 sends the request before it is recorded": sends_before_it_writes,
+    "SCH-2 takes a conflict for success": believes_a_conflict_to_be_its_own_write,
+    "SCH-6 takes replies after their time": takes_replies_after_their_time,
+    "SCH-6 takes replies to steps that do not run": takes_replies_to_steps_that_do_not_run,
+    "SCH-1 never polls": never_polls,
+    "AGT-3 another idempotency key for each attempt": another_key_for_each_attempt,
+    "AGT-4 replies after the complete-by time": replies_after_its_time,
+    "AGT-5 calls after the complete-by time": calls_after_its_time,
+    "SUP-2 never sweeps": never_sweeps,
+    "SUP-2 recovers before the time is up": recovers_before_the_time_is_up,
+    "SUP-3 recovers without unlocking": leaves_the_order_locked,
+    "SUP-4 counts a failure twice": counts_a_failure_twice,
+    "SCH-12 gives up while the step runs": gives_up_and_lets_the_step_run,
+    "ALR-1 gives up without an alert": gives_up_without_an_alert,
+    "ALR-1 confirms an alert before it is published": confirms_before_it_publishes,
+    "OPR-3 counts attempts afresh": counts_attempts_afresh,
+}
+"""By the statement that each of them breaks."""

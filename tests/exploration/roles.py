@@ -1,0 +1,160 @@
+"""The shipped services on the explorer's ports, one set for each handler that begins."""
+
+from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+import workflows
+from agents.gauge import Gauge
+from agents.service import AgentService
+from alerts.service import AlertService
+from core.keys import buckets
+from core.messages import (
+    SCHEDULER_REQUESTS,
+    AgentReply,
+    AgentRequest,
+    Correlation,
+    WakeUp,
+    decode,
+    requests_queue,
+    responses_queue,
+)
+from core.transitions import Transitions
+from exploration.driving import Handler, Job, Tape
+from exploration.ports import Bus, Leadership, Measures, Poison, Publisher, Remote, Store
+from operators.rules import OperatorRequest
+from operators.service import OperatorService
+from scheduler.rules import SchedulerRules
+from scheduler.service import SchedulerService
+from scheduler.window import Window
+from submission.rules import Terms
+from submission.service import SubmissionService
+from supervisor.rules import SupervisorRules
+from supervisor.service import SupervisorService
+from workflows.catalogue import BY_SKU
+
+ALLOWED = timedelta(seconds=8)
+MARGIN = timedelta(seconds=1)
+TOLERANCE = timedelta(seconds=1)
+LEASE = timedelta(seconds=4)
+THRESHOLD = 2
+BUCKETS = 1
+
+SLOTS = {
+    "submission": ("submission",),
+    "wake": ("scheduler-1", "scheduler-2"),
+    "reply": ("scheduler-1", "scheduler-2"),
+    "poll": ("scheduler-1", "scheduler-2"),
+    "request": ("agent-1", "agent-2"),
+    "sweep": ("supervisor-1", "supervisor-2"),
+    "relay": ("relay",),
+    "resubmit": ("operator",),
+}
+"""Who may do what; each does one thing at a time, side by side with all the others."""
+
+QUEUES = {
+    "submission": "order-submissions",
+    "wake": SCHEDULER_REQUESTS,
+    "request": requests_queue("payment"),
+    "reply": responses_queue("payment"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What a handler is given: who it is, its clock and its ids, both off the tape."""
+
+    tape: Tape
+    slot: str
+
+    def now(self) -> Any:
+        """The clock."""
+        return self.tape.read("now")
+
+    def transitions(self) -> Transitions:
+        """The one way in which an order changes."""
+        return Transitions(Store(), Bus(), self.now, lambda: self.tape.read("id"))
+
+
+def begin(tape: Tape, handler: Handler) -> Coroutine[Any, Any, Any]:
+    """The coroutine of the service that a handler runs."""
+    return _DOES[handler.job.kind](Surroundings(tape, handler.slot), handler.job)
+
+
+def _receive(at: Surroundings, job: Job) -> Coroutine[Any, Any, Any]:
+    return _scheduler(at).receive(Correlation.parse(job.correlation), decode(AgentReply, job.body))
+
+
+def _resubmit(at: Surroundings, job: Job) -> Coroutine[Any, Any, Any]:
+    service = OperatorService(transitions=at.transitions(), store=Store(), alert_log=None, buckets=BUCKETS)
+    return service.resubmit(job.body, OperatorRequest(operator="grace", note="mended"))
+
+
+def _submission(at: Surroundings) -> SubmissionService:
+    terms = Terms(
+        workflows=workflows.ALL,
+        skus=frozenset(BY_SKU),
+        reply_to_prefix="status-",
+        buckets=frozenset(buckets(BUCKETS)),
+        allowance=ALLOWED,
+        threshold=THRESHOLD,
+    )
+    return SubmissionService(
+        transitions=at.transitions(), store=Store(), poison=Poison(), clock=at.now, terms=terms, instance=at.slot
+    )
+
+
+def _scheduler(at: Surroundings) -> SchedulerService:
+    return SchedulerService(
+        transitions=at.transitions(),
+        store=Store(),
+        clock=at.now,
+        rules=SchedulerRules(instance=at.slot, workflows=workflows.ALL, clock_tolerance=TOLERANCE),
+        window=Window(clock=at.now, most=10),
+        measures=Measures(),
+        buckets=BUCKETS,
+    )
+
+
+def _agent(at: Surroundings) -> AgentService:
+    async def sleep(seconds: float) -> None:
+        """A pause is no matter of correctness: the time may pass at any moment anyway."""
+
+    return AgentService(
+        name="payment",
+        remote=Remote(),
+        bus=Bus(),
+        clock=at.now,
+        sleep=sleep,
+        margin=MARGIN,
+        call_timeout=ALLOWED,
+        gauge=Gauge(agent="payment", instance=at.slot, measures=Measures(), clock=at.now),
+    )
+
+
+def _supervisor(at: Surroundings) -> SupervisorService:
+    return SupervisorService(
+        transitions=at.transitions(),
+        store=Store(),
+        leadership=Leadership(at.tape, at.slot),
+        clock=at.now,
+        rules=SupervisorRules(instance=at.slot, clock_tolerance=TOLERANCE),
+        buckets=BUCKETS,
+    )
+
+
+def _alerts() -> AlertService:
+    return AlertService(store=Store(), publisher=Publisher(), alert_log=None, poison=Poison(), buckets=BUCKETS)
+
+
+_DOES: Mapping[str, Callable[[Surroundings, Job], Coroutine[Any, Any, Any]]] = {
+    "submission": lambda at, job: _submission(at).record(job.body.encode()),
+    "wake": lambda at, job: _scheduler(at).wake(decode(WakeUp, job.body)),
+    "reply": _receive,
+    "poll": lambda at, job: _scheduler(at).poll(),
+    "request": lambda at, job: _agent(at).handle(decode(AgentRequest, job.body)),
+    "sweep": lambda at, job: _supervisor(at).sweep(),
+    "relay": lambda at, job: _alerts().relay(),
+    "resubmit": _resubmit,
+}

@@ -1,0 +1,61 @@
+"""The named worlds."""
+
+import logging
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from unittest.mock import patch
+
+from exploration.driving import one_after_another
+from exploration.moves import beginning
+from exploration.world import World
+
+NOW = datetime(2026, 1, 31, 8, 15, tzinfo=UTC)
+ORDER_ID = "b00-01JCX4T9Q8ZK7M2N5P6R3S1V0W"
+SUBMISSION = {
+    "schemaVersion": 1,
+    "orderId": ORDER_ID,
+    "placedAt": "2026-01-31T08:15:00Z",
+    "customer": {"name": "Ada", "email": "ada@example.com"},
+    "items": [{"sku": "TEA-SENCHA", "quantity": 2, "unitPrice": "14.00"}],
+}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class WorldOf:
+    """One order of one step; two schedulers, two agents, two supervisors; and what goes wrong."""
+
+    faults: int = 0
+    resubmits: int = 0
+    """How often an operator resubmits an order that is in `Error`."""
+    threshold: int = 2
+    """At how many failures the step is given up."""
+
+    def __str__(self) -> str:
+        return f"faults {self.faults}, resubmits {self.resubmits}, threshold {self.threshold}"
+
+    def beginning(self) -> World:
+        """The order is on its way."""
+        return beginning(self.faults, self.resubmits, SUBMISSION, NOW)
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """While this lasts, the services do one thing after another, quietly, by these rules."""
+        modules = ("scheduler.service", "supervisor.service", "alerts.service")
+        logged = logging.root.manager.disable
+        logging.disable(logging.CRITICAL)
+        with ExitStack() as patches:
+            for module in modules:
+                patches.enter_context(patch(f"{module}.run_all", one_after_another))
+            patches.enter_context(patch("exploration.roles.THRESHOLD", self.threshold))
+            yield
+        logging.disable(logged)
+
+
+SMALL = (WorldOf(), WorldOf(faults=1, resubmits=1, threshold=1), WorldOf(faults=1, resubmits=1), WorldOf(faults=2))
+"""In which a planted fault shows soon, the smallest first."""
+
+TESTED = (*SMALL[:3], WorldOf(faults=2, threshold=1))
+
+EXPLORED = (*TESTED, WorldOf(faults=2), WorldOf(faults=2, resubmits=1, threshold=1))
