@@ -8,11 +8,13 @@ from functools import partial
 import azure.functions as func
 
 import agents.triggers
+import alerts.service
 import alerts.triggers
 import operators.triggers
 import scheduler.triggers
 import shop.triggers
 import simulator.triggers
+import submission.service
 import submission.triggers
 import supervisor.triggers
 import workflows
@@ -26,6 +28,7 @@ from core.keys import buckets
 from core.messages import SCHEDULER_REQUESTS, requests_queue, responses_queue
 from core.transitions import Transitions
 from operators.health import HealthService
+from operators.poison import PoisonService
 from operators.service import OperatorService
 from scheduler.rules import SchedulerRules
 from scheduler.service import SchedulerService
@@ -103,8 +106,18 @@ operator_service = OperatorService(
     transitions=transitions, store=parts.store, alert_log=parts.alerts, buckets=settings.buckets
 )
 sent_to = (SCHEDULER_REQUESTS, requests_queue(payment_agent.name), responses_queue(payment_agent.name))
+poison_service = PoisonService(
+    poison=parts.poison,
+    bus=parts.bus,
+    storage_queues={submission.service.QUEUE: parts.submissions, alerts.service.QUEUE: parts.alert_queue},
+    bus_queues=sent_to,
+)
 health_service = HealthService(
-    checks={"stateStore": operator_service.probe, "serviceBus": partial(parts.bus.probe, sent_to)}
+    checks={
+        "stateStore": operator_service.probe,
+        "submissionQueue": parts.submissions.probe,
+        "serviceBus": partial(parts.bus.probe, sent_to),
+    }
 )
 
 app = func.FunctionApp()
@@ -115,7 +128,7 @@ for blueprint in (
     agents.triggers.blueprint(payment_agent, parts.poison),
     supervisor.triggers.blueprint(supervisor_service),
     alerts.triggers.blueprint(alert_service),
-    operators.triggers.blueprint(operator_service, health_service),
+    operators.triggers.blueprint(operator_service, poison_service, health_service),
 ):
     app.register_functions(blueprint)
 if settings.simulator_enabled:

@@ -27,6 +27,7 @@ class Adapters:
     store: StateStore
     bus: Bus
     submissions: TextQueue
+    alert_queue: TextQueue
     poison: PoisonQueues
     events: EventPublisher
     alerts: AlertLog

@@ -34,6 +34,7 @@ def connect(settings: Settings, connections: Connections | None = None) -> Adapt
         store=TableStateStore(TableTransactions(partial(pool.table, "orders"))),
         bus=bus,
         submissions=StorageQueue(partial(pool.queue, "order-submissions")),
+        alert_queue=StorageQueue(partial(pool.queue, "operator-alerts")),
         poison=StoragePoisonQueues(pool.queue, utc_now),
         events=EventGrid(pool.event_grid),
         alerts=TableAlertLog(TableTransactions(partial(pool.table, "alerts"))),

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from azure.servicebus import ServiceBusMessage
-from azure.servicebus.aio import ServiceBusClient, ServiceBusSender
+from azure.servicebus.aio import ServiceBusClient, ServiceBusReceiver, ServiceBusSender
 from azure.servicebus.exceptions import MessageSizeExceededError
 from tenacity import AsyncRetrying, retry_if_exception_type, stop_before_delay, wait_exponential_jitter
 
@@ -15,6 +15,7 @@ from core.errors import InvalidError, UnavailableError
 from core.messages import BusMessage
 
 SEND_TIMEOUT_SECONDS = 15.0
+PEEK_TIMEOUT_SECONDS = 3.0
 MOST_IN_A_BATCH = 500
 """More in one batch gain nothing and hold up those that come after."""
 
@@ -25,6 +26,8 @@ class ServiceBus:
     def __init__(self, client: Callable[[], ServiceBusClient]) -> None:
         self._client = client
         self._senders: dict[str, ServiceBusSender] = {}
+        self._peeking: ServiceBusReceiver | None = None
+        """Kept open for the next probe; None while one is under way."""
         self._closing: set[asyncio.Task[None]] = set()
         self._sends: Coalescer[BusMessage | None, None] = Coalescer(self._flush)
         """None stands for nothing to send: it only opens the sender, in its turn like any message."""
@@ -49,13 +52,26 @@ class ServiceBus:
         await retrying(self._sends.submit, message.queue, message)
 
     async def probe(self, queues: Sequence[str]) -> None:
-        """See `Bus.probe`: opens the senders, so that the first message need not wait for that."""
+        """See `Bus.probe`: opens the senders, so that the first message need not wait for that, and peeks once.
+
+        An open sender does not show that the bus has gone away since; only an answer does.
+        """
         await asyncio.gather(*(self._sends.submit(queue, None) for queue in queues))
+        receiver, self._peeking = self._peeking or self._client().get_queue_receiver(queues[0]), None
+        try:
+            with azure_errors(f"queue {queues[0]}"):
+                await receiver.peek_messages(max_message_count=1, timeout=PEEK_TIMEOUT_SECONDS)
+        except UnavailableError:
+            self._close_later(receiver)
+            raise
+        self._peeking = receiver
 
     async def close(self) -> None:
         """Close the senders."""
         for queue in list(self._senders):
             self._discard(queue)
+        if self._peeking:
+            self._close_later(self._peeking)
         await asyncio.gather(*self._closing)
 
     async def _flush(self, queue: str, waiting: Sequence[BusMessage | None]) -> list[Exception | None]:
@@ -91,15 +107,18 @@ class ServiceBus:
     def _discard(self, queue: str) -> None:
         """Forget a sender whose link may be broken; closing it can take a second, for which nobody waits."""
         if sender := self._senders.pop(queue, None):
-            task = asyncio.create_task(_close(sender))
-            self._closing.add(task)
-            task.add_done_callback(self._closing.discard)
+            self._close_later(sender)
+
+    def _close_later(self, link: ServiceBusSender | ServiceBusReceiver) -> None:
+        task = asyncio.create_task(_close(link))
+        self._closing.add(task)
+        task.add_done_callback(self._closing.discard)
 
 
-async def _close(sender: ServiceBusSender) -> None:
+async def _close(link: ServiceBusSender | ServiceBusReceiver) -> None:
     with suppress(*OUTAGES):
         async with asyncio.timeout(SEND_TIMEOUT_SECONDS):
-            await sender.close()
+            await link.close()
 
 
 def _outgoing(message: BusMessage) -> ServiceBusMessage:

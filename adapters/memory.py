@@ -3,7 +3,8 @@
 All state stands in plain dicts and lists of immutable values, so that `copy()` of those is a copy of the world.
 """
 
-from collections.abc import Mapping, Sequence
+import itertools
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
@@ -15,11 +16,12 @@ from adapters.rows import entity_of
 from adapters.writes import Create, Delete, Record, Replace, Write
 from core.agenda import AgendaRow, Kind, all_of
 from core.changes import Change, Event, HistoryEntry, Note, OutboxEntry
-from core.errors import ConflictError
+from core.errors import ConflictError, UnknownMessageError
 from core.keys import bucket_of, history_key, history_range, order_range
 from core.measures import Measure
 from core.messages import AgentRequest, BusMessage
 from core.orders import Snapshot
+from core.poison import PoisonMessage
 from core.ports import Clock, NewId
 from simulator.rules import Effect, FaultInForce
 
@@ -139,16 +141,40 @@ class MemoryTextQueue:
         """See `TextQueue.put`."""
         self.texts.append(text)
 
+    async def probe(self) -> None:
+        """See `TextQueue.probe`: memory is always there."""
+
 
 class MemoryPoisonQueues:
-    """`PoisonQueues` in memory: `kept` holds source, body and reason."""
+    """`PoisonQueues` in memory: `kept` holds the messages."""
 
     def __init__(self) -> None:
-        self.kept: list[tuple[str, bytes, str]] = []
+        self.kept: list[PoisonMessage] = []
+        self._numbers = itertools.count(1)
 
-    async def put(self, source: str, body: bytes, reason: str) -> None:
+    async def put(self, source: str, body: bytes, reason: str, correlation_id: str | None = None) -> None:
         """See `PoisonQueues.put`."""
-        self.kept.append((source, body, reason))
+        self.kept.append(
+            PoisonMessage(
+                source=source,
+                message_id=f"m{next(self._numbers)}",
+                body=body,
+                reason=reason,
+                correlation_id=correlation_id,
+            )
+        )
+
+    async def peek(self, sources: Sequence[str]) -> list[PoisonMessage]:
+        """See `PoisonQueues.peek`."""
+        return [message for source in sources for message in self.kept if message.source == source]
+
+    async def settle(self, source: str, message_id: str, act: Callable[[PoisonMessage], Awaitable[None]]) -> None:
+        """See `PoisonQueues.settle`."""
+        found = [each for each in self.kept if (each.source, each.message_id) == (source, message_id)]
+        if not found:
+            raise UnknownMessageError
+        await act(found[0])
+        self.kept.remove(found[0])
 
 
 class MemoryEventPublisher:
@@ -306,6 +332,7 @@ def in_memory(*, clock: Clock = utc_now, new_id: NewId = new_ulid, instance_id: 
         store=MemoryStateStore(),
         bus=MemoryBus(),
         submissions=MemoryTextQueue(),
+        alert_queue=MemoryTextQueue(),
         poison=MemoryPoisonQueues(),
         events=MemoryEventPublisher(),
         alerts=MemoryAlertLog(),

@@ -29,7 +29,7 @@ def blueprint(agent: AgentService, poison: PoisonQueues) -> func.Blueprint:
         try:
             request = decode(AgentRequest, message.get_body())
         except InvalidError as fault:
-            await poison.put(queue, message.get_body(), str(fault))
+            await poison.put(queue, message.get_body(), str(fault), message.correlation_id)
         else:
             await agent.handle(request)
 

@@ -20,6 +20,10 @@ class UnknownOrderError(AppError):
     """No order with this id is recorded."""
 
 
+class UnknownMessageError(AppError):
+    """No such message is kept in a poison queue."""
+
+
 class InvalidError(AppError):
     """The input is not acceptable; `faults` names everything that is wrong with it, never only the first."""
 

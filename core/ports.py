@@ -1,6 +1,6 @@
 """What the roles need of the outside world. `adapters/` holds each of these twice: on Azure, and in memory."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Protocol
 
@@ -9,6 +9,7 @@ from core.changes import Change, Event, HistoryEntry, Note, OutboxEntry
 from core.measures import Measure
 from core.messages import AgentRequest, BusMessage
 from core.orders import Snapshot
+from core.poison import PoisonMessage
 
 Clock = Callable[[], datetime]
 """Returns the current time, aware and in UTC."""
@@ -71,12 +72,21 @@ class TextQueue(Protocol):
     async def put(self, text: str) -> None:
         """Append one message of at most 64 KiB; raises `UnavailableError`."""
 
+    async def probe(self) -> None:
+        """Ask for next to nothing; raises `UnavailableError` when the queue cannot be reached."""
+
 
 class PoisonQueues(Protocol):
     """Where messages go that nobody can read, each with its reason, until an operator has looked at them."""
 
-    async def put(self, source: str, body: bytes, reason: str) -> None:
+    async def put(self, source: str, body: bytes, reason: str, correlation_id: str | None = None) -> None:
         """Keep the message, which came from the queue `source`; raises `UnavailableError`."""
+
+    async def peek(self, sources: Sequence[str]) -> list[PoisonMessage]:
+        """Return the first messages that are kept of each of these queues."""
+
+    async def settle(self, source: str, message_id: str, act: Callable[[PoisonMessage], Awaitable[None]]) -> None:
+        """Do something with one message, and then remove it; raises `UnknownMessageError` if there is none."""
 
 
 class EventPublisher(Protocol):

@@ -9,7 +9,15 @@ from typing import Any, TypeVar
 import azure.functions as func
 from pydantic import BaseModel
 
-from core.errors import AppError, ConflictError, InvalidError, RefusedError, UnavailableError, UnknownOrderError
+from core.errors import (
+    AppError,
+    ConflictError,
+    InvalidError,
+    RefusedError,
+    UnavailableError,
+    UnknownMessageError,
+    UnknownOrderError,
+)
 from core.keys import ORDER_ID
 from core.messages import decode
 
@@ -48,6 +56,8 @@ def problem_of(error: AppError) -> func.HttpResponse:
             return problem(400, "The request is not valid", faults=error.faults)
         case UnknownOrderError():
             return problem(404, "No such order is recorded", headers={"Retry-After": "1"})
+        case UnknownMessageError():
+            return problem(404, "No such message is kept")
         case RefusedError():
             return problem(409, "The request makes no sense in the order's present state", str(error))
         case ConflictError() | UnavailableError():
@@ -63,7 +73,7 @@ def answers(handler: Handler) -> Handler:
         try:
             return await handler(req)
         except AppError as error:
-            if not isinstance(error, InvalidError | UnknownOrderError | RefusedError):
+            if not isinstance(error, InvalidError | UnknownOrderError | UnknownMessageError | RefusedError):
                 log.warning("http.failed", extra={"route": req.url.partition("?")[0], "why": str(error)})
             return problem_of(error)
 

@@ -6,11 +6,12 @@ from core.errors import InvalidError
 from core.orders import ProcessState
 from edge.http import answers, body_of, ok, order_id_of
 from operators.health import HealthService
+from operators.poison import PoisonService
 from operators.rules import AGENDA_OF, OperatorRequest
 from operators.service import OperatorService
 
 
-def blueprint(service: OperatorService, health: HealthService) -> func.Blueprint:
+def blueprint(service: OperatorService, poison: PoisonService, health: HealthService) -> func.Blueprint:
     """Return the operators' functions, and the health check."""
     triggers = func.Blueprint()
 
@@ -43,7 +44,33 @@ def blueprint(service: OperatorService, health: HealthService) -> func.Blueprint
         healthy, report = await health.report()
         return ok(report, 200 if healthy else 503)
 
+    _bind_poison(triggers, poison)
     return triggers
+
+
+def _bind_poison(triggers: func.Blueprint, poison: PoisonService) -> None:
+    @triggers.route("api/operator/poison", methods=["GET"], auth_level=func.AuthLevel.FUNCTION)
+    @answers
+    async def operator_poison(req: func.HttpRequest) -> func.HttpResponse:
+        return ok(await poison.list())
+
+    @triggers.route(
+        "api/operator/poison/{queue}/{messageId}/redrive", methods=["POST"], auth_level=func.AuthLevel.FUNCTION
+    )
+    @answers
+    async def operator_poison_redrive(req: func.HttpRequest) -> func.HttpResponse:
+        queue, message_id = req.route_params["queue"], req.route_params["messageId"]
+        await poison.redrive(queue, message_id, body_of(req, OperatorRequest))
+        return ok({"queue": queue, "id": message_id, "status": "redriven"}, 202)
+
+    @triggers.route(
+        "api/operator/poison/{queue}/{messageId}/drop", methods=["POST"], auth_level=func.AuthLevel.FUNCTION
+    )
+    @answers
+    async def operator_poison_drop(req: func.HttpRequest) -> func.HttpResponse:
+        queue, message_id = req.route_params["queue"], req.route_params["messageId"]
+        await poison.drop(queue, message_id, body_of(req, OperatorRequest))
+        return ok({"queue": queue, "id": message_id, "status": "dropped"}, 202)
 
 
 def _listing_of(req: func.HttpRequest) -> tuple[ProcessState, int]:

@@ -20,7 +20,7 @@ def blueprint(service: SchedulerService, poison: PoisonQueues, agents: tuple[str
         try:
             wake_up = decode(WakeUp, message.get_body())
         except InvalidError as fault:
-            await poison.put(SCHEDULER_REQUESTS, message.get_body(), str(fault))
+            await poison.put(SCHEDULER_REQUESTS, message.get_body(), str(fault), message.correlation_id)
         else:
             await service.wake(wake_up)
 
@@ -51,7 +51,7 @@ def _bind_responses(triggers: func.Blueprint, agent: str, service: SchedulerServ
             correlation = Correlation.parse(message.correlation_id)
             reply = decode(AgentReply, message.get_body())
         except InvalidError as fault:
-            await poison.put(queue, message.get_body(), str(fault))
+            await poison.put(queue, message.get_body(), str(fault), message.correlation_id)
         else:
             await service.receive(correlation, reply)
 

@@ -3,6 +3,7 @@
 import asyncio
 import base64
 import json
+from uuid import uuid4
 
 import pytest
 from azure.servicebus.aio import ServiceBusClient
@@ -12,8 +13,10 @@ from builders import NOW, seconds
 from adapters.connections import Connections
 from adapters.lease import BlobLeadership
 from adapters.memory import MemoryLeadership, MemoryLease
+from adapters.queues import StorageQueue
 from adapters.settings import Settings, SettingsError
 from core.changes import Event
+from core.errors import UnavailableError, UnknownMessageError
 from core.measures import Measure
 from core.messages import WakeUp
 from simulator.rules import Effect, Fault, FaultInForce
@@ -178,3 +181,53 @@ async def test_an_agent_instance_is_known_by_its_last_measure(parts):
     found = await parts.measures.since(NOW)
     assert sorted(found, key=lambda each: each.instance) == [measure("i1", 2, 1.0), measure("i2", 0, 0.5)]
     assert await parts.measures.since(NOW + seconds(1)) == [measure("i1", 2, 1.0)]
+
+
+@pytest.mark.proves("SUB-4", "FLT-6")
+async def test_a_poison_message_can_be_seen_and_settled(parts):
+    """It is shown with all that is known of it; settled once it was acted upon, and only then; the others stay."""
+    source = f"src-{uuid4().hex[:8]}"
+    assert await parts.poison.peek([source]) == []
+    await parts.poison.put(source, b"{broken", "Invalid JSON", "order-1:payment:1:do")
+    await parts.poison.put(source, b"\xff\xfe", "no text")
+    first, second = await parts.poison.peek([source])
+    assert (first.source, first.body, first.reason) == (source, b"{broken", "Invalid JSON")
+    assert first.correlation_id == "order-1:payment:1:do"
+    assert (second.body, second.correlation_id) == (b"\xff\xfe", None)
+
+    async def fail(message):
+        raise UnavailableError
+
+    with pytest.raises(UnavailableError):
+        await parts.poison.settle(source, second.message_id, fail)
+    seen = []
+
+    async def act(message):
+        seen.append(message)
+
+    await parts.poison.settle(source, first.message_id, act)
+    assert [message.body for message in seen] == [b"{broken"]
+    with pytest.raises(UnknownMessageError):
+        await parts.poison.settle(source, first.message_id, act)
+    with pytest.raises(UnknownMessageError):
+        await parts.poison.settle("no-such-queue", first.message_id, act)
+
+
+@pytest.mark.proves("SUB-4")
+async def test_what_the_functions_host_gave_up_is_shown_as_it_is(services, on_azurite):
+    """It has no reason, and may be anything, also something that looks like ours."""
+    texts = ["no json", '{"reason": "mine"}', "[]"]
+    async with QueueClient.from_connection_string(services.storage_connection_string, "given-up-poison") as queue:
+        await queue.create_queue()
+        for text in texts:
+            await queue.send_message(text)
+    kept = await on_azurite.poison.peek(["given-up"])
+    assert [(message.body.decode(), message.reason) for message in kept] == [(text, "") for text in texts]
+
+
+async def test_a_queue_that_does_not_exist_is_away(on_azurite, services):
+    """What is there answers; what is not is of no use."""
+    await on_azurite.submissions.probe()
+    async with QueueClient.from_connection_string(services.storage_connection_string, "missing") as queue:
+        with pytest.raises(UnavailableError):
+            await StorageQueue(lambda: queue).probe()

@@ -37,7 +37,7 @@ class Client:
 
     def __init__(self, stack: Stack) -> None:
         self.url = stack.http_url
-        self._key = {"x-functions-key": stack.operator_key}
+        self.key = {"x-functions-key": stack.operator_key}
         self._storage = stack.storage_connection_string
         self.http = aiohttp.ClientSession()
 
@@ -45,7 +45,7 @@ class Client:
         await self.http.close()
 
     async def request(self, method: str, path: str, key: bool = True, **options: Any) -> tuple[int, Any]:
-        headers = options.pop("headers", {}) | (self._key if key else {})
+        headers = options.pop("headers", {}) | (self.key if key else {})
         async with self.http.request(method, self.url + path, headers=headers, **options) as response:
             text = await response.text()
             return response.status, await response.json(content_type=None) if text else None

@@ -1,0 +1,223 @@
+"""Whatever comes in, over HTTP or over the queues: a clear error, nothing lost, and everybody else goes on."""
+
+import asyncio
+import json
+from urllib.parse import quote
+
+import pytest
+from azure.servicebus import ServiceBusMessage
+from azure.servicebus.aio import ServiceBusClient
+from azure.storage.queue.aio import QueueClient
+from client import eventually
+
+GOOD = {"customer": {"name": "Ada", "email": "ada@example.com"}, "items": [{"sku": "TEA-SENCHA", "quantity": 1}]}
+HOSTILE = [
+    "\x00",
+    "a\u202eb",
+    "'; DROP TABLE orders; --",
+    "<script>alert(1)</script>",
+    "../../etc/passwd",
+    "b00|state",
+    "\U0001f375" * 300,
+    "x" * 10_000,
+    "%00",
+    "{{7*7}}",
+    " ",
+]
+
+
+def order(**changes):
+    return json.dumps(GOOD | changes)
+
+
+def item(**changes):
+    return order(items=[GOOD["items"][0] | changes])
+
+
+BAD_BODIES = {
+    "nothing": ("", ["body"]),
+    "no json": ("{", ["body"]),
+    "not utf-8": (b"\xff\xfe{}", ["body"]),
+    "a list": ("[]", ["body"]),
+    "null": ("null", ["body"]),
+    "all is missing": ("{}", ["customer", "items"]),
+    "wrong types": (order(customer=7, items="x", priority=[]), ["customer", "items", "priority"]),
+    "unknown fields": (order(admin=True, replyTo="status-x"), ["admin", "replyTo"]),
+    "an unknown field within": (item(unitPrice="0.01"), ["items.0.unitPrice"]),
+    "no items": (order(items=[]), ["items"]),
+    "too many items": (order(items=GOOD["items"] * 51), ["items"]),
+    "an unknown product": (item(sku="NO-SUCH-TEA"), ["items.0.sku"]),
+    "quantity zero": (item(quantity=0), ["items.0.quantity"]),
+    "quantity negative": (item(quantity=-1), ["items.0.quantity"]),
+    "quantity huge": (item(quantity=10**30), ["items.0.quantity"]),
+    "quantity a fraction": (item(quantity=0.5), ["items.0.quantity"]),
+    "quantity a text": (item(quantity="1"), ["items.0.quantity"]),
+    "quantity true": (item(quantity=True), ["items.0.quantity"]),
+    "not a number": (item().replace('"quantity": 1', '"quantity": NaN'), ["items.0.quantity"]),
+    "no e-mail": (order(customer={"name": "Ada", "email": "ada"}), ["customer.email"]),
+    "two faults": (order(customer={"name": ""}), ["customer.name", "customer.email"]),
+    "a lone surrogate": ('{"customer": {"name": "\\ud800", "email": "a@b"}, "items": []}', ["body"]),
+    "a megabyte": (order(customer={"name": "x" * 2**20, "email": "a@b"}), ["body"]),
+    "deeply nested": ("[" * 100_000, ["body"]),
+    "a deeply nested field": (order(x=0).replace('"x": 0', f'"x": {"[" * 5000}{"]" * 5000}'), ["body"]),
+}
+
+
+@pytest.mark.parametrize("label", BAD_BODIES)
+async def test_a_bad_order_is_answered_with_all_its_faults(client, label):
+    """400 with problem details that name the place of each fault."""
+    body, places = BAD_BODIES[label]
+    async with client.http.post(f"{client.url}/api/orders", data=body) as response:
+        assert response.status == 400
+        assert response.content_type == "application/problem+json"
+        problem = await response.json(content_type=None)
+    named = {fault.partition(":")[0] for fault in problem["faults"]}
+    assert named.issuperset(places), problem
+    assert len(json.dumps(problem)) < 20_000
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
+async def test_hostile_text_does_no_harm_in_any_field(client, text):
+    """It is refused, or comes to rest as mere text: in bodies, headers, paths and queries."""
+    bodies = [
+        order(customer={"name": text, "email": "a@b"}),
+        order(customer={"name": "Ada", "email": f"{text}@b"}),
+        order(priority=text),
+        item(sku=text),
+        order(**{text: 1}),
+    ]
+    for body in bodies:
+        async with client.http.post(f"{client.url}/api/orders", data=body) as response:
+            assert response.status in (202, 400)
+    for path in ("/api/orders/{}", "/api/operator/orders/{}", "/api/operator/poison/{}/x/drop", "/simulator/{}/ledger"):
+        async with client.http.get(client.url + path.format(quoted(text)), headers=client.key) as response:
+            assert response.status in (400, 404, 405, 414), path
+    for name in ("state", "limit", "continuation"):
+        query = f"/api/operator/orders?{name}={quoted(text)}"
+        async with client.http.get(client.url + query, headers=client.key) as response:
+            assert response.status in (200, 400), name
+    body = {"operator": text, "note": text}
+    status, _ = await client.request("POST", "/api/operator/orders/b00-01JCX4T9Q8ZK7M2N5P6R3S1V0W/resubmit", json=body)
+    assert status in (400, 404)
+
+
+def quoted(text: str) -> str:
+    return quote(text, safe="")
+
+
+@pytest.mark.parametrize("key", ["x" * 5000, "a b", "ключ", "'; --"], ids=["long", "space", "not ascii", "quote"])
+async def test_any_idempotency_key_is_a_key_or_a_fault(client, key):
+    """The same key stands for the same order, whatever it looks like."""
+    answers = [
+        await client.request("POST", "/api/orders", key=False, json=GOOD, headers={"Idempotency-Key": key})
+        for _ in range(2)
+    ]
+    assert {status for status, _ in answers} in ({202}, {400})
+    assert answers[0] == answers[1]
+
+
+def submission(**changes):
+    message = {
+        "schemaVersion": 1,
+        "orderId": "b00-01JCX4T9Q8ZK7M2N5P6R3S1V0W",
+        "placedAt": "2026-01-31T08:15:00Z",
+        "customer": GOOD["customer"],
+        "items": [{"sku": "TEA-SENCHA", "quantity": 1, "unitPrice": "14.00"}],
+    }
+    return json.dumps(message | changes)
+
+
+BAD_SUBMISSIONS = {
+    "no json": ("}{ no json", "Invalid JSON"),
+    "base64": ("eyJzY2hlbWFWZXJzaW9uIjoxfQ==", "Invalid JSON"),
+    "unknown schema": (submission(schemaVersion=2), "schemaVersion: Input should be 1"),
+    "foreign order id": (submission(orderId="../b00|state"), "orderId: String should match pattern"),
+    "foreign bucket": (submission(orderId="b99-01JCX4T9Q8ZK7M2N5P6R3S1V0W"), "orderId: the bucket is none of"),
+    "unknown product": (submission(items=[{"sku": "X", "quantity": 1, "unitPrice": "1.00"}]), "no product X"),
+    "unknown workflow": (submission(workflow="other"), "there is no workflow other"),
+    "foreign reply queue": (submission(replyTo="scheduler-requests"), "only queues whose names begin with status-"),
+    "unknown field": (submission(admin=True), "admin: Extra inputs are not permitted"),
+}
+
+BAD_MESSAGES = {
+    "wake-up: no json": ("scheduler-requests", "no json", None, "Invalid JSON"),
+    "wake-up: unknown schema": ("scheduler-requests", '{"schemaVersion":9,"orderId":"x"}', None, "schemaVersion"),
+    "request: garbage": ("payment-requests", "[1,2]", None, "body: "),
+    "reply: no correlation": ("payment-responses", '{"outcome":"completed"}', None, "correlation id"),
+    "reply: odd correlation": ("payment-responses", '{"outcome":"completed"}', "a:b:c:d", "correlation id"),
+    "reply: unknown outcome": (
+        "payment-responses",
+        '{"outcome":"maybe"}',
+        "b00-01JCX4T9Q8ZK7M2N5P6R3S1V0W:payment:1:do",
+        "outcome",
+    ),
+}
+
+
+@pytest.mark.timeout(90)
+@pytest.mark.proves("SUB-4", "FLT-6")
+async def test_bad_messages_are_kept_with_their_reasons_and_hold_nothing_up(client, stack):
+    """Each ends in the poison queue of where it came from; all orders around them are processed."""
+    before = [await client.place() for _ in range(3)]
+    await submit(stack, [body for body, _ in BAD_SUBMISSIONS.values()])
+    await send(stack, [(queue, body, correlation) for queue, body, correlation, _ in BAD_MESSAGES.values()])
+    harmless = [
+        ("scheduler-requests", json.dumps({"orderId": "b00-01JCX4T9Q8ZK7M2N5P6R3S1V0W", "carried": "{"}), None),
+        ("payment-responses", '{"outcome":"completed"}', "b00-01JCX4T9Q8ZK7M2N5P6R3S1V0W:payment:1:do"),
+        ("payment-responses", json.dumps({"outcome": "completed", "carried": "x"}), f"{before[0]}:payment:99:do"),
+        ("payment-responses", '{"outcome":"failed","reason":"no"}', f"{before[0]}:nothing:1:undo"),
+    ]
+    await send(stack, harmless)
+    after = [await client.place() for _ in range(3)]
+    wanted = {("order-submissions", body): reason for body, reason in BAD_SUBMISSIONS.values()}
+    wanted |= {(queue, body): reason for queue, body, _, reason in BAD_MESSAGES.values()}
+
+    async def all_are_kept():
+        _, answer = await client.request("GET", "/api/operator/poison")
+        kept = {(each["queue"], each["body"]): each["reason"] for each in answer["messages"]}
+        return kept if kept.keys() >= wanted.keys() else None
+
+    kept = await eventually(all_are_kept)
+    for place, reason in wanted.items():
+        assert reason in kept[place], place
+    for order_id in [*before, *after]:
+        await client.until(order_id, "Processed")
+
+
+@pytest.mark.proves("SUB-4", "FLT-6")
+async def test_an_operator_puts_a_poison_message_back_or_drops_it(client, stack):
+    """Put back, it is tried again, and is kept again if nothing has changed; dropped, it is gone."""
+    body = "neither here nor there"
+    await submit(stack, [body])
+
+    async def kept():
+        _, answer = await client.request("GET", "/api/operator/poison")
+        return [each for each in answer["messages"] if each["body"] == body]
+
+    (first,) = await eventually(kept)
+    path = f"/api/operator/poison/order-submissions/{first['id']}"
+    reason = {"operator": "grace", "note": "try again"}
+    assert (await client.request("POST", f"{path}/redrive", key=False, json=reason))[0] == 401
+    assert (await client.request("POST", f"{path}/redrive", json={}))[0] == 400
+    assert (await client.request("POST", f"{path}/redrive", json=reason))[0] == 202
+
+    async def kept_anew():
+        return [each for each in await kept() if each["id"] != first["id"]]
+
+    (second,) = await eventually(kept_anew)
+    path = f"/api/operator/poison/order-submissions/{second['id']}"
+    assert (await client.request("POST", f"{path}/drop", json=reason))[0] == 202
+    assert await kept() == []
+    assert (await client.request("POST", f"{path}/drop", json=reason))[0] == 404
+
+
+async def submit(stack, bodies):
+    async with QueueClient.from_connection_string(stack.storage_connection_string, "order-submissions") as queue:
+        await asyncio.gather(*map(queue.send_message, bodies))
+
+
+async def send(stack, messages):
+    async with ServiceBusClient.from_connection_string(stack.app_environment()["ServiceBus"]) as bus:
+        for name, body, correlation in messages:
+            async with bus.get_queue_sender(name) as sender:
+                await sender.send_messages(ServiceBusMessage(body, correlation_id=correlation))
