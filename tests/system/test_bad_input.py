@@ -1,6 +1,7 @@
 """Whatever comes in, over HTTP or over the queues: a clear error, nothing lost, and everybody else goes on."""
 
 import asyncio
+import io
 import json
 from urllib.parse import quote
 
@@ -67,7 +68,8 @@ BAD_BODIES = {
 async def test_a_bad_order_is_answered_with_all_its_faults(client, label):
     """400 with problem details that name the place of each fault."""
     body, places = BAD_BODIES[label]
-    async with client.http.post(f"{client.url}/api/orders", data=body) as response:
+    data = io.BytesIO(body if isinstance(body, bytes) else body.encode())
+    async with client.http.post(f"{client.url}/api/orders", data=data) as response:
         assert response.status == 400
         assert response.content_type == "application/problem+json"
         problem = await response.json(content_type=None)

@@ -1,0 +1,230 @@
+"""Whatever the bytes: each decoder returns a value, or says what is wrong. Nothing else ever comes of them."""
+
+import asyncio
+import json
+from datetime import UTC, datetime
+
+import azure.functions as func
+import pytest
+from builders import ORDER_ID, claimed
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import operators.triggers
+import shop.triggers
+import simulator.triggers
+import workflows
+from adapters.clock import order_ids, order_time
+from adapters.memory import in_memory
+from adapters.queues import poison_text
+from adapters.rows import UnknownSchemaError, entity_of, record_of
+from adapters.writes import of_change
+from alerts import rules as alert_rules
+from core.carried import pack, unpack
+from core.errors import InvalidError
+from core.messages import AgentReply, AgentRequest, Correlation, Submission, WakeUp, decode
+from core.transitions import Transitions
+from operators.health import HealthService
+from operators.poison import PoisonService
+from operators.rules import OperatorRequest
+from operators.service import OperatorService
+from shop.rules import Purchase
+from shop.service import ShopService
+from simulator.rules import Call, Fault
+from simulator.service import Simulator
+from submission.rules import Terms, new_order, read
+
+settings.register_profile(
+    "repeatable", deadline=None, derandomize=True, max_examples=100, suppress_health_check=list(HealthCheck)
+)
+settings.load_profile("repeatable")
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=20), inner, max_size=4),
+    max_leaves=12,
+)
+MODELS = (Submission, WakeUp, AgentRequest, AgentReply, OperatorRequest, Purchase, Call, Fault)
+EXAMPLES = {
+    Submission: {
+        "schemaVersion": 1,
+        "orderId": ORDER_ID,
+        "placedAt": "2026-01-31T08:15:00Z",
+        "customer": {"name": "Ada", "email": "ada@example.com"},
+        "items": [{"sku": "TEA-SENCHA", "quantity": 2, "unitPrice": "14.00"}],
+    },
+    WakeUp: {"orderId": ORDER_ID, "steps": ["payment"], "carried": "{}"},
+    AgentRequest: {
+        "orderId": ORDER_ID,
+        "step": "payment",
+        "attempt": 1,
+        "idempotencyKey": "k",
+        "completeBy": "2026-01-31T08:15:00Z",
+        "order": {},
+    },
+    AgentReply: {"outcome": "completed", "result": {"a": 1}},
+    OperatorRequest: {"operator": "grace", "note": "mended"},
+    Purchase: {"customer": {"name": "A", "email": "a@b"}, "items": [{"sku": "TEA-SENCHA", "quantity": 1}]},
+    Call: {"orderId": ORDER_ID, "order": {"items": [{"sku": "X"}]}},
+    Fault: {"mode": "slow", "latencyMs": 5, "for": 3, "match": {"sku": "X"}},
+}
+
+
+def spoiled(example):
+    """The example with some of its fields replaced by anything, taken away, or joined by others."""
+    changes = st.dictionaries(st.sampled_from(sorted(example)) | st.text(max_size=10), JSON, max_size=3)
+    return st.tuples(changes, st.sets(st.sampled_from(sorted(example)), max_size=2)).map(
+        lambda drawn: json.dumps({k: v for k, v in (example | drawn[0]).items() if k not in drawn[1]}).encode()
+    )
+
+
+ANYTHING = st.binary(max_size=200) | JSON.map(lambda value: json.dumps(value).encode())
+
+
+def decodes_or_says_why(decoder, body):
+    try:
+        return decoder(body)
+    except InvalidError as error:
+        faults = error.faults
+    assert faults
+    assert all(fault.strip() for fault in faults)
+    return None
+
+
+@pytest.mark.proves("SUB-4", "FLT-6")
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: model.__name__)
+@given(data=st.data())
+def test_a_message_is_read_or_refused(model, data):
+    """Any bytes, any JSON, and the real thing spoiled in any way."""
+    body = data.draw(ANYTHING | spoiled(EXAMPLES[model]))
+    value = decodes_or_says_why(lambda text: decode(model, text), body)
+    if value is not None:
+        again = value.model_dump_json(by_alias=True, exclude_none=True)
+        assert decode(model, again) == value
+
+
+@given(
+    body=ANYTHING | spoiled({"specversion": "1.0", "id": "a", "type": "t", "time": "2026-01-31T08:15:00Z", "data": {}})
+)
+def test_an_alert_is_read_or_refused(body):
+    """Plain, in base64, or neither."""
+    decodes_or_says_why(alert_rules.read, body)
+
+
+@given(text=st.none() | st.text() | st.from_regex(r"[a-z0-9:-]*:[a-z]*:[0-9]*:(do|undo|x)"))
+def test_a_correlation_id_is_read_or_refused(text):
+    """What is read is written the same way."""
+    found = decodes_or_says_why(Correlation.parse, text)
+    if found:
+        assert Correlation.parse(f"{found.order_id}:{found.step}:{found.attempt}:{found.action}") == found
+
+
+@given(text=st.text() | JSON.map(json.dumps) | st.integers(0, 600).map(lambda cut: pack(claimed())[:cut]))
+def test_a_carried_order_is_understood_or_left_unread(text):
+    """Anything but an order is none; what is understood is understood again."""
+    order = unpack(text)
+    assert order is None or unpack(pack(order)) == order
+
+
+TERMS = Terms(
+    workflows=workflows.ALL,
+    skus=frozenset({"TEA-SENCHA"}),
+    reply_to_prefix="status-",
+    buckets=frozenset({"b03"}),
+    allowance=claimed().steps[0].allowance,
+    threshold=3,
+)
+NAMES = st.text(st.characters(blacklist_categories=("Cs", "Cc")), min_size=1, max_size=200)
+
+
+@pytest.mark.proves("SUB-2")
+@given(
+    name=NAMES,
+    mail=st.text("ab.+ü🍵", min_size=1, max_size=60),
+    quantity=st.integers(1, 1000),
+    lines=st.integers(1, 50),
+)
+def test_every_valid_submission_can_be_stored_and_read_again(name, mail, quantity, lines):
+    """Nothing that is accepted is too long, too strange, or lost on the way to the rows and back."""
+    line = {"sku": "TEA-SENCHA", "quantity": quantity, "unitPrice": "9999999.99"}
+    changes = {"customer": {"name": name, "email": f"{mail}@{mail}"}, "items": [line] * lines}
+    accepted = decodes_or_says_why(lambda body: read(body, TERMS), json.dumps(EXAMPLES[Submission] | changes).encode())
+    if accepted is None:
+        return
+    change = new_order(*accepted, TERMS, datetime(2026, 1, 31, tzinfo=UTC), "submission/i")
+    for write in of_change(change):
+        entity = entity_of("b03", write.key, write.record)
+        assert record_of(entity) == write.record
+
+
+@given(version=st.integers(2, 99))
+def test_a_row_of_a_later_version_is_refused(version):
+    """It is not guessed at."""
+    change = new_order(*read(json.dumps(EXAMPLES[Submission]).encode(), TERMS), TERMS, datetime.now(UTC), "s")
+    write = of_change(change)[0]
+    with pytest.raises(UnknownSchemaError):
+        record_of(entity_of("b03", write.key, write.record) | {"SchemaVersion": version})
+
+
+@given(body=st.binary(max_size=300), reason=st.text(max_size=50))
+def test_a_poison_message_is_wrapped_whatever_it_is(body, reason):
+    """The wrapping is JSON, and says why."""
+    assert json.loads(poison_text(body, reason, "2026-01-31T08:15:00Z", "c"))["reason"] == reason
+
+
+def handlers():
+    """Every HTTP function of the app, on parts in memory."""
+    parts = in_memory()
+    transitions = Transitions(parts.store, parts.bus, parts.clock, parts.new_id)
+    shop_service = ShopService(
+        store=parts.store,
+        submissions=parts.submissions,
+        keys=parts.keys,
+        new_order_id=order_ids(8),
+        placed_at=order_time,
+    )
+    operator = OperatorService(transitions=transitions, store=parts.store, alert_log=parts.alerts, buckets=8)
+    poison = PoisonService(
+        poison=parts.poison, bus=parts.bus, storage_queues={"order-submissions": parts.submissions}, bus_queues=()
+    )
+
+    async def sleep(seconds):
+        del seconds
+
+    services = Simulator(ledger=parts.ledger, clock=parts.clock, sleep=sleep, chance=lambda: 0.9)
+    app = func.FunctionApp()
+    for blueprint in (
+        shop.triggers.blueprint(shop_service),
+        operators.triggers.blueprint(operator, poison, HealthService(checks={})),
+        simulator.triggers.blueprint(services),
+    ):
+        app.register_functions(blueprint)
+    return {each.get_function_name(): each.get_user_function() for each in app.get_functions()}
+
+
+HANDLERS = handlers()
+PARAMETERS = {
+    "orderId": st.text(max_size=60) | st.just(ORDER_ID),
+    "queue": st.text(max_size=30) | st.just("order-submissions"),
+    "messageId": st.text(max_size=30),
+    "service": st.text(max_size=20) | st.sampled_from(["payment", "inventory", "shipping"]),
+    "action": st.text(max_size=20) | st.sampled_from(["authorise", "void", "reserve"]),
+}
+
+
+@pytest.mark.parametrize("name", sorted(HANDLERS))
+@given(data=st.data())
+def test_an_http_function_never_breaks(name, data):
+    """Any body, path, query and header: an answer below 500."""
+    bodies = ANYTHING | st.sampled_from([json.dumps(example).encode() for example in EXAMPLES.values()])
+    request = func.HttpRequest(
+        method=data.draw(st.sampled_from(["GET", "POST", "PUT"])),
+        url="http://x/",
+        body=data.draw(bodies),
+        headers={"Idempotency-Key": data.draw(st.text(max_size=40))},
+        params={key: data.draw(st.text(max_size=30)) for key in ("state", "limit", "continuation", "orderId")},
+        route_params={key: data.draw(strategy) for key, strategy in PARAMETERS.items()},
+    )
+    answer = asyncio.run(HANDLERS[name](request))
+    assert answer.status_code < 500
+    assert "Traceback" not in answer.get_body().decode()
