@@ -86,7 +86,7 @@ def _count_table(counters: Counters, request: Any) -> None:
     elif request.method != "GET":
         counters.add("table_writes")
         counters.add("table_entities", len(PARTS.findall(body)) if body else 1)
-    elif "%20ge%20%27%21" in query or "+ge+%27%21" in query:
+    elif path.endswith("/agents()") or "%20ge%20%27%21" in query:
         counters.add("table_agenda_queries")
     else:
         counters.add("table_loads" if "filter" in query else "table_point_reads")
