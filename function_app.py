@@ -77,16 +77,20 @@ scheduler_service = SchedulerService(
     window=Window(clock=parts.clock, most=settings.most_open_orders),
     measures=parts.measures,
 )
-payment_agent = AgentService(
-    name="payment",
-    remote=parts.payment,
-    bus=parts.bus,
-    clock=parts.clock,
-    sleep=asyncio.sleep,
-    margin=timedelta(seconds=settings.agent_margin_seconds),
-    call_timeout=timedelta(seconds=settings.remote_call_timeout_seconds),
-    gauge=Gauge(agent="payment", instance=settings.instance_id, measures=parts.measures, clock=parts.clock),
-)
+agent_services = [
+    AgentService(
+        name=name,
+        remote=remote,
+        bus=parts.bus,
+        clock=parts.clock,
+        sleep=asyncio.sleep,
+        margin=timedelta(seconds=settings.agent_margin_seconds),
+        call_timeout=timedelta(seconds=settings.remote_call_timeout_seconds),
+        gauge=Gauge(agent=name, instance=settings.instance_id, measures=parts.measures, clock=parts.clock),
+    )
+    for name, remote in parts.services.items()
+]
+workflows.ALL.check([agent.name for agent in agent_services])
 supervisor_service = SupervisorService(
     transitions=transitions,
     store=parts.store,
@@ -105,7 +109,10 @@ alert_service = AlertService(
 operator_service = OperatorService(
     transitions=transitions, store=parts.store, alert_log=parts.alerts, buckets=settings.buckets
 )
-sent_to = (SCHEDULER_REQUESTS, requests_queue(payment_agent.name), responses_queue(payment_agent.name))
+sent_to = (
+    SCHEDULER_REQUESTS,
+    *(queue(agent.name) for agent in agent_services for queue in (requests_queue, responses_queue)),
+)
 poison_service = PoisonService(
     poison=parts.poison,
     bus=parts.bus,
@@ -124,8 +131,8 @@ app = func.FunctionApp()
 for blueprint in (
     shop.triggers.blueprint(shop_service),
     submission.triggers.blueprint(submission_service),
-    scheduler.triggers.blueprint(scheduler_service, parts.poison, agents=(payment_agent.name,)),
-    agents.triggers.blueprint(payment_agent, parts.poison),
+    scheduler.triggers.blueprint(scheduler_service, parts.poison, agents=[agent.name for agent in agent_services]),
+    *(agents.triggers.blueprint(agent, parts.poison) for agent in agent_services),
     supervisor.triggers.blueprint(supervisor_service),
     alerts.triggers.blueprint(alert_service),
     operators.triggers.blueprint(operator_service, poison_service, health_service),

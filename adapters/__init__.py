@@ -1,6 +1,6 @@
 """All Azure SDK and environment access; and the same ports in memory, for tests and exploration."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 
 from core.ports import (
@@ -34,7 +34,8 @@ class Adapters:
     keys: SubmissionKeys
     measures: AgentMeasures
     leadership: Leadership
-    payment: RemoteService
+    services: Mapping[str, RemoteService]
+    """The remote services by the name of their agent."""
     ledger: Ledger
     """Of the simulated services."""
     clock: Clock

@@ -18,8 +18,6 @@ from adapters.state_store import TableStateStore
 from adapters.submission_keys import TableSubmissionKeys
 from adapters.tables import TableTransactions
 
-PAYMENT_PATHS = {"do": "authorise", "undo": "void"}
-
 
 def connect(settings: Settings, connections: Connections | None = None) -> Adapters:
     """Return all parts; no I/O happens, and no client is made, before the first of them is used."""
@@ -41,7 +39,7 @@ def connect(settings: Settings, connections: Connections | None = None) -> Adapt
         keys=TableSubmissionKeys(TableTransactions(partial(pool.table, "submissionkeys")), utc_now),
         measures=TableAgentMeasures(TableTransactions(partial(pool.table, "agents"))),
         leadership=BlobLeadership(partial(pool.container, CONTAINER), settings.lease_seconds),
-        payment=HttpRemoteService(settings.payment_url, pool.http, PAYMENT_PATHS),
+        services={name: HttpRemoteService(url, pool.http) for name, url in settings.service_urls().items()},
         ledger=TableLedger(TableTransactions(partial(pool.table, "simulator"))),
         clock=utc_now,
         new_id=new_ulid,

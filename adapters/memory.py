@@ -339,7 +339,7 @@ def in_memory(*, clock: Clock = utc_now, new_id: NewId = new_ulid, instance_id: 
         keys=MemorySubmissionKeys(),
         measures=MemoryAgentMeasures(),
         leadership=MemoryLeadership(MemoryLease(), instance_id, clock),
-        payment=MemoryRemoteService(),
+        services={name: MemoryRemoteService() for name in ("payment", "inventory", "shipping")},
         ledger=MemoryLedger(),
         clock=clock,
         new_id=new_id,

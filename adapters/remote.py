@@ -13,15 +13,16 @@ from core.messages import AgentRequest
 MOST_BYTES = 256 * 1024
 MOST_REASON_CHARACTERS = 500
 PASSING = {408, 425, 429}
+FIRST_OPERATION = "authorise"
+"""What requests meant that were sent by the version that knew one operation."""
 
 
 class HttpRemoteService:
-    """`RemoteService` at `<base_url>/<path>`; `paths` says which path stands for `do`, and which for `undo`."""
+    """`RemoteService` at `<base_url>/<operation>`."""
 
-    def __init__(self, base_url: str, session: Callable[[], aiohttp.ClientSession], paths: Mapping[str, str]) -> None:
+    def __init__(self, base_url: str, session: Callable[[], aiohttp.ClientSession]) -> None:
         self._base_url = base_url.rstrip("/")
         self._session = session
-        self._paths = dict(paths)
 
     async def call(self, request: AgentRequest, timeout_seconds: float) -> Mapping[str, Any]:
         """See `RemoteService.call`; the whole answer has to be there within the time-out."""
@@ -38,7 +39,7 @@ class HttpRemoteService:
 
     async def _post(self, request: AgentRequest, timeout_seconds: float) -> tuple[int, bytes]:
         async with self._session().post(
-            f"{self._base_url}/{self._paths[request.action]}",
+            f"{self._base_url}/{request.operation or FIRST_OPERATION}",
             json={"orderId": request.order_id, "step": request.step, "order": dict(request.order)},
             headers={"Idempotency-Key": request.idempotency_key},
             timeout=aiohttp.ClientTimeout(total=timeout_seconds),

@@ -9,7 +9,7 @@ from adapters.writes import Record, aware, json_text
 from core.agenda import AgendaRow
 from core.changes import HistoryEntry
 from core.errors import AppError, InvalidError
-from core.orders import Item, Order, OrderState, Outcome, Policy, Priority, ProcessState, Step, StepState
+from core.orders import Direction, Item, Order, OrderState, Outcome, Policy, Priority, ProcessState, Step, StepState
 
 SCHEMA_VERSION = 1
 MOST_CHARACTERS = 32 * 1024
@@ -126,6 +126,7 @@ def _state_columns(state: OrderState) -> Columns:
         "Priority": state.priority,
         "NotBefore": state.not_before,
         "UpdatedAt": state.updated_at,
+        "Direction": state.direction,
         "Outcome": state.outcome,
         "Reason": state.reason,
         "ReplyTo": state.reply_to,
@@ -146,6 +147,7 @@ def _state(columns: Columns) -> OrderState:
         priority=Priority(columns["Priority"]),
         not_before=columns["NotBefore"],
         updated_at=columns["UpdatedAt"],
+        direction=Direction(columns.get("Direction", Direction.FORWARD)),
         outcome=Outcome(outcome) if outcome else None,
         reason=columns.get("Reason"),
         reply_to=columns.get("ReplyTo"),
@@ -163,6 +165,10 @@ def _step_columns(step: Step) -> Columns:
         "AllowanceSeconds": step.allowance.total_seconds(),
         "Threshold": step.threshold,
         "Policy": step.policy,
+        "Undoable": step.undoable,
+        "SettlingSeconds": step.settling.total_seconds(),
+        "NotBefore": step.not_before,
+        "InDoubt": step.in_doubt,
         "Reason": step.reason,
         "Result": None if step.result is None else json_text(step.result),
     }
@@ -181,6 +187,10 @@ def _step(number: int, columns: Columns) -> Step:
         allowance=timedelta(seconds=columns["AllowanceSeconds"]),
         threshold=columns["Threshold"],
         policy=Policy(columns["Policy"]),
+        undoable=columns.get("Undoable", False),
+        settling=timedelta(seconds=columns.get("SettlingSeconds", 0)),
+        not_before=columns.get("NotBefore"),
+        in_doubt=columns.get("InDoubt", False),
         reason=columns.get("Reason"),
         result=None if result is None else json.loads(result),
     )

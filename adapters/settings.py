@@ -20,6 +20,8 @@ EXPECTED = {
     "ServiceBus__fullyQualifiedNamespace": "a host name such as orders.servicebus.windows.net",
     "EVENT_GRID_ENDPOINT": "the topic's address, http:// or https://",
     "PAYMENT_URL": "the payment service's address, http:// or https://",
+    "INVENTORY_URL": "the inventory service's address, http:// or https://",
+    "SHIPPING_URL": "the shipping service's address, http:// or https://",
     "REPLY_TO_PREFIX": "the beginning of a queue's name",
     "SUPERVISOR_SCHEDULE": "when to sweep, as NCRONTAB or hh:mm:ss",
     "SCHEDULER_POLL_SCHEDULE": "when to look for pending orders, as NCRONTAB or hh:mm:ss",
@@ -67,6 +69,8 @@ class Settings(BaseSettings):
     """Without it a managed identity is used, for which the endpoint has to be https."""
     event_grid_client_id: str | None = Field(None, alias="EVENT_GRID__clientId")
     payment_url: Url = Field(alias="PAYMENT_URL")
+    inventory_url: Url = Field(alias="INVENTORY_URL")
+    shipping_url: Url = Field(alias="SHIPPING_URL")
     simulator_enabled: bool = Field(default=False, alias="SIMULATOR_ENABLED")
     """Whether this app also plays the remote services; never in production."""
     allowance_seconds: Seconds = Field(60, alias="ALLOWANCE_SECONDS")
@@ -94,6 +98,10 @@ class Settings(BaseSettings):
     supervisor_schedule: str = Field(alias="SUPERVISOR_SCHEDULE")
     scheduler_poll_schedule: str = Field(alias="SCHEDULER_POLL_SCHEDULE")
     outbox_schedule: str = Field(alias="OUTBOX_SCHEDULE")
+
+    def service_urls(self) -> dict[str, str]:
+        """Return the addresses of the remote services by the name of their agent."""
+        return {"payment": self.payment_url, "inventory": self.inventory_url, "shipping": self.shipping_url}
 
     @classmethod
     def read(cls) -> Self:

@@ -12,7 +12,7 @@ from bench import phases
 from bench.driver import running
 from bench.phases import Result
 
-WORKFLOWS = {"1-step": "order"}
+WORKFLOWS = {"1-step": "payment-only", "3-step": "in-sequence"}
 """Which workflow stands for a variant of the peers."""
 
 PHASES = ("throughput", "latency", "crash")

@@ -22,7 +22,6 @@ from adapters.tables import TableTransactions
 from bench.counters import marked
 from core.keys import LAST, bucket_of
 from core.messages import Submission
-from local.process import Command
 from local.stack import Stack, StackConfig
 
 APP = Path(__file__).parent / "app"
@@ -148,22 +147,14 @@ class RemoteLedger:
         return {key for key, _ in self.effects}
 
 
-class WatchedStack(Stack):
-    """A stack whose hosts run the app in `bench/app`."""
-
-    def _command(self, name: str, *arguments: str) -> Command:
-        app = ("--app-dir", str(APP)) if "local.host" in arguments else ()
-        return super()._command(name, *arguments, *app)
-
-
 @asynccontextmanager
 async def running(
     folder: Path, hosts: int, workflow: str, settings: Mapping[str, str] | None = None
 ) -> AsyncIterator[Driver]:
     """Start a stack of its own whose hosts run the watched app; `folder` must be empty."""
     watched = {"BENCH_FOLDER": str(folder), **(settings or {})}
-    config = StackConfig.for_tests(folder / "stack", hosts=hosts, settings=watched)
-    async with WatchedStack(config) as stack:
+    config = StackConfig.for_tests(folder / "stack", hosts=hosts, settings=watched, app=APP)
+    async with Stack(config) as stack:
         driver = Driver(stack, folder, workflow)
         try:
             yield driver

@@ -3,28 +3,36 @@
 from datetime import datetime
 
 from core.changes import Event
-from core.orders import Outcome, Snapshot
+from core.orders import Direction, Outcome, Snapshot
 
 ORDER_FAILED = "OrderProcessing.OrderFailed"
+ORDER_UNDONE = "OrderProcessing.OrderUndone"
 SUBMISSION_REJECTED = "OrderProcessing.SubmissionRejected"
 
 
-def order_failed(after: Snapshot, step: str, now: datetime) -> Event:
-    """Tell that the order is in `Error`: the id is that of the transition, so sending twice is seen as one."""
+def order_ended(after: Snapshot, cause: str, now: datetime) -> Event:
+    """Tell that the order is in `Error`: the id is that of the transition, so sending twice is seen as one.
+
+    An order that was undone completely needs nobody; the event only informs.
+    """
     state = after.state
+    undone = state.outcome is Outcome.UNDONE
     return Event(
         event_id=f"{state.order_id}:{state.version + 1}",
-        type=ORDER_FAILED,
+        type=ORDER_UNDONE if undone else ORDER_FAILED,
         subject=f"orders/{state.order_id}",
         at=now,
         data={
             "orderId": state.order_id,
-            "step": step,
+            "step": cause,
             "reason": state.reason,
             "outcome": state.outcome or Outcome.FAILED,
             "failureCount": state.failure_count,
-            "actionRequired": True,
-            "actions": ["resubmit"],
+            "stillToBeUndone": [step.name for step in after.steps if step.undo_failed or step.waits_for_undo]
+            if state.direction is Direction.UNDO
+            else [],
+            "actionRequired": not undone,
+            "actions": [] if undone else ["resubmit"],
         },
     )
 

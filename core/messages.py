@@ -125,6 +125,8 @@ class AgentRequest(CarryingMessage):
     order_id: OrderId
     step: StepName
     action: Literal["do", "undo"] = "do"
+    operation: str = ""
+    """What the remote service is asked to do; empty in a message of a version that knew one operation for each."""
     attempt: Annotated[int, Field(ge=1)]
     idempotency_key: str
     issued_at: AwareDatetime | None = None

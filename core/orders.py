@@ -42,12 +42,27 @@ class Policy(StrEnum):
     """What happens to an order when one of its steps has reached its failure threshold (SUP-3)."""
 
     ERROR = "error"
+    """The order waits for an operator; what was done stays done."""
+    UNDO = "undo"
+    """The whole order is undone (UND-1)."""
+
+
+class Direction(StrEnum):
+    """Whether the order's steps are being done, or undone."""
+
+    FORWARD = "forward"
+    UNDO = "undo"
 
 
 class Outcome(StrEnum):
     """How an order ended that is in `Error`."""
 
     FAILED = "failed"
+    """It waits for an operator, with its finished steps done."""
+    UNDONE = "undone"
+    """Everything was taken back (UND-5)."""
+    UNDO_INCOMPLETE = "undo-incomplete"
+    """Something could not be taken back; an operator can let the undo go on (UND-4)."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -87,6 +102,7 @@ class OrderState:
     not_before: datetime
     """While `Pending`: the earliest time at which a scheduler may claim the order."""
     updated_at: datetime
+    direction: Direction = Direction.FORWARD
     outcome: Outcome | None = None
     reason: str | None = None
     reply_to: str | None = None
@@ -104,18 +120,42 @@ class Step:
     threshold: int
     """The step is given up once `failure_count` reaches this number."""
     policy: Policy
+    undoable: bool = False
+    """Whether there is anything to undo once it was done."""
+    settling: timedelta = timedelta()
+    """How long after its time a call may still take effect, at a service that does not refuse undone keys (UND-2)."""
     state: StepState = StepState.NOT_STARTED
     complete_by: datetime | None = None
+    """While an attempt runs, to do the step or to undo it: when its time is up."""
+    not_before: datetime | None = None
+    """While the step waits to be undone: the earliest time at which that may begin."""
     attempts: int = 0
     """Only ever grows: it tells a stale reply from a current one."""
     failure_count: int = 0
     reason: str | None = None
+    in_doubt: bool = False
+    """Whether an attempt ended without an answer: its effect may have happened, or may still come (UND-2)."""
     result: Mapping[str, Any] | None = None
     """What the agent answered, which is also what an undo needs."""
 
+    @property
+    def runs(self) -> bool:
+        """Whether an attempt is under way, to do the step or to undo it."""
+        return self.complete_by is not None and self.state in (StepState.RUNNING, StepState.UNDOING)
+
+    @property
+    def waits_for_undo(self) -> bool:
+        """Whether the step has to be undone, and no attempt at that is under way."""
+        return self.state is StepState.UNDOING and self.complete_by is None
+
+    @property
+    def undo_failed(self) -> bool:
+        """Whether the step was given up while it was to be undone: if it was only refused, there is nothing to undo."""
+        return self.state is StepState.FAILED and self.undoable and (self.in_doubt or self.result is not None)
+
     def expired(self, now: datetime, tolerance: timedelta) -> bool:
         """Whether the running attempt's complete-by time, plus the clock tolerance, has passed (SUP-2, SCH-6)."""
-        return self.state is StepState.RUNNING and self.complete_by is not None and now > self.complete_by + tolerance
+        return self.runs and self.complete_by is not None and now > self.complete_by + tolerance
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -141,6 +181,10 @@ class Snapshot:
         """Return the steps that are in one of these states."""
         return tuple(step for step in self.steps if step.state in states)
 
+    def running(self) -> tuple[Step, ...]:
+        """Return the steps that are being done or undone."""
+        return tuple(step for step in self.steps if step.runs)
+
     def with_steps(self, *changed: Step) -> "Snapshot":
         """Return a snapshot in which these steps replace those of the same number."""
         by_number = {step.number: step for step in changed}
@@ -152,4 +196,4 @@ class Snapshot:
 
     def earliest_complete_by(self) -> datetime | None:
         """Return when the first of the running steps is due; None when none runs."""
-        return min((s.complete_by for s in self.in_state(StepState.RUNNING) if s.complete_by), default=None)
+        return min((step.complete_by for step in self.running() if step.complete_by), default=None)

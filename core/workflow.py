@@ -1,10 +1,11 @@
 """A workflow: the business logic as data, apart from the scheduler that runs it."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Container, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
+from core.errors import AppError
 from core.orders import Order, Policy, Step
 
 Results = Mapping[str, Mapping[str, Any]]
@@ -20,11 +21,24 @@ class StepDefinition:
 
     name: str
     agent: str
+    does: str
+    """What the agent's service is asked to do."""
     request: Callable[[Order, Results], Mapping[str, Any]]
+    """What of the order, and of the results of the steps before, goes into the request."""
     after: tuple[str, ...] = ()
+    """The steps that have to be done before; those that do not depend on each other run at the same time (SCH-10)."""
+    undone_by: str | None = None
+    """What the same service is asked to do to take the step back; None if there is nothing to take back."""
+    keeps: tuple[str, ...] = ()
+    """What of the service's answer is kept: for later steps, and for the undo (UND-3)."""
+    undo_needs: tuple[str, ...] = ()
+    """What of that the undo cannot do without."""
     allowance: timedelta | None = None
     threshold: int | None = None
     policy: Policy = Policy.ERROR
+    """What happens when the step fails for good."""
+    settling: timedelta = timedelta()
+    """For a service that does not refuse undone keys: how long its slowest call may take effect after its time."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -39,6 +53,11 @@ class Workflow:
         """Return the definition of a step; raises KeyError for a name that the workflow does not have."""
         return {definition.name: definition for definition in self.steps}[step]
 
+    def dependents(self, step: str) -> frozenset[str]:
+        """Return the steps that come after this one, directly or not: they have to be undone before it."""
+        direct = {definition.name for definition in self.steps if step in definition.after}
+        return frozenset(direct.union(*(self.dependents(name) for name in direct)))
+
     def initial_steps(self, *, allowance: timedelta, threshold: int) -> tuple[Step, ...]:
         """Return the step records of a new order, with the rules that hold for each copied in."""
         return tuple(
@@ -49,16 +68,70 @@ class Workflow:
                 allowance=definition.allowance or allowance,
                 threshold=definition.threshold or threshold,
                 policy=definition.policy,
+                undoable=definition.undone_by is not None,
+                settling=definition.settling,
             )
             for number, definition in enumerate(self.steps)
         )
+
+    def faults(self, agents: Container[str]) -> Iterator[str]:
+        """Return everything that is wrong with the definition, given the agents that the app has."""
+        known = [definition.name for definition in self.steps]
+        if not known:
+            yield "there is no step"
+        yield from (f"step {name} is defined twice" for name in dict.fromkeys(known) if known.count(name) > 1)
+        for definition in self.steps:
+            yield from (f"step {definition.name}: {fault}" for fault in _faults(definition, known, agents))
+        yield from _cycles(self.steps)
+
+
+def _faults(definition: StepDefinition, known: Collection[str], agents: Container[str]) -> Iterator[str]:
+    yield from (f"it comes after {name}, which is no step" for name in definition.after if name not in known)
+    if definition.agent not in agents:
+        yield f"there is no agent {definition.agent}"
+    missing = [name for name in definition.undo_needs if name not in definition.keeps]
+    if missing:
+        yield f"its undo needs {', '.join(missing)}, which is not kept"
+    if definition.undo_needs and definition.undone_by is None:
+        yield "it says what its undo needs, but not what undoes it"
+
+
+def _cycles(steps: Collection[StepDefinition]) -> Iterator[str]:
+    """Take away, again and again, what depends on nothing that is left: what stays, goes in circles."""
+    left = {definition.name: set(definition.after) for definition in steps}
+    while free := [name for name, after in left.items() if not after & left.keys()]:
+        for name in free:
+            del left[name]
+    if left:
+        yield f"these steps wait for each other: {', '.join(left)}"
+
+
+class WorkflowError(AppError):
+    """The workflows are not usable; `faults` names everything that is wrong with them."""
+
+    def __init__(self, faults: list[str]) -> None:
+        super().__init__("\n".join([f"{len(faults)} fault(s) in the workflows:", *(f"- {fault}" for fault in faults)]))
+        self.faults = faults
 
 
 class Workflows:
     """The workflows that this app knows, by name and version."""
 
     def __init__(self, *workflows: Workflow) -> None:
+        self.all = workflows
         self._known = {(workflow.name, workflow.version): workflow for workflow in workflows}
+
+    def check(self, agents: Container[str]) -> None:
+        """Raise `WorkflowError` with every fault of every workflow."""
+        faults = [
+            f"{workflow.name} version {workflow.version}: {fault}"
+            for workflow in self.all
+            for fault in workflow.faults(agents)
+        ]
+        if len(self._known) < len(self.all):
+            faults.append("two workflows have the same name and version")
+        if faults:
+            raise WorkflowError(faults)
 
     def find(self, name: str, version: int) -> Workflow | None:
         """Return the workflow that an order was started with, if this app still has it."""

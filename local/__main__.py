@@ -8,10 +8,12 @@ import time
 from pathlib import Path
 
 import click
+from azure.core.exceptions import AzureError
 
 from local.ports import Ports, StackError
 from local.settings import app_settings
 from local.stack import Stack, StackConfig
+from local.submit import submit
 
 HELP = """Start Azurite, a Service Bus broker, an Event Grid stand-in and the functions host.
 
@@ -121,6 +123,19 @@ def run() -> None:
         asyncio.run(run_until_signal())
     except StackError as error:
         click.echo(f"The stack cannot start: {error}", err=True)
+        sys.exit(1)
+
+
+@main.command(name="submit", context_settings={"show_default": True})
+@click.option("--workflow", default="order", help="What is to be done for the order.")
+@click.option("--sku", default="TEA-SENCHA", help="What is ordered.")
+@click.option("--quantity", default=2, help="How many of it.")
+def submit_order(workflow: str, sku: str, quantity: int) -> None:
+    """Put an order onto the queue order-submissions of the running stack; print its id."""
+    try:
+        click.echo(asyncio.run(submit(Ports.from_environment(), workflow, sku, quantity)))
+    except (StackError, ValueError, AzureError) as error:
+        click.echo(f"The order cannot be submitted: {str(error).splitlines()[0]}", err=True)
         sys.exit(1)
 
 

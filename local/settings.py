@@ -31,7 +31,10 @@ def app_settings(ports: Ports, operator_key: str, event_grid_key: str) -> dict[s
         "EVENT_GRID_ENDPOINT": f"http://{HOST}:{ports.eventgrid_port}/api/events",
         "EVENT_GRID_KEY": event_grid_key,
         "SIMULATOR_ENABLED": "true",
-        "PAYMENT_URL": f"http://{HOST}:{ports.http_port}/simulator/payment",
+        **{
+            f"{name.upper()}_URL": f"http://{HOST}:{ports.http_port}/simulator/{name}"
+            for name in ("payment", "inventory", "shipping")
+        },
         "ALLOWANCE_SECONDS": "5",
         "FAILURE_THRESHOLD": "3",
         "CLOCK_TOLERANCE_SECONDS": "1",

@@ -51,6 +51,8 @@ class StackConfig:
     operator_key: str = "local-operator"
     functions: str = ""
     """Comma-separated names of the functions that the hosts run; empty for all."""
+    app: Path | None = None
+    """Folder of another `function_app.py` than the repository's."""
     settings: Mapping[str, str] = field(default_factory=dict)
     """What replaces the embedded defaults of the app's settings."""
     in_memory: bool = False
@@ -269,6 +271,7 @@ class Stack:
 
     def _host(self, name: str, fd: int, *arguments: str) -> Process:
         show = self._show
+        arguments += ("--app-dir", str(self.config.app)) if self.config.app else ()
         command = self._command(name, sys.executable, "-m", "local.host", *arguments)
         echo = (lambda line: show(f"{name} | {line}")) if show else None
         return Process(replace(command, fds=(fd,), echo=echo))

@@ -11,7 +11,7 @@ from core.agenda import AgendaRow, Kind
 from core.changes import Change, Event, HistoryEntry, transition
 from core.errors import RefusedError
 from core.messages import Text, WakeUp
-from core.orders import OrderState, ProcessState, Snapshot, Step, StepState
+from core.orders import Direction, OrderState, Outcome, ProcessState, Snapshot, Step, StepState
 
 AGENDA_OF = {
     ProcessState.PENDING: Kind.PENDING,
@@ -30,11 +30,16 @@ class OperatorRequest(BaseModel):
 
 
 def resubmit(order: Snapshot, request: OperatorRequest, now: datetime) -> Change:
-    """Let the order go on from the step that failed, with a fresh count (OPR-3); raises `RefusedError`."""
+    """Let the order go on, forward or back, from the step that failed, with a fresh count (OPR-3, UND-4).
+
+    Raises `RefusedError` for an order that is not in `Error`, or that was undone completely.
+    """
     if order.state.process_state is not ProcessState.ERROR:
         raise RefusedError(f"the order is {order.state.process_state}: only one in Error can be resubmitted")
+    if order.state.outcome is Outcome.UNDONE:
+        raise RefusedError("the order was undone completely: there is nothing to go on with")
     failed = order.in_state(StepState.FAILED)
-    after = order.with_steps(*(_afresh(step) for step in failed)).with_state(
+    after = order.with_steps(*(_afresh(step, order.state.direction) for step in failed)).with_state(
         process_state=ProcessState.PENDING,
         locked_by=None,
         complete_by=None,
@@ -48,9 +53,13 @@ def resubmit(order: Snapshot, request: OperatorRequest, now: datetime) -> Change
     return transition(order, after, entry, messages=(wake_up,))
 
 
-def _afresh(step: Step) -> Step:
+def _afresh(step: Step, direction: Direction) -> Step:
     """Reset the failure count, but never the attempts: they tell a stale reply from a current one."""
-    return replace(step, state=StepState.NOT_STARTED, failure_count=0, complete_by=None, reason=None)
+    back = direction is Direction.UNDO
+    if back and not step.undo_failed:
+        return step  # it was refused on the way forward: there is nothing to undo
+    state = StepState.UNDOING if back else StepState.NOT_STARTED
+    return replace(step, state=state, failure_count=0, complete_by=None, reason=None)
 
 
 def full_view(order: Snapshot, history: Iterable[HistoryEntry]) -> dict[str, Any]:
@@ -76,6 +85,7 @@ def _state_view(state: OrderState) -> dict[str, Any]:
         "completeBy": _iso(state.complete_by),
         "processState": state.process_state,
         "failureCount": state.failure_count,
+        "direction": state.direction,
         "outcome": state.outcome,
         "reason": state.reason,
         "priority": state.priority,

@@ -1,5 +1,6 @@
 """Binds the scheduler to its queues and its polling timer."""
 
+from collections.abc import Sequence
 from functools import partial
 
 import azure.functions as func
@@ -12,7 +13,7 @@ from edge.outages import next_time, through_outages
 from scheduler.service import SchedulerService
 
 
-def blueprint(service: SchedulerService, poison: PoisonQueues, agents: tuple[str, ...]) -> func.Blueprint:
+def blueprint(service: SchedulerService, poison: PoisonQueues, agents: Sequence[str]) -> func.Blueprint:
     """Return the scheduler's functions: wake-ups, one function for each agent's responses, and the poll."""
     triggers = func.Blueprint()
 

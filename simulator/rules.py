@@ -42,6 +42,7 @@ class Match(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, alias_generator=to_camel, populate_by_name=True)
     sku: Annotated[str, Field(min_length=1, max_length=40)] | None = None
     order_id: Annotated[str, Field(min_length=1, max_length=40)] | None = None
+    action: Annotated[str, Field(min_length=1, max_length=40)] | None = None
 
 
 class Fault(BaseModel):
@@ -62,10 +63,11 @@ class Fault(BaseModel):
         text = self.match.model_dump_json()
         return "all" if self.match == Match() else hashlib.sha256(text.encode()).hexdigest()[:16]
 
-    def meets(self, order_id: str, skus: Iterable[str]) -> bool:
-        """Whether the fault is meant for a call about this order."""
+    def meets(self, order_id: str, skus: Iterable[str], action: str) -> bool:
+        """Whether the fault is meant for this call about this order."""
         wanted = self.match
-        return wanted.order_id in (None, order_id) and (wanted.sku is None or wanted.sku in skus)
+        fits = wanted.order_id in (None, order_id) and wanted.action in (None, action)
+        return fits and (wanted.sku is None or wanted.sku in skus)
 
 
 class Call(BaseModel):
@@ -104,9 +106,10 @@ class FaultInForce:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Plan:
-    """What happens to one call: a delay, perhaps an effect, and an answer."""
+    """What happens to one call: a delay, perhaps an effect before or after it, and an answer."""
 
     effect: bool
+    effect_is_late: bool = False
     status: int
     reason: str = ""
     delay_seconds: float = 0
@@ -117,10 +120,10 @@ def in_force(faults: Iterable[FaultInForce], now: datetime) -> list[FaultInForce
     return [entry for entry in faults if entry.until is None or entry.until > now]
 
 
-def fault_for(faults: Iterable[FaultInForce], call: Call, now: datetime) -> Fault | None:
+def fault_for(faults: Iterable[FaultInForce], action: str, call: Call, now: datetime) -> Fault | None:
     """Return the fault that meets this call: one for its order comes before one for a product, and that before all."""
     skus = call.skus()
-    meeting = [entry.fault for entry in in_force(faults, now) if entry.fault.meets(call.order_id, skus)]
+    meeting = [entry.fault for entry in in_force(faults, now) if entry.fault.meets(call.order_id, skus, action)]
     return max(meeting, key=_precedence, default=None)
 
 
@@ -141,7 +144,9 @@ def plan(service: str, fault: Fault | None, chance: float) -> Plan:
         Mode.FLAKY: _flaky(fault.failure_rate, chance),
         Mode.REJECT: Plan(effect=False, status=422, reason=REASONS[service]),
         Mode.HANG: Plan(effect=False, status=504, reason="no answer", delay_seconds=wait),
-        Mode.LATE: Plan(effect=True, status=504, reason="the answer came too late", delay_seconds=wait),
+        Mode.LATE: Plan(
+            effect=True, effect_is_late=True, status=504, reason="the answer came too late", delay_seconds=wait
+        ),
     }
     return plans[fault.mode]
 

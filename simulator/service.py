@@ -65,14 +65,17 @@ class Simulator:
     async def call(self, service: str, action: str, key: str, call: Call) -> Answer:
         """Do what the action says, at most once for each key, unless a fault is in the way."""
         await self.ledger.count_call(service, key, action)
-        fault = rules.fault_for(await self._faults(service), call, self.clock())
+        fault = rules.fault_for(await self._faults(service), action, call, self.clock())
         plan = rules.plan(service, fault, self.chance())
         stands: Effect | None = None
+        if plan.effect_is_late:
+            await self.sleep(plan.delay_seconds)
         if plan.effect:
             stands = await self._happen(service, action, key, call)
             if stands is None:
                 return _problem(409, "it was undone under this key, and is refused since")
-        await self.sleep(plan.delay_seconds)
+        if not plan.effect_is_late:
+            await self.sleep(plan.delay_seconds)
         if plan.status != 200 or stands is None:
             return _problem(plan.status, plan.reason)
         return Answer(status=200, body=stands.result)

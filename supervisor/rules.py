@@ -3,10 +3,11 @@
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from core import alerts
+from core import endings
 from core.changes import Change, HistoryEntry, transition
 from core.messages import WakeUp
-from core.orders import Outcome, ProcessState, Snapshot, Step, StepState
+from core.orders import Direction, ProcessState, Snapshot, Step, StepState
+from core.undo import to_be_undone
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -24,32 +25,48 @@ class SupervisorRules:
         expired = [step for step in order.steps if step.expired(now, self.clock_tolerance)]
         if not expired:
             return None
-        counted = [replace(step, failure_count=step.failure_count + 1, complete_by=None) for step in expired]
-        after = order.with_state(failure_count=order.state.failure_count + 1)
-        lasting = [step for step in counted if step.failure_count >= step.threshold]
-        if lasting:
-            return self._give_up(order, after, counted, lasting[0], now)
-        return self._ask_again(order, after, counted, now)
+        counted = [_counted(step, order.state.direction, now) for step in expired]
+        after = order.with_steps(*counted).with_state(failure_count=order.state.failure_count + 1)
+        failing = after.state.direction is Direction.FORWARD and after.in_state(StepState.FAILED)
+        entry = self._entry(now, counted, expired)
+        if not failing or after.state.process_state is ProcessState.PENDING:
+            return _ask_again(order, after, expired, entry)
+        if not after.running():
+            return endings.give_up(order, after, entry)
+        after = after.with_state(complete_by=after.earliest_complete_by())
+        return transition(order, after, replace(entry, event="step-failed"))
 
-    def _ask_again(self, before: Snapshot, after: Snapshot, expired: list[Step], now: datetime) -> Change:
-        after = after.with_steps(*(replace(step, state=StepState.NOT_STARTED) for step in expired)).with_state(
-            process_state=ProcessState.PENDING,
-            locked_by=None,
-            not_before=now,
-            complete_by=now + max(step.allowance for step in expired),
-        )
-        counts = [f"{step.name} timed out, failure {step.failure_count} of {step.threshold}" for step in expired]
-        wake_up = WakeUp(order_id=before.order_id, steps=tuple(step.name for step in expired)).to_bus()
-        return transition(before, after, self._entry(now, "recovered", ", ".join(counts)), messages=(wake_up,))
+    def _entry(self, now: datetime, counted: list[Step], expired: list[Step]) -> HistoryEntry:
+        counts = [
+            f"{step.name} timed out, failure {before.failure_count + 1} of {step.threshold}"
+            for step, before in zip(counted, expired, strict=True)
+        ]
+        return HistoryEntry(at=now, actor=f"supervisor/{self.instance}", event="expired", detail=", ".join(counts))
 
-    def _give_up(self, before: Snapshot, after: Snapshot, expired: list[Step], lasting: Step, now: datetime) -> Change:
-        reason = f"{lasting.name} timed out {lasting.failure_count} times: the cause is held to be lasting"
-        after = after.with_steps(*(replace(step, state=StepState.FAILED, reason=reason) for step in expired))
-        after = after.with_state(
-            process_state=ProcessState.ERROR, locked_by=None, complete_by=None, outcome=Outcome.FAILED, reason=reason
-        )
-        alert = alerts.order_failed(after, lasting.name, now)
-        return transition(before, after, self._entry(now, "failed", reason), events=(alert,))
 
-    def _entry(self, now: datetime, event: str, detail: str) -> HistoryEntry:
-        return HistoryEntry(at=now, actor=f"supervisor/{self.instance}", event=event, detail=detail)
+def _counted(step: Step, direction: Direction, now: datetime) -> Step:
+    """Return the step after one more failure: it waits for another try, or is given up."""
+    count = step.failure_count + 1
+    reason = f"{step.name} timed out {count} times: the cause is held to be lasting"
+    lasting = count >= step.threshold
+    failed = replace(
+        step, failure_count=count, complete_by=None, in_doubt=True, reason=reason if lasting else step.reason
+    )
+    if step.state is StepState.UNDOING:
+        return replace(failed, state=StepState.FAILED if lasting else StepState.UNDOING)
+    if direction is Direction.UNDO:
+        return to_be_undone(replace(failed, state=StepState.NOT_STARTED), now)
+    return replace(failed, state=StepState.FAILED if lasting else StepState.NOT_STARTED)
+
+
+def _ask_again(before: Snapshot, after: Snapshot, expired: list[Step], entry: HistoryEntry) -> Change:
+    """Give the order back: those that still run keep running, and their replies stay valid (SUP-3)."""
+    after = after.with_state(
+        process_state=ProcessState.PENDING,
+        locked_by=None,
+        not_before=entry.at,
+        complete_by=entry.at + max(step.allowance for step in expired),
+    )
+    wake_up = WakeUp(order_id=before.order_id, steps=tuple(step.name for step in expired)).to_bus()
+    was_held = before.state.process_state is ProcessState.PROCESSING
+    return transition(before, after, replace(entry, event="recovered") if was_held else entry, messages=(wake_up,))

@@ -1,24 +1,83 @@
-"""The order workflow of the documented example: one step, the payment."""
+"""The order workflow: reserve the stock and authorise the payment, at the same time; ship; capture the payment.
+
+Whatever was done can be taken back: the stock released, the authorisation voided, the shipment cancelled, the capture
+refunded. A payment that is refused waits for an operator; goods that cannot be had, or delivered, undo the order.
+"""
 
 from decimal import Decimal
 from typing import Any
 
-from core.orders import Order
+from core.orders import Order, Policy
 from core.workflow import Results, StepDefinition, Workflow
 
 
-def payment_request(order: Order, _: Results) -> dict[str, Any]:
-    """Return what the payment service needs to know: what is bought and for how much, not by whom."""
-    total = sum((Decimal(item.unit_price) * item.quantity for item in order.items), Decimal(0))
-    return {
-        "items": [{"sku": item.sku, "quantity": item.quantity} for item in order.items],
-        "amount": f"{total:.2f}",
-        "currency": "EUR",
-    }
+def goods(order: Order, _: Results) -> dict[str, Any]:
+    """Return what is ordered."""
+    return {"items": [{"sku": item.sku, "quantity": item.quantity} for item in order.items]}
 
+
+def payment(order: Order, results: Results) -> dict[str, Any]:
+    """Return what is bought and for how much, not by whom."""
+    total = sum((Decimal(item.unit_price) * item.quantity for item in order.items), Decimal(0))
+    return {**goods(order, results), "amount": f"{total:.2f}", "currency": "EUR"}
+
+
+def shipment(order: Order, results: Results) -> dict[str, Any]:
+    """Return what is sent, and from which reservation."""
+    return {**goods(order, results), "reservation": results["stock"].get("reference")}
+
+
+def capture(order: Order, results: Results) -> dict[str, Any]:
+    """Return which authorisation is captured, and for how much."""
+    return {**payment(order, results), "authorisation": results["payment"].get("reference")}
+
+
+ORDER_1 = Workflow(
+    name="order",
+    version=1,
+    steps=(StepDefinition(name="payment", agent="payment", does="authorise", request=payment, keeps=("reference",)),),
+)
+"""The first version, for orders that were placed when there was nothing but a payment."""
 
 ORDER = Workflow(
     name="order",
-    version=1,
-    steps=(StepDefinition(name="payment", agent="payment", request=payment_request),),
+    version=2,
+    steps=(
+        StepDefinition(
+            name="stock",
+            agent="inventory",
+            does="reserve",
+            undone_by="release",
+            request=goods,
+            keeps=("reference",),
+            policy=Policy.UNDO,
+        ),
+        StepDefinition(
+            name="payment",
+            agent="payment",
+            does="authorise",
+            undone_by="void",
+            request=payment,
+            keeps=("reference", "amount"),
+        ),
+        StepDefinition(
+            name="shipment",
+            agent="shipping",
+            does="ship",
+            undone_by="cancel",
+            request=shipment,
+            after=("stock", "payment"),
+            keeps=("reference",),
+            policy=Policy.UNDO,
+        ),
+        StepDefinition(
+            name="capture",
+            agent="payment",
+            does="capture",
+            undone_by="refund",
+            request=capture,
+            after=("shipment",),
+            keeps=("reference", "amount"),
+        ),
+    ),
 )

@@ -5,11 +5,11 @@ from dataclasses import replace
 from datetime import datetime
 
 import pytest
-from builders import NOW, new_order, scheduler, seconds
+from builders import NOW, new_order, scheduler, seconds, supervisor
 
 from adapters.clock import order_ids, utc_now
 from core import agenda
-from core.changes import Change, Event, HistoryEntry, Note
+from core.changes import Change, Event, HistoryEntry, Note, transition
 from core.errors import ConflictError
 from core.keys import bucket_of
 from core.orders import Snapshot
@@ -218,3 +218,19 @@ async def test_many_conflicts_in_a_group_do_not_hold_up_the_others(on_azurite, t
     )
     assert [not isinstance(outcome, Exception) for outcome in outcomes] == [order_id in fresh for order_id in mixed]
     assert transport.count <= len(mixed) + 6
+
+
+@pytest.mark.proves("SUP-3")
+async def test_an_order_with_five_hundred_transitions_still_fits(parts):
+    """Claimed and recovered again and again: no row or transaction grows with the number of transitions."""
+    order, now = await parts.store.commit(submission()), NOW
+    patient = order.with_steps(*(replace(step, threshold=1000) for step in order.steps))
+    order = await parts.store.commit(transition(order, patient, HistoryEntry(at=now, actor="t", event="patient")))
+    while order.state.version < 500:
+        order = await parts.store.commit(scheduler.claim(order, now))
+        now = order.state.complete_by + seconds(2)
+        order = await parts.store.commit(supervisor.recover(order, now))
+    assert await parts.store.load(order.order_id) == order
+    history = await parts.store.history(order.order_id)
+    assert len(history) == order.state.version
+    assert [entry.event for entry in history[-2:]] == ["claimed", "recovered"]

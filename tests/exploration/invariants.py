@@ -8,14 +8,15 @@ from core.agenda import Kind
 from core.changes import Change
 from core.keys import history_key
 from core.messages import AgentReply, AgentRequest, decode
-from core.orders import ProcessState, Snapshot, StepState
+from core.orders import Direction, Outcome, ProcessState, Snapshot, StepState
+from exploration import roles
 from exploration.driving import Effect
 from exploration.roles import MARGIN, QUEUES, TOLERANCE
 from exploration.world import World
 
-TAKES = {"claimed"}
-ENDS = {"recovered", "put-back", "processed", "failed"}
-"""Transitions that a scheduler's handling of the order begins and ends with."""
+GIVES_BACK = {"recovered", "put-back"}
+ENDS = {"processed", "failed", "undone", "undo-incomplete", "undo-requested"}
+"""A claim may end the order at once, so these may also come while nobody has it."""
 
 
 class ViolationError(AssertionError):
@@ -40,8 +41,19 @@ def check(world: World) -> None:
     _owed_as_it_is(world, order)
     _failures_counted_once(world, order)
     _alerted_once(world)
+    _nothing_stands_half_done(world, order)
+
+
+def _nothing_stands_half_done(world: World, order: Snapshot) -> None:
+    """What an order says of its end is true at the remote services."""
+    keys = {f"{world.order_id}:{step.name}" for step in order.steps}
+    done = {key for key in keys if f"{key} do" in world.effects}
+    undone = {key for key in keys if f"{key} undo" in world.effects}
     if order.state.process_state is ProcessState.PROCESSED:
-        demand(world.effects, "the order is Processed, but nothing was ever paid")
+        demand(done == keys, f"the order is Processed, but not done: {keys - done}")
+        demand(not undone, f"the order is Processed, but undone: {undone}")
+    if order.state.outcome is Outcome.UNDONE:
+        demand(done <= undone, f"the order is called undone, but this stands: {done - undone}")
 
 
 def _not_lost(world: World) -> None:
@@ -60,20 +72,24 @@ def _handled_by_one(world: World, order: Snapshot) -> None:
     """Claims and what ends them alternate; `LockedBy` says who handles the order, and nothing while nobody does."""
     held = False
     for entry in world.history():
-        if entry.event in TAKES | ENDS:
-            demand(held == (entry.event in ENDS), f"“{entry.event}” while {'a scheduler' if held else 'nobody'} had it")
-            held = entry.event in TAKES
+        if entry.event == "claimed" or entry.event in GIVES_BACK:
+            whose = "a scheduler" if held else "nobody"
+            demand(held == (entry.event != "claimed"), f"“{entry.event}” while {whose} had it")
+        if entry.event == "claimed" or entry.event in GIVES_BACK | ENDS:
+            held = entry.event == "claimed"
     demand(held == (order.state.locked_by is not None), f"held: {held}, but LockedBy is {order.state.locked_by}")
     demand(held == (order.state.process_state is ProcessState.PROCESSING), f"{order.state.process_state}, held: {held}")
 
 
 def _shown_as_it_is(order: Snapshot) -> None:
-    running = order.in_state(StepState.RUNNING)
-    if order.state.process_state is ProcessState.PROCESSING:
+    running, state = order.running(), order.state
+    if state.process_state is ProcessState.PROCESSING:
         demand(running, "the order is Processing, but no step runs")
-        demand(order.state.complete_by == order.earliest_complete_by(), "CompleteBy is not the earliest of the steps'")
-    else:
-        demand(not running, f"a step runs, and nobody looks at it: the order is {order.state.process_state}")
+        demand(state.complete_by == order.earliest_complete_by(), "CompleteBy is not the earliest of the steps'")
+    elif state.process_state is not ProcessState.PENDING:
+        demand(not running, f"a step runs, and nobody looks at it: the order is {state.process_state}")
+    both = order.in_state(StepState.RUNNING) and any(step.runs and step.state is StepState.UNDOING for step in running)
+    demand(not both, "a step is being undone while another is being done")
 
 
 def _owed_as_it_is(world: World, order: Snapshot) -> None:
@@ -92,12 +108,13 @@ def _failures_counted_once(world: World, order: Snapshot) -> None:
             expiries += 1
     demand(order.state.failure_count == expiries, f"FailureCount {order.state.failure_count} after {expiries} expiries")
     attempts = sum(step.attempts for step in order.steps)
-    demand(attempts == claims, f"{attempts} attempts, though the order was claimed {claims} times")
+    single = len(order.steps) == 1 and order.state.direction is Direction.FORWARD
+    demand(not single or attempts == claims, f"{attempts} attempts, though the order was claimed {claims} times")
 
 
 def _alerted_once(world: World) -> None:
     """One alert for each time that the order ended in `Error`: sent, or owed (ALR-1)."""
-    failed = [entry for entry in world.history() if entry.event == "failed"]
+    failed = [entry for entry in world.history() if entry.event in {"failed", "undone", "undo-incomplete"}]
     waiting = {event_of(row).event_id for key, row in world.agenda().items() if key.startswith(Kind.OUTBOX)}
     alerts = waiting | world.published
     demand(len(alerts) == len(failed), f"{len(failed)} times Error, {len(alerts)} alerts")
@@ -111,13 +128,42 @@ def check_commit(world: World, change: Change, after: World) -> None:
         demand(stored is None, "an order was written over a recorded one")
         return
     demand(change.before.state.version == stored.state.version, "a change was written over another one")
-    running = change.before.in_state(StepState.RUNNING)
-    for step in running:
+    _nothing_begun_after_a_failure(change)
+    for step in change.before.running():
+        now = change.after.step(step.name)
+        if now and now.runs and now.attempts == step.attempts:
+            continue  # this change is not about it
         late = step.complete_by is not None and change.entry.at > step.complete_by + TOLERANCE
-        by_reply = change.entry.event in {"processed", "step-completed"}
-        demand(not (by_reply and late), f"a reply counted that came {change.entry.at - step.complete_by} too late")
-        by_time = change.entry.actor.startswith("supervisor/")
-        demand(late or not by_time, "a step was called expired whose time had not passed")
+        by_supervisor = change.entry.actor.startswith("supervisor/")
+        demand(by_supervisor or not late, f"a reply of {step.name} counted that came too late")
+        demand(late or not by_supervisor, "a step was called expired whose time had not passed")
+
+
+def _nothing_begun_after_a_failure(change: Change) -> None:
+    begun = [step.name for step in change.changed_steps() if step.state is StepState.RUNNING]
+    failed = change.after.in_state(StepState.FAILED)
+    demand(not (begun and failed), f"{begun} begun although another step has failed (SCH-12)")
+
+
+def check_call(world: World, request: AgentRequest) -> None:
+    """Check what is about to happen at a remote service: in the order of dependence, and back in reverse (UND-1)."""
+    order = world.order()
+    workflow = roles.WORKFLOWS.find(order.state.workflow, order.state.workflow_version) if order else None
+    if workflow is None:
+        return
+    done, undone = _steps(world, "do"), _steps(world, "undo")
+    if request.action == "do":
+        before = set(workflow.definition(request.step).after)
+        demand(done >= before, f"{request.step} begins before {before - done} (SCH-10)")
+    else:
+        standing = (done - undone) & workflow.dependents(request.step)
+        demand(not standing, f"{request.step} is undone while {standing} stands (UND-1)")
+
+
+def _steps(world: World, action: str) -> set[str]:
+    """The steps of which this has happened."""
+    found = (effect.split(" ") for effect in world.effects)
+    return {key.rpartition(":")[2] for key, done in found if done == action}
 
 
 def check_effect(world: World, slot: str, effect: Effect) -> None:

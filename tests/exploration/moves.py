@@ -221,8 +221,13 @@ def _sent(message: BusMessage, now: datetime) -> Sent:
 
 
 def _call(world: World, handler: Handler, request: AgentRequest, timeout: timedelta) -> Iterator[Outcome]:
-    happened = replace(world, effects=world.effects | {request.idempotency_key})
+    effect = f"{request.idempotency_key} {request.action}"
+    happened = replace(world, effects=world.effects | {effect})
     transient, rejected = Raised(TransientError), Raised(RejectedError, "card declined")
+    if request.action == "do" and f"{request.idempotency_key} undo" in world.effects:
+        yield "the service refuses what was undone", world, rejected, False
+        return
+    invariants.check_call(world, request)
     if world.now >= handler.since + timeout:
         yield "the service has not answered in time", world, transient, False
         yield "the service has not answered in time, though it did its work", happened, transient, False

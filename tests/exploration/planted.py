@@ -10,27 +10,27 @@ from adapters import memory
 from adapters.writes import Delete
 from agents.service import AgentService
 from alerts.service import AlertService
-from core import agenda
+from core import agenda, endings, undo
 from core.agenda import Kind
 from core.changes import Change, transition
 from core.errors import ConflictError
 from core.messages import BusMessage, responses_queue
-from core.orders import ProcessState, Step, StepState
+from core.orders import Direction, ProcessState, Step, StepState
 from core.transitions import Transitions
 from operators import rules as operator_rules
 from scheduler import rules as scheduler_rules
 from scheduler.rules import SchedulerRules
 from scheduler.service import SchedulerService
-from supervisor.rules import SupervisorRules
+from supervisor import rules as supervisor_rules
 from supervisor.service import SupervisorService
 
 Plant = Callable[[], AbstractContextManager[Any]]
 
 original_proceed = SchedulerRules._proceed
 original_requests = scheduler_rules._requests
-original_ask_again = SupervisorRules._ask_again
-original_give_up = SupervisorRules._give_up
-original_recover = SupervisorRules.recover
+original_ask_again = supervisor_rules._ask_again
+original_end = endings.end
+original_to_be_undone = undo.to_be_undone
 original_apply = memory._apply
 original_afresh = operator_rules._afresh
 
@@ -90,10 +90,10 @@ def believes_a_conflict_to_be_its_own_write() -> AbstractContextManager[Any]:
 
 
 def counts_a_failure_twice() -> AbstractContextManager[Any]:
-    def ask_again(self, before, after, expired, now):
-        return original_ask_again(self, before, after.with_state(failure_count=2), expired, now)
+    def ask_again(before, after, expired, entry):
+        return original_ask_again(before, after.with_state(failure_count=2), expired, entry)
 
-    return patch.object(SupervisorRules, "_ask_again", ask_again)
+    return patch.object(supervisor_rules, "_ask_again", ask_again)
 
 
 def recovers_before_the_time_is_up() -> AbstractContextManager[Any]:
@@ -106,26 +106,23 @@ def recovers_before_the_time_is_up() -> AbstractContextManager[Any]:
 
 
 def gives_up_without_an_alert() -> AbstractContextManager[Any]:
-    def give_up(self, *args):
-        return replace(original_give_up(self, *args), events=())
-
-    return patch.object(SupervisorRules, "_give_up", give_up)
+    return patch.object(endings, "end", lambda *args: replace(original_end(*args), events=()))
 
 
 def leaves_the_order_locked() -> AbstractContextManager[Any]:
-    def ask_again(self, before, after, expired, now):
-        change = original_ask_again(self, before, after, expired, now)
+    def ask_again(before, after, expired, entry):
+        change = original_ask_again(before, after, expired, entry)
         return replace(change, after=change.after.with_state(locked_by=before.state.locked_by))
 
-    return patch.object(SupervisorRules, "_ask_again", ask_again)
+    return patch.object(supervisor_rules, "_ask_again", ask_again)
 
 
 def gives_up_and_lets_the_step_run() -> AbstractContextManager[Any]:
-    def give_up(self, before, *args):
-        change = original_give_up(self, before, *args)
+    def end(before, *args):
+        change = original_end(before, *args)
         return transition(before, change.after.with_steps(*before.steps), change.entry, events=change.events)
 
-    return patch.object(SupervisorRules, "_give_up", give_up)
+    return patch.object(endings, "end", end)
 
 
 def another_key_for_each_attempt() -> AbstractContextManager[Any]:
@@ -161,7 +158,7 @@ def calls_after_its_time() -> AbstractContextManager[Any]:
 
 
 def counts_attempts_afresh() -> AbstractContextManager[Any]:
-    return patch.object(operator_rules, "_afresh", lambda step: replace(original_afresh(step), attempts=0))
+    return patch.object(operator_rules, "_afresh", lambda *args: replace(original_afresh(*args), attempts=0))
 
 
 def never_polls() -> AbstractContextManager[Any]:
@@ -188,8 +185,41 @@ def confirms_before_it_publishes() -> AbstractContextManager[Any]:
     return patch.object(AlertService, "_relay_bucket", relay_bucket)
 
 
+def starts_steps_in_any_order() -> AbstractContextManager[Any]:
+    return patch.object(scheduler_rules, "_ready", lambda order, workflow: list(order.in_state(StepState.NOT_STARTED)))
+
+
+def undoes_steps_in_any_order() -> AbstractContextManager[Any]:
+    def ready(order, workflow):
+        return [step for step in order.steps if step.waits_for_undo]
+
+    return patch.object(scheduler_rules, "_ready_to_be_undone", ready)
+
+
+def starts_steps_after_a_failure() -> AbstractContextManager[Any]:
+    def proceed(self, before, after, workflow, entry):
+        waiting = after.in_state(StepState.NOT_STARTED)
+        if after.in_state(StepState.FAILED) and after.state.direction is Direction.FORWARD and waiting:
+            return self._go_on(before, after, waiting, workflow, entry)
+        return original_proceed(self, before, after, workflow, entry)
+
+    return patch.object(SchedulerRules, "_proceed", proceed)
+
+
+def leaves_what_is_in_doubt() -> AbstractContextManager[Any]:
+    def to_be_undone(step, now):
+        return original_to_be_undone(replace(step, in_doubt=False), now)
+
+    places = (undo, scheduler_rules, supervisor_rules)
+    return _Both(*(patch.object(place, "to_be_undone", to_be_undone) for place in places))
+
+
+def calls_undone_what_is_not() -> AbstractContextManager[Any]:
+    return patch.object(Step, "undo_failed", False)
+
+
 class _Both:
-    """Two patches as one."""
+    """Several patches as one."""
 
     def __init__(self, *patches: Any) -> None:
         self._patches = patches
@@ -219,6 +249,11 @@ PLANTED: Mapping[str, Plant] = {
     "SUP-3 recovers without unlocking": leaves_the_order_locked,
     "SUP-4 counts a failure twice": counts_a_failure_twice,
     "SCH-12 gives up while the step runs": gives_up_and_lets_the_step_run,
+    "SCH-10 starts steps in any order": starts_steps_in_any_order,
+    "SCH-12 starts steps after a failure": starts_steps_after_a_failure,
+    "UND-1 undoes steps in any order": undoes_steps_in_any_order,
+    "UND-2 leaves what is in doubt": leaves_what_is_in_doubt,
+    "UND-5 calls undone what is not": calls_undone_what_is_not,
     "ALR-1 gives up without an alert": gives_up_without_an_alert,
     "ALR-1 confirms an alert before it is published": confirms_before_it_publishes,
     "OPR-3 counts attempts afresh": counts_attempts_afresh,

@@ -21,6 +21,7 @@ from core.messages import (
     responses_queue,
 )
 from core.transitions import Transitions
+from core.workflow import Workflows
 from exploration.driving import Handler, Job, Tape
 from exploration.ports import Bus, Leadership, Measures, Poison, Publisher, Remote, Store
 from operators.rules import OperatorRequest
@@ -33,6 +34,9 @@ from submission.service import SubmissionService
 from supervisor.rules import SupervisorRules
 from supervisor.service import SupervisorService
 from workflows.catalogue import BY_SKU
+
+WORKFLOWS = Workflows(*workflows.ALL.all)
+"""What the explored app knows; a world puts its own in its place."""
 
 ALLOWED = timedelta(seconds=8)
 MARGIN = timedelta(seconds=1)
@@ -93,7 +97,7 @@ def _resubmit(at: Surroundings, job: Job) -> Coroutine[Any, Any, Any]:
 
 def _submission(at: Surroundings) -> SubmissionService:
     terms = Terms(
-        workflows=workflows.ALL,
+        workflows=WORKFLOWS,
         skus=frozenset(BY_SKU),
         reply_to_prefix="status-",
         buckets=frozenset(buckets(BUCKETS)),
@@ -110,7 +114,7 @@ def _scheduler(at: Surroundings) -> SchedulerService:
         transitions=at.transitions(),
         store=Store(),
         clock=at.now,
-        rules=SchedulerRules(instance=at.slot, workflows=workflows.ALL, clock_tolerance=TOLERANCE),
+        rules=SchedulerRules(instance=at.slot, workflows=WORKFLOWS, clock_tolerance=TOLERANCE),
         window=Window(clock=at.now, most=10),
         measures=Measures(),
         buckets=BUCKETS,

@@ -46,7 +46,7 @@ class World:
     handlers: Mapping[str, Handler] = field(default_factory=dict)
     lease: tuple[str, datetime] | None = None
     effects: frozenset[str] = frozenset()
-    """Idempotency keys under which something has happened at the remote service."""
+    """What has happened at the remote services: `<idempotency key> do`, `<idempotency key> undo`."""
     published: frozenset[str] = frozenset()
     """Ids of the events that Event Grid has taken."""
     poison: frozenset[str] = frozenset()

@@ -5,8 +5,12 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Any
 from unittest.mock import patch
 
+import workflows
+from core.orders import Policy
+from core.workflow import StepDefinition, Workflow, Workflows
 from exploration.driving import one_after_another
 from exploration.moves import beginning
 from exploration.world import World
@@ -19,13 +23,33 @@ SUBMISSION = {
     "placedAt": "2026-01-31T08:15:00Z",
     "customer": {"name": "Ada", "email": "ada@example.com"},
     "items": [{"sku": "TEA-SENCHA", "quantity": 2, "unitPrice": "14.00"}],
+    "workflow": "payment-only",
 }
+
+
+def _nothing(order: Any, results: Any) -> dict[str, Any]:
+    return {}
+
+
+def _step(name: str, *after: str, policy: Policy = Policy.UNDO) -> StepDefinition:
+    """A step that can be undone; one agent does them all."""
+    return StepDefinition(
+        name=name, agent="payment", does="do", undone_by="undo", request=_nothing, after=after, policy=policy
+    )
+
+
+SINGLE = workflows.ALL.latest("payment-only")
+IN_SEQUENCE = Workflow(name="in-sequence", version=1, steps=(_step("a"), _step("b", "a"), _step("c", "b")))
+PAIR = Workflow(name="pair", version=1, steps=(_step("a"), _step("b", "a")))
+PARALLEL = Workflow(name="parallel", version=1, steps=(_step("a"), _step("b")))
+PARALLEL_ERROR = Workflow(name="parallel-error", version=1, steps=(_step("a", policy=Policy.ERROR), _step("b")))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class WorldOf:
-    """One order of one step; two schedulers, two agents, two supervisors; and what goes wrong."""
+    """One order; two schedulers, two agents, two supervisors; and what goes wrong."""
 
+    workflow: Workflow = SINGLE
     faults: int = 0
     resubmits: int = 0
     """How often an operator resubmits an order that is in `Error`."""
@@ -33,11 +57,11 @@ class WorldOf:
     """At how many failures the step is given up."""
 
     def __str__(self) -> str:
-        return f"faults {self.faults}, resubmits {self.resubmits}, threshold {self.threshold}"
+        return f"{self.workflow.name}, faults {self.faults}, resubmits {self.resubmits}, threshold {self.threshold}"
 
     def beginning(self) -> World:
         """The order is on its way."""
-        return beginning(self.faults, self.resubmits, SUBMISSION, NOW)
+        return beginning(self.faults, self.resubmits, SUBMISSION | {"workflow": self.workflow.name}, NOW)
 
     @contextmanager
     def running(self) -> Iterator[None]:
@@ -49,13 +73,28 @@ class WorldOf:
             for module in modules:
                 patches.enter_context(patch(f"{module}.run_all", one_after_another))
             patches.enter_context(patch("exploration.roles.THRESHOLD", self.threshold))
+            patches.enter_context(patch("exploration.roles.WORKFLOWS", Workflows(self.workflow)))
             yield
         logging.disable(logged)
 
 
-SMALL = (WorldOf(), WorldOf(faults=1, resubmits=1, threshold=1), WorldOf(faults=1, resubmits=1), WorldOf(faults=2))
+SMALL = (
+    WorldOf(),
+    WorldOf(faults=1, resubmits=1, threshold=1),
+    WorldOf(faults=1, resubmits=1),
+    WorldOf(faults=1, threshold=1, workflow=IN_SEQUENCE),
+    WorldOf(faults=2, threshold=1, workflow=PAIR),
+)
 """In which a planted fault shows soon, the smallest first."""
 
-TESTED = (*SMALL[:3], WorldOf(faults=2, threshold=1))
+TESTED = (*SMALL[:4], WorldOf(faults=2, threshold=1))
 
-EXPLORED = (*TESTED, WorldOf(faults=2), WorldOf(faults=2, resubmits=1, threshold=1))
+EXPLORED = (
+    *TESTED,
+    WorldOf(faults=2),
+    WorldOf(faults=1, threshold=1, workflow=PARALLEL),
+    WorldOf(faults=1, threshold=2, workflow=IN_SEQUENCE),
+    WorldOf(faults=1, threshold=1, resubmits=1, workflow=PARALLEL_ERROR),
+    WorldOf(faults=2, threshold=1, workflow=PAIR),
+    WorldOf(faults=2, resubmits=1, threshold=1),
+)

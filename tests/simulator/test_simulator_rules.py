@@ -33,7 +33,10 @@ FOR_ORDER_WITH_TEA = entry(mode="slow", match={"orderId": "o1", "sku": "TEA"})
         pytest.param("slow", 0, Plan(effect=True, status=200, delay_seconds=1), id="slow"),
         pytest.param("hang", 0, Plan(effect=False, status=504, reason="no answer", delay_seconds=10), id="hang"),
         pytest.param(
-            "late", 0, Plan(effect=True, status=504, reason="the answer came too late", delay_seconds=10), id="late"
+            "late",
+            0,
+            Plan(effect=True, effect_is_late=True, status=504, reason="the answer came too late", delay_seconds=10),
+            id="late",
         ),
         pytest.param(
             "flaky", 0.19, Plan(effect=False, status=503, reason="the service stumbled"), id="flaky before the effect"
@@ -93,13 +96,13 @@ def test_a_refusal_says_why(service, reason):
 def test_the_fault_made_for_a_call_meets_it(faults, expected):
     """The narrowest fault wins, whatever the order in which they were set."""
     wanted = expected.fault if expected else None
-    assert fault_for(faults, CALL, NOW) == fault_for(faults[::-1], CALL, NOW) == wanted
+    assert fault_for(faults, "authorise", CALL, NOW) == fault_for(faults[::-1], "authorise", CALL, NOW) == wanted
 
 
 def test_of_two_equal_faults_every_host_takes_the_same():
     """The order of the rows makes no difference."""
     faults = [entry(mode="hang", match={"sku": "TEA"}), entry(mode="late", match={"sku": "CUP"})]
-    assert fault_for(faults, CALL, NOW) == fault_for(faults[::-1], CALL, NOW)
+    assert fault_for(faults, "authorise", CALL, NOW) == fault_for(faults[::-1], "authorise", CALL, NOW)
 
 
 def test_a_fault_lapses():
@@ -123,7 +126,7 @@ def test_every_fault_of_a_body_is_named():
 def test_an_order_may_look_like_anything(order):
     """What names no product is met by no fault for a product."""
     call = Call.model_validate({"orderId": "o1", "order": order})
-    assert fault_for([FOR_TEA], call, NOW) is None
+    assert fault_for([FOR_TEA], "authorise", call, NOW) is None
 
 
 def test_a_call_names_its_order():

@@ -25,7 +25,7 @@ def seconds(count: float) -> timedelta:
 
 def new_order(**state) -> Snapshot:
     """An order as submission records it."""
-    workflow = workflows.ALL.latest("order")
+    workflow = workflows.ALL.latest("payment-only")
     return Snapshot(
         order=Order(
             order_id=ORDER_ID,
@@ -36,7 +36,7 @@ def new_order(**state) -> Snapshot:
         ),
         state=OrderState(
             order_id=ORDER_ID,
-            workflow="order",
+            workflow="payment-only",
             workflow_version=1,
             **{"not_before": NOW, "updated_at": NOW} | state,
         ),

@@ -23,11 +23,15 @@ QUICK = {
 """Short times, so that a recovery takes seconds. The rules are the same."""
 
 
+DONE = ["authorise", "capture", "reserve", "ship"]
+"""What happens at the remote services for an order that is processed: each of it once."""
+
+
 async def eventually(check: Callable[[], Awaitable[Any]], seconds: float = 20) -> Any:
     """Ask until the answer is true, and return it; fail with the last answer."""
     deadline = time.monotonic() + seconds
     while not (answer := await check()):
-        assert time.monotonic() < deadline, f"still not so after {seconds} s: {check.__name__}"
+        assert time.monotonic() < deadline, f"still not so after {seconds} s: {getattr(check, '__name__', check)}"
         await asyncio.sleep(0.05)
     return answer
 
@@ -78,15 +82,24 @@ class Client:
         assert seen
         return seen
 
-    async def fault(self, mode: str, sku: str | None = None, **more: Any) -> None:
+    async def fault(self, mode: str, sku: str | None = None, service: str = "payment", **more: Any) -> None:
         body = {"mode": mode} | ({"match": {"sku": sku}} if sku else {}) | more
-        status, answer = await self.request("PUT", "/simulator/payment/faults", json=body)
+        status, answer = await self.request("PUT", f"/simulator/{service}/faults", json=body)
         assert status == 200, answer
 
     async def ledger(self, order_id: str) -> dict[str, Any]:
         status, answer = await self.request("GET", f"/simulator/payment/ledger?orderId={order_id}")
         assert status == 200
         return answer
+
+    async def actions(self, order_id: str) -> list[str]:
+        """What really happened at the remote services for this order, each effect once."""
+        found = []
+        for service in ("payment", "inventory", "shipping"):
+            status, answer = await self.request("GET", f"/simulator/{service}/ledger?orderId={order_id}")
+            assert status == 200
+            found += [effect["action"] for effect in answer["effects"]]
+        return sorted(found)
 
     async def alerts(self, order_id: str) -> list[dict[str, Any]]:
         _, answer = await self.request("GET", "/api/operator/alerts")
@@ -115,10 +128,16 @@ def events(order: dict[str, Any]) -> list[str]:
     return [entry["event"] for entry in order["history"]]
 
 
-TURNS = {"claimed", "recovered", "resubmitted", "put-back"}
-
-
 def claims_and_recoveries_alternate(order: dict[str, Any]) -> bool:
-    """Whether no scheduler claimed the order while another handled it."""
-    turns = [event == "claimed" for event in events(order) if event in TURNS]
-    return turns == [True, False] * (len(turns) // 2) + [True] * (len(turns) % 2)
+    """Whether no scheduler claimed the order while another handled it, and nobody gave back what nobody had."""
+    held = False
+    for event in events(order):
+        if (event == "claimed" and held) or (event in ("recovered", "put-back") and not held):
+            return False
+        if event in TAKES | GIVES:
+            held = event in TAKES
+    return True
+
+
+TAKES = {"claimed"}
+GIVES = {"recovered", "put-back", "undo-requested", "processed", "failed", "undone", "undo-incomplete"}

@@ -23,7 +23,7 @@ IDLE_WRITES_PER_SECOND = 2
 
 @pytest.fixture
 async def driver(tmp_path):
-    async with running(tmp_path, 1, "order") as driver:
+    async with running(tmp_path, 1, "payment-only") as driver:
         await warm_up(driver)
         yield driver
 

@@ -4,7 +4,7 @@ import asyncio
 import time
 
 import pytest
-from client import QUICK, Client, claims_and_recoveries_alternate, events, eventually
+from client import DONE, QUICK, Client, claims_and_recoveries_alternate, events, eventually
 from inspection import poisoned, processed, states_of
 
 ORDERS = 300
@@ -13,7 +13,8 @@ LEASE_SECONDS = 15
 SWEEP_SECONDS = 1
 ROLES_WITHOUT_SUPERVISOR = (
     "health_report,shop_place_order,shop_order,shop_products,submission_record,scheduler_wake,scheduler_poll,"
-    "scheduler_payment_responses,agent_payment,alerts_relay,alerts_record,operator_order,simulator_call,"
+    "scheduler_payment_responses,scheduler_inventory_responses,scheduler_shipping_responses,"
+    "agent_payment,agent_inventory,agent_shipping,alerts_relay,alerts_record,operator_order,simulator_call,"
     "simulator_faults,simulator_ledger"
 )
 
@@ -39,8 +40,9 @@ async def test_three_hosts_process_three_hundred_orders_though_one_is_killed(own
     assert await poisoned(stack) == []
     for order in await asyncio.gather(*map(client.order, orders)):
         assert claims_and_recoveries_alternate(order), order["history"]
-        assert len((await client.ledger(order["orderId"]))["effects"]) == 1
-    assert {row["FailureCount"] for row in (await states_of(client, orders)).values()} <= {0, 1}
+        assert await client.actions(order["orderId"]) == DONE
+    failures = {row["FailureCount"] for row in (await states_of(client, orders)).values()}
+    assert failures <= {0, 1, 2}  # only what the killed host had in hand: of one order, two steps at most
 
 
 class Supervised:

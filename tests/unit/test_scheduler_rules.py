@@ -10,7 +10,7 @@ from core.changes import Change, Note
 from core.messages import AgentReply, AgentRequest, Correlation
 from core.orders import Outcome, ProcessState, StepState
 
-COMPLETED = AgentReply(outcome="completed", result={"paymentId": "p-1"})
+COMPLETED = AgentReply(outcome="completed", result={"reference": "p-1"})
 FAILED = AgentReply(outcome="failed", reason="card declined")
 
 
@@ -72,7 +72,7 @@ def test_the_last_valid_reply_makes_the_order_processed():
     change = scheduler.receive(claimed(), answer(), COMPLETED, NOW + seconds(1))
     state, step = change.after.state, change.after.step("payment")
     assert (state.process_state, state.locked_by, state.complete_by) == (ProcessState.PROCESSED, None, None)
-    assert (step.state, step.result) == (StepState.COMPLETED, {"paymentId": "p-1"})
+    assert (step.state, step.result) == (StepState.COMPLETED, {"reference": "p-1"})
     gone, new = change.agenda_difference()
     assert len(gone) == 1
     assert new == []

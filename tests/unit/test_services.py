@@ -26,7 +26,7 @@ from workflows.catalogue import BY_SKU
 MESSAGE = (
     f'{{"schemaVersion":1,"orderId":"{ORDER_ID}","placedAt":"2026-01-31T08:15:00Z",'
     '"customer":{"name":"Ada","email":"ada@example.com"},'
-    '"items":[{"sku":"TEA-SENCHA","quantity":2,"unitPrice":"14.00"}]%s}'
+    '"items":[{"sku":"TEA-SENCHA","quantity":2,"unitPrice":"14.00"}],"workflow":"payment-only"%s}'
 )
 ANSWER = Correlation(order_id=ORDER_ID, step="payment", attempt=1, action="do")
 
@@ -227,7 +227,7 @@ def claimed_from_scratch():
     return (
         claimed()
         .with_state(process_state=ProcessState.PENDING, locked_by=None)
-        .with_steps(workflows.ALL.latest("order").initial_steps(allowance=ALLOWANCE, threshold=THRESHOLD)[0])
+        .with_steps(workflows.ALL.latest("payment-only").initial_steps(allowance=ALLOWANCE, threshold=THRESHOLD)[0])
     )
 
 

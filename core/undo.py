@@ -1,0 +1,34 @@
+"""The compensating transaction: how an order is turned back (UND-1, UND-2).
+
+Turning back is written to the state by whoever asks for it: the supervisor, the scheduler, an operator. What it means
+for the steps is the same for all of them, and needs no workflow: each step's record says whether it can be undone.
+"""
+
+from dataclasses import replace
+from datetime import datetime
+
+from core.orders import Direction, Snapshot, Step, StepState
+
+
+def turn_back(order: Snapshot, now: datetime) -> Snapshot:
+    """Return the order with all that was done, or may have been done, waiting to be undone.
+
+    Steps that run answer or expire first (SCH-12); then `to_be_undone` is asked about each of them.
+    """
+    steps = (step if step.runs else to_be_undone(step, now) for step in order.steps)
+    return order.with_steps(*steps).with_state(direction=Direction.UNDO)
+
+
+def to_be_undone(step: Step, now: datetime) -> Step:
+    """Return the step as it waits to be undone, if there is, or may be, anything to undo."""
+    owed = step.undoable and (step.state is StepState.COMPLETED or step.in_doubt)
+    if not owed:
+        return step
+    return replace(
+        step,
+        state=StepState.UNDOING,
+        complete_by=None,
+        failure_count=0,
+        reason=None,
+        not_before=now + step.settling if step.in_doubt else None,
+    )

@@ -1,0 +1,68 @@
+"""Documents that are followed to the letter: every command gives the output that the page shows."""
+
+import asyncio
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+CONSOLE = re.compile(r"^```console\n(.*?)^```", re.MULTILINE | re.DOTALL)
+END = "-- end of answer --"
+
+
+def steps(page: Path) -> Iterator[tuple[str, str]]:
+    """Every command of the page's console blocks, with the output to expect."""
+    for block in CONSOLE.findall(page.read_text()):
+        for part in block.split("$ ", 1)[1].split("\n$ "):
+            command, _, expected = part.partition("\n")
+            yield command, expected.strip()
+
+
+def pattern_of(expected: str) -> re.Pattern[str]:
+    """What the reader sees, where … stands for anything."""
+    return re.compile(".*".join(re.escape(part) for part in expected.split("…")), re.DOTALL)
+
+
+class Shell:
+    """One bash, as the reader has it open."""
+
+    def __init__(self, process: asyncio.subprocess.Process, port: int) -> None:
+        self._process = process
+        self._port = port
+
+    @classmethod
+    async def open(cls, port: int, **options: object) -> "Shell":
+        pipe = asyncio.subprocess.PIPE
+        return cls(await asyncio.create_subprocess_exec("bash", stdin=pipe, stdout=pipe, **options), port)  # type: ignore[arg-type]
+
+    async def run(self, command: str) -> str:
+        command = command.replace(":7071", f":{self._port}")
+        self._process.stdin.write(f"{command}\necho\necho '{END}'\n".encode())
+        lines = []
+        while (line := (await self._process.stdout.readline()).decode()).strip() != END:
+            assert line, "the shell ended"
+            lines.append(line)
+        return "".join(lines).strip()
+
+    async def close(self) -> None:
+        self._process.stdin.close()
+        await self._process.wait()
+
+
+def asks_only(command: str) -> bool:
+    """Whether a reader may run the command again until it shows what is expected."""
+    return command.startswith("curl") and "-X" not in command and " -d " not in command
+
+
+async def follow(page: Path, port: int, *, cwd: Path | None = None, env: dict[str, str] | None = None) -> None:
+    """Run every command of the page; what only asks may be asked again for a while."""
+    shell = await Shell.open(port, cwd=cwd, env={**os.environ, **(env or {})})
+    try:
+        for command, expected in steps(page):
+            wanted, deadline = pattern_of(expected), asyncio.get_running_loop().time() + 20
+            while not wanted.match(answer := await shell.run(command)):
+                again = asks_only(command) and asyncio.get_running_loop().time() < deadline
+                assert again, f"$ {command}\n{answer}\nexpected\n{expected}"
+                await asyncio.sleep(0.1)
+    finally:
+        await shell.close()

@@ -1,0 +1,33 @@
+"""The production app with more workflows: the order workflow under each policy, and in two versions."""
+
+from dataclasses import replace
+from datetime import timedelta
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+
+import workflows
+from core.orders import Policy
+from core.workflow import Workflow, Workflows
+from workflows.order import ORDER
+
+SETTLING = timedelta(seconds=2)
+
+
+def under(policy: Policy) -> Workflow:
+    """The order workflow with this policy for all its steps."""
+    return replace(ORDER, name=f"order-{policy}", steps=tuple(replace(step, policy=policy) for step in ORDER.steps))
+
+
+def slow_service() -> Workflow:
+    """A payment service that does not refuse undone keys: its undo waits until no call can take effect any more."""
+    stock, payment, *_ = ORDER.steps
+    return Workflow(name="settling", version=1, steps=(stock, replace(payment, settling=SETTLING, policy=Policy.UNDO)))
+
+
+workflows.ALL = Workflows(*workflows.ALL.all, under(Policy.ERROR), under(Policy.UNDO), slow_service())
+spec = spec_from_file_location("production_function_app", Path(__file__).parents[3] / "function_app.py")
+assert spec
+assert spec.loader
+production = module_from_spec(spec)
+spec.loader.exec_module(production)
+app = production.app

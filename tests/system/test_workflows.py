@@ -1,0 +1,239 @@
+"""Workflows of several steps, and their undo, on the running system: every step failing in every way."""
+
+import asyncio
+from collections import Counter
+from functools import partial
+from pathlib import Path
+
+import pytest
+from client import DONE, QUICK, Client, claims_and_recoveries_alternate, events, eventually
+from submitting import new_order_id, submit
+
+from local.stack import Stack, StackConfig
+
+OPERATIONS = {
+    "stock": ("inventory", "reserve", "release"),
+    "payment": ("payment", "authorise", "void"),
+    "shipment": ("shipping", "ship", "cancel"),
+    "capture": ("payment", "capture", "refund"),
+}
+BEFORE = {
+    "stock": {"payment"},
+    "payment": {"stock"},
+    "shipment": {"stock", "payment"},
+    "capture": {"stock", "payment", "shipment"},
+}
+"""Which steps are done before, or at the same time."""
+
+UNDOES = {undo: do for _, do, undo in OPERATIONS.values()}
+
+
+@pytest.fixture(scope="session")
+async def stack(tmp_path_factory):
+    app = Path(__file__).parent / "app"
+    config = StackConfig.for_tests(tmp_path_factory.mktemp("workflows"), settings=QUICK, app=app)
+    async with Stack(config) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+async def client(stack):
+    client = Client(stack)
+    yield client
+    await client.close()
+
+
+def standing(actions: list[str]) -> set[str]:
+    """What was done and not taken back."""
+    return {do for _, do, undo in OPERATIONS.values() if do in actions and undo not in actions}
+
+
+async def place(stack, workflow, **more):
+    order_id = new_order_id()
+    await submit(stack, order_id, workflow=workflow, **more)
+    return order_id
+
+
+async def fault(client, step, mode, order_id, **more):
+    """Let one operation of one order fail; the others of its service go on."""
+    service, do, _ = OPERATIONS[step]
+    body = {"mode": mode, "match": {"orderId": order_id, "action": more.pop("action", do)}} | more
+    status, answer = await client.request("PUT", f"/simulator/{service}/faults", json=body)
+    assert status == 200, answer
+
+
+async def ended(client, order_id, seconds=40):
+    async def has_ended():
+        order = await client.order(order_id)
+        return order if order and order["processState"] in ("Processed", "Error") else None
+
+    has_ended.__name__ = f"{order_id} has ended"
+    return await eventually(has_ended, seconds)
+
+
+def steps_of(order):
+    return {step["name"]: step["state"] for step in order["steps"]}
+
+
+@pytest.mark.proves("SCH-10", "SCH-5")
+async def test_the_steps_run_in_their_order_and_side_by_side(client, stack):
+    """Stock and payment at the same time, then the shipment, then the capture; each once."""
+    order_id = await place(stack, "order-error")
+    order = await ended(client, order_id)
+    assert order["processState"] == "Processed"
+    assert set(steps_of(order).values()) == {"Completed"}
+    assert await client.actions(order_id) == DONE
+    starts = [entry["detail"] for entry in order["history"] if "started" in entry["detail"]]
+    assert "stock attempt 1 started; payment attempt 1 started" in starts[0]
+    assert ["shipment attempt 1 started" in start for start in starts[1:]] == [True, False]
+    assert ["capture attempt 1 started" in start for start in starts[1:]] == [False, True]
+    assert await client.agenda_of(order_id) == []
+
+
+MATRIX = [
+    (step, mode, policy)
+    for step in OPERATIONS
+    for mode in ("hang", "late", "down", "flaky", "reject")
+    for policy in ("error", "undo")
+]
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.proves("SCH-8", "SCH-12", "SUP-3", "UND-1", "UND-2", "UND-5", "AGT-9", "ALR-1", "FLT-1")
+async def test_each_step_failing_in_each_way_under_each_policy(client, stack):
+    """All cases side by side: each ends as the pattern says, and the ledgers balance."""
+    cases = {}
+    for case in MATRIX:
+        step, mode, policy = case
+        order_id = new_order_id()
+        await fault(client, step, mode, order_id, **({"latencyMs": 1000} if mode in ("hang", "late") else {}))
+        await submit(stack, order_id, workflow=f"order-{policy}")
+        cases[case] = order_id
+    judged = await asyncio.gather(*(judge(client, *case) for case in cases.items()))
+    problems = [problem for each in judged for problem in each]
+    assert problems == []
+
+
+async def judge(client, case, order_id):
+    """Return what is wrong with the end of a case."""
+    step, mode, policy = case
+    order = await ended(client, order_id, 90)
+    actions = await client.actions(order_id)
+    steps = steps_of(order)
+    wrong = [] if claims_and_recoveries_alternate(order) else ["claims and recoveries do not alternate"]
+
+    def expect(what, holds):
+        if not holds:
+            wrong.append(what)
+
+    expect("an effect happened twice", max(Counter(actions).values(), default=0) <= 1)
+    if mode == "flaky":
+        expect("it is not processed", order["processState"] == "Processed")
+        expect("something is missing", actions == DONE)
+    elif policy == "error":
+        expect("it does not wait for an operator", (order["processState"], order["outcome"]) == ("Error", "failed"))
+        expect("another step is called failed", steps[step] == "Failed")
+        expect("a step before is not done", all(steps[name] == "Completed" for name in BEFORE[step]))
+        expect(
+            "a step after was begun",
+            all(steps[n] == "NotStarted" for n in steps if n != step and n not in BEFORE[step]),
+        )
+        expect("something was taken back", not UNDOES.keys() & set(actions))
+    else:
+        expect("it is not undone", (order["processState"], order["outcome"]) == ("Error", "undone"))
+        expect(f"this still stands: {standing(actions)}", not standing(actions))
+        expect("a step before is not undone", all(steps[name] == "Undone" for name in BEFORE[step]))
+    if order["processState"] == "Error":
+        alerts = await eventually(partial(client.alerts, order_id), 20)
+        expect("it has not exactly one alert", len(alerts) == 1)
+        expect("an operator is called for nothing", alerts[0]["actionRequired"] == (order["outcome"] != "undone"))
+    return [(case, problem, events(order), actions) for problem in wrong]
+
+
+@pytest.mark.proves("UND-2")
+async def test_an_effect_that_comes_after_its_undo_is_refused(client, stack):
+    """The payment hangs beyond all deadlines and is undone; the late call takes no effect any more."""
+    order_id = new_order_id()
+    await fault(client, "payment", "late", order_id, latencyMs=3000)
+    await submit(stack, order_id, workflow="order-undo")
+    order = await ended(client, order_id)
+    assert order["outcome"] == "undone"
+    assert standing(await client.actions(order_id)) == set()
+
+
+@pytest.mark.proves("UND-4", "UND-5", "OPR-3", "FLT-10")
+async def test_an_undo_that_keeps_failing_waits_for_an_operator(client, stack):
+    """What could be undone is undone; the alert says what is left; a resubmit lets the undo go on to its end."""
+    order_id = new_order_id()
+    await fault(client, "shipment", "reject", order_id)
+    await fault(client, "stock", "hang", order_id, action="release", latencyMs=1000)
+    await submit(stack, order_id, workflow="order-undo")
+    order = await ended(client, order_id, 60)
+    assert (order["processState"], order["outcome"]) == ("Error", "undo-incomplete")
+    assert steps_of(order) == {"stock": "Failed", "payment": "Undone", "shipment": "Failed", "capture": "NotStarted"}
+    (alert,) = await eventually(partial(client.alerts, order_id))
+    assert (alert["stillToBeUndone"], alert["actionRequired"]) == (["stock"], True)
+    await fault(client, "stock", "none", order_id, action="release")
+    assert (await client.resubmit(order_id))[0] == 202
+
+    async def undone():
+        order = await client.order(order_id)
+        return order["outcome"] == "undone" and order
+
+    order = await eventually(undone, 30)
+    assert steps_of(order)["stock"] == "Undone"
+    assert standing(await client.actions(order_id)) == set()
+    status, refusal = await client.resubmit(order_id)
+    assert status == 409
+    assert "undone completely" in refusal["detail"]
+
+
+@pytest.mark.proves("SCH-12")
+async def test_two_steps_that_fail_at_once_are_one_failure_of_the_order(client, stack):
+    """One is refused while the other hangs: the order waits for both, then it ends, with one alert."""
+    for policy, outcome in (("error", "failed"), ("undo", "undone")):
+        order_id = new_order_id()
+        await fault(client, "payment", "reject", order_id)
+        await fault(client, "stock", "hang", order_id, latencyMs=1000)
+        await submit(stack, order_id, workflow=f"order-{policy}")
+        order = await ended(client, order_id)
+        assert order["outcome"] == outcome
+        assert "card declined" in order["reason"]
+        assert steps_of(order)["shipment"] == "NotStarted"
+        assert len(await eventually(partial(client.alerts, order_id))) == 1
+
+
+@pytest.mark.proves("SCH-6", "SUP-3")
+async def test_of_two_steps_only_the_one_that_expired_is_tried_again(client, stack):
+    """The other answers meanwhile, once, and is not asked again."""
+    order_id = new_order_id()
+    await fault(client, "payment", "hang", order_id, latencyMs=1000)
+    await submit(stack, order_id, workflow="order-error")
+    await client.until(order_id, "Processing", failures=1)
+    await fault(client, "payment", "none", order_id)
+    order = await ended(client, order_id)
+    assert order["processState"] == "Processed"
+    attempts = {step["name"]: step["attempts"] for step in order["steps"]}
+    assert attempts["stock"] == 1
+    assert attempts["payment"] >= 2
+
+
+@pytest.mark.proves("UND-2")
+async def test_an_undo_waits_until_no_call_can_take_effect(client, stack):
+    """For a service that does not refuse undone keys, the workflow says how long that is."""
+    order_id = new_order_id()
+    await fault(client, "payment", "hang", order_id, latencyMs=1000)
+    await submit(stack, order_id, workflow="settling")
+    order = await ended(client, order_id)
+    assert order["outcome"] == "undone"
+    waits = [entry for entry in order["history"] if entry["event"] == "put-back"]
+    assert len(waits) == 1
+
+
+async def test_several_workflows_and_versions_run_side_by_side(client, stack):
+    """Orders finish on the workflow they started with, also on an old version, and on quite another one."""
+    ids = {name: await place(stack, name) for name in ("order", "return", "payment-only", "in-sequence")}
+    ends = {name: await ended(client, order_id) for name, order_id in ids.items()}
+    assert {order["processState"] for order in ends.values()} == {"Processed"}
+    assert await client.actions(ids["return"]) == ["refund", "release"]
+    assert await client.actions(ids["in-sequence"]) == ["authorise", "reserve", "ship"]

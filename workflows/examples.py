@@ -1,0 +1,28 @@
+"""Small workflows to measure and to learn with: one step, and three of different agents in sequence."""
+
+from core.workflow import StepDefinition, Workflow
+from workflows.order import goods, payment
+
+PAYMENT_ONLY = Workflow(
+    name="payment-only",
+    version=1,
+    steps=(
+        StepDefinition(
+            name="payment", agent="payment", does="authorise", undone_by="void", request=payment, keeps=("reference",)
+        ),
+    ),
+)
+
+IN_SEQUENCE = Workflow(
+    name="in-sequence",
+    version=1,
+    steps=(
+        StepDefinition(name="payment", agent="payment", does="authorise", undone_by="void", request=payment),
+        StepDefinition(
+            name="stock", agent="inventory", does="reserve", undone_by="release", request=goods, after=("payment",)
+        ),
+        StepDefinition(
+            name="shipment", agent="shipping", does="ship", undone_by="cancel", request=goods, after=("stock",)
+        ),
+    ),
+)
