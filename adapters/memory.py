@@ -173,8 +173,12 @@ class MemoryPoisonQueues:
         found = [each for each in self.kept if (each.source, each.message_id) == (source, message_id)]
         if not found:
             raise UnknownMessageError
-        await act(found[0])
-        self.kept.remove(found[0])
+        self.kept.remove(found[0])  # nobody else sees it meanwhile
+        try:
+            await act(found[0])
+        except BaseException:
+            self.kept.append(found[0])
+            raise
 
 
 class MemoryEventPublisher:

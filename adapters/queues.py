@@ -1,27 +1,35 @@
 """Storage Queues: plain text, not base64 (host.json says `messageEncoding: none`)."""
 
 import asyncio
-import base64
-import json
+import random
+import time
+from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 
-from azure.core.exceptions import AzureError, ResourceExistsError
+from azure.core.exceptions import ResourceExistsError
 from azure.storage.queue import QueueMessage
 from azure.storage.queue.aio import QueueClient
-from pydantic import Base64Bytes, BaseModel, ConfigDict, ValidationError
-from pydantic.alias_generators import to_camel
 
 from adapters.failures import azure_errors
+from adapters.poison_envelope import seal, unseal
 from core.errors import ConflictError, UnavailableError, UnknownMessageError
 from core.poison import PoisonMessage
 from core.ports import Clock
 
 PAGE = 32
-HOLD_SECONDS = 10
+HOLD_SECONDS = 15
 """For how long others cannot see the messages among which one is looked for, if we die meanwhile."""
 
-MOST_BYTES = 64 * 1024
+SEARCH_SECONDS = 10.0
+"""Less than that, or the search would come by the same messages again."""
+
+ACT_SECONDS = 60
+"""For how long others cannot see a message with which something is being done."""
+
+PAUSE_SECONDS = 0.5
+"""At most, between two searches: by chance, so that those of two hosts get out of step."""
+
 FOREVER = -1
 """Without it a message that nobody takes is dropped after seven days."""
 
@@ -59,11 +67,13 @@ class StoragePoisonQueues:
     def __init__(self, queue: Callable[[str], QueueClient], clock: Clock) -> None:
         self._queue = queue
         self._clock = clock
+        self._searching: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+        """Two searches of one queue would hide its messages from each other."""
 
     async def put(self, source: str, body: bytes, reason: str, correlation_id: str | None = None) -> None:
-        """See `PoisonQueues.put`; a message that leaves no room for a reason is kept without one."""
+        """See `PoisonQueues.put`; what is too long is kept as `poison_envelope` says."""
         queue = self._of(source)
-        text = poison_text(body, reason, self._clock().isoformat(), correlation_id)
+        text = seal(body, reason, self._clock().isoformat(), correlation_id)
         with azure_errors(f"storage queue {source}-poison"):
             try:
                 with azure_errors("first try"):
@@ -84,65 +94,82 @@ class StoragePoisonQueues:
             return []
 
     async def settle(self, source: str, message_id: str, act: Callable[[PoisonMessage], Awaitable[None]]) -> None:
-        """See `PoisonQueues.settle`. A Storage Queue finds no message by its id: what is passed over is let go."""
-        queue, passed_over, found = self._of(source), [], False
+        """See `PoisonQueues.settle`. If the message cannot be removed in the end, it is only seen once more."""
+        queue = self._of(source)
+        async with self._searching[source]:
+            with unknown_if_missing(f"storage queue {source}-poison"):
+                found = await _find(queue, message_id)
         try:
-            with azure_errors(f"storage queue {source}-poison"):
-                async for each in queue.receive_messages(messages_per_page=PAGE, visibility_timeout=HOLD_SECONDS):
-                    if each.id == message_id:
-                        found = True
-                        await act(_message(source, each))
-                        await queue.delete_message(each)
-                        break
-                    passed_over.append(each)
-        except ConflictError as error:  # no such queue, or somebody else removed the message
-            raise UnknownMessageError from error
-        finally:
-            await _let_go(queue, passed_over)
-        if not found:
-            raise UnknownMessageError
+            await act(_message(source, found))
+        except BaseException:
+            await _let_go(queue, [found])
+            raise
+        with unknown_if_missing(f"storage queue {source}-poison"):
+            await queue.delete_message(found)
 
     def _of(self, source: str) -> QueueClient:
         return self._queue(f"{source}-poison")
 
 
+@contextmanager
+def unknown_if_missing(what: str) -> Iterator[None]:
+    """Translate what Azure raises; without its queue, or once somebody else removed it, a message is unknown."""
+    try:
+        with azure_errors(what):
+            yield
+    except ConflictError as error:
+        raise UnknownMessageError from error
+
+
+async def _find(queue: QueueClient, message_id: str) -> QueueMessage:
+    """Return the message, which nobody else sees for a while.
+
+    A Storage Queue finds no message by its id: all have to be looked through, and nobody else sees them meanwhile. So
+    one that is not there may only be in other hands. Raises `UnknownMessageError`, or `UnavailableError` if it takes
+    too long to be sure.
+    """
+    deadline = time.monotonic() + SEARCH_SECONDS
+    while True:
+        found, seen = await _look_through(queue, message_id, deadline)
+        if found:
+            await _see_again_in(queue, found, ACT_SECONDS)
+            return found
+        if time.monotonic() > deadline:
+            raise UnavailableError("the messages of the queue are in other hands, or too many to be looked through")
+        if ((await queue.get_queue_properties()).approximate_message_count or 0) <= seen:
+            raise UnknownMessageError
+        await asyncio.sleep(random.uniform(0, PAUSE_SECONDS))  # noqa: S311 - no secret
+
+
+async def _look_through(queue: QueueClient, message_id: str, deadline: float) -> tuple[QueueMessage | None, int]:
+    """Return the message, if it is there, and how many others were passed over; those are let go."""
+    passed_over: list[QueueMessage] = []
+    try:
+        async for each in queue.receive_messages(messages_per_page=PAGE, visibility_timeout=HOLD_SECONDS):
+            if each.id == message_id:
+                return each, len(passed_over)
+            passed_over.append(each)
+            if time.monotonic() > deadline:
+                break
+    finally:
+        await _let_go(queue, passed_over)
+    return None, len(passed_over)
+
+
 async def _let_go(queue: QueueClient, messages: Sequence[QueueMessage]) -> None:
     """Show the messages again at once; those for which that fails show themselves after a while."""
-    with suppress(AzureError):
-        await asyncio.gather(*(queue.update_message(each, visibility_timeout=0) for each in messages))
+    await asyncio.gather(*(_see_again_in(queue, each, 0) for each in messages), return_exceptions=True)
+
+
+async def _see_again_in(queue: QueueClient, message: QueueMessage, seconds: int) -> None:
+    """Set from when on others see the message again; its content stays as it is."""
+    renewed = await queue.update_message(message.id, pop_receipt=message.pop_receipt, visibility_timeout=seconds)
+    message.pop_receipt = renewed.pop_receipt
 
 
 def _message(source: str, stored: QueueMessage) -> PoisonMessage:
-    """Read what a poison queue holds: our own wrapping, or a message as the functions host gave it up."""
-    text = str(stored.content)
-    try:
-        wrapped = _Wrapped.model_validate_json(text)
-    except ValidationError:
-        kept_at = stored.inserted_on.isoformat() if stored.inserted_on else ""
-        return PoisonMessage(source=source, message_id=stored.id, body=text.encode(), kept_at=kept_at)
-    return PoisonMessage(
-        source=source,
-        message_id=stored.id,
-        body=wrapped.original(),
-        reason=wrapped.reason,
-        kept_at=wrapped.received_at,
-        correlation_id=wrapped.correlation_id,
-    )
-
-
-class _Wrapped(BaseModel):
-    """A message with its reason, as `poison_text` writes it."""
-
-    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="forbid", frozen=True)
-    reason: str
-    received_at: str
-    body: str | None = None
-    body_base64: Base64Bytes | None = None
-    correlation_id: str | None = None
-
-    def original(self) -> bytes:
-        """Return the message as it was received."""
-        return self.body_base64 or (self.body or "").encode()
+    kept_at = stored.inserted_on.isoformat() if stored.inserted_on else ""
+    return unseal(source, stored.id, str(stored.content), kept_at)
 
 
 async def _create(queue: QueueClient) -> None:
@@ -150,14 +177,3 @@ async def _create(queue: QueueClient) -> None:
         await queue.create_queue()
     except ResourceExistsError:
         return
-
-
-def poison_text(body: bytes, reason: str, received_at: str, correlation_id: str | None = None) -> str:
-    """Return what the poison queue keeps: message and reason as JSON, or the message alone if that is too long."""
-    try:
-        original, key = body.decode(), "body"
-    except UnicodeDecodeError:
-        original, key = base64.b64encode(body).decode(), "bodyBase64"
-    correlation = {"correlationId": correlation_id} if correlation_id else {}
-    wrapped = json.dumps({"reason": reason, "receivedAt": received_at, key: original} | correlation)
-    return wrapped if len(wrapped) <= MOST_BYTES else original

@@ -17,3 +17,5 @@ class PoisonMessage:
     kept_at: str = ""
     correlation_id: str | None = None
     """Of a Service Bus message; a reply means nothing without it."""
+    shortened: bool = False
+    """Whether it was too long to be kept whole: it can be looked at, but not put back."""

@@ -86,7 +86,11 @@ class PoisonQueues(Protocol):
         """Return the first messages that are kept of each of these queues."""
 
     async def settle(self, source: str, message_id: str, act: Callable[[PoisonMessage], Awaitable[None]]) -> None:
-        """Do something with one message, and then remove it; raises `UnknownMessageError` if there is none."""
+        """Do something with one message, which nobody else sees meanwhile, and then remove it.
+
+        If that fails it stays, and what was raised is raised. Raises `UnknownMessageError` if there is no such message,
+        and `UnavailableError`, also while the queue is too busy to be sure.
+        """
 
 
 class EventPublisher(Protocol):

@@ -59,7 +59,7 @@ def problem_of(error: AppError) -> func.HttpResponse:
         case UnknownMessageError():
             return problem(404, "No such message is kept")
         case RefusedError():
-            return problem(409, "The request makes no sense in the order's present state", str(error))
+            return problem(409, "The request makes no sense in the present state", str(error))
         case ConflictError() | UnavailableError():
             return problem(503, "A service that is needed is away; try again", headers={"Retry-After": "1"})
     return problem(500, "An unexpected error occurred")

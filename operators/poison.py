@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
 
-from core.errors import UnknownMessageError
+from core.errors import RefusedError, UnknownMessageError
 from core.messages import BusMessage
 from core.poison import PoisonMessage
 from core.ports import Bus, PoisonQueues, TextQueue
@@ -32,23 +32,30 @@ class PoisonService:
         return {"messages": [shown(message) for message in kept]}
 
     async def redrive(self, source: str, message_id: str, request: OperatorRequest) -> None:
-        """Put a message back on its queue, and only then remove it: a crash in between sends it twice, never not."""
+        """Put a message back on its queue, and only then remove it: a crash in between sends it twice, never not.
+
+        Raises `UnknownMessageError`, or `RefusedError` if it cannot be put back as it was.
+        """
         self._check(source)
-        await self.poison.settle(source, message_id, self._put_back)
-        self._log("redriven", source, message_id, request)
+
+        async def put_back(message: PoisonMessage) -> None:
+            await self._put_back(message)
+            _log("redriven", source, message_id, request)  # also if it cannot be removed: it was sent
+
+        await self.poison.settle(source, message_id, put_back)
 
     async def drop(self, source: str, message_id: str, request: OperatorRequest) -> None:
         """Remove a message for good; raises `UnknownMessageError`."""
         self._check(source)
         await self.poison.settle(source, message_id, _forget)
-        self._log("dropped", source, message_id, request)
+        _log("dropped", source, message_id, request)
 
     def _check(self, source: str) -> None:
         if source not in self.storage_queues and source not in self.bus_queues:
             raise UnknownMessageError
 
     async def _put_back(self, message: PoisonMessage) -> None:
-        body = message.body.decode(errors="replace")
+        body = text_of(message)
         if queue := self.storage_queues.get(message.source):
             await queue.put(body)
             return
@@ -60,14 +67,25 @@ class PoisonService:
         )
         await self.bus.send([again])
 
-    def _log(self, what: str, source: str, message_id: str, request: OperatorRequest) -> None:
-        """Keep who did it and why: no order's history has room for a message that belongs to none."""
-        who = {"operator": request.operator, "note": request.note}
-        log.warning("operators.poison_%s", what, extra={"queue": source, "message_id": message_id, **who})
-
 
 async def _forget(message: PoisonMessage) -> None:
     del message
+
+
+def _log(what: str, source: str, message_id: str, request: OperatorRequest) -> None:
+    """Keep who did it and why: no order's history has room for a message that belongs to none."""
+    who = {"operator": request.operator, "note": request.note}
+    log.warning("operators.poison_settled", extra={"action": what, "queue": source, "message_id": message_id, **who})
+
+
+def text_of(message: PoisonMessage) -> str:
+    """Return the body as it was received; raises `RefusedError` if it would not be the same message any more."""
+    if message.shortened:
+        raise RefusedError("the message was too long to be kept whole: it can only be dropped")
+    try:
+        return message.body.decode()
+    except UnicodeDecodeError as error:
+        raise RefusedError("the message is no text: nobody could read it, it can only be dropped") from error
 
 
 def shown(message: PoisonMessage) -> dict[str, Any]:

@@ -16,7 +16,7 @@ import simulator.triggers
 import workflows
 from adapters.clock import order_ids, order_time
 from adapters.memory import in_memory
-from adapters.queues import poison_text
+from adapters.poison_envelope import seal
 from adapters.rows import UnknownSchemaError, entity_of, record_of
 from adapters.writes import of_change
 from alerts import rules as alert_rules
@@ -169,7 +169,7 @@ def test_a_row_of_a_later_version_is_refused(version):
 @given(body=st.binary(max_size=300), reason=st.text(max_size=50))
 def test_a_poison_message_is_wrapped_whatever_it_is(body, reason):
     """The wrapping is JSON, and says why."""
-    assert json.loads(poison_text(body, reason, "2026-01-31T08:15:00Z", "c"))["reason"] == reason
+    assert json.loads(seal(body, reason, "2026-01-31T08:15:00Z", "c"))["reason"] == reason
 
 
 def handlers():

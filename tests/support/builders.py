@@ -37,8 +37,7 @@ def new_order(**state) -> Snapshot:
         state=OrderState(
             order_id=ORDER_ID,
             workflow="payment-only",
-            workflow_version=1,
-            **{"not_before": NOW, "updated_at": NOW} | state,
+            **{"workflow_version": 1, "not_before": NOW, "updated_at": NOW} | state,
         ),
         steps=workflow.initial_steps(allowance=ALLOWANCE, threshold=THRESHOLD),
     )

@@ -2,14 +2,22 @@
 
 import asyncio
 from collections import Counter
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 
 import pytest
+from builders import new_order
 from client import DONE, QUICK, Client, claims_and_recoveries_alternate, events, eventually
 from submitting import new_order_id, submit
 
+from adapters.azure import connect
+from adapters.connections import Connections
+from adapters.settings import Settings
+from core.changes import Change, HistoryEntry
 from local.stack import Stack, StackConfig
+from workflows.order import ORDER_1
 
 OPERATIONS = {
     "stock": ("inventory", "reserve", "release"),
@@ -231,9 +239,32 @@ async def test_an_undo_waits_until_no_call_can_take_effect(client, stack):
 
 
 async def test_several_workflows_and_versions_run_side_by_side(client, stack):
-    """Orders finish on the workflow they started with, also on an old version, and on quite another one."""
-    ids = {name: await place(stack, name) for name in ("order", "return", "payment-only", "in-sequence")}
+    """Orders finish on the workflow they started with: on several, on an old version, and not on one that is gone."""
+    ids = {name: await place(stack, name) for name in ("order", "return", "in-sequence")}
+    ids["old"] = await recorded_by_an_older_app(stack, version=1)
+    gone = await recorded_by_an_older_app(stack, version=0)
     ends = {name: await ended(client, order_id) for name, order_id in ids.items()}
     assert {order["processState"] for order in ends.values()} == {"Processed"}
+    assert (ends["order"]["workflowVersion"], ends["old"]["workflowVersion"]) == (2, 1)
+    assert await client.actions(ids["order"]) == DONE
+    assert await client.actions(ids["old"]) == ["authorise"]
     assert await client.actions(ids["return"]) == ["refund", "release"]
     assert await client.actions(ids["in-sequence"]) == ["authorise", "reserve", "ship"]
+    order = await ended(client, gone)
+    assert (order["processState"], order["reason"]) == ("Error", "workflow order version 0 is not part of this app")
+
+
+async def recorded_by_an_older_app(stack, version):
+    """An order as an earlier deployment recorded it, without its wake-up: the poll has to find it."""
+    order_id, now = new_order_id(), datetime.now(UTC)
+    steps = ORDER_1.initial_steps(allowance=timedelta(seconds=2), threshold=3)
+    old = new_order(workflow_version=version, not_before=now, updated_at=now)
+    old = replace(old, order=replace(old.order, order_id=order_id), steps=steps)
+    old = old.with_state(order_id=order_id, workflow="order", workflow_version=version)
+    entry = HistoryEntry(at=now, actor="submission/old", event="submitted", change_id="old")
+    connections = Connections(Settings.model_validate(stack.app_environment()))
+    await connect(Settings.model_validate(stack.app_environment()), connections).store.commit(
+        Change(before=None, after=old, entry=entry)
+    )
+    await connections.close()
+    return order_id

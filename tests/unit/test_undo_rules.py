@@ -1,0 +1,174 @@
+"""How an order is turned back: what is undone, in which order, and with what the undo is asked for."""
+
+from dataclasses import replace
+
+import pytest
+from builders import NOW, ORDER_ID, TOLERANCE, new_order, seconds, supervisor
+
+import workflows
+from core.messages import AgentReply, AgentRequest, Correlation, decode
+from core.orders import Direction, Outcome, Policy, ProcessState, StepState
+from core.undo import turn_back
+from scheduler.rules import SchedulerRules
+from workflows.order import ORDER
+
+scheduler = SchedulerRules(instance="s1", workflows=workflows.ALL, clock_tolerance=TOLERANCE)
+LATER = NOW + seconds(1)
+
+
+def order(*states, **more):
+    """An order on the order workflow, its steps in these states; a completed one has a result."""
+    steps = [
+        replace(
+            step,
+            state=state,
+            attempts=0 if state is StepState.NOT_STARTED else 1,
+            complete_by=NOW + seconds(5) if state is StepState.RUNNING else None,
+            result={"reference": f"r-{step.name}"} if state is StepState.COMPLETED else None,
+        )
+        for step, state in zip(ORDER.initial_steps(allowance=seconds(5), threshold=3), states, strict=True)
+    ]
+    blank = new_order(process_state=ProcessState.PROCESSING, locked_by="s1", **more)
+    return replace(blank, steps=tuple(steps)).with_state(workflow="order", workflow_version=2)
+
+
+DONE, NOT, RUNS, FAILED = StepState.COMPLETED, StepState.NOT_STARTED, StepState.RUNNING, StepState.FAILED
+
+
+def answer(step, outcome="completed", action="do", attempt=1, **more):
+    correlation = Correlation(order_id=ORDER_ID, step=step, attempt=attempt, action=action)
+    return correlation, AgentReply(outcome=outcome, **more)
+
+
+def states(snapshot):
+    return {step.name: str(step.state) for step in snapshot.steps}
+
+
+def claimed_to_undo(snapshot):
+    pending = turn_back(snapshot, NOW).with_state(process_state=ProcessState.PENDING, locked_by=None, not_before=NOW)
+    return scheduler.claim(pending, LATER)
+
+
+@pytest.mark.proves("UND-1", "UND-3", "AGT-3", "AGT-9")
+def test_the_last_step_is_undone_first_with_what_was_kept_of_it():
+    """Under the key of what it undoes, with the result that was stored when the step completed."""
+    change = claimed_to_undo(order(DONE, DONE, DONE, NOT))
+    (request,) = [decode(AgentRequest, message.body) for message in change.messages]
+    assert (request.step, request.action, request.operation) == ("shipment", "undo", "cancel")
+    assert request.idempotency_key == f"{ORDER_ID}:shipment"
+    assert request.order["result"] == {"reference": "r-shipment"}
+    after = scheduler.receive(change.after, *answer("shipment", action="undo", attempt=2), LATER)
+    assert states(after.after)["shipment"] == "Undone"
+    assert {decode(AgentRequest, message.body).step for message in after.messages} == {"stock", "payment"}
+
+
+@pytest.mark.proves("UND-2")
+def test_a_step_in_doubt_is_undone_and_a_refused_one_is_not():
+    """A time-out leaves open what happened; a refusal says that nothing did."""
+    running = order(RUNS, RUNS, NOT, NOT)
+    expired = supervisor.recover(running, NOW + seconds(7)).after
+    assert [step.in_doubt for step in expired.steps] == [True, True, False, False]
+    assert [step.state for step in turn_back(expired, NOW).steps[:2]] == [StepState.UNDOING] * 2
+    refused = scheduler.receive(running, *answer("stock", "failed", reason="no"), LATER).after
+    assert states(turn_back(refused, NOW)) == {
+        "stock": "Failed",
+        "payment": "Running",
+        "shipment": "NotStarted",
+        "capture": "NotStarted",
+    }
+
+
+@pytest.mark.proves("SCH-12")
+def test_after_a_failure_the_others_answer_and_nothing_new_begins():
+    """Stock is refused while the payment runs: the order waits for it, and is undone then."""
+    change = scheduler.receive(order(RUNS, RUNS, NOT, NOT), *answer("stock", "failed", reason="sold out"), LATER)
+    assert change.messages == ()
+    assert change.after.state.process_state is ProcessState.PROCESSING
+    change = scheduler.receive(change.after, *answer("payment", result={"reference": "p"}), LATER)
+    state = change.after.state
+    assert (state.process_state, state.direction, state.reason) == ("Pending", "undo", "stock: sold out")
+    assert states(change.after)["payment"] == "Undoing"
+    assert change.entry.event == "undo-requested"
+
+
+@pytest.mark.proves("UND-1", "SCH-12")
+def test_a_step_that_answers_after_the_undo_was_asked_for_is_undone_too():
+    """Until then nothing is undone: steps that run answer or expire first."""
+    asked = turn_back(order(DONE, RUNS, NOT, NOT), NOW)
+    assert states(asked)["stock"] == "Undoing"
+    change = scheduler.receive(asked, *answer("payment", result={"reference": "p"}), LATER)
+    started = {decode(AgentRequest, message.body).step for message in change.messages}
+    assert started == {"stock", "payment"}
+
+
+@pytest.mark.proves("SCH-6")
+def test_an_undo_is_answered_by_a_reply_to_the_undo_only():
+    """A reply to the step's own attempt says nothing of its undo."""
+    change = claimed_to_undo(order(DONE, NOT, NOT, NOT))
+    refused = scheduler.receive(change.after, *answer("stock", attempt=2), LATER)
+    assert refused.entry.event == "reply-refused"
+
+
+@pytest.mark.proves("UND-4", "UND-5", "ALR-1")
+def test_an_undo_that_cannot_be_done_ends_with_what_is_left():
+    """The alert names it; what depends on nothing else is undone all the same."""
+    change = claimed_to_undo(order(DONE, DONE, NOT, NOT))
+    change = scheduler.receive(change.after, *answer("stock", "failed", "undo", 2, reason="gone"), LATER)
+    assert change.after.state.process_state is ProcessState.PROCESSING
+    change = scheduler.receive(change.after, *answer("payment", action="undo", attempt=2), LATER)
+    assert change.after.state.outcome is Outcome.UNDO_INCOMPLETE
+    (event,) = change.events
+    assert event.data["stillToBeUndone"] == ["stock"]
+    assert event.data["actionRequired"] is True
+
+
+@pytest.mark.proves("UND-5")
+def test_an_order_with_nothing_to_take_back_is_undone_at_once():
+    """No request goes out, and the event only informs."""
+    change = claimed_to_undo(order(NOT, NOT, NOT, NOT))
+    assert (change.after.state.outcome, change.messages) == (Outcome.UNDONE, ())
+    (event,) = change.events
+    assert event.type == "OrderProcessing.OrderUndone"
+    assert event.data["actionRequired"] is False
+
+
+@pytest.mark.proves("UND-2")
+def test_an_undo_waits_for_a_service_that_does_not_refuse_undone_keys():
+    """The order is pending until no call can take effect any more, and then goes on by itself."""
+    snapshot = order(NOT, NOT, NOT, NOT)
+    step = replace(snapshot.steps[0], state=NOT, in_doubt=True, attempts=1, settling=seconds(30))
+    change = claimed_to_undo(snapshot.with_steps(step))
+    state = change.after.state
+    assert (state.process_state, state.locked_by, state.not_before) == ("Pending", None, NOW + seconds(30))
+    assert scheduler.claim(change.after, NOW + seconds(29)) is None
+    assert scheduler.claim(change.after, NOW + seconds(30)).messages
+
+
+@pytest.mark.proves("SUP-3", "SCH-10")
+def test_of_two_steps_the_one_that_expired_is_tried_again_while_the_other_runs():
+    """Its reply stays valid meanwhile, and starts nothing: whoever claims the order does."""
+    running = order(RUNS, RUNS, NOT, NOT)
+    running = running.with_steps(replace(running.steps[1], complete_by=NOW + seconds(60)))
+    change = supervisor.recover(running, NOW + seconds(7))
+    assert states(change.after) == {
+        "stock": "NotStarted",
+        "payment": "Running",
+        "shipment": "NotStarted",
+        "capture": "NotStarted",
+    }
+    assert (change.after.state.process_state, change.entry.event) == ("Pending", "recovered")
+    reply = scheduler.receive(change.after, *answer("payment", result={}), NOW + seconds(8))
+    assert reply.after.state.process_state is ProcessState.PENDING
+    assert reply.messages == ()
+    again = scheduler.claim(reply.after, NOW + seconds(9))
+    assert [decode(AgentRequest, message.body).step for message in again.messages] == ["stock"]
+
+
+@pytest.mark.proves("SUP-3", "SUP-6", "UND-1")
+def test_the_policy_decides_what_a_lasting_failure_means():
+    """The supervisor asks for an undo, or gives up; it knows no workflow."""
+    for policy, expected in ((Policy.UNDO, ("Pending", Direction.UNDO)), (Policy.ERROR, ("Error", Direction.FORWARD))):
+        snapshot = order(DONE, RUNS, NOT, NOT)
+        last = replace(snapshot.steps[1], policy=policy, failure_count=2)
+        change = supervisor.recover(snapshot.with_steps(last), NOW + seconds(7))
+        assert (change.after.state.process_state, change.after.state.direction) == expected
