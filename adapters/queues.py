@@ -142,18 +142,21 @@ async def _find(queue: QueueClient, message_id: str) -> QueueMessage:
 
 
 async def _look_through(queue: QueueClient, message_id: str, deadline: float) -> tuple[QueueMessage | None, int]:
-    """Return the message, if it is there, and how many others were passed over; those are let go."""
-    passed_over: list[QueueMessage] = []
+    """Return the message, if it is there, and how many others were seen; those are let go."""
+    found, others = None, list[QueueMessage]()
     try:
-        async for each in queue.receive_messages(messages_per_page=PAGE, visibility_timeout=HOLD_SECONDS):
-            if each.id == message_id:
-                return each, len(passed_over)
-            passed_over.append(each)
-            if time.monotonic() > deadline:
+        pages = queue.receive_messages(messages_per_page=PAGE, visibility_timeout=HOLD_SECONDS).by_page()
+        async for page in pages:
+            async for each in page:  # all of a page are hidden, also those after the one that is looked for
+                if each.id == message_id:
+                    found = each
+                else:
+                    others.append(each)
+            if found or time.monotonic() > deadline:
                 break
     finally:
-        await _let_go(queue, passed_over)
-    return None, len(passed_over)
+        await _let_go(queue, others)
+    return found, len(others)
 
 
 async def _let_go(queue: QueueClient, messages: Sequence[QueueMessage]) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import base64
 import json
+import random
 from uuid import uuid4
 
 import pytest
@@ -200,6 +201,10 @@ async def test_a_poison_message_can_be_seen_and_settled(parts):
 
     with pytest.raises(UnavailableError):
         await parts.poison.settle(source, second.message_id, fail)
+    assert {message.message_id for message in await parts.poison.peek([source])} == {
+        first.message_id,
+        second.message_id,
+    }
     seen = []
 
     async def act(message):
@@ -211,6 +216,55 @@ async def test_a_poison_message_can_be_seen_and_settled(parts):
         await parts.poison.settle(source, first.message_id, act)
     with pytest.raises(UnknownMessageError):
         await parts.poison.settle("no-such-queue", first.message_id, act)
+
+
+@pytest.mark.proves("SUB-4")
+async def test_who_settles_one_poison_message_takes_no_other_away(parts):
+    """More than Azure hands out at once: ten are settled at the same time, and the others are there all along."""
+    source = f"src-{uuid4().hex[:8]}"
+    for number in range(40):
+        await parts.poison.put(source, b"%d" % number, "r")
+    chosen = [message.message_id for message in (await parts.poison.peek([source]))[:10]]
+    seen = []
+
+    async def act(message):
+        seen.append(message.message_id)
+
+    await parts.poison.settle(source, chosen[0], act)
+    assert len(await parts.poison.peek([source])) >= 32  # Azure shows no more
+    await asyncio.gather(*(parts.poison.settle(source, each, act) for each in chosen[1:]))
+    assert sorted(seen) == sorted(chosen)
+    assert len(await parts.poison.peek([source])) >= 30
+
+
+UNWIELDY = {
+    "empty": b"",
+    "what XML cannot carry": b"\x00\x01]]>\r\n" * 5000,
+    "no text, and long": b"\xff\xfe" * 40_000,
+    "long text": "é\U0001f375".encode() * 40_000,
+    "what looks like our own": b'{"reason": "r", "receivedAt": "t", "body": "other"}',
+}
+
+
+@pytest.mark.proves("SUB-4", "FLT-6")
+@pytest.mark.parametrize("label", UNWIELDY)
+async def test_a_poison_message_is_kept_whole(parts, label):
+    """Whatever its bytes, with its reason and the correlation id, without which a reply means nothing."""
+    source = f"src-{uuid4().hex[:8]}"
+    await parts.poison.put(source, UNWIELDY[label], "why", "order-1:payment:1:do")
+    (kept,) = await parts.poison.peek([source])
+    assert (kept.body, kept.reason, kept.correlation_id) == (UNWIELDY[label], "why", "order-1:payment:1:do")
+
+
+@pytest.mark.proves("SUB-4")
+async def test_what_is_too_long_even_deflated_is_kept_shortened(on_azurite):
+    """It says so, and blocks nothing."""
+    body = random.Random(1).randbytes(200_000)
+    await on_azurite.poison.put("too-long", body, "\U0001f375" * 10_000, "c" * 1000)
+    (kept,) = await on_azurite.poison.peek(["too-long"])
+    assert kept.shortened
+    assert body.startswith(kept.body)
+    assert kept.body
 
 
 @pytest.mark.proves("SUB-4")
