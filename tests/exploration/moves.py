@@ -306,7 +306,7 @@ def _moments(world: World) -> Iterator[datetime]:
     order = world.order()
     if order and order.state.process_state is ProcessState.PENDING:
         yield order.state.not_before + WAKE_UP_TIME
-    for step in order.in_state(StepState.RUNNING) if order else ():
+    for step in order.running() if order else ():
         if step.complete_by:
             yield from (step.complete_by - MARGIN, step.complete_by, step.complete_by + TOLERANCE + INSTANT)
     if world.lease and any(handler.job.kind == "sweep" for handler in world.handlers.values()):
