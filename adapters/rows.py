@@ -168,7 +168,6 @@ def _step_columns(step: Step) -> Columns:
         "Undoable": step.undoable,
         "SettlingSeconds": step.settling.total_seconds(),
         "NotBefore": step.not_before,
-        "InDoubt": step.in_doubt,
         "Reason": step.reason,
         "Result": None if step.result is None else json_text(step.result),
     }
@@ -190,7 +189,6 @@ def _step(number: int, columns: Columns) -> Step:
         undoable=columns.get("Undoable", False),
         settling=timedelta(seconds=columns.get("SettlingSeconds", 0)),
         not_before=columns.get("NotBefore"),
-        in_doubt=columns.get("InDoubt", False),
         reason=columns.get("Reason"),
         result=None if result is None else json.loads(result),
     )

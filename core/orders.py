@@ -133,8 +133,6 @@ class Step:
     """Only ever grows: it tells a stale reply from a current one."""
     failure_count: int = 0
     reason: str | None = None
-    in_doubt: bool = False
-    """Whether an attempt ended without an answer: its effect may have happened, or may still come (UND-2)."""
     result: Mapping[str, Any] | None = None
     """What the agent answered, which is also what an undo needs."""
 
@@ -150,8 +148,8 @@ class Step:
 
     @property
     def undo_failed(self) -> bool:
-        """Whether the step was given up while it was to be undone: if it was only refused, there is nothing to undo."""
-        return self.state is StepState.FAILED and self.undoable and (self.in_doubt or self.result is not None)
+        """Whether the step was given up while it was to be undone, in an order that goes back."""
+        return self.state is StepState.FAILED and self.undoable
 
     def expired(self, now: datetime, tolerance: timedelta) -> bool:
         """Whether the running attempt's complete-by time, plus the clock tolerance, has passed (SUP-2, SCH-6)."""

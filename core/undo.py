@@ -20,9 +20,11 @@ def turn_back(order: Snapshot, now: datetime) -> Snapshot:
 
 
 def to_be_undone(step: Step, now: datetime) -> Step:
-    """Return the step as it waits to be undone, if there is, or may be, anything to undo."""
-    owed = step.undoable and (step.state is StepState.COMPLETED or step.in_doubt)
-    if not owed:
+    """Return the step as it waits to be undone, if there is, or may be, anything to undo (UND-2).
+
+    So it is with every step that was ever tried: also after a refusal, the same request may have been delivered twice.
+    """
+    if not step.undoable or not step.attempts:
         return step
     return replace(
         step,
@@ -30,5 +32,5 @@ def to_be_undone(step: Step, now: datetime) -> Step:
         complete_by=None,
         failure_count=0,
         reason=None,
-        not_before=now + step.settling if step.in_doubt else None,
+        not_before=None if step.state is StepState.COMPLETED else now + step.settling,
     )

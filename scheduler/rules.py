@@ -81,7 +81,7 @@ class SchedulerRules:
     def _completed(
         self, order: Snapshot, step: Step, reply: AgentReply, workflow: Workflow, now: datetime
     ) -> tuple[Snapshot, HistoryEntry]:
-        ended = replace(step, complete_by=None, reason=None, in_doubt=False)
+        ended = replace(step, complete_by=None, reason=None)
         if step.state is StepState.UNDOING:
             entry = self._entry(now, "step-undone", f"{step.name} undone by attempt {step.attempts}")
             return order.with_steps(replace(ended, state=StepState.UNDONE)), entry
