@@ -61,8 +61,13 @@ param shippingUrl string = ''
 param operatorSignInClientId string = ''
 
 @description('How long, in minutes, the supervisor may stay away before the operators are alerted.')
-@minValue(5)
-@maxValue(60)
+@allowed([
+  5
+  10
+  15
+  30
+  45
+])
 param sweepMissingMinutes int = 15
 
 var token = toLower(uniqueString(subscription().id, environmentName, location))

@@ -257,6 +257,8 @@ EVALUATORS: Mapping[str, Callable[..., Any]] = {
     "call": _call,
     "not": lambda template, local, value: not template.evaluate(value, local),
     "minus": lambda template, local, value: -template.evaluate(value, local),
-    "if": lambda template, local, test, yes, no: template.evaluate(yes if template.evaluate(test, local) else no, local),
+    "if": lambda template, local, test, yes, no: template.evaluate(
+        yes if template.evaluate(test, local) else no, local
+    ),
     "lambda": lambda template, local, name, body: lambda value: template.evaluate(body, {**local, name: value}),
 }
