@@ -29,9 +29,7 @@ var openPaths = [
   '/api/health'
   '/simulator/*'
 ]
-var signInSettings = empty(operatorSignInClientId)
-  ? {}
-  : { OVERRIDE_USE_MI_FIC_ASSERTION_CLIENTID: identityClientId }
+var signInSettings = empty(operatorSignInClientId) ? {} : { OVERRIDE_USE_MI_FIC_ASSERTION_CLIENTID: identityClientId }
 var alwaysReady = [
   'http'
   'function:submission_record'
@@ -89,12 +87,12 @@ resource site 'Microsoft.Web/sites@2024-11-01' = {
       scaleAndConcurrency: {
         maximumInstanceCount: maximumInstances
         instanceMemoryMB: instanceMemoryMB
-        alwaysReady: alwaysReadyInstances == 0
-          ? []
-          : map(alwaysReady, name => {
-              name: name
-              instanceCount: alwaysReadyInstances
-            })
+        alwaysReady: [
+          for name in alwaysReadyInstances == 0 ? [] : alwaysReady: {
+            name: name
+            instanceCount: alwaysReadyInstances
+          }
+        ]
       }
     }
   }

@@ -57,4 +57,4 @@ def functions():
     environment = {name: value for name, value in os.environ.items() if name in ("PATH", "HOME")} | settings
     ran = subprocess.run([sys.executable, "-c", INDEX], cwd=ROOT, env=environment, capture_output=True, check=True)
     bindings = json.loads(ran.stdout)
-    return {name: next(each for each in found if each["type"].endswith("rigger")) for name, found in bindings.items()}
+    return {name: next(each for each in found if each["type"].endswith("Trigger")) for name, found in bindings.items()}
