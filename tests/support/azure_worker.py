@@ -27,13 +27,26 @@ class Parameter(SimpleNamespace):
         return "data"
 
 
+class Kind(type):
+    """A kind of message; what is asked of it itself is a constant of an enumeration, which stands for itself."""
+
+    def __getattr__(cls, name: str) -> Any:
+        return DIRECTIONS.get(name, name)
+
+
+DIRECTIONS = {"in": 0, "out": 1, "inout": 2}
+"""Of bindings, as protobuf numbers them."""
+
+
+class Message(SimpleNamespace, metaclass=Kind):
+    """Keeps what it is given."""
+
+
 class Protos:
-    """What the host and the worker say to each other; every kind of message simply keeps what it is given."""
+    """What the host and the worker say to each other."""
 
-    StatusResult = type("StatusResult", (SimpleNamespace,), {"Success": "success", "Failure": "failure"})
-
-    def __getattr__(self, name: str) -> Any:
-        return type(name, (SimpleNamespace,), {})
+    def __getattr__(self, name: str) -> type[Message]:
+        return Message
 
 
 METADATA = {
@@ -75,7 +88,10 @@ async def invoke(function: Any) -> str:
         input_data=[Parameter(name=binding["name"], data=data)], trigger_metadata=metadata,
     )  # fmt: skip
     answer = await runtime.invocation_request(SimpleNamespace(request=SimpleNamespace(invocation_request=request)))
-    return "" if answer.result.status == "success" else f"{answer.result.exception.message}"
+    if answer.result.status != "Success":
+        return str(answer.result.exception.message)
+    status = answer.return_value.http.status_code if binding["type"] == "httpTrigger" else "200"
+    return "" if int(status) < 500 else f"it answered {status}"
 
 
 async def main(folder: str) -> None:
@@ -87,11 +103,10 @@ async def main(folder: str) -> None:
             request=SimpleNamespace(worker_init_request=init), properties={"host": "127.0.0.1", "protos": Protos()}
         )
     )
-    if started.result.status != "success":
+    if started.result.status != "Success":
         sys.exit(started.result.exception.message)
     functions = (await runtime.functions_metadata_request(None)).function_metadata_results
     print(json.dumps({function.name: await invoke(function) for function in functions}))
-    asyncio.get_running_loop().stop()
 
 
 if __name__ == "__main__":
