@@ -27,6 +27,7 @@ from alerts.service import AlertService
 from core.keys import buckets
 from core.messages import SCHEDULER_REQUESTS, requests_queue, responses_queue
 from core.transitions import Transitions
+from edge.logs import show_fields
 from operators.health import HealthService
 from operators.poison import PoisonService
 from operators.service import OperatorService
@@ -41,6 +42,7 @@ from supervisor.rules import SupervisorRules
 from supervisor.service import SupervisorService
 from workflows.catalogue import BY_SKU
 
+show_fields()
 settings = Settings.read()
 parts = connect(settings)
 transitions = Transitions(parts.store, parts.bus, parts.clock, parts.new_id)
