@@ -1,15 +1,11 @@
 """What a template would deploy, and what the running app asks of Azure's services."""
 
-import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from bicep_model import Template
 from client import QUICK, Client
-from deploying import GIVEN, VARIANTS, do_everything
+from deploying import GIVEN, VARIANTS, do_everything, index
 from recording import calls_in
 
 from local.ports import Ports
@@ -42,19 +38,7 @@ async def calls(tmp_path_factory):
     return calls_in(folder)
 
 
-INDEX = """
-import json
-from function_app import app
-bindings = {each.get_function_name(): each.get_bindings_dict()["bindings"] for each in app.get_functions()}
-print(json.dumps(bindings, default=str))
-"""
-
-
 @pytest.fixture(scope="session")
 def functions():
     """The triggers of every function of the app, the simulated services' included, as Azure would index them."""
-    settings = app_settings(Ports(), "key", "key")
-    environment = {name: value for name, value in os.environ.items() if name in ("PATH", "HOME")} | settings
-    ran = subprocess.run([sys.executable, "-c", INDEX], cwd=ROOT, env=environment, capture_output=True, check=True)
-    bindings = json.loads(ran.stdout)
-    return {name: next(each for each in found if each["type"].endswith("Trigger")) for name, found in bindings.items()}
+    return index(app_settings(Ports(), "key", "key"))

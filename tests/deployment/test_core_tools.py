@@ -10,9 +10,9 @@ import sys
 import psutil
 import pytest
 import yaml
+from deploying import index
 
 from adapters.azure import connect
-from adapters.connections import Connections
 from adapters.settings import Settings
 from local import core_tools
 from local.ports import Ports
@@ -71,19 +71,20 @@ def test_the_emulator_gets_every_queue(tmp_path):
 
 
 async def test_the_app_opens_no_more_connections_than_the_emulator_allows(tmp_path, monkeypatch):
-    """Counted on this process, with a sender to every queue and the health check's receiver open."""
+    """Counted on this process, with a sender to every queue of the app and the health check's receiver open."""
+    triggers = index(json.loads((ROOT / "local.settings.template.json").read_text())["Values"]).values()
+    used = [each["queueName"] for each in triggers if each["type"] == "serviceBusTrigger"]
     async with Stack(StackConfig.for_tests(tmp_path, hosts=0)) as stack:
         for name, value in stack.app_environment().items():
             monkeypatch.setenv(name, value)
-        settings = Settings.read()
-        parts = connect(settings, Connections(settings))
-        await parts.bus.probe([queue["name"] for queue in queues()["serviceBusQueues"]])
+        parts = connect(Settings.read())
+        await parts.bus.probe(used)
         open_now = [
             each for each in psutil.Process().net_connections("tcp")
             if each.raddr and each.raddr.port == stack.ports.amqp_port and each.status == "ESTABLISHED"
         ]  # fmt: skip
         await parts.close()
-    assert len(open_now) > len(queues()["serviceBusQueues"])
+    assert len(open_now) > len(used)
     assert len(open_now) + HOST_CONNECTIONS <= MOST_CONNECTIONS
 
 

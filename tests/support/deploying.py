@@ -1,11 +1,16 @@
 """A deployment to look at, and everything that the running app can do, so that its calls can be seen."""
 
+import json
+import os
+import subprocess
+import sys
+
 from azure.servicebus import ServiceBusMessage
 from azure.servicebus.aio import ServiceBusClient
 from azure.storage.queue.aio import QueueClient
 from client import events, eventually
 
-from local.servicebus_config import queues
+from local.servicebus_config import ROOT, queues
 
 GIVEN = {"environmentName": "test", "location": "westeurope", "operatorEmail": "operators@example.com"}
 VARIANTS = {
@@ -18,6 +23,21 @@ VARIANTS = {
     },
 }  # fmt: skip
 GRACE = {"operator": "grace", "note": "the cause is mended"}
+
+INDEX = """
+import json
+from function_app import app
+bindings = {each.get_function_name(): each.get_bindings_dict()["bindings"] for each in app.get_functions()}
+print(json.dumps(bindings, default=str))
+"""
+
+
+def index(settings):
+    """The trigger of each function that the app has with these settings, as the host sees it."""
+    environment = {name: value for name, value in os.environ.items() if name in ("PATH", "HOME")} | settings
+    ran = subprocess.run([sys.executable, "-c", INDEX], cwd=ROOT, env=environment, capture_output=True, check=True)
+    bindings = json.loads(ran.stdout)
+    return {name: next(each for each in found if each["type"].endswith("Trigger")) for name, found in bindings.items()}
 
 
 async def do_everything(stack, client):
