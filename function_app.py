@@ -24,6 +24,7 @@ from adapters.settings import Settings
 from agents.gauge import Gauge
 from agents.service import AgentService
 from alerts.service import AlertService
+from alerts.watch import Watch
 from core.keys import buckets
 from core.messages import SCHEDULER_REQUESTS, requests_queue, responses_queue
 from core.transitions import Transitions
@@ -136,7 +137,7 @@ for blueprint in (
     scheduler.triggers.blueprint(scheduler_service, parts.poison, agents=[agent.name for agent in agent_services]),
     *(agents.triggers.blueprint(agent, parts.poison) for agent in agent_services),
     supervisor.triggers.blueprint(supervisor_service),
-    alerts.triggers.blueprint(alert_service),
+    alerts.triggers.blueprint(alert_service, Watch(store=parts.store, clock=parts.clock, buckets=settings.buckets)),
     operators.triggers.blueprint(operator_service, poison_service, health_service),
 ):
     app.register_functions(blueprint)

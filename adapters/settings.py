@@ -26,6 +26,7 @@ EXPECTED = {
     "SUPERVISOR_SCHEDULE": "when to sweep, as NCRONTAB or hh:mm:ss",
     "SCHEDULER_POLL_SCHEDULE": "when to look for pending orders, as NCRONTAB or hh:mm:ss",
     "OUTBOX_SCHEDULE": "when to send what the outbox holds, as NCRONTAB or hh:mm:ss",
+    "WATCH_SCHEDULE": "when to look how long orders wait, as NCRONTAB or hh:mm:ss",
 }
 
 
@@ -98,6 +99,7 @@ class Settings(BaseSettings):
     supervisor_schedule: str = Field(alias="SUPERVISOR_SCHEDULE")
     scheduler_poll_schedule: str = Field(alias="SCHEDULER_POLL_SCHEDULE")
     outbox_schedule: str = Field(alias="OUTBOX_SCHEDULE")
+    watch_schedule: str = Field(alias="WATCH_SCHEDULE")
 
     def service_urls(self) -> dict[str, str]:
         """Return the addresses of the remote services by the name of their agent."""

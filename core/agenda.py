@@ -77,6 +77,11 @@ def claimable(priority: Priority, now: datetime) -> tuple[str, str]:
     return prefix, f"{prefix}{sortable(now)}{LAST}"
 
 
+def claimable_since(row: AgendaRow) -> datetime:
+    """Return from when on the pending order of this row may be claimed."""
+    return datetime.fromisoformat(row.key.split("|")[2])
+
+
 def overdue(now: datetime) -> tuple[str, str]:
     """Row-key range [from, to) of the orders with a step whose complete-by time has passed (SUP-2)."""
     return f"{Kind.RUNNING}|", f"{Kind.RUNNING}|{sortable(now)}"

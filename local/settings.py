@@ -45,5 +45,6 @@ def app_settings(ports: Ports, operator_key: str, event_grid_key: str) -> dict[s
         "SUPERVISOR_SCHEDULE": "*/2 * * * * *",
         "SCHEDULER_POLL_SCHEDULE": "*/2 * * * * *",
         "OUTBOX_SCHEDULE": "*/1 * * * * *",
+        "WATCH_SCHEDULE": "0 * * * * *",
         "OPERATOR_KEY": operator_key,
     }

@@ -151,6 +151,7 @@ resource settings 'Microsoft.Web/sites/config@2024-11-01' = {
     SUPERVISOR_SCHEDULE: '*/15 * * * * *'
     SCHEDULER_POLL_SCHEDULE: '*/30 * * * * *'
     OUTBOX_SCHEDULE: '*/15 * * * * *'
+    WATCH_SCHEDULE: '0 * * * * *'
   })
 }
 

@@ -108,7 +108,7 @@ def clean(tmp_path_factory):
 async def run(package, clean, tmp_path_factory):
     """The package at work: a client of it, and how to find out which functions have run."""
     data = tmp_path_factory.mktemp("data")
-    config = StackConfig.for_tests(data, settings=QUICK, app=package)
+    config = StackConfig.for_tests(data, settings=QUICK | {"WATCH_SCHEDULE": "* * * * * *"}, app=package)
     async with DeployedStack(config, *clean) as stack:
         client = Client(stack)
         yield client, lambda: set(re.findall(r"function (\w+) succeeded", (data / "logs/host-1.log").read_text()))
@@ -139,7 +139,7 @@ SETTINGS = {
     "StateStorage": "UseDevelopmentStorage=true", "ServiceBus": "Endpoint=sb://x/;UseDevelopmentEmulator=true",
     "EVENT_GRID_ENDPOINT": "https://x", "PAYMENT_URL": "https://x", "INVENTORY_URL": "https://x",
     "SHIPPING_URL": "https://x", "SUPERVISOR_SCHEDULE": "0:0:1", "SCHEDULER_POLL_SCHEDULE": "0:0:1",
-    "OUTBOX_SCHEDULE": "0:0:1", "SIMULATOR_ENABLED": "true", "PYTHONDONTWRITEBYTECODE": "1",
+    "OUTBOX_SCHEDULE": "0:0:1", "WATCH_SCHEDULE": "0:0:1", "SIMULATOR_ENABLED": "true", "PYTHONDONTWRITEBYTECODE": "1",
 }  # fmt: skip
 
 
