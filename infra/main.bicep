@@ -43,7 +43,7 @@ param maximumInstances int = 100
   2048
   4096
 ])
-param instanceMemoryMB int = 512
+param instanceMemoryMB int = 2048
 
 @description('Let the app also play the remote services, which fail on demand: for demonstrations, never in production.')
 param simulatedServices bool = false

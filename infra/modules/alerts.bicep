@@ -111,6 +111,15 @@ var queryRules = [
     threshold: 1
     minutes: sweepMissingMinutes
   }
+  {
+    name: 'waiting'
+    severity: 1
+    description: 'Orders wait for more than ten minutes to be claimed: no scheduler works, or too few.'
+    query: loadTextContent('../queries/waiting.kql')
+    operator: 'GreaterThan'
+    threshold: 0
+    minutes: 5
+  }
 ]
 
 resource queryAlerts 'Microsoft.Insights/scheduledQueryRules@2023-12-01' = [
