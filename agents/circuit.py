@@ -7,7 +7,7 @@ from typing import NoReturn
 
 from pybreaker import STATE_CLOSED, STATE_OPEN, CircuitBreaker, CircuitBreakerError, CircuitMemoryStorage
 
-from core.errors import NotTriedError, RejectedError, TransientError
+from core.errors import CircuitOpenError, RejectedError, TransientError
 from core.ports import Clock
 
 ONE_TRIES = timedelta(seconds=1)
@@ -42,7 +42,7 @@ class Circuit:
 
     @contextmanager
     def guard(self, order_id: str) -> Iterator[None]:
-        """Watch one call; raises `NotTriedError` instead of letting it begin while the circuit is open.
+        """Watch one call; raises `CircuitOpenError` instead of letting it begin while the circuit is open.
 
         When the time is over, one call at a time may try: if it succeeds, the circuit is closed again.
         """
@@ -66,9 +66,9 @@ class Circuit:
         if (until := self.open_until) is None:
             return False
         if (left := until - self._clock()) > timedelta():
-            raise NotTriedError("the circuit is open: the service fails for one order after another", left)
+            raise CircuitOpenError("the circuit is open: the service fails for one order after another", left)
         if self._trying:
-            raise NotTriedError("the circuit is open, and one call tries whether the service works again", ONE_TRIES)
+            raise CircuitOpenError("the circuit is open, and one call tries whether the service works again", ONE_TRIES)
         return True
 
     def _has_failed(self, order_id: str, fault: TransientError, *, trial: bool) -> None:

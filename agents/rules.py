@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
-from core.errors import NotTriedError
+from core.errors import CircuitOpenError, NotTriedError
 from core.messages import AgentReply, AgentRequest, BusMessage, responses_queue
 
 
@@ -37,6 +37,7 @@ def not_tried(reason: NotTriedError, *, in_doubt: bool) -> AgentReply:
         outcome="notTried",
         reason=str(reason),
         retry_after=max(0.0, reason.retry_after.total_seconds()),
+        circuit_open=isinstance(reason, CircuitOpenError),
         in_doubt=in_doubt,
     )
 

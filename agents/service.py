@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, wait_exponential_jitter
@@ -66,11 +66,15 @@ class AgentService:
     async def _call(self, request: AgentRequest, *, first: bool) -> Mapping[str, Any]:
         """Call once, if the circuit is closed, and when it is our turn."""
         with self.circuit.guard(request.order_id):
-            async with self.limits.turn(rules.stop_at(request, self.margin)):
+            async with self.limits.turn(self._latest_turn(request)):
                 if first:
                     await self.gauge.arrived(request)
                 timeout = min(self._seconds_left(request), self.call_timeout.total_seconds())
                 return await self.remote.call(request, timeout)
+
+    def _latest_turn(self, request: AgentRequest) -> datetime:
+        """Return when a call has to begin at the latest, to be answered in time."""
+        return max(self.clock(), rules.stop_at(request, self.margin) - self.call_timeout)
 
     def _retrying(self, request: AgentRequest) -> AsyncRetrying:
         """Retry transient faults with exponential back-off and jitter, but only while time is left (AGT-2)."""

@@ -50,5 +50,9 @@ class NotTriedError(AppError):
         self.retry_after = retry_after
 
 
+class CircuitOpenError(NotTriedError):
+    """The agent makes no calls at all now, since its service fails for one order after another (AGT-8)."""
+
+
 class RejectedError(AppError):
     """The remote service refused for good: trying again cannot help (AGT-6)."""

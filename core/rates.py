@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 
-BURST = timedelta(seconds=0.25)
+BURST = timedelta(seconds=0.5)
 """Turns of so short a time ago that nobody took may still be taken, since it takes time to ask for one."""
 
 

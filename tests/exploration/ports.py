@@ -4,7 +4,7 @@ from contextlib import asynccontextmanager, contextmanager, nullcontext
 from datetime import timedelta
 from functools import partial
 
-from core.errors import NotTriedError
+from core.errors import CircuitOpenError
 from core.measures import Measure
 from exploration.driving import Effect, Tape
 
@@ -95,7 +95,7 @@ class Circuit:
     def guard(self, order_id):
         del order_id
         if self._tape.read(f"open {self._agent}"):
-            raise NotTriedError("the circuit is open", RETRY_AFTER)
+            raise CircuitOpenError("the circuit is open", RETRY_AFTER)
         yield
 
 
