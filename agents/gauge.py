@@ -42,16 +42,24 @@ class Gauge:
 
     async def arrived(self, request: AgentRequest) -> None:
         """Take note of a request whose work begins now."""
+        await self._waited(request.waited(self.clock()))
+
+    async def _waited(self, share: float) -> None:
         now = self.clock()
-        self._longest = max(self._longest, request.waited(now))
+        self._longest = max(self._longest, share)
         if self._published_at is None or now - self._published_at >= INTERVAL:
             await self._publish(now)
 
-    async def circuit_is_open(self) -> None:
-        """Say so at once, before a request comes back untried: else it would come straight here again."""
+    async def turned_away(self) -> None:
+        """Take note of a request that was not tried, because the circuit is open or there was no turn for it.
+
+        That the circuit is open is said at once, before the reply: else the request would come straight here again.
+        """
         if self.circuit.open_until != self._told_open_until:
             log.warning("agent.circuit_opened", extra={"agent": self.agent, "until": str(self.circuit.open_until)})
             await self._publish(self.clock())
+        elif self.circuit.open_until is None:
+            await self._waited(1.0)
 
     async def _publish(self, now: datetime) -> None:
         measure = Measure(

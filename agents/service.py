@@ -57,7 +57,7 @@ class AgentService:
         except RejectedError as rejection:
             return rules.failed(str(rejection), in_doubt=unanswered > 0)
         except NotTriedError as reason:
-            await self.gauge.circuit_is_open()
+            await self.gauge.turned_away()
             return rules.not_tried(reason, in_doubt=unanswered > 0)
         except TransientError as fault:
             log.warning("agent.gave_up", extra={"agent": self.name, "request": request.message_id, "why": str(fault)})

@@ -117,7 +117,7 @@ class NoGauge:
     async def arrived(self, request):
         del request
 
-    async def circuit_is_open(self):
+    async def turned_away(self):
         pass
 
 
