@@ -7,6 +7,7 @@ from core.ports import (
     AgentMeasures,
     AlertLog,
     Bus,
+    CallRates,
     Clock,
     EventPublisher,
     Leadership,
@@ -33,6 +34,7 @@ class Adapters:
     alerts: AlertLog
     keys: SubmissionKeys
     measures: AgentMeasures
+    rates: CallRates
     leadership: Leadership
     services: Mapping[str, RemoteService]
     """The remote services by the name of their agent."""

@@ -5,6 +5,7 @@ from functools import partial
 from adapters import Adapters
 from adapters.alert_log import TableAlertLog
 from adapters.bus import ServiceBus
+from adapters.call_rates import TableCallRates
 from adapters.clock import new_ulid, utc_now
 from adapters.connections import Connections
 from adapters.event_grid import EventGrid
@@ -38,8 +39,9 @@ def connect(settings: Settings, connections: Connections | None = None) -> Adapt
         alerts=TableAlertLog(TableTransactions(partial(pool.table, "alerts"))),
         keys=TableSubmissionKeys(TableTransactions(partial(pool.table, "submissionkeys")), utc_now),
         measures=TableAgentMeasures(TableTransactions(partial(pool.table, "agents"))),
+        rates=TableCallRates(TableTransactions(partial(pool.table, "agents")), utc_now),
         leadership=BlobLeadership(partial(pool.container, CONTAINER), settings.lease_seconds),
-        services={name: HttpRemoteService(url, pool.http) for name, url in settings.service_urls().items()},
+        services={agent.name: HttpRemoteService(agent.url, pool.http) for agent in settings.agents()},
         ledger=TableLedger(TableTransactions(partial(pool.table, "simulator"))),
         clock=utc_now,
         new_id=new_ulid,

@@ -23,6 +23,7 @@ from core.messages import AgentRequest, BusMessage
 from core.orders import Snapshot
 from core.poison import PoisonMessage
 from core.ports import Clock, NewId
+from core.rates import turns
 from simulator.rules import Effect, FaultInForce
 
 
@@ -218,6 +219,20 @@ class MemorySubmissionKeys:
         return self.bound.setdefault(key, (order_id, fingerprint))
 
 
+class MemoryCallRates:
+    """`CallRates` in memory."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._free: dict[str, datetime] = {}
+
+    async def next_call(self, agent: str, per_second: float, latest: datetime) -> datetime | None:
+        """See `CallRates.next_call`."""
+        spacing = timedelta(seconds=1 / per_second)
+        (begins,), self._free[agent] = turns(self._free.get(agent), self._clock(), spacing, [latest])
+        return begins
+
+
 class MemoryAgentMeasures:
     """`AgentMeasures` in memory."""
 
@@ -230,7 +245,7 @@ class MemoryAgentMeasures:
 
     async def since(self, moment: datetime) -> list[Measure]:
         """See `AgentMeasures.since`."""
-        return [measure for measure in self.published.values() if measure.at >= moment]
+        return [measure for measure in self.published.values() if measure.counts(moment)]
 
 
 @dataclass
@@ -342,8 +357,9 @@ def in_memory(*, clock: Clock = utc_now, new_id: NewId = new_ulid, instance_id: 
         alerts=MemoryAlertLog(),
         keys=MemorySubmissionKeys(),
         measures=MemoryAgentMeasures(),
+        rates=MemoryCallRates(clock),
         leadership=MemoryLeadership(MemoryLease(), instance_id, clock),
-        services={name: MemoryRemoteService() for name in ("payment", "inventory", "shipping")},
+        services={name: MemoryRemoteService() for name in ("payment", "payment-backup", "inventory", "shipping")},
         ledger=MemoryLedger(),
         clock=clock,
         new_id=new_id,

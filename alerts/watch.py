@@ -6,29 +6,28 @@ from datetime import timedelta
 
 from core import agenda, keys
 from core.gathering import run_all
-from core.orders import Priority
 from core.ports import Clock, StateStore
 
 log = logging.getLogger(__name__)
 
+MOST = 1000
+"""Of one bucket: where more wait, those that are looked at have waited long enough."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Watch:
-    """Looks at the order of each bucket and priority that has waited longest."""
+    """Looks at the orders that are due to be claimed."""
 
     store: StateStore
     clock: Clock
     buckets: int
 
     async def look(self) -> timedelta:
-        """Return, and log, how long the order has been waiting that could be claimed first."""
+        """Return, and log, how long the order has been waiting that could have been claimed first."""
         now = self.clock()
-        ranges = [agenda.claimable(priority, now) for priority in Priority]
-        pages = await run_all(
-            self.store.agenda(bucket, start, end, limit=1)
-            for bucket in keys.buckets(self.buckets)
-            for start, end in ranges
-        )
-        since = min((agenda.claimable_since(row) for page in pages for row in page), default=now)
+        start, end = agenda.all_of(agenda.Kind.PENDING)
+        pages = await run_all(self.store.agenda(bucket, start, end, MOST) for bucket in keys.buckets(self.buckets))
+        due = (row.data["NotBefore"] for page in pages for row in page)
+        since = min((moment for moment in due if moment <= now), default=now)
         log.info("orders.waiting", extra={"longest_seconds": (now - since).total_seconds()})
         return now - since

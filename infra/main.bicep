@@ -51,6 +51,9 @@ param simulatedServices bool = false
 @description('Address of the payment service; not used while the services are simulated.')
 param paymentUrl string = ''
 
+@description('Address of another way to the payment service, for when the first one fails; may be empty.')
+param paymentBackupUrl string = ''
+
 @description('Address of the inventory service; not used while the services are simulated.')
 param inventoryUrl string = ''
 
@@ -200,6 +203,7 @@ module app 'modules/app.bicep' = {
     instanceMemoryMB: instanceMemoryMB
     simulatedServices: simulatedServices
     paymentUrl: paymentUrl
+    paymentBackupUrl: paymentBackupUrl
     inventoryUrl: inventoryUrl
     shippingUrl: shippingUrl
     operatorSignInClientId: operatorSignInClientId

@@ -59,7 +59,7 @@ def _afresh(step: Step, direction: Direction) -> Step:
     if back and not step.undo_failed:
         return step  # it was refused on the way forward: there is nothing to undo
     state = StepState.UNDOING if back else StepState.NOT_STARTED
-    return replace(step, state=state, failure_count=0, complete_by=None, reason=None)
+    return replace(step, state=state, failure_count=0, rests=0, not_before=None, complete_by=None, reason=None)
 
 
 def full_view(order: Snapshot, history: Iterable[HistoryEntry]) -> dict[str, Any]:
@@ -99,9 +99,11 @@ def _state_view(state: OrderState) -> dict[str, Any]:
 def _step_view(step: Step) -> dict[str, Any]:
     return {
         "name": step.name,
+        "capability": step.capability,
         "agent": step.agent,
         "state": step.state,
         "completeBy": _iso(step.complete_by),
+        "notBefore": _iso(step.not_before),
         "attempts": step.attempts,
         "failureCount": step.failure_count,
         "threshold": step.threshold,

@@ -112,6 +112,15 @@ var queryRules = [
     minutes: sweepMissingMinutes
   }
   {
+    name: 'circuit-open'
+    severity: 2
+    description: 'A remote service failed for many orders in a row; its agent leaves it alone for a while, and orders wait.'
+    query: loadTextContent('../queries/circuit.kql')
+    operator: 'GreaterThan'
+    threshold: 0
+    minutes: 5
+  }
+  {
     name: 'waiting'
     severity: 1
     description: 'Orders wait for more than ten minutes to be claimed: no scheduler works, or too few.'

@@ -17,6 +17,7 @@ param maximumInstances int
 param instanceMemoryMB int
 param simulatedServices bool
 param paymentUrl string
+param paymentBackupUrl string
 param inventoryUrl string
 param shippingUrl string
 param operatorSignInClientId string
@@ -137,16 +138,22 @@ resource settings 'Microsoft.Web/sites/config@2024-11-01' = {
     EVENT_GRID__clientId: identityClientId
     SIMULATOR_ENABLED: simulatedServices ? 'true' : 'false'
     PAYMENT_URL: simulatedServices ? 'https://${site.properties.defaultHostName}/simulator/payment' : paymentUrl
+    PAYMENT_BACKUP_URL: simulatedServices ? 'https://${site.properties.defaultHostName}/simulator/payment-backup' : paymentBackupUrl
     INVENTORY_URL: simulatedServices ? 'https://${site.properties.defaultHostName}/simulator/inventory' : inventoryUrl
     SHIPPING_URL: simulatedServices ? 'https://${site.properties.defaultHostName}/simulator/shipping' : shippingUrl
     ALLOWANCE_SECONDS: '60'
     FAILURE_THRESHOLD: '3'
     CLOCK_TOLERANCE_SECONDS: '2'
     LEASE_SECONDS: '30'
-    MOST_OPEN_ORDERS: '500'
+    MOST_OPEN_REQUESTS: '500'
     BUCKETS: '8'
     REMOTE_CALL_TIMEOUT_SECONDS: '10'
     AGENT_MARGIN_SECONDS: '1'
+    CALLS_IN_FLIGHT: '{}'
+    CALLS_PER_SECOND: '{}'
+    CIRCUIT_ORDERS: '10'
+    CIRCUIT_OPEN_SECONDS: '30'
+    REST_SECONDS: '600'
     REPLY_TO_PREFIX: 'status-'
     SUPERVISOR_SCHEDULE: '*/15 * * * * *'
     SCHEDULER_POLL_SCHEDULE: '*/30 * * * * *'

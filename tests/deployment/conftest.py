@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from bicep_model import Template
 from client import QUICK, Client
-from deploying import GIVEN, VARIANTS, do_everything, index
+from deploying import GIVEN, VARIANTS, do_everything, everything, index
 from recording import calls_in
 
 from local.ports import Ports
@@ -24,9 +24,11 @@ def deployed(request):
 async def calls(tmp_path_factory):
     """Every call of the app and its host to Azure's services while it does everything that it can do."""
     folder = tmp_path_factory.mktemp("calls")
+    ports = Ports.free()
     config = StackConfig.for_tests(
         tmp_path_factory.mktemp("recorded"),
-        settings=QUICK | {"CALLS_FOLDER": str(folder)},
+        ports=ports,
+        settings=QUICK | everything(ports) | {"CALLS_FOLDER": str(folder)},
         app=Path(__file__).parent / "app",
     )
     async with Stack(config) as stack:
@@ -41,4 +43,4 @@ async def calls(tmp_path_factory):
 @pytest.fixture(scope="session")
 def functions():
     """The triggers of every function of the app, the simulated services' included, as Azure would index them."""
-    return index(app_settings(Ports(), "key", "key"))
+    return index(app_settings(Ports(), "key", "key") | everything(Ports()))

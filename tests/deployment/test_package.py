@@ -13,7 +13,9 @@ from pathlib import Path
 import pathspec
 import pytest
 from client import QUICK, Client, eventually
+from deploying import everything
 
+from local.ports import Ports
 from local.process import Process
 from local.servicebus_config import ROOT
 from local.stack import Stack, StackConfig
@@ -108,7 +110,9 @@ def clean(tmp_path_factory):
 async def run(package, clean, tmp_path_factory):
     """The package at work: a client of it, and how to find out which functions have run."""
     data = tmp_path_factory.mktemp("data")
-    config = StackConfig.for_tests(data, settings=QUICK | {"WATCH_SCHEDULE": "* * * * * *"}, app=package)
+    ports = Ports.free()
+    settings = QUICK | everything(ports) | {"WATCH_SCHEDULE": "* * * * * *"}
+    config = StackConfig.for_tests(data, ports=ports, settings=settings, app=package)
     async with DeployedStack(config, *clean) as stack:
         client = Client(stack)
         yield client, lambda: set(re.findall(r"function (\w+) succeeded", (data / "logs/host-1.log").read_text()))
@@ -170,7 +174,7 @@ async def test_every_function_runs_as_in_azure(package, functions, tmp_path):
     """The library that runs functions in Azure indexes the package, and carries out each of its functions."""
     python = await asyncio.to_thread(clean_environment, tmp_path / "clean", azure_python(), "azure-functions-runtime")
     async with Stack(StackConfig.for_tests(tmp_path / "stack", hosts=0, settings=QUICK)) as stack:
-        environment = os.environ | stack.app_environment()
+        environment = os.environ | stack.app_environment() | everything(stack.ports)
         command = [python, ROOT / "tests/support/azure_worker.py", package]
         ran = await asyncio.to_thread(
             subprocess.run, command, cwd=package, env=environment, capture_output=True, text=True, timeout=120

@@ -101,7 +101,7 @@ def _owed_as_it_is(world: World, order: Snapshot) -> None:
 def _failures_counted_once(world: World, order: Snapshot) -> None:
     expiries, claims = 0, 0
     for entry in world.history():
-        claims += entry.event == "claimed"
+        claims += entry.event == "claimed" or (entry.event == "not-tried" and "started" in entry.detail)
         if entry.event == "resubmitted":
             expiries = 0
         elif entry.actor.startswith("supervisor/"):

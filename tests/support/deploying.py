@@ -24,6 +24,12 @@ VARIANTS = {
 }  # fmt: skip
 GRACE = {"operator": "grace", "note": "the cause is mended"}
 
+
+def everything(ports):
+    """The settings that switch on what is optional."""
+    return {"PAYMENT_BACKUP_URL": f"http://127.0.0.1:{ports.http_port}/simulator/payment-backup"}
+
+
 INDEX = """
 import json
 from function_app import app
