@@ -13,7 +13,7 @@ from pathlib import Path
 import pathspec
 import pytest
 from client import QUICK, Client, eventually
-from deploying import everything
+from deploying import everything, send_unreadable
 
 from local.ports import Ports
 from local.process import Process
@@ -108,14 +108,18 @@ def clean(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 async def run(package, clean, tmp_path_factory):
-    """The package at work: a client of it, and how to find out which functions have run."""
+    """The package at work: its stack, a client of it, and how to find out which functions have run."""
     data = tmp_path_factory.mktemp("data")
     ports = Ports.free()
     settings = QUICK | everything(ports) | {"WATCH_SCHEDULE": "* * * * * *"}
     config = StackConfig.for_tests(data, ports=ports, settings=settings, app=package)
     async with DeployedStack(config, *clean) as stack:
         client = Client(stack)
-        yield client, lambda: set(re.findall(r"function (\w+) succeeded", (data / "logs/host-1.log").read_text()))
+        yield (
+            stack,
+            client,
+            lambda: set(re.findall(r"function (\w+) succeeded", (data / "logs/host-1.log").read_text())),
+        )
         await client.close()
 
 
@@ -150,12 +154,13 @@ SETTINGS = {
 @pytest.mark.timeout(240)
 async def test_every_function_runs_from_the_package(run, functions):
     """With nothing installed but requirements.txt, orders end as they should, and each function has worked."""
-    client, ran = run
+    stack, client, ran = run
     await client.until(await client.place(), "Processed")
     await client.fault("reject")
     failed = await client.place()
     await client.until(failed, "Error")
     await eventually(lambda: client.alerts(failed))
+    await send_unreadable(stack)
     for name, trigger in functions.items():
         if trigger["type"] == "httpTrigger":
             path = "/" + re.sub(r"\{\w+\}", "none", trigger["route"])

@@ -79,19 +79,25 @@ async def place_with_key(client):
 
 async def poison_every_queue(stack, client):
     """Send what nobody can read to every queue; put one of each back, and drop what comes again."""
-    sources = ["order-submissions", "operator-alerts", *(queue["name"] for queue in queues()["serviceBusQueues"])]
-    for name in sources[:2]:
-        async with QueueClient.from_connection_string(stack.storage_connection_string, name) as queue:
-            await queue.send_message("unreadable")
-    async with ServiceBusClient.from_connection_string(stack.service_bus_connection_string) as bus:
-        for name in sources[2:]:
-            async with bus.get_queue_sender(name) as sender:
-                await sender.send_messages(ServiceBusMessage("unreadable"))
+    sources = await send_unreadable(stack)
     for action in ("redrive", "drop"):
         for message in await eventually(lambda: kept(client, sources)):
             path = f"/api/operator/poison/{message['queue']}/{message['id']}/{action}"
             status, answer = await client.request("POST", path, json=GRACE)
             assert status == 202, answer
+
+
+async def send_unreadable(stack):
+    """Send a message that nobody can read to every queue that the app takes messages off; return their names."""
+    storage, bus = ["order-submissions", "operator-alerts"], [queue["name"] for queue in queues()["serviceBusQueues"]]
+    for name in storage:
+        async with QueueClient.from_connection_string(stack.storage_connection_string, name) as queue:
+            await queue.send_message("unreadable")
+    async with ServiceBusClient.from_connection_string(stack.service_bus_connection_string) as client:
+        for name in bus:
+            async with client.get_queue_sender(name) as sender:
+                await sender.send_messages(ServiceBusMessage("unreadable"))
+    return [*storage, *bus]
 
 
 async def kept(client, sources):
