@@ -89,7 +89,7 @@ resource site 'Microsoft.Web/sites@2024-11-01' = {
         maximumInstanceCount: maximumInstances
         instanceMemoryMB: instanceMemoryMB
         alwaysReady: [
-          for name in alwaysReadyInstances == 0 ? [] : alwaysReady: {
+          for name in (alwaysReadyInstances == 0 ? [] : alwaysReady): {
             name: name
             instanceCount: alwaysReadyInstances
           }

@@ -122,7 +122,7 @@ resource containerRoles 'Microsoft.Authorization/roleAssignments@2022-04-01' = [
 ]
 
 module endpoints 'private-endpoint.bicep' = [
-  for group in isolated ? privateGroups : []: {
+  for group in (isolated ? privateGroups : []): {
     name: 'endpoint-${name}-${group}'
     params: {
       targetName: name

@@ -177,6 +177,7 @@ def test_private_endpoints_resolve_to_zones_that_exist(deployed):
         assert each.properties["privateDnsZoneConfigs"][0]["properties"]["privateDnsZoneId"] in zones
 
 
+@pytest.mark.proves("WRK-4")
 @pytest.mark.parametrize(
     ("redundancy", "sku"), [("zone", "Standard_ZRS"), ("geo", "Standard_GRS"), ("geo-zone", "Standard_GZRS")]
 )

@@ -141,6 +141,7 @@ def every_call(calls, functions):
     }
 
 
+@pytest.mark.proves("WRK-5")
 def test_the_app_may_do_what_it_does_and_nothing_else(deployed, every_call):
     """On each resource exactly the narrowest roles that allow the calls; no role on anything that is never called."""
     expected = needed(every_call) | ELSEWHERE
@@ -185,6 +186,7 @@ def provisioned(template, suffix):
     return {each.name for each in template.resources if each.type.endswith(suffix)}
 
 
+@pytest.mark.proves("WRK-4", "WRK-5")
 def test_every_table_is_there_and_used(deployed, calls):
     """On Table Storage or on Cosmos DB, not on both."""
     used = {call.resource for call in calls if call.service == "table"}
@@ -193,11 +195,13 @@ def test_every_table_is_there_and_used(deployed, calls):
     assert provisioned(deployed, "tableServices/tables") == (set() if on_cosmos else used)
 
 
+@pytest.mark.proves("WRK-5")
 def test_every_storage_queue_is_there_and_used(deployed, calls):
     """Poison queues too: the app may not create queues."""
     assert provisioned(deployed, "queueServices/queues") == {call.resource for call in calls if call.service == "queue"}
 
 
+@pytest.mark.proves("WRK-5")
 def test_every_service_bus_queue_is_there_and_used(deployed, calls, functions):
     """Each is sent to and received from."""
     queues = provisioned(deployed, "namespaces/queues")
@@ -206,6 +210,7 @@ def test_every_service_bus_queue_is_there_and_used(deployed, calls, functions):
     assert {each["queueName"] for each in functions.values() if each["type"] == "serviceBusTrigger"} == queues
 
 
+@pytest.mark.proves("WRK-5")
 def test_every_container_is_there_and_used(deployed, calls):
     """By the app, by Event Grid for what it cannot deliver, or for deployed packages."""
     [subscription] = [each for each in deployed.resources if each.type.endswith("eventSubscriptions")]

@@ -3,6 +3,8 @@
 import json
 from collections import Counter
 
+import pytest
+
 from adapters.settings import Settings
 from local.ports import Ports
 from local.servicebus_config import ROOT
@@ -45,6 +47,7 @@ def test_nothing_is_deployed_twice(deployed):
     assert [name for name, count in ids.items() if count > 1] == []
 
 
+@pytest.mark.proves("WRK-5")
 def test_every_setting_is_set_and_read(deployed):
     """What the app reads is set in Azure, but for the keys; what is set is read by the app or by the platform."""
     [settings] = [each.properties for each in deployed.resources if each.name == "appsettings"]
