@@ -27,11 +27,13 @@ from alerts.service import AlertService
 from core.keys import buckets
 from core.messages import SCHEDULER_REQUESTS, requests_queue, responses_queue
 from core.transitions import Transitions
+from operators.alerts import AlertDesk
+from operators.explain import ActingRules
 from operators.health import HealthService
 from operators.poison import PoisonService
 from operators.service import OperatorService
 from scheduler.rules import SchedulerRules
-from scheduler.service import SchedulerService
+from scheduler.service import WAKE_UP_TIME, SchedulerService
 from scheduler.window import Window
 from shop.service import ShopService
 from simulator.service import Simulator
@@ -107,8 +109,19 @@ alert_service = AlertService(
     buckets=settings.buckets,
 )
 operator_service = OperatorService(
-    transitions=transitions, store=parts.store, alert_log=parts.alerts, buckets=settings.buckets
+    transitions=transitions,
+    store=parts.store,
+    clock=parts.clock,
+    workflows=workflows.ALL,
+    acting=ActingRules(
+        claim=scheduler_service.rules.claim,
+        recover=supervisor_service.rules.recover,
+        poll_delay=WAKE_UP_TIME,
+        clock_tolerance=tolerance,
+    ),
+    buckets=settings.buckets,
 )
+alert_desk = AlertDesk(alert_log=parts.alerts, clock=parts.clock)
 sent_to = (
     SCHEDULER_REQUESTS,
     *(queue(agent.name) for agent in agent_services for queue in (requests_queue, responses_queue)),
@@ -135,7 +148,7 @@ for blueprint in (
     *(agents.triggers.blueprint(agent, parts.poison) for agent in agent_services),
     supervisor.triggers.blueprint(supervisor_service),
     alerts.triggers.blueprint(alert_service),
-    operators.triggers.blueprint(operator_service, poison_service, health_service),
+    operators.triggers.blueprint(operator_service, alert_desk, poison_service, health_service),
 ):
     app.register_functions(blueprint)
 if settings.simulator_enabled:

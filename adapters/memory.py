@@ -5,18 +5,19 @@ All state stands in plain dicts and lists of immutable values, so that `copy()` 
 
 import itertools
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
 from adapters import Adapters, writes
-from adapters.alert_log import newest_first
+from adapters.alert_log import alert_key
 from adapters.clock import new_ulid, utc_now
 from adapters.rows import entity_of
 from adapters.writes import Create, Delete, Record, Replace, Write
 from core.agenda import AgendaRow, Kind, all_of
+from core.alerts import Acknowledgement, Alert
 from core.changes import Change, Event, HistoryEntry, Note, OutboxEntry
-from core.errors import ConflictError, UnknownMessageError
+from core.errors import ConflictError, UnknownAlertError, UnknownMessageError
 from core.keys import bucket_of, history_key, history_range, order_range
 from core.measures import Measure
 from core.messages import AgentRequest, BusMessage
@@ -196,15 +197,23 @@ class MemoryAlertLog:
     """`AlertLog` in memory."""
 
     def __init__(self) -> None:
-        self.alerts: dict[tuple[str, str], Event] = {}
+        self.alerts: dict[str, Alert] = {}
 
     async def record(self, alert: Event) -> None:
         """See `AlertLog.record`."""
-        self.alerts.setdefault((newest_first(alert.at), alert.event_id), alert)
+        key = alert_key(alert)
+        self.alerts.setdefault(key, Alert(key=key, event=alert))
 
-    async def newest(self, limit: int) -> list[Event]:
+    async def newest(self, limit: int, after: str = "") -> list[Alert]:
         """See `AlertLog.newest`."""
-        return [self.alerts[key] for key in sorted(self.alerts)][: max(limit, 0)]
+        return [self.alerts[key] for key in sorted(self.alerts) if key > after][: max(limit, 0)]
+
+    async def acknowledge(self, key: str, acknowledgement: Acknowledgement) -> None:
+        """See `AlertLog.acknowledge`."""
+        if (alert := self.alerts.get(key)) is None:
+            raise UnknownAlertError
+        if alert.acknowledged is None:
+            self.alerts[key] = replace(alert, acknowledged=acknowledgement)
 
 
 class MemorySubmissionKeys:

@@ -12,7 +12,7 @@ from enum import StrEnum
 from typing import Any
 
 from core.keys import LAST, sortable
-from core.orders import Priority, ProcessState, Snapshot
+from core.orders import Priority, ProcessState, Snapshot, StepState
 
 
 class Kind(StrEnum):
@@ -56,6 +56,8 @@ def _summary(snapshot: Snapshot) -> dict[str, Any]:
         "FailureCount": state.failure_count,
         "Priority": str(state.priority),
         "Workflow": state.workflow,
+        "Outcome": state.outcome and str(state.outcome),
+        "FailedSteps": " ".join(step.name for step in snapshot.in_state(StepState.FAILED)) or None,
         "Reason": state.reason,
         "UpdatedAt": state.updated_at,
     }

@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Any, Protocol
 
 from core.agenda import AgendaRow
+from core.alerts import Acknowledgement, Alert
 from core.changes import Change, Event, HistoryEntry, Note, OutboxEntry
 from core.measures import Measure
 from core.messages import AgentRequest, BusMessage
@@ -106,8 +107,11 @@ class AlertLog(Protocol):
     async def record(self, alert: Event) -> None:
         """Keep an alert; the same one again changes nothing."""
 
-    async def newest(self, limit: int) -> list[Event]:
-        """Return the last alerts, newest first."""
+    async def newest(self, limit: int, after: str = "") -> list[Alert]:
+        """Return the last alerts, newest first; with `after`, those that follow the alert of that key."""
+
+    async def acknowledge(self, key: str, acknowledgement: Acknowledgement) -> None:
+        """Keep who has taken the alert upon themselves, unless somebody has; raises `UnknownAlertError`."""
 
 
 class SubmissionKeys(Protocol):

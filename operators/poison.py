@@ -10,7 +10,7 @@ from core.errors import RefusedError, UnknownMessageError
 from core.messages import BusMessage
 from core.poison import PoisonMessage
 from core.ports import Bus, PoisonQueues, TextQueue
-from operators.rules import OperatorRequest
+from operators.requests import OperatorRequest
 
 log = logging.getLogger(__name__)
 

@@ -1,42 +1,28 @@
 """Binds the operators' API to HTTP: nothing under /api/operator works without the key (OPR-5)."""
 
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
 import azure.functions as func
 
 from core.errors import InvalidError
 from core.orders import ProcessState
 from edge.http import answers, body_of, ok, order_id_of
+from operators.alerts import AcknowledgeRequest, AlertDesk
 from operators.health import HealthService
 from operators.poison import PoisonService
-from operators.rules import AGENDA_OF, OperatorRequest
-from operators.service import OperatorService
+from operators.requests import OperatorRequest, SkipRequest
+from operators.service import AGENDA_OF, OperatorService
+from operators.views import Acted, View
+
+Request = TypeVar("Request", bound=OperatorRequest)
 
 
-def blueprint(service: OperatorService, poison: PoisonService, health: HealthService) -> func.Blueprint:
+def blueprint(
+    service: OperatorService, alerts: AlertDesk, poison: PoisonService, health: HealthService
+) -> func.Blueprint:
     """Return the operators' functions, and the health check."""
     triggers = func.Blueprint()
-
-    @triggers.route("api/operator/orders", methods=["GET"], auth_level=func.AuthLevel.FUNCTION)
-    @answers
-    async def operator_orders(req: func.HttpRequest) -> func.HttpResponse:
-        state, limit = _listing_of(req)
-        return ok(await service.list(state, limit, req.params.get("continuation")))
-
-    @triggers.route("api/operator/orders/{orderId}", methods=["GET"], auth_level=func.AuthLevel.FUNCTION)
-    @answers
-    async def operator_order(req: func.HttpRequest) -> func.HttpResponse:
-        return ok(await service.inspect(order_id_of(req)))
-
-    @triggers.route("api/operator/orders/{orderId}/resubmit", methods=["POST"], auth_level=func.AuthLevel.FUNCTION)
-    @answers
-    async def operator_resubmit(req: func.HttpRequest) -> func.HttpResponse:
-        order_id = order_id_of(req)
-        await service.resubmit(order_id, body_of(req, OperatorRequest))
-        return ok({"orderId": order_id, "status": "resubmitted"}, 202)
-
-    @triggers.route("api/operator/alerts", methods=["GET"], auth_level=func.AuthLevel.FUNCTION)
-    @answers
-    async def operator_alerts(req: func.HttpRequest) -> func.HttpResponse:
-        return ok(await service.alerts())
 
     @triggers.route("api/health", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
     @answers
@@ -44,8 +30,76 @@ def blueprint(service: OperatorService, poison: PoisonService, health: HealthSer
         healthy, report = await health.report()
         return ok(report, 200 if healthy else 503)
 
+    _bind_orders(triggers, service)
+    _bind_actions(triggers, service)
+    _bind_alerts(triggers, alerts)
     _bind_poison(triggers, poison)
     return triggers
+
+
+def shown(view: View, status: int = 200) -> func.HttpResponse:
+    """Answer with a view."""
+    return ok(view.model_dump(mode="json", by_alias=True), status)
+
+
+def _bind_orders(triggers: func.Blueprint, service: OperatorService) -> None:
+    @triggers.route("api/operator/orders", methods=["GET"], auth_level=func.AuthLevel.FUNCTION)
+    @answers
+    async def operator_orders(req: func.HttpRequest) -> func.HttpResponse:
+        state, limit = _listing_of(req)
+        return shown(await service.list(state, limit, req.params.get("continuation")))
+
+    @triggers.route("api/operator/orders/{orderId}", methods=["GET"], auth_level=func.AuthLevel.FUNCTION)
+    @answers
+    async def operator_order(req: func.HttpRequest) -> func.HttpResponse:
+        return shown(await service.inspect(order_id_of(req)))
+
+    @triggers.route("api/operator/orders/{orderId}/explain", methods=["GET"], auth_level=func.AuthLevel.FUNCTION)
+    @answers
+    async def operator_explain(req: func.HttpRequest) -> func.HttpResponse:
+        return shown(await service.explain(order_id_of(req)))
+
+
+def _bind_actions(triggers: func.Blueprint, service: OperatorService) -> None:
+    @triggers.route("api/operator/orders/{orderId}/resubmit", methods=["POST"], auth_level=func.AuthLevel.FUNCTION)
+    @answers
+    async def operator_resubmit(req: func.HttpRequest) -> func.HttpResponse:
+        return await _act(req, OperatorRequest, service.resubmit, "resubmitted")
+
+    @triggers.route("api/operator/orders/{orderId}/skip", methods=["POST"], auth_level=func.AuthLevel.FUNCTION)
+    @answers
+    async def operator_skip(req: func.HttpRequest) -> func.HttpResponse:
+        return await _act(req, SkipRequest, service.skip, "skipped")
+
+    @triggers.route("api/operator/orders/{orderId}/cancel", methods=["POST"], auth_level=func.AuthLevel.FUNCTION)
+    @answers
+    async def operator_cancel(req: func.HttpRequest) -> func.HttpResponse:
+        return await _act(req, OperatorRequest, service.cancel, "cancelled")
+
+
+async def _act(
+    req: func.HttpRequest, body: type[Request], action: Callable[[str, Request], Awaitable[None]], done: str
+) -> func.HttpResponse:
+    order_id = order_id_of(req)
+    await action(order_id, body_of(req, body))
+    return shown(Acted(order_id=order_id, status=done), 202)
+
+
+def _bind_alerts(triggers: func.Blueprint, alerts: AlertDesk) -> None:
+    @triggers.route("api/operator/alerts", methods=["GET"], auth_level=func.AuthLevel.FUNCTION)
+    @answers
+    async def operator_alerts(req: func.HttpRequest) -> func.HttpResponse:
+        return shown(await alerts.list(_limit_of(req), req.params.get("continuation")))
+
+    @triggers.route("api/operator/alerts/causes", methods=["GET"], auth_level=func.AuthLevel.FUNCTION)
+    @answers
+    async def operator_alert_causes(req: func.HttpRequest) -> func.HttpResponse:
+        return shown(await alerts.causes())
+
+    @triggers.route("api/operator/alerts/acknowledge", methods=["POST"], auth_level=func.AuthLevel.FUNCTION)
+    @answers
+    async def operator_alerts_acknowledge(req: func.HttpRequest) -> func.HttpResponse:
+        return shown(await alerts.acknowledge(body_of(req, AcknowledgeRequest)))
 
 
 def _bind_poison(triggers: func.Blueprint, poison: PoisonService) -> None:
@@ -73,13 +127,26 @@ def _bind_poison(triggers: func.Blueprint, poison: PoisonService) -> None:
         return ok({"queue": queue, "id": message_id, "status": "dropped"}, 202)
 
 
+MOST_LISTED = 500
+
+
 def _listing_of(req: func.HttpRequest) -> tuple[ProcessState, int]:
+    """Read which orders are asked for, and how many; raises `InvalidError` with every fault."""
     state, limit = req.params.get("state", ProcessState.ERROR), req.params.get("limit", "50")
-    faults = []
-    if state not in AGENDA_OF:
-        faults.append(f"state: expected one of {', '.join(AGENDA_OF)}")
-    if not (limit.isdecimal() and 1 <= int(limit) <= 500):
-        faults.append("limit: expected a number from 1 to 500")
+    faults = [] if state in AGENDA_OF else [f"state: expected one of {', '.join(AGENDA_OF)}"]
+    faults += _limit_faults(limit)
     if faults:
         raise InvalidError(faults)
     return ProcessState(state), int(limit)
+
+
+def _limit_of(req: func.HttpRequest) -> int:
+    limit: str = req.params.get("limit", "50")
+    if faults := _limit_faults(limit):
+        raise InvalidError(faults)
+    return int(limit)
+
+
+def _limit_faults(limit: str) -> list[str]:
+    fits = limit.isascii() and limit.isdecimal() and len(limit) <= 3 and 1 <= int(limit) <= MOST_LISTED
+    return [] if fits else [f"limit: expected a number from 1 to {MOST_LISTED}"]

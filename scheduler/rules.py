@@ -102,8 +102,11 @@ class SchedulerRules:
     def _put_back(self, order: Snapshot, step: Step, reply: AgentReply, now: datetime) -> Change:
         """Let the step wait: it was not tried, so no failure is counted (AGT-8)."""
         later = now + timedelta(seconds=reply.retry_after or 0)
-        waiting = StepState.UNDOING if step.state is StepState.UNDOING else StepState.NOT_STARTED
-        after = order.with_steps(replace(step, state=waiting, complete_by=None, not_before=later)).with_state(
+        state = StepState.UNDOING if step.state is StepState.UNDOING else StepState.NOT_STARTED
+        waiting = replace(step, state=state, complete_by=None, not_before=later)
+        if order.state.direction is Direction.UNDO and step.state is StepState.RUNNING:
+            waiting = to_be_undone(waiting, now)  # an earlier attempt may have done it
+        after = order.with_steps(waiting).with_state(
             process_state=ProcessState.PENDING, locked_by=None, complete_by=None, not_before=later
         )
         event = "put-back" if order.state.process_state is ProcessState.PROCESSING else "not-tried"

@@ -24,7 +24,7 @@ from core.transitions import Transitions
 from core.workflow import Workflows
 from exploration.driving import Handler, Job, Tape
 from exploration.ports import Bus, Leadership, Measures, Poison, Publisher, Remote, Store
-from operators.rules import OperatorRequest
+from operators.requests import OperatorRequest, SkipRequest
 from operators.service import OperatorService
 from scheduler.rules import SchedulerRules
 from scheduler.service import SchedulerService
@@ -44,6 +44,7 @@ TOLERANCE = timedelta(seconds=1)
 LEASE = timedelta(seconds=4)
 THRESHOLD = 2
 BUCKETS = 1
+GRACE = OperatorRequest(operator="grace", note="mended")
 
 SLOTS = {
     "submission": ("submission",),
@@ -53,7 +54,6 @@ SLOTS = {
     "request": ("agent-1", "agent-2"),
     "sweep": ("supervisor-1", "supervisor-2"),
     "relay": ("relay",),
-    "resubmit": ("operator",),
 }
 """Who may do what; each does one thing at a time, side by side with all the others."""
 
@@ -90,9 +90,10 @@ def _receive(at: Surroundings, job: Job) -> Coroutine[Any, Any, Any]:
     return _scheduler(at).receive(Correlation.parse(job.correlation), decode(AgentReply, job.body))
 
 
-def _resubmit(at: Surroundings, job: Job) -> Coroutine[Any, Any, Any]:
-    service = OperatorService(transitions=at.transitions(), store=Store(), alert_log=None, buckets=BUCKETS)
-    return service.resubmit(job.body, OperatorRequest(operator="grace", note="mended"))
+def _operator(at: Surroundings) -> OperatorService:
+    return OperatorService(
+        transitions=at.transitions(), store=Store(), clock=at.now, workflows=WORKFLOWS, acting=None, buckets=BUCKETS
+    )
 
 
 def _submission(at: Surroundings) -> SubmissionService:
@@ -160,5 +161,7 @@ _DOES: Mapping[str, Callable[[Surroundings, Job], Coroutine[Any, Any, Any]]] = {
     "request": lambda at, job: _agent(at).handle(decode(AgentRequest, job.body)),
     "sweep": lambda at, job: _supervisor(at).sweep(),
     "relay": lambda at, job: _alerts().relay(),
-    "resubmit": _resubmit,
+    "resubmit": lambda at, job: _operator(at).resubmit(job.body, GRACE),
+    "skip": lambda at, job: _operator(at).skip(job.body, SkipRequest(operator="grace", note="done by hand")),
+    "cancel": lambda at, job: _operator(at).cancel(job.body, GRACE),
 }

@@ -51,17 +51,21 @@ class WorldOf:
 
     workflow: Workflow = SINGLE
     faults: int = 0
-    resubmits: int = 0
-    """How often an operator resubmits an order that is in `Error`."""
+    acts: int = 0
+    """How often an operator does something, at any moment at which it makes sense."""
+    operator: tuple[str, ...] = ("resubmit",)
+    """What that may be."""
     threshold: int = 2
     """At how many failures the step is given up."""
 
     def __str__(self) -> str:
-        return f"{self.workflow.name}, faults {self.faults}, resubmits {self.resubmits}, threshold {self.threshold}"
+        operator = f"{' or '.join(self.operator)} {self.acts}"
+        return f"{self.workflow.name}, faults {self.faults}, {operator}, threshold {self.threshold}"
 
     def beginning(self) -> World:
         """The order is on its way."""
-        return beginning(self.faults, self.resubmits, SUBMISSION | {"workflow": self.workflow.name}, NOW)
+        submission = SUBMISSION | {"workflow": self.workflow.name}
+        return beginning(self.faults, self.acts, self.operator, submission, NOW)
 
     @contextmanager
     def running(self) -> Iterator[None]:
@@ -80,21 +84,33 @@ class WorldOf:
 
 SMALL = (
     WorldOf(),
-    WorldOf(faults=1, resubmits=1, threshold=1),
-    WorldOf(faults=1, resubmits=1),
+    WorldOf(faults=1, acts=1, threshold=1),
+    WorldOf(faults=1, acts=1),
     WorldOf(faults=1, threshold=1, workflow=IN_SEQUENCE),
     WorldOf(faults=2, threshold=1, workflow=PAIR),
+    WorldOf(acts=1, operator=("cancel",), workflow=PAIR),
+    WorldOf(faults=1, acts=1, operator=("skip",), threshold=1),
 )
 """In which a planted fault shows soon, the smallest first."""
 
-TESTED = (*SMALL[:4], WorldOf(faults=2, threshold=1))
+ALL_ACTS = ("resubmit", "skip", "cancel")
+
+TESTED = (
+    *SMALL[:4],
+    WorldOf(faults=2, threshold=1),
+    WorldOf(acts=1, operator=("cancel",), workflow=PARALLEL),
+    WorldOf(faults=1, acts=1, operator=("skip", "cancel"), threshold=1),
+)
 
 EXPLORED = (
     *TESTED,
     WorldOf(faults=2),
     WorldOf(faults=1, threshold=1, workflow=PARALLEL),
     WorldOf(faults=1, threshold=2, workflow=IN_SEQUENCE),
-    WorldOf(faults=1, threshold=1, resubmits=1, workflow=PARALLEL_ERROR),
+    WorldOf(faults=1, threshold=1, acts=1, workflow=PARALLEL_ERROR),
     WorldOf(faults=2, threshold=1, workflow=PAIR),
-    WorldOf(faults=2, resubmits=1, threshold=1),
+    WorldOf(faults=2, acts=1, threshold=1),
+    WorldOf(faults=1, acts=2, operator=ALL_ACTS, threshold=1),
+    WorldOf(faults=1, acts=1, operator=("cancel",), workflow=PARALLEL),
+    WorldOf(faults=2, acts=2, operator=("skip",), threshold=1, workflow=PAIR),
 )

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import azure.functions as func
 import pytest
-from builders import ORDER_ID, claimed
+from builders import ORDER_ID, acting_rules, claimed
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -24,9 +24,10 @@ from core.carried import pack, unpack
 from core.errors import InvalidError
 from core.messages import AgentReply, AgentRequest, Correlation, Submission, WakeUp, decode
 from core.transitions import Transitions
+from operators.alerts import AlertDesk
 from operators.health import HealthService
 from operators.poison import PoisonService
-from operators.rules import OperatorRequest
+from operators.requests import OperatorRequest
 from operators.service import OperatorService
 from shop.rules import Purchase
 from shop.service import ShopService
@@ -183,7 +184,15 @@ def handlers():
         new_order_id=order_ids(8),
         placed_at=order_time,
     )
-    operator = OperatorService(transitions=transitions, store=parts.store, alert_log=parts.alerts, buckets=8)
+    operator = OperatorService(
+        transitions=transitions,
+        store=parts.store,
+        clock=parts.clock,
+        workflows=workflows.ALL,
+        acting=acting_rules,
+        buckets=8,
+    )
+    desk = AlertDesk(alert_log=parts.alerts, clock=parts.clock)
     poison = PoisonService(
         poison=parts.poison, bus=parts.bus, storage_queues={"order-submissions": parts.submissions}, bus_queues=()
     )
@@ -195,7 +204,7 @@ def handlers():
     app = func.FunctionApp()
     for blueprint in (
         shop.triggers.blueprint(shop_service),
-        operators.triggers.blueprint(operator, poison, HealthService(checks={})),
+        operators.triggers.blueprint(operator, desk, poison, HealthService(checks={})),
         simulator.triggers.blueprint(services),
     ):
         app.register_functions(blueprint)

@@ -7,8 +7,9 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from azure.core.pipeline.transport import AioHttpTransport
-from builders import ALLOWANCE, TOLERANCE, new_order, scheduler, supervisor
+from builders import ALLOWANCE, TOLERANCE, acting_rules, new_order, scheduler, supervisor
 
+import workflows
 from adapters.azure import connect
 from adapters.clock import order_ids, utc_now
 from adapters.connections import Connections
@@ -74,7 +75,9 @@ async def periodic(own_stack, monkeypatch):
             transitions=transitions, clock=parts.clock, rules=supervisor, leadership=parts.leadership, **common
         ),
         AlertService(publisher=parts.events, alert_log=parts.alerts, poison=parts.poison, **common),
-        OperatorService(transitions=transitions, alert_log=parts.alerts, **common),
+        OperatorService(
+            transitions=transitions, clock=parts.clock, workflows=workflows.ALL, acting=acting_rules, **common
+        ),
     )
     yield parts, recorder, roles
     await parts.close()
@@ -85,7 +88,7 @@ async def run_once(roles):
     schedules, supervises, alerts, operates = roles
     found = await schedules.poll(), await supervises.sweep(), await alerts.relay()
     listed = await operates.list(ProcessState.ERROR, 50, None)
-    return found, listed["orders"]
+    return found, listed.orders
 
 
 def finished_order(order_id: str) -> Change:

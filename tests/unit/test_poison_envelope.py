@@ -9,7 +9,7 @@ from adapters.poison_envelope import unseal
 from core.errors import RefusedError, UnavailableError, UnknownMessageError
 from core.poison import PoisonMessage
 from operators.poison import PoisonService, shown
-from operators.rules import OperatorRequest
+from operators.requests import OperatorRequest
 
 GRACE = OperatorRequest(operator="grace", note="mended")
 
