@@ -28,6 +28,7 @@ from core.keys import buckets
 from core.messages import SCHEDULER_REQUESTS, requests_queue, responses_queue
 from core.transitions import Transitions
 from operators.alerts import AlertDesk
+from operators.bulk import BulkService
 from operators.explain import ActingRules
 from operators.health import HealthService
 from operators.poison import PoisonService
@@ -121,6 +122,14 @@ operator_service = OperatorService(
     ),
     buckets=settings.buckets,
 )
+bulk_service = BulkService(
+    transitions=transitions,
+    store=parts.store,
+    clock=parts.clock,
+    workflows=workflows.ALL,
+    clock_tolerance=tolerance,
+    buckets=settings.buckets,
+)
 alert_desk = AlertDesk(alert_log=parts.alerts, clock=parts.clock)
 sent_to = (
     SCHEDULER_REQUESTS,
@@ -148,7 +157,7 @@ for blueprint in (
     *(agents.triggers.blueprint(agent, parts.poison) for agent in agent_services),
     supervisor.triggers.blueprint(supervisor_service),
     alerts.triggers.blueprint(alert_service),
-    operators.triggers.blueprint(operator_service, alert_desk, poison_service, health_service),
+    operators.triggers.blueprint(operator_service, bulk_service, alert_desk, poison_service, health_service),
 ):
     app.register_functions(blueprint)
 if settings.simulator_enabled:

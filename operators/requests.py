@@ -1,11 +1,12 @@
 """What operators send: who it is, and why. Both go into the history of what they change."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
 from core.messages import StepName, Text
+from core.orders import Outcome
 
 
 class OperatorRequest(BaseModel):
@@ -21,3 +22,33 @@ class SkipRequest(OperatorRequest):
 
     step: StepName | None = None
     """Which of the failed steps; may be left out if there is only one."""
+
+
+class Where(BaseModel):
+    """Which orders in `Error` are meant: those for which all that is said holds."""
+
+    model_config = OperatorRequest.model_config
+    step: StepName | None = None
+    """A step that failed."""
+    reason: Annotated[Text, Field(max_length=1000)] | None = None
+    """The order's reason, to the letter."""
+    outcome: Annotated[Outcome, Field(strict=False)] | None = None
+    since: Annotated[AwareDatetime, Field(strict=False)] | None = None
+    """Orders that went to `Error` at this time or later."""
+
+
+class BulkRequest(OperatorRequest):
+    """The body of an action on many orders."""
+
+    action: Literal["resubmit", "skip", "cancel"]
+    where: Where = Where()
+    until: Annotated[AwareDatetime, Field(strict=False)] | None = None
+    """Orders that went to `Error` before this time. A dry run needs none and says one; to act, name that one.
+
+    An order that was acted on is not in `Error` since before then, even if it fails again: so the same request, sent
+    again after a crash, finishes the work and touches no order twice.
+    """
+    dry_run: bool = True
+    limit: Annotated[int, Field(ge=1, le=200)] = 100
+    """How many orders one call looks at."""
+    continuation: Annotated[str, Field(max_length=200)] | None = None

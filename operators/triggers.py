@@ -9,9 +9,10 @@ from core.errors import InvalidError
 from core.orders import ProcessState
 from edge.http import answers, body_of, ok, order_id_of
 from operators.alerts import AcknowledgeRequest, AlertDesk
+from operators.bulk import BulkService
 from operators.health import HealthService
 from operators.poison import PoisonService
-from operators.requests import OperatorRequest, SkipRequest
+from operators.requests import BulkRequest, OperatorRequest, SkipRequest
 from operators.service import AGENDA_OF, OperatorService
 from operators.views import Acted, View
 
@@ -19,7 +20,7 @@ Request = TypeVar("Request", bound=OperatorRequest)
 
 
 def blueprint(
-    service: OperatorService, alerts: AlertDesk, poison: PoisonService, health: HealthService
+    service: OperatorService, bulk: BulkService, alerts: AlertDesk, poison: PoisonService, health: HealthService
 ) -> func.Blueprint:
     """Return the operators' functions, and the health check."""
     triggers = func.Blueprint()
@@ -32,6 +33,7 @@ def blueprint(
 
     _bind_orders(triggers, service)
     _bind_actions(triggers, service)
+    _bind_bulk(triggers, bulk)
     _bind_alerts(triggers, alerts)
     _bind_poison(triggers, poison)
     return triggers
@@ -83,6 +85,13 @@ async def _act(
     order_id = order_id_of(req)
     await action(order_id, body_of(req, body))
     return shown(Acted(order_id=order_id, status=done), 202)
+
+
+def _bind_bulk(triggers: func.Blueprint, bulk: BulkService) -> None:
+    @triggers.route("api/operator/bulk", methods=["POST"], auth_level=func.AuthLevel.FUNCTION)
+    @answers
+    async def operator_bulk(req: func.HttpRequest) -> func.HttpResponse:
+        return shown(await bulk.run(body_of(req, BulkRequest)))
 
 
 def _bind_alerts(triggers: func.Blueprint, alerts: AlertDesk) -> None:

@@ -246,7 +246,7 @@ def cancels_without_turning_back() -> AbstractContextManager[Any]:
 
 def cancels_what_is_over() -> AbstractContextManager[Any]:
     def cancel(order, request, now):
-        if order.state.direction is Direction.UNDO:
+        if order.state.process_state is not ProcessState.PROCESSED:
             return original_cancel(order, request, now)
         pretended = order.with_state(process_state=ProcessState.PENDING)
         return replace(original_cancel(pretended, request, now), before=order)

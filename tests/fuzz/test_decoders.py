@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import azure.functions as func
 import pytest
-from builders import ORDER_ID, acting_rules, claimed
+from builders import ORDER_ID, TOLERANCE, acting_rules, claimed
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -25,6 +25,7 @@ from core.errors import InvalidError
 from core.messages import AgentReply, AgentRequest, Correlation, Submission, WakeUp, decode
 from core.transitions import Transitions
 from operators.alerts import AlertDesk
+from operators.bulk import BulkService
 from operators.health import HealthService
 from operators.poison import PoisonService
 from operators.requests import OperatorRequest
@@ -192,6 +193,14 @@ def handlers():
         acting=acting_rules,
         buckets=8,
     )
+    bulk = BulkService(
+        transitions=transitions,
+        store=parts.store,
+        clock=parts.clock,
+        workflows=workflows.ALL,
+        clock_tolerance=TOLERANCE,
+        buckets=8,
+    )
     desk = AlertDesk(alert_log=parts.alerts, clock=parts.clock)
     poison = PoisonService(
         poison=parts.poison, bus=parts.bus, storage_queues={"order-submissions": parts.submissions}, bus_queues=()
@@ -204,7 +213,7 @@ def handlers():
     app = func.FunctionApp()
     for blueprint in (
         shop.triggers.blueprint(shop_service),
-        operators.triggers.blueprint(operator, desk, poison, HealthService(checks={})),
+        operators.triggers.blueprint(operator, bulk, desk, poison, HealthService(checks={})),
         simulator.triggers.blueprint(services),
     ):
         app.register_functions(blueprint)
