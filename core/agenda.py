@@ -12,7 +12,7 @@ from enum import StrEnum
 from typing import Any
 
 from core.keys import LAST, sortable
-from core.orders import Priority, ProcessState, Snapshot, StepState
+from core.orders import Outcome, Priority, ProcessState, Snapshot, StepState
 
 
 class Kind(StrEnum):
@@ -44,7 +44,7 @@ def obligations(snapshot: Snapshot) -> dict[str, AgendaRow]:
         keys.append(f"{Kind.PENDING}|{RANK[state.priority]}|{sortable(state.not_before)}|{state.order_id}")
     if due := snapshot.earliest_complete_by():
         keys.append(f"{Kind.RUNNING}|{sortable(due)}|{state.order_id}")
-    if state.process_state is ProcessState.ERROR:
+    if state.process_state is ProcessState.ERROR and state.outcome is not Outcome.UNDONE:
         keys.append(f"{Kind.ERROR}|{sortable(state.updated_at)}|{state.order_id}")
     return {key: AgendaRow(key=key, order_id=state.order_id, data=_summary(snapshot)) for key in keys}
 
