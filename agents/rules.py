@@ -22,9 +22,12 @@ def completed(result: Mapping[str, Any]) -> AgentReply:
     return AgentReply(outcome="completed", result=result)
 
 
-def failed(reason: str) -> AgentReply:
-    """Return the reply to a request that can never succeed, with the reason (AGT-6)."""
-    return AgentReply(outcome="failed", reason=reason[:1000] or "the service gave no reason")
+def failed(reason: str, *, in_doubt: bool) -> AgentReply:
+    """Return the reply to a request that can never succeed, with the reason (AGT-6).
+
+    In doubt, because a call before had no answer, its effect may have happened although the service now says no.
+    """
+    return AgentReply(outcome="failed", reason=reason[:1000] or "the service gave no reason", in_doubt=in_doubt)
 
 
 def to_bus(agent: str, request: AgentRequest, reply: AgentReply, now: datetime) -> BusMessage:

@@ -44,13 +44,15 @@ class AgentService:
     async def _carry_out(self, request: AgentRequest) -> AgentReply | None:
         if self._seconds_left(request) <= 0:
             return None
+        unanswered = 0
         try:
             async for attempt in self._retrying(request):
+                unanswered = attempt.retry_state.attempt_number - 1
                 with attempt:
                     timeout = min(self._seconds_left(request), self.call_timeout.total_seconds())
                     return rules.completed(await self.remote.call(request, timeout))
         except RejectedError as rejection:
-            return rules.failed(str(rejection))
+            return rules.failed(str(rejection), in_doubt=unanswered > 0)
         except TransientError as fault:
             log.warning("agent.gave_up", extra={"agent": self.name, "request": request.message_id, "why": str(fault)})
         return None

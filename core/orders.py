@@ -135,6 +135,8 @@ class Step:
     reason: str | None = None
     result: Mapping[str, Any] | None = None
     """What the agent answered, which is also what an undo needs."""
+    in_doubt: bool = False
+    """Whether an attempt ended without an answer: its effect may have happened, or may still come (UND-2)."""
 
     @property
     def runs(self) -> bool:
@@ -148,8 +150,11 @@ class Step:
 
     @property
     def undo_failed(self) -> bool:
-        """Whether the step was given up while it was to be undone, in an order that goes back."""
-        return self.state is StepState.FAILED and self.undoable
+        """Whether something may stand that could not be taken back.
+
+        A service that refused to do the step, and then refuses to undo it, says that there is nothing.
+        """
+        return self.state is StepState.FAILED and self.undoable and (self.in_doubt or self.result is not None)
 
     def expired(self, now: datetime, tolerance: timedelta) -> bool:
         """Whether the running attempt's complete-by time, plus the clock tolerance, has passed (SUP-2, SCH-6)."""

@@ -81,7 +81,7 @@ class SchedulerRules:
     def _completed(
         self, order: Snapshot, step: Step, reply: AgentReply, workflow: Workflow, now: datetime
     ) -> tuple[Snapshot, HistoryEntry]:
-        ended = replace(step, complete_by=None, reason=None)
+        ended = replace(step, complete_by=None, reason=None, in_doubt=False)
         if step.state is StepState.UNDOING:
             entry = self._entry(now, "step-undone", f"{step.name} undone by attempt {step.attempts}")
             return order.with_steps(replace(ended, state=StepState.UNDONE)), entry
@@ -94,7 +94,8 @@ class SchedulerRules:
 
     def _failed(self, order: Snapshot, step: Step, reply: AgentReply, now: datetime) -> tuple[Snapshot, HistoryEntry]:
         reason = reply.reason or "the agent gave no reason"
-        failed = replace(step, state=StepState.FAILED, complete_by=None, reason=reason)
+        in_doubt = step.in_doubt or reply.in_doubt
+        failed = replace(step, state=StepState.FAILED, complete_by=None, reason=reason, in_doubt=in_doubt)
         if order.state.direction is Direction.UNDO and step.state is StepState.RUNNING:
             failed = to_be_undone(failed, now)
         return order.with_steps(failed), self._entry(now, "step-failed", f"{step.name}: {reason}")

@@ -49,7 +49,9 @@ def _counted(step: Step, direction: Direction, now: datetime) -> Step:
     count = step.failure_count + 1
     reason = f"{step.name} timed out {count} times: the cause is held to be lasting"
     lasting = count >= step.threshold
-    failed = replace(step, failure_count=count, complete_by=None, reason=reason if lasting else step.reason)
+    failed = replace(
+        step, failure_count=count, complete_by=None, in_doubt=True, reason=reason if lasting else step.reason
+    )
     if step.state is StepState.UNDOING:
         return replace(failed, state=StepState.FAILED if lasting else StepState.UNDOING)
     if direction is Direction.UNDO:

@@ -40,6 +40,7 @@ def _step(name: str, *after: str, policy: Policy = Policy.UNDO) -> StepDefinitio
 
 SINGLE = workflows.ALL.latest("payment-only")
 IN_SEQUENCE = Workflow(name="in-sequence", version=1, steps=(_step("a"), _step("b", "a"), _step("c", "b")))
+ONE = Workflow(name="one", version=1, steps=(_step("a"),))
 PAIR = Workflow(name="pair", version=1, steps=(_step("a"), _step("b", "a")))
 PARALLEL = Workflow(name="parallel", version=1, steps=(_step("a"), _step("b")))
 PARALLEL_ERROR = Workflow(name="parallel-error", version=1, steps=(_step("a", policy=Policy.ERROR), _step("b")))
@@ -89,7 +90,7 @@ SMALL = (
     WorldOf(acts=1, operator=("cancel",), workflow=PAIR),
     WorldOf(faults=1, acts=1, operator=("skip",), threshold=1),
     WorldOf(faults=1, threshold=1, workflow=IN_SEQUENCE),
-    WorldOf(faults=2, threshold=1, workflow=PAIR),
+    WorldOf(faults=2, threshold=1, workflow=ONE),
 )
 """In which a planted fault shows soon, the smallest first."""
 
@@ -103,6 +104,7 @@ TESTED = (
 
 EXPLORED = (
     *TESTED,
+    WorldOf(faults=2, threshold=1, workflow=ONE),
     WorldOf(faults=2),
     WorldOf(faults=1, threshold=1, workflow=PARALLEL),
     WorldOf(faults=1, threshold=2, workflow=IN_SEQUENCE),
