@@ -11,7 +11,8 @@ from edge.http import answers, body_of, ok, order_id_of
 from operators.alerts import AcknowledgeRequest, AlertDesk
 from operators.bulk import BulkService
 from operators.health import HealthService
-from operators.poison import PoisonService
+from operators.openapi import MOST_LISTED, description
+from operators.poison import PoisonService, Settled
 from operators.requests import BulkRequest, OperatorRequest, SkipRequest
 from operators.service import AGENDA_OF, OperatorService
 from operators.views import Acted, View
@@ -30,6 +31,11 @@ def blueprint(
     async def health_report(req: func.HttpRequest) -> func.HttpResponse:
         healthy, report = await health.report()
         return ok(report, 200 if healthy else 503)
+
+    @triggers.route("api/openapi.json", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
+    @answers
+    async def operator_openapi(req: func.HttpRequest) -> func.HttpResponse:
+        return ok(description())
 
     _bind_orders(triggers, service)
     _bind_actions(triggers, service)
@@ -115,7 +121,7 @@ def _bind_poison(triggers: func.Blueprint, poison: PoisonService) -> None:
     @triggers.route("api/operator/poison", methods=["GET"], auth_level=func.AuthLevel.FUNCTION)
     @answers
     async def operator_poison(req: func.HttpRequest) -> func.HttpResponse:
-        return ok(await poison.list())
+        return shown(await poison.list())
 
     @triggers.route(
         "api/operator/poison/{queue}/{messageId}/redrive", methods=["POST"], auth_level=func.AuthLevel.FUNCTION
@@ -124,7 +130,7 @@ def _bind_poison(triggers: func.Blueprint, poison: PoisonService) -> None:
     async def operator_poison_redrive(req: func.HttpRequest) -> func.HttpResponse:
         queue, message_id = req.route_params["queue"], req.route_params["messageId"]
         await poison.redrive(queue, message_id, body_of(req, OperatorRequest))
-        return ok({"queue": queue, "id": message_id, "status": "redriven"}, 202)
+        return shown(Settled(queue=queue, id=message_id, status="redriven"), 202)
 
     @triggers.route(
         "api/operator/poison/{queue}/{messageId}/drop", methods=["POST"], auth_level=func.AuthLevel.FUNCTION
@@ -133,10 +139,7 @@ def _bind_poison(triggers: func.Blueprint, poison: PoisonService) -> None:
     async def operator_poison_drop(req: func.HttpRequest) -> func.HttpResponse:
         queue, message_id = req.route_params["queue"], req.route_params["messageId"]
         await poison.drop(queue, message_id, body_of(req, OperatorRequest))
-        return ok({"queue": queue, "id": message_id, "status": "dropped"}, 202)
-
-
-MOST_LISTED = 500
+        return shown(Settled(queue=queue, id=message_id, status="dropped"), 202)
 
 
 def _listing_of(req: func.HttpRequest) -> tuple[ProcessState, int]:

@@ -167,7 +167,12 @@ async def cancelled_at(client, stack, step, mode, moment):
         return f"{is_there.__name__}: {refused}"
     order = await undone(client, order_id)
     left = standing(await client.actions(order_id))
-    good = not left and claims_and_recoveries_alternate(order) and await client.agenda_of(order_id) == []
+
+    async def owes_nothing():
+        return await client.agenda_of(order_id) == []  # once its alert is sent
+
+    await eventually(owes_nothing)
+    good = not left and claims_and_recoveries_alternate(order)
     return "" if good else f"{is_there.__name__}: {left} stands after {events(order)}"
 
 

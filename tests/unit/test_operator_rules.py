@@ -35,6 +35,7 @@ def order(*states, **more):
             attempts=0 if state is NOT else 1,
             complete_by=NOW + seconds(5) if state is RUNS else None,
             reason="refused" if state is FAILED else None,
+            in_doubt=state is FAILED,
             result={"reference": f"r-{step.name}"} if state is DONE else None,
         )
         for step, state in zip(ORDER.initial_steps(allowance=seconds(5), threshold=3), states, strict=True)
