@@ -31,8 +31,11 @@ from operators.alerts import AlertDesk
 from operators.bulk import BulkService
 from operators.explain import ActingRules
 from operators.health import HealthService
+from operators.overview import OverviewService
 from operators.poison import PoisonService
+from operators.retention import RetentionService
 from operators.service import OperatorService
+from operators.triggers import OperatorServices
 from scheduler.rules import SchedulerRules
 from scheduler.service import WAKE_UP_TIME, SchedulerService
 from scheduler.window import Window
@@ -98,6 +101,7 @@ supervisor_service = SupervisorService(
     transitions=transitions,
     store=parts.store,
     leadership=parts.leadership,
+    sweeps=parts.sweeps,
     clock=parts.clock,
     buckets=settings.buckets,
     rules=SupervisorRules(instance=settings.instance_id, clock_tolerance=tolerance),
@@ -141,6 +145,22 @@ poison_service = PoisonService(
     storage_queues={submission.service.QUEUE: parts.submissions, alerts.service.QUEUE: parts.alert_queue},
     bus_queues=sent_to,
 )
+overview_service = OverviewService(
+    store=parts.store,
+    measures=parts.measures,
+    sweeps=parts.sweeps,
+    poison=poison_service,
+    clock=parts.clock,
+    buckets=settings.buckets,
+)
+retention_service = RetentionService(
+    transitions=transitions,
+    archive=parts.archive,
+    alert_log=parts.alerts,
+    clock=parts.clock,
+    keep=timedelta(days=settings.retention_days) if settings.retention_days else None,
+    buckets=settings.buckets,
+)
 health_service = HealthService(
     checks={
         "stateStore": operator_service.probe,
@@ -157,7 +177,17 @@ for blueprint in (
     *(agents.triggers.blueprint(agent, parts.poison) for agent in agent_services),
     supervisor.triggers.blueprint(supervisor_service),
     alerts.triggers.blueprint(alert_service),
-    operators.triggers.blueprint(operator_service, bulk_service, alert_desk, poison_service, health_service),
+    operators.triggers.blueprint(
+        OperatorServices(
+            orders=operator_service,
+            bulk=bulk_service,
+            alerts=alert_desk,
+            poison=poison_service,
+            overview=overview_service,
+            retention=retention_service,
+            health=health_service,
+        )
+    ),
 ):
     app.register_functions(blueprint)
 if settings.simulator_enabled:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from core.ports import (
     AgentMeasures,
     AlertLog,
+    Archive,
     Bus,
     Clock,
     EventPublisher,
@@ -15,6 +16,7 @@ from core.ports import (
     RemoteService,
     StateStore,
     SubmissionKeys,
+    SweepLog,
     TextQueue,
 )
 from simulator.service import Ledger
@@ -25,6 +27,7 @@ class Adapters:
     """One part for each port: from `adapters.azure.connect`, or from `adapters.memory.in_memory`."""
 
     store: StateStore
+    archive: Archive
     bus: Bus
     submissions: TextQueue
     alert_queue: TextQueue
@@ -33,6 +36,7 @@ class Adapters:
     alerts: AlertLog
     keys: SubmissionKeys
     measures: AgentMeasures
+    sweeps: SweepLog
     leadership: Leadership
     services: Mapping[str, RemoteService]
     """The remote services by the name of their agent."""

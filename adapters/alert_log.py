@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 
 from adapters import tables
-from adapters.operations import Insert, Replace
+from adapters.operations import Delete, Insert, Replace
 from adapters.rows import Columns, columns_of, entity
 from adapters.tables import TableTransactions
 from adapters.writes import event_columns, event_from, key_part
@@ -59,6 +59,12 @@ class TableAlertLog:
             await self._table.submit(PARTITION, [Replace(entity(PARTITION, key, known | columns), stored.etag)])
         except ConflictError:
             return  # somebody else was first; nothing but this ever changes an alert
+
+    async def remove_before(self, time: datetime, most: int) -> int:
+        """See `AlertLog.remove_before`."""
+        old = await self._table.rows(PARTITION, f"{newest_first(time)}~", "~", most)
+        await tables.submit_each(self._table, PARTITION, [Delete(PARTITION, row["RowKey"]) for row in old])
+        return len(old)
 
 
 def _alert(key: str, columns: Columns) -> Alert:

@@ -11,7 +11,7 @@ from core.alerts import Acknowledgement, Alert
 from core.errors import UnknownAlertError
 from core.gathering import run_all
 from core.ports import AlertLog, Clock
-from operators.requests import OperatorRequest
+from operators.requests import Key, OperatorRequest
 from operators.views import Time, View
 
 log = logging.getLogger(__name__)
@@ -71,10 +71,7 @@ class CauseList(View):
 class AcknowledgeRequest(OperatorRequest):
     """The body that acknowledges alerts."""
 
-    alerts: Annotated[
-        tuple[Annotated[str, Field(min_length=1, max_length=800)], ...],
-        Field(min_length=1, max_length=MOST_GROUPED, strict=False),
-    ]
+    alerts: Annotated[tuple[Key, ...], Field(min_length=1, max_length=MOST_GROUPED)]
     """Their keys."""
 
 

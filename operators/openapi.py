@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from pydantic import BaseModel
@@ -11,8 +12,10 @@ from core.keys import ORDER_ID
 from operators.alerts import Acknowledged, AcknowledgeRequest, AlertList, CauseList
 from operators.bulk import BulkPage
 from operators.explain import Explanation
+from operators.overview import Overview
 from operators.poison import PoisonList, Settled
-from operators.requests import BulkRequest, OperatorRequest, SkipRequest
+from operators.requests import KEY, BulkRequest, FindRequest, OperatorRequest, SkipRequest
+from operators.retention import Found
 from operators.service import AGENDA_OF
 from operators.views import Acted, OrderList, OrderView, View
 
@@ -50,12 +53,18 @@ def _query(name: str, **schema: Any) -> Schema:
 
 
 LIMIT = _query("limit", type="integer", minimum=1, maximum=MOST_LISTED, default=50)
-CONTINUATION = _query("continuation", type="string")
+CONTINUATION = _query("continuation", type="string", pattern=KEY)
 STATE = _query("state", type="string", enum=[str(state) for state in AGENDA_OF], default="Error")
 ORDER = "/api/operator/orders/{orderId}"
 POISON = "/api/operator/poison/{queue}/{messageId}"
 
 OPERATIONS = (
+    Operation(
+        method="get",
+        path="/api/operator/overview",
+        summary="Show how the system is doing",
+        answer=Overview,
+    ),
     Operation(
         method="get",
         path="/api/operator/orders",
@@ -92,6 +101,7 @@ OPERATIONS = (
             ("resubmit", "Let an order in Error go on from the steps that failed", OperatorRequest),
             ("skip", "Leave out a failed step that was done, or taken back, by other means", SkipRequest),
             ("cancel", "Have an order undone that is not finished", OperatorRequest),
+            ("erase", "Forget who the customer of an order is; its history stays", OperatorRequest),
         )
     ),
     Operation(
@@ -100,6 +110,14 @@ OPERATIONS = (
         summary="Resubmit, skip a step of, or cancel many orders in Error, page by page",
         answer=BulkPage,
         body=BulkRequest,
+        refusals=(400,),
+    ),
+    Operation(
+        method="post",
+        path="/api/operator/customers/find",
+        summary="Find a customer's orders, page by page through all orders",
+        answer=Found,
+        body=FindRequest,
         refusals=(400,),
     ),
     Operation(
@@ -161,6 +179,7 @@ REFUSALS = {
 }
 
 
+@cache
 def description() -> Schema:
     """Return the description as OpenAPI 3.1."""
     references, schemas = _schemas()

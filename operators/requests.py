@@ -8,6 +8,11 @@ from pydantic.alias_generators import to_camel
 from core.messages import StepName, Text
 from core.orders import Outcome
 
+KEY = r"^[A-Za-z0-9!_.:|=~-]{1,1000}$"
+"""What keys of ours are made of; such a one may still name no row."""
+
+Key = Annotated[str, Field(pattern=KEY)]
+
 
 class OperatorRequest(BaseModel):
     """The body of an operator's action."""
@@ -32,9 +37,16 @@ class Where(BaseModel):
     """A step that failed."""
     reason: Annotated[Text, Field(max_length=1000)] | None = None
     """The order's reason, to the letter."""
-    outcome: Annotated[Outcome, Field(strict=False)] | None = None
-    since: Annotated[AwareDatetime, Field(strict=False)] | None = None
+    outcome: Outcome | None = None
+    since: AwareDatetime | None = None
     """Orders that went to `Error` at this time or later."""
+
+
+class FindRequest(OperatorRequest):
+    """The body that looks for a customer's orders. It is no query, so that no log shows it."""
+
+    email: Annotated[Text, Field(max_length=200)]
+    continuation: Key | None = None
 
 
 class BulkRequest(OperatorRequest):
@@ -42,7 +54,7 @@ class BulkRequest(OperatorRequest):
 
     action: Literal["resubmit", "skip", "cancel"]
     where: Where = Where()
-    until: Annotated[AwareDatetime, Field(strict=False)] | None = None
+    until: AwareDatetime | None = None
     """Orders that went to `Error` before this time. A dry run needs none and says one; to act, name that one.
 
     An order that was acted on is not in `Error` since before then, even if it fails again: so the same request, sent
@@ -51,4 +63,4 @@ class BulkRequest(OperatorRequest):
     dry_run: bool = True
     limit: Annotated[int, Field(ge=1, le=200)] = 100
     """How many orders one call looks at."""
-    continuation: Annotated[str, Field(max_length=200)] | None = None
+    continuation: Key | None = None

@@ -1,6 +1,8 @@
 """Binds the operators' API to HTTP: nothing under /api/operator works without the key (OPR-5)."""
 
-from collections.abc import Awaitable, Callable
+import re
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from typing import TypeVar
 
 import azure.functions as func
@@ -8,28 +10,48 @@ import azure.functions as func
 from core.errors import InvalidError
 from core.orders import ProcessState
 from edge.http import answers, body_of, ok, order_id_of
+from edge.outages import next_time
 from operators.alerts import AcknowledgeRequest, AlertDesk
 from operators.bulk import BulkService
 from operators.health import HealthService
 from operators.openapi import MOST_LISTED, description
+from operators.overview import OverviewService
 from operators.poison import PoisonService, Settled
-from operators.requests import BulkRequest, OperatorRequest, SkipRequest
+from operators.requests import KEY, BulkRequest, FindRequest, OperatorRequest, SkipRequest
+from operators.retention import RetentionService
 from operators.service import AGENDA_OF, OperatorService
 from operators.views import Acted, View
+
+LIMIT = re.compile(r"[0-9]{1,3}")
+WRONG_LIMIT = f"limit: expected a number from 1 to {MOST_LISTED}"
 
 Request = TypeVar("Request", bound=OperatorRequest)
 
 
-def blueprint(
-    service: OperatorService, bulk: BulkService, alerts: AlertDesk, poison: PoisonService, health: HealthService
-) -> func.Blueprint:
+EVERY_HOUR = "0 17 * * * *"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class OperatorServices:
+    """All that operators have."""
+
+    orders: OperatorService
+    bulk: BulkService
+    alerts: AlertDesk
+    poison: PoisonService
+    overview: OverviewService
+    retention: RetentionService
+    health: HealthService
+
+
+def blueprint(services: OperatorServices) -> func.Blueprint:
     """Return the operators' functions, and the health check."""
     triggers = func.Blueprint()
 
     @triggers.route("api/health", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
     @answers
     async def health_report(req: func.HttpRequest) -> func.HttpResponse:
-        healthy, report = await health.report()
+        healthy, report = await services.health.report()
         return ok(report, 200 if healthy else 503)
 
     @triggers.route("api/openapi.json", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
@@ -37,11 +59,17 @@ def blueprint(
     async def operator_openapi(req: func.HttpRequest) -> func.HttpResponse:
         return ok(description())
 
-    _bind_orders(triggers, service)
-    _bind_actions(triggers, service)
-    _bind_bulk(triggers, bulk)
-    _bind_alerts(triggers, alerts)
-    _bind_poison(triggers, poison)
+    @triggers.route("api/operator/overview", methods=["GET"], auth_level=func.AuthLevel.FUNCTION)
+    @answers
+    async def operator_overview(req: func.HttpRequest) -> func.HttpResponse:
+        return shown(await services.overview.look())
+
+    _bind_orders(triggers, services.orders)
+    _bind_actions(triggers, services.orders)
+    _bind_bulk(triggers, services.bulk)
+    _bind_alerts(triggers, services.alerts)
+    _bind_poison(triggers, services.poison)
+    _bind_retention(triggers, services.retention)
     return triggers
 
 
@@ -54,8 +82,7 @@ def _bind_orders(triggers: func.Blueprint, service: OperatorService) -> None:
     @triggers.route("api/operator/orders", methods=["GET"], auth_level=func.AuthLevel.FUNCTION)
     @answers
     async def operator_orders(req: func.HttpRequest) -> func.HttpResponse:
-        state, limit = _listing_of(req)
-        return shown(await service.list(state, limit, req.params.get("continuation")))
+        return shown(await service.list(*_listing_of(req)))
 
     @triggers.route("api/operator/orders/{orderId}", methods=["GET"], auth_level=func.AuthLevel.FUNCTION)
     @answers
@@ -104,7 +131,7 @@ def _bind_alerts(triggers: func.Blueprint, alerts: AlertDesk) -> None:
     @triggers.route("api/operator/alerts", methods=["GET"], auth_level=func.AuthLevel.FUNCTION)
     @answers
     async def operator_alerts(req: func.HttpRequest) -> func.HttpResponse:
-        return shown(await alerts.list(_limit_of(req), req.params.get("continuation")))
+        return shown(await alerts.list(*_page_of(req)))
 
     @triggers.route("api/operator/alerts/causes", methods=["GET"], auth_level=func.AuthLevel.FUNCTION)
     @answers
@@ -115,6 +142,23 @@ def _bind_alerts(triggers: func.Blueprint, alerts: AlertDesk) -> None:
     @answers
     async def operator_alerts_acknowledge(req: func.HttpRequest) -> func.HttpResponse:
         return shown(await alerts.acknowledge(body_of(req, AcknowledgeRequest)))
+
+
+def _bind_retention(triggers: func.Blueprint, retention: RetentionService) -> None:
+    @triggers.timer_trigger(arg_name="timer", schedule=EVERY_HOUR, use_monitor=False)
+    async def operator_retention(timer: func.TimerRequest) -> None:
+        async with next_time():
+            await retention.sweep()
+
+    @triggers.route("api/operator/orders/{orderId}/erase", methods=["POST"], auth_level=func.AuthLevel.FUNCTION)
+    @answers
+    async def operator_erase(req: func.HttpRequest) -> func.HttpResponse:
+        return await _act(req, OperatorRequest, retention.erase, "erased")
+
+    @triggers.route("api/operator/customers/find", methods=["POST"], auth_level=func.AuthLevel.FUNCTION)
+    @answers
+    async def operator_find_customer(req: func.HttpRequest) -> func.HttpResponse:
+        return shown(await retention.find(body_of(req, FindRequest)))
 
 
 def _bind_poison(triggers: func.Blueprint, poison: PoisonService) -> None:
@@ -142,23 +186,20 @@ def _bind_poison(triggers: func.Blueprint, poison: PoisonService) -> None:
         return shown(Settled(queue=queue, id=message_id, status="dropped"), 202)
 
 
-def _listing_of(req: func.HttpRequest) -> tuple[ProcessState, int]:
-    """Read which orders are asked for, and how many; raises `InvalidError` with every fault."""
-    state, limit = req.params.get("state", ProcessState.ERROR), req.params.get("limit", "50")
+def _listing_of(req: func.HttpRequest) -> tuple[ProcessState, int, str | None]:
+    """Read which orders are asked for, how many, and from where on; raises `InvalidError` with every fault."""
+    state = req.params.get("state", ProcessState.ERROR)
     faults = [] if state in AGENDA_OF else [f"state: expected one of {', '.join(AGENDA_OF)}"]
-    faults += _limit_faults(limit)
-    if faults:
-        raise InvalidError(faults)
-    return ProcessState(state), int(limit)
+    limit, continuation = _page_of(req, faults)
+    return ProcessState(state), limit, continuation
 
 
-def _limit_of(req: func.HttpRequest) -> int:
-    limit: str = req.params.get("limit", "50")
-    if faults := _limit_faults(limit):
-        raise InvalidError(faults)
-    return int(limit)
-
-
-def _limit_faults(limit: str) -> list[str]:
-    fits = limit.isascii() and limit.isdecimal() and len(limit) <= 3 and 1 <= int(limit) <= MOST_LISTED
-    return [] if fits else [f"limit: expected a number from 1 to {MOST_LISTED}"]
+def _page_of(req: func.HttpRequest, faults: Sequence[str] = ()) -> tuple[int, str | None]:
+    """Read how many are asked for, and from where on; raises `InvalidError` with these and all further faults."""
+    limit, continuation = req.params.get("limit", "50"), req.params.get("continuation")
+    more = [] if LIMIT.fullmatch(limit) and 1 <= int(limit) <= MOST_LISTED else [WRONG_LIMIT]
+    if continuation is not None and not re.fullmatch(KEY, continuation):
+        more.append("continuation: expected what the page before said")
+    if faults or more:
+        raise InvalidError([*faults, *more])
+    return int(limit), continuation

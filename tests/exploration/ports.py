@@ -86,3 +86,10 @@ class Measures:
     async def since(self, moment):
         del moment
         return []
+
+
+class Sweeps:
+    """`SweepLog` that nobody reads: it is no matter of correctness."""
+
+    async def record(self, sweep):
+        del sweep

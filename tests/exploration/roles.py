@@ -23,7 +23,7 @@ from core.messages import (
 from core.transitions import Transitions
 from core.workflow import Workflows
 from exploration.driving import Handler, Job, Tape
-from exploration.ports import Bus, Leadership, Measures, Poison, Publisher, Remote, Store
+from exploration.ports import Bus, Leadership, Measures, Poison, Publisher, Remote, Store, Sweeps
 from operators.requests import OperatorRequest, SkipRequest
 from operators.service import OperatorService
 from scheduler.rules import SchedulerRules
@@ -143,6 +143,7 @@ def _supervisor(at: Surroundings) -> SupervisorService:
         transitions=at.transitions(),
         store=Store(),
         leadership=Leadership(at.tape, at.slot),
+        sweeps=Sweeps(),
         clock=at.now,
         rules=SupervisorRules(instance=at.slot, clock_tolerance=TOLERANCE),
         buckets=BUCKETS,

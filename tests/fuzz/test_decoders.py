@@ -27,9 +27,12 @@ from core.transitions import Transitions
 from operators.alerts import AlertDesk
 from operators.bulk import BulkService
 from operators.health import HealthService
+from operators.overview import OverviewService
 from operators.poison import PoisonService
 from operators.requests import OperatorRequest
+from operators.retention import RetentionService
 from operators.service import OperatorService
+from operators.triggers import OperatorServices
 from shop.rules import Purchase
 from shop.service import ShopService
 from simulator.rules import Call, Fault
@@ -210,14 +213,39 @@ def handlers():
         del seconds
 
     services = Simulator(ledger=parts.ledger, clock=parts.clock, sleep=sleep, chance=lambda: 0.9)
+    services_of_operators = OperatorServices(
+        orders=operator,
+        bulk=bulk,
+        alerts=desk,
+        poison=poison,
+        overview=OverviewService(
+            store=parts.store,
+            measures=parts.measures,
+            sweeps=parts.sweeps,
+            poison=poison,
+            clock=parts.clock,
+            buckets=8,
+        ),
+        retention=RetentionService(
+            transitions=transitions,
+            archive=parts.archive,
+            alert_log=parts.alerts,
+            clock=parts.clock,
+            keep=None,
+            buckets=8,
+        ),
+        health=HealthService(checks={}),
+    )
     app = func.FunctionApp()
     for blueprint in (
         shop.triggers.blueprint(shop_service),
-        operators.triggers.blueprint(operator, bulk, desk, poison, HealthService(checks={})),
+        operators.triggers.blueprint(services_of_operators),
         simulator.triggers.blueprint(services),
     ):
         app.register_functions(blueprint)
-    return {each.get_function_name(): each.get_user_function() for each in app.get_functions()}
+    return {
+        each.get_function_name(): each.get_user_function() for each in app.get_functions() if each.is_http_function()
+    }
 
 
 HANDLERS = handlers()

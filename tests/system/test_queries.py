@@ -72,7 +72,12 @@ async def periodic(own_stack, monkeypatch):
             **common,
         ),
         SupervisorService(
-            transitions=transitions, clock=parts.clock, rules=supervisor, leadership=parts.leadership, **common
+            transitions=transitions,
+            clock=parts.clock,
+            rules=supervisor,
+            leadership=parts.leadership,
+            sweeps=parts.sweeps,
+            **common,
         ),
         AlertService(publisher=parts.events, alert_log=parts.alerts, poison=parts.poison, **common),
         OperatorService(
@@ -133,7 +138,7 @@ async def test_periodic_work_costs_the_same_with_a_store_full_of_finished_orders
 
 @pytest.mark.proves("SUP-2")
 async def test_a_sweep_costs_as_much_as_there_is_to_recover(periodic):
-    """With one order overdue the sweep loads that order and writes it once, besides its eight ranges and the lease."""
+    """With one order overdue the sweep loads that order and writes it once, besides its eight ranges, the lease, and its log."""
     parts, recorder, (_, supervises, _, _) = periodic
     await supervises.sweep()
     order = new_order()
@@ -144,4 +149,4 @@ async def test_a_sweep_costs_as_much_as_there_is_to_recover(periodic):
     )
     recorder.requests.clear()
     assert await supervises.sweep() == 1
-    assert recorder.operations() == {("PUT", "leases/supervisor"): 1, ("GET", "orders"): 9, ("POST", "$batch"): 1}
+    assert recorder.operations() == {("PUT", "leases/supervisor"): 1, ("GET", "orders"): 9, ("POST", "$batch"): 2}
