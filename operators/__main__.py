@@ -216,6 +216,41 @@ def acknowledge(api: Api, *, keys: tuple[str, ...], cause: str | None, operator:
         raise ApiError(f"unknown: {', '.join(answer['unknown'])}")
 
 
+# The whole system
+
+
+@main.command()
+@IN_JSON
+@WATCH
+@click.pass_obj
+def overview(api: Api, *, in_json: bool, watch: float | None) -> None:
+    """Show how the system is doing."""
+
+    def draw() -> tuple[Json, str]:
+        answer = api.get("overview")
+        return answer, overview_text(answer)
+
+    show(draw, in_json=in_json, every=watch)
+
+
+# Personal data
+
+
+@main.command()
+@click.option("--order", "order_ids", multiple=True, help="An order of the customer; may be given several times.")
+@click.option("--email", help="All orders of this customer: every order is looked at.")
+@click.option("--go", is_flag=True, help="Erase. Without it, only show which orders are meant.")
+@signed
+@click.pass_obj
+def erase(api: Api, *, order_ids: tuple[str, ...], email: str | None, go: bool, operator: str, note: str) -> None:
+    """Forget who a customer is; the orders and their history stay."""
+    signature = {"operator": operator, "note": note}
+    found = [*order_ids, *(api.orders_of(email, signature) if email else ())]
+    for order_id in found:
+        click.echo(acted(api.post("orders", order_id, "erase", body=signature)) if go else order_id)
+    click.echo(f"{len(found)} orders" + ("" if go else "; to erase who the customer is: --go"))
+
+
 # Poison messages
 
 
@@ -331,6 +366,23 @@ def alerts_table(found: Iterable[Json]) -> str:
         for each in found
     ]
     return table(("AT", "TYPE", "SUBJECT", "REASON", "ACKNOWLEDGED", "KEY"), rows)
+
+
+def overview_text(answer: Json) -> str:
+    """Return how the system is doing."""
+
+    def shown(count: Json) -> str:
+        return f"{count['count']}{' or more' if count['atLeast'] else ''}"
+
+    sweep = answer["lastSweep"]
+    rows = [
+        *((f"orders {state}", shown(count)) for state, count in answer["openOrders"].items()),
+        ("events not sent yet", shown(answer["unconfirmedEvents"])),
+        ("last sweep", f"{sweep['at']} by {sweep['instance']}" if sweep else "none yet"),
+        *((f"poison from {queue}", count) for queue, count in answer["poison"].items()),
+        *((f"agent {each['agent']}", f"{each['instance']}, at {each['at']}") for each in answer["agents"]),
+    ]
+    return table(("WHAT", "HOW MANY"), rows)
 
 
 def causes_table(found: Iterable[Json]) -> str:

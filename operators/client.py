@@ -62,6 +62,15 @@ class Api:
             page = self.post("bulk", body={**body, "until": page["until"], "continuation": page["continuation"]})
             yield page
 
+    def orders_of(self, email: str, signature: Mapping[str, str]) -> Iterator[str]:
+        """Yield a customer's orders."""
+        continuation: str | None = ""
+        while continuation is not None:
+            body = {**signature, "email": email, "continuation": continuation or None}
+            page = self.post("customers", "find", body=body)
+            yield from page["orders"]
+            continuation = page["continuation"]
+
     def _answer(self, method: str, path: tuple[str, ...], **options: Any) -> Json:
         place = "/".join(quote(part, safe="") for part in path)
         try:
