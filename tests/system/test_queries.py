@@ -138,7 +138,7 @@ async def test_periodic_work_costs_the_same_with_a_store_full_of_finished_orders
 
 @pytest.mark.proves("SUP-2")
 async def test_a_sweep_costs_as_much_as_there_is_to_recover(periodic):
-    """With one order overdue it is loaded and written once, besides the eight ranges, the lease and the log of the sweep."""
+    """With one order overdue it is loaded and written once, besides eight ranges, the lease, and the log of it."""
     parts, recorder, (_, supervises, _, _) = periodic
     await supervises.sweep()
     order = new_order()
