@@ -116,6 +116,7 @@ alert_service = AlertService(
 operator_service = OperatorService(
     transitions=transitions,
     store=parts.store,
+    archive=parts.archive,
     clock=parts.clock,
     workflows=workflows.ALL,
     acting=ActingRules(

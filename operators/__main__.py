@@ -71,6 +71,23 @@ def list_orders(api: Api, *, state: str, limit: int, everything: bool, in_json: 
     show(draw, in_json=in_json, every=watch)
 
 
+@main.command()
+@click.argument("beginning")
+@IN_JSON
+@click.pass_obj
+def search(api: Api, *, beginning: str, in_json: bool) -> None:
+    """Find orders, in any state, by the beginning of their ids."""
+
+    def draw() -> tuple[Json, str]:
+        answer = api.get("search", id=beginning)
+        names = ("orderId", "processState", "outcome", "updatedAt", "reason")
+        rows = [[order[name] for name in names] for order in answer["orders"]]
+        more = "\n(there are more: give more of the id)" if answer["more"] else ""
+        return answer, table(("ORDER", "STATE", "OUTCOME", "SINCE", "REASON"), rows) + more
+
+    show(draw, in_json=in_json, every=None)
+
+
 @main.command(name="show")
 @click.argument("order_id")
 @IN_JSON

@@ -14,10 +14,10 @@ from operators.bulk import BulkPage
 from operators.explain import Explanation
 from operators.overview import Overview
 from operators.poison import PoisonList, Settled
-from operators.requests import KEY, BulkRequest, FindRequest, OperatorRequest, SkipRequest
+from operators.requests import BEGINNING_OF_ID, KEY, BulkRequest, FindRequest, OperatorRequest, SkipRequest
 from operators.retention import Found
 from operators.service import AGENDA_OF
-from operators.views import Acted, OrderList, OrderView, View
+from operators.views import Acted, FoundOrders, OrderList, OrderView, View
 
 MOST_LISTED = 500
 
@@ -71,6 +71,14 @@ OPERATIONS = (
         summary="List the open orders of a state, the longest waiting first",
         answer=OrderList,
         query=(STATE, LIMIT, CONTINUATION),
+        refusals=(400,),
+    ),
+    Operation(
+        method="get",
+        path="/api/operator/search",
+        summary="Find orders in any state by the beginning of their ids",
+        answer=FoundOrders,
+        query=({**_query("id", type="string", pattern=BEGINNING_OF_ID), "required": True},),
         refusals=(400,),
     ),
     Operation(

@@ -11,6 +11,9 @@ from core.orders import Outcome
 KEY = r"^[A-Za-z0-9!_.:|=~-]{1,1000}$"
 """What keys of ours are made of; such a one may still name no row."""
 
+BEGINNING_OF_ID = r"^b[0-9]{2}-[0-9A-HJKMNP-TV-Z]{0,26}$"
+"""At least the bucket of an order."""
+
 Key = Annotated[str, Field(pattern=KEY)]
 
 

@@ -8,13 +8,13 @@ from core.changes import Change
 from core.errors import UnknownOrderError
 from core.gathering import run_all
 from core.orders import ProcessState, Snapshot
-from core.ports import Clock, StateStore
+from core.ports import Archive, Clock, StateStore
 from core.transitions import Decide, Transitions
 from core.workflow import Workflows
 from operators import rules, views
 from operators.explain import ActingRules, Explanation, explain
 from operators.requests import OperatorRequest, SkipRequest
-from operators.views import OrderList, OrderView
+from operators.views import FoundOrder, FoundOrders, OrderList, OrderView
 
 log = logging.getLogger(__name__)
 
@@ -32,6 +32,7 @@ class OperatorService:
 
     transitions: Transitions
     store: StateStore
+    archive: Archive
     clock: Clock
     workflows: Workflows
     acting: ActingRules
@@ -50,6 +51,15 @@ class OperatorService:
         return OrderList(
             orders=[views.listed(row) for row in rows[:limit] if row.data.get("ProcessState") == state],
             continuation=rows[limit - 1].key if len(rows) > limit else None,
+        )
+
+    async def search(self, beginning: str) -> FoundOrders:
+        """Return the first orders whose ids begin so, in any state: one range of one partition."""
+        page = await self.archive.oldest(keys.bucket_of(beginning), None, beginning)
+        found = [each.state for each in page.orders if each.order_id.startswith(beginning) and each.state]
+        return FoundOrders(
+            orders=[FoundOrder.model_validate(state) for state in found],
+            more=page.continuation.startswith(beginning),
         )
 
     async def load(self, order_id: str) -> Snapshot:

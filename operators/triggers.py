@@ -17,11 +17,12 @@ from operators.health import HealthService
 from operators.openapi import MOST_LISTED, description
 from operators.overview import OverviewService
 from operators.poison import PoisonService, Settled
-from operators.requests import KEY, BulkRequest, FindRequest, OperatorRequest, SkipRequest
+from operators.requests import BEGINNING_OF_ID, KEY, BulkRequest, FindRequest, OperatorRequest, SkipRequest
 from operators.retention import RetentionService
 from operators.service import AGENDA_OF, OperatorService
 from operators.views import Acted, View
 
+BEGINNING = re.compile(BEGINNING_OF_ID)
 LIMIT = re.compile(r"[0-9]{1,3}")
 WRONG_LIMIT = f"limit: expected a number from 1 to {MOST_LISTED}"
 
@@ -83,6 +84,14 @@ def _bind_orders(triggers: func.Blueprint, service: OperatorService) -> None:
     @answers
     async def operator_orders(req: func.HttpRequest) -> func.HttpResponse:
         return shown(await service.list(*_listing_of(req)))
+
+    @triggers.route("api/operator/search", methods=["GET"], auth_level=func.AuthLevel.FUNCTION)
+    @answers
+    async def operator_search(req: func.HttpRequest) -> func.HttpResponse:
+        beginning = req.params.get("id", "").strip()
+        if not BEGINNING.fullmatch(beginning):
+            raise InvalidError(["id: expected the beginning of an order id, such as b07-01JCX"])
+        return shown(await service.search(beginning))
 
     @triggers.route("api/operator/orders/{orderId}", methods=["GET"], auth_level=func.AuthLevel.FUNCTION)
     @answers

@@ -140,6 +140,25 @@ class OrderList(View):
     """Where the next page begins; null on the last one."""
 
 
+class FoundOrder(View):
+    """An order that was looked for by its id, in whatever state."""
+
+    order_id: str
+    process_state: ProcessState
+    outcome: Outcome | None
+    reason: str | None
+    workflow: str
+    updated_at: Time
+
+
+class FoundOrders(View):
+    """The orders whose ids begin so, the oldest first."""
+
+    orders: list[FoundOrder]
+    more: bool
+    """Whether there are more: give more of the id."""
+
+
 class Acted(View):
     """What was done to an order."""
 

@@ -92,7 +92,13 @@ def _receive(at: Surroundings, job: Job) -> Coroutine[Any, Any, Any]:
 
 def _operator(at: Surroundings) -> OperatorService:
     return OperatorService(
-        transitions=at.transitions(), store=Store(), clock=at.now, workflows=WORKFLOWS, acting=None, buckets=BUCKETS
+        transitions=at.transitions(),
+        store=Store(),
+        archive=None,
+        clock=at.now,
+        workflows=WORKFLOWS,
+        acting=None,
+        buckets=BUCKETS,
     )
 
 

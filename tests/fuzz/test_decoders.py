@@ -191,6 +191,7 @@ def handlers():
     operator = OperatorService(
         transitions=transitions,
         store=parts.store,
+        archive=parts.archive,
         clock=parts.clock,
         workflows=workflows.ALL,
         acting=acting_rules,
@@ -268,7 +269,7 @@ def test_an_http_function_never_breaks(name, data):
         url="http://x/",
         body=data.draw(bodies),
         headers={"Idempotency-Key": data.draw(st.text(max_size=40))},
-        params={key: data.draw(st.text(max_size=30)) for key in ("state", "limit", "continuation", "orderId")},
+        params={key: data.draw(st.text(max_size=30)) for key in ("state", "limit", "continuation", "orderId", "id")},
         route_params={key: data.draw(strategy) for key, strategy in PARAMETERS.items()},
     )
     answer = asyncio.run(HANDLERS[name](request))

@@ -81,7 +81,12 @@ async def periodic(own_stack, monkeypatch):
         ),
         AlertService(publisher=parts.events, alert_log=parts.alerts, poison=parts.poison, **common),
         OperatorService(
-            transitions=transitions, clock=parts.clock, workflows=workflows.ALL, acting=acting_rules, **common
+            transitions=transitions,
+            archive=parts.archive,
+            clock=parts.clock,
+            workflows=workflows.ALL,
+            acting=acting_rules,
+            **common,
         ),
     )
     yield parts, recorder, roles
