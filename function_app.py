@@ -31,12 +31,18 @@ from core.keys import buckets
 from core.messages import SCHEDULER_REQUESTS, requests_queue, responses_queue
 from core.transitions import Transitions
 from edge.logs import show_fields
+from operators.alerts import AlertDesk
+from operators.bulk import BulkService
+from operators.explain import ActingRules
 from operators.health import HealthService
+from operators.overview import OverviewService
 from operators.poison import PoisonService
+from operators.retention import RetentionService
 from operators.service import OperatorService
+from operators.triggers import OperatorServices
 from scheduler.places import Places
 from scheduler.rules import SchedulerRules
-from scheduler.service import SchedulerService
+from scheduler.service import WAKE_UP_TIME, SchedulerService
 from shop.service import ShopService
 from simulator.service import Simulator
 from submission.rules import Terms
@@ -131,6 +137,7 @@ supervisor_service = SupervisorService(
     transitions=transitions,
     store=parts.store,
     leadership=parts.leadership,
+    sweeps=parts.sweeps,
     clock=parts.clock,
     buckets=settings.buckets,
     rules=SupervisorRules(instance=settings.instance_id, clock_tolerance=tolerance),
@@ -143,8 +150,28 @@ alert_service = AlertService(
     buckets=settings.buckets,
 )
 operator_service = OperatorService(
-    transitions=transitions, store=parts.store, alert_log=parts.alerts, buckets=settings.buckets
+    transitions=transitions,
+    store=parts.store,
+    archive=parts.archive,
+    clock=parts.clock,
+    workflows=workflows.ALL,
+    acting=ActingRules(
+        claim=lambda order, now: scheduler_service.rules.claim(order, now, lambda capability: offers[capability][0]),
+        recover=supervisor_service.rules.recover,
+        poll_delay=WAKE_UP_TIME,
+        clock_tolerance=tolerance,
+    ),
+    buckets=settings.buckets,
 )
+bulk_service = BulkService(
+    transitions=transitions,
+    store=parts.store,
+    clock=parts.clock,
+    workflows=workflows.ALL,
+    clock_tolerance=tolerance,
+    buckets=settings.buckets,
+)
+alert_desk = AlertDesk(alert_log=parts.alerts, clock=parts.clock)
 sent_to = (
     SCHEDULER_REQUESTS,
     *(queue(agent.name) for agent in agent_services for queue in (requests_queue, responses_queue)),
@@ -154,6 +181,22 @@ poison_service = PoisonService(
     bus=parts.bus,
     storage_queues={submission.service.QUEUE: parts.submissions, alerts.service.QUEUE: parts.alert_queue},
     bus_queues=sent_to,
+)
+overview_service = OverviewService(
+    store=parts.store,
+    measures=parts.measures,
+    sweeps=parts.sweeps,
+    poison=poison_service,
+    clock=parts.clock,
+    buckets=settings.buckets,
+)
+retention_service = RetentionService(
+    transitions=transitions,
+    archive=parts.archive,
+    alert_log=parts.alerts,
+    clock=parts.clock,
+    keep=timedelta(days=settings.retention_days) if settings.retention_days else None,
+    buckets=settings.buckets,
 )
 health_service = HealthService(
     checks={
@@ -171,7 +214,17 @@ for blueprint in (
     *(agents.triggers.blueprint(agent, parts.poison) for agent in agent_services),
     supervisor.triggers.blueprint(supervisor_service),
     alerts.triggers.blueprint(alert_service, Watch(store=parts.store, clock=parts.clock, buckets=settings.buckets)),
-    operators.triggers.blueprint(operator_service, poison_service, health_service),
+    operators.triggers.blueprint(
+        OperatorServices(
+            orders=operator_service,
+            bulk=bulk_service,
+            alerts=alert_desk,
+            poison=poison_service,
+            overview=overview_service,
+            retention=retention_service,
+            health=health_service,
+        )
+    ),
 ):
     app.register_functions(blueprint)
 if settings.simulator_enabled:

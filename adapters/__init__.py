@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from core.ports import (
     AgentMeasures,
     AlertLog,
+    Archive,
     Bus,
     CallRates,
     Clock,
@@ -16,6 +17,7 @@ from core.ports import (
     RemoteService,
     StateStore,
     SubmissionKeys,
+    SweepLog,
     TextQueue,
 )
 from simulator.service import Ledger
@@ -26,6 +28,7 @@ class Adapters:
     """One part for each port: from `adapters.azure.connect`, or from `adapters.memory.in_memory`."""
 
     store: StateStore
+    archive: Archive
     bus: Bus
     submissions: TextQueue
     alert_queue: TextQueue
@@ -35,6 +38,7 @@ class Adapters:
     keys: SubmissionKeys
     measures: AgentMeasures
     rates: CallRates
+    sweeps: SweepLog
     leadership: Leadership
     services: Mapping[str, RemoteService]
     """The remote services by the name of their agent."""

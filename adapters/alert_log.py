@@ -3,11 +3,13 @@
 from datetime import UTC, datetime, timedelta
 
 from adapters import tables
-from adapters.operations import Insert
-from adapters.rows import columns_of, entity
+from adapters.operations import Delete, Insert, Replace
+from adapters.rows import Columns, columns_of, entity
 from adapters.tables import TableTransactions
 from adapters.writes import event_columns, event_from, key_part
+from core.alerts import Acknowledgement, Alert
 from core.changes import Event
+from core.errors import ConflictError, UnknownAlertError
 
 PARTITION = "alerts"
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -19,6 +21,11 @@ def newest_first(at: datetime) -> str:
     return f"{FAR_FUTURE - (at - EPOCH) // timedelta(microseconds=1):018d}"
 
 
+def alert_key(event: Event) -> str:
+    """Return the row key of an alert."""
+    return f"{newest_first(event.at)}|{key_part(event.event_id)}"
+
+
 class TableAlertLog:
     """`AlertLog` on a table."""
 
@@ -27,10 +34,42 @@ class TableAlertLog:
 
     async def record(self, alert: Event) -> None:
         """See `AlertLog.record`."""
-        key = f"{newest_first(alert.at)}|{key_part(alert.event_id)}"
-        await tables.submit_each(self._table, PARTITION, [Insert(entity(PARTITION, key, event_columns(alert)))])
+        row = entity(PARTITION, alert_key(alert), event_columns(alert))
+        await tables.submit_each(self._table, PARTITION, [Insert(row)])
 
-    async def newest(self, limit: int) -> list[Event]:
+    async def newest(self, limit: int, after: str = "") -> list[Alert]:
         """See `AlertLog.newest`."""
-        stored = await self._table.rows(PARTITION, "0", "~", limit)
-        return [event_from(columns_of(row)) for row in stored]
+        stored = await self._table.rows(PARTITION, f"{after} " if after else "0", "~", limit)
+        return [_alert(row["RowKey"], columns_of(row)) for row in stored]
+
+    async def acknowledge(self, key: str, acknowledgement: Acknowledgement) -> None:
+        """See `AlertLog.acknowledge`."""
+        columns = {
+            "AcknowledgedBy": acknowledgement.by,
+            "AcknowledgedAt": acknowledgement.at,
+            "AcknowledgedNote": acknowledgement.note,
+        }
+        stored = await self._table.get(PARTITION, key)
+        if stored is None:
+            raise UnknownAlertError
+        known = columns_of(stored)
+        if "AcknowledgedBy" in known:
+            return
+        try:
+            await self._table.submit(PARTITION, [Replace(entity(PARTITION, key, known | columns), stored.etag)])
+        except ConflictError:
+            return  # somebody else was first; nothing but this ever changes an alert
+
+    async def remove_before(self, time: datetime, most: int) -> int:
+        """See `AlertLog.remove_before`."""
+        old = await self._table.rows(PARTITION, f"{newest_first(time)}~", "~", most)
+        await tables.submit_each(self._table, PARTITION, [Delete(PARTITION, row["RowKey"]) for row in old])
+        return len(old)
+
+
+def _alert(key: str, columns: Columns) -> Alert:
+    acknowledged = None
+    if "AcknowledgedBy" in columns:
+        by, at, note = (columns[f"Acknowledged{name}"] for name in ("By", "At", "Note"))
+        acknowledged = Acknowledgement(by=by, at=at, note=note)
+    return Alert(key=key, event=event_from(columns), acknowledged=acknowledged)

@@ -4,6 +4,7 @@ from functools import partial
 
 from adapters import Adapters
 from adapters.alert_log import TableAlertLog
+from adapters.archive import TableArchive
 from adapters.bus import ServiceBus
 from adapters.call_rates import TableCallRates
 from adapters.clock import new_ulid, utc_now
@@ -17,6 +18,7 @@ from adapters.remote import HttpRemoteService
 from adapters.settings import Settings
 from adapters.state_store import TableStateStore
 from adapters.submission_keys import TableSubmissionKeys
+from adapters.sweeps import TableSweepLog
 from adapters.tables import TableTransactions
 
 
@@ -29,8 +31,11 @@ def connect(settings: Settings, connections: Connections | None = None) -> Adapt
         await bus.close()
         await pool.close()
 
+    orders = TableTransactions(partial(pool.table, "orders"))
+    agents = TableTransactions(partial(pool.table, "agents"))
     return Adapters(
-        store=TableStateStore(TableTransactions(partial(pool.table, "orders"))),
+        store=TableStateStore(orders),
+        archive=TableArchive(orders),
         bus=bus,
         submissions=StorageQueue(partial(pool.queue, "order-submissions")),
         alert_queue=StorageQueue(partial(pool.queue, "operator-alerts")),
@@ -38,8 +43,9 @@ def connect(settings: Settings, connections: Connections | None = None) -> Adapt
         events=EventGrid(pool.event_grid),
         alerts=TableAlertLog(TableTransactions(partial(pool.table, "alerts"))),
         keys=TableSubmissionKeys(TableTransactions(partial(pool.table, "submissionkeys")), utc_now),
-        measures=TableAgentMeasures(TableTransactions(partial(pool.table, "agents"))),
-        rates=TableCallRates(TableTransactions(partial(pool.table, "agents")), utc_now),
+        measures=TableAgentMeasures(agents),
+        rates=TableCallRates(agents, utc_now),
+        sweeps=TableSweepLog(agents),
         leadership=BlobLeadership(partial(pool.container, CONTAINER), settings.lease_seconds),
         services={agent.name: HttpRemoteService(agent.url, pool.http) for agent in settings.agents()},
         ledger=TableLedger(TableTransactions(partial(pool.table, "simulator"))),

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from ulid import ULID
 
-from core.keys import buckets
+from core.keys import LAST, buckets
 
 
 def utc_now() -> datetime:
@@ -23,6 +23,11 @@ def order_ids(bucket_count: int) -> Callable[[], str]:
     """Return what makes order ids, `b<NN>-<ULID>`, spread over this many buckets."""
     names = buckets(bucket_count)
     return lambda: f"{secrets.choice(names)}-{ULID()}"
+
+
+def oldest_order_id(bucket: str, time: datetime | None) -> str:
+    """Return what sorts before the id of every order of the bucket that was made at this time or later; None: after."""
+    return f"{bucket}-{str(ULID.from_datetime(time))[:10] if time else LAST}"
 
 
 def order_time(order_id: str) -> datetime:

@@ -5,18 +5,21 @@ All state stands in plain dicts and lists of immutable values, so that `copy()` 
 
 import itertools
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
 from adapters import Adapters, writes
-from adapters.alert_log import newest_first
-from adapters.clock import new_ulid, utc_now
+from adapters.alert_log import alert_key, newest_first
+from adapters.archive import archived, order_id_of
+from adapters.clock import new_ulid, oldest_order_id, utc_now
 from adapters.rows import entity_of
 from adapters.writes import Create, Delete, Record, Replace, Write
 from core.agenda import AgendaRow, Kind, all_of
+from core.alerts import Acknowledgement, Alert
+from core.archive import ArchivedOrder, ArchivePage
 from core.changes import Change, Event, HistoryEntry, Note, OutboxEntry
-from core.errors import ConflictError, UnknownMessageError
+from core.errors import ConflictError, UnknownAlertError, UnknownMessageError
 from core.keys import bucket_of, history_key, history_range, order_range
 from core.measures import Measure
 from core.messages import AgentRequest, BusMessage
@@ -24,6 +27,7 @@ from core.orders import Snapshot
 from core.poison import PoisonMessage
 from core.ports import Clock, NewId
 from core.rates import turns
+from core.sweeps import Sweep
 from simulator.rules import Effect, FaultInForce
 
 
@@ -97,6 +101,29 @@ class MemoryStateStore:
         for write in wanted:
             _apply(rows, bucket, write)
         self.rows[bucket] = rows
+
+
+class MemoryArchive:
+    """`Archive` on a `MemoryStateStore`, one order to a page."""
+
+    def __init__(self, store: MemoryStateStore) -> None:
+        self._store = store
+
+    async def oldest(self, bucket: str, before: datetime | None, start: str) -> ArchivePage:
+        """See `Archive.oldest`."""
+        rows, end = self._store.rows.get(bucket, {}), oldest_order_id(bucket, before)
+        keys = sorted(key for key in rows if (start or f"{bucket}-") <= key < end)
+        if not keys:
+            return ArchivePage(orders=[])
+        order_id = order_id_of(keys[0])
+        own = {key: rows[key][1] for key in keys if order_id_of(key) == order_id}
+        return ArchivePage(orders=[archived(order_id, own)], continuation=f"{order_id}~")
+
+    async def remove(self, order: ArchivedOrder) -> None:
+        """See `Archive.remove`."""
+        rows = self._store.rows[bucket_of(order.order_id)]
+        for key in order.keys:
+            rows.pop(key, None)
 
 
 def _apply(rows: dict[str, tuple[int, Record]], bucket: str, write: Write) -> None:
@@ -197,15 +224,30 @@ class MemoryAlertLog:
     """`AlertLog` in memory."""
 
     def __init__(self) -> None:
-        self.alerts: dict[tuple[str, str], Event] = {}
+        self.alerts: dict[str, Alert] = {}
 
     async def record(self, alert: Event) -> None:
         """See `AlertLog.record`."""
-        self.alerts.setdefault((newest_first(alert.at), alert.event_id), alert)
+        key = alert_key(alert)
+        self.alerts.setdefault(key, Alert(key=key, event=alert))
 
-    async def newest(self, limit: int) -> list[Event]:
+    async def newest(self, limit: int, after: str = "") -> list[Alert]:
         """See `AlertLog.newest`."""
-        return [self.alerts[key] for key in sorted(self.alerts)][: max(limit, 0)]
+        return [self.alerts[key] for key in sorted(self.alerts) if key > after][: max(limit, 0)]
+
+    async def acknowledge(self, key: str, acknowledgement: Acknowledgement) -> None:
+        """See `AlertLog.acknowledge`."""
+        if (alert := self.alerts.get(key)) is None:
+            raise UnknownAlertError
+        if alert.acknowledged is None:
+            self.alerts[key] = replace(alert, acknowledged=acknowledgement)
+
+    async def remove_before(self, time: datetime, most: int) -> int:
+        """See `AlertLog.remove_before`."""
+        old = [key for key in sorted(self.alerts) if key > f"{newest_first(time)}~"][:most]
+        for key in old:
+            del self.alerts[key]
+        return len(old)
 
 
 class MemorySubmissionKeys:
@@ -246,6 +288,21 @@ class MemoryAgentMeasures:
     async def since(self, moment: datetime) -> list[Measure]:
         """See `AgentMeasures.since`."""
         return [measure for measure in self.published.values() if measure.counts(moment)]
+
+
+class MemorySweepLog:
+    """`SweepLog` in memory."""
+
+    def __init__(self) -> None:
+        self.kept: Sweep | None = None
+
+    async def record(self, sweep: Sweep) -> None:
+        """See `SweepLog.record`."""
+        self.kept = sweep
+
+    async def last(self) -> Sweep | None:
+        """See `SweepLog.last`."""
+        return self.kept
 
 
 @dataclass
@@ -347,8 +404,10 @@ def in_memory(*, clock: Clock = utc_now, new_id: NewId = new_ulid, instance_id: 
     async def close() -> None:
         """Nothing is open."""
 
+    store = MemoryStateStore()
     return Adapters(
-        store=MemoryStateStore(),
+        store=store,
+        archive=MemoryArchive(store),
         bus=MemoryBus(),
         submissions=MemoryTextQueue(),
         alert_queue=MemoryTextQueue(),
@@ -358,6 +417,7 @@ def in_memory(*, clock: Clock = utc_now, new_id: NewId = new_ulid, instance_id: 
         keys=MemorySubmissionKeys(),
         measures=MemoryAgentMeasures(),
         rates=MemoryCallRates(clock),
+        sweeps=MemorySweepLog(),
         leadership=MemoryLeadership(MemoryLease(), instance_id, clock),
         services={name: MemoryRemoteService() for name in ("payment", "payment-backup", "inventory", "shipping")},
         ledger=MemoryLedger(),

@@ -47,7 +47,8 @@ def of_change(change: Change) -> list[Write]:
     order_id, after = change.after.order_id, change.after
     met, new = change.agenda_difference()
     etags = change.before.etags if change.before else {}
-    records: dict[str, Record] = {} if change.before else {order_key(order_id): after.order}
+    same_order = change.before and change.before.order == after.order
+    records: dict[str, Record] = {} if same_order else {order_key(order_id): after.order}
     records[state_key(order_id)] = after.state
     records |= {step_key(order_id, step.number): step for step in change.changed_steps()}
     return [

@@ -12,7 +12,7 @@ from enum import StrEnum
 from typing import Any
 
 from core.keys import LAST, sortable
-from core.orders import Priority, ProcessState, Snapshot
+from core.orders import Outcome, Priority, ProcessState, Snapshot, StepState
 
 
 class Kind(StrEnum):
@@ -48,7 +48,7 @@ def obligations(snapshot: Snapshot) -> dict[str, AgendaRow]:
         keys.append(f"{lane}|{sortable(state.not_before)}|{state.order_id}")
     if due := snapshot.earliest_complete_by():
         keys.append(f"{Kind.RUNNING}|{sortable(due)}|{state.order_id}")
-    if state.process_state is ProcessState.ERROR:
+    if state.process_state is ProcessState.ERROR and state.outcome is not Outcome.UNDONE:
         keys.append(f"{Kind.ERROR}|{sortable(state.updated_at)}|{state.order_id}")
     return {key: AgendaRow(key=key, order_id=state.order_id, data=_summary(snapshot)) for key in keys}
 
@@ -61,6 +61,8 @@ def _summary(snapshot: Snapshot) -> dict[str, Any]:
         "Priority": str(state.priority),
         "NotBefore": state.not_before,
         "Workflow": state.workflow,
+        "Outcome": state.outcome and str(state.outcome),
+        "FailedSteps": " ".join(step.name for step in snapshot.in_state(StepState.FAILED)) or None,
         "Reason": state.reason,
         "UpdatedAt": state.updated_at,
     }

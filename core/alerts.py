@@ -1,5 +1,6 @@
 """The events that tell operators what happened and what they can do (ALR-1). They carry no personal data."""
 
+from dataclasses import dataclass
 from datetime import datetime
 
 from core.changes import Event
@@ -8,6 +9,33 @@ from core.orders import Direction, Outcome, Snapshot
 ORDER_FAILED = "OrderProcessing.OrderFailed"
 ORDER_UNDONE = "OrderProcessing.OrderUndone"
 SUBMISSION_REJECTED = "OrderProcessing.SubmissionRejected"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Acknowledgement:
+    """Who has taken an alert upon themselves, when, and what they have to say."""
+
+    by: str
+    at: datetime
+    note: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Alert:
+    """An event that reached the operators."""
+
+    key: str
+    """Names it in the log; the newest sorts first."""
+    event: Event
+    acknowledged: Acknowledgement | None = None
+
+
+ACTIONS = {
+    Outcome.FAILED: ["resubmit", "skip", "cancel"],
+    Outcome.UNDO_INCOMPLETE: ["resubmit", "skip"],
+    Outcome.UNDONE: [],
+}
+"""What an operator can do with an order in `Error`; whether a step can be skipped, its workflow decides."""
 
 
 def order_ended(after: Snapshot, cause: str, now: datetime) -> Event:
@@ -32,7 +60,7 @@ def order_ended(after: Snapshot, cause: str, now: datetime) -> Event:
             if state.direction is Direction.UNDO
             else [],
             "actionRequired": not undone,
-            "actions": [] if undone else ["resubmit"],
+            "actions": ACTIONS[state.outcome or Outcome.FAILED],
         },
     )
 

@@ -26,6 +26,10 @@ class UnknownMessageError(AppError):
     """No such message is kept in a poison queue."""
 
 
+class UnknownAlertError(AppError):
+    """No such alert is in the log."""
+
+
 class InvalidError(AppError):
     """The input is not acceptable; `faults` names everything that is wrong with it, never only the first."""
 

@@ -5,11 +5,14 @@ from datetime import datetime
 from typing import Any, Protocol
 
 from core.agenda import AgendaRow
+from core.alerts import Acknowledgement, Alert
+from core.archive import ArchivedOrder, ArchivePage
 from core.changes import Change, Event, HistoryEntry, Note, OutboxEntry
 from core.measures import Measure
 from core.messages import AgentRequest, BusMessage
 from core.orders import Snapshot
 from core.poison import PoisonMessage
+from core.sweeps import Sweep
 
 Clock = Callable[[], datetime]
 """Returns the current time, aware and in UTC."""
@@ -51,6 +54,22 @@ class StateStore(Protocol):
 
     async def confirm(self, bucket: str, keys: Sequence[str]) -> None:
         """Remove outbox rows whose events were sent; those that are gone already are passed over."""
+
+
+class Archive(Protocol):
+    """All orders by their age, and how they are removed. Every method raises `UnavailableError`."""
+
+    async def oldest(self, bucket: str, before: datetime | None, start: str) -> ArchivePage:
+        """Return the oldest orders of the bucket, from `start` on if that is not empty.
+
+        With `before`, only those that were made before that time: nothing that is younger is looked at.
+        """
+
+    async def remove(self, order: ArchivedOrder) -> None:
+        """Remove all rows of an order: those that make it one in one transaction, and then its history.
+
+        Nothing but whole orders is ever seen; a history that a crash leaves over is removed when it is met again.
+        """
 
 
 class Bus(Protocol):
@@ -106,8 +125,14 @@ class AlertLog(Protocol):
     async def record(self, alert: Event) -> None:
         """Keep an alert; the same one again changes nothing."""
 
-    async def newest(self, limit: int) -> list[Event]:
-        """Return the last alerts, newest first."""
+    async def newest(self, limit: int, after: str = "") -> list[Alert]:
+        """Return the last alerts, newest first; with `after`, those that follow the alert of that key."""
+
+    async def acknowledge(self, key: str, acknowledgement: Acknowledgement) -> None:
+        """Keep who has taken the alert upon themselves, unless somebody has; raises `UnknownAlertError`."""
+
+    async def remove_before(self, time: datetime, most: int) -> int:
+        """Remove up to so many of the alerts that are older; return how many there were."""
 
 
 class SubmissionKeys(Protocol):
@@ -142,6 +167,16 @@ class CallRates(Protocol):
 
         Raises `UnavailableError`.
         """
+
+
+class SweepLog(Protocol):
+    """The last sweep of any supervisor."""
+
+    async def record(self, sweep: Sweep) -> None:
+        """Keep the sweep in place of the one before; raises `UnavailableError`."""
+
+    async def last(self) -> Sweep | None:
+        """Return the last sweep, None before the first; raises `UnavailableError`."""
 
 
 class Leadership(Protocol):

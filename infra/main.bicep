@@ -60,6 +60,11 @@ param inventoryUrl string = ''
 @description('Address of the shipping service; not used while the services are simulated.')
 param shippingUrl string = ''
 
+@description('After how many days finished orders, with customers\' names, and alerts are removed; 0 keeps them for ever.')
+@minValue(0)
+@maxValue(36500)
+param retentionDays int = 0
+
 @description('Client id of an app registration with which operators sign in (Entra ID), besides needing the key; empty for the key alone.')
 param operatorSignInClientId string = ''
 
@@ -206,6 +211,7 @@ module app 'modules/app.bicep' = {
     paymentBackupUrl: paymentBackupUrl
     inventoryUrl: inventoryUrl
     shippingUrl: shippingUrl
+    retentionDays: retentionDays
     operatorSignInClientId: operatorSignInClientId
   }
 }

@@ -3,18 +3,42 @@
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 from uuid import uuid4
 
 from core.errors import RefusedError, UnknownMessageError
 from core.messages import BusMessage
 from core.poison import PoisonMessage
 from core.ports import Bus, PoisonQueues, TextQueue
-from operators.rules import OperatorRequest
+from operators.requests import OperatorRequest
+from operators.views import View
 
 log = logging.getLogger(__name__)
 
 MOST_CHARACTERS_SHOWN = 4000
+
+
+class PoisonView(View):
+    """A message that nobody could read."""
+
+    queue: str
+    id: str
+    reason: str
+    at: str
+    body: str
+
+
+class PoisonList(View):
+    """The first messages that are kept of each queue."""
+
+    messages: list[PoisonView]
+
+
+class Settled(View):
+    """What was done with a message."""
+
+    queue: str
+    id: str
+    status: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,10 +50,10 @@ class PoisonService:
     storage_queues: Mapping[str, TextQueue]
     bus_queues: Sequence[str]
 
-    async def list(self) -> Mapping[str, Any]:
+    async def list(self) -> PoisonList:
         """Return the messages that are kept, with their reasons."""
         kept = await self.poison.peek([*self.storage_queues, *self.bus_queues])
-        return {"messages": [shown(message) for message in kept]}
+        return PoisonList(messages=[shown(message) for message in kept])
 
     async def redrive(self, source: str, message_id: str, request: OperatorRequest) -> None:
         """Put a message back on its queue, and only then remove it: a crash in between sends it twice, never not.
@@ -88,12 +112,12 @@ def text_of(message: PoisonMessage) -> str:
         raise RefusedError("the message is no text: nobody could read it, it can only be dropped") from error
 
 
-def shown(message: PoisonMessage) -> dict[str, Any]:
+def shown(message: PoisonMessage) -> PoisonView:
     """Return a message as the API shows it: what is no text with its bytes escaped, and not too much of it."""
-    return {
-        "queue": message.source,
-        "id": message.message_id,
-        "reason": message.reason or "it failed too often",
-        "at": message.kept_at,
-        "body": message.body.decode(errors="backslashreplace")[:MOST_CHARACTERS_SHOWN],
-    }
+    return PoisonView(
+        queue=message.source,
+        id=message.message_id,
+        reason=message.reason or "it failed too often",
+        at=message.kept_at,
+        body=message.body.decode(errors="backslashreplace")[:MOST_CHARACTERS_SHOWN],
+    )

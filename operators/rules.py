@@ -1,56 +1,137 @@
-"""What operators may ask for, when it makes sense, and what they see."""
+"""What operators may do to an order, and when it makes sense (OPR-3, OPR-4).
 
-from collections.abc import Iterable, Mapping
+Each action is a change of the state like any other, so it survives any crash; its message only wakes (OPR-6).
+"""
+
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
-from typing import Annotated, Any
+from functools import partial
 
-from pydantic import BaseModel, ConfigDict, Field
-
-from core.agenda import AgendaRow, Kind
-from core.changes import Change, Event, HistoryEntry, transition
+from core.changes import Change, HistoryEntry, transition
 from core.errors import RefusedError
-from core.messages import Text, WakeUp
-from core.orders import Direction, OrderState, Outcome, ProcessState, Snapshot, Step, StepState
+from core.messages import WakeUp
+from core.orders import Direction, Outcome, ProcessState, Snapshot, Step, StepState
+from core.undo import turn_back
+from core.workflow import Workflows
+from operators.needs import who_needs
+from operators.requests import OperatorRequest, SkipRequest
 
-AGENDA_OF = {
-    ProcessState.PENDING: Kind.PENDING,
-    ProcessState.PROCESSING: Kind.RUNNING,
-    ProcessState.ERROR: Kind.ERROR,
-}
-"""Where the orders of each open state are listed. Processed ones owe nothing and are found by their id only."""
+CANCELLED = "cancelled by an operator"
+"""The reason that the order shows; who it was, and why, stands in the history."""
 
-
-class OperatorRequest(BaseModel):
-    """The body of an operator's action: who, and why. Both go into the order's history."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
-    operator: Annotated[Text, Field(max_length=80)]
-    note: Annotated[Text, Field(max_length=1000)]
+NOBODY = OperatorRequest(operator="nobody", note="only asks")
 
 
 def resubmit(order: Snapshot, request: OperatorRequest, now: datetime) -> Change:
-    """Let the order go on, forward or back, from the step that failed, with a fresh count (OPR-3, UND-4).
+    """Let the order go on, forward or back, from the steps that failed, with a fresh count (OPR-3, UND-4).
 
     Raises `RefusedError` for an order that is not in `Error`, or that was undone completely.
     """
+    _demand_error(order, "resubmitted")
+    failed = order.in_state(StepState.FAILED)
+    after = order.with_steps(*(_afresh(step, order.state.direction) for step in failed))
+    return _go_on(order, after, _entry(request, now, "resubmitted"))
+
+
+def skip(order: Snapshot, request: SkipRequest, workflows: Workflows, now: datetime) -> Change:
+    """Leave out a step that failed, because it was done, or taken back, by other means (OPR-4).
+
+    The order goes on unless another step has failed too. On the way forward a step that somebody needs cannot be left
+    out. Should the order be undone later, a skipped step that was ever tried is undone like any other (UND-2).
+
+    Raises `RefusedError` where it makes no sense.
+    """
+    _demand_error(order, "freed of a step that failed")
+    step = _failed_step(order, request.step)
+    if order.state.direction is Direction.FORWARD:
+        _demand_unneeded(order, step, workflows)
+    after = order.with_steps(replace(step, state=StepState.SKIPPED, complete_by=None, reason=None))
+    entry = _entry(request, now, "skipped", about=step.name)
+    if left := _failed(after):
+        entry = replace(entry, event="step-skipped")
+        return transition(order, after.with_state(reason=left[0].reason), entry)
+    return _go_on(order, after, entry)
+
+
+def cancel(order: Snapshot, request: OperatorRequest, now: datetime) -> Change:
+    """Ask for the undo of an order that is not finished, whatever it is doing (OPR-4, UND-1).
+
+    Steps that run answer or expire first, so an order that a scheduler handles stays with it (SCH-12).
+
+    Raises `RefusedError` for an order that is processed, undone, or being undone.
+    """
+    state = order.state
+    if state.process_state is ProcessState.PROCESSED:
+        raise RefusedError("the order is Processed: what takes it back is a workflow of its own, such as `return`")
+    if state.outcome is Outcome.UNDONE:
+        raise RefusedError("the order was undone completely already")
+    if state.direction is Direction.UNDO:
+        hint = ": a resubmit lets the undo go on" if state.process_state is ProcessState.ERROR else ""
+        raise RefusedError(f"the order is being undone already{hint}")
+    after = turn_back(order, now).with_state(reason=CANCELLED)
+    entry = _entry(request, now, "cancelled")
+    if state.process_state is ProcessState.PROCESSING:
+        return transition(order, after, entry)
+    after = after.with_state(process_state=ProcessState.PENDING, complete_by=None, not_before=now, outcome=None)
+    return transition(order, after, entry, messages=(WakeUp(order_id=order.order_id).to_bus(),))
+
+
+def possible(order: Snapshot, workflows: Workflows, now: datetime) -> list[str]:
+    """Return what an operator can do with the order as it is: found by trying, so it is what is done."""
+    tries: list[tuple[str, Callable[[], Change]]] = [
+        ("resubmit", lambda: resubmit(order, NOBODY, now)),
+        *(("skip", partial(skip, order, _nobody_skips(step), workflows, now)) for step in _failed(order)),
+        ("cancel", lambda: cancel(order, NOBODY, now)),
+    ]
+    return list(dict.fromkeys(name for name, action in tries if _makes_sense(action)))
+
+
+def _makes_sense(action: Callable[[], Change]) -> bool:
+    try:
+        action()
+    except RefusedError:
+        return False
+    return True
+
+
+def _nobody_skips(step: Step) -> SkipRequest:
+    return SkipRequest(operator=NOBODY.operator, note=NOBODY.note, step=step.name)
+
+
+def _demand_error(order: Snapshot, what: str) -> None:
     if order.state.process_state is not ProcessState.ERROR:
-        raise RefusedError(f"the order is {order.state.process_state}: only one in Error can be resubmitted")
+        raise RefusedError(f"the order is {order.state.process_state}: only one in Error can be {what}")
     if order.state.outcome is Outcome.UNDONE:
         raise RefusedError("the order was undone completely: there is nothing to go on with")
+
+
+def _failed(order: Snapshot) -> tuple[Step, ...]:
+    """Return the steps that failed; of an order that goes back, those of which the undo failed."""
     failed = order.in_state(StepState.FAILED)
-    after = order.with_steps(*(_afresh(step, order.state.direction) for step in failed)).with_state(
-        process_state=ProcessState.PENDING,
-        locked_by=None,
-        complete_by=None,
-        not_before=now,
-        failure_count=0,
-        outcome=None,
-        reason=None,
-    )
-    entry = HistoryEntry(at=now, actor=f"operator/{request.operator}", event="resubmitted", detail=request.note)
-    wake_up = WakeUp(order_id=order.order_id, steps=tuple(step.name for step in failed)).to_bus()
-    return transition(order, after, entry, messages=(wake_up,))
+    back = order.state.direction is Direction.UNDO
+    return tuple(step for step in failed if step.undo_failed) if back else failed
+
+
+def _failed_step(order: Snapshot, name: str | None) -> Step:
+    """Return the step that is meant; raises `RefusedError` if that is none, or could be several."""
+    failed = _failed(order)
+    meant = [step for step in failed if name in (None, step.name)]
+    names = ", ".join(step.name for step in failed) or "none"
+    if not meant:
+        raise RefusedError(f"only a step that has failed can be skipped; of this order that is: {names}")
+    if len(meant) > 1:
+        raise RefusedError(f"several steps have failed, name one of them: {names}")
+    return meant[0]
+
+
+def _demand_unneeded(order: Snapshot, step: Step, workflows: Workflows) -> None:
+    state = order.state
+    workflow = workflows.find(state.workflow, state.workflow_version)
+    if workflow is None:
+        raise RefusedError(f"workflow {state.workflow} version {state.workflow_version} is not part of this app")
+    if needing := who_needs(order, step, workflow):
+        raise RefusedError(f"{', '.join(needing)} cannot be done without what {step.name} answers")
 
 
 def _afresh(step: Step, direction: Direction) -> Step:
@@ -62,73 +143,21 @@ def _afresh(step: Step, direction: Direction) -> Step:
     return replace(step, state=state, failure_count=0, rests=0, not_before=None, complete_by=None, reason=None)
 
 
-def full_view(order: Snapshot, history: Iterable[HistoryEntry]) -> dict[str, Any]:
-    """Return everything about an order but personal data (OPR-1)."""
-    return {
-        **_state_view(order.state),
-        "placedAt": order.order.placed_at.isoformat(),
-        "items": [
-            {"sku": item.sku, "quantity": item.quantity, "unitPrice": item.unit_price} for item in order.order.items
-        ],
-        "steps": [_step_view(step) for step in order.steps],
-        "history": [
-            {"at": entry.at.isoformat(), "actor": entry.actor, "event": entry.event, "detail": entry.detail}
-            for entry in history
-        ],
-    }
+def _go_on(order: Snapshot, after: Snapshot, entry: HistoryEntry) -> Change:
+    """Let any scheduler claim the order, with a fresh count."""
+    after = after.with_state(
+        process_state=ProcessState.PENDING,
+        locked_by=None,
+        complete_by=None,
+        not_before=entry.at,
+        failure_count=0,
+        outcome=None,
+        reason=None,
+    )
+    steps = tuple(step.name for step in order.in_state(StepState.FAILED))
+    return transition(order, after, entry, messages=(WakeUp(order_id=order.order_id, steps=steps).to_bus(),))
 
 
-def _state_view(state: OrderState) -> dict[str, Any]:
-    return {
-        "orderId": state.order_id,
-        "lockedBy": state.locked_by,
-        "completeBy": _iso(state.complete_by),
-        "processState": state.process_state,
-        "failureCount": state.failure_count,
-        "direction": state.direction,
-        "outcome": state.outcome,
-        "reason": state.reason,
-        "priority": state.priority,
-        "workflow": state.workflow,
-        "workflowVersion": state.workflow_version,
-        "version": state.version,
-        "updatedAt": state.updated_at.isoformat(),
-    }
-
-
-def _step_view(step: Step) -> dict[str, Any]:
-    return {
-        "name": step.name,
-        "capability": step.capability,
-        "agent": step.agent,
-        "state": step.state,
-        "completeBy": _iso(step.complete_by),
-        "notBefore": _iso(step.not_before),
-        "attempts": step.attempts,
-        "failureCount": step.failure_count,
-        "threshold": step.threshold,
-        "policy": step.policy,
-        "reason": step.reason,
-        "result": step.result,
-    }
-
-
-def listed(row: AgendaRow) -> dict[str, Any]:
-    """Return what a list shows of an order, which its agenda row holds already."""
-    columns = {name[0].lower() + name[1:]: value for name, value in row.data.items()}
-    return {"orderId": row.order_id, **columns}
-
-
-def alert_view(alert: Event) -> Mapping[str, Any]:
-    """Return an alert as it reached the operators."""
-    return {
-        "id": alert.event_id,
-        "type": alert.type,
-        "subject": alert.subject,
-        "at": alert.at.isoformat(),
-        **alert.data,
-    }
-
-
-def _iso(time: datetime | None) -> str | None:
-    return time.isoformat() if time else None
+def _entry(request: OperatorRequest, now: datetime, event: str, about: str = "") -> HistoryEntry:
+    detail = f"{about}: {request.note}" if about else request.note
+    return HistoryEntry(at=now, actor=f"operator/{request.operator}", event=event, detail=detail)

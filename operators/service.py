@@ -1,59 +1,98 @@
 """Reads for operators, and their actions: each is written to the state first, messages only wake (OPR-6)."""
 
 import logging
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from core import agenda, keys
+from core.changes import Change
 from core.errors import UnknownOrderError
 from core.gathering import run_all
-from core.orders import ProcessState
-from core.ports import AlertLog, StateStore
-from core.transitions import Transitions
-from operators import rules
-from operators.rules import OperatorRequest
+from core.orders import ProcessState, Snapshot
+from core.ports import Archive, Clock, StateStore
+from core.transitions import Decide, Transitions
+from core.workflow import Workflows
+from operators import rules, views
+from operators.explain import ActingRules, Explanation, explain
+from operators.requests import OperatorRequest, SkipRequest
+from operators.views import FoundOrder, FoundOrders, OrderList, OrderView
 
 log = logging.getLogger(__name__)
 
-MOST_ALERTS = 200
+AGENDA_OF = {
+    ProcessState.PENDING: agenda.Kind.PENDING,
+    ProcessState.PROCESSING: agenda.Kind.RUNNING,
+    ProcessState.ERROR: agenda.Kind.ERROR,
+}
+"""Where the orders of each open state are listed. Processed ones owe nothing and are found by their id only."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class OperatorService:
-    """What an operator sees and does."""
+    """What an operator sees of orders, and does to one of them."""
 
     transitions: Transitions
     store: StateStore
-    alert_log: AlertLog
+    archive: Archive
+    clock: Clock
+    workflows: Workflows
+    acting: ActingRules
     buckets: int
 
     async def probe(self) -> None:
         """Ask the state store for next to nothing; raises `UnavailableError` when it is away."""
         await self.store.agenda(keys.buckets(1)[0], *agenda.all_of(agenda.Kind.ERROR), limit=1)
 
-    async def list(self, state: ProcessState, limit: int, continuation: str | None) -> Mapping[str, Any]:
+    async def list(self, state: ProcessState, limit: int, continuation: str | None) -> OrderList:
         """Return up to `limit` open orders of all buckets, oldest first; `continuation` is the last key seen."""
-        start, end = agenda.all_of(rules.AGENDA_OF[state])
+        start, end = agenda.all_of(AGENDA_OF[state])
         start = max(start, f"{continuation} ") if continuation else start
         pages = await run_all(self.store.agenda(bucket, start, end, limit + 1) for bucket in keys.buckets(self.buckets))
         rows = sorted((row for page in pages for row in page), key=lambda row: row.key)
-        more = {"continuation": rows[limit - 1].key} if len(rows) > limit else {}
-        shown = [rules.listed(row) for row in rows[:limit] if row.data.get("ProcessState") == state]
-        return {"orders": shown, **more}
+        return OrderList(
+            orders=[views.listed(row) for row in rows[:limit] if row.data.get("ProcessState") == state],
+            continuation=rows[limit - 1].key if len(rows) > limit else None,
+        )
 
-    async def inspect(self, order_id: str) -> Mapping[str, Any]:
-        """Return everything about one order, its whole history included; raises `UnknownOrderError`."""
+    async def search(self, beginning: str) -> FoundOrders:
+        """Return the first orders whose ids begin so, in any state: one range of one partition."""
+        page = await self.archive.oldest(keys.bucket_of(beginning), None, beginning)
+        found = [each.state for each in page.orders if each.order_id.startswith(beginning) and each.state]
+        return FoundOrders(
+            orders=[FoundOrder.model_validate(state) for state in found],
+            more=page.continuation.startswith(beginning),
+        )
+
+    async def load(self, order_id: str) -> Snapshot:
+        """Return the order; raises `UnknownOrderError`."""
         order = await self.store.load(order_id)
         if order is None:
             raise UnknownOrderError
-        return rules.full_view(order, await self.store.history(order_id))
+        return order
+
+    async def inspect(self, order_id: str) -> OrderView:
+        """Return everything about one order, its whole history included; raises `UnknownOrderError`."""
+        order = await self.load(order_id)
+        actions = rules.possible(order, self.workflows, self.clock())
+        return views.order_view(order, await self.store.history(order_id), actions)
+
+    async def explain(self, order_id: str) -> Explanation:
+        """Return why the order is where it is (OPR-2); raises `UnknownOrderError`."""
+        order, now = await self.load(order_id), self.clock()
+        return explain(order, rules.possible(order, self.workflows, now), self.acting, now)
 
     async def resubmit(self, order_id: str, request: OperatorRequest) -> None:
         """Let a failed order go on (OPR-3); raises `RefusedError` or `UnknownOrderError`."""
-        await self.transitions.apply(order_id, lambda order, now: rules.resubmit(order, request, now))
-        log.info("operators.resubmitted", extra={"order_id": order_id})
+        await self._act(order_id, lambda order, now: rules.resubmit(order, request, now))
 
-    async def alerts(self) -> Mapping[str, Any]:
-        """Return the alerts that came through Event Grid, newest first."""
-        return {"alerts": [rules.alert_view(alert) for alert in await self.alert_log.newest(MOST_ALERTS)]}
+    async def skip(self, order_id: str, request: SkipRequest) -> None:
+        """Leave out a failed step (OPR-4); raises `RefusedError` or `UnknownOrderError`."""
+        await self._act(order_id, lambda order, now: rules.skip(order, request, self.workflows, now))
+
+    async def cancel(self, order_id: str, request: OperatorRequest) -> None:
+        """Ask for the undo of an order (OPR-4); raises `RefusedError` or `UnknownOrderError`."""
+        await self._act(order_id, lambda order, now: rules.cancel(order, request, now))
+
+    async def _act(self, order_id: str, decide: Decide) -> None:
+        decision = await self.transitions.apply(order_id, decide)
+        if isinstance(decision, Change):
+            log.info("operators.acted", extra={"order_id": order_id, "event": decision.entry.event})

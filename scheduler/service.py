@@ -86,7 +86,7 @@ class SchedulerService:
         return found
 
     async def _pending(self, bucket: str) -> list[AgendaRow]:
-        """Return orders of the bucket that are due: all, or, if they are many, the first of each that could go on."""
+        """Return orders of the bucket that are due: all, or of many, the first of each kind that we are short of."""
         now = self.clock()
         rows = await self.store.agenda(bucket, *agenda.all_of(Kind.PENDING), PAGE)
         if len(rows) == PAGE:
@@ -100,7 +100,7 @@ class SchedulerService:
     def _wanted(self) -> Iterator[tuple[Priority, str]]:
         for needs in (NOTHING, *self.places.offers):
             for priority in Priority:
-                if self.backlog.count(priority, needs) < PAGE and self.places.has_room(needs):
+                if self.backlog.count(priority, needs) < PAGE:
                     yield priority, needs
 
     async def _claim_what_fits(self) -> None:

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 from core import agenda, keys
 from core.gathering import run_all
-from core.ports import Clock, Leadership, StateStore
+from core.ports import Clock, Leadership, StateStore, SweepLog
+from core.sweeps import Sweep
 from core.transitions import Transitions
 from supervisor.rules import SupervisorRules
 
@@ -22,6 +23,7 @@ class SupervisorService:
     transitions: Transitions
     store: StateStore
     leadership: Leadership
+    sweeps: SweepLog
     clock: Clock
     rules: SupervisorRules
     buckets: int
@@ -33,6 +35,7 @@ class SupervisorService:
         found = await run_all(self._sweep_bucket(bucket) for bucket in keys.buckets(self.buckets))
         if recovered := sum(found):
             log.info("supervisor.swept", extra={"recovered": recovered})
+        await self.sweeps.record(Sweep(at=self.clock(), instance=self.rules.instance, recovered=recovered))
         return recovered
 
     async def _sweep_bucket(self, bucket: str) -> int:

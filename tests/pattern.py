@@ -26,7 +26,9 @@ FINISHED = {
     *(f"FLT-{number}" for number in (1, 2, 3, 4, 5, 6, 7, 8, 10, 11)),
     "ALR-1",
     "OPR-1",
+    "OPR-2",
     "OPR-3",
+    "OPR-4",
     "OPR-6",
 }
 

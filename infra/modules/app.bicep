@@ -20,6 +20,7 @@ param paymentUrl string
 param paymentBackupUrl string
 param inventoryUrl string
 param shippingUrl string
+param retentionDays int
 param operatorSignInClientId string
 
 // The routes that need no key, so no sign-in either.
@@ -28,6 +29,7 @@ var openPaths = [
   '/api/orders'
   '/api/orders/*'
   '/api/health'
+  '/api/openapi.json'
   '/simulator/*'
 ]
 var signInSettings = empty(operatorSignInClientId) ? {} : { OVERRIDE_USE_MI_FIC_ASSERTION_CLIENTID: identityClientId }
@@ -147,6 +149,7 @@ resource settings 'Microsoft.Web/sites/config@2024-11-01' = {
     LEASE_SECONDS: '30'
     MOST_OPEN_REQUESTS: '500'
     BUCKETS: '8'
+    RETENTION_DAYS: string(retentionDays)
     REMOTE_CALL_TIMEOUT_SECONDS: '10'
     AGENT_MARGIN_SECONDS: '1'
     CALLS_IN_FLIGHT: '{}'

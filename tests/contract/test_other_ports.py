@@ -5,6 +5,7 @@ import base64
 import itertools
 import json
 import random
+from dataclasses import replace
 from uuid import uuid4
 
 import pytest
@@ -17,8 +18,9 @@ from adapters.lease import BlobLeadership
 from adapters.memory import MemoryLeadership, MemoryLease
 from adapters.queues import StorageQueue
 from adapters.settings import Settings, SettingsError
+from core.alerts import Acknowledgement
 from core.changes import Event
-from core.errors import UnavailableError, UnknownMessageError
+from core.errors import UnavailableError, UnknownAlertError, UnknownMessageError
 from core.measures import Measure
 from core.messages import WakeUp
 from simulator.rules import Effect, Fault, FaultInForce
@@ -32,8 +34,25 @@ async def test_alerts_are_kept_once_and_shown_newest_first(parts):
     """An alert that arrives again is the same alert."""
     for number in (1, 3, 2, 3):
         await parts.alerts.record(alert(number))
-    assert await parts.alerts.newest(2) == [alert(3), alert(2)]
-    assert await parts.alerts.newest(100) == [alert(3), alert(2), alert(1)]
+    newest = await parts.alerts.newest(2)
+    assert [each.event for each in newest] == [alert(3), alert(2)]
+    assert [each.event for each in await parts.alerts.newest(100)] == [alert(3), alert(2), alert(1)]
+    assert [each.event for each in await parts.alerts.newest(100, newest[-1].key)] == [alert(1)]
+
+
+async def test_of_several_who_acknowledge_an_alert_the_first_stands(parts):
+    """Also when both do it at once, and when the alert comes again."""
+    await parts.alerts.record(event := replace(alert(9), event_id=f"{uuid4()}|'\"/\\\u202e"))
+    (key,) = [each.key for each in await parts.alerts.newest(100) if each.event == event]
+    words = [Acknowledgement(by=by, at=NOW, note="'; -- <b>") for by in ("grace", "alan")]
+    await asyncio.gather(*(parts.alerts.acknowledge(key, word) for word in words))
+    await parts.alerts.record(event)
+    (kept,) = [each for each in await parts.alerts.newest(100) if each.key == key]
+    assert kept.acknowledged in words
+    await parts.alerts.acknowledge(key, Acknowledgement(by="linus", at=NOW, note="late"))
+    assert kept in await parts.alerts.newest(100)
+    with pytest.raises(UnknownAlertError):
+        await parts.alerts.acknowledge("no such key", words[0])
 
 
 async def test_a_submission_key_is_bound_once(parts):

@@ -153,7 +153,10 @@ SETTINGS = {
 
 @pytest.mark.timeout(240)
 async def test_every_function_runs_from_the_package(run, functions):
-    """With nothing installed but requirements.txt, orders end as they should, and each function has worked."""
+    """With nothing installed but requirements.txt, orders end as they should, and each function has worked.
+
+    All but timers whose schedule is no setting: they would not come in time.
+    """
     stack, client, ran = run
     await client.until(await client.place(), "Processed")
     await client.fault("reject")
@@ -167,8 +170,12 @@ async def test_every_function_runs_from_the_package(run, functions):
             status, _ = await client.request((trigger.get("methods") or ["GET"])[0], path, data=b"{}")
             assert status < 500, name
 
+    hourly = {
+        name for name, each in functions.items() if each["type"] == "timerTrigger" and "%" not in each["schedule"]
+    }
+
     async def all_ran():
-        return set(functions) <= ran()
+        return set(functions) - hourly <= ran()
 
     await eventually(all_ran)
 

@@ -2,7 +2,7 @@
 
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from exploration.invariants import ViolationError, check, check_end
@@ -71,8 +71,17 @@ class _Search:
         return next((number for number in range(len(self.parents)) if number not in reaching), None)
 
 
-def explore(beginning: World, most_states: int = 5_000_000) -> Explored:
-    """Go through all states; raises `FoundError` for the nearest one in which something does not hold."""
+def _look_away(world: World, following: Sequence[Move]) -> None:
+    """Nobody watches."""
+
+
+def explore(
+    beginning: World, most_states: int = 5_000_000, watch: Callable[[World, Sequence[Move]], None] = _look_away
+) -> Explored:
+    """Go through all states; raises `FoundError` for the nearest one in which something does not hold.
+
+    Who watches is shown each state with all that can happen next, and may raise `ViolationError` too.
+    """
     forget()
     search, seen, began = _Search(), Explored(), time.monotonic()
     search.add(beginning, 0, "")
@@ -86,6 +95,7 @@ def explore(beginning: World, most_states: int = 5_000_000) -> Explored:
                 check_end(world)
                 seen.ends += 1
                 search.good.append(number)
+            watch(world, following)
         except ViolationError as violation:
             raise FoundError(str(violation), [*search.way_to(number), *_last_step(world)]) from violation
         for move in following:

@@ -42,11 +42,19 @@ def check(world: World) -> None:
     _failures_counted_once(world, order)
     _alerted_once(world)
     _nothing_stands_half_done(world, order)
+    _over_for_good(world)
+
+
+def _over_for_good(world: World) -> None:
+    """What was processed, or undone completely, is never touched again."""
+    transitions = [world.rows[history_key(world.order_id, number)][1] for number in range(1, world.state().version + 1)]
+    over = [entry.event for entry in transitions[:-1] if entry.event in {"processed", "undone"}]
+    demand(not over, f"“{transitions[-1].event}” although the order was {over}")
 
 
 def _nothing_stands_half_done(world: World, order: Snapshot) -> None:
     """What an order says of its end is true at the remote services."""
-    keys = {f"{world.order_id}:{step.name}" for step in order.steps}
+    keys = {f"{world.order_id}:{step.name}" for step in order.steps if step.state is not StepState.SKIPPED}
     done = {key for key in keys if f"{key} do" in world.effects}
     undone = {key for key in keys if f"{key} undo" in world.effects}
     if order.state.process_state is ProcessState.PROCESSED:
@@ -102,7 +110,7 @@ def _failures_counted_once(world: World, order: Snapshot) -> None:
     expiries, claims = 0, 0
     for entry in world.history():
         claims += entry.event == "claimed" or (entry.event == "not-tried" and "started" in entry.detail)
-        if entry.event == "resubmitted":
+        if entry.event in {"resubmitted", "skipped"}:
             expiries = 0
         elif entry.actor.startswith("supervisor/"):
             expiries += 1
@@ -151,12 +159,13 @@ def check_call(world: World, request: AgentRequest) -> None:
     workflow = roles.WORKFLOWS.find(order.state.workflow, order.state.workflow_version) if order else None
     if workflow is None:
         return
+    skipped = {step.name for step in order.in_state(StepState.SKIPPED)}
     done, undone = _steps(world, "do"), _steps(world, "undo")
     if request.action == "do":
         before = set(workflow.definition(request.step).after)
-        demand(done >= before, f"{request.step} begins before {before - done} (SCH-10)")
+        demand(done | skipped >= before, f"{request.step} begins before {before - done} (SCH-10)")
     else:
-        standing = (done - undone) & workflow.dependents(request.step)
+        standing = (done - undone - skipped) & workflow.dependents(request.step)
         demand(not standing, f"{request.step} is undone while {standing} stands (UND-1)")
 
 

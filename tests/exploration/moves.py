@@ -14,10 +14,11 @@ from core.errors import ConflictError, RefusedError, RejectedError, TransientErr
 from core.keys import bucket_of
 from core.messages import AgentRequest, BusMessage
 from core.orders import ProcessState
-from exploration import invariants
+from exploration import invariants, roles
 from exploration.driving import Answer, Effect, Ended, Handler, Job, Raised, Returned, run, settled
 from exploration.roles import KINDS, LEASE, MARGIN, QUEUES, SLOTS, TOLERANCE, begin
 from exploration.world import Sent, World
+from operators import rules as operator_rules
 from scheduler.service import WAKE_UP_TIME
 
 INSTANT = timedelta(microseconds=1)
@@ -40,6 +41,7 @@ def moves(world: World) -> Iterator[Move]:
     The time passes by itself only when there is nothing left to do before; that something takes too long is a fault
     like any other. So is what it leads to: a call without an answer, a message that expires, a lease that lapses.
     """
+    yield from _acts(world)
     urgent = [*_beginnings(world), *_landings(world)]
     for handler in world.handlers.values():
         urgent += _outcomes(world, handler)
@@ -85,14 +87,20 @@ def _due(world: World) -> Iterator[str]:
     pending = (row for key, row in keys.items() if key.startswith(Kind.PENDING))
     if any(agenda.is_due(row, world.now, WAKE_UP_TIME) for row in pending):
         yield "poll"
-    state = world.state()
-    if state and state.process_state is ProcessState.ERROR and world.resubmits_left:
-        yield "resubmit"
+
+
+def _acts(world: World) -> Iterator[Move]:
+    """What an operator may do now: at any moment, but nobody waits for it."""
+    order = world.order()
+    if order is None or not world.acts_left or "operator" in world.handlers:
+        return
+    spent = replace(world, acts_left=world.acts_left - 1)
+    for kind in operator_rules.possible(order, roles.WORKFLOWS, world.now):
+        if kind in world.operator:
+            yield _begun(spent, "operator", Job(kind=kind, body=world.order_id), f"operator begins to {kind}")
 
 
 def _begun(world: World, slot: str, job: Job, label: str) -> Move:
-    if job.kind == "resubmit":
-        world = replace(world, resubmits_left=world.resubmits_left - 1)
     return Move(label, _go_on(world, Handler(slot=slot, job=job)))
 
 
@@ -131,15 +139,15 @@ def _ended(world: World, handler: Handler, error: Exception | None) -> World:
     """The message is settled; or, when something was away, delivered again."""
     if isinstance(error, UnavailableError):
         return _given_back(world, handler)
-    if error is not None and not (handler.job.kind == "resubmit" and isinstance(error, RefusedError)):
+    if error is not None and not (handler.slot == "operator" and isinstance(error, RefusedError)):
         raise invariants.ViolationError(f"{handler.slot} failed at the {handler.job}: {error!r}")
     return world
 
 
 def _given_back(world: World, handler: Handler) -> World:
     job = handler.job
-    if job.kind == "resubmit":
-        return replace(world, resubmits_left=world.resubmits_left + 1)
+    if handler.slot == "operator":
+        return replace(world, acts_left=world.acts_left + 1)
     if job.kind not in QUEUES or (job.expires and job.expires <= world.now):
         return world
     return world.with_messages([Sent(kind=job.kind, body=job.body, correlation=job.correlation, expires=job.expires)])
@@ -347,15 +355,6 @@ def _faults(world: World) -> Iterator[Move]:
         yield Move(f"{slot} crashes before: {before}", crashed, fault=True)
 
 
-def beginning(
-    faults: int, resubmits: int, may_open: frozenset[str], submission: Mapping[str, Any], now: datetime
-) -> World:
-    """A world with one order on its way."""
-    world = World(
-        now=now,
-        faults_left=faults,
-        resubmits_left=resubmits,
-        may_open=may_open,
-        order_id=str(submission["orderId"]),
-    )
+def on_its_way(world: World, submission: Mapping[str, Any]) -> World:
+    """The world with one order on its way."""
     return world.with_messages([Sent(kind="submission", body=json.dumps(submission))])

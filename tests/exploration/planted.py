@@ -32,6 +32,8 @@ original_ask_again = supervisor_rules._ask_again
 original_end = endings.end
 original_to_be_undone = undo.to_be_undone
 original_apply = memory._apply
+original_cancel = operator_rules.cancel
+original_skip = operator_rules.skip
 original_afresh = operator_rules._afresh
 
 
@@ -218,6 +220,49 @@ def calls_undone_what_is_not() -> AbstractContextManager[Any]:
     return patch.object(Step, "undo_failed", False)
 
 
+def takes_running_steps_for_ended() -> AbstractContextManager[Any]:
+    def turn_back(order, now):
+        steps = (undo.to_be_undone(step, now) for step in order.steps)
+        return order.with_steps(*steps).with_state(direction=Direction.UNDO)
+
+    return patch.object(operator_rules, "turn_back", turn_back)
+
+
+def takes_the_order_from_its_scheduler() -> AbstractContextManager[Any]:
+    def cancel(order, request, now):
+        change = original_cancel(order, request, now)
+        after = change.after.with_state(process_state=ProcessState.PENDING, locked_by=None, complete_by=None)
+        return replace(change, after=after)
+
+    return patch.object(operator_rules, "cancel", cancel)
+
+
+def cancels_without_turning_back() -> AbstractContextManager[Any]:
+    def turn_back(order, now):
+        return order.with_state(direction=Direction.UNDO)
+
+    return patch.object(operator_rules, "turn_back", turn_back)
+
+
+def cancels_what_is_over() -> AbstractContextManager[Any]:
+    def cancel(order, request, now):
+        if order.state.process_state is not ProcessState.PROCESSED:
+            return original_cancel(order, request, now)
+        pretended = order.with_state(process_state=ProcessState.PENDING)
+        return replace(original_cancel(pretended, request, now), before=order)
+
+    return patch.object(operator_rules, "cancel", cancel)
+
+
+def skips_into_processed() -> AbstractContextManager[Any]:
+    def skip(order, request, workflows, now):
+        change = original_skip(order, request, workflows, now)
+        done = [replace(step, state=StepState.COMPLETED) for step in change.after.in_state(StepState.SKIPPED)]
+        return replace(change, after=change.after.with_steps(*done))
+
+    return patch.object(operator_rules, "skip", skip)
+
+
 class _Both:
     """Several patches as one."""
 
@@ -257,5 +302,10 @@ PLANTED: Mapping[str, Plant] = {
     "ALR-1 gives up without an alert": gives_up_without_an_alert,
     "ALR-1 confirms an alert before it is published": confirms_before_it_publishes,
     "OPR-3 counts attempts afresh": counts_attempts_afresh,
+    "OPR-4 takes running steps for ended": takes_running_steps_for_ended,
+    "OPR-4 takes the order from its scheduler": takes_the_order_from_its_scheduler,
+    "OPR-4 cancels without turning back": cancels_without_turning_back,
+    "OPR-4 cancels what is over": cancels_what_is_over,
+    "OPR-4 calls done what was skipped": skips_into_processed,
 }
 """By the statement that each of them breaks."""

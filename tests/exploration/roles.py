@@ -22,8 +22,20 @@ from core.messages import (
 from core.transitions import Transitions
 from core.workflow import Workflows
 from exploration.driving import Handler, Job, Tape
-from exploration.ports import Bus, Circuit, Leadership, Measures, NoGauge, NoLimits, Poison, Publisher, Remote, Store
-from operators.rules import OperatorRequest
+from exploration.ports import (
+    Bus,
+    Circuit,
+    Leadership,
+    Measures,
+    NoGauge,
+    NoLimits,
+    Poison,
+    Publisher,
+    Remote,
+    Store,
+    Sweeps,
+)
+from operators.requests import OperatorRequest, SkipRequest
 from operators.service import OperatorService
 from scheduler.places import Places
 from scheduler.rules import SchedulerRules
@@ -45,6 +57,7 @@ REST = timedelta(seconds=60)
 THRESHOLD = 2
 OFFERS: Mapping[str, Sequence[str]] = {"payment": ("payment",)}
 BUCKETS = 1
+GRACE = OperatorRequest(operator="grace", note="mended")
 
 SLOTS = {
     "submission": ("submission",),
@@ -55,7 +68,6 @@ SLOTS = {
     "backup-request": ("agent-3",),
     "sweep": ("supervisor-1", "supervisor-2"),
     "relay": ("relay",),
-    "resubmit": ("operator",),
 }
 """Who may do what; each does one thing at a time, side by side with all the others."""
 
@@ -94,9 +106,16 @@ def _receive(at: Surroundings, job: Job) -> Coroutine[Any, Any, Any]:
     return _scheduler(at).receive(Correlation.parse(job.correlation), decode(AgentReply, job.body))
 
 
-def _resubmit(at: Surroundings, job: Job) -> Coroutine[Any, Any, Any]:
-    service = OperatorService(transitions=at.transitions(), store=Store(), alert_log=None, buckets=BUCKETS)
-    return service.resubmit(job.body, OperatorRequest(operator="grace", note="mended"))
+def _operator(at: Surroundings) -> OperatorService:
+    return OperatorService(
+        transitions=at.transitions(),
+        store=Store(),
+        archive=None,
+        clock=at.now,
+        workflows=WORKFLOWS,
+        acting=None,
+        buckets=BUCKETS,
+    )
 
 
 def _submission(at: Surroundings) -> SubmissionService:
@@ -149,6 +168,7 @@ def _supervisor(at: Surroundings) -> SupervisorService:
         transitions=at.transitions(),
         store=Store(),
         leadership=Leadership(at.tape, at.slot),
+        sweeps=Sweeps(),
         clock=at.now,
         rules=SupervisorRules(instance=at.slot, clock_tolerance=TOLERANCE),
         buckets=BUCKETS,
@@ -168,5 +188,7 @@ _DOES: Mapping[str, Callable[[Surroundings, Job], Coroutine[Any, Any, Any]]] = {
     "backup-request": lambda at, job: _agent(at, "payment-backup").handle(decode(AgentRequest, job.body)),
     "sweep": lambda at, job: _supervisor(at).sweep(),
     "relay": lambda at, job: _alerts().relay(),
-    "resubmit": _resubmit,
+    "resubmit": lambda at, job: _operator(at).resubmit(job.body, GRACE),
+    "skip": lambda at, job: _operator(at).skip(job.body, SkipRequest(operator="grace", note="done by hand")),
+    "cancel": lambda at, job: _operator(at).cancel(job.body, GRACE),
 }

@@ -39,7 +39,10 @@ class World:
 
     now: datetime
     faults_left: int
-    resubmits_left: int
+    acts_left: int
+    """How often the operator may still do something."""
+    operator: tuple[str, ...]
+    """What the operator does, where it makes sense."""
     order_id: str
     rows: Rows = field(default_factory=dict)
     queue: tuple[Sent, ...] = ()
@@ -113,7 +116,7 @@ class World:
         """What tells this state from others."""
         text = "\n".join(
             (
-                f"{self.now} {self.faults_left} {self.resubmits_left} {self.lease}",
+                f"{self.now} {self.faults_left} {self.acts_left} {self.lease}",
                 *(f"{key} {count} {_text(row)}" for key, (count, row) in self._acted_on()),
                 "--",
                 *(_text(sent) for sent in self.queue),

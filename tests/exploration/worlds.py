@@ -12,7 +12,7 @@ import workflows
 from core.orders import Policy
 from core.workflow import StepDefinition, Workflow, Workflows
 from exploration.driving import one_after_another
-from exploration.moves import beginning
+from exploration.moves import on_its_way
 from exploration.roles import SLOTS
 from exploration.world import World
 
@@ -61,8 +61,10 @@ class WorldOf:
 
     workflow: Workflow = SINGLE
     faults: int = 0
-    resubmits: int = 0
-    """How often an operator resubmits an order that is in `Error`."""
+    acts: int = 0
+    """How often an operator does something, at any moment at which it makes sense."""
+    operator: tuple[str, ...] = ("resubmit",)
+    """What that may be."""
     threshold: int = 2
     """At how many failures the step is given up."""
     agents: tuple[str, ...] = ("payment",)
@@ -73,17 +75,22 @@ class WorldOf:
     """Whether there is one of each role only, for what no race is needed to see."""
 
     def __str__(self) -> str:
-        text = f"{self.workflow.name}, faults {self.faults}, resubmits {self.resubmits}, threshold {self.threshold}"
-        return (
-            text
-            + (f", circuits of {' and '.join(self.agents)}" if self.circuits else "")
-            + (", alone" if self.alone else "")
-        )
+        operator = f"{' or '.join(self.operator)} {self.acts}"
+        text = f"{self.workflow.name}, faults {self.faults}, {operator}, threshold {self.threshold}"
+        circuits = f", circuits of {' and '.join(self.agents)}" if self.circuits else ""
+        return text + circuits + (", alone" if self.alone else "")
 
     def beginning(self) -> World:
         """The order is on its way."""
-        may_open = frozenset(self.agents if self.circuits else ())
-        return beginning(self.faults, self.resubmits, may_open, SUBMISSION | {"workflow": self.workflow.name}, NOW)
+        world = World(
+            now=NOW,
+            faults_left=self.faults,
+            acts_left=self.acts,
+            operator=self.operator,
+            may_open=frozenset(self.agents if self.circuits else ()),
+            order_id=ORDER_ID,
+        )
+        return on_its_way(world, SUBMISSION | {"workflow": self.workflow.name})
 
     @contextmanager
     def running(self) -> Iterator[None]:
@@ -105,8 +112,10 @@ class WorldOf:
 
 SMALL = (
     WorldOf(),
-    WorldOf(faults=1, resubmits=1, threshold=1),
-    WorldOf(faults=1, resubmits=1),
+    WorldOf(faults=1, acts=1, threshold=1),
+    WorldOf(faults=1, acts=1),
+    WorldOf(acts=1, operator=("cancel",), workflow=PAIR),
+    WorldOf(faults=1, acts=1, operator=("skip",), threshold=1),
     WorldOf(faults=1, threshold=1, workflow=IN_SEQUENCE),
     WorldOf(faults=2, threshold=1, workflow=ONE, alone=True),
 )
@@ -119,7 +128,14 @@ CIRCUITS = (
 )
 """In which agents cannot be asked, steps go to others, or rest."""
 
-TESTED = (*SMALL[:4], WorldOf(faults=2, threshold=1), *CIRCUITS[:1])
+ALL_ACTS = ("resubmit", "skip", "cancel")
+
+TESTED = (
+    *SMALL[:6],
+    WorldOf(faults=2, threshold=1),
+    WorldOf(acts=1, operator=("cancel",), workflow=PARALLEL),
+    *CIRCUITS[:1],
+)
 
 EXPLORED = (
     *TESTED,
@@ -128,7 +144,10 @@ EXPLORED = (
     WorldOf(faults=2),
     WorldOf(faults=1, threshold=1, workflow=PARALLEL),
     WorldOf(faults=1, threshold=2, workflow=IN_SEQUENCE),
-    WorldOf(faults=1, threshold=1, resubmits=1, workflow=PARALLEL_ERROR),
+    WorldOf(faults=1, threshold=1, acts=1, workflow=PARALLEL_ERROR),
     WorldOf(faults=2, threshold=1, workflow=PAIR),
-    WorldOf(faults=2, resubmits=1, threshold=1),
+    WorldOf(faults=2, acts=1, threshold=1),
+    WorldOf(faults=1, acts=2, operator=ALL_ACTS, threshold=1),
+    WorldOf(faults=1, acts=1, operator=("cancel",), workflow=PARALLEL),
+    WorldOf(faults=2, acts=2, operator=("skip",), threshold=1, workflow=PAIR),
 )

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import azure.functions as func
 import pytest
-from builders import ORDER_ID, claimed
+from builders import ORDER_ID, TOLERANCE, acting_rules, claimed
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -24,10 +24,15 @@ from core.carried import pack, unpack
 from core.errors import InvalidError
 from core.messages import AgentReply, AgentRequest, Correlation, Submission, WakeUp, decode
 from core.transitions import Transitions
+from operators.alerts import AlertDesk
+from operators.bulk import BulkService
 from operators.health import HealthService
+from operators.overview import OverviewService
 from operators.poison import PoisonService
-from operators.rules import OperatorRequest
+from operators.requests import OperatorRequest
+from operators.retention import RetentionService
 from operators.service import OperatorService
+from operators.triggers import OperatorServices
 from shop.rules import Purchase
 from shop.service import ShopService
 from simulator.rules import Call, Fault
@@ -184,7 +189,24 @@ def handlers():
         new_order_id=order_ids(8),
         placed_at=order_time,
     )
-    operator = OperatorService(transitions=transitions, store=parts.store, alert_log=parts.alerts, buckets=8)
+    operator = OperatorService(
+        transitions=transitions,
+        store=parts.store,
+        archive=parts.archive,
+        clock=parts.clock,
+        workflows=workflows.ALL,
+        acting=acting_rules,
+        buckets=8,
+    )
+    bulk = BulkService(
+        transitions=transitions,
+        store=parts.store,
+        clock=parts.clock,
+        workflows=workflows.ALL,
+        clock_tolerance=TOLERANCE,
+        buckets=8,
+    )
+    desk = AlertDesk(alert_log=parts.alerts, clock=parts.clock)
     poison = PoisonService(
         poison=parts.poison, bus=parts.bus, storage_queues={"order-submissions": parts.submissions}, bus_queues=()
     )
@@ -193,14 +215,39 @@ def handlers():
         del seconds
 
     services = Simulator(ledger=parts.ledger, clock=parts.clock, sleep=sleep, chance=lambda: 0.9)
+    services_of_operators = OperatorServices(
+        orders=operator,
+        bulk=bulk,
+        alerts=desk,
+        poison=poison,
+        overview=OverviewService(
+            store=parts.store,
+            measures=parts.measures,
+            sweeps=parts.sweeps,
+            poison=poison,
+            clock=parts.clock,
+            buckets=8,
+        ),
+        retention=RetentionService(
+            transitions=transitions,
+            archive=parts.archive,
+            alert_log=parts.alerts,
+            clock=parts.clock,
+            keep=None,
+            buckets=8,
+        ),
+        health=HealthService(checks={}),
+    )
     app = func.FunctionApp()
     for blueprint in (
         shop.triggers.blueprint(shop_service),
-        operators.triggers.blueprint(operator, poison, HealthService(checks={})),
+        operators.triggers.blueprint(services_of_operators),
         simulator.triggers.blueprint(services),
     ):
         app.register_functions(blueprint)
-    return {each.get_function_name(): each.get_user_function() for each in app.get_functions()}
+    return {
+        each.get_function_name(): each.get_user_function() for each in app.get_functions() if each.is_http_function()
+    }
 
 
 HANDLERS = handlers()
@@ -223,7 +270,7 @@ def test_an_http_function_never_breaks(name, data):
         url="http://x/",
         body=data.draw(bodies),
         headers={"Idempotency-Key": data.draw(st.text(max_size=40))},
-        params={key: data.draw(st.text(max_size=30)) for key in ("state", "limit", "continuation", "orderId")},
+        params={key: data.draw(st.text(max_size=30)) for key in ("state", "limit", "continuation", "orderId", "id")},
         route_params={key: data.draw(strategy) for key, strategy in PARAMETERS.items()},
     )
     answer = asyncio.run(HANDLERS[name](request))

@@ -237,6 +237,7 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "guid": digest,
     "map": lambda values, mapped: [mapped(value) for value in values],
     "replace": lambda text, old, new: text.replace(old, str(new)),
+    "string": str,
     "subscription": lambda: {"id": "/subscriptions/test"},
     "subscriptionResourceId": lambda kind, name: f"{kind}/{name}",
     "tenant": lambda: {"tenantId": Unknown("tenant")},

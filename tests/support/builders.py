@@ -5,7 +5,9 @@ from datetime import UTC, datetime, timedelta
 
 import workflows
 from core.orders import Item, Order, OrderState, Snapshot
+from operators.explain import ActingRules
 from scheduler.rules import SchedulerRules
+from scheduler.service import WAKE_UP_TIME
 from supervisor.rules import SupervisorRules
 
 NOW = datetime(2026, 1, 31, 8, 15, tzinfo=UTC)
@@ -35,6 +37,11 @@ class Rules(SchedulerRules):
 scheduler = Rules(instance="s1", workflows=workflows.ALL, clock_tolerance=TOLERANCE)
 other_scheduler = replace(scheduler, instance="s2")
 supervisor = SupervisorRules(instance="v1", clock_tolerance=TOLERANCE)
+
+
+acting_rules = ActingRules(
+    claim=scheduler.claim, recover=supervisor.recover, poll_delay=WAKE_UP_TIME, clock_tolerance=TOLERANCE
+)
 
 
 def seconds(count: float) -> timedelta:

@@ -62,6 +62,14 @@ async def do_everything(stack, client):
     await client.fault("none")
     await client.until(slow, "Processed")
     await poison_every_queue(stack, client)
+    _, listed = await client.request("GET", "/api/operator/alerts")
+    for path, more in {
+        f"orders/{order_id}/erase": {},
+        "customers/find": {"email": "ada@example.com"},
+        "alerts/acknowledge": {"alerts": [listed["alerts"][0]["key"]]},
+    }.items():
+        status, answer = await client.request("POST", f"/api/operator/{path}", json=GRACE | more)
+        assert status in (200, 202), answer
 
 
 async def recovered(client, order_id):

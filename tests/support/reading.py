@@ -49,9 +49,13 @@ class Shell:
         await self._process.wait()
 
 
+ACTS = ("acknowledge", "resubmit", "skip", "cancel", "erase", "redrive", "drop")
+
+
 def asks_only(command: str) -> bool:
     """Whether a reader may run the command again until it shows what is expected."""
-    return command.startswith("curl") and "-X" not in command and " -d " not in command
+    asks = command.startswith(("curl", "operator")) and not set(ACTS).intersection(command.split())
+    return asks and "-X" not in command and " -d " not in command
 
 
 async def follow(page: Path, port: int, *, cwd: Path | None = None, env: dict[str, str] | None = None) -> None:

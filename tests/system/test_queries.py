@@ -7,8 +7,9 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from azure.core.pipeline.transport import AioHttpTransport
-from builders import ALLOWANCE, TOLERANCE, new_order, scheduler, supervisor
+from builders import ALLOWANCE, TOLERANCE, acting_rules, new_order, scheduler, supervisor
 
+import workflows
 from adapters.azure import connect
 from adapters.clock import order_ids, utc_now
 from adapters.connections import Connections
@@ -74,10 +75,22 @@ async def periodic(own_stack, monkeypatch):
             **common,
         ),
         SupervisorService(
-            transitions=transitions, clock=parts.clock, rules=supervisor, leadership=parts.leadership, **common
+            transitions=transitions,
+            clock=parts.clock,
+            rules=supervisor,
+            leadership=parts.leadership,
+            sweeps=parts.sweeps,
+            **common,
         ),
         AlertService(publisher=parts.events, alert_log=parts.alerts, poison=parts.poison, **common),
-        OperatorService(transitions=transitions, alert_log=parts.alerts, **common),
+        OperatorService(
+            transitions=transitions,
+            archive=parts.archive,
+            clock=parts.clock,
+            workflows=workflows.ALL,
+            acting=acting_rules,
+            **common,
+        ),
     )
     yield parts, recorder, roles
     await parts.close()
@@ -89,7 +102,7 @@ async def run_once(roles):
     schedules.places._looked_at = None
     found = await schedules.poll(), await supervises.sweep(), await alerts.relay()
     listed = await operates.list(ProcessState.ERROR, 50, None)
-    return found, listed["orders"]
+    return found, listed.orders
 
 
 def finished_order(order_id: str) -> Change:
@@ -134,7 +147,7 @@ async def test_periodic_work_costs_the_same_with_a_store_full_of_finished_orders
 
 @pytest.mark.proves("SUP-2")
 async def test_a_sweep_costs_as_much_as_there_is_to_recover(periodic):
-    """With one order overdue the sweep loads that order and writes it once, besides its eight ranges and the lease."""
+    """With one order overdue it is loaded and written once, besides eight ranges, the lease, and the log of it."""
     parts, recorder, (_, supervises, _, _) = periodic
     await supervises.sweep()
     order = new_order()
@@ -145,4 +158,4 @@ async def test_a_sweep_costs_as_much_as_there_is_to_recover(periodic):
     )
     recorder.requests.clear()
     assert await supervises.sweep() == 1
-    assert recorder.operations() == {("PUT", "leases/supervisor"): 1, ("GET", "orders"): 9, ("POST", "$batch"): 1}
+    assert recorder.operations() == {("PUT", "leases/supervisor"): 1, ("GET", "orders"): 9, ("POST", "$batch"): 2}

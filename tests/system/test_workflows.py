@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from builders import new_order
 from client import DONE, QUICK, Client, claims_and_recoveries_alternate, events, eventually
+from failing import OPERATIONS, UNDOES, ended, fault, place, standing, steps_of
 from submitting import new_order_id, submit
 
 from adapters.azure import connect
@@ -19,12 +20,6 @@ from core.changes import Change, HistoryEntry
 from local.stack import Stack, StackConfig
 from workflows.order import ORDER_1
 
-OPERATIONS = {
-    "stock": ("inventory", "reserve", "release"),
-    "payment": ("payment", "authorise", "void"),
-    "shipment": ("shipping", "ship", "cancel"),
-    "capture": ("payment", "capture", "refund"),
-}
 BEFORE = {
     "stock": {"payment"},
     "payment": {"stock"},
@@ -32,8 +27,6 @@ BEFORE = {
     "capture": {"stock", "payment", "shipment"},
 }
 """Which steps are done before, or at the same time."""
-
-UNDOES = {undo: do for _, do, undo in OPERATIONS.values()}
 
 
 @pytest.fixture(scope="session")
@@ -49,38 +42,6 @@ async def client(stack):
     client = Client(stack)
     yield client
     await client.close()
-
-
-def standing(actions: list[str]) -> set[str]:
-    """What was done and not taken back."""
-    return {do for _, do, undo in OPERATIONS.values() if do in actions and undo not in actions}
-
-
-async def place(stack, workflow, **more):
-    order_id = new_order_id()
-    await submit(stack, order_id, workflow=workflow, **more)
-    return order_id
-
-
-async def fault(client, step, mode, order_id, **more):
-    """Let one operation of one order fail; the others of its service go on."""
-    service, do, _ = OPERATIONS[step]
-    body = {"mode": mode, "match": {"orderId": order_id, "action": more.pop("action", do)}} | more
-    status, answer = await client.request("PUT", f"/simulator/{service}/faults", json=body)
-    assert status == 200, answer
-
-
-async def ended(client, order_id, seconds=40):
-    async def has_ended():
-        order = await client.order(order_id)
-        return order if order and order["processState"] in ("Processed", "Error") else None
-
-    has_ended.__name__ = f"{order_id} has ended"
-    return await eventually(has_ended, seconds)
-
-
-def steps_of(order):
-    return {step["name"]: step["state"] for step in order["steps"]}
 
 
 @pytest.mark.proves("SCH-10", "SCH-5")

@@ -1,20 +1,78 @@
-"""What operators may do."""
+"""What operators may do to an order, in which states, and what becomes of it."""
+
+from dataclasses import replace
 
 import pytest
-from builders import NOW, claimed, failed_for_good, new_order, scheduler
+from builders import NOW, ORDER_ID, claimed, failed_for_good, new_order, scheduler, seconds, supervisor, timed_out
 
+import workflows
+from core.alerts import ACTIONS
 from core.errors import RefusedError
-from core.orders import ProcessState, StepState
-from operators.rules import OperatorRequest, full_view, resubmit
+from core.messages import AgentReply, AgentRequest, Correlation, decode
+from core.orders import Direction, Outcome, Policy, ProcessState, StepState
+from core.workflow import Workflow, Workflows
+from operators.requests import OperatorRequest, SkipRequest
+from operators.rules import cancel, possible, resubmit, skip
+from operators.views import order_view
+from workflows.order import ORDER
 
 REQUEST = OperatorRequest(operator="grace", note="the provider is back")
+DONE, NOT, RUNS, FAILED = StepState.COMPLETED, StepState.NOT_STARTED, StepState.RUNNING, StepState.FAILED
+LATER = NOW + seconds(1)
+
+
+def skipping(step=None):
+    return SkipRequest(operator="grace", note="done by hand", step=step)
+
+
+def order(*states, **more):
+    """An order on the order workflow, its steps in these states, with the results of those that are done."""
+    steps = [
+        replace(
+            step,
+            state=state,
+            policy=Policy.ERROR,
+            attempts=0 if state is NOT else 1,
+            complete_by=NOW + seconds(5) if state is RUNS else None,
+            reason="refused" if state is FAILED else None,
+            in_doubt=state is FAILED,
+            result={"reference": f"r-{step.name}"} if state is DONE else None,
+        )
+        for step, state in zip(
+            ORDER.initial_steps(allowance=seconds(5), threshold=3, rest=seconds(5)), states, strict=True
+        )
+    ]
+    blank = new_order(workflow_version=2, **more).with_state(workflow="order")
+    return replace(blank, steps=tuple(steps))
+
+
+def in_error(*states, outcome=Outcome.FAILED, **more):
+    return order(*states, process_state=ProcessState.ERROR, outcome=outcome, reason="refused", **more)
+
+
+def processing(*states):
+    return order(*states, process_state=ProcessState.PROCESSING, locked_by="s1", complete_by=NOW + seconds(5))
+
+
+def states(snapshot):
+    return [str(step.state) for step in snapshot.steps]
+
+
+def answer(snapshot, step, outcome="completed", action="do", **more):
+    attempts = snapshot.step(step).attempts
+    correlation = Correlation(order_id=ORDER_ID, step=step, attempt=attempts, action=action)
+    return scheduler.receive(snapshot, correlation, AgentReply(outcome=outcome, **more), LATER)
+
+
+def requested(change):
+    return {(request.step, request.action) for request in (decode(AgentRequest, each.body) for each in change.messages)}
 
 
 @pytest.mark.proves("OPR-3", "OPR-6")
 def test_a_resubmitted_order_goes_on_from_the_failed_step_with_a_fresh_count():
     """Counts start afresh, attempts go on, and the history says who did it and why; all in the state itself."""
-    order, now = failed_for_good()
-    change = resubmit(order, REQUEST, now)
+    failed, now = failed_for_good()
+    change = resubmit(failed, REQUEST, now)
     state, step = change.after.state, change.after.step("payment")
     assert (state.process_state, state.failure_count, state.reason, state.outcome) == (
         ProcessState.PENDING,
@@ -28,17 +86,184 @@ def test_a_resubmitted_order_goes_on_from_the_failed_step_with_a_fresh_count():
 
 
 @pytest.mark.proves("OPR-3")
-@pytest.mark.parametrize("order", [new_order(), claimed()], ids=["pending", "processing"])
-def test_only_an_order_in_error_can_be_resubmitted(order):
+@pytest.mark.parametrize("action", [resubmit, lambda *args: skip(args[0], skipping(), workflows.ALL, NOW)])
+@pytest.mark.parametrize("snapshot", [new_order(), claimed()], ids=["pending", "processing"])
+def test_only_an_order_in_error_can_be_resubmitted_or_freed_of_a_step(snapshot, action):
     """Anything else is refused with the reason."""
-    with pytest.raises(RefusedError, match=f"the order is {order.state.process_state}"):
-        resubmit(order, REQUEST, NOW)
+    with pytest.raises(RefusedError, match=f"the order is {snapshot.state.process_state}"):
+        action(snapshot, REQUEST, NOW)
+
+
+@pytest.mark.proves("OPR-4", "OPR-6")
+def test_an_order_goes_on_after_a_skipped_step():
+    """What comes after it begins, although it was not done; the history says which step, who, and why."""
+    change = skip(in_error(DONE, DONE, FAILED, NOT), skipping(), workflows.ALL, NOW)
+    assert states(change.after) == ["Completed", "Completed", "Skipped", "NotStarted"]
+    assert change.after.state.process_state is ProcessState.PENDING
+    assert (change.entry.event, change.entry.detail) == ("skipped", "shipment: done by hand")
+    assert requested(scheduler.claim(change.after, NOW)) == {("capture", "do")}
+
+
+@pytest.mark.proves("OPR-4")
+@pytest.mark.parametrize(
+    ("snapshot", "step", "needing"),
+    [
+        (in_error(FAILED, DONE, NOT, NOT), "stock", "shipment cannot be done without what stock answers"),
+        (in_error(DONE, FAILED, NOT, NOT), "payment", "capture cannot be done without what payment answers"),
+    ],
+    ids=["stock", "payment"],
+)
+def test_a_step_whose_answer_is_needed_cannot_be_skipped(snapshot, step, needing):
+    """The shipment names the reservation, the capture names the authorisation."""
+    with pytest.raises(RefusedError, match=needing):
+        skip(snapshot, skipping(step), workflows.ALL, NOW)
+
+
+def looks_at_everything(order, results):
+    return {name: dict(result) for name, result in results.items()}
+
+
+def counts_on_a_number(order, results):
+    return {"total": int(results["stock"]["reference"])}
+
+
+@pytest.mark.proves("OPR-4")
+@pytest.mark.parametrize("request_of", [looks_at_everything, counts_on_a_number])
+def test_when_nobody_can_tell_whether_an_answer_is_needed_the_step_cannot_be_skipped(request_of):
+    """A request that takes all results, or that cannot be made without a real one."""
+    stock, payment, shipment, capture = ORDER.steps
+    odd = Workflows(replace(ORDER, steps=(stock, payment, replace(shipment, request=request_of), capture)))
+    with pytest.raises(RefusedError, match="cannot be done without"):
+        skip(in_error(NOT, FAILED, NOT, NOT), skipping(), odd, NOW)
+
+
+@pytest.mark.proves("OPR-4")
+def test_an_order_with_two_failed_steps_waits_until_both_are_seen_to():
+    """Skipping one of them leaves it in Error; which one is meant has to be said."""
+    plain = Workflow(name="order", version=2, steps=tuple(replace(step, request=lambda *_: {}) for step in ORDER.steps))
+    failed = in_error(FAILED, FAILED, NOT, NOT)
+    with pytest.raises(RefusedError, match="name one of them: stock, payment"):
+        skip(failed, skipping(), Workflows(plain), NOW)
+    with pytest.raises(RefusedError, match="of this order that is: stock, payment"):
+        skip(failed, skipping("capture"), Workflows(plain), NOW)
+    change = skip(failed, skipping("stock"), Workflows(plain), NOW)
+    assert (change.after.state.process_state, change.entry.event, change.messages) == ("Error", "step-skipped", ())
+    change = skip(change.after, skipping(), Workflows(plain), NOW)
+    assert (change.after.state.process_state, change.entry.event) == ("Pending", "skipped")
+
+
+@pytest.mark.proves("OPR-4", "UND-4")
+def test_an_undo_that_was_done_by_hand_can_be_skipped():
+    """The undo goes on, and the order ends as undone."""
+    back = in_error(FAILED, StepState.UNDONE, NOT, NOT, outcome=Outcome.UNDO_INCOMPLETE, direction=Direction.UNDO)
+    change = skip(back, skipping("stock"), workflows.ALL, NOW)
+    end = scheduler.claim(change.after, NOW)
+    assert (end.after.state.outcome, states(end.after)[0]) == (Outcome.UNDONE, "Skipped")
+
+
+@pytest.mark.proves("OPR-4", "UND-2")
+def test_a_skipped_step_is_undone_with_the_others():
+    """It was tried, so it may have been done."""
+    change = skip(in_error(DONE, DONE, FAILED, NOT), skipping(), workflows.ALL, NOW)
+    change = cancel(change.after, REQUEST, NOW)
+    assert states(change.after) == ["Undoing", "Undoing", "Undoing", "NotStarted"]
+
+
+@pytest.mark.proves("OPR-4", "OPR-6", "UND-1")
+@pytest.mark.parametrize(
+    "snapshot",
+    [order(DONE, NOT, NOT, NOT), in_error(DONE, FAILED, NOT, NOT)],
+    ids=["pending", "error"],
+)
+def test_a_cancelled_order_that_nobody_handles_is_claimed_to_be_undone(snapshot):
+    """The undo stands in the state; who asked for it, and why, in the history; the reason names no person."""
+    change = cancel(snapshot, REQUEST, NOW)
+    state = change.after.state
+    assert (state.process_state, state.direction, state.outcome) == ("Pending", Direction.UNDO, None)
+    assert (change.entry.event, change.entry.actor, change.entry.detail) == (
+        "cancelled",
+        "operator/grace",
+        "the provider is back",
+    )
+    assert "grace" not in state.reason
+    assert ("stock", "undo") in requested(scheduler.claim(change.after, NOW))
+
+
+@pytest.mark.proves("OPR-4", "SCH-12")
+def test_a_cancelled_order_that_is_being_handled_stays_with_its_scheduler_until_its_steps_have_answered():
+    """Nothing is sent meanwhile; then all is undone that was done."""
+    change = cancel(processing(DONE, RUNS, NOT, NOT), REQUEST, NOW)
+    state = change.after.state
+    assert (state.process_state, state.locked_by, state.complete_by) == ("Processing", "s1", NOW + seconds(5))
+    assert change.messages == ()
+    after = answer(change.after, "payment", result={"reference": "p"})
+    assert requested(after) == {("stock", "undo"), ("payment", "undo")}
+
+
+@pytest.mark.proves("OPR-4", "SCH-12", "UND-2")
+@pytest.mark.parametrize("how", ["failed", "notTried", "expired"])
+def test_a_step_that_runs_when_the_order_is_cancelled_is_undone_however_it_ends(how):
+    """What it did is unknown in each case; and it is not tried again."""
+    after = cancel(processing(DONE, RUNS, NOT, NOT), REQUEST, NOW).after
+    if how == "expired":
+        after = supervisor.recover(after, timed_out(after)).after
+    else:
+        after = answer(after, "payment", how, reason="no", **({"retry_after": 1} if how == "notTried" else {})).after
+    assert after.step("payment").state is StepState.UNDOING
+    if after.state.process_state is ProcessState.PENDING:
+        requests = requested(scheduler.claim(after, NOW + seconds(60)))
+        assert requests == {("stock", "undo"), ("payment", "undo")}
+
+
+@pytest.mark.proves("OPR-4")
+@pytest.mark.parametrize(
+    ("snapshot", "why"),
+    [
+        (order(DONE, DONE, DONE, DONE, process_state=ProcessState.PROCESSED), "a workflow of its own"),
+        (in_error(StepState.UNDONE, NOT, NOT, NOT, outcome=Outcome.UNDONE), "undone completely already"),
+        (order(StepState.UNDOING, NOT, NOT, NOT, direction=Direction.UNDO), "being undone already"),
+        (
+            in_error(FAILED, NOT, NOT, NOT, outcome=Outcome.UNDO_INCOMPLETE, direction=Direction.UNDO),
+            "a resubmit lets the undo go on",
+        ),
+    ],
+    ids=["processed", "undone", "going back", "undo incomplete"],
+)
+def test_an_order_cannot_be_cancelled_where_that_makes_no_sense(snapshot, why):
+    """It is refused with the reason."""
+    with pytest.raises(RefusedError, match=why):
+        cancel(snapshot, REQUEST, NOW)
+
+
+@pytest.mark.proves("OPR-4", "ALR-1")
+@pytest.mark.parametrize(
+    ("snapshot", "actions"),
+    [
+        (new_order(), ["cancel"]),
+        (claimed(), ["cancel"]),
+        (in_error(DONE, DONE, DONE, FAILED), ["resubmit", "skip", "cancel"]),
+        (in_error(DONE, FAILED, NOT, NOT), ["resubmit", "cancel"]),
+        (
+            in_error(FAILED, NOT, NOT, NOT, outcome=Outcome.UNDO_INCOMPLETE, direction=Direction.UNDO),
+            ["resubmit", "skip"],
+        ),
+        (in_error(NOT, NOT, NOT, NOT, outcome=Outcome.UNDONE, direction=Direction.UNDO), []),
+        (order(DONE, DONE, DONE, DONE, process_state=ProcessState.PROCESSED), []),
+    ],
+    ids=["pending", "processing", "last step failed", "needed step failed", "undo incomplete", "undone", "processed"],
+)
+def test_what_can_be_done_is_shown_and_alerts_promise_no_less(snapshot, actions):
+    """The alert says what operators can do with an order that ended so; only whether a skip is safe, it cannot know."""
+    assert possible(snapshot, workflows.ALL, NOW) == actions
+    if outcome := snapshot.state.outcome:
+        assert set(ACTIONS[outcome]) - {"skip"} == set(actions) - {"skip"}
+        assert set(actions) <= set(ACTIONS[outcome])
 
 
 @pytest.mark.proves("OPR-1")
 def test_the_full_view_shows_the_documented_properties_and_no_personal_data():
     """Null stands where a documented property has no value; the customer is not shown."""
-    view = full_view(new_order(), [])
+    view = order_view(new_order(), [], []).model_dump(mode="json", by_alias=True)
     assert {name: view[name] for name in ("lockedBy", "completeBy", "processState", "failureCount")} == {
         "lockedBy": None,
         "completeBy": None,

@@ -9,7 +9,7 @@ from adapters.poison_envelope import unseal
 from core.errors import RefusedError, UnavailableError, UnknownMessageError
 from core.poison import PoisonMessage
 from operators.poison import PoisonService, shown
-from operators.rules import OperatorRequest
+from operators.requests import OperatorRequest
 
 GRACE = OperatorRequest(operator="grace", note="mended")
 
@@ -110,7 +110,7 @@ def test_what_an_earlier_version_kept_can_be_read():
 
 def test_bytes_that_are_no_text_are_shown_escaped_and_shortened():
     """Nothing that is shown fails to be JSON, or fills a page."""
-    view = shown(PoisonMessage(source="q", message_id="1", body=b"a\xff\x00" + b"x" * 10_000))
+    view = shown(PoisonMessage(source="q", message_id="1", body=b"a\xff\x00" + b"x" * 10_000)).model_dump()
     assert view["body"].startswith("a\\xff\x00xxx")
     assert len(view["body"]) == 4000
     assert view["reason"] == "it failed too often"

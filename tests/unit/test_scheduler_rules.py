@@ -136,7 +136,7 @@ def test_an_error_reply_sets_the_order_to_error_with_one_alert():
     assert event.subject == f"orders/{ORDER_ID}"
     assert event.data["reason"] == "card declined"
     assert event.data["actionRequired"] is True
-    assert event.data["actions"] == ["resubmit"]
+    assert event.data["actions"] == ["resubmit", "skip", "cancel"]
 
 
 @pytest.mark.proves("AGT-8")

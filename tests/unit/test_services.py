@@ -86,6 +86,7 @@ class World:
             transitions=self.transitions,
             store=self.parts.store,
             leadership=MemoryLeadership(lease or MemoryLease(), instance, lambda: self.now),
+            sweeps=self.parts.sweeps,
             clock=self.parts.clock,
             rules=supervisor,
             buckets=8,

@@ -1,0 +1,80 @@
+"""All orders by their age, and how they are removed: on table `orders`.
+
+An order id holds the time at which it was made, so the rows of a bucket are sorted by age. What is too old stands at
+the beginning of the bucket: it is read page by page up to that age, and nothing that is younger is ever looked at.
+"""
+
+from datetime import datetime
+from itertools import groupby
+
+from adapters import tables
+from adapters.clock import oldest_order_id
+from adapters.operations import Delete
+from adapters.rows import record_of
+from adapters.tables import MOST_OPERATIONS, TableTransactions
+from adapters.wire import Stored
+from adapters.writes import Record
+from core.archive import ArchivedOrder, ArchivePage
+from core.errors import ConflictError
+from core.keys import bucket_of, state_key
+from core.orders import Order, OrderState
+
+PAGE = 1000
+
+
+def order_id_of(key: str) -> str:
+    """Return the order that a row belongs to."""
+    return key.partition("|")[0]
+
+
+def archived(order_id: str, records: dict[str, Record]) -> ArchivedOrder:
+    """Return the order of these rows."""
+    return ArchivedOrder(
+        order_id=order_id,
+        order=next((record for record in records.values() if isinstance(record, Order)), None),
+        state=next((record for record in records.values() if isinstance(record, OrderState)), None),
+        keys=tuple(records),
+    )
+
+
+class TableArchive:
+    """`Archive` on a table."""
+
+    def __init__(self, table: TableTransactions) -> None:
+        self._table = table
+
+    async def oldest(self, bucket: str, before: datetime | None, start: str) -> ArchivePage:
+        """See `Archive.oldest`."""
+        end = oldest_order_id(bucket, before)
+        first = start or f"{bucket}-"
+        rows = await self._table.rows(bucket, first, end, PAGE) if first < end else []
+        groups = {order_id: list(group) for order_id, group in groupby(rows, lambda row: order_id_of(row["RowKey"]))}
+        if len(rows) < PAGE:
+            return ArchivePage(orders=[_archived(*each) for each in groups.items()])
+        last, cut = groups.popitem()
+        if groups:  # the last one may go on after this page: it is the first one of the next
+            return ArchivePage(orders=[_archived(*each) for each in groups.items()], continuation=last)
+        return await self._alone(bucket, last, cut, end)
+
+    async def _alone(self, bucket: str, order_id: str, rows: list[Stored], end: str) -> ArchivePage:
+        """Return an order that is larger than a page."""
+        rows += await self._table.rows(bucket, f"{rows[-1]['RowKey']} ", min(end, f"{order_id}|~"))
+        return ArchivePage(orders=[_archived(order_id, rows)], continuation=f"{order_id}~")
+
+    async def remove(self, order: ArchivedOrder) -> None:
+        """See `Archive.remove`."""
+        bucket = bucket_of(order.order_id)
+        history = [key for key in order.keys if "|history|" in key]
+        others = [key for key in order.keys if "|history|" not in key]
+        if state_key(order.order_id) in others:
+            try:
+                await self._table.submit(bucket, [Delete(bucket, key) for key in others])
+            except ConflictError:
+                return  # somebody else removes it
+        for place in range(0, len(history), MOST_OPERATIONS):
+            part = history[place : place + MOST_OPERATIONS]
+            await tables.submit_each(self._table, bucket, [Delete(bucket, key) for key in part])
+
+
+def _archived(order_id: str, rows: list[Stored]) -> ArchivedOrder:
+    return archived(order_id, {row["RowKey"]: record_of(row) for row in rows})

@@ -1,0 +1,155 @@
+"""The alerts as operators work through them: list, group by cause, acknowledge (ALR-1)."""
+
+import logging
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from pydantic import ConfigDict, Field
+
+from core.alerts import Acknowledgement, Alert
+from core.errors import UnknownAlertError
+from core.gathering import run_all
+from core.ports import AlertLog, Clock
+from operators.requests import Key, OperatorRequest
+from operators.views import Time, View
+
+log = logging.getLogger(__name__)
+
+MOST_GROUPED = 1000
+"""How many of the newest alerts are looked at to group them."""
+
+
+class AcknowledgementView(View):
+    """Who has taken an alert upon themselves."""
+
+    by: str
+    at: Time
+    note: str
+
+
+class AlertView(View):
+    """An alert, with whatever more its event says."""
+
+    model_config = ConfigDict(extra="allow")
+
+    key: str
+    """Names it here, e.g. to acknowledge it."""
+    id: str
+    type: str
+    subject: str
+    at: Time
+    acknowledged: AcknowledgementView | None
+
+
+class AlertList(View):
+    """One page of alerts, newest first."""
+
+    alerts: list[AlertView]
+    continuation: str | None = None
+
+
+class CauseView(View):
+    """The alerts that have one cause: the same thing happened, at the same step, for the same reason."""
+
+    type: str
+    step: str
+    reason: str
+    count: int
+    first: Time
+    last: Time
+    unacknowledged: list[str]
+    """The keys of those that nobody has taken upon themselves."""
+
+
+class CauseList(View):
+    """The causes of the newest alerts, the one with most of them first."""
+
+    causes: list[CauseView]
+
+
+class AcknowledgeRequest(OperatorRequest):
+    """The body that acknowledges alerts."""
+
+    alerts: Annotated[tuple[Key, ...], Field(min_length=1, max_length=MOST_GROUPED)]
+    """Their keys."""
+
+
+class Acknowledged(View):
+    """What became of the alerts that were to be acknowledged."""
+
+    acknowledged: list[str]
+    unknown: list[str]
+
+
+def alert_view(alert: Alert) -> AlertView:
+    """Return an alert as it reached the operators; what we say of it goes before what its event says."""
+    event, taken = alert.event, alert.acknowledged
+    own = {"key": alert.key, "id": event.event_id, "type": event.type, "subject": event.subject, "at": event.at}
+    acknowledged = AcknowledgementView.model_validate(taken) if taken else None
+    return AlertView.model_validate({**event.data, **own, "acknowledged": acknowledged})
+
+
+def causes(alerts: Iterable[Alert]) -> list[CauseView]:
+    """Return the alerts, newest first, grouped by their cause."""
+    groups: dict[tuple[str, str, str], list[Alert]] = {}
+    for alert in alerts:
+        data = alert.event.data
+        cause = (alert.event.type, _text(data.get("step")), _text(data.get("reason")))
+        groups.setdefault(cause, []).append(alert)
+    found = [_cause(*cause, group) for cause, group in groups.items()]
+    return sorted(found, key=lambda each: each.count, reverse=True)
+
+
+def _cause(kind: str, step: str, reason: str, group: list[Alert]) -> CauseView:
+    return CauseView(
+        type=kind,
+        step=step,
+        reason=reason,
+        count=len(group),
+        first=min(alert.event.at for alert in group),
+        last=max(alert.event.at for alert in group),
+        unacknowledged=[alert.key for alert in group if alert.acknowledged is None],
+    )
+
+
+def _text(value: Any) -> str:
+    """Return what an event says as text: events may come from elsewhere and say anything."""
+    return "" if value is None else str(value)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AlertDesk:
+    """What an operator does with alerts."""
+
+    alert_log: AlertLog
+    clock: Clock
+
+    async def list(self, limit: int, continuation: str | None) -> AlertList:
+        """Return up to `limit` alerts that came through Event Grid, newest first."""
+        found = await self.alert_log.newest(limit + 1, continuation or "")
+        return AlertList(
+            alerts=[alert_view(alert) for alert in found[:limit]],
+            continuation=found[limit - 1].key if len(found) > limit else None,
+        )
+
+    async def causes(self) -> CauseList:
+        """Return the newest alerts, grouped by their cause."""
+        return CauseList(causes=causes(await self.alert_log.newest(MOST_GROUPED)))
+
+    async def acknowledge(self, request: AcknowledgeRequest) -> Acknowledged:
+        """Keep who has taken the alerts upon themselves; the first one who does stays."""
+        word = Acknowledgement(by=request.operator, at=self.clock(), note=request.note)
+        keys = list(dict.fromkeys(request.alerts))
+        known = dict(zip(keys, await run_all(self._acknowledge(key, word) for key in keys), strict=True))
+        log.info("operators.alerts_acknowledged", extra={"count": sum(known.values())})
+        return Acknowledged(
+            acknowledged=[key for key in keys if known[key]], unknown=[key for key in keys if not known[key]]
+        )
+
+    async def _acknowledge(self, key: str, word: Acknowledgement) -> bool:
+        try:
+            await self.alert_log.acknowledge(key, word)
+        except UnknownAlertError:
+            return False
+        return True

@@ -1,0 +1,158 @@
+"""One action on many orders: a dry run first, then page by page (OPR-3, OPR-4).
+
+The orders in `Error` are listed in the agenda by the time at which they went there. A bulk action goes through that
+list up to a fixed time and acts on each order as on a single one, if it still is as the list said. So it needs no
+record of its own: what was done shows in the orders, and the same request again does the rest.
+"""
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from core import agenda, keys
+from core.agenda import AgendaRow, Kind
+from core.changes import Change
+from core.errors import InvalidError, RefusedError, UnknownOrderError
+from core.gathering import run_all
+from core.keys import sortable
+from core.orders import ProcessState, Snapshot, StepState
+from core.ports import Clock, StateStore
+from core.transitions import Transitions
+from core.workflow import Workflows
+from operators import rules, views
+from operators.requests import BulkRequest, OperatorRequest, SkipRequest, Where
+from operators.views import ListedOrder, Time, View
+
+log = logging.getLogger(__name__)
+
+AT_ONCE = 16
+
+Action = Callable[[Snapshot, datetime], Change]
+
+
+class NotDone(View):
+    """An order on which the action makes no sense."""
+
+    order_id: str
+    why: str
+
+
+class BulkPage(View):
+    """What one call found, and did."""
+
+    dry_run: bool
+    until: Time
+    """What to name as `until` in the next call, and when it is all sent again."""
+    matching: list[ListedOrder]
+    """The orders of this page that are meant."""
+    done: list[str]
+    refused: list[NotDone]
+    changed: list[str]
+    """Orders that somebody else changed meanwhile, and that are not meant any more."""
+    continuation: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class BulkService:
+    """Acts on the orders in `Error` that are meant."""
+
+    transitions: Transitions
+    store: StateStore
+    clock: Clock
+    workflows: Workflows
+    clock_tolerance: timedelta
+    buckets: int
+
+    async def run(self, request: BulkRequest) -> BulkPage:
+        """Handle one page, and say where the next one begins; raises `InvalidError` without a time to act up to."""
+        until = self._until(request)
+        rows, continuation = await self._page(request, until)
+        meant = [row for row in rows if _listed_as_meant(row, request.where)]
+        done, refused = ([], []) if request.dry_run else await self._act_on(meant, request, until)
+        handled = {*done, *(each.order_id for each in refused)}
+        return BulkPage(
+            dry_run=request.dry_run,
+            until=until,
+            matching=[views.listed(row) for row in meant],
+            done=done,
+            refused=refused,
+            changed=[] if request.dry_run else [row.order_id for row in meant if row.order_id not in handled],
+            continuation=continuation,
+        )
+
+    def _until(self, request: BulkRequest) -> datetime:
+        """Return up to which time to act: none that a machine with a slow clock could still write into the list."""
+        latest = self.clock() - self.clock_tolerance
+        if request.until is None and not request.dry_run:
+            raise InvalidError(["until: a dry run says up to which time to act; name it"])
+        if request.until and request.until > latest:
+            raise InvalidError([f"until: expected a time that is over, {latest.isoformat()} at the latest"])
+        return request.until or latest
+
+    async def _page(self, request: BulkRequest, until: datetime) -> tuple[list[AgendaRow], str | None]:
+        first, _ = agenda.all_of(Kind.ERROR)
+        start = f"{first}{sortable(request.where.since)}" if request.where.since else first
+        start = max(start, f"{request.continuation} ") if request.continuation else start
+        end, wanted = f"{first}{sortable(until)}", request.limit + 1
+        pages = await run_all(self.store.agenda(bucket, start, end, wanted) for bucket in keys.buckets(self.buckets))
+        rows = sorted((row for page in pages for row in page), key=lambda row: row.key)
+        return rows[: request.limit], rows[request.limit - 1].key if len(rows) > request.limit else None
+
+    async def _act_on(
+        self, meant: list[AgendaRow], request: BulkRequest, until: datetime
+    ) -> tuple[list[str], list[NotDone]]:
+        action = _action_of(request, self.workflows)
+        outcomes = await run_all(
+            (self._one(row.order_id, action, request.where, until) for row in meant), at_most=AT_ONCE
+        )
+        done = [outcome for outcome in outcomes if isinstance(outcome, str)]
+        log.info("operators.bulk_page", extra={"action": request.action, "done": len(done), "meant": len(meant)})
+        return done, [outcome for outcome in outcomes if isinstance(outcome, NotDone)]
+
+    async def _one(self, order_id: str, action: Action, where: Where, until: datetime) -> str | NotDone | None:
+        """Act on one order, if it is still meant; None if it is not."""
+
+        def decide(order: Snapshot, now: datetime) -> Change | None:
+            return action(order, now) if meant_by(order, where, until) else None
+
+        try:
+            decision = await self.transitions.apply(order_id, decide)
+        except RefusedError as refusal:
+            return NotDone(order_id=order_id, why=str(refusal))
+        except UnknownOrderError:
+            return None
+        return order_id if decision else None
+
+
+def _action_of(request: BulkRequest, workflows: Workflows) -> Action:
+    who = OperatorRequest(operator=request.operator, note=request.note)
+    skipping = SkipRequest(operator=request.operator, note=request.note, step=request.where.step)
+    actions: Mapping[str, Action] = {
+        "resubmit": lambda order, now: rules.resubmit(order, who, now),
+        "skip": lambda order, now: rules.skip(order, skipping, workflows, now),
+        "cancel": lambda order, now: rules.cancel(order, who, now),
+    }
+    return actions[request.action]
+
+
+def meant_by(order: Snapshot, where: Where, until: datetime) -> bool:
+    """Whether the order is in `Error`, since before that time, and as it is asked for."""
+    state = order.state
+    return (
+        state.process_state is ProcessState.ERROR
+        and (where.since or state.updated_at) <= state.updated_at < until
+        and where.outcome in (None, state.outcome)
+        and where.reason in (None, state.reason)
+        and (where.step is None or where.step in {step.name for step in order.in_state(StepState.FAILED)})
+    )
+
+
+def _listed_as_meant(row: AgendaRow, where: Where) -> bool:
+    """Whether the list, which does not know all, says of an order what is asked for."""
+    data = row.data
+    return (
+        where.outcome in (None, data.get("Outcome"))
+        and where.reason in (None, data.get("Reason"))
+        and (where.step is None or where.step in str(data.get("FailedSteps", "")).split())
+    )

@@ -1,0 +1,183 @@
+"""Why an order is where it is (OPR-2): what it waits for, who acts next and when, and what happens if nothing comes.
+
+None of that is written down here a second time: the rules that act are asked what they would do with the order, the
+scheduler's claim as soon as one may come, the supervisor's recovery once the time is up.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from core.changes import Change
+from core.orders import Direction, Outcome, ProcessState, Snapshot, Step, StepState
+from core.transitions import Decide
+from operators.views import Time, View
+
+INSTANT = timedelta(microseconds=1)
+
+
+class Actor(StrEnum):
+    """Who can act on an order."""
+
+    SCHEDULER = "scheduler"
+    AGENT = "agent"
+    SUPERVISOR = "supervisor"
+    OPERATOR = "operator"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ActingRules:
+    """The rules that act on orders by themselves, as the roles have them."""
+
+    claim: Decide
+    recover: Decide
+    poll_delay: timedelta
+    """How long the scheduler's poll leaves an order to the wake-up that announces it."""
+    clock_tolerance: timedelta
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Prospect:
+    """What somebody will do: from when on, and the change that it will be, as far as that is known."""
+
+    actor: Actor
+    at: datetime | None = None
+    change: Change | None = None
+
+
+class Explanation(View):
+    """The answer to "why is it there?"."""
+
+    order_id: str
+    summary: str
+    """One sentence."""
+    waiting_for: str | None
+    """Null for an order that waits for nothing any more."""
+    next_actor: Actor | None
+    next_at: Time | None
+    """From when on the scheduler or the supervisor acts, or by when an agent has to answer; null for an operator."""
+    if_nothing_happens: str
+
+
+def explain(order: Snapshot, actions: Sequence[str], rules: ActingRules, now: datetime) -> Explanation:
+    """Return the explanation; `actions` are those that an operator has."""
+    expected = what_comes(order, rules, now)
+    waiting_for = _waiting_for(order, expected, actions)
+    waits = f"; it waits for {waiting_for}" if waiting_for else ""
+    return Explanation(
+        order_id=order.order_id,
+        summary=f"The order is {order.state.process_state}{_because(order)}{waits}{_then(expected)}.",
+        waiting_for=waiting_for,
+        next_actor=expected.actor if expected else None,
+        next_at=expected.at if expected else None,
+        if_nothing_happens=_otherwise(order, rules, now),
+    )
+
+
+def what_comes(order: Snapshot, rules: ActingRules, now: datetime) -> Prospect | None:
+    """Return who should act next; None for an order that has ended and needs nobody."""
+    match order.state.process_state:
+        case ProcessState.PENDING:
+            return _claim(order, rules, max(now, order.state.not_before))
+        case ProcessState.PROCESSING:
+            recovery = _recovery(order, rules, now)
+            late = recovery is None or recovery.at is None or recovery.at <= now
+            return recovery if late else Prospect(actor=Actor.AGENT, at=order.earliest_complete_by())
+        case ProcessState.ERROR if order.state.outcome is not Outcome.UNDONE:
+            return Prospect(actor=Actor.OPERATOR)
+    return None
+
+
+def what_comes_otherwise(order: Snapshot, rules: ActingRules, now: datetime) -> Prospect | None:
+    """Return who acts if no message and no answer comes: the scheduler's poll, or the supervisor's sweep."""
+    found = [_recovery(order, rules, now)]
+    if order.state.process_state is ProcessState.PENDING:
+        found.append(_claim(order, rules, max(now, order.state.not_before + rules.poll_delay)))
+    return min((each for each in found if each), key=lambda each: each.at or now, default=None)
+
+
+def _claim(order: Snapshot, rules: ActingRules, at: datetime) -> Prospect:
+    change = rules.claim(order, at)
+    return Prospect(actor=Actor.SCHEDULER, at=at, change=change if isinstance(change, Change) else None)
+
+
+def _recovery(order: Snapshot, rules: ActingRules, now: datetime) -> Prospect | None:
+    """Return what the supervisor will do about the running steps, unless they answer; None if none runs."""
+    due = order.earliest_complete_by()
+    if due is None:
+        return None
+    at = max(now, due + rules.clock_tolerance + INSTANT)
+    change = rules.recover(order, at)
+    return Prospect(actor=Actor.SUPERVISOR, at=at, change=change if isinstance(change, Change) else None)
+
+
+# In words
+
+
+def _because(order: Snapshot) -> str:
+    state = order.state
+    outcome = f" ({state.outcome})" if state.outcome else ""
+    back = " and goes back" if state.direction is Direction.UNDO and state.outcome is None else ""
+    return f"{outcome}{back}" + (f", because: {state.reason}" if state.reason else "")
+
+
+def _waiting_for(order: Snapshot, expected: Prospect | None, actions: Sequence[str]) -> str | None:
+    if expected is None:
+        return None
+    answers = " and ".join(_answer(step) for step in order.running())
+    match expected.actor:
+        case Actor.AGENT:
+            return answers
+        case Actor.SCHEDULER:
+            return "a scheduler to claim it" + (f", and for {answers}" if answers else "")
+        case Actor.SUPERVISOR:
+            return f"the supervisor, which has to look at {answers} that did not come in time"
+        case Actor.OPERATOR:
+            return f"an operator, who can {' or '.join(actions)} it"
+
+
+def _answer(step: Step) -> str:
+    what = "undo" if step.state is StepState.UNDOING else "step"
+    return f"agent {step.agent}'s answer to {what} {step.name}, attempt {step.attempts}"
+
+
+def _then(expected: Prospect | None) -> str:
+    """Return when it goes on, and how."""
+    if expected is None:
+        return "; it has ended, and nobody has anything to do"
+    if expected.at is None:
+        return ""
+    if expected.actor is Actor.AGENT:
+        return f", until {_clock(expected.at)}"
+    return f", from {_clock(expected.at)} on" + (f": {_effect(expected.change)}" if expected.change else "")
+
+
+def _otherwise(order: Snapshot, rules: ActingRules, now: datetime) -> str:
+    comes = what_comes_otherwise(order, rules, now)
+    if comes is None or comes.at is None:
+        return "It stays as it is."
+    who = "the supervisor's sweep" if comes.actor is Actor.SUPERVISOR else "the scheduler's poll"
+    return f"From {_clock(comes.at)} on {who} finds it" + (f": {_effect(comes.change)}." if comes.change else ".")
+
+
+def _effect(change: Change) -> str:
+    """Return what a change does: what the history will say of it, and what becomes of the order."""
+    return ", and ".join(part for part in (change.entry.detail, _becomes(change)) if part)
+
+
+def _becomes(change: Change) -> str:
+    before, state = (change.before or change.after).state, change.after.state
+    if state.process_state is ProcessState.ERROR:
+        return f"the order ends in Error ({state.outcome})"
+    if state.direction is not before.direction:
+        return "the whole order is undone"
+    return {
+        ProcessState.PENDING: "another try is asked for",
+        ProcessState.PROCESSING: "the order is Processing",
+        ProcessState.PROCESSED: "the order is Processed",
+    }[state.process_state]
+
+
+def _clock(time: datetime) -> str:
+    return f"{time:%Y-%m-%d %H:%M:%S} UTC"

@@ -1,0 +1,101 @@
+"""How the system is doing, at a glance: what is open, what is not sent yet, what nobody could read, how agents are."""
+
+from collections import Counter
+from dataclasses import asdict, dataclass
+from datetime import timedelta
+from typing import Any
+
+from pydantic import ConfigDict
+from pydantic.alias_generators import to_camel
+
+from core import agenda, keys
+from core.agenda import Kind
+from core.gathering import run_all
+from core.orders import ProcessState
+from core.ports import AgentMeasures, Clock, StateStore, SweepLog
+from operators.poison import PoisonService
+from operators.service import AGENDA_OF
+from operators.views import Time, View
+
+MOST_COUNTED = 1000
+"""Of each kind in each bucket: more are not counted, only said to be there."""
+
+FRESH = timedelta(minutes=1)
+"""How long an agent that said something of itself is shown."""
+
+
+class Count(View):
+    """How many there are."""
+
+    count: int
+    at_least: bool
+    """Whether there are more, which were not counted."""
+
+
+class AgentView(View):
+    """What an instance of an agent said of itself last."""
+
+    model_config = ConfigDict(extra="allow")
+
+    agent: str
+    instance: str
+    at: Time
+
+
+class SweepView(View):
+    """The last sweep, and who swept: the leader."""
+
+    at: Time
+    instance: str
+    recovered: int
+
+
+class Overview(View):
+    """The answer."""
+
+    open_orders: dict[ProcessState, Count]
+    unconfirmed_events: Count
+    last_sweep: SweepView | None
+    poison: dict[str, int]
+    """Messages by the queue that they came from, as many of them as are shown."""
+    agents: list[AgentView]
+
+
+@dataclass(frozen=True, kw_only=True)
+class OverviewService:
+    """Asks everything at once."""
+
+    store: StateStore
+    measures: AgentMeasures
+    sweeps: SweepLog
+    poison: PoisonService
+    clock: Clock
+    buckets: int
+
+    async def look(self) -> Overview:
+        """Return how the system is doing; raises `UnavailableError`."""
+        states = [(state, *await self._count(kind)) for state, kind in AGENDA_OF.items()]
+        events, more_events = await self._count(Kind.OUTBOX)
+        sweep = await self.sweeps.last()
+        return Overview(
+            open_orders={state: Count(count=count, at_least=more) for state, count, more in states},
+            unconfirmed_events=Count(count=events, at_least=more_events),
+            last_sweep=SweepView.model_validate(sweep) if sweep else None,
+            poison=dict(Counter(message.queue for message in (await self.poison.list()).messages)),
+            agents=await self._agents(),
+        )
+
+    async def _count(self, kind: Kind) -> tuple[int, bool]:
+        start, end = agenda.all_of(kind)
+        rows = await run_all(
+            self.store.agenda(bucket, start, end, MOST_COUNTED) for bucket in keys.buckets(self.buckets)
+        )
+        return sum(map(len, rows)), any(len(page) == MOST_COUNTED for page in rows)
+
+    async def _agents(self) -> list[AgentView]:
+        said = await self.measures.since(self.clock() - FRESH)
+        return [AgentView.model_validate(_shown(asdict(each))) for each in said]
+
+
+def _shown(measure: dict[str, Any]) -> dict[str, Any]:
+    return {to_camel(name): value for name, value in measure.items() if value is not None}

@@ -1,0 +1,69 @@
+"""What operators send: who it is, and why. Both go into the history of what they change."""
+
+from typing import Annotated, Literal
+
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
+from pydantic.alias_generators import to_camel
+
+from core.messages import StepName, Text
+from core.orders import Outcome
+
+KEY = r"^[A-Za-z0-9!_.:|=~-]{1,1000}$"
+"""What keys of ours are made of; such a one may still name no row."""
+
+BEGINNING_OF_ID = r"^b[0-9]{2}-[0-9A-HJKMNP-TV-Z]{0,26}$"
+"""At least the bucket of an order."""
+
+Key = Annotated[str, Field(pattern=KEY)]
+
+
+class OperatorRequest(BaseModel):
+    """The body of an operator's action."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, alias_generator=to_camel, populate_by_name=True)
+    operator: Annotated[Text, Field(max_length=80)]
+    note: Annotated[Text, Field(max_length=1000)]
+
+
+class SkipRequest(OperatorRequest):
+    """The body of a skip."""
+
+    step: StepName | None = None
+    """Which of the failed steps; may be left out if there is only one."""
+
+
+class Where(BaseModel):
+    """Which orders in `Error` are meant: those for which all that is said holds."""
+
+    model_config = OperatorRequest.model_config
+    step: StepName | None = None
+    """A step that failed."""
+    reason: Annotated[Text, Field(max_length=1000)] | None = None
+    """The order's reason, to the letter."""
+    outcome: Outcome | None = None
+    since: AwareDatetime | None = None
+    """Orders that went to `Error` at this time or later."""
+
+
+class FindRequest(OperatorRequest):
+    """The body that looks for a customer's orders. It is no query, so that no log shows it."""
+
+    email: Annotated[Text, Field(max_length=200)]
+    continuation: Key | None = None
+
+
+class BulkRequest(OperatorRequest):
+    """The body of an action on many orders."""
+
+    action: Literal["resubmit", "skip", "cancel"]
+    where: Where = Where()
+    until: AwareDatetime | None = None
+    """Orders that went to `Error` before this time. A dry run needs none and says one; to act, name that one.
+
+    An order that was acted on is not in `Error` since before then, even if it fails again: so the same request, sent
+    again after a crash, finishes the work and touches no order twice.
+    """
+    dry_run: bool = True
+    limit: Annotated[int, Field(ge=1, le=200)] = 100
+    """How many orders one call looks at."""
+    continuation: Key | None = None

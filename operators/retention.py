@@ -1,0 +1,107 @@
+"""What is kept, and for how long: finished orders are removed by their age, and personal data on request."""
+
+import logging
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from core import keys
+from core.archive import ArchivedOrder
+from core.changes import Change, HistoryEntry, transition
+from core.errors import RefusedError
+from core.gathering import run_all
+from core.orders import Outcome, ProcessState, Snapshot
+from core.ports import AlertLog, Archive, Clock
+from core.transitions import Transitions
+from operators.requests import FindRequest, OperatorRequest
+from operators.views import View
+
+log = logging.getLogger(__name__)
+
+MOST_PAGES = 20
+"""Of a bucket in one run: what is left waits for the next one."""
+
+MOST_ALERTS = 1000
+AT_ONCE = 16
+
+ERASED = "erased"
+
+
+class Found(View):
+    """Orders of a customer, on one page of all orders."""
+
+    orders: list[str]
+    continuation: str | None = None
+
+
+def erase(order: Snapshot, request: OperatorRequest, now: datetime) -> Change:
+    """Forget who the customer is; order, state and history stay, and say who erased it and why.
+
+    Raises `RefusedError` if nothing is left to erase.
+    """
+    if order.order.customer_email == ERASED:
+        raise RefusedError("the customer's data was erased already")
+    after = replace(order, order=replace(order.order, customer_name=ERASED, customer_email=ERASED))
+    entry = HistoryEntry(at=now, actor=f"operator/{request.operator}", event="erased", detail=request.note)
+    return transition(order, after, entry)
+
+
+def is_over(order: ArchivedOrder, since: datetime) -> bool:
+    """Whether the order is finished, with nothing left to do for anybody, since before that time."""
+    state = order.state
+    if state is None:
+        return True  # a history whose order is gone
+    finished = state.process_state is ProcessState.PROCESSED or state.outcome is Outcome.UNDONE
+    return finished and state.updated_at < since
+
+
+@dataclass(frozen=True, kw_only=True)
+class RetentionService:
+    """Removes what is too old, and erases who a customer was."""
+
+    transitions: Transitions
+    archive: Archive
+    alert_log: AlertLog
+    clock: Clock
+    keep: timedelta | None
+    """For how long finished orders, and alerts, are kept; None for ever."""
+    buckets: int
+
+    async def sweep(self) -> int:
+        """Remove what is too old, whole orders only; return how many orders that were."""
+        if self.keep is None:
+            return 0
+        since = self.clock() - self.keep
+        removed = sum(await run_all(self._sweep_bucket(bucket, since) for bucket in keys.buckets(self.buckets)))
+        alerts = await self.alert_log.remove_before(since, MOST_ALERTS)
+        if removed or alerts:
+            log.info("retention.swept", extra={"orders": removed, "alerts": alerts})
+        return removed
+
+    async def _sweep_bucket(self, bucket: str, since: datetime) -> int:
+        removed, start = 0, ""
+        for _ in range(MOST_PAGES):
+            page = await self.archive.oldest(bucket, since, start)
+            over = [order for order in page.orders if is_over(order, since)]
+            await run_all((self.archive.remove(order) for order in over), at_most=AT_ONCE)
+            removed += len(over)
+            if not (start := page.continuation):
+                break
+        return removed
+
+    async def find(self, request: FindRequest) -> Found:
+        """Return a customer's orders on one page of a bucket: there is no index of customers, so all are looked at."""
+        buckets = keys.buckets(self.buckets)
+        start = request.continuation or f"{buckets[0]}-"
+        bucket = keys.bucket_of(start)
+        page = await self.archive.oldest(bucket, None, start)
+        wanted = request.email.casefold()
+        theirs = [
+            each.order_id for each in page.orders if each.order and each.order.customer_email.casefold() == wanted
+        ]
+        following = [f"{name}-" for name in buckets if name > bucket][:1]
+        return Found(orders=theirs, continuation=page.continuation or next(iter(following), None))
+
+    async def erase(self, order_id: str, request: OperatorRequest) -> None:
+        """Forget who the customer of an order is; raises `RefusedError` or `UnknownOrderError`."""
+        await self.transitions.apply(order_id, lambda order, now: erase(order, request, now))
+        log.info("operators.erased", extra={"order_id": order_id})

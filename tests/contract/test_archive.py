@@ -1,0 +1,186 @@
+"""All orders by their age, and how they are removed, in memory and on tables."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from uuid import uuid4
+
+import pytest
+from builders import new_order
+from ulid import ULID
+
+from core.changes import Change, Event, HistoryEntry, Note
+from core.keys import history_range
+from core.orders import Outcome, ProcessState
+from core.transitions import Transitions
+from operators.requests import FindRequest, OperatorRequest
+from operators.retention import RetentionService, erase
+
+NOW = datetime(2020, 6, 1, 12, tzinfo=UTC)
+DAY = timedelta(days=1)
+GRACE = {"operator": "grace", "note": "the customer asked for it"}
+
+
+class Kept:
+    """A store whose orders are as old as they are said to be."""
+
+    def __init__(self, parts):
+        self.parts = parts
+        self.retention = RetentionService(
+            transitions=Transitions(parts.store, parts.bus, lambda: NOW, lambda: str(uuid4())),
+            archive=parts.archive,
+            alert_log=parts.alerts,
+            clock=lambda: NOW,
+            keep=30 * DAY,
+            buckets=1,
+        )
+
+    async def order(self, *, days, ended=None, notes=0, email="ada@example.com", **state):
+        """Record an order that was made so many days ago, and ended then unless it is said otherwise."""
+        made, ended = NOW - days * DAY, NOW - (days if ended is None else ended) * DAY
+        order_id = f"b00-{ULID.from_datetime(made)!s}"
+        order = new_order(updated_at=ended, not_before=ended, **state).with_state(order_id=order_id)
+        order = replace(order, order=replace(order.order, order_id=order_id, customer_email=email))
+        entry = HistoryEntry(at=made, actor="submission/i", event="submitted", change_id=order_id)
+        await self.parts.store.commit(Change(before=None, after=order, entry=entry))
+        for number in range(notes):
+            note = HistoryEntry(at=made, actor="t", event="noted")
+            await self.parts.store.note(Note(note_id=f"n{number:04d}", order_id=order_id, version=1, entry=note))
+        return order_id
+
+    async def left(self, *order_ids):
+        """Which of the orders are there, each whole: an order that is gone left no history."""
+        found = []
+        for order_id in order_ids:
+            order, history = await self.parts.store.load(order_id), await self.parts.store.history(order_id)
+            assert (order is None) == (history == []), order_id
+            found += [order_id] if order else []
+        return found
+
+    async def empty(self):
+        """Remove what other tests left."""
+        page = await self.parts.archive.oldest("b00", None, "")
+        while page.orders:
+            for order in page.orders:
+                await self.parts.archive.remove(order)
+            page = await self.parts.archive.oldest("b00", None, "")
+
+
+PROCESSED = {"process_state": ProcessState.PROCESSED}
+UNDONE = {"process_state": ProcessState.ERROR, "outcome": Outcome.UNDONE}
+FAILED = {"process_state": ProcessState.ERROR, "outcome": Outcome.FAILED}
+
+
+@pytest.fixture
+async def kept(parts):
+    kept = Kept(parts)
+    await kept.empty()
+    return kept
+
+
+async def test_what_is_finished_and_old_enough_is_removed_and_nothing_else(kept):
+    """By its end, not only by its age; what an operator still has to see to stays, however old it is."""
+    old, undone = await kept.order(days=40, **PROCESSED), await kept.order(days=40, **UNDONE)
+    others = [
+        await kept.order(days=20, **PROCESSED),
+        await kept.order(days=40, ended=20, **PROCESSED),
+        await kept.order(days=400, **FAILED),
+        await kept.order(days=400),
+    ]
+    assert await kept.retention.sweep() == 2
+    assert await kept.left(old, undone, *others) == others
+    assert await kept.retention.sweep() == 0
+
+
+async def test_nothing_is_removed_unless_it_is_said_for_how_long_to_keep_it(kept):
+    """The default keeps everything."""
+    order_id = await kept.order(days=4000, **PROCESSED)
+    assert await replace(kept.retention, keep=None).sweep() == 0
+    assert await kept.left(order_id) == [order_id]
+
+
+async def test_an_order_with_more_history_than_a_transaction_or_a_page_holds_is_removed_whole(kept):
+    """Beside others, of which nothing is lost."""
+    large = await kept.order(days=40, notes=1100, **PROCESSED)
+    open_one = await kept.order(days=39)
+    small = await kept.order(days=38, **PROCESSED)
+    assert await kept.retention.sweep() == 2
+    assert await kept.left(large, open_one, small) == [open_one]
+
+
+async def test_what_a_crash_leaves_of_an_order_is_removed_the_next_time(kept):
+    """The order goes first, in one transaction; its history may be left over, and is no order."""
+    order_id = await kept.order(days=40, notes=3, **PROCESSED)
+    (order,) = (await kept.parts.archive.oldest("b00", NOW, "")).orders
+    start, end = history_range(order_id)
+    await kept.parts.archive.remove(replace(order, keys=[key for key in order.keys if not start <= key < end]))
+    assert await kept.parts.store.load(order_id) is None
+    assert len(await kept.parts.store.history(order_id)) == 4
+    assert await kept.retention.sweep() == 1
+    assert await kept.parts.store.history(order_id) == []
+
+
+async def test_removing_what_somebody_else_removes_is_no_error(kept):
+    """Two hosts may do it at once."""
+    order_id = await kept.order(days=40, notes=2, **PROCESSED)
+    (order,) = (await kept.parts.archive.oldest("b00", NOW, "")).orders
+    await kept.parts.archive.remove(order)
+    await kept.parts.archive.remove(order)
+    assert await kept.left(order_id) == []
+
+
+async def test_old_alerts_are_removed_too(kept):
+    """Whether or not somebody has acknowledged them."""
+    alerts = [Event(event_id=str(uuid4()), type="T", subject="s", at=NOW - days * DAY, data={}) for days in (40, 20)]
+    for alert in alerts:
+        await kept.parts.alerts.record(alert)
+    await kept.retention.sweep()
+    left = [alert.event for alert in await kept.parts.alerts.newest(1000)]
+    assert [alert in left for alert in alerts] == [False, True]
+    assert await kept.parts.alerts.remove_before(NOW, 1000) == 1  # other tests count alerts
+
+
+@pytest.mark.proves("OPR-3")
+async def test_a_customer_is_erased_and_the_history_stays(kept):
+    """All orders of that customer, found by the e-mail address, and of nobody else; the history says who did it."""
+    hers = [await kept.order(days=days, email="Ada@Example.com", **PROCESSED) for days in (300, 20, 1)]
+    other = await kept.order(days=2, email="grace@example.com")
+    assert sorted(await found(kept, "ada@example.com")) == sorted(hers)
+    for order_id in hers:
+        await kept.retention.erase(order_id, OperatorRequest(**GRACE))
+        order = await kept.parts.store.load(order_id)
+        assert (order.order.customer_name, order.order.customer_email) == ("erased", "erased")
+        assert order.order.items
+        assert [entry.event for entry in await kept.parts.store.history(order_id)] == ["submitted", "erased"]
+    assert await found(kept, "ada@example.com") == []
+    assert (await kept.parts.store.load(other)).order.customer_email == "grace@example.com"
+
+
+async def found(kept, email):
+    orders, continuation = [], None
+    while True:
+        request = FindRequest(email=email, continuation=continuation, **GRACE)
+        page = await kept.retention.find(request)
+        orders += page.orders
+        if (continuation := page.continuation) is None:
+            return orders
+
+
+def test_an_erased_order_goes_on_as_before():
+    """Nothing but the customer changes: steps need no personal data."""
+    order = new_order()
+    change = erase(order, OperatorRequest(**GRACE), NOW)
+    assert change.after.steps == order.steps
+    assert change.after.state == replace(order.state, version=2, updated_at=NOW)
+
+
+async def test_what_a_sweep_costs_does_not_depend_on_how_many_young_orders_there_are(on_azurite, transport):
+    """One range of one partition, up to the age, and one of the alerts: nothing that is younger is read."""
+    kept, costs = Kept(on_azurite), []
+    await kept.empty()
+    for _ in range(2):
+        transport.count = 0
+        await kept.retention.sweep()
+        costs.append(transport.count)
+        for _ in range(30):
+            await kept.order(days=1, **PROCESSED)
+    assert costs == [2, 2]

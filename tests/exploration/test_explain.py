@@ -1,0 +1,175 @@
+"""What an explanation says of an order is what then happens, in every state of small worlds (OPR-2)."""
+
+from dataclasses import replace
+from unittest.mock import patch
+
+import pytest
+
+from exploration import roles
+from exploration.explorer import FoundError, explore
+from exploration.invariants import demand
+from exploration.moves import moves
+from exploration.roles import TOLERANCE
+from exploration.worlds import IN_SEQUENCE, NOW, PARALLEL, WorldOf
+from operators import explain as explaining
+from operators import rules as operator_rules
+from operators.explain import ActingRules, Actor, explain, what_comes, what_comes_otherwise
+from scheduler.rules import SchedulerRules
+from scheduler.service import WAKE_UP_TIME
+from supervisor.rules import SupervisorRules
+
+ACT_OF = {"resubmitted": "resubmit", "skipped": "skip", "step-skipped": "skip", "cancelled": "cancel"}
+
+
+def acting_rules():
+    """The rules as the app has them, by the workflows of the world that is explored."""
+    return ActingRules(
+        claim=SchedulerRules(instance="?", workflows=roles.WORKFLOWS, clock_tolerance=TOLERANCE).claim,
+        recover=SupervisorRules(instance="?", clock_tolerance=TOLERANCE).recover,
+        poll_delay=WAKE_UP_TIME,
+        clock_tolerance=TOLERANCE,
+    )
+
+
+def effect(order, entry):
+    """What a transition makes of an order, but for who did it and when."""
+    state = order.state
+    steps = [(step.name, step.state, step.attempts, step.failure_count) for step in order.steps]
+    return state.process_state, state.outcome, state.direction, state.failure_count, steps, entry.event, entry.detail
+
+
+def foreseen(prospect):
+    return effect(prospect.change.after, prospect.change.entry) if prospect.change else None
+
+
+class Judge:
+    """Asks for an explanation of each state, and compares it with all that can follow."""
+
+    def __init__(self):
+        self.transitions = 0
+        self.silences = 0
+
+    def watch(self, world, following):
+        order = world.order()
+        if order is None:
+            return
+        for move in following:
+            after = move.world.order()
+            if after.state.version > order.state.version:
+                self.transitions += 1
+                self.judge(order, after, newest(move.world))
+        if not (world.queue or world.handlers or world.landing):
+            self.silences += 1
+            self.judge_silence(world, order)
+
+    def judge(self, order, after, entry):
+        """A transition that follows was foreseen when the order came to be as it is."""
+        rules, since = acting_rules(), order.state.updated_at
+        expected, role = explaining.what_comes(order, rules, since), entry.actor.partition("/")[0]
+        demand(expected, f"“{entry.event}” although nobody was to act any more")
+        if role == "operator":
+            actions = operator_rules.possible(order, roles.WORKFLOWS, since)
+            demand(ACT_OF[entry.event] in actions, f"“{entry.event}”, but an operator could only {actions}")
+        elif role == "supervisor":
+            recovery = explaining._recovery(order, rules, since)
+            demand(recovery and recovery.at <= entry.at, f"the supervisor acted, foreseen was {recovery}")
+            now = explaining._recovery(order, rules, entry.at)
+            demand(now, "the supervisor acted, although nothing ran")
+            demand(foreseen(now) == effect(after, entry), f"{effect(after, entry)}, foreseen was {foreseen(now)}")
+        elif answered := [step for step in order.running() if step not in after.running()]:
+            self.judge_answer(order, answered, expected, entry)
+        else:
+            demand(expected.actor is Actor.SCHEDULER, f"a scheduler acted, foreseen was {expected.actor}")
+            demand(expected.at <= entry.at, f"the scheduler acted at {entry.at}, foreseen was {expected.at}")
+            demand(foreseen(expected) == effect(after, entry), f"{entry}, foreseen was {foreseen(expected)}")
+
+    def judge_answer(self, order, answered, expected, entry):
+        said = explain(order, [], acting_rules(), order.state.updated_at)
+        due = order.earliest_complete_by()
+        if expected.actor is Actor.AGENT:
+            demand(expected.at == due, f"an answer was due by {due}, foreseen was {expected.at}")
+        for step in answered:
+            demand(f" {step.name}, attempt {step.attempts}" in said.waiting_for, f"{step} answered: {said}")
+            demand(entry.at <= step.complete_by + TOLERANCE, f"{step} answered at {entry.at}")
+
+    def judge_silence(self, world, order):
+        """Nothing is on its way: what the explanation says of that is what the timers then do, and when."""
+        said = what_comes_otherwise(order, acting_rules(), world.now)
+        later = left_alone(world, order)
+        if said is None or later is None:
+            demand(said is None and later is None, f"if nothing comes: {said}, but {later and newest(later)}")
+            return
+        entry = newest(later)
+        what = f"if nothing comes: {said.actor} at {said.at}; it was {entry.actor} at {entry.at}"
+        demand(entry.actor.startswith(said.actor), what)
+        demand(entry.at == said.at or (world.lease and entry.at > said.at), what)
+        demand(foreseen(said) == effect(later.order(), entry), f"{what}: {foreseen(said)}")
+
+
+def newest(world):
+    """The last transition of the order."""
+    return [entry for entry in world.history() if entry.change_id][-1]
+
+
+def left_alone(world, order):
+    """The world after the next transition that comes by itself; None if none comes."""
+    been = set()
+    while world.order().state.version == order.state.version:
+        been.add(world.key())  # a sweep without the lease leads nowhere
+        by_itself = (each for each in moves(world) if not each.fault and not each.label.startswith("operator begins"))
+        going_on = next((each for each in by_itself if each.world.key() not in been), None)
+        if going_on is None:
+            return None
+        world = going_on.world
+    return world
+
+
+WORLDS = (
+    WorldOf(faults=1, acts=1, operator=("resubmit", "skip", "cancel"), threshold=1),
+    WorldOf(faults=1, acts=1, threshold=2),
+    WorldOf(faults=1, threshold=1, workflow=IN_SEQUENCE),
+    WorldOf(acts=1, operator=("cancel",), workflow=PARALLEL),
+)
+
+
+@pytest.mark.timeout(180)
+@pytest.mark.parametrize("world", WORLDS, ids=str)
+@pytest.mark.proves("OPR-2")
+def test_what_is_explained_is_what_happens(world):
+    """Who acts, from when on, what comes of it, and what comes if nothing does."""
+    judge = Judge()
+    with world.running():
+        seen = explore(world.beginning(), watch=judge.watch)
+    assert judge.transitions > 100
+    assert judge.silences > 30
+    print(f"{world}: {seen}; {judge.transitions} transitions foreseen, {judge.silences} silences")
+
+
+def a_rule_changed(name, change):
+    """The acting rules as they were before somebody changed them elsewhere: what drift would look like."""
+    return patch(f"{__name__}.acting_rules", lambda original=acting_rules: replace(original(), **{name: change}))
+
+
+DRIFTS = {
+    "the poll comes sooner": lambda: a_rule_changed("poll_delay", WAKE_UP_TIME / 2),
+    "the supervisor is more patient": lambda: a_rule_changed("clock_tolerance", TOLERANCE * 2),
+    "the supervisor counts otherwise": lambda: a_rule_changed("recover", lambda order, now: None),
+    "the scheduler waits": lambda: a_rule_changed("claim", lambda order, now: None),
+    "an agent has longer": lambda: patch.object(
+        explaining, "what_comes", lambda *args: replace(found, at=NOW) if (found := what_comes(*args)) else None
+    ),
+}
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("label", DRIFTS)
+def test_an_explanation_that_drifts_from_the_rules_is_found(label):
+    """So the test above can fail."""
+    with DRIFTS[label](), pytest.raises(FoundError):
+        judge_all()
+
+
+def judge_all():
+    for world in WORLDS:
+        with world.running():
+            explore(world.beginning(), watch=Judge().watch)

@@ -1,0 +1,129 @@
+"""One action on a thousand orders, with a kill in the middle."""
+
+import json
+from collections import Counter
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from builders import new_order
+from client import QUICK, events, eventually
+from doors import CommandLine
+from inspection import states_of
+from submitting import new_order_id
+
+from adapters.azure import connect
+from adapters.connections import Connections
+from adapters.settings import Settings
+from core.changes import Change, HistoryEntry
+from core.gathering import run_all
+from core.orders import Outcome, ProcessState, StepState
+
+MANY = 1000
+REASON = "the provider is down"
+PATIENT = QUICK | {"ALLOWANCE_SECONDS": "30", "FAILURE_THRESHOLD": "20", "REMOTE_CALL_TIMEOUT_SECONDS": "5"}
+SIGNED = ("--operator", "grace", "-m", "the provider is back")
+
+
+async def in_error(stack, count, reason=REASON, **more):
+    """Record orders whose payment failed a minute ago."""
+    settings = Settings.model_validate(stack.app_environment())
+    connections = Connections(settings)
+    store, since = connect(settings, connections).store, datetime.now(UTC) - timedelta(minutes=1)
+    ids = [new_order_id() for _ in range(count)]
+    await run_all((store.commit(failed(order_id, reason, since, **more)) for order_id in ids), at_most=200)
+    await connections.close()
+    return ids
+
+
+def failed(order_id, reason, since, **more):
+    order = new_order(process_state=ProcessState.ERROR, outcome=Outcome.FAILED, reason=reason, updated_at=since, **more)
+    steps = tuple(replace(step, state=StepState.FAILED, attempts=1, reason=reason) for step in order.steps)
+    order = replace(order, order=replace(order.order, order_id=order_id), steps=steps).with_state(order_id=order_id)
+    entry = HistoryEntry(at=since, actor="scheduler/s", event="failed", change_id=order_id)
+    return Change(before=None, after=order, entry=entry)
+
+
+async def histories(client, ids):
+    """What happened to each order, by its id."""
+    orders = await run_all((client.order(order_id) for order_id in ids), at_most=16)
+    return {order["orderId"]: events(order) for order in orders}
+
+
+@pytest.mark.timeout(240)
+@pytest.mark.proves("OPR-3", "OPR-6")
+async def test_a_bulk_resubmit_that_is_killed_finishes_when_it_is_repeated_and_touches_no_order_twice(own_stack):
+    """Command and host are killed in the middle; some orders fail again, and are left to their new alert."""
+    stack, client = await own_stack(settings=PATIENT)
+    ids = await in_error(stack, MANY)
+    others = await in_error(stack, 5, reason="card declined")
+    again = set(ids[::100])
+    await run_all(
+        client.request("PUT", "/simulator/payment/faults", json={"mode": "reject", "match": {"orderId": order_id}})
+        for order_id in again
+    )
+    operator = CommandLine(client)
+    code, out, err = await operator.run("bulk", "resubmit", "--step", "payment", "--reason", REASON, "--json", *SIGNED)
+    assert code == 0, err
+    plan = json.loads(out)
+    assert ({each["orderId"] for each in plan["matching"]}, plan["done"]) == (set(ids), [])
+
+    go = ("bulk", "resubmit", "--step", "payment", "--reason", REASON, "--until", plan["until"], "--go", *SIGNED)
+    command = await operator.start(*go)
+    await command.stderr.readline()  # the first page is done, the second one under way
+    await stack.kill_host()
+    command.kill()
+    await command.wait()
+    await stack.start_host()
+    states = await states_of(client, ids)
+    left = sum(row["ProcessState"] == "Error" and row["Version"] == 1 for row in states.values())
+    assert 0 < left < MANY
+
+    code, out, err = await operator.run(*go, "--json")
+    assert code == 0, err
+    summary = json.loads(out)
+    assert (len(summary["done"]), summary["refused"]) == (left, [])
+
+    async def all_ended():
+        states = await states_of(client, ids)
+        return Counter(row["ProcessState"] for row in states.values()) == {
+            "Processed": MANY - len(again),
+            "Error": len(again),
+        }
+
+    await eventually(all_ended, 120)
+    code, out, err = await operator.run(*go)
+    assert code == 0, err
+    assert "0 done" in out
+    touched = await histories(client, [*ids, *others])
+    assert {order_id for order_id in ids if touched[order_id].count("resubmitted") != 1} == set()
+    assert [touched[order_id] for order_id in others] == [["failed"]] * len(others)
+
+
+async def test_a_bulk_action_says_why_it_left_orders_alone(own_stack):
+    """Skipping a payment whose answer is needed; and cancelling all that is left."""
+    stack, client = await own_stack(settings=PATIENT)
+    ids = await in_error(stack, 3)
+    old = await in_error(stack, 2, workflow_version=7)
+    operator = CommandLine(client)
+    until = (datetime.now(UTC) - timedelta(seconds=30)).isoformat()
+    code, out, _ = await operator.run("bulk", "skip", "--until", until, "--go", *SIGNED)
+    assert code == 0
+    assert f"{old[0]}: workflow payment-only version 7 is not part of this app" in out
+    assert "3 done, 2 refused, 0 changed" in out
+    code, out, _ = await operator.run("bulk", "cancel", "--until", until, "--go", *SIGNED)
+    assert "2 done, 0 refused, 0 changed" in out
+    for order_id in ids:
+        order = await client.until(order_id, "Processed")
+        assert order["steps"][0]["state"] == "Skipped"
+
+
+async def test_a_bulk_action_may_not_reach_into_the_present(own_stack):
+    """An order that fails again after it was touched would be meant once more."""
+    _, client = await own_stack()
+    body = {"action": "resubmit", "operator": "grace", "note": "n", "dryRun": False}
+    status, answer = await client.request("POST", "/api/operator/bulk", json=body)
+    assert (status, "a dry run says" in answer["faults"][0]) == (400, True)
+    body["until"] = (datetime.now(UTC) + timedelta(minutes=1)).isoformat()
+    status, answer = await client.request("POST", "/api/operator/bulk", json=body)
+    assert (status, "a time that is over" in answer["faults"][0]) == (400, True)

@@ -1,0 +1,216 @@
+"""Operators put right what failed, over HTTP and by the command line, and cancel orders wherever they are."""
+
+from pathlib import Path
+
+import pytest
+from client import DONE, QUICK, Client, claims_and_recoveries_alternate, events, eventually
+from doors import Http, doors
+from failing import OPERATIONS, ended, fault, place, standing, steps_of
+from submitting import new_order_id, submit
+
+from core.gathering import run_all
+from local.stack import Stack, StackConfig
+
+UNNEEDED = ("shipment", "capture")
+"""The steps whose answers nobody needs: the shipment names the reservation, the capture the authorisation."""
+
+
+PATIENT = QUICK | {"ALLOWANCE_SECONDS": "3", "FAILURE_THRESHOLD": "2"}
+"""A step has time enough, also on a slow machine, unless it is told to fail."""
+
+AT_ONCE = 12
+
+
+@pytest.fixture(scope="session")
+async def stack(tmp_path_factory):
+    app = Path(__file__).parent / "app"
+    config = StackConfig.for_tests(tmp_path_factory.mktemp("operator"), settings=PATIENT, app=app)
+    async with Stack(config) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+async def client(stack):
+    client = Client(stack)
+    yield client
+    await client.close()
+
+
+async def failed_at(client, stack, step, mode):
+    """An order that waits for an operator because of this step; the cause is mended by now."""
+    order_id = new_order_id()
+    await fault(client, step, mode, order_id, **({"latencyMs": 1000} if mode == "hang" else {}))
+    await submit(stack, order_id, workflow="order-error")
+    order = await client.until(order_id, "Error", seconds=60)
+    assert order["outcome"] == "failed"
+    await fault(client, step, "none", order_id)
+    return order_id
+
+
+@pytest.mark.timeout(150)
+@pytest.mark.proves("OPR-3", "OPR-4", "OPR-5")
+@pytest.mark.parametrize("door", ["http", "command line"])
+async def test_from_each_failed_state_an_operator_gets_the_order_to_its_right_end(client, stack, door):
+    """Each step, refused or timed out for good: resubmitted, skipped or cancelled; the ledgers say what was done."""
+    operator = doors(client)[door]
+    cases = [(step, mode, way) for step in OPERATIONS for mode in ("reject", "hang") for way in WAYS]
+    wrong = await run_all((put_right(client, stack, operator, case) for case in cases), at_most=AT_ONCE)
+    assert [problem for problem in wrong if problem] == []
+
+
+async def put_right(client, stack, operator, case):
+    step, mode, way = case
+    order_id = await failed_at(client, stack, step, mode)
+    wrong = await WAYS[way](client, operator, order_id, step)
+    order = await client.order(order_id)
+    if order["history"][-1]["event"] not in ("processed", "undone") or not claims_and_recoveries_alternate(order):
+        wrong = f"{wrong}, and its history is {events(order)}"
+    return wrong and f"{step}, {mode}, {way}: {wrong}"
+
+
+async def by_resubmit(client, operator, order_id, step):
+    if refused := await operator.act("resubmit", order_id):
+        return refused
+    return await is_done(client, order_id, DONE)
+
+
+async def by_skip(client, operator, order_id, step):
+    before = await client.order(order_id)
+    refused = await operator.act("skip", order_id, step=step)
+    if step not in UNNEEDED:
+        if f"cannot be done without what {step} answers" not in refused or await client.order(order_id) != before:
+            return f"not refused, or something changed: {refused}"
+        return await by_resubmit(client, operator, order_id, step)
+    if refused:
+        return refused
+    wrong = await is_done(client, order_id, [each for each in DONE if each != OPERATIONS[step][1]])
+    return wrong or ("" if steps_of(await client.order(order_id))[step] == "Skipped" else "it is not Skipped")
+
+
+async def by_cancel(client, operator, order_id, step):
+    if refused := await operator.act("cancel", order_id):
+        return refused
+    order = await undone(client, order_id)
+    left = standing(await client.actions(order_id))
+    return f"this still stands: {left}" if left or order["outcome"] != "undone" else ""
+
+
+WAYS = {"resubmit": by_resubmit, "skip": by_skip, "cancel": by_cancel}
+
+
+async def is_done(client, order_id, actions):
+    await client.until(order_id, "Processed", seconds=40)
+    done = await client.actions(order_id)
+    return "" if done == actions else f"what was done is {done}"
+
+
+async def undone(client, order_id):
+    async def is_undone():
+        order = await client.order(order_id)
+        return order if order and order["outcome"] == "undone" else None
+
+    is_undone.__name__ = f"{order_id} is undone"
+    return await eventually(is_undone, 60)
+
+
+@pytest.mark.timeout(90)
+@pytest.mark.proves("OPR-3", "OPR-4", "UND-4")
+@pytest.mark.parametrize("door", ["http", "command line"])
+async def test_an_undo_that_failed_is_tried_again_or_was_done_by_hand(client, stack, door):
+    """Resubmitted once it works again; skipped when somebody voided the payment at the bank."""
+    operator, ids = doors(client)[door], {}
+    for way in ("resubmit", "skip"):
+        ids[way] = new_order_id()
+        await fault(client, "shipment", "reject", ids[way])
+        await fault(client, "payment", "reject", ids[way], action="void")
+        await submit(stack, ids[way], workflow="order-undo")
+    for way, order_id in ids.items():
+        order = await ended(client, order_id)
+        assert (order["outcome"], order["actions"]) == ("undo-incomplete", ["resubmit", "skip"])
+        assert "a resubmit lets the undo go on" in await operator.act("cancel", order_id)
+        if way == "resubmit":
+            await fault(client, "payment", "none", order_id, action="void")
+        assert await operator.act(way, order_id) == ""
+        order = await undone(client, order_id)
+        by_hand = {"authorise"} if way == "skip" else set()
+        assert standing(await client.actions(order_id)) == by_hand
+        assert steps_of(order)["payment"] == ("Skipped" if way == "skip" else "Undone")
+
+
+POINTS = [(step, mode) for step in OPERATIONS for mode in ("slow", "hang", "late", "down", "reject")]
+
+
+@pytest.mark.timeout(150)
+@pytest.mark.proves("OPR-4", "UND-1", "UND-2", "SCH-12")
+async def test_an_order_can_be_cancelled_at_every_point(client, stack):
+    """While each step runs, between its tries, and when it has failed: all is taken back, and nobody is called."""
+    moments = ("as soon as it runs", "after a failure")
+    cases = [(*point, moment) for point in POINTS for moment in moments if moment != moments[1] or point[1] != "slow"]
+    wrong = await run_all((cancelled_at(client, stack, *case) for case in cases), at_most=AT_ONCE)
+    assert [problem for problem in wrong if problem] == []
+
+
+async def cancelled_at(client, stack, step, mode, moment):
+    order_id = new_order_id()
+    await fault(client, step, mode, order_id, **({"latencyMs": 1200} if mode in ("slow", "hang", "late") else {}))
+    await submit(stack, order_id, workflow="order-error")
+
+    async def is_there():
+        order = await client.order(order_id)
+        now = next(each for each in order["steps"] if each["name"] == step) if order else {"attempts": 0}
+        failed = now["attempts"] and (now["failureCount"] or now["state"] == "Failed")
+        return failed if moment == "after a failure" else now["attempts"]
+
+    is_there.__name__ = f"{step} {mode} {moment}"
+    await eventually(is_there, 60)
+    if refused := await Http(client).act("cancel", order_id):
+        return f"{is_there.__name__}: {refused}"
+    order = await undone(client, order_id)
+    left = standing(await client.actions(order_id))
+
+    async def owes_nothing():
+        return await client.agenda_of(order_id) == []  # once its alert is sent
+
+    await eventually(owes_nothing)
+    good = not left and claims_and_recoveries_alternate(order)
+    return "" if good else f"{is_there.__name__}: {left} stands after {events(order)}"
+
+
+@pytest.mark.timeout(90)
+@pytest.mark.proves("OPR-4", "UND-1")
+async def test_a_cancel_at_any_moment_undoes_the_order_or_comes_too_late(client, stack):
+    """Nothing in between: what was not refused is undone to the last step, what was refused is processed."""
+    versions = [version for version in range(1, 7) for _ in range(6)]
+    ends = await run_all((cancelled_after(client, stack, version) for version in versions), at_most=AT_ONCE)
+    wrong = [end for end in ends if end[:2] not in (("undone", set()), ("processed", set(DONE)))]
+    assert wrong == []
+    assert {end[0] for end in ends} == {"undone", "processed"}
+
+
+async def cancelled_after(client, stack, version):
+    order_id = await place(stack, "order")
+
+    async def is_there():
+        order = await client.order(order_id)
+        return order and order["version"] >= version
+
+    await eventually(is_there)
+    refused = await Http(client).act("cancel", order_id)
+    order = await (client.until(order_id, "Processed", seconds=40) if refused else undone(client, order_id))
+    return order["history"][-1]["event"], standing(await client.actions(order_id)), refused
+
+
+@pytest.mark.proves("OPR-3", "OPR-4")
+async def test_what_makes_no_sense_is_refused_with_the_reason(client, stack):
+    """Whatever is processed or undone stays so."""
+    done = await place(stack, "order")
+    await client.until(done, "Processed")
+    gone = await failed_at(client, stack, "capture", "reject")
+    assert await Http(client).act("cancel", gone) == ""
+    await undone(client, gone)
+    before = [await client.order(order_id) for order_id in (done, gone)]
+    for operator in doors(client).values():
+        for action in ("resubmit", "skip", "cancel"):
+            assert "the order is Processed" in await operator.act(action, done)
+            assert "undone completely" in await operator.act(action, gone)
+    assert [await client.order(order_id) for order_id in (done, gone)] == before

@@ -1,0 +1,198 @@
+"""The operators' API as it describes itself: what it answers is what it says, and nothing works without the key."""
+
+import asyncio
+import json
+import os
+import re
+import sys
+from copy import deepcopy
+from pathlib import Path
+
+import pytest
+from azure.storage.queue.aio import QueueClient
+from client import eventually
+from doors import CommandLine
+from submitting import new_order_id
+
+from operators.openapi import description
+
+ROOT = Path(__file__).parent.parent.parent
+GRACE = {"operator": "grace", "note": "mended"}
+HOSTILE = "<script>alert(1)</script>'; DROP TABLE orders; -- \u202e %s {{x}} \U0001f9a0"
+CHECKS = (
+    "not_a_server_error",
+    "status_code_conformance",
+    "content_type_conformance",
+    "response_headers_conformance",
+    "response_schema_conformance",
+    "ignored_auth",
+)
+
+
+async def order_in_error(client):
+    await client.fault("reject", "POT-GLASS")
+    order_id = await client.place("POT-GLASS")
+    await client.until(order_id, "Error")
+    await eventually(lambda: client.alerts(order_id))
+    return order_id
+
+
+async def poison_message(stack):
+    async with QueueClient.from_connection_string(stack.storage_connection_string, "order-submissions-poison") as queue:
+        return (await queue.send_message("{broken")).id
+
+
+async def test_the_description_is_served_to_anybody(client):
+    """It says nothing of what is in the system."""
+    assert await client.request("GET", "/api/openapi.json", key=False) == (200, json.loads(json.dumps(description())))
+
+
+def routes():
+    """Every operators' route, with its methods, as the triggers declare it."""
+    source = (ROOT / "operators" / "triggers.py").read_text()
+    found = re.findall(
+        r'route\(\s*"(api/operator[^"]*)",\s*methods=\["(\w+)"\],\s*auth_level=func\.AuthLevel\.(\w+)', source
+    )
+    assert len(found) == source.count('"api/operator')
+    return found
+
+
+def test_the_description_names_every_route_and_no_other():
+    """As the triggers bind them."""
+    described = {(path, method) for path, methods in description()["paths"].items() for method in methods}
+    assert described == {(f"/{path}", method.lower()) for path, method, _ in routes()}
+
+
+@pytest.mark.proves("OPR-5")
+async def test_without_the_key_every_call_answers_401_and_changes_nothing(client, stack):
+    """No key, a wrong one, and an empty one; on an order and a message that are there."""
+    order_id, message_id = await order_in_error(client), await poison_message(stack)
+    before = await client.order(order_id), await client.request("GET", "/api/operator/poison")
+    body = {**GRACE, "alerts": [alert["key"] for alert in await client.alerts(order_id)], "action": "cancel"}
+    names = {"{orderId}": order_id, "{queue}": "order-submissions", "{messageId}": message_id}
+    for path, method, level in routes():
+        assert level == "FUNCTION", path
+        place = re.sub(r"\{\w+\}", lambda found: names[found[0]], path)
+        for headers in ({}, {"x-functions-key": "wrong"}, {"x-functions-key": ""}):
+            status, _ = await client.request(method, f"/{place}", key=False, headers=headers, json=body)
+            assert status == 401, (method, place, headers)
+    assert (await client.order(order_id), await client.request("GET", "/api/operator/poison")) == before
+    assert [alert["acknowledged"] for alert in await client.alerts(order_id)] == [None]
+
+
+@pytest.mark.timeout(150)
+async def test_every_answer_is_as_it_is_described(client, stack, tmp_path):
+    """Whatever is asked: no 5xx, no status, content or field that the description does not know (schemathesis)."""
+    told = deepcopy(description())
+    ids = [await order_in_error(client), await client.place("TEA-SENCHA"), new_order_id()]
+    known = {
+        "orderId": ids,
+        "queue": ["order-submissions"],
+        "messageId": [await poison_message(stack) for _ in range(3)],
+    }
+    for parameter in (each for path in told["paths"].values() for call in path.values() for each in call["parameters"]):
+        if parameter["in"] == "path":
+            parameter["schema"] = {"anyOf": [parameter["schema"], {"enum": known[parameter["name"]]}]}
+    (tmp_path / "openapi.json").write_text(json.dumps(told))
+    code, said = await schemathesis(tmp_path, client, "openapi.json", "--url", client.url)
+    assert code == 0, said
+
+
+@pytest.mark.timeout(90)
+async def test_an_answer_that_is_not_described_is_found(client, tmp_path):
+    """So the test above can fail: the description forgets one field, and one status."""
+    told = deepcopy(description())
+    del told["components"]["schemas"]["OrderList"]["properties"]["continuation"]
+    told["paths"] = {path: calls for path, calls in told["paths"].items() if path == "/api/operator/orders"}
+    del told["paths"]["/api/operator/orders"]["get"]["responses"]["400"]
+    (tmp_path / "openapi.json").write_text(json.dumps(told))
+    code, said = await schemathesis(tmp_path, client, "openapi.json", "--url", client.url, "--continue-on-failure")
+    assert code == 1
+    assert "Undocumented status code" in said
+    assert "Response violates schema" in said
+
+
+async def schemathesis(folder, client, *arguments):
+    """Run it in a process of its own; return its exit code, and what it says."""
+    key = f"x-functions-key:{client.key['x-functions-key']}"
+    options = ("--checks", ",".join(CHECKS), "--phases", "fuzzing", "--seed", "6", "-n", "25", "--no-color", "-H", key)
+    environment = os.environ | {
+        "SCHEMATHESIS_HOOKS": "schemathesis_hooks",
+        "PYTHONPATH": str(ROOT / "tests" / "support"),
+    }
+    process = await asyncio.create_subprocess_exec(
+        Path(sys.executable).parent / "schemathesis", "run", *arguments, *options, "--generation-database", "none",
+        cwd=folder, env=environment, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
+    )  # fmt: skip
+    said, _ = await process.communicate()
+    return process.returncode, said.decode()
+
+
+@pytest.mark.proves("OPR-3")
+async def test_hostile_text_is_kept_as_it_is_and_obeyed_by_nothing(client):
+    """An operator's note comes back as text over HTTP; a terminal is shown no character that it could obey."""
+    order_id = await order_in_error(client)
+    status, _ = await client.request(
+        "POST", f"/api/operator/orders/{order_id}/resubmit", json={"operator": HOSTILE[:80], "note": HOSTILE}
+    )
+    assert status == 202
+    order = await client.until(order_id, "Error")
+    assert HOSTILE in [entry["detail"] for entry in order["history"]]
+    operator = CommandLine(client)
+    for arguments in (("show", order_id), ("show", order_id, "--json"), ("list",), ("alerts",), ("explain", order_id)):
+        code, out, err = await operator.run(*arguments)
+        assert code == 0, err
+        assert [each for each in out if not each.isprintable() and each != "\n"] == []
+    assert "\\u202e" in (await operator.run("show", order_id))[1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "says"),
+    [
+        (("show", "b00-00000000000000000000000000"), 1, "No such order is recorded"),
+        (("resubmit", "not an id", "-m", "x"), 1, "No such order is recorded"),
+        (("list", "--limit", "0"), 1, "limit: expected a number from 1 to 500"),
+        (("bulk", "resubmit", "-m", "x", "--go"), 1, "until: a dry run says up to which time to act"),
+        (("bulk", "resubmit", "-m", "x", "--since", "yesterday"), 1, "where.since"),
+        (("resubmit", "b00-00000000000000000000000000"), 2, "--note"),
+        (("list", "--state", "Processed"), 2, "--state"),
+    ],
+)
+async def test_the_command_line_says_what_is_wrong_and_its_exit_code_says_whose_fault_it_is(
+    client, arguments, code, says
+):
+    """1 refused or not found, 2 wrong usage."""
+    found, out, err = await CommandLine(client).run(*arguments)
+    assert (found, out) == (code, "")
+    assert says in err
+
+
+async def test_the_command_line_tells_a_wrong_key_from_an_app_that_is_away(client):
+    """4 and 3."""
+    operator = CommandLine(client)
+    code, _, err = await operator.run("list", OPERATOR_KEY="wrong")
+    assert (code, "the key was refused" in err) == (4, True)
+    code, _, err = await operator.run("list", OPERATOR_URL="http://127.0.0.1:9")
+    assert (code, "cannot be reached" in err) == (3, True)
+
+
+async def test_the_command_line_watches_until_it_is_told_to_stop(client):
+    """It shows the order anew as it changes."""
+    order_id = await order_in_error(client)
+    watching = await CommandLine(client).start("show", order_id, "--watch", "0.2")
+    shown = await until_it_shows(watching, "card declined")
+    await client.fault("none", "POT-GLASS")
+    await client.resubmit(order_id)
+    shown += await until_it_shows(watching, "Processed")
+    assert shown.count("STEP ") > 1
+    watching.terminate()
+    await watching.wait()
+
+
+async def until_it_shows(process, text):
+    shown = ""
+    while text not in shown:
+        line = await process.stdout.readline()
+        assert line, shown
+        shown += line.decode()
+    return shown
