@@ -180,6 +180,23 @@ async def test_every_function_runs_from_the_package(run, functions):
     await eventually(all_ran)
 
 
+ANNOTATIONS = """
+import inspect, types
+from function_app import app
+for each in app.get_functions():
+    for parameter in inspect.signature(each.get_user_function()).parameters.values():
+        if isinstance(parameter.annotation, types.GenericAlias):
+            print(each.get_function_name(), parameter)
+"""
+
+
+def test_annotations_are_of_the_kind_that_azure_takes(package):
+    """Azure's library refuses to load a function with list[...]; said here too, where it cannot be asked."""
+    command = [sys.executable, "-c", ANNOTATIONS]
+    ran = subprocess.run(command, cwd=package, env=os.environ | SETTINGS, capture_output=True, text=True, check=True)
+    assert ran.stdout == ""
+
+
 @pytest.mark.timeout(300)
 @pytest.mark.skipif(azure_python() is None, reason=f"there is no Python {AZURE_PYTHON} here")
 async def test_every_function_runs_as_in_azure(package, functions, tmp_path):
