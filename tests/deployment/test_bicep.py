@@ -44,6 +44,17 @@ def test_two_parsers_read_the_same(path):
     assert not re.search(r"^[ \t]+resource ", path.read_text(), re.MULTILINE)
 
 
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+def test_nothing_is_declared_in_vain(path):
+    """Every parameter and variable is used in its file, and every output of a module by the main template."""
+    text, main = path.read_text(), (INFRA / "main.bicep").read_text()
+    for each in read(path):
+        if each.kind in ("param", "var"):
+            assert len(re.findall(rf"\b{each.name}\b", text)) > 1, each.name
+        if each.kind == "output" and path.name != "main.bicep":
+            assert f".outputs.{each.name}" in main, each.name
+
+
 def test_every_file_is_used():
     """Each module is deployed by some other file."""
     used = {each.detail.rpartition("/")[2] for path in FILES for each in read(path) if each.kind == "module"}
