@@ -1,15 +1,19 @@
 """`make func`: what it needs, what it starts, and that it stays within the limits of Microsoft's emulators."""
 
+import asyncio
 import json
 import os
 import re
+import socket
 import stat
 import subprocess
 import sys
+from dataclasses import replace
 
 import psutil
 import pytest
 import yaml
+from azure.storage.queue.aio import QueueClient
 from deploying import index
 
 from adapters.azure import connect
@@ -113,6 +117,52 @@ def test_a_docker_that_does_not_answer_is_missing(tmp_path):
     assert list(core_tools.missing(environ)) == []
     (tmp_path / "docker").write_text("#!/bin/sh\nexit 1\n")
     assert [line.split(":")[0] for line in core_tools.missing(environ)] == ["docker compose", "a running Docker"]
+
+
+FUNC = """#!{python}
+import os, sys, time, urllib.request
+url = "http://127.0.0.1:{port}/health"
+for attempt in range(100):
+    try:
+        urllib.request.urlopen(url, timeout=5)
+        break
+    except OSError:
+        time.sleep(0.1)
+else:
+    sys.exit("the stand-in does not answer")
+with open(os.environ["SAID"], "a") as said:
+    print("func", *sys.argv[1:], file=said)
+sys.exit(7)
+"""
+
+
+async def test_make_func_starts_everything_and_stops_it_again(tmp_path, monkeypatch):
+    """Emulators up, storage filled, the stand-in at work when Core Tools start; all down once they end."""
+    said, programs = tmp_path / "said", tmp_path / "programs"
+    programs.mkdir()
+    (programs / "docker").write_text(f'#!/bin/sh\necho docker "$@" | sed "s|{ROOT}/||" >> {said}\n')
+    async with Stack(StackConfig.for_tests(tmp_path / "stack", hosts=0)) as stack:
+        ports = replace(stack.ports, eventgrid_port=Ports.free().eventgrid_port)
+        (programs / "func").write_text(FUNC.format(python=sys.executable, port=ports.eventgrid_port))
+        for program in programs.iterdir():
+            program.chmod(stat.S_IRWXU)
+        monkeypatch.setattr(core_tools, "Ports", lambda: ports)
+        monkeypatch.setattr(core_tools, "SETTINGS", tmp_path / "local.settings.json")
+        (tmp_path / "local.settings.json").write_text(json.dumps({"Values": app_settings(ports, "", "a-key")}))
+        monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
+        environ = os.environ | {"SAID": str(said)}
+        async with QueueClient.from_connection_string(stack.storage_connection_string, "operator-alerts") as queue:
+            await queue.delete_queue()
+            assert await asyncio.to_thread(core_tools.start_all, environ, tmp_path / "data") == 7
+            await queue.get_queue_properties()  # it is there again
+    assert said.read_text().splitlines() == [
+        "docker compose -f local/compose.yaml up --detach --wait",
+        "func start",
+        "docker compose -f local/compose.yaml down --volumes",
+    ]
+    assert json.loads((tmp_path / "data/Config.json").read_text()) == config()
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(("127.0.0.1", ports.eventgrid_port), timeout=5)
 
 
 def test_own_settings_are_never_overwritten(tmp_path, monkeypatch):
