@@ -25,6 +25,7 @@ from agents.circuit import Circuit
 from agents.gauge import Gauge
 from agents.limits import CallLimits
 from agents.service import AgentService
+from alerts.notices import NoticeService
 from alerts.service import AlertService
 from core.keys import buckets
 from core.messages import SCHEDULER_REQUESTS, requests_queue, responses_queue
@@ -146,6 +147,13 @@ alert_service = AlertService(
     poison=parts.poison,
     buckets=settings.buckets,
 )
+notice_service = NoticeService(
+    store=parts.store,
+    bus=parts.bus,
+    clock=parts.clock,
+    buckets=settings.buckets,
+    most_tries=settings.notice_tries,
+)
 operator_service = OperatorService(
     transitions=transitions,
     store=parts.store,
@@ -210,7 +218,7 @@ for blueprint in (
     scheduler.triggers.blueprint(scheduler_service, parts.poison, agents=[agent.name for agent in agent_services]),
     *(agents.triggers.blueprint(agent, parts.poison) for agent in agent_services),
     supervisor.triggers.blueprint(supervisor_service),
-    alerts.triggers.blueprint(alert_service),
+    alerts.triggers.blueprint(alert_service, notice_service),
     operators.triggers.blueprint(
         OperatorServices(
             orders=operator_service,

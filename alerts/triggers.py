@@ -2,11 +2,12 @@
 
 import azure.functions as func
 
+from alerts.notices import NoticeService
 from alerts.service import QUEUE, AlertService
 from edge.outages import next_time, through_outages
 
 
-def blueprint(service: AlertService) -> func.Blueprint:
+def blueprint(service: AlertService, notices: NoticeService) -> func.Blueprint:
     """Return the functions that send alerts and record them."""
     triggers = func.Blueprint()
 
@@ -19,5 +20,10 @@ def blueprint(service: AlertService) -> func.Blueprint:
     async def alerts_record(message: func.QueueMessage) -> None:
         body = message.get_body()
         await through_outages(lambda: service.record(body))
+
+    @triggers.timer_trigger(arg_name="timer", schedule="%OUTBOX_SCHEDULE%", use_monitor=False)
+    async def alerts_notices(timer: func.TimerRequest) -> None:
+        async with next_time():
+            await notices.relay()
 
     return triggers
