@@ -105,12 +105,12 @@ def notice_given_up(order_id: str, notice: Mapping[str, Any], reason: str) -> Ev
     )
 
 
-def stalled(what: str, since: datetime, reason: str, now: datetime) -> Event:
+def stalled(what: str, since: datetime, reason: str) -> Event:
     """Tell that something does not go on that should (SUP-7); one alert for each thing and beginning."""
     return Event(
         event_id=f"stalled:{what}:{since.isoformat()}",
         type=STALLED,
         subject=what,
-        at=now,
+        at=since,
         data={"reason": reason, "since": since.isoformat(), "actionRequired": True, "actions": ["look at /api/health"]},
     )
