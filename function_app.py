@@ -25,6 +25,7 @@ from agents.circuit import Circuit
 from agents.gauge import Gauge
 from agents.limits import CallLimits
 from agents.service import AgentService
+from alerts.notices import NoticeService
 from alerts.service import AlertService
 from alerts.watch import Watch
 from core.keys import buckets
@@ -149,6 +150,21 @@ alert_service = AlertService(
     poison=parts.poison,
     buckets=settings.buckets,
 )
+notice_service = NoticeService(
+    store=parts.store,
+    bus=parts.bus,
+    clock=parts.clock,
+    buckets=settings.buckets,
+    most_tries=settings.notice_tries,
+)
+watch = Watch(
+    store=parts.store,
+    sweeps=parts.sweeps,
+    clock=parts.clock,
+    buckets=settings.buckets,
+    longest_pending=timedelta(seconds=settings.longest_pending_seconds),
+    longest_without_sweep=timedelta(seconds=settings.longest_without_sweep_seconds),
+)
 operator_service = OperatorService(
     transitions=transitions,
     store=parts.store,
@@ -213,7 +229,7 @@ for blueprint in (
     scheduler.triggers.blueprint(scheduler_service, parts.poison, agents=[agent.name for agent in agent_services]),
     *(agents.triggers.blueprint(agent, parts.poison) for agent in agent_services),
     supervisor.triggers.blueprint(supervisor_service),
-    alerts.triggers.blueprint(alert_service, Watch(store=parts.store, clock=parts.clock, buckets=settings.buckets)),
+    alerts.triggers.blueprint(alert_service, notice_service, watch),
     operators.triggers.blueprint(
         OperatorServices(
             orders=operator_service,
