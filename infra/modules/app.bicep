@@ -158,9 +158,12 @@ resource settings 'Microsoft.Web/sites/config@2024-11-01' = {
     CIRCUIT_OPEN_SECONDS: '30'
     REST_SECONDS: '600'
     REPLY_TO_PREFIX: 'status-'
+    NOTICE_TRIES: '8'
+    LONGEST_PENDING_SECONDS: '900'
+    LONGEST_WITHOUT_SWEEP_SECONDS: '300'
     SUPERVISOR_SCHEDULE: '*/15 * * * * *'
     SCHEDULER_POLL_SCHEDULE: '*/30 * * * * *'
-    OUTBOX_SCHEDULE: '*/15 * * * * *'
+    OUTBOX_SCHEDULE: '*/30 * * * * *'
     WATCH_SCHEDULE: '0 * * * * *'
   })
 }

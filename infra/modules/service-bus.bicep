@@ -7,6 +7,8 @@ param privateSubnetId string
 
 var roles = loadJsonContent('../roles.json')
 var queueList = loadJsonContent('../queues.json').serviceBusQueues
+// The app sends to the response queues of those who submit, and receives from all others.
+var receivedFrom = filter(queueList, queue => !startsWith(queue.name, 'status-'))
 var isolated = !empty(privateSubnetId)
 var tier = premium ? 'Premium' : 'Standard'
 
@@ -53,15 +55,25 @@ resource senders 'Microsoft.Authorization/roleAssignments@2022-04-01' = [
   }
 ]
 
+resource ownQueues 'Microsoft.ServiceBus/namespaces/queues@2024-01-01' existing = [
+  for queue in receivedFrom: {
+    parent: namespace
+    name: queue.name
+  }
+]
+
 resource receivers 'Microsoft.Authorization/roleAssignments@2022-04-01' = [
-  for (queue, i) in queueList: {
-    name: guid(queues[i].id, appPrincipalId, roles.serviceBusDataReceiver)
-    scope: queues[i]
+  for (queue, i) in receivedFrom: {
+    name: guid(ownQueues[i].id, appPrincipalId, roles.serviceBusDataReceiver)
+    scope: ownQueues[i]
     properties: {
       principalId: appPrincipalId
       principalType: 'ServicePrincipal'
       roleDefinitionId: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', roles.serviceBusDataReceiver)
     }
+    dependsOn: [
+      queues
+    ]
   }
 ]
 

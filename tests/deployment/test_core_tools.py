@@ -14,7 +14,7 @@ import psutil
 import pytest
 import yaml
 from azure.storage.queue.aio import QueueClient
-from deploying import index
+from deploying import RESPONSES, index
 
 from adapters.azure import connect
 from adapters.settings import Settings
@@ -75,20 +75,20 @@ def test_the_emulator_gets_every_queue(tmp_path):
 
 
 async def test_the_app_opens_no_more_connections_than_the_emulator_allows(tmp_path, monkeypatch):
-    """Counted on this process, with a sender to every queue of the app and the health check's receiver open."""
+    """Counted on this process, with a sender to every queue, one for responses too, and the health check's receiver."""
     triggers = index(json.loads((ROOT / "local.settings.template.json").read_text())["Values"]).values()
     used = [each["queueName"] for each in triggers if each["type"] == "serviceBusTrigger"]
     async with Stack(StackConfig.for_tests(tmp_path, hosts=0)) as stack:
         for name, value in stack.app_environment().items():
             monkeypatch.setenv(name, value)
         parts = connect(Settings.read())
-        await parts.bus.probe(used)
+        await parts.bus.probe([*used, RESPONSES])
         open_now = [
             each for each in psutil.Process().net_connections("tcp")
             if each.raddr and each.raddr.port == stack.ports.amqp_port and each.status == "ESTABLISHED"
         ]  # fmt: skip
         await parts.close()
-    assert len(open_now) > len(used)
+    assert len(open_now) > len([*used, RESPONSES])
     assert len(open_now) + HOST_CONNECTIONS <= MOST_CONNECTIONS
 
 

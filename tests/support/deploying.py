@@ -9,6 +9,7 @@ from azure.servicebus import ServiceBusMessage
 from azure.servicebus.aio import ServiceBusClient
 from azure.storage.queue.aio import QueueClient
 from client import events, eventually
+from submitting import new_order_id, submit
 
 from local.servicebus_config import ROOT, queues
 
@@ -22,6 +23,8 @@ VARIANTS = {
         "operatorSignInClientId": "00000000-0000-0000-0000-000000000001",
     },
 }  # fmt: skip
+RESPONSES = "status-example"
+"""A private response queue, to which the app only sends."""
 GRACE = {"operator": "grace", "note": "the cause is mended"}
 
 
@@ -51,6 +54,8 @@ async def do_everything(stack, client):
     order_id = await place_with_key(client)
     assert order_id == await place_with_key(client)
     await client.until(order_id, "Processed")
+    await submit(stack, followed := new_order_id(), replyTo=RESPONSES)
+    await client.until(followed, "Processed")
     await client.fault("reject")
     failed = await client.place()
     await client.until(failed, "Error")
@@ -97,7 +102,8 @@ async def poison_every_queue(stack, client):
 
 async def send_unreadable(stack):
     """Send a message that nobody can read to every queue that the app takes messages off; return their names."""
-    storage, bus = ["order-submissions", "operator-alerts"], [queue["name"] for queue in queues()["serviceBusQueues"]]
+    storage = ["order-submissions", "operator-alerts"]
+    bus = [queue["name"] for queue in queues()["serviceBusQueues"] if queue["name"] != RESPONSES]
     for name in storage:
         async with QueueClient.from_connection_string(stack.storage_connection_string, name) as queue:
             await queue.send_message("unreadable")
