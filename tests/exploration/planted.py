@@ -18,7 +18,9 @@ from core.messages import BusMessage, responses_queue
 from core.orders import Direction, ProcessState, Step, StepState
 from core.transitions import Transitions
 from operators import rules as operator_rules
+from scheduler import progress
 from scheduler import rules as scheduler_rules
+from scheduler.progress import Progress
 from scheduler.rules import SchedulerRules
 from scheduler.service import SchedulerService
 from supervisor import rules as supervisor_rules
@@ -26,8 +28,9 @@ from supervisor.service import SupervisorService
 
 Plant = Callable[[], AbstractContextManager[Any]]
 
-original_proceed = SchedulerRules._proceed
-original_requests = scheduler_rules._requests
+original_proceed = Progress.proceed
+original_requests = Progress._requests
+original_not_tried = SchedulerRules._not_tried
 original_ask_again = supervisor_rules._ask_again
 original_end = endings.end
 original_to_be_undone = undo.to_be_undone
@@ -38,11 +41,12 @@ original_afresh = operator_rules._afresh
 
 
 def claims_what_is_taken() -> AbstractContextManager[Any]:
-    def claim(self, order, now):
+    def claim(self, order, now, route):
         workflow = self.workflows.find("order", 1)
         ended = order.state.process_state in (ProcessState.PROCESSED, ProcessState.ERROR)
         again = [replace(step, state=StepState.NOT_STARTED) for step in order.in_state(StepState.RUNNING)]
-        return None if ended else self._proceed(order, order.with_steps(*again), workflow, self._entry(now, "claimed"))
+        going_on = self._progress(order, workflow, self._entry(now, "claimed"), route)
+        return None if ended else going_on.proceed(order.with_steps(*again))
 
     return patch.object(SchedulerRules, "claim", claim)
 
@@ -128,14 +132,14 @@ def gives_up_and_lets_the_step_run() -> AbstractContextManager[Any]:
 
 
 def another_key_for_each_attempt() -> AbstractContextManager[Any]:
-    def requests(order, started, workflow, now):
-        messages = original_requests(order, started, workflow, now)
+    def requests(self, order, started):
+        messages = original_requests(self, order, started)
         return tuple(
             replace(message, body=message.body.replace(':payment"', f':payment-{started[0].attempts}"'))
             for message in messages
         )
 
-    return patch.object(scheduler_rules, "_requests", requests)
+    return patch.object(Progress, "_requests", requests)
 
 
 def replies_after_its_time() -> AbstractContextManager[Any]:
@@ -188,24 +192,24 @@ def confirms_before_it_publishes() -> AbstractContextManager[Any]:
 
 
 def starts_steps_in_any_order() -> AbstractContextManager[Any]:
-    return patch.object(scheduler_rules, "_ready", lambda order, workflow: list(order.in_state(StepState.NOT_STARTED)))
+    return patch.object(progress, "_ready", lambda order, workflow: list(order.in_state(StepState.NOT_STARTED)))
 
 
 def undoes_steps_in_any_order() -> AbstractContextManager[Any]:
     def ready(order, workflow):
         return [step for step in order.steps if step.waits_for_undo]
 
-    return patch.object(scheduler_rules, "_ready_to_be_undone", ready)
+    return patch.object(progress, "_ready_to_be_undone", ready)
 
 
 def starts_steps_after_a_failure() -> AbstractContextManager[Any]:
-    def proceed(self, before, after, workflow, entry):
+    def proceed(self, after):
         waiting = after.in_state(StepState.NOT_STARTED)
         if after.in_state(StepState.FAILED) and after.state.direction is Direction.FORWARD and waiting:
-            return self._go_on(before, after, waiting, workflow, entry)
-        return original_proceed(self, before, after, workflow, entry)
+            return self._start(after, waiting)
+        return original_proceed(self, after)
 
-    return patch.object(SchedulerRules, "_proceed", proceed)
+    return patch.object(Progress, "proceed", proceed)
 
 
 def leaves_what_was_not_answered() -> AbstractContextManager[Any]:
@@ -263,6 +267,36 @@ def skips_into_processed() -> AbstractContextManager[Any]:
     return patch.object(operator_rules, "skip", skip)
 
 
+def takes_what_was_not_tried_for_done() -> AbstractContextManager[Any]:
+    def not_tried(self, step, reply, now, route):
+        waiting, entry = original_not_tried(self, step, reply, now, route)
+        return replace(waiting, state=StepState.COMPLETED), entry
+
+    return patch.object(SchedulerRules, "_not_tried", not_tried)
+
+
+def another_key_at_another_agent() -> AbstractContextManager[Any]:
+    def requests(self, order, started):
+        return tuple(
+            replace(message, body=message.body.replace(':payment"', ':payment-backup"'))
+            if message.queue.startswith("payment-backup")
+            else message
+            for message in original_requests(self, order, started)
+        )
+
+    return patch.object(Progress, "_requests", requests)
+
+
+def rests_without_giving_the_order_back() -> AbstractContextManager[Any]:
+    def ask_again(before, after, expired, entry):
+        change = original_ask_again(before, after, expired, entry)
+        if not any(step.rests for step in change.after.steps):
+            return change
+        return replace(change, after=change.after.with_state(process_state=ProcessState.PROCESSING))
+
+    return patch.object(supervisor_rules, "_ask_again", ask_again)
+
+
 class _Both:
     """Several patches as one."""
 
@@ -293,6 +327,9 @@ PLANTED: Mapping[str, Plant] = {
     "SUP-2 recovers before the time is up": recovers_before_the_time_is_up,
     "SUP-3 recovers without unlocking": leaves_the_order_locked,
     "SUP-4 counts a failure twice": counts_a_failure_twice,
+    "SUP-3 rests without giving the order back": rests_without_giving_the_order_back,
+    "AGT-8 takes what was not tried for done": takes_what_was_not_tried_for_done,
+    "AGT-10 another key at another agent": another_key_at_another_agent,
     "SCH-12 gives up while the step runs": gives_up_and_lets_the_step_run,
     "SCH-10 starts steps in any order": starts_steps_in_any_order,
     "SCH-12 starts steps after a failure": starts_steps_after_a_failure,

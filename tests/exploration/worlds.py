@@ -116,13 +116,15 @@ SMALL = (
     WorldOf(faults=1, acts=1),
     WorldOf(acts=1, operator=("cancel",), workflow=PAIR),
     WorldOf(faults=1, acts=1, operator=("skip",), threshold=1),
+    WorldOf(faults=1, circuits=True),
+    WorldOf(faults=1, circuits=True, agents=("payment", "payment-backup")),
+    WorldOf(faults=1, threshold=1, workflow=RESTING),
     WorldOf(faults=1, threshold=1, workflow=IN_SEQUENCE),
     WorldOf(faults=2, threshold=1, workflow=ONE, alone=True),
 )
 """In which a planted fault shows soon, the smallest first."""
 
 CIRCUITS = (
-    WorldOf(faults=1, circuits=True),
     WorldOf(faults=2, circuits=True, threshold=1, agents=("payment", "payment-backup")),
     WorldOf(faults=2, threshold=1, workflow=RESTING),
 )
@@ -131,10 +133,9 @@ CIRCUITS = (
 ALL_ACTS = ("resubmit", "skip", "cancel")
 
 TESTED = (
-    *SMALL[:6],
+    *SMALL,
     WorldOf(faults=2, threshold=1),
     WorldOf(acts=1, operator=("cancel",), workflow=PARALLEL),
-    *CIRCUITS[:1],
 )
 
 EXPLORED = (
