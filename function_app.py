@@ -21,7 +21,9 @@ import workflows
 from adapters.azure import connect
 from adapters.clock import order_ids, order_time
 from adapters.settings import Settings
+from agents.circuit import Circuit
 from agents.gauge import Gauge
+from agents.limits import CallLimits
 from agents.service import AgentService
 from alerts.service import AlertService
 from core.keys import buckets
@@ -36,9 +38,9 @@ from operators.poison import PoisonService
 from operators.retention import RetentionService
 from operators.service import OperatorService
 from operators.triggers import OperatorServices
+from scheduler.places import Places
 from scheduler.rules import SchedulerRules
 from scheduler.service import WAKE_UP_TIME, SchedulerService
-from scheduler.window import Window
 from shop.service import ShopService
 from simulator.service import Simulator
 from submission.rules import Terms
@@ -46,6 +48,9 @@ from submission.service import SubmissionService
 from supervisor.rules import SupervisorRules
 from supervisor.service import SupervisorService
 from workflows.catalogue import BY_SKU
+
+CALLS_IN_FLIGHT = 100
+"""Of one agent instance, unless a setting says otherwise."""
 
 settings = Settings.read()
 parts = connect(settings)
@@ -72,31 +77,59 @@ submission_service = SubmissionService(
         buckets=frozenset(buckets(settings.buckets)),
         allowance=timedelta(seconds=settings.allowance_seconds),
         threshold=settings.failure_threshold,
+        rest=timedelta(seconds=settings.rest_seconds),
     ),
 )
+offers: dict[str, list[str]] = {}
+for offer in settings.agents():
+    offers.setdefault(offer.offers, []).append(offer.name)
 scheduler_service = SchedulerService(
     transitions=transitions,
     store=parts.store,
     clock=parts.clock,
     buckets=settings.buckets,
     rules=SchedulerRules(instance=settings.instance_id, workflows=workflows.ALL, clock_tolerance=tolerance),
-    window=Window(clock=parts.clock, most=settings.most_open_orders),
+    places=Places(offers=offers, clock=parts.clock, most=settings.most_open_requests),
     measures=parts.measures,
 )
-agent_services = [
-    AgentService(
+
+
+def agent_service(name: str) -> AgentService:
+    """Return the agent of this name, with a circuit and limits of its own."""
+    circuit = Circuit(
+        orders=settings.circuit_orders,
+        open_for=timedelta(seconds=settings.circuit_open_seconds),
+        clock=parts.clock,
+    )
+    return AgentService(
         name=name,
-        remote=remote,
+        remote=parts.services[name],
         bus=parts.bus,
         clock=parts.clock,
         sleep=asyncio.sleep,
         margin=timedelta(seconds=settings.agent_margin_seconds),
         call_timeout=timedelta(seconds=settings.remote_call_timeout_seconds),
-        gauge=Gauge(agent=name, instance=settings.instance_id, measures=parts.measures, clock=parts.clock),
+        circuit=circuit,
+        limits=CallLimits(
+            agent=name,
+            in_flight=settings.calls_in_flight.get(name, CALLS_IN_FLIGHT),
+            per_second=settings.calls_per_second.get(name),
+            rates=parts.rates,
+            clock=parts.clock,
+            sleep=asyncio.sleep,
+        ),
+        gauge=Gauge(
+            agent=name,
+            instance=settings.instance_id,
+            circuit=circuit,
+            measures=parts.measures,
+            clock=parts.clock,
+        ),
     )
-    for name, remote in parts.services.items()
-]
-workflows.ALL.check([agent.name for agent in agent_services])
+
+
+agent_services = [agent_service(offer.name) for offer in settings.agents()]
+workflows.ALL.check(offers)
 supervisor_service = SupervisorService(
     transitions=transitions,
     store=parts.store,
@@ -120,7 +153,9 @@ operator_service = OperatorService(
     clock=parts.clock,
     workflows=workflows.ALL,
     acting=ActingRules(
-        claim=scheduler_service.rules.claim,
+        claim=partial(
+            scheduler_service.rules.claim, route=lambda capability: next(iter(offers.get(capability, [])), None)
+        ),
         recover=supervisor_service.rules.recover,
         poll_delay=WAKE_UP_TIME,
         clock_tolerance=tolerance,

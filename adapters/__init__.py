@@ -8,6 +8,7 @@ from core.ports import (
     AlertLog,
     Archive,
     Bus,
+    CallRates,
     Clock,
     EventPublisher,
     Leadership,
@@ -36,6 +37,7 @@ class Adapters:
     alerts: AlertLog
     keys: SubmissionKeys
     measures: AgentMeasures
+    rates: CallRates
     sweeps: SweepLog
     leadership: Leadership
     services: Mapping[str, RemoteService]

@@ -29,13 +29,14 @@ class TableAgentMeasures:
             "At": measure.at,
             "Waited": measure.waited,
             "Running": measure.running,
+            "OpenUntil": measure.open_until,
         }
         await self._table.submit(PARTITION, [Put(entity(PARTITION, row, columns))])
 
     async def since(self, moment: datetime) -> list[Measure]:
         """See `AgentMeasures.since`."""
         found = [_measure(columns_of(row)) for row in await self._table.rows(PARTITION, "a", "~")]
-        return [measure for measure in found if measure.at >= moment]
+        return [measure for measure in found if measure.counts(moment)]
 
 
 def _measure(columns: dict[str, object]) -> Measure:
@@ -45,4 +46,5 @@ def _measure(columns: dict[str, object]) -> Measure:
         at=columns["At"],  # type: ignore[arg-type]  # a datetime, as `publish` wrote it
         waited=float(columns["Waited"]),  # type: ignore[arg-type]  # a number, as `publish` wrote it
         running=int(columns["Running"]),  # type: ignore[call-overload]
+        open_until=columns.get("OpenUntil"),  # type: ignore[arg-type]
     )

@@ -26,6 +26,7 @@ from core.messages import AgentRequest, BusMessage
 from core.orders import Snapshot
 from core.poison import PoisonMessage
 from core.ports import Clock, NewId
+from core.rates import turns
 from core.sweeps import Sweep
 from simulator.rules import Effect, FaultInForce
 
@@ -260,6 +261,20 @@ class MemorySubmissionKeys:
         return self.bound.setdefault(key, (order_id, fingerprint))
 
 
+class MemoryCallRates:
+    """`CallRates` in memory."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._free: dict[str, datetime] = {}
+
+    async def next_call(self, agent: str, per_second: float, latest: datetime) -> datetime | None:
+        """See `CallRates.next_call`."""
+        spacing = timedelta(seconds=1 / per_second)
+        (begins,), self._free[agent] = turns(self._free.get(agent), self._clock(), spacing, [latest])
+        return begins
+
+
 class MemoryAgentMeasures:
     """`AgentMeasures` in memory."""
 
@@ -272,7 +287,7 @@ class MemoryAgentMeasures:
 
     async def since(self, moment: datetime) -> list[Measure]:
         """See `AgentMeasures.since`."""
-        return [measure for measure in self.published.values() if measure.at >= moment]
+        return [measure for measure in self.published.values() if measure.counts(moment)]
 
 
 class MemorySweepLog:
@@ -401,9 +416,10 @@ def in_memory(*, clock: Clock = utc_now, new_id: NewId = new_ulid, instance_id: 
         alerts=MemoryAlertLog(),
         keys=MemorySubmissionKeys(),
         measures=MemoryAgentMeasures(),
+        rates=MemoryCallRates(clock),
         sweeps=MemorySweepLog(),
         leadership=MemoryLeadership(MemoryLease(), instance_id, clock),
-        services={name: MemoryRemoteService() for name in ("payment", "inventory", "shipping")},
+        services={name: MemoryRemoteService() for name in ("payment", "payment-backup", "inventory", "shipping")},
         ledger=MemoryLedger(),
         clock=clock,
         new_id=new_id,

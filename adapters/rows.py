@@ -157,6 +157,7 @@ def _state(columns: Columns) -> OrderState:
 def _step_columns(step: Step) -> Columns:
     return {
         "Name": step.name,
+        "Capability": step.capability,
         "Agent": step.agent,
         "State": step.state,
         "CompleteBy": step.complete_by,
@@ -168,6 +169,9 @@ def _step_columns(step: Step) -> Columns:
         "Undoable": step.undoable,
         "InDoubt": step.in_doubt,
         "SettlingSeconds": step.settling.total_seconds(),
+        "RestSeconds": step.rest.total_seconds(),
+        "MostRests": step.most_rests,
+        "Rests": step.rests,
         "NotBefore": step.not_before,
         "Reason": step.reason,
         "Result": None if step.result is None else json_text(step.result),
@@ -179,6 +183,7 @@ def _step(number: int, columns: Columns) -> Step:
     return Step(
         number=number,
         name=columns["Name"],
+        capability=columns.get("Capability", columns["Agent"]),
         agent=columns["Agent"],
         state=StepState(columns["State"]),
         complete_by=columns.get("CompleteBy"),
@@ -190,6 +195,9 @@ def _step(number: int, columns: Columns) -> Step:
         undoable=columns.get("Undoable", False),
         in_doubt=columns.get("InDoubt", False),
         settling=timedelta(seconds=columns.get("SettlingSeconds", 0)),
+        rest=timedelta(seconds=columns.get("RestSeconds", 0)),
+        most_rests=columns.get("MostRests", 0),
+        rests=columns.get("Rests", 0),
         not_before=columns.get("NotBefore"),
         reason=columns.get("Reason"),
         result=None if result is None else json.loads(result),

@@ -5,7 +5,7 @@ import re
 import secrets
 import socket
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Self
+from typing import Annotated, NamedTuple, Self
 
 from pydantic import Field, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
@@ -20,6 +20,9 @@ EXPECTED = {
     "ServiceBus__fullyQualifiedNamespace": "a host name such as orders.servicebus.windows.net",
     "EVENT_GRID_ENDPOINT": "the topic's address, http:// or https://",
     "PAYMENT_URL": "the payment service's address, http:// or https://",
+    "PAYMENT_BACKUP_URL": "the address of another way to the payment service, or nothing",
+    "CALLS_IN_FLIGHT": 'JSON such as {"payment": 50}',
+    "CALLS_PER_SECOND": 'JSON such as {"payment": 20}',
     "INVENTORY_URL": "the inventory service's address, http:// or https://",
     "SHIPPING_URL": "the shipping service's address, http:// or https://",
     "REPLY_TO_PREFIX": "the beginning of a queue's name",
@@ -27,6 +30,14 @@ EXPECTED = {
     "SCHEDULER_POLL_SCHEDULE": "when to look for pending orders, as NCRONTAB or hh:mm:ss",
     "OUTBOX_SCHEDULE": "when to send what the outbox holds, as NCRONTAB or hh:mm:ss",
 }
+
+
+class AgentSettings(NamedTuple):
+    """One agent, what it offers, and where its service is."""
+
+    name: str
+    offers: str
+    url: str
 
 
 class SettingsError(AppError):
@@ -71,6 +82,18 @@ class Settings(BaseSettings):
     payment_url: Url = Field(alias="PAYMENT_URL")
     inventory_url: Url = Field(alias="INVENTORY_URL")
     shipping_url: Url = Field(alias="SHIPPING_URL")
+    payment_backup_url: Url | None = Field(None, alias="PAYMENT_BACKUP_URL")
+    """Another way to the payment provider, for when the first one fails; it has to know the same idempotency keys."""
+    calls_in_flight: dict[str, Annotated[int, Field(ge=1)]] = Field(default_factory=dict, alias="CALLS_IN_FLIGHT")
+    """By agent, as JSON: how many calls one instance may have under way at a time; 100 for those not named."""
+    calls_per_second: dict[str, Annotated[float, Field(gt=0)]] = Field(default_factory=dict, alias="CALLS_PER_SECOND")
+    """By agent, as JSON: how many calls all instances together may make; no limit for those not named."""
+    circuit_orders: int = Field(10, alias="CIRCUIT_ORDERS", ge=1)
+    """An agent's circuit opens when its service has failed for so many orders, one after another (AGT-8)."""
+    circuit_open_seconds: Seconds = Field(30, alias="CIRCUIT_OPEN_SECONDS")
+    """How long the circuit stays open before one call tries again."""
+    rest_seconds: Seconds = Field(600, alias="REST_SECONDS")
+    """How long a step with policy `rest` waits once its threshold is reached, unless its workflow says otherwise."""
     simulator_enabled: bool = Field(default=False, alias="SIMULATOR_ENABLED")
     """Whether this app also plays the remote services; never in production."""
     allowance_seconds: Seconds = Field(60, alias="ALLOWANCE_SECONDS")
@@ -81,8 +104,8 @@ class Settings(BaseSettings):
     """Larger than the skew one expects between the machines' clocks."""
     lease_seconds: int = Field(30, alias="LEASE_SECONDS", ge=15, le=60)
     """For how long the sweeping supervisor is elected; Azure takes 15 to 60 (SUP-5)."""
-    most_open_orders: int = Field(500, alias="MOST_OPEN_ORDERS", ge=1)
-    """How many orders one scheduler instance keeps in progress at most, even if the agents could do more."""
+    most_open_requests: int = Field(500, alias="MOST_OPEN_REQUESTS", ge=1)
+    """How many requests one scheduler instance keeps open at one agent at most, even if it could do more."""
     buckets: int = Field(8, alias="BUCKETS", ge=1, le=100)
     """Number of partitions over which new orders are spread; may be raised at any time, never lowered."""
     remote_call_timeout_seconds: Seconds = Field(10, alias="REMOTE_CALL_TIMEOUT_SECONDS")
@@ -101,9 +124,15 @@ class Settings(BaseSettings):
     scheduler_poll_schedule: str = Field(alias="SCHEDULER_POLL_SCHEDULE")
     outbox_schedule: str = Field(alias="OUTBOX_SCHEDULE")
 
-    def service_urls(self) -> dict[str, str]:
-        """Return the addresses of the remote services by the name of their agent."""
-        return {"payment": self.payment_url, "inventory": self.inventory_url, "shipping": self.shipping_url}
+    def agents(self) -> tuple[AgentSettings, ...]:
+        """Return the agents, of those that offer the same the preferred first."""
+        every = (
+            ("payment", "payment", self.payment_url),
+            ("payment-backup", "payment", self.payment_backup_url),
+            ("inventory", "inventory", self.inventory_url),
+            ("shipping", "shipping", self.shipping_url),
+        )
+        return tuple(AgentSettings(name, offers, url) for name, offers, url in every if url)
 
     @classmethod
     def read(cls) -> Self:
@@ -141,5 +170,12 @@ def _connection_faults(environ: Mapping[str, str]) -> Iterator[str]:
 def _cross_faults(settings: Settings) -> Iterator[str]:
     if settings.event_grid_endpoint.startswith("http://") and not settings.event_grid_key:
         yield "EVENT_GRID_KEY: missing; an http:// endpoint takes no managed identity"
+    names = [agent.name for agent in settings.agents()]
+    for alias, limits in (
+        ("CALLS_IN_FLIGHT", settings.calls_in_flight),
+        ("CALLS_PER_SECOND", settings.calls_per_second),
+    ):
+        for name in limits.keys() - names:
+            yield f"{alias}: there is no agent {name}; expected {', '.join(names)}"
     if settings.agent_margin_seconds >= settings.allowance_seconds:
         yield "AGENT_MARGIN_SECONDS: leaves an agent no time; expected less than ALLOWANCE_SECONDS"

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from agents.circuit import Circuit
 from core.errors import UnavailableError
 from core.measures import Measure
 from core.messages import AgentRequest
@@ -22,11 +23,13 @@ class Gauge:
 
     agent: str
     instance: str
+    circuit: Circuit
     measures: AgentMeasures
     clock: Clock
     _running: int = 0
     _longest: float = 0.0
     _published_at: datetime | None = None
+    _told_open_until: datetime | None = None
 
     @contextmanager
     def at_work(self) -> Iterator[None]:
@@ -39,12 +42,35 @@ class Gauge:
 
     async def arrived(self, request: AgentRequest) -> None:
         """Take note of a request whose work begins now."""
+        await self._waited(request.waited(self.clock()))
+
+    async def _waited(self, share: float) -> None:
         now = self.clock()
-        self._longest = max(self._longest, request.waited(now))
-        if self._published_at and now - self._published_at < INTERVAL:
-            return
-        measure = Measure(agent=self.agent, instance=self.instance, at=now, waited=self._longest, running=self._running)
-        self._published_at, self._longest = now, 0.0
+        self._longest = max(self._longest, share)
+        if self._published_at is None or now - self._published_at >= INTERVAL:
+            await self._publish(now)
+
+    async def turned_away(self) -> None:
+        """Take note of a request that was not tried, because the circuit is open or there was no turn for it.
+
+        That the circuit is open is said at once, before the reply: else the request would come straight here again.
+        """
+        if self.circuit.open_until != self._told_open_until:
+            log.warning("agent.circuit_opened", extra={"agent": self.agent, "until": str(self.circuit.open_until)})
+            await self._publish(self.clock())
+        elif self.circuit.open_until is None:
+            await self._waited(1.0)
+
+    async def _publish(self, now: datetime) -> None:
+        measure = Measure(
+            agent=self.agent,
+            instance=self.instance,
+            at=now,
+            waited=self._longest,
+            running=self._running,
+            open_until=self.circuit.open_until,
+        )
+        self._published_at, self._longest, self._told_open_until = now, 0.0, measure.open_until
         try:
             await self.measures.publish(measure)
         except UnavailableError as error:  # the next one comes in a second; the request must not suffer

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
+from core.errors import CircuitOpenError, NotTriedError
 from core.messages import AgentReply, AgentRequest, BusMessage, responses_queue
 
 
@@ -28,6 +29,17 @@ def failed(reason: str, *, in_doubt: bool) -> AgentReply:
     In doubt, because a call before had no answer, its effect may have happened although the service now says no.
     """
     return AgentReply(outcome="failed", reason=reason[:1000] or "the service gave no reason", in_doubt=in_doubt)
+
+
+def not_tried(reason: NotTriedError, *, in_doubt: bool) -> AgentReply:
+    """Return the reply to a request for which no call was made now, and that may come again later (AGT-8)."""
+    return AgentReply(
+        outcome="notTried",
+        reason=str(reason),
+        retry_after=max(0.0, reason.retry_after.total_seconds()),
+        circuit_open=isinstance(reason, CircuitOpenError),
+        in_doubt=in_doubt,
+    )
 
 
 def to_bus(agent: str, request: AgentRequest, reply: AgentReply, now: datetime) -> BusMessage:

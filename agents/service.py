@@ -1,15 +1,18 @@
 """Carries out requests by calling one remote service."""
 
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
+from typing import Any
 
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, wait_exponential_jitter
 
 from agents import rules
+from agents.circuit import Circuit
 from agents.gauge import Gauge
-from core.errors import RejectedError, TransientError
+from agents.limits import CallLimits
+from core.errors import NotTriedError, RejectedError, TransientError
 from core.messages import AgentReply, AgentRequest
 from core.ports import Bus, Clock, RemoteService
 
@@ -29,11 +32,12 @@ class AgentService:
     """How long before the complete-by time the agent stops."""
     call_timeout: timedelta
     """How long one call may take before it is tried again."""
+    circuit: Circuit
+    limits: CallLimits
     gauge: Gauge
 
     async def handle(self, request: AgentRequest) -> None:
         """Call the service and reply, or, once the time is up, say nothing at all (AGT-4, AGT-5)."""
-        await self.gauge.arrived(request)
         with self.gauge.at_work():
             reply = await self._carry_out(request)
         if reply is None or self._seconds_left(request) <= 0:
@@ -49,13 +53,28 @@ class AgentService:
             async for attempt in self._retrying(request):
                 unanswered = attempt.retry_state.attempt_number - 1
                 with attempt:
-                    timeout = min(self._seconds_left(request), self.call_timeout.total_seconds())
-                    return rules.completed(await self.remote.call(request, timeout))
+                    return rules.completed(await self._call(request, first=not unanswered))
         except RejectedError as rejection:
             return rules.failed(str(rejection), in_doubt=unanswered > 0)
+        except NotTriedError as reason:
+            await self.gauge.turned_away()
+            return rules.not_tried(reason, in_doubt=unanswered > 0)
         except TransientError as fault:
             log.warning("agent.gave_up", extra={"agent": self.name, "request": request.message_id, "why": str(fault)})
         return None
+
+    async def _call(self, request: AgentRequest, *, first: bool) -> Mapping[str, Any]:
+        """Call once, if the circuit is closed, and when it is our turn."""
+        with self.circuit.guard(request.order_id):
+            async with self.limits.turn(self._latest_turn(request)):
+                if first:
+                    await self.gauge.arrived(request)
+                timeout = min(self._seconds_left(request), self.call_timeout.total_seconds())
+                return await self.remote.call(request, timeout)
+
+    def _latest_turn(self, request: AgentRequest) -> datetime:
+        """Return when a call has to begin at the latest, to be answered in time."""
+        return max(self.clock(), rules.stop_at(request, self.margin) - self.call_timeout)
 
     def _retrying(self, request: AgentRequest) -> AsyncRetrying:
         """Retry transient faults with exponential back-off and jitter, but only while time is left (AGT-2)."""

@@ -20,7 +20,7 @@ def blueprint(agent: AgentService, poison: PoisonQueues) -> func.Blueprint:
     triggers = func.Blueprint()
     queue = requests_queue(agent.name)
 
-    @triggers.function_name(f"agent_{agent.name}")
+    @triggers.function_name(f"agent_{agent.name.replace('-', '_')}")
     @triggers.service_bus_queue_trigger(arg_name="message", queue_name=queue, connection="ServiceBus")
     async def handle(message: func.ServiceBusMessage) -> None:
         await through_outages(partial(work_on, message))

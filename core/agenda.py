@@ -7,7 +7,7 @@ a periodic query costs never depends on how many orders the store has held (SUP-
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
@@ -35,13 +35,17 @@ class AgendaRow:
 
 RANK = {Priority.HIGH: "0", Priority.NORMAL: "1"}
 
+NOTHING = "-"
+"""Stands for the capability of an order that needs none: whoever claims it ends it."""
+
 
 def obligations(snapshot: Snapshot) -> dict[str, AgendaRow]:
     """Return by row key what is owed to this order: derived from its records, and from nothing else."""
     state = snapshot.state
     keys = []
     if state.process_state is ProcessState.PENDING:
-        keys.append(f"{Kind.PENDING}|{RANK[state.priority]}|{sortable(state.not_before)}|{state.order_id}")
+        lane = f"{Kind.PENDING}|{RANK[state.priority]}|{snapshot.needs() or NOTHING}"
+        keys.append(f"{lane}|{sortable(state.not_before)}|{state.order_id}")
     if due := snapshot.earliest_complete_by():
         keys.append(f"{Kind.RUNNING}|{sortable(due)}|{state.order_id}")
     if state.process_state is ProcessState.ERROR and state.outcome is not Outcome.UNDONE:
@@ -55,6 +59,7 @@ def _summary(snapshot: Snapshot) -> dict[str, Any]:
         "ProcessState": str(state.process_state),
         "FailureCount": state.failure_count,
         "Priority": str(state.priority),
+        "NotBefore": state.not_before,
         "Workflow": state.workflow,
         "Outcome": state.outcome and str(state.outcome),
         "FailedSteps": " ".join(step.name for step in snapshot.in_state(StepState.FAILED)) or None,
@@ -73,10 +78,32 @@ def all_of(kind: Kind) -> tuple[str, str]:
     return f"{kind}|", f"{kind}|{LAST}"
 
 
-def claimable(priority: Priority, now: datetime) -> tuple[str, str]:
-    """Row-key range [from, to) of the pending orders of this priority that may be claimed now (SCH-1)."""
-    prefix = f"{Kind.PENDING}|{RANK[priority]}|"
+def claimable(priority: Priority, needs: str, now: datetime) -> tuple[str, str]:
+    """Row-key range [from, to) of the pending orders of this priority and need that may be claimed now (SCH-1).
+
+    They wait apart, so that those for which there is no agent now hold nobody else up.
+    """
+    prefix = f"{Kind.PENDING}|{RANK[priority]}|{needs}|"
     return prefix, f"{prefix}{sortable(now)}{LAST}"
+
+
+def lane_of(pending: AgendaRow) -> tuple[Priority, str]:
+    """Return the priority and the need of a pending order."""
+    _, rank, needs, *_ = pending.key.split("|")
+    return next(priority for priority in Priority if RANK[priority] == rank), needs
+
+
+def polled_from(not_before: datetime, updated_at: datetime, wake_up_time: timedelta) -> datetime:
+    """Return from when on a poll should claim a pending order: not before the wake-up that announced it had its time.
+
+    An order that waits for a time later than its last transition was announced to nobody.
+    """
+    return not_before + (wake_up_time if not_before <= updated_at else timedelta())
+
+
+def is_due(pending: AgendaRow, now: datetime, wake_up_time: timedelta) -> bool:
+    """Whether a poll should claim the order: its time has come, and if it was announced, that was a while ago."""
+    return polled_from(pending.data["NotBefore"], pending.data["UpdatedAt"], wake_up_time) <= now
 
 
 def overdue(now: datetime) -> tuple[str, str]:

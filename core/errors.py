@@ -1,5 +1,7 @@
 """One family of errors with a few meanings; they become HTTP answers, replies or poison messages only at the edge."""
 
+from datetime import timedelta
+
 
 class AppError(Exception):
     """Something went wrong in the order system."""
@@ -42,6 +44,18 @@ class RefusedError(AppError):
 
 class TransientError(AppError):
     """The remote service failed in a way that may pass: worth another try."""
+
+
+class NotTriedError(AppError):
+    """The agent may not call its service now (AGT-8); `retry_after` says when to come again."""
+
+    def __init__(self, reason: str, retry_after: timedelta) -> None:
+        super().__init__(reason)
+        self.retry_after = retry_after
+
+
+class CircuitOpenError(NotTriedError):
+    """The agent makes no calls at all now, since its service fails for one order after another (AGT-8)."""
 
 
 class RejectedError(AppError):

@@ -1,4 +1,4 @@
-"""What an agent tells of itself, so that no more is asked of it than it can do in time (AGT-10, WRK-2)."""
+"""What agents tell of themselves, so that work goes where it can be done in time (AGT-8, AGT-10, WRK-2)."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -16,8 +16,26 @@ class Measure:
     """The longest that a request waited lately before its work began, as a share of the time that it had (0 to 1)."""
     running: int
     """Calls in progress."""
+    open_until: datetime | None = None
+    """While the instance's circuit is open: until when it makes no call."""
+
+    def counts(self, since: datetime) -> bool:
+        """Whether it says something of the time since then; that a circuit is open, it says until that is over."""
+        return self.at >= since or self.is_open(since)
+
+    def is_open(self, now: datetime) -> bool:
+        """Whether the instance makes no calls now."""
+        return self.open_until is not None and self.open_until > now
 
 
 def longest_wait(measures: Iterable[Measure]) -> float | None:
     """Return the largest of the waits; None without any measure."""
     return max((measure.waited for measure in measures), default=None)
+
+
+def closed_until(measures: Iterable[Measure], now: datetime) -> datetime | None:
+    """Return when the first instance of an agent makes calls again, if now none does; None if any may."""
+    known = list(measures)
+    if not all(measure.is_open(now) for measure in known):
+        return None
+    return min((measure.open_until for measure in known if measure.open_until), default=None)

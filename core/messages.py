@@ -164,6 +164,8 @@ class AgentReply(CarryingMessage):
     reason: Annotated[str, Field(max_length=1000)] | None = None
     retry_after: Annotated[float, Field(ge=0, le=86400)] | None = None
     """Seconds after which a request that was not tried may come again (AGT-8)."""
+    circuit_open: bool = False
+    """Whether the agent tries nothing at all until then."""
     in_doubt: bool = False
     """Whether a call before had no answer, so that its effect may have happened, or may still come (UND-2)."""
 

@@ -45,6 +45,8 @@ class Policy(StrEnum):
     """The order waits for an operator; what was done stays done."""
     UNDO = "undo"
     """The whole order is undone (UND-1)."""
+    REST = "rest"
+    """The step rests for long and is tried again, a bounded number of times; then the order waits for an operator."""
 
 
 class Direction(StrEnum):
@@ -122,7 +124,10 @@ class Step:
 
     number: int
     name: str
+    capability: str
+    """What the step needs done; one or several agents offer it (AGT-10)."""
     agent: str
+    """The agent that was asked last."""
     allowance: timedelta
     """How long one attempt may take."""
     threshold: int
@@ -132,11 +137,17 @@ class Step:
     """Whether there is anything to undo once it was done."""
     settling: timedelta = timedelta()
     """How long after its time a call may still take effect, at a service that does not refuse undone keys (UND-2)."""
+    rest: timedelta = timedelta()
+    """With policy `rest`: how long the step waits once its threshold is reached."""
+    most_rests: int = 0
+    """With policy `rest`: how often, before the cause is held to be lasting."""
+    rests: int = 0
+    """How often the step has rested."""
     state: StepState = StepState.NOT_STARTED
     complete_by: datetime | None = None
     """While an attempt runs, to do the step or to undo it: when its time is up."""
     not_before: datetime | None = None
-    """While the step waits to be undone: the earliest time at which that may begin."""
+    """While the step waits, to be done or to be undone: the earliest time at which that may begin."""
     attempts: int = 0
     """Only ever grows: it tells a stale reply from a current one."""
     failure_count: int = 0
@@ -195,6 +206,20 @@ class Snapshot:
     def running(self) -> tuple[Step, ...]:
         """Return the steps that are being done or undone."""
         return tuple(step for step in self.steps if step.runs)
+
+    def needs(self) -> str | None:
+        """Return the capability that the order waits for, so that it waits apart from orders with other needs.
+
+        None if nothing waits, and whoever claims the order ends it. A hint to find the order by: whoever claims it
+        goes by the steps themselves.
+        """
+        if self.state.direction is Direction.UNDO:
+            waiting = [step for step in reversed(self.steps) if step.waits_for_undo]
+        elif self.in_state(StepState.FAILED):
+            waiting = []
+        else:
+            waiting = list(self.in_state(StepState.NOT_STARTED))
+        return min(waiting, key=lambda step: step.not_before or self.state.not_before).capability if waiting else None
 
     def with_steps(self, *changed: Step) -> "Snapshot":
         """Return a snapshot in which these steps replace those of the same number."""

@@ -31,6 +31,7 @@ def to_be_undone(step: Step, now: datetime) -> Step:
         state=StepState.UNDOING,
         complete_by=None,
         failure_count=0,
+        rests=0,
         reason=None,
         not_before=None if step.state is StepState.COMPLETED else now + step.settling,
     )

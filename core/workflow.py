@@ -14,19 +14,23 @@ Results = Mapping[str, Mapping[str, Any]]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class StepDefinition:
-    """One step: who does it, after what, and what of the order the agent needs to know.
+    """One step: what it takes, after what, and what of the order the agent needs to know.
 
     `allowance` and `threshold` stand for the setting of that name when they are None.
     """
 
     name: str
-    agent: str
+    capability: str
+    """What has to be done; an agent that offers it is found when the step starts."""
     does: str
     """What the agent's service is asked to do."""
     request: Callable[[Order, Results], Mapping[str, Any]]
     """What of the order, and of the results of the steps before, goes into the request."""
     after: tuple[str, ...] = ()
-    """The steps that have to be done before; those that do not depend on each other run at the same time (SCH-10)."""
+    """The steps that have to be done before, which stand above it: so there are no circles.
+
+    Steps that do not depend on each other run at the same time (SCH-10).
+    """
     undone_by: str | None = None
     """What the same service is asked to do to take the step back; None if there is nothing to take back."""
     keeps: tuple[str, ...] = ()
@@ -37,6 +41,10 @@ class StepDefinition:
     threshold: int | None = None
     policy: Policy = Policy.ERROR
     """What happens when the step fails for good."""
+    rest: timedelta | None = None
+    """With policy `rest`: how long until the step is tried again, with a fresh count; None for the setting."""
+    most_rests: int = 3
+    """With policy `rest`: after so many of them the order is in `Error`."""
     settling: timedelta = timedelta()
     """For a service that does not refuse undone keys: how long its slowest call may take effect after its time."""
 
@@ -58,52 +66,45 @@ class Workflow:
         direct = {definition.name for definition in self.steps if step in definition.after}
         return frozenset(direct.union(*(self.dependents(name) for name in direct)))
 
-    def initial_steps(self, *, allowance: timedelta, threshold: int) -> tuple[Step, ...]:
+    def initial_steps(self, *, allowance: timedelta, threshold: int, rest: timedelta) -> tuple[Step, ...]:
         """Return the step records of a new order, with the rules that hold for each copied in."""
         return tuple(
             Step(
                 number=number,
                 name=definition.name,
-                agent=definition.agent,
+                capability=definition.capability,
+                agent=definition.capability,
                 allowance=definition.allowance or allowance,
                 threshold=definition.threshold or threshold,
                 policy=definition.policy,
                 undoable=definition.undone_by is not None,
                 settling=definition.settling,
+                rest=(definition.rest or rest) if definition.policy is Policy.REST else timedelta(),
+                most_rests=definition.most_rests if definition.policy is Policy.REST else 0,
             )
             for number, definition in enumerate(self.steps)
         )
 
-    def faults(self, agents: Container[str]) -> Iterator[str]:
-        """Return everything that is wrong with the definition, given the agents that the app has."""
+    def faults(self, capabilities: Container[str]) -> Iterator[str]:
+        """Return everything that is wrong with the definition, given what the app's agents offer."""
         known = [definition.name for definition in self.steps]
         if not known:
             yield "there is no step"
         yield from (f"step {name} is defined twice" for name in dict.fromkeys(known) if known.count(name) > 1)
-        for definition in self.steps:
-            yield from (f"step {definition.name}: {fault}" for fault in _faults(definition, known, agents))
-        yield from _cycles(self.steps)
+        for place, definition in enumerate(self.steps):
+            faults = _faults(definition, known[:place], capabilities)
+            yield from (f"step {definition.name}: {fault}" for fault in faults)
 
 
-def _faults(definition: StepDefinition, known: Collection[str], agents: Container[str]) -> Iterator[str]:
-    yield from (f"it comes after {name}, which is no step" for name in definition.after if name not in known)
-    if definition.agent not in agents:
-        yield f"there is no agent {definition.agent}"
+def _faults(definition: StepDefinition, above: Collection[str], capabilities: Container[str]) -> Iterator[str]:
+    yield from (f"it comes after {name}, which is no step above it" for name in definition.after if name not in above)
+    if definition.capability not in capabilities:
+        yield f"no agent offers {definition.capability}"
     missing = [name for name in definition.undo_needs if name not in definition.keeps]
     if missing:
         yield f"its undo needs {', '.join(missing)}, which is not kept"
     if definition.undo_needs and definition.undone_by is None:
         yield "it says what its undo needs, but not what undoes it"
-
-
-def _cycles(steps: Collection[StepDefinition]) -> Iterator[str]:
-    """Take away, again and again, what depends on nothing that is left: what stays, goes in circles."""
-    left = {definition.name: set(definition.after) for definition in steps}
-    while free := [name for name, after in left.items() if not after & left.keys()]:
-        for name in free:
-            del left[name]
-    if left:
-        yield f"these steps wait for each other: {', '.join(left)}"
 
 
 class WorkflowError(AppError):
@@ -121,12 +122,12 @@ class Workflows:
         self.all = workflows
         self._known = {(workflow.name, workflow.version): workflow for workflow in workflows}
 
-    def check(self, agents: Container[str]) -> None:
+    def check(self, capabilities: Container[str]) -> None:
         """Raise `WorkflowError` with every fault of every workflow."""
         faults = [
             f"{workflow.name} version {workflow.version}: {fault}"
             for workflow in self.all
-            for fault in workflow.faults(agents)
+            for fault in workflow.faults(capabilities)
         ]
         if len(self._known) < len(self.all):
             faults.append("two workflows have the same name and version")

@@ -71,6 +71,9 @@ async def next_time() -> AsyncIterator[None]:
 
 
 def _is_outage(error: BaseException) -> bool:
+    """Whether something was away, and nothing else is wrong."""
+    if isinstance(error, BaseExceptionGroup):
+        return error.split(UnavailableError)[1] is None
     return isinstance(error, UnavailableError)
 
 

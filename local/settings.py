@@ -42,6 +42,8 @@ def app_settings(ports: Ports, operator_key: str, event_grid_key: str) -> dict[s
         "BUCKETS": "8",
         "REMOTE_CALL_TIMEOUT_SECONDS": "2",
         "AGENT_MARGIN_SECONDS": "0.5",
+        "CIRCUIT_OPEN_SECONDS": "5",
+        "REST_SECONDS": "30",
         "SUPERVISOR_SCHEDULE": "*/2 * * * * *",
         "SCHEDULER_POLL_SCHEDULE": "*/2 * * * * *",
         "OUTBOX_SCHEDULE": "*/1 * * * * *",

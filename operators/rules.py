@@ -140,7 +140,7 @@ def _afresh(step: Step, direction: Direction) -> Step:
     if back and not step.undo_failed:
         return step  # it was refused on the way forward: there is nothing to undo
     state = StepState.UNDOING if back else StepState.NOT_STARTED
-    return replace(step, state=state, failure_count=0, complete_by=None, reason=None)
+    return replace(step, state=state, failure_count=0, rests=0, not_before=None, complete_by=None, reason=None)
 
 
 def _go_on(order: Snapshot, after: Snapshot, entry: HistoryEntry) -> Change:

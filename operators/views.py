@@ -38,6 +38,7 @@ class StepView(View):
     """One step of an order."""
 
     name: str
+    capability: str
     agent: str
     state: StepState
     complete_by: Time | None

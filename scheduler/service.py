@@ -1,34 +1,36 @@
 """Runs the scheduler's rules: on a wake-up, on a reply, and by polling."""
 
 import logging
-from dataclasses import dataclass
-from datetime import timedelta
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from functools import partial
 from zlib import crc32
 
 from core import agenda, keys
-from core.agenda import Kind
+from core.agenda import NOTHING, AgendaRow, Kind
 from core.carried import unpack
 from core.changes import Change, Decision, Note
-from core.errors import UnknownOrderError
+from core.errors import UnavailableError, UnknownOrderError
 from core.gathering import run_all
-from core.measures import longest_wait
 from core.messages import AgentReply, Correlation, WakeUp
-from core.orders import Priority, ProcessState, Snapshot
+from core.orders import Priority, Snapshot
 from core.ports import AgentMeasures, Clock, StateStore
 from core.transitions import Transitions
+from scheduler.backlog import Backlog, Waiting
+from scheduler.places import Places
 from scheduler.rules import SchedulerRules
-from scheduler.window import Window
 
 log = logging.getLogger(__name__)
 
-PATIENCE = timedelta(seconds=5)
-"""How long a wake-up waits for room; the poll finds the order that it leaves behind."""
-
-WAKE_UP_TIME = PATIENCE
+WAKE_UP_TIME = timedelta(seconds=5)
 """Time for a wake-up to arrive: a poll that competed with it would only cause conflicts."""
 
 FRESH = timedelta(seconds=3)
 """How long what an agent said of itself is believed."""
+
+PAGE = 100
+"""How many pending orders of one bucket, priority and need a poll reads."""
 
 MOST_PER_QUERY = 1000
 
@@ -41,73 +43,108 @@ class SchedulerService:
     store: StateStore
     clock: Clock
     rules: SchedulerRules
-    window: Window
+    places: Places
     measures: AgentMeasures
     buckets: int
+    backlog: Backlog = field(default_factory=Backlog)
 
     async def wake(self, wake_up: WakeUp) -> None:
         """Look at one order and claim it if it is to be had; if not, somebody else did, and that is fine (SCH-2)."""
-        if not self.window.room:
-            await self._look_around()
-        if await self.window.enter(wake_up.order_id, PATIENCE):
-            await self._claim(wake_up.order_id, unpack(wake_up.carried))
-
-    async def _claim(self, order_id: str, carried: Snapshot | None = None) -> None:
-        decision: Decision = None
-        try:
-            decision = await self.transitions.apply(order_id, self.rules.claim, carried)
-        except UnknownOrderError:
-            log.warning("scheduler.wake_up_for_unknown_order", extra={"order_id": order_id})
-        finally:
-            if not _goes_on(decision):
-                self.window.leave(order_id)
+        self.backlog.put(_waiting(wake_up.order_id, unpack(wake_up.carried)))
+        await self._claim_what_fits()
 
     async def receive(self, correlation: Correlation, reply: AgentReply) -> None:
-        """Record an agent's reply and go on with the order (SCH-5, SCH-6)."""
+        """Record an agent's reply and go on with the order (SCH-5, SCH-6), and with those that waited for its place."""
+        order_id = correlation.order_id
+        decide = partial(self._received, correlation, reply)
         try:
-            decision = await self.transitions.apply(
-                correlation.order_id,
-                lambda order, now: self.rules.receive(order, correlation, reply, now),
-                unpack(reply.carried),
-            )
+            decision = await self.transitions.apply(order_id, decide, unpack(reply.carried))
         except UnknownOrderError:
-            log.warning("scheduler.reply_for_unknown_order", extra={"order_id": correlation.order_id})
+            log.warning("scheduler.reply_for_unknown_order", extra={"order_id": order_id})
             return
         if isinstance(decision, Note):
             log.warning("scheduler.reply_refused", extra={"order_id": decision.order_id, "why": decision.entry.detail})
-        elif not _goes_on(decision):
-            self.window.leave(correlation.order_id)
+        elif self.places.keep(order_id, _running(decision)):
+            await self._claim_what_fits()
+
+    def _received(self, correlation: Correlation, reply: AgentReply, order: Snapshot, now: datetime) -> Decision:
+        step = order.step(correlation.step)
+        if reply.circuit_open and step and step.attempts == correlation.attempt:
+            self.places.close(step.agent, now + timedelta(seconds=reply.retry_after or 0))
+        return self.rules.receive(order, correlation, reply, now, partial(self.places.take, order.order_id))
 
     async def poll(self) -> int:
-        """Claim what no wake-up announced, high priority first (SCH-1, SCH-11); return how many orders were taken."""
+        """Claim what no wake-up announced (SCH-1); return how many orders were found."""
         await self._look_around()
-        taken = 0
-        for priority in Priority:
-            start, end = agenda.claimable(priority, self.clock() - WAKE_UP_TIME)
-            for bucket in self._own_order():
-                if not (room := self.window.room):
-                    return taken
-                rows = await self.store.agenda(bucket, start, end, room)
-                await run_all(self._take(row.order_id) for row in rows)
-                taken += len(rows)
-        return taken
+        found = 0
+        for bucket in self._own_order():
+            for row in await self._pending(bucket):
+                priority, needs = agenda.lane_of(row)
+                self.backlog.put(Waiting(order_id=row.order_id, priority=priority, needs=needs))
+                found += 1
+        await self._claim_what_fits()
+        return found
+
+    async def _pending(self, bucket: str) -> list[AgendaRow]:
+        """Return orders of the bucket that are due: all, or of many, the first of each kind that we are short of."""
+        now = self.clock()
+        rows = await self.store.agenda(bucket, *agenda.all_of(Kind.PENDING), PAGE)
+        if len(rows) == PAGE:
+            pages = await run_all(
+                self.store.agenda(bucket, *agenda.claimable(priority, needs, now), PAGE)
+                for priority, needs in self._wanted()
+            )
+            rows = [row for page in pages for row in page]
+        return [row for row in rows if agenda.is_due(row, now, WAKE_UP_TIME)]
+
+    def _wanted(self) -> Iterator[tuple[Priority, str]]:
+        for needs in (NOTHING, *self.places.offers):
+            for priority in Priority:
+                if self.backlog.count(priority, needs) < PAGE:
+                    yield priority, needs
+
+    async def _claim_what_fits(self) -> None:
+        """Claim orders of the backlog for as long as agents have room for them."""
+        if any(self.backlog.needs()):
+            await self._look_around()
+        while fitting := list(self._fitting()):
+            await run_all(self._claim(waiting) for waiting in fitting)
+
+    def _fitting(self) -> Iterator[Waiting]:
+        for needs in list(self.backlog.needs()):
+            while self.places.has_room(needs) and (waiting := self.backlog.take(needs)):
+                if needs != NOTHING:
+                    self.places.take(waiting.order_id, needs)
+                yield waiting
+
+    async def _claim(self, waiting: Waiting) -> None:
+        route = partial(self.places.take, waiting.order_id)
+        decision: Decision = None
+        try:
+            decision = await self.transitions.apply(
+                waiting.order_id, lambda order, now: self.rules.claim(order, now, route), waiting.carried
+            )
+        except UnknownOrderError:
+            log.warning("scheduler.wake_up_for_unknown_order", extra={"order_id": waiting.order_id})
+        except UnavailableError:
+            self.backlog.put(waiting)
+            raise
+        finally:
+            self.places.keep(waiting.order_id, _running(decision))
 
     async def _look_around(self) -> None:
         """See how the agents are doing, and give up the places of orders that went on elsewhere.
 
         Replies reach any instance, and so may the end of an order that was claimed here.
         """
-        if not self.window.look_is_due():
+        if not self.places.look_is_due():
             return
         now = self.clock()
-        start, end = agenda.all_of(Kind.RUNNING)
-        pages = await run_all(self.store.agenda(bucket, start, end, MOST_PER_QUERY) for bucket in self._own_order())
-        self.window.keep_only({row.order_id for page in pages for row in page}, now)
-        self.window.adapt(longest_wait(await self.measures.since(now - FRESH)))
-
-    async def _take(self, order_id: str) -> None:
-        if await self.window.enter(order_id):
-            await self._claim(order_id)
+        if self.places.any_taken:
+            running = agenda.all_of(Kind.RUNNING)
+            pages = await run_all(self.store.agenda(bucket, *running, MOST_PER_QUERY) for bucket in self._own_order())
+            self.places.keep_only({row.order_id for page in pages for row in page}, now)
+        self.places.heed(await self.measures.since(now - FRESH), now)
 
     def _own_order(self) -> list[str]:
         """Return the buckets, from another one on for each instance: side by side, they take different orders."""
@@ -116,6 +153,16 @@ class SchedulerService:
         return [*buckets[first:], *buckets[:first]]
 
 
-def _goes_on(decision: Decision) -> bool:
-    """Whether the order is in progress after what was decided."""
-    return isinstance(decision, Change) and decision.after.state.process_state is ProcessState.PROCESSING
+def _waiting(order_id: str, carried: Snapshot | None) -> Waiting:
+    if carried is None or carried.order_id != order_id:
+        return Waiting(order_id=order_id, priority=Priority.NORMAL)
+    return Waiting(
+        order_id=order_id, priority=carried.state.priority, needs=carried.needs() or NOTHING, carried=carried
+    )
+
+
+def _running(decision: Decision) -> frozenset[str]:
+    """Return what the order's running steps need after what was decided."""
+    return (
+        frozenset(step.capability for step in decision.after.running()) if isinstance(decision, Change) else frozenset()
+    )

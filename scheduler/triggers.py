@@ -56,7 +56,7 @@ def _bind_responses(triggers: func.Blueprint, agent: str, service: SchedulerServ
         else:
             await service.receive(correlation, reply)
 
-    @triggers.function_name(f"scheduler_{agent}_responses")
+    @triggers.function_name(f"scheduler_{agent.replace('-', '_')}_responses")
     @triggers.service_bus_queue_trigger(
         arg_name="messages", queue_name=queue, connection="ServiceBus", cardinality=func.Cardinality.MANY
     )

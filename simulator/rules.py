@@ -15,6 +15,9 @@ ACTIONS = {
     "inventory": ("reserve", "release"),
     "shipping": ("ship", "cancel"),
 }
+OTHER_DOORS = {"payment-backup": "payment"}
+"""Other ways to a service: they fail by themselves, but effects, keys and ledger are the service's own."""
+
 UNDOES = {"void": "authorise", "refund": "capture", "release": "reserve", "cancel": "ship"}
 """Which action each undo takes back: under the same key it is refused from then on (UND-2)."""
 
@@ -22,6 +25,11 @@ REASONS = {"payment": "card declined", "inventory": "out of stock", "shipping": 
 
 LONGEST_WAIT_SECONDS = 10.0
 """How long `hang` and `late` hold an answer back unless told otherwise: longer than callers wait."""
+
+
+def service_of(door: str) -> str:
+    """Return the service to which a door leads; it may be unknown."""
+    return OTHER_DOORS.get(door, door)
 
 
 class Mode(StrEnum):

@@ -62,10 +62,11 @@ class Simulator:
     _known: dict[str, tuple[datetime, asyncio.Future[Sequence[FaultInForce]]]] = field(default_factory=dict)
     """By service: when a reading of its faults began, and the reading."""
 
-    async def call(self, service: str, action: str, key: str, call: Call) -> Answer:
+    async def call(self, door: str, action: str, key: str, call: Call) -> Answer:
         """Do what the action says, at most once for each key, unless a fault is in the way."""
+        service = rules.service_of(door)
         await self.ledger.count_call(service, key, action)
-        fault = rules.fault_for(await self._faults(service), action, call, self.clock())
+        fault = rules.fault_for(await self._faults(door), action, call, self.clock())
         plan = rules.plan(service, fault, self.chance())
         stands: Effect | None = None
         if plan.effect_is_late:
@@ -92,7 +93,7 @@ class Simulator:
 
     async def report(self, service: str, order_id: str | None) -> Mapping[str, Any]:
         """Return the ledger of a service: every effect that really happened, once."""
-        calls, effects = await self.ledger.contents(service, order_id)
+        calls, effects = await self.ledger.contents(rules.service_of(service), order_id)
         return {
             "calls": calls,
             "effects": [

@@ -23,6 +23,7 @@ class Terms:
     buckets: frozenset[str]
     allowance: timedelta
     threshold: int
+    rest: timedelta
 
 
 def read(body: bytes, terms: Terms) -> tuple[Submission, Workflow]:
@@ -66,7 +67,7 @@ def new_order(message: Submission, workflow: Workflow, terms: Terms, now: dateti
             updated_at=now,
             reply_to=message.reply_to,
         ),
-        steps=workflow.initial_steps(allowance=terms.allowance, threshold=terms.threshold),
+        steps=workflow.initial_steps(allowance=terms.allowance, threshold=terms.threshold, rest=terms.rest),
     )
     return Change(
         before=None,

@@ -38,35 +38,49 @@ class SupervisorRules:
 
     def _entry(self, now: datetime, counted: list[Step], expired: list[Step]) -> HistoryEntry:
         counts = [
-            f"{step.name} timed out, failure {before.failure_count + 1} of {step.threshold}"
+            f"{step.name} timed out, failure {before.failure_count + 1} of {step.threshold}{_rest(step, now)}"
             for step, before in zip(counted, expired, strict=True)
         ]
         return HistoryEntry(at=now, actor=f"supervisor/{self.instance}", event="expired", detail=", ".join(counts))
 
 
 def _counted(step: Step, direction: Direction, now: datetime) -> Step:
-    """Return the step after one more failure: it waits for another try, or is given up."""
-    count = step.failure_count + 1
-    reason = f"{step.name} timed out {count} times: the cause is held to be lasting"
-    lasting = count >= step.threshold
-    failed = replace(
-        step, failure_count=count, complete_by=None, in_doubt=True, reason=reason if lasting else step.reason
-    )
+    """Return the step after one more failure: it waits for another try, rests before it, or is given up."""
+    failed = replace(step, failure_count=step.failure_count + 1, complete_by=None, in_doubt=True)
+    lasting = failed.failure_count >= step.threshold
+    if lasting and step.rests < step.most_rests:
+        failed = replace(failed, failure_count=0, rests=step.rests + 1, not_before=now + step.rest)
+    elif lasting:
+        reason = f"{step.name} timed out {failed.failure_count} times: the cause is held to be lasting"
+        failed = replace(failed, state=StepState.FAILED, reason=reason)
     if step.state is StepState.UNDOING:
-        return replace(failed, state=StepState.FAILED if lasting else StepState.UNDOING)
+        return failed
     if direction is Direction.UNDO:
         return to_be_undone(replace(failed, state=StepState.NOT_STARTED), now)
-    return replace(failed, state=StepState.FAILED if lasting else StepState.NOT_STARTED)
+    return failed if failed.state is StepState.FAILED else replace(failed, state=StepState.NOT_STARTED)
+
+
+def _rest(step: Step, now: datetime) -> str:
+    rests = step.not_before is not None and step.not_before > now
+    return f"; rest {step.rests} of {step.most_rests}, until {step.not_before:%H:%M:%S}" if rests else ""
 
 
 def _ask_again(before: Snapshot, after: Snapshot, expired: list[Step], entry: HistoryEntry) -> Change:
-    """Give the order back: those that still run keep running, and their replies stay valid (SUP-3)."""
+    """Give the order back: those that still run keep running, and their replies stay valid (SUP-3).
+
+    It may be claimed at once, unless all that expired has to rest: then when the first rest is over.
+    """
+    waiting = [step for step in after.steps if step.name in {each.name for each in expired}]
+    not_before = max(entry.at, min(step.not_before or entry.at for step in waiting))
+    if before.state.process_state is ProcessState.PENDING:
+        not_before = min(not_before, before.state.not_before)
     after = after.with_state(
         process_state=ProcessState.PENDING,
         locked_by=None,
-        not_before=entry.at,
-        complete_by=entry.at + max(step.allowance for step in expired),
+        not_before=not_before,
+        complete_by=not_before + max(step.allowance for step in expired),
     )
     wake_up = WakeUp(order_id=before.order_id, steps=tuple(step.name for step in expired)).to_bus()
     was_held = before.state.process_state is ProcessState.PROCESSING
-    return transition(before, after, replace(entry, event="recovered") if was_held else entry, messages=(wake_up,))
+    entry = replace(entry, event="recovered") if was_held else entry
+    return transition(before, after, entry, messages=(wake_up,) if not_before <= entry.at else ())

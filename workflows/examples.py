@@ -8,7 +8,12 @@ PAYMENT_ONLY = Workflow(
     version=1,
     steps=(
         StepDefinition(
-            name="payment", agent="payment", does="authorise", undone_by="void", request=payment, keeps=("reference",)
+            name="payment",
+            capability="payment",
+            does="authorise",
+            undone_by="void",
+            request=payment,
+            keeps=("reference",),
         ),
     ),
 )
@@ -17,12 +22,12 @@ IN_SEQUENCE = Workflow(
     name="in-sequence",
     version=1,
     steps=(
-        StepDefinition(name="payment", agent="payment", does="authorise", undone_by="void", request=payment),
+        StepDefinition(name="payment", capability="payment", does="authorise", undone_by="void", request=payment),
         StepDefinition(
-            name="stock", agent="inventory", does="reserve", undone_by="release", request=goods, after=("payment",)
+            name="stock", capability="inventory", does="reserve", undone_by="release", request=goods, after=("payment",)
         ),
         StepDefinition(
-            name="shipment", agent="shipping", does="ship", undone_by="cancel", request=goods, after=("stock",)
+            name="shipment", capability="shipping", does="ship", undone_by="cancel", request=goods, after=("stock",)
         ),
     ),
 )

@@ -35,7 +35,9 @@ def capture(order: Order, results: Results) -> dict[str, Any]:
 ORDER_1 = Workflow(
     name="order",
     version=1,
-    steps=(StepDefinition(name="payment", agent="payment", does="authorise", request=payment, keeps=("reference",)),),
+    steps=(
+        StepDefinition(name="payment", capability="payment", does="authorise", request=payment, keeps=("reference",)),
+    ),
 )
 """The first version, for orders that were placed when there was nothing but a payment."""
 
@@ -45,7 +47,7 @@ ORDER = Workflow(
     steps=(
         StepDefinition(
             name="stock",
-            agent="inventory",
+            capability="inventory",
             does="reserve",
             undone_by="release",
             request=goods,
@@ -54,7 +56,7 @@ ORDER = Workflow(
         ),
         StepDefinition(
             name="payment",
-            agent="payment",
+            capability="payment",
             does="authorise",
             undone_by="void",
             request=payment,
@@ -62,7 +64,7 @@ ORDER = Workflow(
         ),
         StepDefinition(
             name="shipment",
-            agent="shipping",
+            capability="shipping",
             does="ship",
             undone_by="cancel",
             request=shipment,
@@ -72,7 +74,7 @@ ORDER = Workflow(
         ),
         StepDefinition(
             name="capture",
-            agent="payment",
+            capability="payment",
             does="capture",
             undone_by="refund",
             request=capture,

@@ -7,7 +7,7 @@ RETURN = Workflow(
     name="return",
     version=1,
     steps=(
-        StepDefinition(name="restock", agent="inventory", does="release", request=goods),
-        StepDefinition(name="refund", agent="payment", does="refund", request=payment, after=("restock",)),
+        StepDefinition(name="restock", capability="inventory", does="release", request=goods),
+        StepDefinition(name="refund", capability="payment", does="refund", request=payment, after=("restock",)),
     ),
 )

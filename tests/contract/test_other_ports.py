@@ -2,6 +2,7 @@
 
 import asyncio
 import base64
+import itertools
 import json
 import random
 from dataclasses import replace
@@ -201,6 +202,28 @@ async def test_an_agent_instance_is_known_by_its_last_measure(parts):
     found = await parts.measures.since(NOW)
     assert sorted(found, key=lambda each: each.instance) == [measure("i1", 2, 1.0), measure("i2", 0, 0.5)]
     assert await parts.measures.since(NOW + seconds(1)) == [measure("i1", 2, 1.0)]
+
+
+@pytest.mark.proves("AGT-8", "AGT-10")
+async def test_an_open_circuit_is_known_until_its_time_is_over(parts):
+    """However old the measure is, since its instance makes no calls meanwhile."""
+    opened = Measure(agent="payment", instance="o1", at=NOW, waited=0.0, running=0, open_until=NOW + seconds(60))
+    await parts.measures.publish(opened)
+    assert opened in await parts.measures.since(NOW + seconds(59))
+    assert opened not in await parts.measures.since(NOW + seconds(61))
+
+
+@pytest.mark.proves("AGT-10", "WRK-2")
+async def test_calls_take_their_turns_at_a_steady_rate(parts):
+    """Side by side they are given turns apart; who cannot use a turn in time takes none."""
+    agent, rate = f"agent-{uuid4().hex[:8]}", 20.0
+    latest = parts.clock() + seconds(60)
+    turns = await asyncio.gather(*(parts.rates.next_call(agent, rate, latest) for _ in range(10)))
+    spacing = [after - before for before, after in itertools.pairwise(sorted(turns))]
+    assert min(spacing) >= seconds(0.05)
+    assert max(turns) - min(turns) < seconds(2)
+    assert await parts.rates.next_call(agent, rate, parts.clock() - seconds(1)) is None
+    assert await parts.rates.next_call(agent, rate, latest) >= max(turns) + seconds(0.05)
 
 
 @pytest.mark.proves("SUB-4", "FLT-6")

@@ -115,7 +115,7 @@ async def test_the_agenda_is_read_in_order_and_by_pages(parts):
     at = [NOW + seconds(number) for number in range(5)]
     for number, time in enumerate(at):
         await parts.store.commit(submission(f"b99-{str(number) * 26}", not_before=time))
-    start, end = agenda.claimable("normal", at[3])
+    start, end = agenda.claimable("normal", "payment", at[3])
     rows = await parts.store.agenda(bucket, start, end, 100)
     assert [row.order_id[4] for row in rows] == ["0", "1", "2", "3"]
     assert [row.key for row in await parts.store.agenda(bucket, start, end, 2)] == [row.key for row in rows[:2]]

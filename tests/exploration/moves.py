@@ -13,10 +13,10 @@ from core.changes import Change
 from core.errors import ConflictError, RefusedError, RejectedError, TransientError, UnavailableError
 from core.keys import bucket_of
 from core.messages import AgentRequest, BusMessage
-from core.orders import Priority, ProcessState
+from core.orders import ProcessState
 from exploration import invariants, roles
 from exploration.driving import Answer, Effect, Ended, Handler, Job, Raised, Returned, run, settled
-from exploration.roles import LEASE, MARGIN, QUEUES, SLOTS, TOLERANCE, begin
+from exploration.roles import KINDS, LEASE, MARGIN, QUEUES, SLOTS, TOLERANCE, begin
 from exploration.world import Sent, World
 from operators import rules as operator_rules
 from scheduler.service import WAKE_UP_TIME
@@ -50,6 +50,8 @@ def moves(world: World) -> Iterator[Move]:
     in_time = all(move.fault for move in urgent)
     if (in_time or world.faults_left) and (tick := _tick(world if in_time else spoiled, in_time=in_time)):
         yield tick
+    for agent in sorted(world.open):
+        yield Move(f"the circuit of {agent} closes", replace(world, open=world.open - {agent}))
     if world.faults_left:
         yield from _faults(spoiled)
 
@@ -77,12 +79,14 @@ def _due(world: World) -> Iterator[str]:
     """Which timers would find something; a run that finds nothing changes nothing."""
     keys = world.agenda()
     for kind, (start, end) in {
-        "poll": agenda.claimable(Priority.NORMAL, world.now - WAKE_UP_TIME),
         "sweep": agenda.overdue(world.now - TOLERANCE),
         "relay": agenda.all_of(Kind.OUTBOX),
     }.items():
         if any(start <= key < end for key in keys):
             yield kind
+    pending = (row for key, row in keys.items() if key.startswith(Kind.PENDING))
+    if any(agenda.is_due(row, world.now, WAKE_UP_TIME) for row in pending):
+        yield "poll"
 
 
 def _acts(world: World) -> Iterator[Move]:
@@ -103,6 +107,13 @@ def _begun(world: World, slot: str, job: Job, label: str) -> Move:
 # What handlers do
 
 
+def _told(world: World, what: str, new_id: str) -> Any:
+    """What a handler learns in passing: the time, whether a circuit is open, an id."""
+    if what == "now":
+        return world.now
+    return what.removeprefix("open ") in world.open if what.startswith("open ") else new_id
+
+
 def _go_on(world: World, handler: Handler) -> World:
     """Run the handler up to the next effect whose outcome is open, or to its end."""
     ids = world.ids
@@ -110,7 +121,7 @@ def _go_on(world: World, handler: Handler) -> World:
     def ask(what: str) -> Any:
         nonlocal ids
         ids += what == "id"
-        return world.now if what == "now" else f"~{ids}~"
+        return _told(world, what, f"~{ids}~")
 
     while True:
         handler, reached = run(handler, begin, ask)
@@ -169,7 +180,7 @@ def _outcomes(world: World, handler: Handler) -> Iterator[Move]:
 
 def _crash_after(world: World, handler: Handler, label: str) -> Iterator[Move]:
     """The last thing that a handler does may be followed by a crash before its message is settled."""
-    _, reached = run(handler, begin, lambda what: world.now if what == "now" else "~0~")
+    _, reached = run(handler, begin, lambda what: _told(world, what, "~0~"))
     if isinstance(reached, Ended) and handler.job.kind in QUEUES:
         crashed = _given_back(world.without_handler(handler.slot), handler)
         yield Move(f"{handler.slot}: {label}, and crashes before its message is settled", crashed, fault=True)
@@ -223,7 +234,7 @@ def _send(world: World, handler: Handler, messages: tuple[BusMessage, ...]) -> I
 
 
 def _sent(message: BusMessage, now: datetime) -> Sent:
-    kind = next(kind for kind, queue in QUEUES.items() if queue == message.queue)
+    kind = KINDS[message.queue]
     expires = now + message.time_to_live if message.time_to_live else None
     return Sent(kind=kind, body=message.body, correlation=message.correlation_id, expires=expires)
 
@@ -313,7 +324,7 @@ def _at(world: World, later: datetime) -> World:
 def _moments(world: World) -> Iterator[datetime]:
     order = world.order()
     if order and order.state.process_state is ProcessState.PENDING:
-        yield order.state.not_before + WAKE_UP_TIME
+        yield from (order.state.not_before, order.state.not_before + WAKE_UP_TIME)
     for step in order.running() if order else ():
         if step.complete_by:
             yield from (step.complete_by - MARGIN, step.complete_by, step.complete_by + TOLERANCE + INSTANT)
@@ -336,14 +347,15 @@ def _faults(world: World) -> Iterator[Move]:
             kept = replace(message, expires=None)
             late = _at(world.without_message(message), message.expires + TOLERANCE + INSTANT).with_messages([kept])
             yield Move(f"the {message.kind} is held up, and delivered after its time", late, fault=True)
+    for agent in sorted(world.may_open - world.open):
+        yield Move(f"the circuit of {agent} opens", replace(world, open=world.open | {agent}), fault=True)
     for slot, handler in world.handlers.items():
         crashed = _given_back(world.without_handler(slot), handler)
         before = handler.pending.name if handler.pending else "its end"
         yield Move(f"{slot} crashes before: {before}", crashed, fault=True)
 
 
-def beginning(faults: int, acts: int, operator: tuple[str, ...], submission: Mapping[str, Any], now: datetime) -> World:
-    """A world with one order on its way."""
-    order_id = str(submission["orderId"])
-    world = World(now=now, faults_left=faults, acts_left=acts, operator=operator, order_id=order_id)
+def beginning(submission: Mapping[str, Any], now: datetime, **budgets: Any) -> World:
+    """A world with one order on its way; `budgets` say what may happen to it."""
+    world = World(now=now, order_id=str(submission["orderId"]), **budgets)
     return world.with_messages([Sent(kind="submission", body=json.dumps(submission))])

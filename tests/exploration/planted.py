@@ -18,7 +18,9 @@ from core.messages import BusMessage, responses_queue
 from core.orders import Direction, ProcessState, Step, StepState
 from core.transitions import Transitions
 from operators import rules as operator_rules
+from scheduler import progress as progressing
 from scheduler import rules as scheduler_rules
+from scheduler.progress import Progress
 from scheduler.rules import SchedulerRules
 from scheduler.service import SchedulerService
 from supervisor import rules as supervisor_rules
@@ -26,8 +28,8 @@ from supervisor.service import SupervisorService
 
 Plant = Callable[[], AbstractContextManager[Any]]
 
-original_proceed = SchedulerRules._proceed
-original_requests = scheduler_rules._requests
+original_proceed = Progress.proceed
+original_requests = Progress._requests
 original_ask_again = supervisor_rules._ask_again
 original_end = endings.end
 original_to_be_undone = undo.to_be_undone
@@ -38,11 +40,12 @@ original_afresh = operator_rules._afresh
 
 
 def claims_what_is_taken() -> AbstractContextManager[Any]:
-    def claim(self, order, now):
-        workflow = self.workflows.find("order", 1)
+    def claim(self, order, now, route):
+        workflow = self.workflows.find(order.state.workflow, order.state.workflow_version)
         ended = order.state.process_state in (ProcessState.PROCESSED, ProcessState.ERROR)
         again = [replace(step, state=StepState.NOT_STARTED) for step in order.in_state(StepState.RUNNING)]
-        return None if ended else self._proceed(order, order.with_steps(*again), workflow, self._entry(now, "claimed"))
+        progress = self._progress(order, workflow, self._entry(now, "claimed"), route)
+        return None if ended else progress.proceed(order.with_steps(*again))
 
     return patch.object(SchedulerRules, "claim", claim)
 
@@ -128,14 +131,14 @@ def gives_up_and_lets_the_step_run() -> AbstractContextManager[Any]:
 
 
 def another_key_for_each_attempt() -> AbstractContextManager[Any]:
-    def requests(order, started, workflow, now):
-        messages = original_requests(order, started, workflow, now)
+    def requests(self, order, started):
+        messages = original_requests(self, order, started)
         return tuple(
             replace(message, body=message.body.replace(':payment"', f':payment-{started[0].attempts}"'))
             for message in messages
         )
 
-    return patch.object(scheduler_rules, "_requests", requests)
+    return patch.object(Progress, "_requests", requests)
 
 
 def replies_after_its_time() -> AbstractContextManager[Any]:
@@ -188,24 +191,24 @@ def confirms_before_it_publishes() -> AbstractContextManager[Any]:
 
 
 def starts_steps_in_any_order() -> AbstractContextManager[Any]:
-    return patch.object(scheduler_rules, "_ready", lambda order, workflow: list(order.in_state(StepState.NOT_STARTED)))
+    return patch.object(progressing, "_ready", lambda order, workflow: list(order.in_state(StepState.NOT_STARTED)))
 
 
 def undoes_steps_in_any_order() -> AbstractContextManager[Any]:
     def ready(order, workflow):
         return [step for step in order.steps if step.waits_for_undo]
 
-    return patch.object(scheduler_rules, "_ready_to_be_undone", ready)
+    return patch.object(progressing, "_ready_to_be_undone", ready)
 
 
 def starts_steps_after_a_failure() -> AbstractContextManager[Any]:
-    def proceed(self, before, after, workflow, entry):
+    def proceed(self, after):
         waiting = after.in_state(StepState.NOT_STARTED)
         if after.in_state(StepState.FAILED) and after.state.direction is Direction.FORWARD and waiting:
-            return self._go_on(before, after, waiting, workflow, entry)
-        return original_proceed(self, before, after, workflow, entry)
+            return self._start(after, waiting)
+        return original_proceed(self, after)
 
-    return patch.object(SchedulerRules, "_proceed", proceed)
+    return patch.object(Progress, "proceed", proceed)
 
 
 def leaves_what_was_not_answered() -> AbstractContextManager[Any]:

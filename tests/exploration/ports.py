@@ -1,8 +1,15 @@
 """The ports as the explorer sees them: every call is an effect."""
 
+from contextlib import asynccontextmanager, contextmanager, nullcontext
 from datetime import timedelta
+from functools import partial
 
+from core.errors import CircuitOpenError
+from core.measures import Measure
 from exploration.driving import Effect, Tape
+
+AGENTS = ("payment", "payment-backup")
+RETRY_AFTER = timedelta(seconds=2)
 
 
 class Store:
@@ -77,15 +84,53 @@ class Leadership:
         return self._until is not None and self._tape.read("now") < self._until
 
 
-class Measures:
-    """`AgentMeasures` that nobody publishes: what a scheduler makes of them is no matter of correctness."""
+class Circuit:
+    """The circuit of an agent: whether it is open, the world says."""
 
-    async def publish(self, measure):
-        del measure
+    def __init__(self, tape: Tape, agent: str) -> None:
+        self._tape = tape
+        self._agent = agent
+
+    @contextmanager
+    def guard(self, order_id):
+        del order_id
+        if self._tape.read(f"open {self._agent}"):
+            raise CircuitOpenError("the circuit is open", RETRY_AFTER)
+        yield
+
+
+class NoLimits:
+    """A service that takes as many calls as one likes: to wait for a turn is to be slow."""
+
+    @asynccontextmanager
+    async def turn(self, latest):
+        del latest
+        yield
+
+
+class NoGauge:
+    """A gauge that measures nothing: of waits nothing follows but how many orders are claimed."""
+
+    def at_work(self):
+        return nullcontext()
+
+    async def arrived(self, request):
+        del request
+
+    async def turned_away(self):
+        pass
+
+
+class Measures:
+    """`AgentMeasures`: whose circuit is open."""
+
+    def __init__(self, tape: Tape) -> None:
+        self._tape = tape
 
     async def since(self, moment):
-        del moment
-        return []
+        until = moment + timedelta(hours=1)
+        measure = partial(Measure, instance="1", at=moment, waited=0.0, running=0, open_until=until)
+        return [measure(agent=agent) for agent in AGENTS if self._tape.read(f"open {agent}")]
 
 
 class Sweeps:

@@ -1,12 +1,11 @@
 """The shipped services on the explorer's ports, one set for each handler that begins."""
 
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
 import workflows
-from agents.gauge import Gauge
 from agents.service import AgentService
 from alerts.service import AlertService
 from core.keys import buckets
@@ -23,12 +22,24 @@ from core.messages import (
 from core.transitions import Transitions
 from core.workflow import Workflows
 from exploration.driving import Handler, Job, Tape
-from exploration.ports import Bus, Leadership, Measures, Poison, Publisher, Remote, Store, Sweeps
+from exploration.ports import (
+    Bus,
+    Circuit,
+    Leadership,
+    Measures,
+    NoGauge,
+    NoLimits,
+    Poison,
+    Publisher,
+    Remote,
+    Store,
+    Sweeps,
+)
 from operators.requests import OperatorRequest, SkipRequest
 from operators.service import OperatorService
+from scheduler.places import Places
 from scheduler.rules import SchedulerRules
 from scheduler.service import SchedulerService
-from scheduler.window import Window
 from submission.rules import Terms
 from submission.service import SubmissionService
 from supervisor.rules import SupervisorRules
@@ -42,7 +53,9 @@ ALLOWED = timedelta(seconds=8)
 MARGIN = timedelta(seconds=1)
 TOLERANCE = timedelta(seconds=1)
 LEASE = timedelta(seconds=4)
+REST = timedelta(seconds=60)
 THRESHOLD = 2
+OFFERS: Mapping[str, Sequence[str]] = {"payment": ("payment",)}
 BUCKETS = 1
 GRACE = OperatorRequest(operator="grace", note="mended")
 
@@ -52,6 +65,7 @@ SLOTS = {
     "reply": ("scheduler-1", "scheduler-2"),
     "poll": ("scheduler-1", "scheduler-2"),
     "request": ("agent-1", "agent-2"),
+    "backup-request": ("agent-3",),
     "sweep": ("supervisor-1", "supervisor-2"),
     "relay": ("relay",),
 }
@@ -61,8 +75,10 @@ QUEUES = {
     "submission": "order-submissions",
     "wake": SCHEDULER_REQUESTS,
     "request": requests_queue("payment"),
+    "backup-request": requests_queue("payment-backup"),
     "reply": responses_queue("payment"),
 }
+KINDS = {queue: kind for kind, queue in QUEUES.items()} | {responses_queue("payment-backup"): "reply"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +126,7 @@ def _submission(at: Surroundings) -> SubmissionService:
         buckets=frozenset(buckets(BUCKETS)),
         allowance=ALLOWED,
         threshold=THRESHOLD,
+        rest=REST,
     )
     return SubmissionService(
         transitions=at.transitions(), store=Store(), poison=Poison(), clock=at.now, terms=terms, instance=at.slot
@@ -122,25 +139,27 @@ def _scheduler(at: Surroundings) -> SchedulerService:
         store=Store(),
         clock=at.now,
         rules=SchedulerRules(instance=at.slot, workflows=WORKFLOWS, clock_tolerance=TOLERANCE),
-        window=Window(clock=at.now, most=10),
-        measures=Measures(),
+        places=Places(offers=OFFERS, clock=at.now, most=10),
+        measures=Measures(at.tape),
         buckets=BUCKETS,
     )
 
 
-def _agent(at: Surroundings) -> AgentService:
+def _agent(at: Surroundings, name: str) -> AgentService:
     async def sleep(seconds: float) -> None:
         """A pause is no matter of correctness: the time may pass at any moment anyway."""
 
     return AgentService(
-        name="payment",
+        name=name,
         remote=Remote(),
         bus=Bus(),
         clock=at.now,
         sleep=sleep,
         margin=MARGIN,
         call_timeout=ALLOWED,
-        gauge=Gauge(agent="payment", instance=at.slot, measures=Measures(), clock=at.now),
+        circuit=Circuit(at.tape, name),
+        limits=NoLimits(),
+        gauge=NoGauge(),
     )
 
 
@@ -165,7 +184,8 @@ _DOES: Mapping[str, Callable[[Surroundings, Job], Coroutine[Any, Any, Any]]] = {
     "wake": lambda at, job: _scheduler(at).wake(decode(WakeUp, job.body)),
     "reply": _receive,
     "poll": lambda at, job: _scheduler(at).poll(),
-    "request": lambda at, job: _agent(at).handle(decode(AgentRequest, job.body)),
+    "request": lambda at, job: _agent(at, "payment").handle(decode(AgentRequest, job.body)),
+    "backup-request": lambda at, job: _agent(at, "payment-backup").handle(decode(AgentRequest, job.body)),
     "sweep": lambda at, job: _supervisor(at).sweep(),
     "relay": lambda at, job: _alerts().relay(),
     "resubmit": lambda at, job: _operator(at).resubmit(job.body, GRACE),

@@ -53,6 +53,10 @@ class World:
     published: frozenset[str] = frozenset()
     """Ids of the events that Event Grid has taken."""
     poison: frozenset[str] = frozenset()
+    may_open: frozenset[str] = frozenset()
+    """The agents whose circuits may open."""
+    open: frozenset[str] = frozenset()
+    """The agents whose circuits are open."""
     landing: tuple[Change, ...] = ()
     """Writes whose callers have given them up, and that may still arrive at the store."""
     ids: int = 0
@@ -117,7 +121,7 @@ class World:
                 "--",
                 *(_text(sent) for sent in self.queue),
                 *(_handler_text(self.handlers[slot]) for slot in sorted(self.handlers)),
-                f"{sorted(self.effects)} {sorted(self.published)} {sorted(self.poison)}",
+                f"{sorted(self.effects)} {sorted(self.published)} {sorted(self.poison)} {sorted(self.open)}",
                 *(_text(change) for change in self.landing),
             )
         )

@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 from unittest.mock import patch
@@ -13,6 +13,7 @@ from core.orders import Policy
 from core.workflow import StepDefinition, Workflow, Workflows
 from exploration.driving import one_after_another
 from exploration.moves import beginning
+from exploration.roles import SLOTS
 from exploration.world import World
 
 NOW = datetime(2026, 1, 31, 8, 15, tzinfo=UTC)
@@ -31,17 +32,26 @@ def _nothing(order: Any, results: Any) -> dict[str, Any]:
     return {}
 
 
-def _step(name: str, *after: str, policy: Policy = Policy.UNDO) -> StepDefinition:
+def _step(name: str, *after: str, policy: Policy = Policy.UNDO, rests: int = 0) -> StepDefinition:
     """A step that can be undone; one agent does them all."""
     return StepDefinition(
-        name=name, agent="payment", does="do", undone_by="undo", request=_nothing, after=after, policy=policy
+        name=name,
+        capability="payment",
+        does="do",
+        undone_by="undo",
+        request=_nothing,
+        after=after,
+        policy=policy,
+        most_rests=rests,
     )
 
 
 SINGLE = workflows.ALL.latest("payment-only")
 IN_SEQUENCE = Workflow(name="in-sequence", version=1, steps=(_step("a"), _step("b", "a"), _step("c", "b")))
 ONE = Workflow(name="one", version=1, steps=(_step("a"),))
+RESTING = Workflow(name="resting", version=1, steps=(_step("a", policy=Policy.REST, rests=1),))
 PAIR = Workflow(name="pair", version=1, steps=(_step("a"), _step("b", "a")))
+PLAIN = Workflow(name="plain", version=1, steps=(replace(_step("a", policy=Policy.ERROR), undone_by=None),))
 PARALLEL = Workflow(name="parallel", version=1, steps=(_step("a"), _step("b")))
 PARALLEL_ERROR = Workflow(name="parallel-error", version=1, steps=(_step("a", policy=Policy.ERROR), _step("b")))
 
@@ -58,15 +68,31 @@ class WorldOf:
     """What that may be."""
     threshold: int = 2
     """At how many failures the step is given up."""
+    agents: tuple[str, ...] = ("payment",)
+    """Who offers what every step needs."""
+    circuits: bool = False
+    """Whether circuits may open."""
+    alone: bool = False
+    """Whether there is one of each role only, for what no race is needed to see."""
 
     def __str__(self) -> str:
         operator = f"{' or '.join(self.operator)} {self.acts}"
-        return f"{self.workflow.name}, faults {self.faults}, {operator}, threshold {self.threshold}"
+        return (
+            f"{self.workflow.name}, faults {self.faults}, {operator}, threshold {self.threshold}"
+            + (f", circuits of {' and '.join(self.agents)}" if self.circuits else "")
+            + (", alone" if self.alone else "")
+        )
 
     def beginning(self) -> World:
         """The order is on its way."""
-        submission = SUBMISSION | {"workflow": self.workflow.name}
-        return beginning(self.faults, self.acts, self.operator, submission, NOW)
+        return beginning(
+            SUBMISSION | {"workflow": self.workflow.name},
+            NOW,
+            faults_left=self.faults,
+            acts_left=self.acts,
+            operator=self.operator,
+            may_open=frozenset(self.agents if self.circuits else ()),
+        )
 
     @contextmanager
     def running(self) -> Iterator[None]:
@@ -74,10 +100,13 @@ class WorldOf:
         modules = ("scheduler.service", "supervisor.service", "alerts.service")
         logged = logging.root.manager.disable
         logging.disable(logging.CRITICAL)
+        slots = {kind: names[:1] for kind, names in SLOTS.items()} if self.alone else SLOTS
         with ExitStack() as patches:
+            patches.enter_context(patch("exploration.moves.SLOTS", slots))
             for module in modules:
                 patches.enter_context(patch(f"{module}.run_all", one_after_another))
             patches.enter_context(patch("exploration.roles.THRESHOLD", self.threshold))
+            patches.enter_context(patch("exploration.roles.OFFERS", {"payment": self.agents}))
             patches.enter_context(patch("exploration.roles.WORKFLOWS", Workflows(self.workflow)))
             yield
         logging.disable(logged)
@@ -90,20 +119,30 @@ SMALL = (
     WorldOf(acts=1, operator=("cancel",), workflow=PAIR),
     WorldOf(faults=1, acts=1, operator=("skip",), threshold=1),
     WorldOf(faults=1, threshold=1, workflow=IN_SEQUENCE),
-    WorldOf(faults=2, threshold=1, workflow=ONE),
+    WorldOf(faults=2, threshold=1, workflow=ONE, alone=True),
 )
 """In which a planted fault shows soon, the smallest first."""
 
 ALL_ACTS = ("resubmit", "skip", "cancel")
 
+CIRCUITS = (
+    WorldOf(faults=1, circuits=True),
+    WorldOf(faults=2, circuits=True, threshold=1, agents=("payment", "payment-backup")),
+    WorldOf(faults=2, threshold=1, workflow=RESTING),
+)
+"""In which agents cannot be asked, steps go to others, or rest."""
+
 TESTED = (
     *SMALL[:6],
     WorldOf(faults=2, threshold=1),
     WorldOf(acts=1, operator=("cancel",), workflow=PARALLEL),
+    WorldOf(faults=1, acts=1, operator=("cancel",), workflow=PLAIN),
+    *CIRCUITS[:1],
 )
 
 EXPLORED = (
     *TESTED,
+    *CIRCUITS,
     WorldOf(faults=2, threshold=1, workflow=ONE),
     WorldOf(faults=2),
     WorldOf(faults=1, threshold=1, workflow=PARALLEL),

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import azure.functions as func
 import pytest
@@ -137,6 +137,7 @@ TERMS = Terms(
     reply_to_prefix="status-",
     buckets=frozenset({"b03"}),
     allowance=claimed().steps[0].allowance,
+    rest=timedelta(),
     threshold=3,
 )
 NAMES = st.text(st.characters(blacklist_categories=("Cs", "Cc")), min_size=1, max_size=200)

@@ -16,7 +16,25 @@ ALLOWANCE = timedelta(seconds=5)
 TOLERANCE = timedelta(seconds=1)
 THRESHOLD = 3
 
-scheduler = SchedulerRules(instance="s1", workflows=workflows.ALL, clock_tolerance=TOLERANCE)
+REST = timedelta(seconds=60)
+
+
+def somewhere(capability: str) -> str:
+    """A route that always finds an agent with room: the one that is named like the capability."""
+    return capability
+
+
+class Rules(SchedulerRules):
+    """The scheduler's rules, where there is room unless a test says otherwise."""
+
+    def claim(self, order, now, route=somewhere):
+        return super().claim(order, now, route)
+
+    def receive(self, order, correlation, reply, now, route=somewhere):
+        return super().receive(order, correlation, reply, now, route)
+
+
+scheduler = Rules(instance="s1", workflows=workflows.ALL, clock_tolerance=TOLERANCE)
 other_scheduler = replace(scheduler, instance="s2")
 supervisor = SupervisorRules(instance="v1", clock_tolerance=TOLERANCE)
 
@@ -46,7 +64,7 @@ def new_order(**state) -> Snapshot:
             workflow="payment-only",
             **{"workflow_version": 1, "not_before": NOW, "updated_at": NOW} | state,
         ),
-        steps=workflow.initial_steps(allowance=ALLOWANCE, threshold=THRESHOLD),
+        steps=workflow.initial_steps(allowance=ALLOWANCE, threshold=THRESHOLD, rest=REST),
     )
 
 

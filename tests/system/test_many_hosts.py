@@ -26,7 +26,7 @@ async def test_three_hosts_process_three_hundred_orders_though_one_is_killed(own
     """SIGKILL of one in the middle, another is started: all `Processed`, one effect each, never two at one order."""
     stack, client = await own_stack(hosts=3, settings={})
     orders = [new_order_id() for _ in range(ORDERS)]
-    await asyncio.gather(*(submit(stack, order_id, workflow="payment-only") for order_id in orders))
+    await submit(stack, *orders, workflow="payment-only")
 
     async def some_are_processed():
         return await processed(client, orders) >= ORDERS // 4

@@ -24,8 +24,8 @@ from core.keys import bucket_of, buckets
 from core.orders import ProcessState, StepState
 from core.transitions import Transitions
 from operators.service import OperatorService
+from scheduler.places import Places
 from scheduler.service import SchedulerService
-from scheduler.window import Window
 from supervisor.service import SupervisorService
 
 FINISHED = 5_000
@@ -62,7 +62,10 @@ async def periodic(own_stack, monkeypatch):
     parts = connect(settings, Connections(settings, transport=lambda: recorder))
     transitions = Transitions(parts.store, parts.bus, parts.clock, parts.new_id)
     common = {"store": parts.store, "buckets": settings.buckets}
-    watching = {"window": Window(clock=parts.clock, most=1000), "measures": parts.measures}
+    watching = {
+        "places": Places(offers={"payment": ("payment",)}, clock=parts.clock, most=1000),
+        "measures": parts.measures,
+    }
     roles = (
         SchedulerService(
             transitions=transitions,
@@ -96,6 +99,7 @@ async def periodic(own_stack, monkeypatch):
 async def run_once(roles):
     """One turn of everything that a timer or an operator's list does."""
     schedules, supervises, alerts, operates = roles
+    schedules.places._looked_at = None
     found = await schedules.poll(), await supervises.sweep(), await alerts.relay()
     listed = await operates.list(ProcessState.ERROR, 50, None)
     return found, listed.orders
@@ -132,7 +136,7 @@ async def test_periodic_work_costs_the_same_with_a_store_full_of_finished_orders
     recorder.requests.clear()
     assert await run_once(roles) == ((0, 0, 0), [])
     empty, filters = recorder.operations(), recorder.filters()
-    assert len(filters) == 8 * len(("poll high", "poll normal", "sweep", "relay", "list"))
+    assert len(filters) == 8 * len(("poll", "sweep", "relay", "list")) + len(("agents' measures",))
     assert [asked for asked in filters if not RANGE.match(asked)] == []
 
     await fill(parts, FINISHED)

@@ -218,7 +218,7 @@ async def test_several_workflows_and_versions_run_side_by_side(client, stack):
 async def recorded_by_an_older_app(stack, version):
     """An order as an earlier deployment recorded it, without its wake-up: the poll has to find it."""
     order_id, now = new_order_id(), datetime.now(UTC)
-    steps = ORDER_1.initial_steps(allowance=timedelta(seconds=2), threshold=3)
+    steps = ORDER_1.initial_steps(allowance=timedelta(seconds=2), threshold=3, rest=timedelta(0))
     old = new_order(workflow_version=version, not_before=now, updated_at=now)
     old = replace(old, order=replace(old.order, order_id=order_id), steps=steps)
     old = old.with_state(order_id=order_id, workflow="order", workflow_version=version)

@@ -88,7 +88,9 @@ async def test_a_stale_order_costs_a_read_and_nothing_else():
     assert store.loads == 1
     stale_claim = await parts.store.load(ORDER_ID)
     await parts.store.commit(
-        scheduler.receive(stale_claim, Correlation.parse(f"{ORDER_ID}:payment:1:do"), put_back, NOW)
+        scheduler.receive(
+            stale_claim, Correlation.parse(f"{ORDER_ID}:payment:1:do"), put_back, NOW, lambda capability: None
+        )
     )
     assert isinstance(await transitions.apply(ORDER_ID, scheduler.claim, stale_claim), Change)
     assert store.loads == 2

@@ -38,7 +38,9 @@ def order(*states, **more):
             in_doubt=state is FAILED,
             result={"reference": f"r-{step.name}"} if state is DONE else None,
         )
-        for step, state in zip(ORDER.initial_steps(allowance=seconds(5), threshold=3), states, strict=True)
+        for step, state in zip(
+            ORDER.initial_steps(allowance=seconds(5), threshold=3, rest=seconds(60)), states, strict=True
+        )
     ]
     blank = new_order(workflow_version=2, **more).with_state(workflow="order")
     return replace(blank, steps=tuple(steps))

@@ -7,7 +7,7 @@ import pytest
 from builders import NOW, ORDER_ID, TOLERANCE, claimed, new_order, other_scheduler, scheduler, seconds
 
 from core.changes import Change, Note
-from core.messages import AgentReply, AgentRequest, Correlation
+from core.messages import AgentReply, AgentRequest, Correlation, decode
 from core.orders import Outcome, ProcessState, StepState
 
 COMPLETED = AgentReply(outcome="completed", result={"reference": "p-1"})
@@ -147,6 +147,25 @@ def test_a_step_that_was_not_tried_waits_without_a_failure():
     assert (after.state.process_state, after.state.locked_by) == (ProcessState.PENDING, None)
     assert after.state.not_before == NOW + seconds(30)
     assert (after.state.failure_count, after.step("payment").failure_count) == (0, 0)
+
+
+@pytest.mark.proves("AGT-8", "AGT-10")
+def test_a_step_that_was_not_tried_goes_to_another_agent():
+    """At once, in the same write, and with the same key."""
+    reply = AgentReply(outcome="notTried", retry_after=30, reason="circuit open")
+    change = scheduler.receive(claimed(), answer(), reply, NOW, lambda capability: f"{capability}-backup")
+    assert change.after.state.process_state is ProcessState.PROCESSING
+    (message,) = change.messages
+    assert message.queue == "payment-backup-requests"
+    assert decode(AgentRequest, message.body).idempotency_key == f"{ORDER_ID}:payment"
+    assert change.after.step("payment").agent == "payment-backup"
+    assert change.after.step("payment").attempts == 2
+
+
+@pytest.mark.proves("AGT-10", "WRK-2")
+def test_an_order_for_which_no_agent_has_room_stays_as_it_is():
+    """Nothing is written, so waiting costs nothing, however long."""
+    assert scheduler.claim(new_order(), NOW, lambda capability: None) is None
 
 
 @pytest.mark.proves("SCH-8")

@@ -6,18 +6,32 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from builders import ALLOWANCE, NOW, ORDER_ID, THRESHOLD, TOLERANCE, claimed, scheduler, seconds, supervisor
+from builders import (
+    ALLOWANCE,
+    NOW,
+    ORDER_ID,
+    REST,
+    THRESHOLD,
+    TOLERANCE,
+    claimed,
+    new_order,
+    scheduler,
+    seconds,
+    supervisor,
+)
 
 import workflows
 from adapters.memory import MemoryLeadership, MemoryLease, MemoryRemoteService, in_memory
+from agents.circuit import Circuit
 from agents.gauge import Gauge
+from agents.limits import CallLimits
 from agents.service import AgentService
 from core.errors import InvalidError, RejectedError, TransientError, UnavailableError
 from core.messages import AgentReply, AgentRequest, Correlation, WakeUp
 from core.orders import ProcessState
 from core.transitions import Transitions
+from scheduler.places import Places
 from scheduler.service import WAKE_UP_TIME, SchedulerService
-from scheduler.window import Window
 from submission.rules import Terms, read
 from submission.service import SubmissionService
 from supervisor.service import SupervisorService
@@ -46,6 +60,7 @@ class World:
             buckets=frozenset({"b03"}),
             allowance=ALLOWANCE,
             threshold=THRESHOLD,
+            rest=REST,
         )
         self.submission = SubmissionService(
             transitions=self.transitions,
@@ -60,7 +75,7 @@ class World:
             store=self.parts.store,
             clock=self.parts.clock,
             rules=scheduler,
-            window=Window(clock=self.parts.clock, most=100),
+            places=Places(offers={"payment": ("payment",)}, clock=self.parts.clock, most=100),
             measures=self.parts.measures,
             buckets=8,
         )
@@ -204,18 +219,33 @@ class Agency:
         self.now = NOW
         self.parts = in_memory()
         self.remote = MemoryRemoteService(failures=list(failures))
+        circuit = Circuit(orders=10, open_for=seconds(30), clock=self.clock)
         self.agent = AgentService(
             name="payment",
             remote=self.remote,
             bus=self.parts.bus,
-            clock=lambda: self.now,
+            clock=self.clock,
             sleep=self.sleep,
             margin=seconds(0.5),
             call_timeout=seconds(2),
-            gauge=Gauge(agent="payment", instance="a1", measures=self.parts.measures, clock=self.parts.clock),
+            circuit=circuit,
+            limits=CallLimits(
+                agent="payment",
+                in_flight=10,
+                per_second=None,
+                rates=self.parts.rates,
+                clock=self.clock,
+                sleep=self.sleep,
+            ),
+            gauge=Gauge(
+                agent="payment", instance="a1", circuit=circuit, measures=self.parts.measures, clock=self.clock
+            ),
         )
         (message,) = scheduler.claim(claimed_from_scratch(), NOW).messages
         self.request = AgentRequest.model_validate_json(message.body)
+
+    def clock(self):
+        return self.now
 
     async def sleep(self, time):
         self.now += seconds(time)
@@ -225,11 +255,7 @@ class Agency:
 
 
 def claimed_from_scratch():
-    return (
-        claimed()
-        .with_state(process_state=ProcessState.PENDING, locked_by=None)
-        .with_steps(workflows.ALL.latest("payment-only").initial_steps(allowance=ALLOWANCE, threshold=THRESHOLD)[0])
-    )
+    return claimed().with_state(process_state=ProcessState.PENDING, locked_by=None).with_steps(*new_order().steps)
 
 
 @pytest.mark.proves("AGT-2", "AGT-3")

@@ -1,10 +1,23 @@
 """What follows when a complete-by time passes."""
 
+from dataclasses import replace
+
 import pytest
-from builders import NOW, ORDER_ID, TOLERANCE, claimed, failed_for_good, new_order, scheduler, supervisor, timed_out
+from builders import (
+    NOW,
+    ORDER_ID,
+    TOLERANCE,
+    claimed,
+    failed_for_good,
+    new_order,
+    scheduler,
+    seconds,
+    supervisor,
+    timed_out,
+)
 
 from core.messages import AgentReply, Correlation, WakeUp
-from core.orders import ProcessState, StepState
+from core.orders import Policy, ProcessState, StepState
 
 
 @pytest.mark.proves("SUP-3")
@@ -55,3 +68,34 @@ def test_attempts_only_ever_grow():
     """Every new claim is a new attempt, so that a reply to a former one is told apart."""
     order, _ = failed_for_good()
     assert order.step("payment").attempts == 3
+
+
+@pytest.mark.proves("SUP-3")
+def test_a_step_rests_a_bounded_number_of_times():
+    """At the threshold it waits for long, with a fresh count and no wake-up; after the last rest it is given up."""
+    step = replace(new_order().steps[0], policy=Policy.REST, rest=seconds(60), most_rests=1, threshold=1)
+    order = claimed(new_order().with_steps(step))
+    now = timed_out(order)
+    rests = supervisor.recover(order, now)
+    assert rests.messages == ()
+    assert "rest 1 of 1" in rests.entry.detail
+    assert rests.after.state.not_before == now + seconds(60)
+    assert (rests.after.step("payment").failure_count, rests.after.step("payment").rests) == (0, 1)
+    assert scheduler.claim(rests.after, now + seconds(59)) is None
+    again = claimed(rests.after, now + seconds(60))
+    assert supervisor.recover(again, timed_out(again)).after.state.process_state is ProcessState.ERROR
+
+
+@pytest.mark.proves("SUP-3")
+def test_one_step_rests_while_another_is_tried_again():
+    """The order goes on with the other; the one that rests begins when its time has come."""
+    first = replace(new_order().steps[0], policy=Policy.REST, rest=seconds(60), most_rests=1, threshold=1)
+    other = replace(first, number=1, name="other", most_rests=0, threshold=3)
+    pending = replace(new_order(), steps=(first, other))
+    running = pending.with_state(process_state=ProcessState.PROCESSING, locked_by="s1").with_steps(
+        *(replace(step, state=StepState.RUNNING, attempts=1, complete_by=NOW + seconds(5)) for step in (first, other))
+    )
+    change = supervisor.recover(running, NOW + seconds(7))
+    assert change.after.state.not_before == NOW + seconds(7)
+    assert change.messages
+    assert change.after.step("payment").not_before == NOW + seconds(67)

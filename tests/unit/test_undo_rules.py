@@ -3,16 +3,13 @@
 from dataclasses import replace
 
 import pytest
-from builders import NOW, ORDER_ID, TOLERANCE, new_order, seconds, supervisor
+from builders import NOW, ORDER_ID, new_order, scheduler, seconds, supervisor
 
-import workflows
 from core.messages import AgentReply, AgentRequest, Correlation, decode
 from core.orders import Direction, Outcome, Policy, ProcessState, StepState
 from core.undo import turn_back
-from scheduler.rules import SchedulerRules
 from workflows.order import ORDER
 
-scheduler = SchedulerRules(instance="s1", workflows=workflows.ALL, clock_tolerance=TOLERANCE)
 LATER = NOW + seconds(1)
 
 
@@ -26,7 +23,9 @@ def order(*states, **more):
             complete_by=NOW + seconds(5) if state is StepState.RUNNING else None,
             result={"reference": f"r-{step.name}"} if state is StepState.COMPLETED else None,
         )
-        for step, state in zip(ORDER.initial_steps(allowance=seconds(5), threshold=3), states, strict=True)
+        for step, state in zip(
+            ORDER.initial_steps(allowance=seconds(5), threshold=3, rest=seconds(60)), states, strict=True
+        )
     ]
     blank = new_order(process_state=ProcessState.PROCESSING, locked_by="s1", **more)
     return replace(blank, steps=tuple(steps)).with_state(workflow="order", workflow_version=2)

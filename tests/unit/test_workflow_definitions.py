@@ -8,11 +8,13 @@ import workflows
 from core.workflow import StepDefinition, Workflow, WorkflowError, Workflows
 from workflows.order import ORDER
 
-AGENTS = ("payment", "inventory", "shipping")
+CAPABILITIES = ("payment", "inventory", "shipping")
 
 
 def step(name, *after, **more):
-    return StepDefinition(**{"name": name, "agent": "payment", "does": "x", "request": None, "after": after} | more)
+    return StepDefinition(
+        **{"name": name, "capability": "payment", "does": "x", "request": None, "after": after} | more
+    )
 
 
 def flow(*steps):
@@ -21,7 +23,7 @@ def flow(*steps):
 
 def test_the_shipped_workflows_are_right():
     """Those that the app comes with."""
-    workflows.ALL.check(AGENTS)
+    workflows.ALL.check(CAPABILITIES)
 
 
 @pytest.mark.parametrize(
@@ -29,12 +31,12 @@ def test_the_shipped_workflows_are_right():
     [
         pytest.param(flow(), "there is no step", id="empty"),
         pytest.param(flow(step("a"), step("a")), "step a is defined twice", id="twice"),
-        pytest.param(flow(step("a", "b")), "step a: it comes after b, which is no step", id="unknown step"),
-        pytest.param(flow(step("a", agent="postman")), "step a: there is no agent postman", id="unknown agent"),
-        pytest.param(flow(step("a", "a")), "these steps wait for each other: a", id="itself"),
+        pytest.param(flow(step("a", "b")), "step a: it comes after b, which is no step above it", id="unknown step"),
+        pytest.param(flow(step("a", capability="postman")), "step a: no agent offers postman", id="nobody offers it"),
+        pytest.param(flow(step("a", "a")), "step a: it comes after a, which is no step above it", id="itself"),
         pytest.param(
             flow(step("a"), step("b", "a", "d"), step("c", "b"), step("d", "c")),
-            "these steps wait for each other: b, c, d",
+            "step b: it comes after d, which is no step above it",
             id="a circle",
         ),
         pytest.param(
@@ -52,14 +54,14 @@ def test_the_shipped_workflows_are_right():
 def test_a_wrong_definition_is_reported(workflow, fault):
     """In the terms of the definition."""
     with pytest.raises(WorkflowError) as error:
-        Workflows(workflow).check(AGENTS)
+        Workflows(workflow).check(CAPABILITIES)
     assert f"w version 1: {fault}" in error.value.faults
 
 
 def test_all_faults_are_reported_at_once():
     """Of all workflows; and two of the same name and version are one too many."""
     with pytest.raises(WorkflowError) as error:
-        Workflows(flow(step("a", "b", agent="x")), flow()).check(AGENTS)
+        Workflows(flow(step("a", "b", capability="x")), flow()).check(CAPABILITIES)
     assert len(error.value.faults) == 4
     assert "two workflows have the same name and version" in error.value.faults
 

@@ -1,0 +1,123 @@
+"""Services that stay down, that have backups, that take only so many calls; and orders that matter more."""
+
+import json
+import time
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+
+import pytest
+from client import QUICK, eventually
+from inspection import poisoned, processed, states_of
+from submitting import new_order_id, submit
+
+from local.ports import Ports
+
+APP = Path(__file__).parent / "app"
+MANY = 300
+CIRCUITS = QUICK | {"CIRCUIT_ORDERS": "5", "CIRCUIT_OPEN_SECONDS": "2"}
+PER_SECOND = 20
+
+
+async def place(stack, count, **more):
+    """Put that many orders on the queue at once."""
+    orders = [new_order_id() for _ in range(count)]
+    await submit(stack, *orders, **{"workflow": "payment-only"} | more)
+    return orders
+
+
+async def all_processed(client, orders):
+    return await processed(client, orders) == len(orders)
+
+
+async def all_recorded(client, orders):
+    return len(await states_of(client, orders)) == len(orders)
+
+
+async def latency(stack, client, workflow):
+    """How long one order takes from here, in seconds."""
+    began = time.monotonic()
+    (order_id,) = await place(stack, 1, workflow=workflow)
+    await client.until(order_id, "Processed")
+    return time.monotonic() - began
+
+
+async def effects_at(client, service="payment"):
+    """When things happened at the service, by order."""
+    _, ledger = await client.request("GET", f"/simulator/{service}/ledger")
+    return {
+        effect["idempotencyKey"].split(":")[0]: datetime.fromisoformat(effect["at"]) for effect in ledger["effects"]
+    }
+
+
+@pytest.mark.timeout(180)
+@pytest.mark.proves("AGT-8", "SUP-3", "FLT-1", "WRK-2")
+async def test_orders_wait_while_a_service_is_down_and_hold_up_nobody_else(own_stack):
+    """None fails while the circuit is open, all go on when it closes; orders that do not need it are no slower."""
+    stack, client = await own_stack(settings=CIRCUITS, app=APP)
+    before = [await latency(stack, client, "restock") for _ in range(5)]
+    await client.fault("down")
+    orders = await place(stack, MANY)
+    await eventually(partial(all_recorded, client, orders), 60)
+    during = [await latency(stack, client, "restock") for _ in range(10)]
+    assert sorted(during)[len(during) // 2] < 3 * sorted(before)[len(before) // 2] + 0.5
+    states = await states_of(client, orders)
+    assert {row["ProcessState"] for row in states.values()} <= {"Pending", "Processing"}
+    await client.fault("none")
+    await eventually(partial(all_processed, client, orders), 60)
+    failures = [row["FailureCount"] for row in (await states_of(client, orders)).values()]
+    assert max(failures) <= 1  # those that were being tried when nobody knew yet
+    assert sum(failures) < MANY / 3
+    assert len(await effects_at(client)) == MANY
+    assert await poisoned(stack) == []
+
+
+@pytest.mark.timeout(150)
+@pytest.mark.proves("AGT-10", "WRK-1", "AGT-3")
+async def test_work_goes_to_a_backup_while_the_first_agent_hangs_and_back_again(own_stack):
+    """Within seconds, with the same keys: no payment is taken twice."""
+    ports = Ports.free()
+    backup = {"PAYMENT_BACKUP_URL": f"http://127.0.0.1:{ports.http_port}/simulator/payment-backup"}
+    stack, client = await own_stack(ports=ports, settings=CIRCUITS | backup)
+    await client.fault("hang")
+    orders = await place(stack, 30)
+    await eventually(partial(all_processed, client, orders), 30)
+
+    async def by(agent):
+        """Whether a new order goes to this agent."""
+        (order_id,) = await place(stack, 1)
+        order = await client.until(order_id, "Processed")
+        orders.append(order_id)
+        return order["steps"][0]["agent"] == agent
+
+    await eventually(partial(by, "payment-backup"), 20)
+    await client.fault("none")
+    await eventually(partial(by, "payment"), 20)
+    for order_id in orders:
+        assert await client.actions(order_id) == ["authorise"]
+
+
+@pytest.mark.timeout(150)
+@pytest.mark.proves("SCH-11", "AGT-10", "WRK-2")
+async def test_a_service_gets_as_many_calls_as_it_takes_and_high_priority_goes_first(own_stack):
+    """Three hosts keep to one rate; 20 urgent orders overtake all that waited before them, and leave some turns."""
+    limits = {"CALLS_PER_SECOND": json.dumps({"payment": PER_SECOND}), "ALLOWANCE_SECONDS": "5"}
+    stack, client = await own_stack(hosts=3, settings=CIRCUITS | limits)
+    await client.fault("down")
+    normal = await place(stack, 200)
+    await eventually(partial(all_recorded, client, normal), 60)
+    high = await place(stack, 20, priority="high")
+    await eventually(partial(all_recorded, client, high), 30)
+    await client.fault("none")
+    await eventually(partial(all_processed, client, [*normal, *high]), 60)
+
+    by_time = sorted((at, order_id) for order_id, at in (await effects_at(client)).items())
+    order = [order_id for _, order_id in by_time]
+    last_high = max(order.index(order_id) for order_id in high)
+    assert last_high < 100
+    assert set(order[:last_high]) & set(normal)  # each fifth turn was theirs
+    times = [at for at, _ in by_time]
+    for start in range(len(times) - 3 * PER_SECOND):
+        assert (times[start + 3 * PER_SECOND] - times[start]).total_seconds() >= 3 / 1.1 - 0.5
+    rate = len(times) / (times[-1] - times[0]).total_seconds()
+    assert PER_SECOND / 3 <= rate <= 1.1 * PER_SECOND  # at least 18 on a machine with nothing else to do

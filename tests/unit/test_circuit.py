@@ -1,0 +1,105 @@
+"""The circuit breaker: what opens it, what it lets through, what closes it (AGT-8)."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from agents.circuit import Circuit
+from core.errors import NotTriedError, RejectedError, TransientError
+
+ORDERS = 3
+OPEN_FOR = timedelta(seconds=30)
+
+
+class Clock:
+    """The time, which a test may set forward; the breaker itself reads the real one."""
+
+    ahead = timedelta()
+
+    def __call__(self):
+        return datetime.now(UTC) + self.ahead
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+@pytest.fixture
+def circuit(clock):
+    return Circuit(orders=ORDERS, open_for=OPEN_FOR, clock=clock)
+
+
+def call(circuit, order_id, error=None):
+    with circuit.guard(order_id):
+        if error:
+            raise error
+
+
+def fail(circuit, order_id):
+    with pytest.raises(TransientError):
+        call(circuit, order_id, TransientError("503"))
+
+
+def opened(circuit):
+    for number in range(ORDERS):
+        fail(circuit, f"order-{number}")
+    return circuit
+
+
+@pytest.mark.proves("AGT-8")
+def test_it_opens_when_one_order_after_another_fails(circuit, clock):
+    """Then no call is made, and whoever asks hears when to come again."""
+    opened(circuit)
+    assert circuit.open_until - clock() <= OPEN_FOR
+    with pytest.raises(NotTriedError) as refused:
+        call(circuit, "another")
+    assert timedelta() < refused.value.retry_after <= OPEN_FOR
+
+
+def test_one_order_that_fails_again_and_again_stops_nobody_else(circuit):
+    """It may be the order's own fault, and ends by its own count of failures."""
+    for _ in range(10 * ORDERS):
+        fail(circuit, "the same")
+    assert circuit.open_until is None
+
+
+@pytest.mark.parametrize("answer", [None, RejectedError("card declined")], ids=["done", "refused"])
+def test_any_answer_shows_that_the_service_works(circuit, answer):
+    """Also a refusal: the failures before it count no more."""
+    for number in range(ORDERS - 1):
+        fail(circuit, f"order-{number}")
+    if answer:
+        with pytest.raises(RejectedError):
+            call(circuit, "answered", answer)
+    else:
+        call(circuit, "answered")
+    fail(circuit, "late")
+    assert circuit.open_until is None
+
+
+def test_a_call_that_was_under_way_leaves_an_open_circuit_open(circuit):
+    """It says nothing of the time since."""
+    with circuit.guard("under way"):
+        opened(circuit)
+    assert circuit.open_until is not None
+
+
+@pytest.mark.proves("AGT-8")
+def test_one_call_tries_and_closes_the_circuit_for_all(clock):
+    """When the time is over: one at a time, the others wait for what becomes of it."""
+    circuit = opened(Circuit(orders=ORDERS, open_for=timedelta(0), clock=clock))
+    with circuit.guard("tries"), pytest.raises(NotTriedError):
+        call(circuit, "too early")
+    assert circuit.open_until is None
+    call(circuit, "after")
+
+
+def test_one_call_that_fails_keeps_the_circuit_open(clock):
+    """And the next one may try when the time is over again."""
+    circuit = opened(Circuit(orders=ORDERS, open_for=timedelta(0), clock=clock))
+    before = circuit.open_until
+    fail(circuit, "tries")
+    assert circuit.open_until > before
+    call(circuit, "tries again")
+    assert circuit.open_until is None
