@@ -11,7 +11,7 @@ from exploration.explorer import FoundError, explore
 from exploration.invariants import demand
 from exploration.moves import moves
 from exploration.roles import TOLERANCE
-from exploration.worlds import IN_SEQUENCE, NOW, PARALLEL, RESTING, WorldOf
+from exploration.worlds import IN_SEQUENCE, NOW, ONE, PARALLEL, RESTING, WorldOf
 from operators import explain as explaining
 from operators import rules as operator_rules
 from operators.explain import ActingRules, Actor, explain, what_comes, what_comes_otherwise
@@ -129,7 +129,8 @@ def left_alone(world, order):
 
 
 WORLDS = (
-    WorldOf(faults=1, acts=1, operator=("skip", "cancel"), threshold=1),
+    WorldOf(faults=1, acts=1, operator=("skip", "cancel"), threshold=1, alone=True),
+    WorldOf(faults=1, acts=2, operator=("resubmit", "skip", "cancel"), threshold=1, workflow=ONE, alone=True),
     WorldOf(faults=1, acts=1, threshold=2),
     WorldOf(faults=1, threshold=1, workflow=IN_SEQUENCE),
     WorldOf(acts=1, operator=("cancel",), workflow=PARALLEL),

@@ -117,7 +117,7 @@ SMALL = (
     WorldOf(faults=1, acts=1, threshold=1),
     WorldOf(faults=1, acts=1),
     WorldOf(acts=1, operator=("cancel",), workflow=PAIR),
-    WorldOf(faults=1, acts=1, operator=("skip",), threshold=1),
+    WorldOf(faults=1, acts=1, operator=("skip",), threshold=1, alone=True),
     WorldOf(faults=1, threshold=1, workflow=IN_SEQUENCE),
     WorldOf(faults=2, threshold=1, workflow=ONE, alone=True),
 )
@@ -136,7 +136,7 @@ TESTED = (
     *SMALL[:6],
     WorldOf(faults=2, threshold=1),
     WorldOf(acts=1, operator=("cancel",), workflow=PARALLEL),
-    WorldOf(faults=1, acts=1, operator=("cancel",), workflow=PLAIN),
+    WorldOf(faults=1, acts=1, operator=("cancel",), workflow=PLAIN, alone=True),
     *CIRCUITS[:1],
 )
 
