@@ -47,6 +47,7 @@ class StepView(View):
     failure_count: int
     threshold: int
     policy: Policy
+    rests: int
     undoable: bool
     reason: str | None
     result: dict[str, Any] | None

@@ -355,7 +355,6 @@ def _faults(world: World) -> Iterator[Move]:
         yield Move(f"{slot} crashes before: {before}", crashed, fault=True)
 
 
-def beginning(submission: Mapping[str, Any], now: datetime, **budgets: Any) -> World:
-    """A world with one order on its way; `budgets` say what may happen to it."""
-    world = World(now=now, order_id=str(submission["orderId"]), **budgets)
+def on_its_way(world: World, submission: Mapping[str, Any]) -> World:
+    """The world with one order on its way."""
     return world.with_messages([Sent(kind="submission", body=json.dumps(submission))])

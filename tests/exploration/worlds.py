@@ -12,7 +12,7 @@ import workflows
 from core.orders import Policy
 from core.workflow import StepDefinition, Workflow, Workflows
 from exploration.driving import one_after_another
-from exploration.moves import beginning
+from exploration.moves import on_its_way
 from exploration.roles import SLOTS
 from exploration.world import World
 
@@ -77,22 +77,21 @@ class WorldOf:
 
     def __str__(self) -> str:
         operator = f"{' or '.join(self.operator)} {self.acts}"
-        return (
-            f"{self.workflow.name}, faults {self.faults}, {operator}, threshold {self.threshold}"
-            + (f", circuits of {' and '.join(self.agents)}" if self.circuits else "")
-            + (", alone" if self.alone else "")
-        )
+        text = f"{self.workflow.name}, faults {self.faults}, {operator}, threshold {self.threshold}"
+        circuits = f", circuits of {' and '.join(self.agents)}" if self.circuits else ""
+        return text + circuits + (", alone" if self.alone else "")
 
     def beginning(self) -> World:
         """The order is on its way."""
-        return beginning(
-            SUBMISSION | {"workflow": self.workflow.name},
-            NOW,
+        world = World(
+            now=NOW,
             faults_left=self.faults,
             acts_left=self.acts,
             operator=self.operator,
             may_open=frozenset(self.agents if self.circuits else ()),
+            order_id=ORDER_ID,
         )
+        return on_its_way(world, SUBMISSION | {"workflow": self.workflow.name})
 
     @contextmanager
     def running(self) -> Iterator[None]:
@@ -123,14 +122,14 @@ SMALL = (
 )
 """In which a planted fault shows soon, the smallest first."""
 
-ALL_ACTS = ("resubmit", "skip", "cancel")
-
 CIRCUITS = (
     WorldOf(faults=1, circuits=True),
     WorldOf(faults=2, circuits=True, threshold=1, agents=("payment", "payment-backup")),
     WorldOf(faults=2, threshold=1, workflow=RESTING),
 )
 """In which agents cannot be asked, steps go to others, or rest."""
+
+ALL_ACTS = ("resubmit", "skip", "cancel")
 
 TESTED = (
     *SMALL[:6],

@@ -39,7 +39,7 @@ def order(*states, **more):
             result={"reference": f"r-{step.name}"} if state is DONE else None,
         )
         for step, state in zip(
-            ORDER.initial_steps(allowance=seconds(5), threshold=3, rest=seconds(60)), states, strict=True
+            ORDER.initial_steps(allowance=seconds(5), threshold=3, rest=seconds(5)), states, strict=True
         )
     ]
     blank = new_order(workflow_version=2, **more).with_state(workflow="order")
