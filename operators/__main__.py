@@ -179,7 +179,7 @@ def bulk(api: Api, /, *, action: str, go: bool, operator: str, note: str, in_jso
         summary["until"] = page["until"]
         for name in ("matching", "done", "refused", "changed"):
             summary[name] += page[name]
-        click.echo(f"{len(summary['matching'])} orders looked at, {len(summary['done'])} done", err=True)
+        click.echo(f"{len(summary['matching'])} orders are meant until now, {len(summary['done'])} done", err=True)
     click.echo(terminal.as_json(summary) if in_json else bulk_text(summary, go=go))
 
 
@@ -397,9 +397,14 @@ def overview_text(answer: Json) -> str:
         ("events not sent yet", shown(answer["unconfirmedEvents"])),
         ("last sweep", f"{sweep['at']} by {sweep['instance']}" if sweep else "none yet"),
         *((f"poison from {queue}", count) for queue, count in answer["poison"].items()),
-        *((f"agent {each['agent']}", f"{each['instance']}, at {each['at']}") for each in answer["agents"]),
+        *((f"agent {each['agent']}", _agent_text(each)) for each in answer["agents"]),
     ]
     return table(("WHAT", "HOW MANY"), rows)
+
+
+def _agent_text(agent: Json) -> str:
+    closed = f"makes no calls until {agent['openUntil']}" if "openUntil" in agent else f"{agent['running']} calls"
+    return f"{closed}; {agent['instance']}, at {agent['at']}"
 
 
 def causes_table(found: Iterable[Json]) -> str:
