@@ -48,5 +48,5 @@ async def test_an_order_is_listed_by_the_state_that_it_is_in_now():
     assert await listed(service) == {"Pending": [], "Processing": ["Processing"]}
     order = await parts.store.commit(supervisor.recover(order, timed_out(order)))
     assert await listed(service) == {"Pending": ["Pending"], "Processing": []}
-    order = await parts.store.commit(scheduler.claim(order, NOW + seconds(20)))
+    order = await parts.store.commit(scheduler.claim(order, NOW + seconds(58)))
     assert await listed(service) == {"Pending": [], "Processing": ["Processing"]}
