@@ -7,10 +7,11 @@ BIN := .venv/bin
 DATA := $(or $(DATA_DIR),.data)
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: help run operator test check explore pattern bench clean lock
+.PHONY: help run func operator test check explore pattern bench clean lock
 
 help:
 	@echo 'make run      start the whole system on this machine (HOSTS=3 make run: three functions hosts)'
+	@echo 'make func     the same app under Azure Functions Core Tools and Microsoft'"'"'s emulators (needs func and Docker)'
 	@echo 'make operator ARGS="list"   the operators'"'"' tools, on the running system (ARGS="--help" tells which)'
 	@echo 'make test     run every test that needs neither Docker nor Azure (ARGS="-k sweep" for some)'
 	@echo 'make check    lint, types, import rule'
@@ -22,6 +23,9 @@ help:
 
 run: .venv/.installed local/node_modules/.installed
 	@exec $(BIN)/python -m local run
+
+func: .venv/.installed
+	@exec $(BIN)/python -m local.core_tools
 
 operator: .venv/.installed
 	@OPERATOR_KEY=$${OPERATOR_KEY:-local-operator} $(BIN)/python -m operators $(ARGS)

@@ -25,10 +25,13 @@ from agents.circuit import Circuit
 from agents.gauge import Gauge
 from agents.limits import CallLimits
 from agents.service import AgentService
+from alerts.notices import NoticeService
 from alerts.service import AlertService
+from alerts.watch import Watch
 from core.keys import buckets
 from core.messages import SCHEDULER_REQUESTS, requests_queue, responses_queue
 from core.transitions import Transitions
+from edge.logs import show_fields
 from operators.alerts import AlertDesk
 from operators.bulk import BulkService
 from operators.explain import ActingRules
@@ -52,6 +55,7 @@ from workflows.catalogue import BY_SKU
 CALLS_IN_FLIGHT = 100
 """Of one agent instance, unless a setting says otherwise."""
 
+show_fields()
 settings = Settings.read()
 parts = connect(settings)
 transitions = Transitions(parts.store, parts.bus, parts.clock, parts.new_id)
@@ -146,6 +150,21 @@ alert_service = AlertService(
     poison=parts.poison,
     buckets=settings.buckets,
 )
+notice_service = NoticeService(
+    store=parts.store,
+    bus=parts.bus,
+    clock=parts.clock,
+    buckets=settings.buckets,
+    most_tries=settings.notice_tries,
+)
+watch = Watch(
+    store=parts.store,
+    sweeps=parts.sweeps,
+    clock=parts.clock,
+    buckets=settings.buckets,
+    longest_pending=timedelta(seconds=settings.longest_pending_seconds),
+    longest_without_sweep=timedelta(seconds=settings.longest_without_sweep_seconds),
+)
 operator_service = OperatorService(
     transitions=transitions,
     store=parts.store,
@@ -212,7 +231,7 @@ for blueprint in (
     scheduler.triggers.blueprint(scheduler_service, parts.poison, agents=[agent.name for agent in agent_services]),
     *(agents.triggers.blueprint(agent, parts.poison) for agent in agent_services),
     supervisor.triggers.blueprint(supervisor_service),
-    alerts.triggers.blueprint(alert_service),
+    alerts.triggers.blueprint(alert_service, notice_service, watch),
     operators.triggers.blueprint(
         OperatorServices(
             orders=operator_service,

@@ -6,16 +6,22 @@ from contextlib import suppress
 
 from azure.servicebus import ServiceBusMessage
 from azure.servicebus.aio import ServiceBusClient, ServiceBusReceiver, ServiceBusSender
-from azure.servicebus.exceptions import MessageSizeExceededError
+from azure.servicebus.exceptions import (
+    MessageSizeExceededError,
+    MessagingEntityDisabledError,
+    MessagingEntityNotFoundError,
+    ServiceBusAuthorizationError,
+)
 from tenacity import AsyncRetrying, retry_if_exception_type, stop_before_delay, wait_exponential_jitter
 
 from adapters.coalesce import Coalescer
 from adapters.failures import OUTAGES, azure_errors
-from core.errors import InvalidError, UnavailableError
+from core.errors import InvalidError, NoSuchQueueError, UnavailableError
 from core.messages import BusMessage
 
 SEND_TIMEOUT_SECONDS = 15.0
 PEEK_TIMEOUT_SECONDS = 3.0
+NO_SUCH_QUEUE = (MessagingEntityNotFoundError, MessagingEntityDisabledError, ServiceBusAuthorizationError)
 MOST_IN_A_BATCH = 500
 """More in one batch gain nothing and hold up those that come after."""
 
@@ -78,6 +84,11 @@ class ServiceBus:
         try:
             with azure_errors(f"queue {queue}"):
                 return await self._send(self._sender(queue), waiting[:MOST_IN_A_BATCH])
+        except UnavailableError as error:
+            self._discard(queue)
+            if isinstance(error.__cause__, NO_SUCH_QUEUE):
+                raise NoSuchQueueError(str(error)) from error.__cause__
+            raise
         except Exception:
             self._discard(queue)
             raise

@@ -77,6 +77,10 @@ class MemoryStateStore:
         rows = await self.agenda(bucket, *all_of(Kind.OUTBOX), limit)
         return [OutboxEntry(key=row.key, event=writes.event_of(row)) for row in rows]
 
+    async def postpone(self, bucket: str, key: str, row: AgendaRow) -> None:
+        """See `StateStore.postpone`."""
+        self._write_new(bucket, [Delete(key), Create(row.key, row)])
+
     async def announce(self, bucket: str, event: Event) -> None:
         """See `StateStore.announce`."""
         self._write_new(bucket, [writes.of_announcement(event)])

@@ -1,6 +1,7 @@
 """Storage Queues: plain text, not base64 (host.json says `messageEncoding: none`)."""
 
 import asyncio
+import logging
 import random
 import time
 from collections import defaultdict
@@ -16,6 +17,8 @@ from adapters.poison_envelope import seal, unseal
 from core.errors import ConflictError, UnavailableError, UnknownMessageError
 from core.poison import PoisonMessage
 from core.ports import Clock
+
+log = logging.getLogger(__name__)
 
 PAGE = 32
 HOLD_SECONDS = 15
@@ -81,6 +84,7 @@ class StoragePoisonQueues:
             except ConflictError:  # there is no such queue yet
                 await _create(queue)
                 await queue.send_message(text, time_to_live=FOREVER)
+        log.warning("poison.kept", extra={"queue": source})
 
     async def peek(self, sources: Sequence[str]) -> list[PoisonMessage]:
         """See `PoisonQueues.peek`: up to 32 of each queue, which is what Azure shows of one."""

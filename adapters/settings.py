@@ -29,6 +29,7 @@ EXPECTED = {
     "SUPERVISOR_SCHEDULE": "when to sweep, as NCRONTAB or hh:mm:ss",
     "SCHEDULER_POLL_SCHEDULE": "when to look for pending orders, as NCRONTAB or hh:mm:ss",
     "OUTBOX_SCHEDULE": "when to send what the outbox holds, as NCRONTAB or hh:mm:ss",
+    "WATCH_SCHEDULE": "when to look how long orders wait, as NCRONTAB or hh:mm:ss",
 }
 
 
@@ -116,6 +117,12 @@ class Settings(BaseSettings):
     """After how many days finished orders, and alerts, are removed; 0 keeps them for ever."""
     reply_to_prefix: str = Field("status-", alias="REPLY_TO_PREFIX", pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
     """With what the name of every private response queue begins (SUB-5)."""
+    notice_tries: int = Field(8, alias="NOTICE_TRIES", ge=1, le=100)
+    """How often a notice is sent to a private queue that is not there, with growing pauses, before it is given up."""
+    longest_pending_seconds: Seconds = Field(900, alias="LONGEST_PENDING_SECONDS")
+    """An order that may be claimed and is not for longer than this raises an alert (SUP-7)."""
+    longest_without_sweep_seconds: Seconds = Field(300, alias="LONGEST_WITHOUT_SWEEP_SECONDS")
+    """Without a sweep for longer than this an alert is raised (SUP-7)."""
     instance_id: Annotated[str, Field(min_length=1, max_length=100)] = Field(
         default_factory=default_instance_id, alias="INSTANCE_ID"
     )
@@ -123,6 +130,7 @@ class Settings(BaseSettings):
     supervisor_schedule: str = Field(alias="SUPERVISOR_SCHEDULE")
     scheduler_poll_schedule: str = Field(alias="SCHEDULER_POLL_SCHEDULE")
     outbox_schedule: str = Field(alias="OUTBOX_SCHEDULE")
+    watch_schedule: str = Field(alias="WATCH_SCHEDULE")
 
     def agents(self) -> tuple[AgentSettings, ...]:
         """Return the agents, of those that offer the same the preferred first."""

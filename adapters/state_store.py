@@ -1,6 +1,7 @@
 """The state store on Azure Table Storage, or on Cosmos DB for Table."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 
 from adapters import operations, tables, writes
 from adapters.operations import Operation
@@ -60,6 +61,12 @@ class TableStateStore:
         """See `StateStore.outbox`."""
         rows = await self.agenda(bucket, *all_of(Kind.OUTBOX), limit)
         return [OutboxEntry(key=row.key, event=writes.event_of(row)) for row in rows]
+
+    async def postpone(self, bucket: str, key: str, row: AgendaRow) -> None:
+        """See `StateStore.postpone`."""
+        wanted = (Delete(key), Create(row.key, row))
+        with suppress(ConflictError):
+            await self._table.submit(bucket, [_operation(bucket, write) for write in wanted])
 
     async def announce(self, bucket: str, event: Event) -> None:
         """See `StateStore.announce`."""

@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from core.agenda import AgendaRow, outbox_key
+from core.agenda import AgendaRow, notice_key, outbox_key
 from core.changes import Change, Event, HistoryEntry, Note
 from core.keys import history_key, order_key, state_key, step_key
+from core.notices import Notice, notices_of
 from core.orders import Order, OrderState, Snapshot, Step
 
 Record = Order | OrderState | Step | HistoryEntry | AgendaRow
@@ -57,6 +58,7 @@ def of_change(change: Change) -> list[Write]:
         *(Delete(key) for key in met),
         *(Create(row.key, _without_nulls(row)) for row in new),
         *(Create(row.key, row) for row in (outbox_row(order_id, event) for event in change.events)),
+        *(Create(row.key, row) for row in map(notice_row, notices_of(change.before, after, change.entry.at))),
     ]
 
 
@@ -98,6 +100,23 @@ def outbox_row(order_id: str, event: Event) -> AgendaRow:
     """Return the obligation to send an event; `event_of` turns it back."""
     key = outbox_key(event.at, key_part(order_id), key_part(event.event_id))
     return AgendaRow(key=key, order_id=order_id, data=event_columns(event))
+
+
+def notice_row(notice: Notice) -> AgendaRow:
+    """Return the obligation to send a notice."""
+    columns = {
+        "NoticeId": notice.notice_id,
+        "Queue": notice.queue,
+        "Event": notice.event,
+        "At": notice.at,
+        "PlacedAt": notice.placed_at,
+        "Sequence": notice.sequence,
+        "Step": notice.step,
+        "Reason": notice.reason,
+        "Tries": 0,
+    }
+    row = AgendaRow(key=notice_key(notice.at, notice.notice_id), order_id=notice.order_id, data=columns)
+    return _without_nulls(row)
 
 
 def event_columns(event: Event) -> dict[str, Any]:

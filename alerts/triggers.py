@@ -1,13 +1,15 @@
-"""Binds the outbox relay to its timer, and the alert log to the queue that Event Grid fills."""
+"""Binds the outbox relay and the watch to their timers, and the alert log to the queue that Event Grid fills."""
 
 import azure.functions as func
 
+from alerts.notices import NoticeService
 from alerts.service import QUEUE, AlertService
+from alerts.watch import Watch
 from edge.outages import next_time, through_outages
 
 
-def blueprint(service: AlertService) -> func.Blueprint:
-    """Return the functions that send alerts and record them."""
+def blueprint(service: AlertService, notices: NoticeService, watch: Watch) -> func.Blueprint:
+    """Return the functions that send alerts and notices, record alerts, and watch for what stands still."""
     triggers = func.Blueprint()
 
     @triggers.timer_trigger(arg_name="timer", schedule="%OUTBOX_SCHEDULE%", use_monitor=False)
@@ -19,5 +21,15 @@ def blueprint(service: AlertService) -> func.Blueprint:
     async def alerts_record(message: func.QueueMessage) -> None:
         body = message.get_body()
         await through_outages(lambda: service.record(body))
+
+    @triggers.timer_trigger(arg_name="timer", schedule="%OUTBOX_SCHEDULE%", use_monitor=False)
+    async def alerts_notices(timer: func.TimerRequest) -> None:
+        async with next_time():
+            await notices.relay()
+
+    @triggers.timer_trigger(arg_name="timer", schedule="%WATCH_SCHEDULE%", use_monitor=False)
+    async def alerts_watch(timer: func.TimerRequest) -> None:
+        async with next_time():
+            await watch.look()
 
     return triggers

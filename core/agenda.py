@@ -16,12 +16,13 @@ from core.orders import Outcome, Priority, ProcessState, Snapshot, StepState
 
 
 class Kind(StrEnum):
-    """What is owed: a claim, a look at the complete-by time, an operator's action, an event to send."""
+    """What is owed: a claim, a look at the complete-by time, an operator's action, an event or a notice to send."""
 
     PENDING = "!pending"
     RUNNING = "!running"
     ERROR = "!error"
     OUTBOX = "!outbox"
+    NOTICE = "!notice"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -71,6 +72,16 @@ def _summary(snapshot: Snapshot) -> dict[str, Any]:
 def outbox_key(at: datetime, order_id: str, event_id: str) -> str:
     """Row key of an event that is committed with a transition and not yet confirmed as sent."""
     return f"{Kind.OUTBOX}|{sortable(at)}|{order_id}|{event_id}"
+
+
+def notice_key(not_before: datetime, notice_id: str) -> str:
+    """Row key of a notice that is to be sent from this time on."""
+    return f"{Kind.NOTICE}|{sortable(not_before)}|{notice_id}"
+
+
+def due_notices(now: datetime) -> tuple[str, str]:
+    """Row-key range [from, to) of the notices that may be sent now."""
+    return f"{Kind.NOTICE}|", f"{Kind.NOTICE}|{sortable(now)}{LAST}"
 
 
 def all_of(kind: Kind) -> tuple[str, str]:

@@ -1,7 +1,9 @@
 """The events that tell operators what happened and what they can do (ALR-1). They carry no personal data."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from core.changes import Event
 from core.orders import Direction, Outcome, Snapshot
@@ -9,6 +11,8 @@ from core.orders import Direction, Outcome, Snapshot
 ORDER_FAILED = "OrderProcessing.OrderFailed"
 ORDER_UNDONE = "OrderProcessing.OrderUndone"
 SUBMISSION_REJECTED = "OrderProcessing.SubmissionRejected"
+NOTICE_GIVEN_UP = "OrderProcessing.NoticeGivenUp"
+STALLED = "OrderProcessing.Stalled"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -78,4 +82,35 @@ def submission_rejected(order_id: str | None, reason: str, event_id: str, now: d
             "actionRequired": True,
             "actions": ["correct the message in order-submissions-poison and submit it again"],
         },
+    )
+
+
+def notice_given_up(order_id: str, notice: Mapping[str, Any], reason: str) -> Event:
+    """Tell that the sender of an order does not hear of it any more: one alert for each order (ALR-2).
+
+    It is the same for every notice of the order, down to its time, so that it is recorded once.
+    """
+    queue = notice["Queue"]
+    return Event(
+        event_id=f"{order_id}:notices:{queue}",
+        type=NOTICE_GIVEN_UP,
+        subject=f"orders/{order_id}",
+        at=notice["PlacedAt"],
+        data={
+            "orderId": order_id,
+            "reason": f"notices to {queue} cannot be sent: {reason}",
+            "actionRequired": True,
+            "actions": [f"create the queue {queue}, or tell its owner; notices that were given up are not sent again"],
+        },
+    )
+
+
+def stalled(what: str, since: datetime, reason: str) -> Event:
+    """Tell that something does not go on that should (SUP-7); one alert for each thing and beginning."""
+    return Event(
+        event_id=f"stalled:{what}:{since.isoformat()}",
+        type=STALLED,
+        subject=what,
+        at=since,
+        data={"reason": reason, "since": since.isoformat(), "actionRequired": True, "actions": ["look at /api/health"]},
     )

@@ -49,6 +49,9 @@ class StateStore(Protocol):
     async def outbox(self, bucket: str, limit: int) -> list[OutboxEntry]:
         """Return up to `limit` events of the bucket that are not confirmed as sent, oldest first."""
 
+    async def postpone(self, bucket: str, key: str, row: AgendaRow) -> None:
+        """Put an obligation in the place of another, both or neither; if that one is met by now, nothing changes."""
+
     async def announce(self, bucket: str, event: Event) -> None:
         """Put an event that belongs to no recorded order into the outbox; the same event again changes nothing."""
 
@@ -78,7 +81,7 @@ class Bus(Protocol):
     async def send(self, messages: Sequence[BusMessage]) -> None:
         """Send all messages to their queues; one with a time to live is tried again for as long as it lives.
 
-        Raises `UnavailableError` if any of them may not have arrived.
+        Raises `UnavailableError` if any of them may not have arrived, `NoSuchQueueError` if the queue is not there.
         """
 
     async def probe(self, queues: Sequence[str]) -> None:

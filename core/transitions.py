@@ -18,6 +18,17 @@ MOST_CONFLICTS = 20
 """Each conflict means that somebody else made progress, so this many in a row point to a fault."""
 
 
+def _in_brief(change: Change) -> dict[str, object]:
+    """Return what telemetry shows of a change: no detail, which may be an operator's words or a service's."""
+    after = change.after
+    return {
+        "order_id": after.order_id,
+        "event": change.entry.event,
+        "state": str(after.state.process_state),
+        "steps": {step.name: str(step.state) for step in change.changed_steps()},
+    }
+
+
 class Transitions:
     """Runs decisions against the state store. Whoever changes an order does it through here."""
 
@@ -56,6 +67,7 @@ class Transitions:
                 committed = await self._commit(change)
                 if committed is None:
                     return False
+                log.info("order.changed", extra=_in_brief(change))
                 await self._send(change, committed)
             case Note():
                 await self._store.note(decision)

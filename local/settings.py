@@ -47,5 +47,8 @@ def app_settings(ports: Ports, operator_key: str, event_grid_key: str) -> dict[s
         "SUPERVISOR_SCHEDULE": "*/2 * * * * *",
         "SCHEDULER_POLL_SCHEDULE": "*/2 * * * * *",
         "OUTBOX_SCHEDULE": "*/1 * * * * *",
+        "WATCH_SCHEDULE": "*/5 * * * * *",
+        "LONGEST_PENDING_SECONDS": "120",
+        "LONGEST_WITHOUT_SWEEP_SECONDS": "30",
         "OPERATOR_KEY": operator_key,
     }

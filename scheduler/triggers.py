@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from functools import partial
+from typing import List  # noqa: UP035 - see Messages
 
 import azure.functions as func
 
@@ -11,6 +12,8 @@ from core.messages import SCHEDULER_REQUESTS, AgentReply, Correlation, WakeUp, d
 from core.ports import PoisonQueues
 from edge.outages import next_time, through_outages
 from scheduler.service import SchedulerService
+
+Messages = List[func.ServiceBusMessage]  # noqa: UP006 - Azure's library refuses to load a function with list[...]
 
 
 def blueprint(service: SchedulerService, poison: PoisonQueues, agents: Sequence[str]) -> func.Blueprint:
@@ -31,7 +34,7 @@ def blueprint(service: SchedulerService, poison: PoisonQueues, agents: Sequence[
         connection="ServiceBus",
         cardinality=func.Cardinality.MANY,
     )
-    async def scheduler_wake(messages: list[func.ServiceBusMessage]) -> None:
+    async def scheduler_wake(messages: Messages) -> None:
         await run_all(through_outages(partial(wake, message)) for message in messages)
 
     @triggers.timer_trigger(arg_name="timer", schedule="%SCHEDULER_POLL_SCHEDULE%", use_monitor=False)
@@ -60,5 +63,5 @@ def _bind_responses(triggers: func.Blueprint, agent: str, service: SchedulerServ
     @triggers.service_bus_queue_trigger(
         arg_name="messages", queue_name=queue, connection="ServiceBus", cardinality=func.Cardinality.MANY
     )
-    async def responses(messages: list[func.ServiceBusMessage]) -> None:
+    async def responses(messages: Messages) -> None:
         await run_all(through_outages(partial(receive, message)) for message in messages)

@@ -121,7 +121,12 @@ def import_app(app_dir: Path) -> ModuleType:
         raise HostError(f"there is no function_app.py in {app_dir}")
     os.chdir(app_dir)
     sys.path.insert(0, str(app_dir))
-    return importlib.import_module("function_app")
+    try:
+        return importlib.import_module("function_app")
+    except Exception as error:
+        if hasattr(error, "faults"):  # it names what is wrong: where in the code that was seen is no help
+            raise HostError(str(error)) from error
+        raise
 
 
 def find_app(module: ModuleType) -> FunctionRegister:

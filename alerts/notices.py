@@ -1,0 +1,92 @@
+"""Sends notices from the agenda to the private queues of those who submitted orders (ALR-2)."""
+
+import json
+import logging
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from core import agenda, alerts, keys
+from core.agenda import AgendaRow
+from core.errors import NoSuchQueueError
+from core.gathering import run_all
+from core.messages import BusMessage
+from core.ports import Bus, Clock, StateStore
+
+log = logging.getLogger(__name__)
+
+MOST_PER_RUN = 100
+LONGEST_PAUSE = timedelta(minutes=5)
+
+
+@dataclass(frozen=True, kw_only=True)
+class NoticeService:
+    """Sends at least once what was committed with a transition; a queue that is not there holds no other back."""
+
+    store: StateStore
+    bus: Bus
+    clock: Clock
+    buckets: int
+    most_tries: int
+    """After so many a notice is given up, and an operator told."""
+
+    async def relay(self) -> int:
+        """Send every notice that is due; return how many were found."""
+        return sum(await run_all(self._relay_bucket(bucket) for bucket in keys.buckets(self.buckets)))
+
+    async def _relay_bucket(self, bucket: str) -> int:
+        rows = await self.store.agenda(bucket, *agenda.due_notices(self.clock()), MOST_PER_RUN)
+        by_queue: dict[str, list[AgendaRow]] = defaultdict(list)
+        for row in rows:
+            by_queue[row.data["Queue"]].append(row)
+        await run_all(self._send(bucket, waiting) for waiting in by_queue.values())
+        return len(rows)
+
+    async def _send(self, bucket: str, rows: Sequence[AgendaRow]) -> None:
+        try:
+            await self.bus.send([_message(row) for row in rows])
+        except NoSuchQueueError as fault:
+            await run_all(self._not_sent(bucket, row, fault) for row in rows)
+        else:
+            await self.store.confirm(bucket, [row.key for row in rows])
+
+    async def _not_sent(self, bucket: str, row: AgendaRow, fault: NoSuchQueueError) -> None:
+        """Try again later, with longer and longer pauses, or give the notice up."""
+        now, tries = self.clock(), row.data["Tries"] + 1
+        if tries < self.most_tries:
+            await self.store.postpone(bucket, row.key, later(row, tries, now + pause(tries)))
+            return
+        log.warning("notices.given_up", extra={"order_id": row.order_id, "queue": row.data["Queue"]})
+        await self.store.announce(bucket, alerts.notice_given_up(row.order_id, row.data, str(fault)))
+        await self.store.confirm(bucket, [row.key])
+
+
+def pause(tries: int) -> timedelta:
+    """Return how long to wait after so many tries."""
+    return min(LONGEST_PAUSE, timedelta(seconds=2**tries))
+
+
+def later(row: AgendaRow, tries: int, at: datetime) -> AgendaRow:
+    """Return the notice as it is owed from this time on."""
+    return replace(row, key=agenda.notice_key(at, row.data["NoticeId"]), data={**row.data, "Tries": tries})
+
+
+def _message(row: AgendaRow) -> BusMessage:
+    """Return the notice as it goes over the bus."""
+    data = row.data
+    body = {
+        "orderId": row.order_id,
+        "event": data["Event"],
+        "at": data["At"].isoformat(),
+        "sequence": data["Sequence"],
+        "step": data.get("Step"),
+        "reason": data.get("Reason"),
+        "noticeId": data["NoticeId"],
+    }
+    return BusMessage(
+        queue=data["Queue"],
+        message_id=data["NoticeId"],
+        correlation_id=row.order_id,
+        body=json.dumps({name: value for name, value in body.items() if value is not None}, ensure_ascii=False),
+    )

@@ -1,0 +1,78 @@
+"""What the sender of an order is told of it, on a private queue of its own (ALR-2, ALR-3).
+
+Notices follow from an order's records before and after a transition, so no transition can forget one; they are written
+with it, and sent afterwards. They carry no personal data and name no instance.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from core.orders import Outcome, ProcessState, Snapshot, StepState
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Notice:
+    """One thing that happened to an order; `notice_id` is the same however often it is sent."""
+
+    notice_id: str
+    order_id: str
+    queue: str
+    event: str
+    at: datetime
+    sequence: int
+    """Grows with each notice of the order: what comes out of order can be put right."""
+    step: str | None = None
+    reason: str | None = None
+    placed_at: datetime
+    """When the order was placed."""
+
+
+MOST_PER_TRANSITION = 100
+"""More steps than a transaction has rows cannot be completed at once."""
+
+
+def notices_of(before: Snapshot | None, after: Snapshot, at: datetime) -> list[Notice]:
+    """Return what the sender is told of this transition; nothing if it named no queue."""
+    state = after.state
+    if state.reply_to is None:
+        return []
+    return [
+        Notice(
+            notice_id=f"{state.order_id}:{state.version}:{number}",
+            order_id=state.order_id,
+            queue=state.reply_to,
+            event=event,
+            at=at,
+            placed_at=after.order.placed_at,
+            sequence=state.version * MOST_PER_TRANSITION + number,
+            **more,
+        )
+        for number, (event, more) in enumerate(_events(before, after))
+    ]
+
+
+def _events(before: Snapshot | None, after: Snapshot) -> Iterator[tuple[str, dict[str, Any]]]:
+    if before is None:
+        yield "received", {}
+        return
+    if any(step.attempts for step in after.steps) and not any(step.attempts for step in before.steps):
+        yield "processing-started", {}
+    done = {step.name for step in before.in_state(StepState.COMPLETED)}
+    for step in after.in_state(StepState.COMPLETED):
+        if step.name not in done:
+            yield "step-completed", {"step": step.name}
+    if before.state.process_state is not after.state.process_state:
+        yield from _end(after)
+
+
+def _end(after: Snapshot) -> Iterator[tuple[str, dict[str, Any]]]:
+    state = after.state
+    match state.process_state:
+        case ProcessState.PROCESSED:
+            yield "order-completed", {}
+        case ProcessState.ERROR if state.outcome is Outcome.UNDONE:
+            yield "order-undone", {"reason": state.reason}
+        case ProcessState.ERROR:
+            yield "order-failed", {"reason": state.reason}

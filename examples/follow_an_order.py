@@ -1,0 +1,87 @@
+"""Submits an order as a trusted system does, and prints what becomes of it, from a private response queue (ALR-2).
+
+Against the embedded stack (`make run`) it needs nothing: `python examples/follow_an_order.py`. Elsewhere, name the
+connection strings in `STATE_STORAGE` and `SERVICE_BUS`, and a queue of your own whose name begins with `status-`.
+"""
+
+import asyncio
+import json
+import os
+import secrets
+import sys
+import time
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+from typing import Any
+
+from azure.servicebus.aio import ServiceBusClient
+from azure.storage.queue.aio import QueueClient
+
+AZURITE_KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
+STORAGE = os.environ.get(
+    "STATE_STORAGE",
+    f"DefaultEndpointsProtocol=http;AccountName=devstoreaccount1;AccountKey={AZURITE_KEY};"
+    "QueueEndpoint=http://127.0.0.1:10001/devstoreaccount1;",
+)
+SERVICE_BUS = os.environ.get(
+    "SERVICE_BUS",
+    "Endpoint=sb://localhost:5672;SharedAccessKeyName=RootManageSharedAccessKey;SharedAccessKey=SAS_KEY_VALUE;"
+    "UseDevelopmentEmulator=true;",
+)
+REPLY_TO = os.environ.get("REPLY_TO", "status-example")
+ENDS = {"order-completed", "order-failed", "order-undone"}
+PATIENCE_SECONDS = 60
+CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+
+
+def new_order_id() -> str:
+    """Return `b<bucket>-<ULID>`: the bucket spreads orders over partitions, the rest is time and chance."""
+    number = (int(time.time() * 1000) << 80) | secrets.randbits(80)
+    ulid = "".join(CROCKFORD[(number >> shift) & 31] for shift in range(125, -1, -5))
+    return f"b{secrets.randbelow(8):02d}-{ulid}"
+
+
+async def submit(order_id: str) -> None:
+    """Put the order on the submission queue."""
+    message = {
+        "schemaVersion": 1,
+        "orderId": order_id,
+        "placedAt": datetime.now(UTC).isoformat(),
+        "customer": {"name": "Ada", "email": "ada@example.com"},
+        "items": [{"sku": "TEA-SENCHA", "quantity": 2, "unitPrice": "14.00"}],
+        "replyTo": REPLY_TO,
+    }
+    async with QueueClient.from_connection_string(STORAGE, "order-submissions") as queue:
+        await queue.send_message(json.dumps(message))
+
+
+async def notices(order_id: str) -> AsyncIterator[dict[str, Any]]:
+    """Yield what is told of the order; a notice may come twice, and late: id and sequence put that right."""
+    seen: set[str] = set()
+    async with (
+        ServiceBusClient.from_connection_string(SERVICE_BUS) as bus,
+        bus.get_queue_receiver(REPLY_TO, max_wait_time=PATIENCE_SECONDS) as queue,
+    ):
+        async for message in queue:
+            await queue.complete_message(message)
+            if message.correlation_id == order_id and message.message_id not in seen:
+                seen.add(str(message.message_id))
+                yield json.loads(str(message))
+
+
+async def main() -> int:
+    """Follow one order to its end; 0 if it was completed."""
+    order_id = new_order_id()
+    print(f"submitting {order_id}", flush=True)
+    await submit(order_id)
+    event = ""
+    async for notice in notices(order_id):
+        details = " ".join(str(notice[name]) for name in ("step", "reason") if name in notice)
+        print(f"{notice['at']}  {notice['sequence']:>5}  {notice['event']:<18} {details}", flush=True)
+        if (event := notice["event"]) in ENDS:
+            break
+    return 0 if event == "order-completed" else 1
+
+
+if __name__ == "__main__":
+    sys.exit(asyncio.run(main()))

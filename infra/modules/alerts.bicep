@@ -1,0 +1,171 @@
+param token string
+param location string
+param tags object
+param operatorEmail string
+param sweepMissingMinutes int
+param applicationInsightsId string
+param serviceBusId string
+param topicId string
+
+resource operators 'Microsoft.Insights/actionGroups@2023-01-01' = {
+  name: 'ag-${token}'
+  location: 'global'
+  tags: tags
+  properties: {
+    groupShortName: 'operators'
+    enabled: true
+    emailReceivers: [
+      {
+        name: 'operators'
+        emailAddress: operatorEmail
+        useCommonAlertSchema: true
+      }
+    ]
+  }
+}
+
+// What Azure counts by itself works also when the app does not.
+var metricRules = [
+  {
+    name: 'order-events'
+    severity: 2
+    description: 'Orders went to Error, or a submission was refused: the operators\' console lists what happened.'
+    scope: topicId
+    metricNamespace: 'Microsoft.EventGrid/topics'
+    metric: 'PublishSuccessCount'
+    aggregation: 'Total'
+  }
+  {
+    name: 'order-events-undelivered'
+    severity: 1
+    description: 'Event Grid could not deliver an alert to the operators\' queue, and kept it in the container undelivered-alerts.'
+    scope: topicId
+    metricNamespace: 'Microsoft.EventGrid/topics'
+    metric: 'DeadLetteredCount'
+    aggregation: 'Total'
+  }
+  {
+    name: 'dead-lettered'
+    severity: 1
+    description: 'A message failed so often that Service Bus put it aside; its order is found by the supervisor.'
+    scope: serviceBusId
+    metricNamespace: 'Microsoft.ServiceBus/namespaces'
+    metric: 'DeadletteredMessages'
+    aggregation: 'Maximum'
+  }
+]
+
+resource metricAlerts 'Microsoft.Insights/metricAlerts@2018-03-01' = [
+  for rule in metricRules: {
+    name: '${rule.name}-${token}'
+    location: 'global'
+    tags: tags
+    properties: {
+      description: rule.description
+      severity: rule.severity
+      enabled: true
+      scopes: [
+        rule.scope
+      ]
+      evaluationFrequency: 'PT1M'
+      windowSize: 'PT5M'
+      criteria: {
+        'odata.type': 'Microsoft.Azure.Monitor.SingleResourceMultipleMetricCriteria'
+        allOf: [
+          {
+            name: rule.metric
+            criterionType: 'StaticThresholdCriterion'
+            metricNamespace: rule.metricNamespace
+            metricName: rule.metric
+            timeAggregation: rule.aggregation
+            operator: 'GreaterThan'
+            threshold: 0
+          }
+        ]
+      }
+      actions: [
+        {
+          actionGroupId: operators.id
+        }
+      ]
+    }
+  }
+]
+
+var queryRules = [
+  {
+    name: 'poison'
+    severity: 1
+    description: 'A message that nobody can read, or that failed too often, lies in a poison queue: the operators\' API lists them.'
+    query: loadTextContent('../queries/poison.kql')
+    operator: 'GreaterThan'
+    threshold: 0
+    minutes: 5
+  }
+  {
+    name: 'no-sweep'
+    severity: 0
+    description: 'The supervisor has not swept: orders that time out stay where they are.'
+    query: loadTextContent('../queries/sweeps.kql')
+    operator: 'LessThan'
+    threshold: 1
+    minutes: sweepMissingMinutes
+  }
+  {
+    name: 'circuit-open'
+    severity: 2
+    description: 'A remote service failed for many orders in a row; its agent leaves it alone for a while, and orders wait.'
+    query: loadTextContent('../queries/circuit.kql')
+    operator: 'GreaterThan'
+    threshold: 0
+    minutes: 5
+  }
+  {
+    name: 'waiting'
+    severity: 1
+    description: 'Orders wait for more than ten minutes to be claimed: no scheduler works, or too few.'
+    query: loadTextContent('../queries/waiting.kql')
+    operator: 'GreaterThan'
+    threshold: 0
+    minutes: 5
+  }
+]
+
+resource queryAlerts 'Microsoft.Insights/scheduledQueryRules@2023-12-01' = [
+  for rule in queryRules: {
+    name: '${rule.name}-${token}'
+    location: location
+    tags: tags
+    properties: {
+      displayName: rule.name
+      description: rule.description
+      severity: rule.severity
+      enabled: true
+      scopes: [
+        applicationInsightsId
+      ]
+      evaluationFrequency: 'PT5M'
+      windowSize: 'PT${rule.minutes}M'
+      criteria: {
+        allOf: [
+          {
+            query: rule.query
+            timeAggregation: 'Count'
+            operator: rule.operator
+            threshold: rule.threshold
+            failingPeriods: {
+              numberOfEvaluationPeriods: 1
+              minFailingPeriodsToAlert: 1
+            }
+          }
+        ]
+      }
+      autoMitigate: true
+      actions: {
+        actionGroups: [
+          operators.id
+        ]
+      }
+    }
+  }
+]

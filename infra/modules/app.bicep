@@ -1,0 +1,210 @@
+param token string
+param location string
+param tags object
+param identityId string
+param identityClientId string
+param hostBlobEndpoint string
+param deploymentContainerUrl string
+param tableEndpoint string
+param queueEndpoint string
+param blobEndpoint string
+param serviceBusHostName string
+param eventGridEndpoint string
+param applicationInsightsConnectionString string
+param appSubnetId string
+param alwaysReadyInstances int
+param maximumInstances int
+param instanceMemoryMB int
+param simulatedServices bool
+param paymentUrl string
+param paymentBackupUrl string
+param inventoryUrl string
+param shippingUrl string
+param retentionDays int
+param operatorSignInClientId string
+
+// The routes that need no key, so no sign-in either.
+var openPaths = [
+  '/api/products'
+  '/api/orders'
+  '/api/orders/*'
+  '/api/health'
+  '/api/openapi.json'
+  '/simulator/*'
+]
+var signInSettings = empty(operatorSignInClientId) ? {} : { OVERRIDE_USE_MI_FIC_ASSERTION_CLIENTID: identityClientId }
+var alwaysReady = [
+  'http'
+  'function:submission_record'
+  'function:scheduler_wake'
+]
+
+resource plan 'Microsoft.Web/serverfarms@2024-11-01' = {
+  name: 'plan-${token}'
+  location: location
+  tags: tags
+  kind: 'functionapp'
+  sku: {
+    name: 'FC1'
+    tier: 'FlexConsumption'
+  }
+  properties: {
+    reserved: true
+  }
+}
+
+resource site 'Microsoft.Web/sites@2024-11-01' = {
+  name: 'func-${token}'
+  location: location
+  tags: union(tags, { 'azd-service-name': 'app' })
+  kind: 'functionapp,linux'
+  identity: {
+    type: 'UserAssigned'
+    userAssignedIdentities: {
+      '${identityId}': {}
+    }
+  }
+  properties: {
+    serverFarmId: plan.id
+    httpsOnly: true
+    virtualNetworkSubnetId: empty(appSubnetId) ? null : appSubnetId
+    siteConfig: {
+      minTlsVersion: '1.2'
+      ftpsState: 'Disabled'
+    }
+    functionAppConfig: {
+      runtime: {
+        name: 'python'
+        version: '3.13'
+      }
+      deployment: {
+        storage: {
+          type: 'blobContainer'
+          value: deploymentContainerUrl
+          authentication: {
+            type: 'UserAssignedIdentity'
+            userAssignedIdentityResourceId: identityId
+          }
+        }
+      }
+      scaleAndConcurrency: {
+        maximumInstanceCount: maximumInstances
+        instanceMemoryMB: instanceMemoryMB
+        alwaysReady: [
+          for name in (alwaysReadyInstances == 0 ? [] : alwaysReady): {
+            name: name
+            instanceCount: alwaysReadyInstances
+          }
+        ]
+      }
+    }
+  }
+}
+
+resource noPasswordsForFtp 'Microsoft.Web/sites/basicPublishingCredentialsPolicies@2024-11-01' = {
+  parent: site
+  name: 'ftp'
+  properties: {
+    allow: false
+  }
+}
+
+resource noPasswordsForScm 'Microsoft.Web/sites/basicPublishingCredentialsPolicies@2024-11-01' = {
+  parent: site
+  name: 'scm'
+  properties: {
+    allow: false
+  }
+}
+
+// What the app reads: adapters/settings.py says what each means. Times are for Azure, where a sweep costs money.
+resource settings 'Microsoft.Web/sites/config@2024-11-01' = {
+  parent: site
+  name: 'appsettings'
+  properties: union(signInSettings, {
+    AzureWebJobsStorage__blobServiceUri: hostBlobEndpoint
+    AzureWebJobsStorage__credential: 'managedidentity'
+    AzureWebJobsStorage__clientId: identityClientId
+    AzureWebJobsDisableHomepage: 'true'
+    APPLICATIONINSIGHTS_CONNECTION_STRING: applicationInsightsConnectionString
+    APPLICATIONINSIGHTS_AUTHENTICATION_STRING: 'ClientId=${identityClientId};Authorization=AAD'
+    StateStorage__tableServiceUri: tableEndpoint
+    StateStorage__queueServiceUri: queueEndpoint
+    StateStorage__blobServiceUri: blobEndpoint
+    StateStorage__credential: 'managedidentity'
+    StateStorage__clientId: identityClientId
+    ServiceBus__fullyQualifiedNamespace: serviceBusHostName
+    ServiceBus__credential: 'managedidentity'
+    ServiceBus__clientId: identityClientId
+    EVENT_GRID_ENDPOINT: eventGridEndpoint
+    EVENT_GRID__clientId: identityClientId
+    SIMULATOR_ENABLED: simulatedServices ? 'true' : 'false'
+    PAYMENT_URL: simulatedServices ? 'https://${site.properties.defaultHostName}/simulator/payment' : paymentUrl
+    PAYMENT_BACKUP_URL: simulatedServices ? 'https://${site.properties.defaultHostName}/simulator/payment-backup' : paymentBackupUrl
+    INVENTORY_URL: simulatedServices ? 'https://${site.properties.defaultHostName}/simulator/inventory' : inventoryUrl
+    SHIPPING_URL: simulatedServices ? 'https://${site.properties.defaultHostName}/simulator/shipping' : shippingUrl
+    ALLOWANCE_SECONDS: '60'
+    FAILURE_THRESHOLD: '3'
+    CLOCK_TOLERANCE_SECONDS: '2'
+    LEASE_SECONDS: '30'
+    MOST_OPEN_REQUESTS: '500'
+    BUCKETS: '8'
+    RETENTION_DAYS: string(retentionDays)
+    REMOTE_CALL_TIMEOUT_SECONDS: '10'
+    AGENT_MARGIN_SECONDS: '1'
+    CALLS_IN_FLIGHT: '{}'
+    CALLS_PER_SECOND: '{}'
+    CIRCUIT_ORDERS: '10'
+    CIRCUIT_OPEN_SECONDS: '30'
+    REST_SECONDS: '600'
+    REPLY_TO_PREFIX: 'status-'
+    SUPERVISOR_SCHEDULE: '*/15 * * * * *'
+    SCHEDULER_POLL_SCHEDULE: '*/30 * * * * *'
+    OUTBOX_SCHEDULE: '*/15 * * * * *'
+    WATCH_SCHEDULE: '0 * * * * *'
+  })
+}
+
+// Everything asks for a sign-in but what customers and the app itself call; the operators' key is needed besides.
+// No secret: the app registration trusts the identity.
+resource signIn 'Microsoft.Web/sites/config@2024-11-01' = if (!empty(operatorSignInClientId)) {
+  parent: site
+  name: 'authsettingsV2'
+  properties: {
+    platform: {
+      enabled: true
+    }
+    globalValidation: {
+      requireAuthentication: true
+      unauthenticatedClientAction: 'RedirectToLoginPage'
+      redirectToProvider: 'azureactivedirectory'
+      excludedPaths: openPaths
+    }
+    httpSettings: {
+      requireHttps: true
+    }
+    identityProviders: {
+      azureActiveDirectory: {
+        enabled: true
+        registration: {
+          clientId: operatorSignInClientId
+          clientSecretSettingName: 'OVERRIDE_USE_MI_FIC_ASSERTION_CLIENTID'
+          openIdIssuer: '${environment().authentication.loginEndpoint}${tenant().tenantId}/v2.0'
+        }
+        validation: {
+          allowedAudiences: [
+            'api://${operatorSignInClientId}'
+          ]
+        }
+      }
+    }
+    login: {
+      tokenStore: {
+        enabled: false
+      }
+    }
+  }
+}
+
+output name string = site.name
+output url string = 'https://${site.properties.defaultHostName}'

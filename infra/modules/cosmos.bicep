@@ -1,0 +1,90 @@
+param name string
+param location string
+param tags object
+param redundancy string
+param appPrincipalId string
+param privateSubnetId string
+
+var tableNames = loadJsonContent('../storage.json').tables
+var isolated = !empty(privateSubnetId)
+// Cosmos DB has roles of its own; this one reads and writes entities, and cannot change the account.
+var dataContributor = '00000000-0000-0000-0000-000000000002'
+
+resource account 'Microsoft.DocumentDB/databaseAccounts@2025-04-15' = {
+  name: name
+  location: location
+  tags: tags
+  kind: 'GlobalDocumentDB'
+  properties: {
+    databaseAccountOfferType: 'Standard'
+    capabilities: [
+      {
+        name: 'EnableTable'
+      }
+    ]
+    consistencyPolicy: {
+      defaultConsistencyLevel: 'Strong'
+    }
+    locations: [
+      {
+        locationName: location
+        failoverPriority: 0
+        isZoneRedundant: redundancy != 'geo'
+      }
+    ]
+    backupPolicy: {
+      type: 'Periodic'
+      periodicModeProperties: {
+        backupIntervalInMinutes: 240
+        backupRetentionIntervalInHours: 168
+        backupStorageRedundancy: redundancy == 'zone' ? 'Zone' : 'Geo'
+      }
+    }
+    disableLocalAuth: true
+    disableKeyBasedMetadataWriteAccess: true
+    minimalTlsVersion: 'Tls12'
+    publicNetworkAccess: isolated ? 'Disabled' : 'Enabled'
+  }
+}
+
+resource tables 'Microsoft.DocumentDB/databaseAccounts/tables@2025-04-15' = [
+  for table in tableNames: {
+    parent: account
+    name: table
+    properties: {
+      resource: {
+        id: table
+      }
+      options: {
+        autoscaleSettings: {
+          maxThroughput: 1000
+        }
+      }
+    }
+  }
+]
+
+resource tableRoles 'Microsoft.DocumentDB/databaseAccounts/tableRoleAssignments@2025-05-01-preview' = {
+  parent: account
+  name: guid(account.id, appPrincipalId, dataContributor)
+  properties: {
+    principalId: appPrincipalId
+    roleDefinitionId: '${account.id}/tableRoleDefinitions/${dataContributor}'
+    scope: account.id
+  }
+}
+
+module endpoint 'private-endpoint.bicep' = if (isolated) {
+  name: 'endpoint-${name}'
+  params: {
+    targetName: name
+    targetId: account.id
+    groupId: 'Table'
+    zoneName: 'privatelink.table.cosmos.azure.com'
+    subnetId: privateSubnetId
+    location: location
+    tags: tags
+  }
+}
+
+output tableEndpoint string = 'https://${name}.table.cosmos.azure.com:443/'

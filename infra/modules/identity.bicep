@@ -1,0 +1,14 @@
+param name string
+param location string
+param tags object
+
+// The one identity as which the app calls everything; what it may do stands beside each resource.
+resource identity 'Microsoft.ManagedIdentity/userAssignedIdentities@2024-11-30' = {
+  name: name
+  location: location
+  tags: tags
+}
+
+output id string = identity.id
+output clientId string = identity.properties.clientId
+output principalId string = identity.properties.principalId

@@ -1,0 +1,92 @@
+"""Queries of alerts and workbook: what they look for is what the app says."""
+
+import ast
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from core.orders import ProcessState, StepState
+from local.servicebus_config import ROOT
+
+FOLDERS = ("core", "edge", "adapters", "shop", "submission", "scheduler", "agents", "supervisor", "alerts", "operators")
+WORKBOOK = json.loads((ROOT / "infra/workbook.json").read_text())
+QUERIES = {path.name: path.read_text() for path in sorted((ROOT / "infra/queries").glob("*.kql"))} | {
+    item["name"]: item["content"]["query"] for item in WORKBOOK["items"] if item["type"] == 3
+}
+STEP = re.compile(r'step\[1\] == "(\w+)"')
+PARAMETER = re.compile(r"\{([A-Za-z]\w*)(?::grain)?\}")
+
+
+def logged():
+    """The fields of every line that the app logs, by its constant message."""
+    found = {}
+    for path in (path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Call) and ast.unparse(node.func).startswith("log."):
+                extra = next((each.value for each in node.keywords if each.arg == "extra"), None)
+                found.setdefault(node.args[0].value, set()).update(fields_of(extra, path))
+    return found
+
+
+def fields_of(extra, path):
+    """The names in a dictionary that is passed, or that a function of the same file returns."""
+    if isinstance(extra, ast.Call):
+        name = extra.func.id
+        functions = (each for each in ast.walk(ast.parse(path.read_text())) if isinstance(each, ast.FunctionDef))
+        [function] = [each for each in functions if each.name == name]
+        extra = next(each.value for each in ast.walk(function) if isinstance(each, ast.Return))
+    return {key.value for key in getattr(extra, "keys", ()) if key}
+
+
+@pytest.mark.parametrize("name", QUERIES)
+def test_lines_that_are_looked_for_are_logged(name):
+    """Each message is one of the app's, and each field one that is passed with it."""
+    lines, query = logged(), QUERIES[name]
+    assert len(lines) > 10
+    messages = [each.strip() for each in re.findall(r'message startswith "([^"]+)"', query)]
+    assert set(messages) <= set(lines)
+    fields = set(re.findall(r"\b(?:fields|change)\.(\w+)", query))
+    assert fields <= set().union(*(lines[message] for message in messages), set())
+    assert messages or "requests" in query
+
+
+@pytest.mark.parametrize("name", QUERIES)
+def test_functions_that_are_looked_for_exist(name, functions):
+    """By their whole name, or by its beginning."""
+    query = QUERIES[name]
+    assert set(re.findall(r'\bname == "(\w+)"', query)) <= set(functions)
+    for prefix in re.findall(r'\bname startswith "(\w+)"', query):
+        assert any(each.startswith(prefix) for each in functions)
+
+
+def test_states_that_are_looked_for_exist():
+    """Of orders and of steps."""
+    for query in QUERIES.values():
+        assert set(re.findall(r'state == "(\w+)"', query)) <= {str(state) for state in ProcessState}
+        assert set(STEP.findall(query)) <= {str(state) for state in StepState}
+
+
+def test_events_that_are_looked_for_exist():
+    """Somewhere in the rules a change is called so."""
+    rules = "".join(path.read_text() for folder in FOLDERS for path in Path(ROOT / folder).rglob("*.py"))
+    for query in QUERIES.values():
+        for event in re.findall(r'event == "([\w-]+)"', query):
+            assert f'event="{event}"' in rules
+
+
+def test_the_workbook_is_whole():
+    """Every parameter that a query uses is asked for, and Bicep fills in the resources."""
+    [asked] = [item["content"]["parameters"] for item in WORKBOOK["items"] if item["type"] == 9]
+    used = {name for query in QUERIES.values() for name in PARAMETER.findall(query)}
+    assert used == {each["name"] for each in asked}
+    filled = set(re.findall(r"'(\{[\w-]+\})'", (ROOT / "infra/modules/workbook.bicep").read_text()))
+    assert set(re.findall(r'"(\{[a-z-]+\})"', json.dumps(WORKBOOK))) == filled
+    assert len({item["name"] for item in WORKBOOK["items"]}) == len(WORKBOOK["items"])
+
+
+def test_the_workbook_shows_what_operators_ask():
+    """States over time, durations and failures by step, recoveries, queue depths, cost per order."""
+    names = {item["name"] for item in WORKBOOK["items"]}
+    assert names >= {"states", "durations", "failures", "recoveries", "queues", "cost", "waiting"}

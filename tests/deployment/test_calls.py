@@ -1,0 +1,221 @@
+"""What the app was seen to use is provisioned and nothing else is; its roles are the narrowest that allow its calls."""
+
+import json
+from collections import defaultdict
+from itertools import combinations
+
+import pytest
+from recording import Call
+
+from local.servicebus_config import ROOT
+
+BUILT_IN = {
+    "table": {
+        "storageTableDataReader": {"entities/read"},
+        "storageTableDataContributor": {
+            "tables/write", "tables/delete",
+            "entities/read", "entities/write", "entities/delete", "entities/add/action", "entities/update/action",
+        },
+    },
+    "queue": {
+        "storageQueueDataReader": {"queues/read", "messages/read"},
+        "storageQueueDataMessageSender": {"messages/add/action"},
+        "storageQueueDataMessageProcessor": {"messages/read", "messages/process/action"},
+        "storageQueueDataContributor": {
+            "queues/read", "queues/write", "queues/delete",
+            "messages/read", "messages/write", "messages/delete", "messages/process/action",
+        },
+    },
+    "blob": {
+        "storageBlobDataReader": {"containers/read", "blobs/read"},
+        "storageBlobDataContributor": {
+            "containers/read", "containers/write", "containers/delete",
+            "blobs/read", "blobs/write", "blobs/delete", "blobs/move/action", "blobs/add/action",
+        },
+        "storageBlobDataOwner": {
+            "containers/read", "containers/write", "containers/delete", "containers/acl",
+            "blobs/read", "blobs/write", "blobs/delete", "blobs/move/action", "blobs/add/action", "blobs/owner",
+        },
+    },
+    "bus": {
+        "serviceBusDataSender": {"send/action"},
+        "serviceBusDataReceiver": {"receive/action"},
+        "serviceBusDataOwner": {"send/action", "receive/action", "manage"},
+    },
+    "topic": {"eventGridDataSender": {"events/send/action"}},
+}  # fmt: skip
+"""What Azure's built-in roles allow, as far as it matters here."""
+
+ALLOWED_BY = {
+    ("table", "GET"): [{"entities/read"}],
+    ("table", "POST"): [{"entities/add/action"}, {"entities/write"}],
+    ("table", "PUT"): [{"entities/write"}, {"entities/add/action", "entities/update/action"}],
+    ("table", "DELETE"): [{"entities/delete"}],
+    ("queue", "GET comp"): [{"queues/read"}],
+    ("queue", "PUT"): [{"queues/write"}],
+    ("queue", "POST messages"): [{"messages/add/action"}, {"messages/write"}],
+    ("queue", "GET messages peekonly"): [{"messages/read"}],
+    ("queue", "GET messages"): [{"messages/process/action"}, {"messages/read", "messages/delete"}],
+    ("queue", "PUT messages"): [{"messages/write"}],
+    ("queue", "DELETE messages"): [{"messages/process/action"}, {"messages/delete"}],
+    ("blob", "PUT blob"): [{"blobs/write"}],
+    ("blob", "PUT container"): [{"containers/write"}],
+    ("bus", "send"): [{"send/action"}],
+    ("bus", "receive"): [{"receive/action"}],
+    ("topic", "POST"): [{"events/send/action"}],
+}
+"""The permissions that a call needs: any one of these sets (the reference of each operation of the services)."""
+
+HOST_ON_TRIGGER_QUEUE = ("GET comp", "GET messages", "PUT messages", "DELETE messages")
+"""What the real Functions host does for a queue trigger; a retry is an update. It reads the length to scale."""
+
+ELSEWHERE = {("account", "host"): {"storageBlobDataOwner"}, ("telemetry", ""): {"monitoringMetricsPublisher"}}
+"""What the host needs for itself, by Azure's documentation: its own account, and to publish telemetry."""
+
+SERVICES = {
+    "Microsoft.Storage/storageAccounts/tableServices/tables": "table",
+    "Microsoft.Storage/storageAccounts/queueServices/queues": "queue",
+    "Microsoft.Storage/storageAccounts/blobServices/containers": "blob",
+    "Microsoft.ServiceBus/namespaces/queues": "bus",
+}
+
+
+def place_of(scope):
+    """The service and name of what a role is assigned on."""
+    if scope.type in SERVICES:
+        return SERVICES[scope.type], scope.name
+    whole = {
+        "Microsoft.EventGrid/topics": ("topic", ""),
+        "Microsoft.Insights/components": ("telemetry", ""),
+        "Microsoft.Storage/storageAccounts": ("account", "host" if scope.name.startswith("sthost") else "state"),
+    }
+    return whole[scope.type]
+
+
+def assigned(template, identity):
+    """The names of the roles that an identity has, by what they are assigned on."""
+    names = template_roles()
+    found = defaultdict(set)
+    for each in template.resources:
+        if each.type == "Microsoft.Authorization/roleAssignments" and identity in str(each.properties["principalId"]):
+            role = names[each.properties["roleDefinitionId"].rpartition("/")[2]]
+            assert role not in found[place_of(each.scope)], f"{role} is assigned twice on {each.scope}"
+            found[place_of(each.scope)].add(role)
+    return dict(found)
+
+
+def template_roles():
+    """The names of the roles that the templates use, by id."""
+    return {role: name for name, role in json.loads((ROOT / "infra/roles.json").read_text()).items()}
+
+
+def needed(calls):
+    """The narrowest roles for these calls, by what they are done to."""
+    by_place = defaultdict(set)
+    for call in calls:
+        by_place[call.service, call.resource].add(call.what)
+    return {place: narrowest(place[0], whats) for place, whats in by_place.items()}
+
+
+def narrowest(service, whats):
+    """Of all sets of built-in roles that allow these calls, the one with the fewest permissions."""
+    roles = BUILT_IN[service]
+    sets = [set(some) for size in range(1, len(roles) + 1) for some in combinations(roles, size)]
+    enough = [some for some in sets if allows(set().union(*(roles[name] for name in some)), service, whats)]
+    assert enough, f"no built-in role allows {whats} on a {service}"
+    return min(enough, key=lambda some: (sum(len(roles[name]) for name in some), len(some)))
+
+
+def allows(permissions, service, whats):
+    return all(any(way <= permissions for way in ALLOWED_BY[service, what]) for what in whats)
+
+
+@pytest.fixture(scope="session")
+def every_call(calls, functions):
+    """What the app and the embedded host did, and what Azure's host does besides for each queue trigger."""
+    queues = [each["queueName"] for each in functions.values() if each["type"] == "queueTrigger"]
+    assert queues
+    return calls | {
+        *(Call("queue", queue, what) for queue in queues for what in HOST_ON_TRIGGER_QUEUE),
+        *(Call("queue", f"{queue}-poison", "POST messages") for queue in queues),
+    }
+
+
+@pytest.mark.proves("WRK-5")
+def test_the_app_may_do_what_it_does_and_nothing_else(deployed, every_call):
+    """On each resource exactly the narrowest roles that allow the calls; no role on anything that is never called."""
+    expected = needed(every_call) | ELSEWHERE
+    if deployed.given.get("cosmosForTables"):
+        expected = {place: roles for place, roles in expected.items() if place[0] != "table"}
+    assert assigned(deployed, "userAssignedIdentities") == expected
+
+
+def test_event_grid_may_deliver_and_nothing_else(deployed):
+    """The topic's own identity may add to the queue of its subscription, and keep what it cannot deliver."""
+    [subscription] = [each for each in deployed.resources if each.type.endswith("eventSubscriptions")]
+    delivered = subscription.properties["deliveryWithResourceIdentity"]["destination"]["properties"]
+    undelivered = subscription.properties["deadLetterWithResourceIdentity"]["deadLetterDestination"]["properties"]
+    assert assigned(deployed, "EventGrid/topics") == needed(
+        {
+            Call("queue", delivered["queueName"], "POST messages"),
+            Call("blob", undelivered["blobContainerName"], "PUT blob"),
+        }
+    )
+
+
+def test_nobody_else_has_a_role(deployed):
+    """Every assignment is for the app's identity or the topic's, of a type that needs no look-up in the directory."""
+    for each in deployed.resources:
+        if each.type == "Microsoft.Authorization/roleAssignments":
+            who = str(each.properties["principalId"])
+            assert "userAssignedIdentities/id-" in who or "EventGrid/topics/evgt-" in who
+            assert each.properties["principalType"] == "ServicePrincipal"
+
+
+def test_cosmos_db_has_one_role_for_data_alone(deployed):
+    """Tables on Cosmos DB have no Azure roles; one of its own lets the app read and write entities."""
+    roles = [each for each in deployed.resources if each.type.endswith("tableRoleAssignments")]
+    assert len(roles) == bool(deployed.given.get("cosmosForTables"))
+    for each in roles:
+        assert each.properties["roleDefinitionId"].endswith("/00000000-0000-0000-0000-000000000002")
+        assert "userAssignedIdentities" in str(each.properties["principalId"])
+
+
+def provisioned(template, suffix):
+    """The names of all resources of a type."""
+    return {each.name for each in template.resources if each.type.endswith(suffix)}
+
+
+@pytest.mark.proves("WRK-4", "WRK-5")
+def test_every_table_is_there_and_used(deployed, calls):
+    """On Table Storage or on Cosmos DB, not on both."""
+    used = {call.resource for call in calls if call.service == "table"}
+    on_cosmos = bool(deployed.given.get("cosmosForTables"))
+    assert provisioned(deployed, "databaseAccounts/tables") == (used if on_cosmos else set())
+    assert provisioned(deployed, "tableServices/tables") == (set() if on_cosmos else used)
+
+
+@pytest.mark.proves("WRK-5")
+def test_every_storage_queue_is_there_and_used(deployed, calls):
+    """Poison queues too: the app may not create queues."""
+    assert provisioned(deployed, "queueServices/queues") == {call.resource for call in calls if call.service == "queue"}
+
+
+@pytest.mark.proves("WRK-5")
+def test_every_service_bus_queue_is_there_and_used(deployed, calls, functions):
+    """Each is sent to and received from."""
+    queues = provisioned(deployed, "namespaces/queues")
+    for what in ("send", "receive"):
+        assert {call.resource for call in calls if call[::2] == ("bus", what)} == queues
+    assert {each["queueName"] for each in functions.values() if each["type"] == "serviceBusTrigger"} == queues
+
+
+@pytest.mark.proves("WRK-5")
+def test_every_container_is_there_and_used(deployed, calls):
+    """By the app, by Event Grid for what it cannot deliver, or for deployed packages."""
+    [subscription] = [each for each in deployed.resources if each.type.endswith("eventSubscriptions")]
+    dead_letters = subscription.properties["deadLetterWithResourceIdentity"]["deadLetterDestination"]["properties"]
+    [site] = [each for each in deployed.resources if each.type == "Microsoft.Web/sites"]
+    packages = site.properties["functionAppConfig"]["deployment"]["storage"]["value"].rpartition(">")[2]
+    used = {call.resource for call in calls if call.service == "blob"}
+    assert provisioned(deployed, "blobServices/containers") == used | {dead_letters["blobContainerName"], packages}

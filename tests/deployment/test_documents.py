@@ -1,0 +1,63 @@
+"""What the documents say of the deployment is so."""
+
+import json
+import re
+
+from bicep_model import Template
+from deploying import GIVEN
+
+from local.servicebus_config import ROOT
+
+DEPLOY = (ROOT / "docs/deploy.md").read_text()
+SECURITY = (ROOT / "docs/security.md").read_text()
+
+
+def rows(text, first):
+    """The cells of a table, of which the first heading is known."""
+    lines = text.split(f"| {first} |", 1)[1].splitlines()[2:]
+    table = lines[: next((number for number, line in enumerate(lines) if not line.startswith("|")), len(lines))]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in table]
+
+
+def test_every_choice_is_described_with_its_default():
+    """The table of what can be chosen has the variables that azd passes on, and their defaults."""
+    parameters = json.loads((ROOT / "infra/main.parameters.json").read_text())["parameters"].values()
+    passed = dict(re.fullmatch(r"\$\{(\w+)=?(.*)\}", each["value"]).groups() for each in parameters)  # type: ignore[union-attr]
+    described = {
+        name: cells[1].strip("`") for cells in rows(DEPLOY, "name") for name in re.findall(r"`(\w+)`", cells[0])
+    }
+    asked_by_azd = {"AZURE_ENV_NAME", "AZURE_LOCATION"}
+    assert set(described) == set(passed) - asked_by_azd
+    for name, default in described.items():
+        assert default == (passed[name] or ("asked for" if name == "OPERATOR_EMAIL" else ""))
+
+
+def test_every_alert_is_described():
+    """Each rule that is deployed stands in the table, and no other."""
+    template = Template(ROOT / "infra/main.bicep", GIVEN)
+    rules = [each.name for each in template.resources if each.type.endswith(("metricAlerts", "scheduledQueryRules"))]
+    assert {cells[0] for cells in rows(DEPLOY, "alert")} == {name.rpartition("-")[0] for name in rules}
+
+
+def test_every_role_is_described():
+    """The roles of the table are those that the templates assign."""
+    used = re.findall(r"roleDefinitions',\s*roles\.(\w+)", "".join(p.read_text() for p in ROOT.glob("infra/modules/*")))
+    described = " ".join(cells[1].replace("…", "Azure Service Bus") for cells in rows(SECURITY, "identity"))
+    assert used
+    for role in set(used) | set(json.loads((ROOT / "infra/roles.json").read_text())):
+        words = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", role)
+        wanted = words[0].upper() + words[1:]
+        assert wanted.lower().replace(" ", "") in described.lower().replace(" ", ""), role
+
+
+def test_only_the_roles_that_are_used_are_listed():
+    """No role lies ready for somebody to assign it."""
+    text = "".join(path.read_text() for path in ROOT.glob("infra/modules/*.bicep"))
+    assert set(json.loads((ROOT / "infra/roles.json").read_text())) == set(re.findall(r"(?<!/)\broles\.(\w+)", text))
+
+
+def test_pages_lead_somewhere():
+    """Links to files of the repository are right."""
+    for page in (ROOT / "docs/deploy.md", ROOT / "docs/security.md", ROOT / "README.md"):
+        for target in re.findall(r"\]\(([^)#:]+)(?:#[\w-]+)?\)", page.read_text()):
+            assert (page.parent / target).exists(), target

@@ -1,0 +1,66 @@
+"""Files that others read: azd, the Functions host, Core Tools, Docker, GitHub. Each against a schema."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import jsonschema
+import pytest
+import yaml
+
+from local.servicebus_config import ROOT, config
+
+SCHEMAS = Path(__file__).parent / "schemas"
+WORKFLOWS = sorted((ROOT / ".github/workflows").glob("*.yml"))
+
+
+def check(content, schema):
+    """Hold content against a schema, which has to be one itself."""
+    schema = json.loads((SCHEMAS / f"{schema}.schema.json").read_text())
+    jsonschema.Draft202012Validator.check_schema(schema)
+    faults = [
+        f"{each.json_path}: {each.message}" for each in jsonschema.Draft202012Validator(schema).iter_errors(content)
+    ]
+    assert faults == []
+
+
+@pytest.mark.parametrize(
+    ("path", "schema"),
+    [
+        ("azure.yaml", "azure"),
+        ("host.json", "host"),
+        ("tests/system/app/host.json", "host"),
+        ("bench/app/host.json", "host"),
+        ("local.settings.template.json", "local-settings"),
+    ],
+)
+def test_a_file_fits_its_schema(path, schema):
+    """No name is misspelt, no value is of the wrong kind."""
+    check(yaml.safe_load((ROOT / path).read_text()), schema)
+
+
+def test_the_emulators_configuration_fits_its_schema():
+    """Config.json, as it is made from infra/queues.json, keeps within the limits of Microsoft's emulator."""
+    check(config(), "servicebus-config")
+
+
+@pytest.mark.parametrize(
+    ("schema", "path"),
+    [("vendor.compose-spec", "local/compose.yaml"), *(("vendor.github-workflows", path) for path in WORKFLOWS)],
+    ids=lambda value: Path(value).name,
+)
+def test_a_file_fits_its_owners_schema(schema, path):
+    """The schemas that Docker and GitHub publish."""
+    command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", schema, ROOT / path]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stdout
+
+
+def test_azd_finds_its_service():
+    """The service in azure.yaml is the tag of the site, and its project the folder with the app."""
+    azure = yaml.safe_load((ROOT / "azure.yaml").read_text())
+    [(name, service)] = azure["services"].items()
+    assert f"'azd-service-name': '{name}'" in (ROOT / "infra/modules/app.bicep").read_text()
+    assert (ROOT / service["project"] / "function_app.py").is_file()
+    assert (ROOT / azure["infra"]["path"] / f"{azure['infra']['module']}.bicep").is_file()

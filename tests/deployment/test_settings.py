@@ -1,0 +1,92 @@
+"""Every setting that the app reads is set, and what the templates name exists."""
+
+import json
+from collections import Counter
+
+import pytest
+
+from adapters.settings import Settings
+from local.ports import Ports
+from local.servicebus_config import ROOT
+from local.settings import app_settings
+
+PLATFORM = {
+    "AzureWebJobsStorage__blobServiceUri", "AzureWebJobsStorage__credential", "AzureWebJobsStorage__clientId",
+    "AzureWebJobsDisableHomepage",
+    "APPLICATIONINSIGHTS_CONNECTION_STRING", "APPLICATIONINSIGHTS_AUTHENTICATION_STRING",
+    "StateStorage__credential", "ServiceBus__credential",
+}  # fmt: skip
+"""Read by the Functions host, not by the app."""
+SIGN_IN = "OVERRIDE_USE_MI_FIC_ASSERTION_CLIENTID"
+"""Read by the platform's sign-in."""
+KEYS = {"StateStorage", "ServiceBus", "EVENT_GRID_KEY"}
+"""The other way to connect, for emulators; in Azure there are no keys."""
+OWN = {"INSTANCE_ID"}
+"""Each process finds its own."""
+
+
+def test_service_bus_queues_have_the_properties_of_the_file(deployed):
+    """What queues.json says of a queue reaches Azure, whatever it is."""
+    provisioned = {each.name: each.properties for each in deployed.resources if each.type.endswith("namespaces/queues")}
+    for queue in json.loads((ROOT / "infra/queues.json").read_text())["serviceBusQueues"]:
+        wanted = {name: value for name, value in queue.items() if name != "name"}
+        assert {name: provisioned[queue["name"]].get(name) for name in wanted} == wanted
+
+
+def test_event_grid_delivers_to_the_queue_that_the_app_reads(deployed, functions):
+    """Alerts come back to the function that records them."""
+    [subscription] = [each for each in deployed.resources if each.type.endswith("eventSubscriptions")]
+    destination = subscription.properties["deliveryWithResourceIdentity"]["destination"]["properties"]
+    assert destination["queueName"] == functions["alerts_record"]["queueName"]
+    assert destination["queueMessageTimeToLiveInSeconds"] == -1
+
+
+def test_nothing_is_deployed_twice(deployed):
+    """Two resources with one id would overwrite each other. (Storage services are there by themselves.)"""
+    ids = Counter(each.id for each in deployed.resources)
+    assert [name for name, count in ids.items() if count > 1] == []
+
+
+@pytest.mark.proves("WRK-5")
+def test_every_setting_is_set_and_read(deployed):
+    """What the app reads is set in Azure, but for the keys; what is set is read by the app or by the platform."""
+    [settings] = [each.properties for each in deployed.resources if each.name == "appsettings"]
+    read = {field.alias for field in Settings.model_fields.values()}
+    with_sign_in = {SIGN_IN} if deployed.given.get("operatorSignInClientId") else set()
+    assert set(settings) == (read - KEYS - OWN) | PLATFORM | with_sign_in
+
+
+def test_the_app_accepts_its_settings(deployed, monkeypatch):
+    """The app starts with what Azure sets; a value that only Azure knows stands for itself."""
+    [settings] = [each.properties for each in deployed.resources if each.name == "appsettings"]
+    for name in {field.alias for field in Settings.model_fields.values()}:
+        monkeypatch.delenv(name, raising=False)
+    given = {"PAYMENT_URL": "https://p", "INVENTORY_URL": "https://i", "SHIPPING_URL": "https://s"}
+    for name, value in settings.items():
+        monkeypatch.setenv(name, known(str(value)) or given.get(name, ""))
+    read = Settings.read()
+    assert read.state_storage is None
+    assert str(read.simulator_enabled) == str(bool(deployed.given.get("simulatedServices")))
+
+
+def known(value):
+    """An address that exists after the deployment only, as some address of that kind."""
+    return (
+        value if "<" not in value else value.split("<", 1)[0] + "https://example.com"[8 * value.startswith("https") :]
+    )
+
+
+def test_every_function_in_the_templates_exists(deployed, functions):
+    """Instances are kept ready for functions of the app, or for a kind of trigger."""
+    [site] = [each for each in deployed.resources if each.type == "Microsoft.Web/sites"]
+    ready = [each["name"] for each in site.properties["functionAppConfig"]["scaleAndConcurrency"]["alwaysReady"]]
+    assert bool(ready) == bool(deployed.given.get("alwaysReadyInstances"))
+    assert {name.removeprefix("function:") for name in ready} <= {"http", *functions}
+
+
+def test_embedded_settings_are_read_too(functions):
+    """What the embedded stack sets is read by the app, by a trigger or by the host."""
+    read = {field.alias for field in Settings.model_fields.values()} | {"AzureWebJobsStorage", "OPERATOR_KEY"}
+    assert set(app_settings(Ports(), "", "")) <= read
+    connections = {each["connection"] for each in functions.values() if "connection" in each}
+    assert connections <= read

@@ -1,0 +1,114 @@
+"""A deployment to look at, and everything that the running app can do, so that its calls can be seen."""
+
+import json
+import os
+import subprocess
+import sys
+
+from azure.servicebus import ServiceBusMessage
+from azure.servicebus.aio import ServiceBusClient
+from azure.storage.queue.aio import QueueClient
+from client import events, eventually
+
+from local.servicebus_config import ROOT, queues
+
+GIVEN = {"environmentName": "test", "location": "westeurope", "operatorEmail": "operators@example.com"}
+VARIANTS = {
+    "default": {},
+    "isolated": {"networkIsolation": True, "alwaysReadyInstances": 2},
+    "cosmos": {"cosmosForTables": True, "redundancy": "geo"},
+    "everything": {
+        "networkIsolation": True, "cosmosForTables": True, "simulatedServices": True, "redundancy": "geo-zone",
+        "operatorSignInClientId": "00000000-0000-0000-0000-000000000001",
+    },
+}  # fmt: skip
+GRACE = {"operator": "grace", "note": "the cause is mended"}
+
+
+def everything(ports):
+    """The settings that switch on what is optional."""
+    return {"PAYMENT_BACKUP_URL": f"http://127.0.0.1:{ports.http_port}/simulator/payment-backup"}
+
+
+INDEX = """
+import json
+from function_app import app
+bindings = {each.get_function_name(): each.get_bindings_dict()["bindings"] for each in app.get_functions()}
+print(json.dumps(bindings, default=str))
+"""
+
+
+def index(settings):
+    """The trigger of each function that the app has with these settings, as the host sees it."""
+    environment = {name: value for name, value in os.environ.items() if name in ("PATH", "HOME")} | settings
+    ran = subprocess.run([sys.executable, "-c", INDEX], cwd=ROOT, env=environment, capture_output=True, check=True)
+    bindings = json.loads(ran.stdout)
+    return {name: next(each for each in found if each["type"].endswith("Trigger")) for name, found in bindings.items()}
+
+
+async def do_everything(stack, client):
+    """Go through all that the app can do: orders that end well, fail, time out, go on and are undone; poison."""
+    order_id = await place_with_key(client)
+    assert order_id == await place_with_key(client)
+    await client.until(order_id, "Processed")
+    await client.fault("reject")
+    failed = await client.place()
+    await client.until(failed, "Error")
+    await eventually(lambda: client.alerts(failed))
+    await client.fault("hang")
+    assert (await client.resubmit(failed))[0] in (202, 409)
+    slow = await client.place("TEA-EARL-GREY")
+    await eventually(lambda: recovered(client, slow))
+    await client.fault("none")
+    await client.until(slow, "Processed")
+    await poison_every_queue(stack, client)
+    _, listed = await client.request("GET", "/api/operator/alerts")
+    for path, more in {
+        f"orders/{order_id}/erase": {},
+        "customers/find": {"email": "ada@example.com"},
+        "alerts/acknowledge": {"alerts": [listed["alerts"][0]["key"]]},
+    }.items():
+        status, answer = await client.request("POST", f"/api/operator/{path}", json=GRACE | more)
+        assert status in (200, 202), answer
+
+
+async def recovered(client, order_id):
+    """Whether the supervisor has asked for another try."""
+    order = await client.order(order_id)
+    return order and "recovered" in events(order)
+
+
+async def place_with_key(client):
+    """Place an order under a key of the customer's; the second time it is the same order."""
+    body = {"customer": {"name": "Ada", "email": "ada@example.com"}, "items": [{"sku": "TEA-SENCHA", "quantity": 2}]}
+    _, answer = await client.request("POST", "/api/orders", json=body, headers={"Idempotency-Key": "a key"})
+    return answer["orderId"]
+
+
+async def poison_every_queue(stack, client):
+    """Send what nobody can read to every queue; put one of each back, and drop what comes again."""
+    sources = await send_unreadable(stack)
+    for action in ("redrive", "drop"):
+        for message in await eventually(lambda: kept(client, sources)):
+            path = f"/api/operator/poison/{message['queue']}/{message['id']}/{action}"
+            status, answer = await client.request("POST", path, json=GRACE)
+            assert status == 202, answer
+
+
+async def send_unreadable(stack):
+    """Send a message that nobody can read to every queue that the app takes messages off; return their names."""
+    storage, bus = ["order-submissions", "operator-alerts"], [queue["name"] for queue in queues()["serviceBusQueues"]]
+    for name in storage:
+        async with QueueClient.from_connection_string(stack.storage_connection_string, name) as queue:
+            await queue.send_message("unreadable")
+    async with ServiceBusClient.from_connection_string(stack.service_bus_connection_string) as client:
+        for name in bus:
+            async with client.get_queue_sender(name) as sender:
+                await sender.send_messages(ServiceBusMessage("unreadable"))
+    return [*storage, *bus]
+
+
+async def kept(client, sources):
+    """The poison messages, once there is one of every queue."""
+    _, answer = await client.request("GET", "/api/operator/poison")
+    return answer["messages"] if {each["queue"] for each in answer["messages"]} == set(sources) else None

@@ -1,0 +1,82 @@
+"""How long orders wait to be claimed."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+from builders import NOW, ORDER_ID, new_order, seconds
+
+from adapters.memory import MemoryStateStore, MemorySweepLog
+from alerts.watch import Watch
+from core.changes import Change, HistoryEntry
+from core.keys import buckets
+from core.orders import Priority, ProcessState
+from core.sweeps import Sweep
+
+
+async def watched(*orders, sweep=None):
+    """The watch on a store with these orders, and its store."""
+    store, sweeps = MemoryStateStore(), MemorySweepLog()
+    sweeps.kept = sweep
+    for order in orders:
+        await store.commit(Change(before=None, after=order, entry=HistoryEntry(at=NOW, actor="t", event="submitted")))
+    watch = Watch(
+        store=store,
+        sweeps=sweeps,
+        clock=lambda: NOW,
+        buckets=8,
+        longest_pending=seconds(120),
+        longest_without_sweep=seconds(30),
+    )
+    return watch, store
+
+
+async def waiting(*orders):
+    """How long the watch says that these orders wait."""
+    watch, _ = await watched(*orders)
+    return await watch.look()
+
+
+async def announced(store):
+    """What operators will be told."""
+    return [entry.event for bucket in buckets(8) for entry in await store.outbox(bucket, 10)]
+
+
+def pending_since(ago, order_id="b03-01JCX4T9Q8ZK7M2N5P6R3S1V0W", **state):
+    order = new_order(not_before=NOW - ago, **state)
+    return replace(order.with_state(order_id=order_id), order=replace(order.order, order_id=order_id))
+
+
+@pytest.mark.proves("SUP-7")
+async def test_the_longest_wait_counts():
+    """Of all buckets and priorities."""
+    other = pending_since(seconds(90), order_id="b00-01JCX4T9Q8ZK7M2N5P6R3S1V0W", priority=Priority.HIGH)
+    assert await waiting(pending_since(seconds(60)), other) == seconds(90)
+
+
+@pytest.mark.proves("SUP-7")
+async def test_who_need_not_be_claimed_does_not_wait():
+    """An order that rests, or that is processed, is nobody's fault."""
+    assert await waiting() == timedelta()
+    assert await waiting(pending_since(-seconds(60))) == timedelta()
+    assert await waiting(pending_since(seconds(60), process_state=ProcessState.PROCESSED)) == timedelta()
+
+
+@pytest.mark.proves("SUP-7")
+async def test_an_order_that_waits_too_long_is_announced_once():
+    """The one that has waited longest in its bucket, however often one looks."""
+    watch, store = await watched(pending_since(seconds(121)))
+    await watch.look()
+    await watch.look()
+    (event,) = await announced(store)
+    assert (event.type, event.subject) == ("OrderProcessing.Stalled", f"orders/{ORDER_ID}")
+
+
+@pytest.mark.proves("SUP-7")
+@pytest.mark.parametrize(("ago", "told"), [(29, 0), (31, 1)])
+async def test_a_sweep_that_stays_away_is_announced(ago, told):
+    """After the time that is allowed, and not before."""
+    sweep = Sweep(at=NOW - seconds(ago), instance="v1", recovered=0)
+    watch, store = await watched(sweep=sweep)
+    await watch.look()
+    assert [event.subject for event in await announced(store)] == ["supervisor"] * told
