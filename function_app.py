@@ -172,7 +172,9 @@ operator_service = OperatorService(
     clock=parts.clock,
     workflows=workflows.ALL,
     acting=ActingRules(
-        claim=lambda order, now: scheduler_service.rules.claim(order, now, lambda capability: offers[capability][0]),
+        claim=partial(
+            scheduler_service.rules.claim, route=lambda capability: next(iter(offers.get(capability, [])), None)
+        ),
         recover=supervisor_service.rules.recover,
         poll_delay=WAKE_UP_TIME,
         clock_tolerance=tolerance,

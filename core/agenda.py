@@ -104,14 +104,17 @@ def lane_of(pending: AgendaRow) -> tuple[Priority, str]:
     return next(priority for priority in Priority if RANK[priority] == rank), needs
 
 
-def is_due(pending: AgendaRow, now: datetime, wake_up_time: timedelta) -> bool:
-    """Whether a poll should claim the order: its time has come, and if it was announced, that was a while ago.
+def polled_from(not_before: datetime, updated_at: datetime, wake_up_time: timedelta) -> datetime:
+    """Return from when on a poll should claim a pending order: not before the wake-up that announced it had its time.
 
     An order that waits for a time later than its last transition was announced to nobody.
     """
-    not_before: datetime = pending.data["NotBefore"]
-    announced = not_before <= pending.data["UpdatedAt"]
-    return not_before + (wake_up_time if announced else timedelta()) <= now
+    return not_before + (wake_up_time if not_before <= updated_at else timedelta())
+
+
+def is_due(pending: AgendaRow, now: datetime, wake_up_time: timedelta) -> bool:
+    """Whether a poll should claim the order: its time has come, and if it was announced, that was a while ago."""
+    return polled_from(pending.data["NotBefore"], pending.data["UpdatedAt"], wake_up_time) <= now
 
 
 def overdue(now: datetime) -> tuple[str, str]:

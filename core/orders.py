@@ -76,15 +76,23 @@ class Item:
     unit_price: str
 
 
+ERASED = "erased"
+"""Stands for personal data that was erased."""
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Order:
-    """What the customer ordered; never changes after submission."""
+    """What the customer ordered; never changes after submission, but that it may be erased who the customer is."""
 
     order_id: str
     placed_at: datetime
     customer_name: str
     customer_email: str
     items: tuple[Item, ...]
+
+    def without_customer(self) -> "Order":
+        """Return the order with the personal data erased."""
+        return replace(self, customer_name=ERASED, customer_email=ERASED)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

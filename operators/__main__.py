@@ -4,12 +4,12 @@ Exit codes: 0 done; 1 refused, or not found; 2 wrong usage; 3 the app is away; 4
 """
 
 import getpass
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 import click
 
-from operators import terminal
+from operators import terminal, words
 from operators.client import Api, ApiError, Json
 from operators.terminal import printable, show, table
 
@@ -20,8 +20,6 @@ WATCH = click.option("--watch", type=click.FloatRange(min=0.1), metavar="SECONDS
 STATES = click.Choice(["Pending", "Processing", "Error"], case_sensitive=False)
 OUTCOMES = click.Choice(["failed", "undo-incomplete"])
 ACTIONS = click.Choice(["resubmit", "skip", "cancel"])
-MOST_SHOWN = 20
-"""Orders of a dry run that are shown one by one."""
 
 
 def signed(command: Command) -> Command:
@@ -66,7 +64,7 @@ def list_orders(api: Api, *, state: str, limit: int, everything: bool, in_json: 
 
     def draw() -> tuple[Json, str]:
         answer = api.every("orders", "orders", state=state, limit=limit, first_only=not everything)
-        return answer, with_more(orders_table(answer["orders"]), answer)
+        return answer, words.with_more(words.orders_table(answer["orders"]), answer)
 
     show(draw, in_json=in_json, every=watch)
 
@@ -98,7 +96,7 @@ def show_order(api: Api, *, order_id: str, in_json: bool, watch: float | None) -
 
     def draw() -> tuple[Json, str]:
         order = api.get("orders", order_id)
-        return order, order_text(order)
+        return order, words.order_text(order)
 
     show(draw, in_json=in_json, every=watch)
 
@@ -124,7 +122,7 @@ def explain(api: Api, *, order_id: str, in_json: bool, watch: float | None) -> N
 @click.pass_obj
 def resubmit(api: Api, *, order_id: str, operator: str, note: str) -> None:
     """Let an order in Error go on from the steps that failed."""
-    click.echo(acted(api.post("orders", order_id, "resubmit", body={"operator": operator, "note": note})))
+    click.echo(words.acted(api.post("orders", order_id, "resubmit", body={"operator": operator, "note": note})))
 
 
 @main.command()
@@ -134,7 +132,9 @@ def resubmit(api: Api, *, order_id: str, operator: str, note: str) -> None:
 @click.pass_obj
 def skip(api: Api, *, order_id: str, step: str | None, operator: str, note: str) -> None:
     """Leave out a failed step that was done, or taken back, by other means."""
-    click.echo(acted(api.post("orders", order_id, "skip", body={"operator": operator, "note": note, "step": step})))
+    click.echo(
+        words.acted(api.post("orders", order_id, "skip", body={"operator": operator, "note": note, "step": step}))
+    )
 
 
 @main.command()
@@ -143,7 +143,7 @@ def skip(api: Api, *, order_id: str, step: str | None, operator: str, note: str)
 @click.pass_obj
 def cancel(api: Api, *, order_id: str, operator: str, note: str) -> None:
     """Have an order undone that is not finished."""
-    click.echo(acted(api.post("orders", order_id, "cancel", body={"operator": operator, "note": note})))
+    click.echo(words.acted(api.post("orders", order_id, "cancel", body={"operator": operator, "note": note})))
 
 
 # Many orders
@@ -179,8 +179,8 @@ def bulk(api: Api, /, *, action: str, go: bool, operator: str, note: str, in_jso
         summary["until"] = page["until"]
         for name in ("matching", "done", "refused", "changed"):
             summary[name] += page[name]
-        click.echo(f"{len(summary['matching'])} orders looked at, {len(summary['done'])} done", err=True)
-    click.echo(terminal.as_json(summary) if in_json else bulk_text(summary, go=go))
+        click.echo(f"{len(summary['matching'])} orders are meant until now, {len(summary['done'])} done", err=True)
+    click.echo(terminal.as_json(summary) if in_json else words.bulk_text(summary, go=go))
 
 
 # Alerts
@@ -197,7 +197,7 @@ def alerts(api: Api, *, limit: int, everything: bool, in_json: bool, watch: floa
 
     def draw() -> tuple[Json, str]:
         answer = api.every("alerts", "alerts", limit=limit, first_only=not everything)
-        return answer, with_more(alerts_table(answer["alerts"]), answer)
+        return answer, words.with_more(words.alerts_table(answer["alerts"]), answer)
 
     show(draw, in_json=in_json, every=watch)
 
@@ -211,7 +211,7 @@ def causes(api: Api, *, in_json: bool, watch: float | None) -> None:
 
     def draw() -> tuple[Json, str]:
         answer = api.get("alerts", "causes")
-        return answer, causes_table(answer["causes"])
+        return answer, words.causes_table(answer["causes"])
 
     show(draw, in_json=in_json, every=watch)
 
@@ -245,7 +245,7 @@ def overview(api: Api, *, in_json: bool, watch: float | None) -> None:
 
     def draw() -> tuple[Json, str]:
         answer = api.get("overview")
-        return answer, overview_text(answer)
+        return answer, words.overview_text(answer)
 
     show(draw, in_json=in_json, every=watch)
 
@@ -264,7 +264,7 @@ def erase(api: Api, *, order_ids: tuple[str, ...], email: str | None, go: bool, 
     signature = {"operator": operator, "note": note}
     found = [*order_ids, *(api.orders_of(email, signature) if email else ())]
     for order_id in found:
-        click.echo(acted(api.post("orders", order_id, "erase", body=signature)) if go else order_id)
+        click.echo(words.acted(api.post("orders", order_id, "erase", body=signature)) if go else order_id)
     click.echo(f"{len(found)} orders" + ("" if go else "; to erase who the customer is: --go"))
 
 
@@ -311,104 +311,6 @@ def drop(api: Api, *, queue: str, message_id: str, operator: str, note: str) -> 
     """Remove a message for good."""
     answer = api.post("poison", queue, message_id, "drop", body={"operator": operator, "note": note})
     click.echo(f"{printable(answer['id'])}: {answer['status']}")
-
-
-# In words and tables
-
-
-def acted(answer: Json) -> str:
-    """Say what was done."""
-    return f"{printable(answer['orderId'])}: {answer['status']}"
-
-
-def with_more(text: str, answer: Json) -> str:
-    """Say that there is more than one page."""
-    return f"{text}\n(there are more: --all)" if answer["continuation"] else text
-
-
-def orders_table(orders: Iterable[Json]) -> str:
-    """Return what a list shows."""
-    header = ("ORDER", "STATE", "OUTCOME", "FAILED", "SINCE", "REASON")
-    rows = (
-        (
-            order["orderId"],
-            order["processState"],
-            order["outcome"],
-            ",".join(order["failedSteps"]),
-            order["updatedAt"],
-            order["reason"],
-        )
-        for order in orders
-    )
-    return table(header, rows)
-
-
-def order_text(order: Json) -> str:
-    """Return an order with its steps and its history."""
-    names = ("processState", "outcome", "direction", "reason", "failureCount", "lockedBy", "completeBy", "workflow")
-    facts = [(name, order[name]) for name in names if order[name] is not None]
-    steps = [(s["name"], s["state"], s["attempts"], s["failureCount"], s["reason"]) for s in order["steps"]]
-    history = [(each["at"], each["actor"], each["event"], each["detail"]) for each in order["history"]]
-    return "\n\n".join(
-        (
-            table(("ORDER", order["orderId"]), [*facts, ("can be", " or ".join(order["actions"]) or "left alone")]),
-            table(("STEP", "STATE", "ATTEMPTS", "FAILURES", "REASON"), steps),
-            table(("AT", "ACTOR", "EVENT", "DETAIL"), history),
-        )
-    )
-
-
-def bulk_text(summary: Json, *, go: bool) -> str:
-    """Return what was found, and done."""
-    if not go:
-        shown = orders_table(summary["matching"][:MOST_SHOWN])
-        hint = f"to {summary['action']} them: --go --until {summary['until']}"
-        return f"{shown}\n{len(summary['matching'])} orders are meant; {hint}"
-    refused = [f"{each['orderId']}: {printable(each['why'])}" for each in summary["refused"]]
-    counts = ", ".join(f"{len(summary[name])} {name}" for name in ("done", "refused", "changed"))
-    return "\n".join([*refused, f"{counts}; to do what is left: --go --until {summary['until']}"])
-
-
-def alerts_table(found: Iterable[Json]) -> str:
-    """Return what a list of alerts shows."""
-    rows = [
-        (
-            each["at"],
-            each["type"],
-            each["subject"],
-            each.get("reason"),
-            (each["acknowledged"] or {}).get("by", "-"),
-            each["key"],
-        )
-        for each in found
-    ]
-    return table(("AT", "TYPE", "SUBJECT", "REASON", "ACKNOWLEDGED", "KEY"), rows)
-
-
-def overview_text(answer: Json) -> str:
-    """Return how the system is doing."""
-
-    def shown(count: Json) -> str:
-        return f"{count['count']}{' or more' if count['atLeast'] else ''}"
-
-    sweep = answer["lastSweep"]
-    rows = [
-        *((f"orders {state}", shown(count)) for state, count in answer["openOrders"].items()),
-        ("events not sent yet", shown(answer["unconfirmedEvents"])),
-        ("last sweep", f"{sweep['at']} by {sweep['instance']}" if sweep else "none yet"),
-        *((f"poison from {queue}", count) for queue, count in answer["poison"].items()),
-        *((f"agent {each['agent']}", f"{each['instance']}, at {each['at']}") for each in answer["agents"]),
-    ]
-    return table(("WHAT", "HOW MANY"), rows)
-
-
-def causes_table(found: Iterable[Json]) -> str:
-    """Return what the causes are."""
-    rows = [
-        (each["count"], len(each["unacknowledged"]), each["type"], each["step"], each["reason"], each["last"])
-        for each in found
-    ]
-    return table(("ALERTS", "OPEN", "TYPE", "STEP", "REASON", "LAST"), rows)
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
+from core.agenda import polled_from
 from core.changes import Change
 from core.orders import Direction, Outcome, ProcessState, Snapshot, Step, StepState
 from core.transitions import Decide
@@ -31,6 +32,7 @@ class ActingRules:
     """The rules that act on orders by themselves, as the roles have them."""
 
     claim: Decide
+    """As if there were agents with room: whether there are, shows at that moment only."""
     recover: Decide
     poll_delay: timedelta
     """How long the scheduler's poll leaves an order to the wake-up that announces it."""
@@ -93,7 +95,8 @@ def what_comes_otherwise(order: Snapshot, rules: ActingRules, now: datetime) -> 
     """Return who acts if no message and no answer comes: the scheduler's poll, or the supervisor's sweep."""
     found = [_recovery(order, rules, now)]
     if order.state.process_state is ProcessState.PENDING:
-        found.append(_claim(order, rules, max(now, order.state.not_before + rules.poll_delay)))
+        polled = polled_from(order.state.not_before, order.state.updated_at, rules.poll_delay)
+        found.append(_claim(order, rules, max(now, polled)))
     return min((each for each in found if each), key=lambda each: each.at or now, default=None)
 
 
@@ -130,11 +133,16 @@ def _waiting_for(order: Snapshot, expected: Prospect | None, actions: Sequence[s
         case Actor.AGENT:
             return answers
         case Actor.SCHEDULER:
-            return "a scheduler to claim it" + (f", and for {answers}" if answers else "")
+            return f"a scheduler to claim it{_room(order)}" + (f", and for {answers}" if answers else "")
         case Actor.SUPERVISOR:
             return f"the supervisor, which has to look at {answers} that did not come in time"
         case Actor.OPERATOR:
             return f"an operator, who can {' or '.join(actions)} it"
+
+
+def _room(order: Snapshot) -> str:
+    needs = order.needs()
+    return f", once an agent for {needs} has room" if needs else ""
 
 
 def _answer(step: Step) -> str:

@@ -23,8 +23,6 @@ MOST_PAGES = 20
 MOST_ALERTS = 1000
 AT_ONCE = 16
 
-ERASED = "erased"
-
 
 class Found(View):
     """Orders of a customer, on one page of all orders."""
@@ -38,9 +36,10 @@ def erase(order: Snapshot, request: OperatorRequest, now: datetime) -> Change:
 
     Raises `RefusedError` if nothing is left to erase.
     """
-    if order.order.customer_email == ERASED:
+    erased = order.order.without_customer()
+    if order.order == erased:
         raise RefusedError("the customer's data was erased already")
-    after = replace(order, order=replace(order.order, customer_name=ERASED, customer_email=ERASED))
+    after = replace(order, order=erased)
     entry = HistoryEntry(at=now, actor=f"operator/{request.operator}", event="erased", detail=request.note)
     return transition(order, after, entry)
 

@@ -78,11 +78,12 @@ def new_order(message: Submission, workflow: Workflow, terms: Terms, now: dateti
 
 
 def same_submission(existing: Snapshot, new: Snapshot) -> bool:
-    """Whether a message that came again says what the recorded order says (SUB-3)."""
+    """Whether a message that came again says what the recorded order says, as far as that is not erased (SUB-3)."""
+    erased = existing.order == existing.order.without_customer()
 
     def content(snapshot: Snapshot) -> tuple[object, ...]:
-        state = snapshot.state
-        return snapshot.order, state.workflow, state.priority, state.reply_to
+        order, state = snapshot.order, snapshot.state
+        return order.without_customer() if erased else order, state.workflow, state.priority, state.reply_to
 
     return content(existing) == content(new)
 

@@ -56,7 +56,7 @@ def _counted(step: Step, direction: Direction, now: datetime) -> Step:
     if step.state is StepState.UNDOING:
         return failed
     if direction is Direction.UNDO:
-        return to_be_undone(failed, now)
+        return to_be_undone(replace(failed, state=StepState.NOT_STARTED), now)
     return failed if failed.state is StepState.FAILED else replace(failed, state=StepState.NOT_STARTED)
 
 

@@ -42,7 +42,7 @@ original_afresh = operator_rules._afresh
 
 def claims_what_is_taken() -> AbstractContextManager[Any]:
     def claim(self, order, now, route):
-        workflow = self.workflows.find("order", 1)
+        workflow = self.workflows.find(order.state.workflow, order.state.workflow_version)
         ended = order.state.process_state in (ProcessState.PROCESSED, ProcessState.ERROR)
         again = [replace(step, state=StepState.NOT_STARTED) for step in order.in_state(StepState.RUNNING)]
         going_on = self._progress(order, workflow, self._entry(now, "claimed"), route)

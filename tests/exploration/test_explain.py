@@ -1,6 +1,7 @@
 """What an explanation says of an order is what then happens, in every state of small worlds (OPR-2)."""
 
 from dataclasses import replace
+from functools import partial
 from unittest.mock import patch
 
 import pytest
@@ -10,7 +11,7 @@ from exploration.explorer import FoundError, explore
 from exploration.invariants import demand
 from exploration.moves import moves
 from exploration.roles import TOLERANCE
-from exploration.worlds import IN_SEQUENCE, NOW, PARALLEL, WorldOf
+from exploration.worlds import IN_SEQUENCE, NOW, ONE, PARALLEL, RESTING, WorldOf
 from operators import explain as explaining
 from operators import rules as operator_rules
 from operators.explain import ActingRules, Actor, explain, what_comes, what_comes_otherwise
@@ -24,7 +25,10 @@ ACT_OF = {"resubmitted": "resubmit", "skipped": "skip", "step-skipped": "skip", 
 def acting_rules():
     """The rules as the app has them, by the workflows of the world that is explored."""
     return ActingRules(
-        claim=SchedulerRules(instance="?", workflows=roles.WORKFLOWS, clock_tolerance=TOLERANCE).claim,
+        claim=partial(
+            SchedulerRules(instance="?", workflows=roles.WORKFLOWS, clock_tolerance=TOLERANCE).claim,
+            route=lambda capability: capability,
+        ),
         recover=SupervisorRules(instance="?", clock_tolerance=TOLERANCE).recover,
         poll_delay=WAKE_UP_TIME,
         clock_tolerance=TOLERANCE,
@@ -125,10 +129,12 @@ def left_alone(world, order):
 
 
 WORLDS = (
-    WorldOf(faults=1, acts=1, operator=("resubmit", "skip", "cancel"), threshold=1),
+    WorldOf(faults=1, acts=1, operator=("skip", "cancel"), threshold=1, alone=True),
+    WorldOf(faults=1, acts=2, operator=("resubmit", "skip", "cancel"), threshold=1, workflow=ONE, alone=True),
     WorldOf(faults=1, acts=1, threshold=2),
     WorldOf(faults=1, threshold=1, workflow=IN_SEQUENCE),
     WorldOf(acts=1, operator=("cancel",), workflow=PARALLEL),
+    WorldOf(faults=1, threshold=1, workflow=RESTING),
 )
 
 

@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 from unittest.mock import patch
@@ -51,6 +51,7 @@ IN_SEQUENCE = Workflow(name="in-sequence", version=1, steps=(_step("a"), _step("
 ONE = Workflow(name="one", version=1, steps=(_step("a"),))
 RESTING = Workflow(name="resting", version=1, steps=(_step("a", policy=Policy.REST, rests=1),))
 PAIR = Workflow(name="pair", version=1, steps=(_step("a"), _step("b", "a")))
+PLAIN = Workflow(name="plain", version=1, steps=(replace(_step("a", policy=Policy.ERROR), undone_by=None),))
 PARALLEL = Workflow(name="parallel", version=1, steps=(_step("a"), _step("b")))
 PARALLEL_ERROR = Workflow(name="parallel-error", version=1, steps=(_step("a", policy=Policy.ERROR), _step("b")))
 
@@ -115,7 +116,7 @@ SMALL = (
     WorldOf(faults=1, acts=1, threshold=1),
     WorldOf(faults=1, acts=1),
     WorldOf(acts=1, operator=("cancel",), workflow=PAIR),
-    WorldOf(faults=1, acts=1, operator=("skip",), threshold=1),
+    WorldOf(faults=1, acts=1, operator=("skip",), threshold=1, alone=True),
     WorldOf(faults=1, circuits=True),
     WorldOf(faults=1, circuits=True, agents=("payment", "payment-backup")),
     WorldOf(faults=1, threshold=1, workflow=RESTING),
@@ -136,6 +137,7 @@ TESTED = (
     *SMALL,
     WorldOf(faults=2, threshold=1),
     WorldOf(acts=1, operator=("cancel",), workflow=PARALLEL),
+    WorldOf(faults=1, acts=1, operator=("cancel",), workflow=PLAIN, alone=True),
 )
 
 EXPLORED = (

@@ -52,8 +52,9 @@ async def failed_at(client, stack, step, mode):
 @pytest.mark.parametrize("door", ["http", "command line"])
 async def test_from_each_failed_state_an_operator_gets_the_order_to_its_right_end(client, stack, door):
     """Each step, refused or timed out for good: resubmitted, skipped or cancelled; the ledgers say what was done."""
+    modes = {"http": ("reject", "hang"), "command line": ("reject",)}[door]
     operator = doors(client)[door]
-    cases = [(step, mode, way) for step in OPERATIONS for mode in ("reject", "hang") for way in WAYS]
+    cases = [(step, mode, way) for step in OPERATIONS for mode in modes for way in WAYS]
     wrong = await run_all((put_right(client, stack, operator, case) for case in cases), at_most=AT_ONCE)
     assert [problem for problem in wrong if problem] == []
 

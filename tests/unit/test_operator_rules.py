@@ -215,6 +215,21 @@ def test_a_step_that_runs_when_the_order_is_cancelled_is_undone_however_it_ends(
         assert requests == {("stock", "undo"), ("payment", "undo")}
 
 
+@pytest.mark.proves("OPR-4", "UND-5")
+@pytest.mark.parametrize("how", ["completed", "failed", "notTried", "expired"])
+def test_a_step_that_runs_when_the_order_is_cancelled_and_cannot_be_undone_ends_the_order(how):
+    """There is nothing to take back: however it ends, the order does."""
+    order = claimed()
+    order = order.with_steps(*(replace(step, undoable=False) for step in order.steps))
+    after = cancel(order, REQUEST, NOW).after
+    if how == "expired":
+        after = supervisor.recover(after, timed_out(after)).after
+        after = scheduler.claim(after, NOW + seconds(60)).after
+    else:
+        after = answer(after, "payment", how, reason="no").after
+    assert (after.state.process_state, after.state.outcome) == (ProcessState.ERROR, Outcome.UNDONE)
+
+
 @pytest.mark.proves("OPR-4")
 @pytest.mark.parametrize(
     ("snapshot", "why"),

@@ -1,0 +1,109 @@
+"""What the API answers, in words and tables."""
+
+from collections.abc import Iterable
+
+from operators.client import Json
+from operators.terminal import printable, table
+
+MOST_SHOWN = 20
+"""Orders of a dry run that are shown one by one."""
+
+
+def acted(answer: Json) -> str:
+    """Say what was done."""
+    return f"{printable(answer['orderId'])}: {answer['status']}"
+
+
+def with_more(text: str, answer: Json) -> str:
+    """Say that there is more than one page."""
+    return f"{text}\n(there are more: --all)" if answer["continuation"] else text
+
+
+def orders_table(orders: Iterable[Json]) -> str:
+    """Return what a list shows."""
+    header = ("ORDER", "STATE", "OUTCOME", "FAILED", "SINCE", "REASON")
+    rows = (
+        (
+            order["orderId"],
+            order["processState"],
+            order["outcome"],
+            ",".join(order["failedSteps"]),
+            order["updatedAt"],
+            order["reason"],
+        )
+        for order in orders
+    )
+    return table(header, rows)
+
+
+def order_text(order: Json) -> str:
+    """Return an order with its steps and its history."""
+    names = ("processState", "outcome", "direction", "reason", "failureCount", "lockedBy", "completeBy", "workflow")
+    facts = [(name, order[name]) for name in names if order[name] is not None]
+    steps = [(s["name"], s["state"], s["attempts"], s["failureCount"], s["reason"]) for s in order["steps"]]
+    history = [(each["at"], each["actor"], each["event"], each["detail"]) for each in order["history"]]
+    return "\n\n".join(
+        (
+            table(("ORDER", order["orderId"]), [*facts, ("can be", " or ".join(order["actions"]) or "left alone")]),
+            table(("STEP", "STATE", "ATTEMPTS", "FAILURES", "REASON"), steps),
+            table(("AT", "ACTOR", "EVENT", "DETAIL"), history),
+        )
+    )
+
+
+def bulk_text(summary: Json, *, go: bool) -> str:
+    """Return what was found, and done."""
+    if not go:
+        shown = orders_table(summary["matching"][:MOST_SHOWN])
+        hint = f"to {summary['action']} them: --go --until {summary['until']}"
+        return f"{shown}\n{len(summary['matching'])} orders are meant; {hint}"
+    refused = [f"{each['orderId']}: {printable(each['why'])}" for each in summary["refused"]]
+    counts = ", ".join(f"{len(summary[name])} {name}" for name in ("done", "refused", "changed"))
+    return "\n".join([*refused, f"{counts}; to do what is left: --go --until {summary['until']}"])
+
+
+def alerts_table(found: Iterable[Json]) -> str:
+    """Return what a list of alerts shows."""
+    rows = [
+        (
+            each["at"],
+            each["type"],
+            each["subject"],
+            each.get("reason"),
+            (each["acknowledged"] or {}).get("by", "-"),
+            each["key"],
+        )
+        for each in found
+    ]
+    return table(("AT", "TYPE", "SUBJECT", "REASON", "ACKNOWLEDGED", "KEY"), rows)
+
+
+def overview_text(answer: Json) -> str:
+    """Return how the system is doing."""
+
+    def shown(count: Json) -> str:
+        return f"{count['count']}{' or more' if count['atLeast'] else ''}"
+
+    sweep = answer["lastSweep"]
+    rows = [
+        *((f"orders {state}", shown(count)) for state, count in answer["openOrders"].items()),
+        ("events not sent yet", shown(answer["unconfirmedEvents"])),
+        ("last sweep", f"{sweep['at']} by {sweep['instance']}" if sweep else "none yet"),
+        *((f"poison from {queue}", count) for queue, count in answer["poison"].items()),
+        *((f"agent {each['agent']}", _agent_text(each)) for each in answer["agents"]),
+    ]
+    return table(("WHAT", "HOW MANY"), rows)
+
+
+def _agent_text(agent: Json) -> str:
+    closed = f"makes no calls until {agent['openUntil']}" if "openUntil" in agent else f"{agent['running']} calls"
+    return f"{closed}; {agent['instance']}, at {agent['at']}"
+
+
+def causes_table(found: Iterable[Json]) -> str:
+    """Return what the causes are."""
+    rows = [
+        (each["count"], len(each["unacknowledged"]), each["type"], each["step"], each["reason"], each["last"])
+        for each in found
+    ]
+    return table(("ALERTS", "OPEN", "TYPE", "STEP", "REASON", "LAST"), rows)

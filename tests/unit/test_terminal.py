@@ -1,0 +1,39 @@
+"""What the command line shows of text that others wrote."""
+
+import json
+
+import pytest
+
+from operators.terminal import as_json, printable, table
+
+OBEYED = {
+    "an escape sequence": "\x1b[2J\x1b]0;title\x07",
+    "a line of its own": "harmless\nERROR: pay at once\r\n",
+    "text that runs backwards": "\u202egnitirw\u2066",
+    "what is not seen": "a\u200bb\u00adc\ufeff",
+    "half a character": "\ud800",
+    "control characters of the second row": "\x85\x9b31m",
+}
+
+
+@pytest.mark.parametrize("label", OBEYED)
+def test_nothing_is_shown_that_a_terminal_obeys(label):
+    """It is escaped, in tables and in JSON; what is left can be printed, and is on one line."""
+    text = OBEYED[label]
+    assert printable(text).isprintable()
+    assert printable(text) != text
+    shown = table(("A", "B"), [(text, "x")])
+    assert len(shown.split("\n")) == 2
+    assert shown.replace("\n", "").isprintable()
+    assert as_json({"text": text}).isascii()
+    assert json.loads(as_json({"text": text})) == {"text": text}
+
+
+def test_other_languages_are_shown_as_they_are():
+    """What can be printed needs no escape."""
+    assert printable("Zoë 茶 🍵 ok") == "Zoë 茶 🍵 ok"
+
+
+def test_columns_are_as_wide_as_what_stands_in_them():
+    """And nothing is left at the end of a line."""
+    assert table(("A", "LONG"), [("longer", None), ("b", 3)]) == "A       LONG\nlonger\nb       3"
