@@ -15,21 +15,14 @@ STATEMENT = re.compile(r"\b(?:SUB|SCH|AGT|SUP|UND|ALR|OPR|FLT|WRK)-\d+\b")
 
 FINISHED = {
     *(f"SUB-{number}" for number in range(1, 7)),
-    *(f"SCH-{number}" for number in range(1, 10)),
-    *(f"AGT-{number}" for number in range(1, 8)),
-    "AGT-9",
-    "SCH-10",
-    "SCH-12",
+    *(f"SCH-{number}" for number in range(1, 13)),
+    *(f"AGT-{number}" for number in range(1, 11)),
+    *(f"SUP-{number}" for number in range(1, 9)),
     *(f"UND-{number}" for number in range(1, 6)),
-    *(f"SUP-{number}" for number in range(1, 7)),
-    "SUP-8",
+    *(f"ALR-{number}" for number in range(1, 4)),
+    *(f"OPR-{number}" for number in (1, 2, 3, 4, 6)),
     *(f"FLT-{number}" for number in (1, 2, 3, 4, 5, 6, 7, 8, 10, 11)),
-    "ALR-1",
-    "OPR-1",
-    "OPR-2",
-    "OPR-3",
-    "OPR-4",
-    "OPR-6",
+    *(f"WRK-{number}" for number in (1, 2, 3)),
 }
 
 

@@ -17,7 +17,13 @@ from submitting import new_order_id
 from local.servicebus_config import queues
 
 GRACE = {"operator": "grace", "note": "the cause is mended"}
-SOURCES = ["order-submissions", "operator-alerts", *(queue["name"] for queue in queues()["serviceBusQueues"])]
+OTHERS = ("payment-backup-", "status-")
+"""Queues that this app does not read: of an agent that is switched off, and of those who submit orders."""
+SOURCES = [
+    "order-submissions",
+    "operator-alerts",
+    *(queue["name"] for queue in queues()["serviceBusQueues"] if not queue["name"].startswith(OTHERS)),
+]
 GIVEN_UP = "it failed too often"
 """What the list says of a message that the functions host moved there: the host gives no reason."""
 
