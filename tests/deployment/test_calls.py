@@ -130,7 +130,7 @@ def allows(permissions, service, whats):
     return all(any(way <= permissions for way in ALLOWED_BY[service, what]) for what in whats)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def every_call(calls, functions):
     """What the app and the embedded host did, and what Azure's host does besides for each queue trigger."""
     queues = [each["queueName"] for each in functions.values() if each["type"] == "queueTrigger"]

@@ -63,7 +63,7 @@ def install(*options):
     return lambda *packages: subprocess.run([*pip, *packages], check=True)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def package(tmp_path_factory):
     """The folder that is deployed."""
     return build(tmp_path_factory.mktemp("built") / "package")
@@ -97,7 +97,7 @@ class DeployedStack(Stack):
         return Process(replace(command, fds=(fd,), cwd=self._tools, env=env))
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def clean(tmp_path_factory):
     """A Python with the requirements, and a folder with the embedded host and its own."""
     tools = tmp_path_factory.mktemp("tools")
@@ -106,7 +106,7 @@ def clean(tmp_path_factory):
     return clean_environment(tmp_path_factory.mktemp("clean"), sys.executable), tools
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 async def run(package, clean, tmp_path_factory):
     """The package at work: its stack, a client of it, and how to find out which functions have run."""
     data = tmp_path_factory.mktemp("data")

@@ -6,7 +6,7 @@ from client import QUICK, Client
 from local.stack import Stack, StackConfig
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 async def stack(tmp_path_factory):
     """A whole stack: Azurite, broker, Event Grid stand-in and one host, each a process of its own."""
     config = StackConfig.for_tests(tmp_path_factory.mktemp("stack"), settings=QUICK)
@@ -14,7 +14,7 @@ async def stack(tmp_path_factory):
         yield running
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 async def client(stack):
     """Somebody who uses the running stack."""
     client = Client(stack)

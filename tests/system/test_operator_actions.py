@@ -21,7 +21,7 @@ PATIENT = QUICK | {"ALLOWANCE_SECONDS": "3", "FAILURE_THRESHOLD": "2"}
 AT_ONCE = 12
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 async def stack(tmp_path_factory):
     app = Path(__file__).parent / "app"
     config = StackConfig.for_tests(tmp_path_factory.mktemp("operator"), settings=PATIENT, app=app)
@@ -29,7 +29,7 @@ async def stack(tmp_path_factory):
         yield running
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 async def client(stack):
     client = Client(stack)
     yield client

@@ -29,7 +29,7 @@ BEFORE = {
 """Which steps are done before, or at the same time."""
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 async def stack(tmp_path_factory):
     app = Path(__file__).parent / "app"
     config = StackConfig.for_tests(tmp_path_factory.mktemp("workflows"), settings=QUICK, app=app)
@@ -37,7 +37,7 @@ async def stack(tmp_path_factory):
         yield running
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 async def client(stack):
     client = Client(stack)
     yield client
