@@ -107,8 +107,10 @@ class WorldOf:
             patches.enter_context(patch("exploration.roles.THRESHOLD", self.threshold))
             patches.enter_context(patch("exploration.roles.OFFERS", {"payment": self.agents}))
             patches.enter_context(patch("exploration.roles.WORKFLOWS", Workflows(self.workflow)))
-            yield
-        logging.disable(logged)
+            try:
+                yield
+            finally:
+                logging.disable(logged)
 
 
 SMALL = (

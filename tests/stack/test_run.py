@@ -46,7 +46,7 @@ async def test_it_can_be_stopped_while_it_starts(start_runner, moment):
 async def test_messages_survive_a_runner_that_is_killed(start_runner):
     """The broker has no journal: it gets SIGTERM, not SIGKILL, so that it writes what it holds."""
     runner = await start_runner()
-    await runner.until_it_says("broker is ready")
+    await runner.until_it_says("Ctrl-C stops everything")
     children = runner.children
     runner.process.kill()
 

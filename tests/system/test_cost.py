@@ -39,7 +39,8 @@ async def test_an_order_costs_three_transactions_and_no_read(driver):
     idle = math.ceil(IDLE_WRITES_PER_SECOND * (time.monotonic() - began))
     assert 3 * ONE_BY_ONE <= counted["table_writes"] <= 3 * ONE_BY_ONE + idle
     assert ENTITIES_OF_AN_ORDER * ONE_BY_ONE <= counted["table_entities"] <= ENTITIES_OF_AN_ORDER * ONE_BY_ONE + idle
-    assert (counted["table_loads"], counted["table_point_reads"]) == (0, 0)
+    assert counted["table_loads"] == 0
+    assert counted["table_point_reads"] <= idle  # the watch's look at the last sweep
     assert counted["service_bus_messages"] == MESSAGES_OF_AN_ORDER * ONE_BY_ONE
     assert counted["remote_calls"] == ONE_BY_ONE
     assert (counted["storage_queue_operations"], counted["event_grid_operations"]) == (0, 0)
