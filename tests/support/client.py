@@ -17,10 +17,11 @@ QUICK = {
     "REMOTE_CALL_TIMEOUT_SECONDS": "0.8",
     "SUPERVISOR_SCHEDULE": "* * * * * *",
     "SCHEDULER_POLL_SCHEDULE": "* * * * * *",
+    "CIRCUIT_ORDERS": "1000",
     "LOCAL_SHUTDOWN_SECONDS": "2",
     "LOCAL_QUEUE_LOCK_SECONDS": "2",
 }
-"""Short times, so that a recovery takes seconds. The rules are the same."""
+"""Short times, so that a recovery takes seconds; circuits stay closed, unless a test wants them to open."""
 
 
 DONE = ["authorise", "capture", "reserve", "ship"]

@@ -96,7 +96,7 @@ class Supervised:
 @pytest.mark.proves("SUP-4", "SUP-5", "SUP-8", "FLT-5")
 async def test_another_supervisor_takes_over_from_one_that_is_killed_or_frozen(own_stack):
     """Within lease time and interval; frozen beyond the lease and thawed, the old leader counts nothing twice."""
-    settings = QUICK | {"FAILURE_THRESHOLD": "1000", "CIRCUIT_ORDERS": "1000"}
+    settings = QUICK | {"FAILURE_THRESHOLD": "1000"}
     stack, client = await own_stack(functions=ROLES_WITHOUT_SUPERVISOR, settings=settings)
     supervised = Supervised(stack, client)
     for _ in range(2):

@@ -67,6 +67,13 @@ MATRIX = [
 ]
 
 
+HOW = {
+    "hang": {"latencyMs": 1000},
+    "late": {"latencyMs": 1000},
+    "flaky": {"failureRate": 0.3},  # a slow machine has time for few tries, and they are to succeed
+}
+
+
 @pytest.mark.timeout(120)
 @pytest.mark.proves("SCH-8", "SCH-12", "SUP-3", "UND-1", "UND-2", "UND-5", "AGT-9", "ALR-1", "FLT-1")
 async def test_each_step_failing_in_each_way_under_each_policy(client, stack):
@@ -75,7 +82,7 @@ async def test_each_step_failing_in_each_way_under_each_policy(client, stack):
     for case in MATRIX:
         step, mode, policy = case
         order_id = new_order_id()
-        await fault(client, step, mode, order_id, **({"latencyMs": 1000} if mode in ("hang", "late") else {}))
+        await fault(client, step, mode, order_id, **HOW.get(mode, {}))
         await submit(stack, order_id, workflow=f"order-{policy}")
         cases[case] = order_id
     judged = await asyncio.gather(*(judge(client, *case) for case in cases.items()))
