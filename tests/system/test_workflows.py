@@ -67,6 +67,8 @@ MATRIX = [
 ]
 
 
+THRESHOLD = 3
+
 HOW = {
     "hang": {"latencyMs": 1000},
     "late": {"latencyMs": 1000},
@@ -103,7 +105,7 @@ async def judge(client, case, order_id):
             wrong.append(what)
 
     expect("an effect happened twice", max(Counter(actions).values(), default=0) <= 1)
-    if mode == "flaky":
+    if mode == "flaky" and order["failureCount"] < THRESHOLD:  # on a slow machine it may be given up like any other
         expect("it is not processed", order["processState"] == "Processed")
         expect("something is missing", actions == DONE)
     elif policy == "error":
