@@ -55,11 +55,12 @@ class Gauge:
 
         That the circuit is open is said at once, before the reply: else the request would come straight here again.
         """
-        if self.circuit.open_until != self._told_open_until:
-            log.warning("agent.circuit_opened", extra={"agent": self.agent, "until": str(self.circuit.open_until)})
-            await self._publish(self.clock())
-        elif self.circuit.open_until is None:
+        until = self.circuit.open_until
+        if until is None:
             await self._waited(1.0)
+        elif until != self._told_open_until:
+            log.warning("agent.circuit_opened", extra={"agent": self.agent, "until": str(until)})
+            await self._publish(self.clock())
 
     async def _publish(self, now: datetime) -> None:
         measure = Measure(

@@ -1,4 +1,4 @@
-"""Binds the outbox relay and the watch to their timers, and the alert log to the queue that Event Grid fills."""
+"""Binds what sends alerts and notices, and the watch, to timers; the alert log to the queue that Event Grid fills."""
 
 import azure.functions as func
 

@@ -33,7 +33,7 @@ def longest_wait(measures: Iterable[Measure]) -> float | None:
     return max((measure.waited for measure in measures), default=None)
 
 
-def closed_until(measures: Iterable[Measure], now: datetime) -> datetime | None:
+def open_until(measures: Iterable[Measure], now: datetime) -> datetime | None:
     """Return when the first instance of an agent makes calls again, if now none does; None if any may."""
     known = list(measures)
     if not all(measure.is_open(now) for measure in known):

@@ -9,13 +9,13 @@ import json
 import os
 import secrets
 import sys
-import time
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from typing import Any
 
 from azure.servicebus.aio import ServiceBusClient
 from azure.storage.queue.aio import QueueClient
+from ulid import ULID
 
 AZURITE_KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
 STORAGE = os.environ.get(
@@ -31,14 +31,11 @@ SERVICE_BUS = os.environ.get(
 REPLY_TO = os.environ.get("REPLY_TO", "status-example")
 ENDS = {"order-completed", "order-failed", "order-undone"}
 PATIENCE_SECONDS = 60
-CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 
 
 def new_order_id() -> str:
     """Return `b<bucket>-<ULID>`: the bucket spreads orders over partitions, the rest is time and chance."""
-    number = (int(time.time() * 1000) << 80) | secrets.randbits(80)
-    ulid = "".join(CROCKFORD[(number >> shift) & 31] for shift in range(125, -1, -5))
-    return f"b{secrets.randbelow(8):02d}-{ulid}"
+    return f"b{secrets.randbelow(8):02d}-{ULID()}"
 
 
 async def submit(order_id: str) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from core.agenda import NOTHING
-from core.measures import Measure, closed_until, longest_wait
+from core.measures import Measure, longest_wait, open_until
 from core.ports import Clock
 from scheduler.window import Window
 
@@ -32,8 +32,8 @@ class Places:
     _taken: dict[tuple[str, str], _Place] = field(default_factory=dict)
     """By order and capability."""
     _count: Counter[str] = field(default_factory=Counter)
-    _closed: dict[str, datetime] = field(default_factory=dict)
-    """Until when an agent makes no calls."""
+    _avoided: dict[str, datetime] = field(default_factory=dict)
+    """Until when nothing is sent to an agent whose circuit is open."""
     _looked_at: datetime | None = None
 
     def __post_init__(self) -> None:
@@ -46,7 +46,7 @@ class Places:
     def take(self, order_id: str, capability: str) -> str | None:
         """Take a place for the order, or keep the one it has; return the agent, None if there is no room anywhere."""
         mine = self._taken.get((order_id, capability))
-        if mine and not self._is_closed(mine.agent):
+        if mine and not self._is_avoided(mine.agent):
             return mine.agent
         self._give_up(order_id, capability)
         agent = self._with_room(capability)
@@ -65,11 +65,11 @@ class Places:
         freed = [needs for needs in self.offers if needs not in capabilities and self._give_up(order_id, needs)]
         return bool(freed)
 
-    def close(self, agent: str, until: datetime) -> None:
-        """Send nothing to the agent until then."""
-        if not self._is_closed(agent):
+    def avoid(self, agent: str, until: datetime) -> None:
+        """Send nothing to the agent until then, and only a few requests at first."""
+        if not self._is_avoided(agent):
             self._windows[agent].begin_again()
-        self._closed[agent] = until
+        self._avoided[agent] = until
 
     def look_is_due(self) -> bool:
         """Whether it is time to see how agents and orders are doing; counts as having looked."""
@@ -90,22 +90,22 @@ class Places:
         known = list(measures)
         for agent, window in self._windows.items():
             of_agent = [measure for measure in known if measure.agent == agent]
-            if until := closed_until(of_agent, now):
-                self.close(agent, until)
-            elif not self._is_closed(agent):
+            if until := open_until(of_agent, now):
+                self.avoid(agent, until)
+            elif not self._is_avoided(agent):
                 window.adapt(longest_wait(of_agent))
 
     def _with_room(self, capability: str) -> str | None:
         for agent in self.offers.get(capability, ()):
-            if self._is_closed(agent):
+            if self._is_avoided(agent):
                 continue
             if self._count[agent] < self._windows[agent].size:
                 return agent
             self._windows[agent].was_full = True
         return None
 
-    def _is_closed(self, agent: str) -> bool:
-        return agent in self._closed and self._closed[agent] > self.clock()
+    def _is_avoided(self, agent: str) -> bool:
+        return agent in self._avoided and self._avoided[agent] > self.clock()
 
     def _give_up(self, order_id: str, capability: str) -> bool:
         place = self._taken.pop((order_id, capability), None)

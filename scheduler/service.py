@@ -70,7 +70,7 @@ class SchedulerService:
     def _received(self, correlation: Correlation, reply: AgentReply, order: Snapshot, now: datetime) -> Decision:
         step = order.step(correlation.step)
         if reply.circuit_open and step and step.attempts == correlation.attempt:
-            self.places.close(step.agent, now + timedelta(seconds=reply.retry_after or 0))
+            self.places.avoid(step.agent, now + timedelta(seconds=reply.retry_after or 0))
         return self.rules.receive(order, correlation, reply, now, partial(self.places.take, order.order_id))
 
     async def poll(self) -> int:

@@ -7,9 +7,15 @@ from local.stack import Stack, StackConfig
 
 
 @pytest.fixture(scope="module")
-async def stack(tmp_path_factory):
+def stack_options():
+    """What the stack of a file runs on; a file may say otherwise."""
+    return {"settings": QUICK}
+
+
+@pytest.fixture(scope="module")
+async def stack(tmp_path_factory, stack_options):
     """A whole stack: Azurite, broker, Event Grid stand-in and one host, each a process of its own."""
-    config = StackConfig.for_tests(tmp_path_factory.mktemp("stack"), settings=QUICK)
+    config = StackConfig.for_tests(tmp_path_factory.mktemp("stack"), **stack_options)
     async with Stack(config) as running:
         yield running
 

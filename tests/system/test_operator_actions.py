@@ -3,13 +3,12 @@
 from pathlib import Path
 
 import pytest
-from client import DONE, QUICK, Client, claims_and_recoveries_alternate, events, eventually
+from client import DONE, QUICK, claims_and_recoveries_alternate, events, eventually
 from doors import Http, doors
 from failing import OPERATIONS, ended, fault, place, standing, steps_of
 from submitting import new_order_id, submit
 
 from core.gathering import run_all
-from local.stack import Stack, StackConfig
 
 UNNEEDED = ("shipment", "capture")
 """The steps whose answers nobody needs: the shipment names the reservation, the capture the authorisation."""
@@ -22,18 +21,8 @@ AT_ONCE = 12
 
 
 @pytest.fixture(scope="module")
-async def stack(tmp_path_factory):
-    app = Path(__file__).parent / "app"
-    config = StackConfig.for_tests(tmp_path_factory.mktemp("operator"), settings=PATIENT, app=app)
-    async with Stack(config) as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
-async def client(stack):
-    client = Client(stack)
-    yield client
-    await client.close()
+def stack_options():
+    return {"settings": PATIENT, "app": Path(__file__).parent / "app"}
 
 
 async def failed_at(client, stack, step, mode):

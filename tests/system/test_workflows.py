@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from builders import new_order
-from client import DONE, QUICK, Client, claims_and_recoveries_alternate, events, eventually
+from client import DONE, QUICK, claims_and_recoveries_alternate, events, eventually
 from failing import OPERATIONS, UNDOES, ended, fault, place, standing, steps_of
 from submitting import new_order_id, submit
 
@@ -17,7 +17,6 @@ from adapters.azure import connect
 from adapters.connections import Connections
 from adapters.settings import Settings
 from core.changes import Change, HistoryEntry
-from local.stack import Stack, StackConfig
 from workflows.order import ORDER_1
 
 BEFORE = {
@@ -30,18 +29,8 @@ BEFORE = {
 
 
 @pytest.fixture(scope="module")
-async def stack(tmp_path_factory):
-    app = Path(__file__).parent / "app"
-    config = StackConfig.for_tests(tmp_path_factory.mktemp("workflows"), settings=QUICK, app=app)
-    async with Stack(config) as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
-async def client(stack):
-    client = Client(stack)
-    yield client
-    await client.close()
+def stack_options():
+    return {"settings": QUICK, "app": Path(__file__).parent / "app"}
 
 
 @pytest.mark.proves("SCH-10", "SCH-5")

@@ -99,9 +99,9 @@ def test_an_order_keeps_its_place_until_it_goes_on(places):
 def test_while_a_circuit_is_open_steps_go_to_another_agent(places, clock):
     """Also those that had a place at it; afterwards a few at first, to see whether it works again."""
     assert places.take("o", "payment") == "first"
-    places.close("first", NOW + seconds(5))
+    places.avoid("first", NOW + seconds(5))
     assert places.take("o", "payment") == "second"
-    places.close("second", NOW + seconds(9))
+    places.avoid("second", NOW + seconds(9))
     assert not places.has_room("payment")
     clock.now += seconds(6)
     assert fill(places) == ["first"] * LEAST
