@@ -45,8 +45,8 @@ def obligations(snapshot: Snapshot) -> dict[str, AgendaRow]:
     state = snapshot.state
     keys = []
     if state.process_state is ProcessState.PENDING:
-        lane = f"{Kind.PENDING}|{RANK[state.priority]}|{snapshot.needs() or NOTHING}"
-        keys.append(f"{lane}|{sortable(state.not_before)}|{state.order_id}")
+        waiting = lane(state.priority, snapshot.needs() or NOTHING)
+        keys.append(f"{waiting}{sortable(state.not_before)}|{state.order_id}")
     if due := snapshot.earliest_complete_by():
         keys.append(f"{Kind.RUNNING}|{sortable(due)}|{state.order_id}")
     if state.process_state is ProcessState.ERROR and state.outcome is not Outcome.UNDONE:
@@ -89,19 +89,23 @@ def all_of(kind: Kind) -> tuple[str, str]:
     return f"{kind}|", f"{kind}|{LAST}"
 
 
-def claimable(priority: Priority, needs: str, now: datetime) -> tuple[str, str]:
-    """Row-key range [from, to) of the pending orders of this priority and need that may be claimed now (SCH-1).
+def lane(priority: Priority, needs: str) -> str:
+    """Row-key prefix of the pending orders of this priority and need (SCH-1).
 
     They wait apart, so that those for which there is no agent now hold nobody else up.
     """
-    prefix = f"{Kind.PENDING}|{RANK[priority]}|{needs}|"
-    return prefix, f"{prefix}{sortable(now)}{LAST}"
+    return f"{Kind.PENDING}|{RANK[priority]}|{needs}|"
 
 
 def lane_of(pending: AgendaRow) -> tuple[Priority, str]:
     """Return the priority and the need of a pending order."""
     _, rank, needs, *_ = pending.key.split("|")
     return next(priority for priority in Priority if RANK[priority] == rank), needs
+
+
+def end_of_lane(pending: AgendaRow) -> str:
+    """Return from which row key on the orders of the next priority or need wait."""
+    return lane(*lane_of(pending)) + LAST
 
 
 def polled_from(not_before: datetime, updated_at: datetime, wake_up_time: timedelta) -> datetime:

@@ -35,14 +35,10 @@ class Backlog:
     _turns: Counter[str] = field(default_factory=Counter)
 
     def put(self, waiting: Waiting) -> None:
-        """Add an order, unless there are too many already."""
+        """Add an order, unless there are too many already; what a message carried of it is kept."""
         lane = self._lanes[waiting.priority, waiting.needs]
-        if len(lane) < MOST:
+        if len(lane) < MOST and (waiting.carried or waiting.order_id not in lane):
             lane[waiting.order_id] = waiting
-
-    def count(self, priority: Priority, needs: str) -> int:
-        """Return how many of them wait."""
-        return len(self._lanes[priority, needs])
 
     def needs(self) -> Iterator[str]:
         """Return what the waiting orders need."""

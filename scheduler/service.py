@@ -30,7 +30,7 @@ FRESH = timedelta(seconds=3)
 """How long what an agent said of itself is believed."""
 
 PAGE = 100
-"""How many pending orders of one bucket, priority and need a poll reads."""
+"""How many pending orders of one bucket a poll reads at once."""
 
 MOST_PER_QUERY = 1000
 
@@ -86,22 +86,16 @@ class SchedulerService:
         return found
 
     async def _pending(self, bucket: str) -> list[AgendaRow]:
-        """Return orders of the bucket that are due: all, or of many, the first of each kind that we are short of."""
+        """Return orders of the bucket that are due: the first of each lane, however many wait in the others."""
         now = self.clock()
-        rows = await self.store.agenda(bucket, *agenda.all_of(Kind.PENDING), PAGE)
-        if len(rows) == PAGE:
-            pages = await run_all(
-                self.store.agenda(bucket, *agenda.claimable(priority, needs, now), PAGE)
-                for priority, needs in self._wanted()
-            )
-            rows = [row for page in pages for row in page]
-        return [row for row in rows if agenda.is_due(row, now, WAKE_UP_TIME)]
-
-    def _wanted(self) -> Iterator[tuple[Priority, str]]:
-        for needs in (NOTHING, *self.places.offers):
-            for priority in Priority:
-                if self.backlog.count(priority, needs) < PAGE:
-                    yield priority, needs
+        start, end = agenda.all_of(Kind.PENDING)
+        found: list[AgendaRow] = []
+        while rows := await self.store.agenda(bucket, start, end, PAGE):
+            found += rows
+            if len(rows) < PAGE:
+                break
+            start = agenda.end_of_lane(rows[-1])
+        return [row for row in found if agenda.is_due(row, now, WAKE_UP_TIME)]
 
     async def _claim_what_fits(self) -> None:
         """Claim orders of the backlog for as long as agents have room for them."""

@@ -31,7 +31,7 @@ from core.messages import AgentReply, AgentRequest, Correlation, WakeUp
 from core.orders import ProcessState
 from core.transitions import Transitions
 from scheduler.places import Places
-from scheduler.service import WAKE_UP_TIME, SchedulerService
+from scheduler.service import PAGE, WAKE_UP_TIME, SchedulerService
 from submission.rules import Terms, read
 from submission.service import SubmissionService
 from supervisor.service import SupervisorService
@@ -146,6 +146,18 @@ async def test_polling_finds_an_order_whose_wake_up_was_lost(world):
     assert await world.scheduler.poll() == 1
     assert (await world.order()).state.process_state is ProcessState.PROCESSING
     assert await world.scheduler.poll() == 0
+
+
+@pytest.mark.proves("SCH-11")
+async def test_a_poll_finds_the_first_of_each_lane_however_many_wait_in_another(world):
+    """More urgent orders than fit a page hide none that waits behind them: it gets its turn."""
+    message = MESSAGE % ',"priority":"high"'
+    for number in range(PAGE + 5):
+        await world.submission.record(message.replace(ORDER_ID, f"b03-{number:026d}").encode())
+    await world.submitted()
+    world.now += WAKE_UP_TIME
+    assert await world.scheduler.poll() == PAGE + 1
+    assert (await world.order()).state.process_state is ProcessState.PROCESSING
 
 
 @pytest.mark.proves("SCH-2", "FLT-6")
