@@ -1,7 +1,7 @@
 """What tests look for after a storm: the state of many orders at once, and what lies where nothing should lie."""
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from azure.servicebus import ServiceBusSubQueue
@@ -25,6 +25,21 @@ async def states_of(client: Client, order_ids: Iterable[str]) -> dict[str, dict[
             row["OrderID"]: row for key, row in rows.items() if key.endswith("|state") and row["OrderID"] in wanted
         }
     return found
+
+
+async def unfinished(client: Client, order_ids: Iterable[str]) -> set[str]:
+    """Those of the orders that wait or are in progress. It reads the agenda, which is short: ask this while waiting."""
+    wanted = set(order_ids)
+    found: set[str] = set()
+    for bucket in {order_id[:3] for order_id in wanted}:
+        rows = await client.rows("!pending", "!running~", bucket)
+        found |= {key.rpartition("|")[2] for key in rows} & wanted
+    return found
+
+
+async def all_processed(client: Client, order_ids: Sequence[str]) -> bool:
+    """Whether all of the orders are processed."""
+    return not await unfinished(client, order_ids) and await processed(client, order_ids) == len(order_ids)
 
 
 async def processed(client: Client, order_ids: Iterable[str]) -> int:

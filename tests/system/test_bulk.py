@@ -9,7 +9,7 @@ import pytest
 from builders import new_order
 from client import QUICK, events, eventually
 from doors import CommandLine
-from inspection import states_of
+from inspection import states_of, unfinished
 from submitting import new_order_id
 
 from adapters.azure import connect
@@ -86,13 +86,11 @@ async def test_a_bulk_resubmit_that_is_killed_finishes_when_it_is_repeated_and_t
     assert (len(summary["done"]), summary["refused"]) == (left, [])
 
     async def all_ended():
-        states = await states_of(client, ids)
-        return Counter(row["ProcessState"] for row in states.values()) == {
-            "Processed": MANY - len(again),
-            "Error": len(again),
-        }
+        return not await unfinished(client, ids)
 
     await eventually(all_ended, 120)
+    ends = Counter(row["ProcessState"] for row in (await states_of(client, ids)).values())
+    assert ends == {"Processed": MANY - len(again), "Error": len(again)}
     code, out, err = await operator.run(*go)
     assert code == 0, err
     assert "0 done" in out

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from client import QUICK, eventually
-from inspection import poisoned, processed, states_of
+from inspection import all_processed, poisoned, states_of, unfinished
 from submitting import new_order_id, submit
 
 from local.ports import Ports
@@ -22,6 +22,10 @@ CIRCUITS = QUICK | {
     "CIRCUIT_OPEN_SECONDS": "2",
 }
 PER_SECOND = 20
+WINDOW = 5
+"""Seconds over which the rate is held against its limit."""
+JITTER_SECONDS = 1
+"""How much later than its turn a call may arrive, on a machine that is busy with other tests."""
 
 
 async def place(stack, count, **more):
@@ -31,12 +35,9 @@ async def place(stack, count, **more):
     return orders
 
 
-async def all_processed(client, orders):
-    return await processed(client, orders) == len(orders)
-
-
 async def all_recorded(client, orders):
-    return len(await states_of(client, orders)) == len(orders)
+    """While their service is down, none of them ends."""
+    return len(await unfinished(client, orders)) == len(orders)
 
 
 async def latency(stack, client, workflow):
@@ -98,8 +99,7 @@ async def test_work_goes_to_a_backup_while_the_first_agent_hangs_and_back_again(
     await eventually(partial(by, "payment-backup"), 40)
     await client.fault("none")
     await eventually(partial(by, "payment"), 40)
-    for order_id in orders:
-        assert await client.actions(order_id) == ["authorise"]
+    assert await client.all_actions() == {order_id: ["authorise"] for order_id in orders}
 
 
 @pytest.mark.timeout(150)
@@ -124,7 +124,8 @@ async def test_a_service_gets_as_many_calls_as_it_takes_and_high_priority_goes_f
     assert last_high < 100
     assert set(order[:last_high]) & set(normal)  # each fifth turn was theirs
     times = [at for at, _ in by_time]
-    for start in range(len(times) - 3 * PER_SECOND):
-        assert (times[start + 3 * PER_SECOND] - times[start]).total_seconds() >= 3 / 1.1 - 0.5
+    for start in range(len(times) - WINDOW * PER_SECOND):
+        took = (times[start + WINDOW * PER_SECOND] - times[start]).total_seconds()
+        assert took >= WINDOW / 1.1 - JITTER_SECONDS
     rate = len(times) / (times[-1] - times[0]).total_seconds()
     assert PER_SECOND / 3 <= rate <= 1.1 * PER_SECOND  # at least 18 on a machine with nothing else to do

@@ -1,0 +1,1 @@
+"""Puts the roles together: what each service is given, and which functions it is bound to."""
