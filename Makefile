@@ -7,13 +7,14 @@ BIN := .venv/bin
 DATA := $(or $(DATA_DIR),.data)
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: help run func operator test check explore pattern bench clean lock
+.PHONY: help run func operator test check soak explore pattern bench clean lock
 
 help:
 	@echo 'make run      start the whole system on this machine (HOSTS=3 make run: three functions hosts)'
 	@echo 'make func     the same app under Azure Functions Core Tools and Microsoft'"'"'s emulators (needs func and Docker)'
 	@echo 'make operator ARGS="list"   the operators'"'"' tools, on the running system (ARGS="--help" tells which)'
 	@echo 'make test     run every test that needs neither Docker nor Azure (ARGS="-k sweep" for some)'
+	@echo 'make soak     the large tests at full size: 2,000 orders waiting, a minute of outage; some 10 minutes, alone'
 	@echo 'make check    lint, types, import rule'
 	@echo 'make explore  go through every state of small worlds, with every fault (minutes; make test does the smaller ones)'
 	@echo 'make pattern  list the statements of the pattern with the tests that prove them'
@@ -32,6 +33,10 @@ operator: .venv/.installed
 
 test: .venv/.installed local/node_modules/.installed
 	@$(BIN)/python -m pytest $(ARGS)
+
+soak: .venv/.installed local/node_modules/.installed
+	@SCALE=full $(BIN)/python -m pytest -n 0 -v tests/system/test_services_down.py tests/system/test_bulk.py \
+		tests/system/test_many_hosts.py tests/system/test_dependencies_away.py $(ARGS)
 
 check: .venv/.installed
 	@$(BIN)/ruff check .

@@ -1,4 +1,4 @@
-"""One action on a thousand orders, with a kill in the middle."""
+"""One action on many orders, with a kill in the middle."""
 
 import json
 from collections import Counter
@@ -10,6 +10,7 @@ from builders import new_order
 from client import QUICK, events, eventually
 from doors import CommandLine
 from inspection import states_of, unfinished
+from scale import scaled
 from submitting import new_order_id
 
 from adapters.azure import connect
@@ -19,7 +20,7 @@ from core.changes import Change, HistoryEntry
 from core.gathering import run_all
 from core.orders import Outcome, ProcessState, StepState
 
-MANY = 1000
+MANY = scaled(300, 1000)
 REASON = "card declined"
 """What the simulated service says too, so that an order that fails again looks like one that was not touched."""
 PATIENT = QUICK | {"ALLOWANCE_SECONDS": "30", "FAILURE_THRESHOLD": "20", "REMOTE_CALL_TIMEOUT_SECONDS": "5"}

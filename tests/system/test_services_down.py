@@ -5,16 +5,20 @@ import time
 from datetime import datetime
 from functools import partial
 from pathlib import Path
+from statistics import median
 
 import pytest
 from client import QUICK, eventually
 from inspection import all_processed, poisoned, states_of, unfinished
+from scale import FULL, scaled
 from submitting import new_order_id, submit
 
 from local.ports import Ports
 
 APP = Path(__file__).parent / "app"
 MANY = 300
+OUTAGE_SECONDS = scaled(5, 60)
+NORMAL = scaled(300, 2000)
 CIRCUITS = QUICK | {
     "ALLOWANCE_SECONDS": "6",
     "REMOTE_CALL_TIMEOUT_SECONDS": "2",  # or a slow machine would open circuits by itself
@@ -22,6 +26,8 @@ CIRCUITS = QUICK | {
     "CIRCUIT_OPEN_SECONDS": "2",
 }
 PER_SECOND = 20
+MOST_OPEN = scaled(10, 25)
+"""Requests that one host keeps open: they are ahead of whatever comes later."""
 WINDOW = 5
 """Seconds over which the rate is held against its limit."""
 JITTER_SECONDS = 1
@@ -36,7 +42,7 @@ async def place(stack, count, **more):
 
 
 async def all_recorded(client, orders):
-    """While their service is down, none of them ends."""
+    """While their service is down, or nobody schedules, none of them ends."""
     return len(await unfinished(client, orders)) == len(orders)
 
 
@@ -56,16 +62,19 @@ async def effects_at(client, service="payment"):
     }
 
 
-@pytest.mark.timeout(180)
+@pytest.mark.timeout(scaled(180, 400))
 @pytest.mark.proves("AGT-8", "SUP-3", "FLT-1", "WRK-2")
 async def test_orders_wait_while_a_service_is_down_and_hold_up_nobody_else(own_stack):
     """None fails while the circuit is open, all go on when it closes; orders that do not need it are no slower."""
     stack, client = await own_stack(settings=CIRCUITS, app=APP)
     before = [await latency(stack, client, "restock") for _ in range(5)]
     await client.fault("down")
+    down_since = time.monotonic()
     orders = await place(stack, MANY)
     await eventually(partial(all_recorded, client, orders), 60)
-    during = [await latency(stack, client, "restock") for _ in range(10)]
+    during = []
+    while len(during) < 10 or time.monotonic() < down_since + OUTAGE_SECONDS:
+        during.append(await latency(stack, client, "restock"))
     assert sorted(during)[len(during) // 2] < 3 * sorted(before)[len(before) // 2] + 0.5
     states = await states_of(client, orders)
     assert {row["ProcessState"] for row in states.values()} <= {"Pending", "Processing"}
@@ -102,30 +111,36 @@ async def test_work_goes_to_a_backup_while_the_first_agent_hangs_and_back_again(
     assert await client.all_actions() == {order_id: ["authorise"] for order_id in orders}
 
 
-@pytest.mark.timeout(150)
+@pytest.mark.timeout(scaled(150, 600))
 @pytest.mark.proves("SCH-11", "AGT-10", "WRK-2")
 async def test_a_service_gets_as_many_calls_as_it_takes_and_high_priority_goes_first(own_stack):
-    """Three hosts keep to one rate; 20 urgent orders overtake all that waited before them, and leave some turns."""
-    limits = {
-        "CALLS_PER_SECOND": json.dumps({"payment": PER_SECOND}),
-    }
-    stack, client = await own_stack(hosts=3, settings=CIRCUITS | limits)
-    await client.fault("down")
-    normal = await place(stack, 200)
-    await eventually(partial(all_recorded, client, normal), 60)
+    """Three hosts keep to one rate; urgent orders overtake those that wait, and leave them some turns."""
+    limits = {"CALLS_PER_SECOND": json.dumps({"payment": PER_SECOND}), "MOST_OPEN_REQUESTS": str(MOST_OPEN)}
+    stack, client = await own_stack(hosts=0, settings=CIRCUITS | limits)
+    await stack.start_host("submission_record")
+    normal = await place(stack, NORMAL)
+    await eventually(partial(all_recorded, client, normal), scaled(60, 200))
     high = await place(stack, 20, priority="high")
     await eventually(partial(all_recorded, client, high), 30)
-    await client.fault("none")
-    await eventually(partial(all_processed, client, [*normal, *high]), 60)
+    for _ in range(3):
+        await stack.start_host()
+    await eventually(partial(all_processed, client, high), 40)
+    many = await place(stack, 100, priority="high")
+    orders = [*normal, *high, *many]
+    await eventually(partial(all_processed, client, orders), scaled(60, 250))
 
-    by_time = sorted((at, order_id) for order_id, at in (await effects_at(client)).items())
-    order = [order_id for _, order_id in by_time]
-    last_high = max(order.index(order_id) for order_id in high)
-    assert last_high < 100
-    assert set(order[:last_high]) & set(normal)  # each fifth turn was theirs
-    times = [at for at, _ in by_time]
-    for start in range(len(times) - WINDOW * PER_SECOND):
-        took = (times[start + WINDOW * PER_SECOND] - times[start]).total_seconds()
-        assert took >= WINDOW / 1.1 - JITTER_SECONDS
-    rate = len(times) / (times[-1] - times[0]).total_seconds()
-    assert PER_SECOND / 3 <= rate <= 1.1 * PER_SECOND  # at least 18 on a machine with nothing else to do
+    at = await effects_at(client)
+    overtook = [order_id for order_id in normal if at[order_id] < max(at[each] for each in high)]
+    assert len(overtook) <= 3 * MOST_OPEN + 20  # what a wake-up had sent already, and each fifth turn
+    beside = [
+        order_id
+        for order_id in normal
+        if min(at[each] for each in many) < at[order_id] < max(at[each] for each in many)
+    ]
+    assert len(beside) >= 10
+    times = sorted(at.values())
+    spans = [
+        (last - first).total_seconds() for first, last in zip(times, times[WINDOW * PER_SECOND :], strict=False)
+    ]  # in which a window's worth of calls came
+    assert min(spans) >= WINDOW / 1.1 - JITTER_SECONDS
+    assert median(spans) <= WINDOW / (0.9 if FULL else 0.4)  # other tests share the machine
