@@ -22,6 +22,10 @@ class NoSuchQueueError(UnavailableError):
     """The queue does not exist, or may not be used: trying again helps only once somebody has mended that."""
 
 
+class NewerWorkflowError(AppError):
+    """The order follows a workflow that this version of the app does not know yet: a newer one has to go on with it."""
+
+
 class UnknownOrderError(AppError):
     """No order with this id is recorded."""
 

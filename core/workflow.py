@@ -138,6 +138,14 @@ class Workflows:
         """Return the workflow that an order was started with, if this app still has it."""
         return self._known.get((name, version))
 
+    def was_retired(self, name: str, version: int) -> bool:
+        """Whether this is an older version of a workflow than those that this app knows.
+
+        What is not, may be newer than this app: during an upgrade old and new hosts work side by side (FLT-12).
+        """
+        latest = self.latest(name)
+        return self.find(name, version) is None and latest is not None and version < latest.version
+
     def latest(self, name: str) -> Workflow | None:
         """Return the version that new orders start with."""
         versions = [workflow for (known, _), workflow in self._known.items() if known == name]

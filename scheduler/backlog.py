@@ -40,6 +40,9 @@ class Backlog:
         if len(lane) < MOST and (waiting.carried or waiting.order_id not in lane):
             lane[waiting.order_id] = waiting
 
+    def __len__(self) -> int:
+        return sum(map(len, self._lanes.values()))
+
     def needs(self) -> Iterator[str]:
         """Return what the waiting orders need."""
         yield from {needs: None for (_, needs), lane in self._lanes.items() if lane}

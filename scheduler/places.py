@@ -60,10 +60,18 @@ class Places:
         """Whether any place is taken."""
         return bool(self._taken)
 
-    def keep(self, order_id: str, capabilities: Set[str]) -> bool:
+    def held(self, order_id: str) -> frozenset[str]:
+        """Return for what the order has places."""
+        return frozenset(needs for needs in self.offers if (order_id, needs) in self._taken)
+
+    def release_all_but(self, order_id: str, capabilities: Set[str]) -> bool:
         """Give up the order's places but these; return whether any came free."""
         freed = [needs for needs in self.offers if needs not in capabilities and self._give_up(order_id, needs)]
         return bool(freed)
+
+    def is_any_at_work(self, needs: str) -> bool:
+        """Whether an order with this need waits for nothing but room."""
+        return needs == NOTHING or any(not self._is_avoided(agent) for agent in self.offers.get(needs, ()))
 
     def avoid(self, agent: str, until: datetime) -> None:
         """Send nothing to the agent until then, and only a few requests at first."""

@@ -1,17 +1,24 @@
 """What a scheduler makes of a pending order, and of an agent's reply (SCH-1 to SCH-12)."""
 
 import hashlib
+import json
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
 from core import endings
 from core.changes import Change, Decision, HistoryEntry, Note, transition
+from core.errors import NewerWorkflowError
 from core.messages import AgentReply, Correlation
 from core.orders import Direction, Outcome, ProcessState, Snapshot, Step, StepState
 from core.undo import to_be_undone
 from core.workflow import StepDefinition, Workflow, Workflows
 from scheduler.progress import Progress, Route
+
+MOST_KEPT = 10_000
+"""Characters of JSON that a step keeps of its service's answer; a row takes 32 Ki, a carried order less."""
+
+RETIRED = "the order's workflow is not part of this app"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -25,26 +32,40 @@ class SchedulerRules:
     def claim(self, order: Snapshot, now: datetime, route: Route) -> Change | None:
         """Take a pending order that nobody holds, and start what can be started, in one write (SCH-2, SCH-3)."""
         state = order.state
+        now = max(now, min(state.updated_at, now + self.clock_tolerance))  # the clock of who woke us may be ahead
         if state.process_state is not ProcessState.PENDING or state.locked_by is not None or state.not_before > now:
             return None
         entry = self._entry(now, "claimed")
         workflow = self.workflows.find(state.workflow, state.workflow_version)
-        if workflow is None:
-            reason = f"workflow {state.workflow} version {state.workflow_version} is not part of this app"
-            return endings.end(order, order.with_state(reason=reason), Outcome.FAILED, None, entry)
-        return self._progress(order, workflow, entry, route).proceed(order)
+        if workflow:
+            return self._progress(order, workflow, entry, route).proceed(order)
+        return self._end_of_retired(order, entry)
+
+    def _end_of_retired(self, order: Snapshot, entry: HistoryEntry) -> Change | None:
+        """Give up an order whose workflow this app knows no more; None for one that it may not know yet (FLT-12)."""
+        state = order.state
+        if not self.workflows.was_retired(state.workflow, state.workflow_version):
+            return None
+        reason = f"workflow {state.workflow} version {state.workflow_version} is not part of this app"
+        outcome = Outcome.UNDO_INCOMPLETE if state.direction is Direction.UNDO else Outcome.FAILED
+        return endings.end(order, order.with_state(reason=reason), outcome, None, entry)
 
     def receive(
         self, order: Snapshot, correlation: Correlation, reply: AgentReply, now: datetime, route: Route
     ) -> Decision:
-        """Act on an agent's reply if it is valid; else only record that it came (SCH-5, SCH-6, SCH-8)."""
+        """Act on an agent's reply if it is valid; else only record that it came (SCH-5, SCH-6, SCH-8).
+
+        Raises `NewerWorkflowError` for a valid reply on which only a newer version of the app can act (FLT-12).
+        """
         step = order.step(correlation.step)
-        workflow = self.workflows.find(order.state.workflow, order.state.workflow_version)
-        why_not = (
-            self._why_invalid(step, correlation, now) if workflow else "the order's workflow is not part of this app"
-        )
-        if step is None or workflow is None or why_not:
+        name, version = order.state.workflow, order.state.workflow_version
+        workflow, retired = self.workflows.find(name, version), self.workflows.was_retired(name, version)
+        why_not = RETIRED if retired else self._why_invalid(step, correlation, now)
+        if step is None or why_not:
             return self._refuse(order, correlation, reply, self._entry(now, "reply-refused", why_not))
+        if workflow is None:
+            raise NewerWorkflowError
+        reply = _within_bounds(workflow.definition(step.name), reply)
         match reply.outcome:
             case "completed":
                 answered, entry = self._completed(step, reply, workflow.definition(step.name), now)
@@ -114,6 +135,14 @@ class SchedulerRules:
 
     def _entry(self, now: datetime, event: str, detail: str = "") -> HistoryEntry:
         return HistoryEntry(at=now, actor=f"scheduler/{self.instance}", event=event, detail=detail)
+
+
+def _within_bounds(definition: StepDefinition, reply: AgentReply) -> AgentReply:
+    """Return the reply; a failure, in doubt, if more is to be kept of the service's answer than a row can hold."""
+    if len(json.dumps(_kept(definition, reply))) <= MOST_KEPT:
+        return reply
+    reason = f"the service's answer is too long to be kept: more than {MOST_KEPT} characters"
+    return AgentReply(outcome="failed", reason=reason, in_doubt=True)
 
 
 def _kept(definition: StepDefinition, reply: AgentReply) -> dict[str, Any]:

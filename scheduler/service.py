@@ -11,7 +11,7 @@ from core import agenda, keys
 from core.agenda import NOTHING, AgendaRow, Kind
 from core.carried import unpack
 from core.changes import Change, Decision, Note
-from core.errors import UnavailableError, UnknownOrderError
+from core.errors import AppError, UnavailableError, UnknownOrderError
 from core.gathering import run_all
 from core.messages import AgentReply, Correlation, WakeUp
 from core.orders import Priority, Snapshot
@@ -47,6 +47,8 @@ class SchedulerService:
     measures: AgentMeasures
     buckets: int
     backlog: Backlog = field(default_factory=Backlog)
+    being_claimed: set[str] = field(default_factory=set)
+    """Orders that have a place, and may not be running in the store yet."""
 
     async def wake(self, wake_up: WakeUp) -> None:
         """Look at one order and claim it if it is to be had; if not, somebody else did, and that is fine (SCH-2)."""
@@ -64,8 +66,18 @@ class SchedulerService:
             return
         if isinstance(decision, Note):
             log.warning("scheduler.reply_refused", extra={"order_id": decision.order_id, "why": decision.entry.detail})
-        elif self.places.keep(order_id, _running(decision)):
+        elif self.places.release_all_but(order_id, _running(decision)):
+            await self._claim_others()
+
+    async def _claim_others(self) -> None:
+        """Claim what waited for the place that a reply freed.
+
+        The reply is recorded: what fails from here on is not its fault, and must not bring it back. The poll finds it.
+        """
+        try:
             await self._claim_what_fits()
+        except* AppError as failures:
+            log.warning("scheduler.claims_failed", extra={"why": str(failures.exceptions[0])})
 
     def _received(self, correlation: Correlation, reply: AgentReply, order: Snapshot, now: datetime) -> Decision:
         step = order.step(correlation.step)
@@ -85,6 +97,17 @@ class SchedulerService:
         await self._claim_what_fits()
         return found
 
+    async def go_on(self) -> bool:
+        """Claim what is known, and look for more once little of that is left; return whether to come again soon.
+
+        Somebody has to while orders wait: a reply claims others only where both reach the same instance (WRK-3).
+        """
+        if len(self.backlog) >= PAGE:
+            await self._claim_what_fits()
+        elif not await self.poll():
+            return False
+        return len(self.backlog) < PAGE or any(map(self.places.is_any_at_work, self.backlog.needs()))
+
     async def _pending(self, bucket: str) -> list[AgendaRow]:
         """Return orders of the bucket that are due: the first of each lane, however many wait in the others."""
         now = self.clock()
@@ -102,16 +125,19 @@ class SchedulerService:
         if any(self.backlog.needs()):
             await self._look_around()
         while fitting := list(self._fitting()):
-            await run_all(self._claim(waiting) for waiting in fitting)
+            await run_all(self._claim(waiting, held) for waiting, held in fitting)
 
-    def _fitting(self) -> Iterator[Waiting]:
+    def _fitting(self) -> Iterator[tuple[Waiting, frozenset[str]]]:
+        """Take orders out, each with a place for what it needs; beside it the places that it had already."""
         for needs in list(self.backlog.needs()):
             while self.places.has_room(needs) and (waiting := self.backlog.take(needs)):
+                held = self.places.held(waiting.order_id)
+                self.being_claimed.add(waiting.order_id)
                 if needs != NOTHING:
                     self.places.take(waiting.order_id, needs)
-                yield waiting
+                yield waiting, held
 
-    async def _claim(self, waiting: Waiting) -> None:
+    async def _claim(self, waiting: Waiting, held: frozenset[str]) -> None:
         route = partial(self.places.take, waiting.order_id)
         decision: Decision = None
         try:
@@ -124,7 +150,8 @@ class SchedulerService:
             self.backlog.put(waiting)
             raise
         finally:
-            self.places.keep(waiting.order_id, _running(decision))
+            self.being_claimed.discard(waiting.order_id)
+            self.places.release_all_but(waiting.order_id, _running(decision) if decision else held)
 
     async def _look_around(self) -> None:
         """See how the agents are doing, and give up the places of orders that went on elsewhere.
@@ -135,10 +162,17 @@ class SchedulerService:
             return
         now = self.clock()
         if self.places.any_taken:
-            running = agenda.all_of(Kind.RUNNING)
-            pages = await run_all(self.store.agenda(bucket, *running, MOST_PER_QUERY) for bucket in self._own_order())
-            self.places.keep_only({row.order_id for page in pages for row in page}, now)
+            await self._give_up_places(now)
         self.places.heed(await self.measures.since(now - FRESH), now)
+
+    async def _give_up_places(self, now: datetime) -> None:
+        going_on = set(self.being_claimed)
+        pages = await run_all(
+            self.store.agenda(bucket, *agenda.all_of(Kind.RUNNING), MOST_PER_QUERY) for bucket in self._own_order()
+        )
+        going_on.update(row.order_id for page in pages for row in page)
+        if all(len(page) < MOST_PER_QUERY for page in pages):  # else the last ones to begin would seem to have ended
+            self.places.keep_only(going_on, now)
 
     def _own_order(self) -> list[str]:
         """Return the buckets, from another one on for each instance: side by side, they take different orders."""

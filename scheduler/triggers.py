@@ -1,5 +1,6 @@
 """Binds the scheduler to its queues and its polling timer."""
 
+import asyncio
 from collections.abc import Sequence
 from functools import partial
 from typing import List  # noqa: UP035 - see Messages
@@ -13,6 +14,10 @@ from core.ports import PoisonQueues
 from edge.outages import next_time, through_outages
 from scheduler.service import SchedulerService
 
+ROUND_SECONDS = 1.0
+MOST_ROUNDS = 20
+"""Of one poll, while orders wait for room at agents; then the timer comes again."""
+
 Messages = List[func.ServiceBusMessage]  # noqa: UP006 - Azure's library refuses to load a function with list[...]
 
 
@@ -22,11 +27,9 @@ def blueprint(service: SchedulerService, poison: PoisonQueues, agents: Sequence[
 
     async def wake(message: func.ServiceBusMessage) -> None:
         try:
-            wake_up = decode(WakeUp, message.get_body())
+            await service.wake(decode(WakeUp, message.get_body()))
         except InvalidError as fault:
             await poison.put(SCHEDULER_REQUESTS, message.get_body(), str(fault), message.correlation_id)
-        else:
-            await service.wake(wake_up)
 
     @triggers.service_bus_queue_trigger(
         arg_name="messages",
@@ -40,7 +43,10 @@ def blueprint(service: SchedulerService, poison: PoisonQueues, agents: Sequence[
     @triggers.timer_trigger(arg_name="timer", schedule="%SCHEDULER_POLL_SCHEDULE%", use_monitor=False)
     async def scheduler_poll(timer: func.TimerRequest) -> None:
         async with next_time():
-            await service.poll()
+            for _ in range(MOST_ROUNDS):
+                if not await service.go_on():
+                    break
+                await asyncio.sleep(ROUND_SECONDS)
 
     for agent in agents:
         _bind_responses(triggers, agent, service, poison)
@@ -53,11 +59,9 @@ def _bind_responses(triggers: func.Blueprint, agent: str, service: SchedulerServ
     async def receive(message: func.ServiceBusMessage) -> None:
         try:
             correlation = Correlation.parse(message.correlation_id)
-            reply = decode(AgentReply, message.get_body())
+            await service.receive(correlation, decode(AgentReply, message.get_body()))
         except InvalidError as fault:
             await poison.put(queue, message.get_body(), str(fault), message.correlation_id)
-        else:
-            await service.receive(correlation, reply)
 
     @triggers.function_name(f"scheduler_{agent.replace('-', '_')}_responses")
     @triggers.service_bus_queue_trigger(

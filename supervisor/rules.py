@@ -68,9 +68,12 @@ def _rest(step: Step, now: datetime) -> str:
 def _ask_again(before: Snapshot, after: Snapshot, expired: list[Step], entry: HistoryEntry) -> Change:
     """Give the order back: those that still run keep running, and their replies stay valid (SUP-3).
 
-    It may be claimed at once, unless all that expired has to rest: then when the first rest is over.
+    It may be claimed at once, unless all that expired has to rest: then when the first rest is over. Of an order that
+    is being undone each step has a time of its own, and none waits for another's.
     """
-    waiting = [step for step in after.steps if step.name in {each.name for each in expired}]
+    names = {step.name for step in expired}
+    back = after.state.direction is Direction.UNDO
+    waiting = [step for step in after.steps if step.name in names or (back and step.waits_for_undo)]
     not_before = max(entry.at, min(step.not_before or entry.at for step in waiting))
     if before.state.process_state is ProcessState.PENDING:
         not_before = min(not_before, before.state.not_before)

@@ -90,8 +90,8 @@ def test_an_order_keeps_its_place_until_it_goes_on(places):
     """Asked for again it is the same one; given up, somebody else gets it."""
     fill(places)
     assert places.take("payment-0", "payment") == "first"
-    assert places.keep("payment-0", {"payment"}) is False
-    assert places.keep("payment-0", set()) is True
+    assert places.release_all_but("payment-0", {"payment"}) is False
+    assert places.release_all_but("payment-0", set()) is True
     assert places.take("late", "payment") == "first"
 
 

@@ -7,8 +7,9 @@ import pytest
 from builders import NOW, ORDER_ID, TOLERANCE, claimed, new_order, other_scheduler, scheduler, seconds
 
 from core.changes import Change, Note
+from core.errors import NewerWorkflowError
 from core.messages import AgentReply, AgentRequest, Correlation, decode
-from core.orders import Outcome, ProcessState, StepState
+from core.orders import Direction, Outcome, ProcessState, StepState
 
 COMPLETED = AgentReply(outcome="completed", result={"reference": "p-1"})
 FAILED = AgentReply(outcome="failed", reason="card declined")
@@ -169,10 +170,41 @@ def test_an_order_for_which_no_agent_has_room_stays_as_it_is():
 
 
 @pytest.mark.proves("SCH-8")
-def test_an_order_of_an_unknown_workflow_is_reported_not_guessed():
-    """A workflow version that the app does not have puts the order in Error with that reason."""
-    order = new_order()
-    order = replace(order, state=replace(order.state, workflow_version=7))
-    change = scheduler.claim(order, NOW)
+def test_an_order_of_a_workflow_that_is_gone_is_reported_not_guessed():
+    """A version that the app has no more puts the order in Error with that reason; its undo is then incomplete."""
+    change = scheduler.claim(new_order(workflow_version=0), NOW)
     assert change.after.state.process_state is ProcessState.ERROR
-    assert "version 7" in change.after.state.reason
+    assert "version 0" in change.after.state.reason
+    change = scheduler.claim(new_order(workflow_version=0, direction=Direction.UNDO), NOW)
+    assert change.after.state.outcome is Outcome.UNDO_INCOMPLETE
+
+
+@pytest.mark.proves("FLT-12")
+def test_an_order_of_a_newer_workflow_is_left_to_newer_hosts():
+    """During an upgrade an old scheduler neither claims it nor swallows a reply that counts."""
+    for newer in ({"workflow_version": 7}, {"workflow": "brand-new"}):
+        assert scheduler.claim(new_order().with_state(**newer), NOW) is None
+        order = replace(claimed(), state=replace(claimed().state, **newer))
+        with pytest.raises(NewerWorkflowError):
+            scheduler.receive(order, answer(), COMPLETED, NOW)
+        late = scheduler.receive(order, answer(attempt=9), COMPLETED, NOW)
+        assert isinstance(late, Note)
+
+
+@pytest.mark.proves("FLT-9", "SUB-6")
+def test_an_order_is_claimed_although_the_clock_of_who_announced_it_is_ahead():
+    """By no more than the tolerance; what waits for a time waits for it, whatever the clock says."""
+    ahead = NOW + TOLERANCE / 2
+    change = scheduler.claim(new_order(not_before=ahead, updated_at=ahead), NOW)
+    assert change.entry.at == ahead
+    assert scheduler.claim(new_order(not_before=NOW + 2 * TOLERANCE, updated_at=NOW + 2 * TOLERANCE), NOW) is None
+    assert scheduler.claim(new_order(not_before=ahead, updated_at=NOW), NOW) is None
+
+
+@pytest.mark.proves("SCH-8")
+def test_an_answer_that_is_too_long_to_be_kept_is_a_failure_in_doubt():
+    """What no row can hold would fail every write, and the reply would come back for ever."""
+    reply = AgentReply(outcome="completed", result={"reference": "x" * 40_000})
+    (step,) = scheduler.receive(claimed(), answer(), reply, NOW).after.steps
+    assert (step.state, step.in_doubt) == (StepState.FAILED, True)
+    assert "too long" in step.reason

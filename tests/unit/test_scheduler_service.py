@@ -1,0 +1,154 @@
+"""What a scheduler instance claims, and when: with others beside it, and with agents that have only so much room."""
+
+from dataclasses import replace
+from datetime import timedelta
+from unittest.mock import patch
+
+import pytest
+from builders import NOW, new_order, scheduler
+
+from adapters.memory import in_memory
+from core.changes import Change, HistoryEntry
+from core.errors import UnavailableError
+from core.messages import AgentReply, Correlation, WakeUp
+from core.orders import Priority, ProcessState
+from core.transitions import Transitions
+from scheduler.backlog import Waiting
+from scheduler.places import LOOK_INTERVAL, Places
+from scheduler.service import WAKE_UP_TIME, SchedulerService
+from scheduler.window import FIRST
+
+COMPLETED = AgentReply(outcome="completed", result={})
+
+
+class Schedulers:
+    """Two instances on one store."""
+
+    def __init__(self):
+        self.now = NOW
+        self.parts = in_memory(clock=lambda: self.now)
+        self.one, self.other = self.instance("one"), self.instance("other")
+
+    def instance(self, name):
+        parts = self.parts
+        return SchedulerService(
+            transitions=Transitions(parts.store, parts.bus, parts.clock, parts.new_id),
+            store=parts.store,
+            clock=parts.clock,
+            rules=replace(scheduler, instance=name),
+            places=Places(offers={"payment": ("payment",)}, clock=parts.clock, most=100),
+            measures=parts.measures,
+            buckets=8,
+        )
+
+    async def record(self, count):
+        """Record orders that were announced a while ago."""
+        orders = [new_order().with_state(order_id=f"b03-{number:026d}") for number in range(count)]
+        orders = [replace(order, order=replace(order.order, order_id=order.state.order_id)) for order in orders]
+        entry = HistoryEntry(at=NOW, actor="t", event="submitted")
+        for order in orders:
+            await self.parts.store.commit(Change(before=None, after=order, entry=entry))
+        self.now += WAKE_UP_TIME
+        return [order.order_id for order in orders]
+
+    def requests(self):
+        """The requests to the agent so far, as what their replies refer to."""
+        sent = [message for message in self.parts.bus.sent if message.queue == "payment-requests"]
+        return [Correlation.parse(message.message_id) for message in sent]
+
+    async def state(self, order_id):
+        return (await self.parts.store.load(order_id)).state.process_state
+
+
+@pytest.fixture
+def schedulers():
+    return Schedulers()
+
+
+async def away(*_):
+    raise UnavailableError
+
+
+@pytest.mark.proves("WRK-3")
+async def test_a_poll_goes_on_while_orders_wait_for_room(schedulers):
+    """Replies may all reach another instance, and wake-ups come no more: somebody has to claim the rest."""
+    await schedulers.record(FIRST + 5)
+    assert await schedulers.one.go_on()
+    first = schedulers.requests()
+    assert len(first) == FIRST
+    for correlation in first:
+        await schedulers.other.receive(correlation, COMPLETED)
+    assert len(schedulers.requests()) == FIRST
+    schedulers.now += LOOK_INTERVAL
+    await schedulers.one.go_on()
+    assert len(schedulers.requests()) == FIRST + 5
+    assert not await schedulers.one.go_on()
+
+
+@pytest.mark.proves("AGT-8")
+async def test_a_poll_does_not_go_on_while_the_agents_make_no_calls(schedulers):
+    """Orders wait for a circuit to close, which the next poll is in time for."""
+    await schedulers.record(3)
+    schedulers.one.places.avoid("payment", schedulers.now + timedelta(seconds=30))
+    for number in range(200):
+        schedulers.one.backlog.put(Waiting(order_id=f"x{number}", priority=Priority.NORMAL, needs="payment"))
+    assert not await schedulers.one.go_on()
+
+
+@pytest.mark.proves("SCH-6", "FLT-7")
+async def test_a_reply_is_recorded_though_the_next_order_cannot_be_claimed(schedulers):
+    """The store goes away in between: the reply does not come back, to be refused; and the other order stays known."""
+    done, waits = await schedulers.record(2)
+    schedulers.one.places.most = 1
+    await schedulers.one.wake(WakeUp(order_id=done))
+    order = await schedulers.parts.store.load(done)
+    schedulers.one.backlog.put(Waiting(order_id=waits, priority=Priority.NORMAL, needs="payment"))
+    transitions = schedulers.one.transitions
+    apply = transitions.apply
+
+    async def only_the_reply(order_id, *more):
+        return await (apply(order_id, *more) if order_id == done else away())
+
+    with patch.object(transitions, "apply", only_the_reply):
+        await schedulers.one.receive(schedulers.requests()[0], COMPLETED)
+    assert order.state.process_state is ProcessState.PROCESSING
+    assert await schedulers.state(done) is ProcessState.PROCESSED
+    await schedulers.one.go_on()
+    assert await schedulers.state(waits) is ProcessState.PROCESSING
+
+
+@pytest.mark.proves("WRK-2", "SCH-2")
+async def test_a_second_wake_up_does_not_take_the_place_of_an_order_that_runs(schedulers):
+    """Else more requests would be open than the agent has room for."""
+    (order_id,) = await schedulers.record(1)
+    await schedulers.one.wake(WakeUp(order_id=order_id))
+    await schedulers.one.wake(WakeUp(order_id=order_id))
+    assert schedulers.one.places.held(order_id) == {"payment"}
+
+
+@pytest.mark.proves("WRK-2")
+async def test_orders_that_are_being_claimed_keep_their_places(schedulers):
+    """A look at who runs comes before their claims are written: they have not gone on elsewhere."""
+    (order_id,) = await schedulers.record(1)
+    schedulers.one.backlog.put(Waiting(order_id=order_id, priority=Priority.NORMAL, needs="payment"))
+    ((waiting, held),) = schedulers.one._fitting()
+    schedulers.now += LOOK_INTERVAL
+    await schedulers.one._look_around()
+    assert schedulers.one.places.held(order_id) == {"payment"}
+    await schedulers.one._claim(waiting, held)
+    schedulers.now += LOOK_INTERVAL
+    await schedulers.one._look_around()
+    assert schedulers.one.places.held(order_id) == {"payment"}
+    assert schedulers.one.being_claimed == set()
+
+
+@pytest.mark.proves("WRK-2")
+async def test_places_are_kept_while_more_orders_run_than_a_look_shows(schedulers):
+    """Those that were begun last would seem to have gone on."""
+    ids = await schedulers.record(3)
+    for order_id in ids:
+        await schedulers.one.wake(WakeUp(order_id=order_id))
+    schedulers.now += LOOK_INTERVAL
+    with patch("scheduler.service.MOST_PER_QUERY", 2):
+        await schedulers.one._look_around()
+    assert [schedulers.one.places.held(order_id) for order_id in ids] == [{"payment"}] * 3
