@@ -45,6 +45,21 @@ async def test_three_hosts_process_three_hundred_orders_though_one_is_killed(own
     assert failures <= {0, 1, 2}  # at most what the killed host had in hand, and what waited for it too long
 
 
+@pytest.mark.timeout(150)
+@pytest.mark.proves("WRK-3", "SCH-1")
+async def test_orders_go_on_where_each_function_runs_on_a_host_of_its_own(own_stack):
+    """As Azure's Flex plan does it: who gets the replies has claimed nothing, and who claims hears of no reply."""
+    settings = QUICK | {"ALLOWANCE_SECONDS": "10", "SCHEDULER_POLL_SCHEDULE": "*/20 * * * * *"}
+    alone = ("scheduler_poll", "scheduler_payment_responses")
+    others = ",".join(name for name in ROLES_WITHOUT_SUPERVISOR.split(",") if name not in alone)
+    stack, client = await own_stack(functions=f"{others},supervisor_sweep", settings=settings)
+    for name in alone:
+        await stack.start_host(name)
+    orders = [new_order_id() for _ in range(ORDERS)]
+    await submit(stack, *orders, workflow="payment-only")
+    await eventually(partial(all_processed, client, orders), 70)
+
+
 class Supervised:
     """A stack with one host for all roles but the supervisor, and hosts that are supervisors only."""
 

@@ -170,3 +170,14 @@ def test_the_policy_decides_what_a_lasting_failure_means():
         last = replace(snapshot.steps[1], policy=policy, failure_count=2)
         change = supervisor.recover(snapshot.with_steps(last), NOW + seconds(7))
         assert (change.after.state.process_state, change.after.state.direction) == expected
+
+
+@pytest.mark.proves("UND-1")
+def test_a_step_that_has_to_settle_holds_up_no_other():
+    """What may take effect late is undone later; what is independent of it, at once."""
+    snapshot = order(RUNS, DONE, NOT, NOT)
+    slow = replace(snapshot.steps[0], settling=seconds(3600))
+    change = supervisor.recover(turn_back(snapshot.with_steps(slow), NOW), NOW + seconds(10))
+    assert change.after.state.not_before == NOW + seconds(10)
+    (request,) = [decode(AgentRequest, each.body) for each in scheduler.claim(change.after, NOW + seconds(10)).messages]
+    assert request.step == "payment"
