@@ -6,7 +6,7 @@ submitter sends, an unknown field is a fault.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Annotated, Any, Literal, TypeVar
@@ -191,6 +191,11 @@ class Correlation:
 
 Decoded = TypeVar("Decoded", bound=BaseModel)
 
+MOST_FAULTS = 50
+"""Of one message that are named: whoever sends a megabyte of nonsense gets no megabyte back, and none into the log."""
+
+MOST_OF_NAME = 60
+
 
 def decode(model: type[Decoded], body: bytes | str) -> Decoded:
     """Read one message; raises `InvalidError` that names every fault by its place in the message."""
@@ -203,4 +208,10 @@ def decode(model: type[Decoded], body: bytes | str) -> Decoded:
 def faults_of(error: ValidationError) -> list[str]:
     """Return every fault as `place: what is wrong`, without repeating the input, which may hold personal data."""
     details = error.errors(include_url=False, include_context=False, include_input=False)
-    return [f"{'.'.join(str(part) for part in fault['loc']) or 'body'}: {fault['msg']}" for fault in details]
+    faults = [f"{_place(fault['loc'])}: {fault['msg']}" for fault in details[:MOST_FAULTS]]
+    return faults if len(details) <= MOST_FAULTS else [*faults, f"and {len(details) - MOST_FAULTS} more faults"]
+
+
+def _place(location: Sequence[int | str]) -> str:
+    """Return where a fault is; names of unknown fields are the sender's own words, and may be long."""
+    return ".".join(str(part)[:MOST_OF_NAME] for part in location) or "body"

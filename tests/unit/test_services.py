@@ -1,5 +1,6 @@
 """The services on parts in memory: what they load, decide, commit and send."""
 
+import json
 import subprocess
 import sys
 from datetime import timedelta
@@ -133,6 +134,15 @@ async def test_every_fault_of_a_message_is_named(world):
     other_bucket = (MESSAGE % "").replace("b03-", "b77-").replace("TEA-SENCHA", "TEA-NONE")
     with pytest.raises(InvalidError, match="there is no product TEA-NONE; orderId: the bucket"):
         read(other_bucket.encode(), world.terms)
+
+
+def test_a_message_full_of_faults_is_answered_in_moderation(world):
+    """The first of them by name, and how many more there are."""
+    nonsense = json.dumps({f"{number}{'x' * 1000}": 1 for number in range(500)})
+    with pytest.raises(InvalidError) as caught:
+        read(nonsense.encode(), world.terms)
+    assert len(str(caught.value)) < 10_000
+    assert caught.value.faults[-1].endswith("more faults")
 
 
 @pytest.mark.proves("SUB-6", "SCH-1")
