@@ -46,7 +46,7 @@ def app_settings(ports: Ports, operator_key: str, event_grid_key: str) -> dict[s
         "REST_SECONDS": "30",
         "SUPERVISOR_SCHEDULE": "*/2 * * * * *",
         "SCHEDULER_POLL_SCHEDULE": "*/2 * * * * *",
-        "OUTBOX_SCHEDULE": "*/1 * * * * *",
+        "OUTBOX_SCHEDULE": "*/2 * * * * *",
         "WATCH_SCHEDULE": "*/5 * * * * *",
         "LONGEST_PENDING_SECONDS": "120",
         "LONGEST_WITHOUT_SWEEP_SECONDS": "30",

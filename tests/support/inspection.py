@@ -1,5 +1,6 @@
 """What tests look for after a storm: the state of many orders at once, and what lies where nothing should lie."""
 
+import asyncio
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -57,7 +58,12 @@ async def poisoned(stack: Stack) -> list[str]:
                 messages = await service.get_queue_client(queue.name).peek_messages(max_messages=32)
                 found += [f"{queue.name}: {message.content}" for message in messages]
     async with ServiceBusClient.from_connection_string(stack.app_environment()["ServiceBus"]) as client:
-        for name in (queue["name"] for queue in queues()["serviceBusQueues"]):
-            async with client.get_queue_receiver(name, sub_queue=ServiceBusSubQueue.DEAD_LETTER) as receiver:
-                found += [f"{name}: {message}" for message in await receiver.peek_messages(max_message_count=32)]
+        names = [queue["name"] for queue in queues()["serviceBusQueues"]]
+        for letters in await asyncio.gather(*(_dead_letters(client, name) for name in names)):
+            found += letters
     return found
+
+
+async def _dead_letters(client: ServiceBusClient, queue: str) -> list[str]:
+    async with client.get_queue_receiver(queue, sub_queue=ServiceBusSubQueue.DEAD_LETTER) as receiver:
+        return [f"{queue}: {message}" for message in await receiver.peek_messages(max_message_count=32)]
