@@ -183,13 +183,13 @@ class Stack:
         """Stop the Event Grid stand-in as an outage would."""
         await self._take_away(self.event_grid)
 
-    async def start_host(self, functions: str = "") -> Process:
-        """Start one more host, for these functions or for all, and wait until it is ready.
+    async def start_host(self, functions: str = "", app: Path | None = None) -> Process:
+        """Start one more host, for these functions or for all, perhaps of another app, and wait until it is ready.
 
         A host that runs other functions than the rest gets an HTTP port of its own: on the common one it would
         answer 404 to calls that are meant for the others.
         """
-        return await self._launch_host(functions)
+        return await self._launch_host(functions, app)
 
     async def kill_host(self, number: int = 0) -> None:
         """Kill a host with SIGKILL: it finishes nothing and is not started again."""
@@ -209,12 +209,14 @@ class Stack:
         """Let a frozen host go on (SIGCONT)."""
         self.hosts[number].signal(signal.SIGCONT)
 
-    async def _launch_host(self, functions: str) -> Process:
+    async def _launch_host(self, functions: str, app: Path | None = None) -> Process:
         if self._socket is None:
             raise StackError("the stack is not started")
         fd = self._socket.fileno()
         arguments = ["--listen-fd", str(fd)] if functions == self.config.functions else ["--port", "0"]
         arguments += ["--functions", functions] if functions else []
+        folder = app or self.config.app
+        arguments += ["--app-dir", str(folder)] if folder else []
         host = self._host(f"host-{next(self._host_numbers)}", fd, *arguments)
         self.hosts.append(host)
 
@@ -271,7 +273,6 @@ class Stack:
 
     def _host(self, name: str, fd: int, *arguments: str) -> Process:
         show = self._show
-        arguments += ("--app-dir", str(self.config.app)) if self.config.app else ()
         command = self._command(name, sys.executable, "-m", "local.host", *arguments)
         echo = (lambda line: show(f"{name} | {line}")) if show else None
         return Process(replace(command, fds=(fd,), echo=echo))

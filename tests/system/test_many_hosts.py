@@ -3,12 +3,14 @@
 import asyncio
 import time
 from functools import partial
+from pathlib import Path
 
 import pytest
 from client import QUICK, Client, claims_and_recoveries_alternate, events, eventually
 from inspection import all_processed, poisoned, processed, states_of
 from submitting import new_order_id, submit
 
+ROOT = Path(__file__).parents[2]
 ORDERS = 300
 LEASE_SECONDS = 15
 """The shortest that Azure takes."""
@@ -62,6 +64,22 @@ async def test_orders_go_on_where_each_function_runs_on_a_host_of_its_own(own_st
     orders = [new_order_id() for _ in range(ORDERS)]
     await submit(stack, *orders, workflow="payment-only")
     await eventually(partial(all_processed, client, orders), 70)
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.proves("FLT-12")
+async def test_old_and_new_hosts_work_side_by_side(own_stack):
+    """Orders on a workflow that only the new ones know are none of the old one's business, and are processed."""
+    stack, client = await own_stack(app=Path(__file__).parent / "app", settings=QUICK | {"ALLOWANCE_SECONDS": "10"})
+    old = "scheduler_wake,scheduler_poll,scheduler_inventory_responses,scheduler_payment_responses,supervisor_sweep"
+    await stack.start_host(old, app=ROOT)
+    new, both = [new_order_id() for _ in range(30)], [new_order_id() for _ in range(30)]
+    await submit(stack, *new, workflow="restock")
+    await submit(stack, *both, workflow="payment-only")
+    await eventually(partial(all_processed, client, [*new, *both]), 60)
+    assert await poisoned(stack) == []
+    orders = await asyncio.gather(*map(client.order, new))
+    assert {order["failureCount"] for order in orders} == {0}
 
 
 class Supervised:
