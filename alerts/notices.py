@@ -16,7 +16,11 @@ from core.ports import Bus, Clock, StateStore
 
 log = logging.getLogger(__name__)
 
-MOST_PER_RUN = 100
+PAGE = 100
+
+MOST_PAGES = 50
+"""Of a bucket in one run: what is left waits for the next one."""
+
 LONGEST_PAUSE = timedelta(minutes=5)
 
 
@@ -36,12 +40,23 @@ class NoticeService:
         return sum(await run_all(self._relay_bucket(bucket) for bucket in keys.buckets(self.buckets)))
 
     async def _relay_bucket(self, bucket: str) -> int:
-        rows = await self.store.agenda(bucket, *agenda.due_notices(self.clock()), MOST_PER_RUN)
+        """Go through what is due now, page by page, for as long as the pages can be sent."""
+        start, end = agenda.due_notices(self.clock())
+        found = 0
+        for _ in range(MOST_PAGES):
+            page = await self.store.agenda(bucket, start, end, PAGE)
+            await self._relay_page(bucket, page)
+            found += len(page)
+            if len(page) < PAGE:
+                break
+            start = f"{page[-1].key} "
+        return found
+
+    async def _relay_page(self, bucket: str, page: Sequence[AgendaRow]) -> None:
         by_queue: dict[str, list[AgendaRow]] = defaultdict(list)
-        for row in rows:
+        for row in page:
             by_queue[row.data["Queue"]].append(row)
         await run_all(self._send(bucket, waiting) for waiting in by_queue.values())
-        return len(rows)
 
     async def _send(self, bucket: str, rows: Sequence[AgendaRow]) -> None:
         try:
