@@ -118,7 +118,7 @@ class Settings(BaseSettings):
     reply_to_prefix: str = Field("status-", alias="REPLY_TO_PREFIX", pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
     """With what the name of every private response queue begins (SUB-5)."""
     notice_tries: int = Field(8, alias="NOTICE_TRIES", ge=1, le=100)
-    """How often a notice is sent to a private queue that is not there, with growing pauses, before it is given up."""
+    """How often a notice is sent to a private queue that takes none, with growing pauses, before it is given up."""
     longest_pending_seconds: Seconds = Field(900, alias="LONGEST_PENDING_SECONDS")
     """An order that may be claimed and is not for longer than this raises an alert (SUP-7)."""
     longest_without_sweep_seconds: Seconds = Field(300, alias="LONGEST_WITHOUT_SWEEP_SECONDS")

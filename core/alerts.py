@@ -100,7 +100,7 @@ def notice_given_up(order_id: str, notice: Mapping[str, Any], reason: str) -> Ev
             "orderId": order_id,
             "reason": f"notices to {queue} cannot be sent: {reason}",
             "actionRequired": True,
-            "actions": [f"create the queue {queue}, or tell its owner; notices that were given up are not sent again"],
+            "actions": [f"let {queue} be there and be read, or tell its owner; what was given up is not sent again"],
         },
     )
 

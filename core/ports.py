@@ -81,7 +81,8 @@ class Bus(Protocol):
     async def send(self, messages: Sequence[BusMessage]) -> None:
         """Send all messages to their queues; one with a time to live is tried again for as long as it lives.
 
-        Raises `UnavailableError` if any of them may not have arrived, `NoSuchQueueError` if the queue is not there.
+        Raises `UnavailableError` if any of them may not have arrived, `QueueRefusedError` if it is the queue that
+        takes none.
         """
 
     async def probe(self, queues: Sequence[str]) -> None:
