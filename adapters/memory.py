@@ -232,8 +232,9 @@ class MemoryAlertLog:
 
     async def record(self, alert: Event) -> None:
         """See `AlertLog.record`."""
-        key = alert_key(alert)
-        self.alerts.setdefault(key, Alert(key=key, event=alert))
+        if all(known.event.event_id != alert.event_id for known in self.alerts.values()):
+            key = alert_key(alert)
+            self.alerts[key] = Alert(key=key, event=alert)
 
     async def newest(self, limit: int, after: str = "") -> list[Alert]:
         """See `AlertLog.newest`."""

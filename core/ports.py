@@ -127,7 +127,7 @@ class AlertLog(Protocol):
     """The alerts that reached the operators."""
 
     async def record(self, alert: Event) -> None:
-        """Keep an alert; the same one again changes nothing."""
+        """Keep an alert; one with the same event id changes nothing, whatever its time."""
 
     async def newest(self, limit: int, after: str = "") -> list[Alert]:
         """Return the last alerts, newest first; with `after`, those that follow the alert of that key."""

@@ -40,6 +40,18 @@ async def test_alerts_are_kept_once_and_shown_newest_first(parts):
     assert [each.event for each in await parts.alerts.newest(100, newest[-1].key)] == [alert(1)]
 
 
+async def test_an_alert_that_comes_again_with_another_time_is_kept_once(parts):
+    """Its event id says that it is the same; it may come again once the first is removed."""
+    event = replace(alert(-900), event_id=str(uuid4()))
+    for late in (0, 5):
+        await parts.alerts.record(replace(event, at=event.at + seconds(late)))
+    assert [each.event for each in await parts.alerts.newest(100) if each.event.event_id == event.event_id] == [event]
+    assert await parts.alerts.remove_before(event.at + seconds(1), 1000) == 1
+    await parts.alerts.record(event)
+    assert [each.event for each in await parts.alerts.newest(100) if each.event.event_id == event.event_id] == [event]
+    assert await parts.alerts.remove_before(event.at + seconds(1), 1000) == 1
+
+
 async def test_of_several_who_acknowledge_an_alert_the_first_stands(parts):
     """Also when both do it at once, and when the alert comes again."""
     await parts.alerts.record(event := replace(alert(9), event_id=f"{uuid4()}|'\"/\\\u202e"))
