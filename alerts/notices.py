@@ -88,7 +88,7 @@ class NoticeService:
             await self.store.postpone(bucket, row.key, later(row, tries, now + pause(tries)))
             return
         log.warning("notices.given_up", extra={"order_id": row.order_id, "queue": row.data["Queue"]})
-        await self.store.announce(bucket, alerts.notice_given_up(row.order_id, row.data, str(fault)))
+        await self.store.announce(bucket, alerts.notice_given_up(row.order_id, row.data["Queue"], str(fault), now))
         await self.store.confirm(bucket, [row.key])
 
 

@@ -58,7 +58,6 @@ class Post:
                 event="received",
                 at=NOW,
                 sequence=100,
-                placed_at=NOW,
             )
             row = notice_row(notice)
             self.parts.store.rows.setdefault(BUCKET, {})[row.key] = (1, row)
@@ -110,6 +109,7 @@ async def test_a_queue_that_takes_nothing_is_given_up_and_holds_nobody_up(post):
     events = [entry.event for entry in await post.parts.store.outbox(BUCKET, 1000)]
     assert {event.type for event in events} == {"OrderProcessing.NoticeGivenUp"}
     assert len({event.event_id for event in events}) == 2 * PAGE
+    assert {event.at for event in events} == {post.now}  # not that of an order which may be as old as what is removed
 
 
 @pytest.mark.proves("ALR-2", "FLT-8")
