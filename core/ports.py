@@ -145,6 +145,9 @@ class SubmissionKeys(Protocol):
     async def claim(self, key: str, order_id: str, fingerprint: str) -> tuple[str, str]:
         """Bind the key to the order unless it is bound; return the order id and fingerprint that it is bound to."""
 
+    async def remove_before(self, time: datetime) -> int:
+        """Forget keys that were bound before that time, if there are very many not all at once; return how many."""
+
 
 class RemoteService(Protocol):
     """One remote service, as its agent calls it."""

@@ -10,7 +10,7 @@ from core.changes import Change, HistoryEntry, transition
 from core.errors import RefusedError
 from core.gathering import run_all
 from core.orders import Outcome, ProcessState, Snapshot
-from core.ports import AlertLog, Archive, Clock
+from core.ports import AlertLog, Archive, Clock, SubmissionKeys
 from core.transitions import Transitions
 from operators.requests import FindRequest, OperatorRequest
 from operators.views import View
@@ -60,9 +60,10 @@ class RetentionService:
     transitions: Transitions
     archive: Archive
     alert_log: AlertLog
+    submission_keys: SubmissionKeys
     clock: Clock
     keep: timedelta | None
-    """For how long finished orders, and alerts, are kept; None for ever."""
+    """For how long finished orders, alerts and customers' keys are kept; None for ever."""
     buckets: int
 
     async def sweep(self) -> int:
@@ -72,8 +73,9 @@ class RetentionService:
         since = self.clock() - self.keep
         removed = sum(await run_all(self._sweep_bucket(bucket, since) for bucket in keys.buckets(self.buckets)))
         alerts = await self.alert_log.remove_before(since, MOST_ALERTS)
-        if removed or alerts:
-            log.info("retention.swept", extra={"orders": removed, "alerts": alerts})
+        forgotten = await self.submission_keys.remove_before(since)
+        if removed or alerts or forgotten:
+            log.info("retention.swept", extra={"orders": removed, "alerts": alerts, "keys": forgotten})
         return removed
 
     async def _sweep_bucket(self, bucket: str, since: datetime) -> int:

@@ -8,6 +8,7 @@ import pytest
 from builders import new_order
 from ulid import ULID
 
+from adapters.submission_keys import PARTITIONS
 from core.changes import Change, Event, HistoryEntry, Note
 from core.keys import history_range
 from core.orders import Outcome, ProcessState
@@ -29,6 +30,7 @@ class Kept:
             transitions=Transitions(parts.store, parts.bus, lambda: NOW, lambda: str(uuid4())),
             archive=parts.archive,
             alert_log=parts.alerts,
+            submission_keys=parts.keys,
             clock=lambda: NOW,
             keep=30 * DAY,
             buckets=1,
@@ -139,6 +141,20 @@ async def test_old_alerts_are_removed_too(kept):
     assert await kept.parts.alerts.remove_before(NOW, 1000) == 1  # other tests count alerts
 
 
+async def test_old_keys_of_customers_are_forgotten_too(parts):
+    """As long as the order that they stand for; then the key is as good as new."""
+    now = parts.clock()
+    retention = replace(Kept(parts).retention, clock=lambda: now)
+    key = str(uuid4())
+    assert await parts.keys.claim(key, "order-1", "p") == ("order-1", "p")
+    now += 30 * DAY
+    await retention.sweep()
+    assert await parts.keys.claim(key, "order-2", "p") == ("order-1", "p")
+    now += DAY
+    await retention.sweep()
+    assert await parts.keys.claim(key, "order-2", "p") == ("order-2", "p")
+
+
 @pytest.mark.proves("OPR-3")
 async def test_a_customer_is_erased_and_the_history_stays(kept):
     """All orders of that customer, found by the e-mail address, and of nobody else; the history says who did it."""
@@ -174,7 +190,7 @@ def test_an_erased_order_goes_on_as_before():
 
 
 async def test_what_a_sweep_costs_does_not_depend_on_how_many_young_orders_there_are(on_azurite, transport):
-    """One range of one partition, up to the age, and one of the alerts: nothing that is younger is read."""
+    """One range of each partition, up to the age, of orders, alerts and keys: nothing that is younger is read."""
     kept, costs = Kept(on_azurite), []
     await kept.empty()
     for _ in range(2):
@@ -183,4 +199,4 @@ async def test_what_a_sweep_costs_does_not_depend_on_how_many_young_orders_there
         costs.append(transport.count)
         for _ in range(30):
             await kept.order(days=1, **PROCESSED)
-    assert costs == [2, 2]
+    assert costs == [2 + len(PARTITIONS)] * 2

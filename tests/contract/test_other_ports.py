@@ -74,6 +74,19 @@ async def test_a_submission_key_is_bound_once(parts):
     assert len(set(await asyncio.gather(*claims))) == 1
 
 
+async def test_a_submission_key_is_forgotten_by_its_age(parts):
+    """Those that were bound before a time, and no others."""
+    began, old, young = parts.clock(), str(uuid4()), str(uuid4())
+    await parts.keys.claim(old, "order-1", "p")
+    await parts.keys.remove_before(began)
+    assert await parts.keys.claim(old, "order-2", "p") == ("order-1", "p")
+    between = parts.clock() + seconds(0.000001)
+    await parts.keys.claim(young, "order-3", "p")
+    assert await parts.keys.remove_before(between) >= 1
+    assert await parts.keys.claim(old, "order-2", "p") == ("order-2", "p")
+    assert await parts.keys.claim(young, "order-4", "p") == ("order-3", "p")
+
+
 def effect(key: str, action: str) -> Effect:
     return Effect(key=key, action=action, order_id=key.partition(":")[0], at=NOW, result={"reference": "r"})
 

@@ -239,6 +239,7 @@ def handlers():
             transitions=transitions,
             archive=parts.archive,
             alert_log=parts.alerts,
+            submission_keys=parts.keys,
             clock=parts.clock,
             keep=None,
             buckets=8,
