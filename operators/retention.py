@@ -1,7 +1,7 @@
 """What is kept, and for how long: finished orders are removed by their age, and personal data on request."""
 
 import logging
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from core import keys
@@ -65,6 +65,8 @@ class RetentionService:
     keep: timedelta | None
     """For how long finished orders, alerts and customers' keys are kept; None for ever."""
     buckets: int
+    _next: dict[str, str] = field(default_factory=dict)
+    """Where the next run goes on in a bucket that was not read to its end."""
 
     async def sweep(self) -> int:
         """Remove what is too old, whole orders only; return how many orders that were."""
@@ -79,13 +81,15 @@ class RetentionService:
         return removed
 
     async def _sweep_bucket(self, bucket: str, since: datetime) -> int:
-        removed, start = 0, ""
+        """Read on from where the last run ended: old orders that stay must not keep it from those behind them."""
+        removed, start = 0, self._next.get(bucket, "")
         for _ in range(MOST_PAGES):
             page = await self.archive.oldest(bucket, since, start)
             over = [order for order in page.orders if is_over(order, since)]
             await run_all((self.archive.remove(order) for order in over), at_most=AT_ONCE)
             removed += len(over)
-            if not (start := page.continuation):
+            self._next[bucket] = start = page.continuation
+            if not start:
                 break
         return removed
 

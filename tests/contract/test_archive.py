@@ -8,6 +8,8 @@ import pytest
 from builders import new_order
 from ulid import ULID
 
+import adapters.archive
+import operators.retention
 from adapters.submission_keys import PARTITIONS
 from core.changes import Change, Event, HistoryEntry, Note
 from core.keys import history_range
@@ -107,6 +109,21 @@ async def test_an_order_with_more_history_than_a_transaction_or_a_page_holds_is_
     small = await kept.order(days=38, **PROCESSED)
     assert await kept.retention.sweep() == 2
     assert await kept.left(large, open_one, small) == [open_one]
+
+
+async def test_many_old_orders_that_stay_keep_none_behind_them_from_being_removed(kept, monkeypatch):
+    """A run that cannot read all goes on where the last one ended, and begins anew at the end."""
+    monkeypatch.setattr(operators.retention, "MOST_PAGES", 2)
+    monkeypatch.setattr(adapters.archive, "PAGE", 3)
+    staying = [await kept.order(days=60 - number, **FAILED) for number in range(6)]
+    behind = await kept.order(days=40, **PROCESSED)
+    removed = [await kept.retention.sweep() for _ in range(4)]
+    assert sum(removed) == 1
+    assert removed[0] == 0
+    assert await kept.left(*staying, behind) == staying
+    first = await kept.order(days=70, **PROCESSED)
+    assert sum([await kept.retention.sweep() for _ in range(6)]) == 1
+    assert await kept.left(first, *staying) == staying
 
 
 async def test_what_a_crash_leaves_of_an_order_is_removed_the_next_time(kept):
