@@ -15,7 +15,7 @@ def blueprint(service: SubmissionService) -> func.Blueprint:
     @triggers.queue_trigger(arg_name="message", queue_name=QUEUE, connection="StateStorage")
     async def submission_record(message: func.QueueMessage) -> None:
         body, arrived = message.get_body(), _arrived(message)
-        await through_outages(lambda: service.record(body, arrived))
+        await through_outages("submission_record", lambda: service.record(body, arrived))
 
     return triggers
 
