@@ -47,12 +47,12 @@ class Post:
             buckets=1,
         )
 
-    def owe(self, queue, *numbers):
+    def owe(self, queue, *numbers, version=1):
         """Let notices of as many orders wait for this queue."""
         for number in numbers:
             order_id = f"{BUCKET}-{number:026d}"
             notice = Notice(
-                notice_id=f"{order_id}:1:0",
+                notice_id=f"{order_id}:{version}:0",
                 order_id=order_id,
                 queue=queue,
                 event="received",
@@ -110,6 +110,22 @@ async def test_a_queue_that_takes_nothing_is_given_up_and_holds_nobody_up(post):
     assert {event.type for event in events} == {"OrderProcessing.NoticeGivenUp"}
     assert len({event.event_id for event in events}) == 2 * PAGE
     assert {event.at for event in events} == {post.now}  # not that of an order which may be as old as what is removed
+
+
+@pytest.mark.proves("ALR-2", "ALR-1")
+async def test_one_alert_tells_of_all_the_notices_of_an_order(post):
+    """Though they are given up one after the other, each with an event of its own time."""
+    post.bus.faults["status-full"] = QueueRefusedError("over quota")
+    for version in (1, 2):
+        post.owe("status-full", 0, version=version)
+        for _ in range(3):
+            await post.notices.relay()
+            post.now += LONGEST_PAUSE
+        await post.alerts.relay()
+    for event in post.parts.events.published:
+        await post.parts.alerts.record(event)
+    assert len(post.parts.events.published) == 2
+    assert len(await post.parts.alerts.newest(10)) == 1
 
 
 @pytest.mark.proves("ALR-2", "FLT-8")
