@@ -1,5 +1,9 @@
-"""The alerts that reached the operators, in table `alerts`, newest first."""
+"""The alerts that reached the operators, in table `alerts`, newest first.
 
+Beside each stands a row that holds its event id: the same event is kept once, though it may come with another time.
+"""
+
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 
 from adapters import tables
@@ -26,6 +30,11 @@ def alert_key(event: Event) -> str:
     return f"{newest_first(event.at)}|{key_part(event.event_id)}"
 
 
+def id_key(event_id: str) -> str:
+    """Return the key of the row that keeps the event from being recorded twice; it sorts before all alerts."""
+    return f"!id|{key_part(event_id)}"
+
+
 class TableAlertLog:
     """`AlertLog` on a table."""
 
@@ -34,12 +43,13 @@ class TableAlertLog:
 
     async def record(self, alert: Event) -> None:
         """See `AlertLog.record`."""
-        row = entity(PARTITION, alert_key(alert), event_columns(alert))
-        await tables.submit_each(self._table, PARTITION, [Insert(row)])
+        rows = {alert_key(alert): event_columns(alert), id_key(alert.event_id): {"EventId": alert.event_id}}
+        with suppress(ConflictError):  # recorded already
+            await self._table.submit(PARTITION, [Insert(entity(PARTITION, key, row)) for key, row in rows.items()])
 
     async def newest(self, limit: int, after: str = "") -> list[Alert]:
         """See `AlertLog.newest`."""
-        stored = await self._table.rows(PARTITION, f"{after} " if after else "0", "~", limit)
+        stored = await self._table.rows(PARTITION, max("0", f"{after} "), "~", limit)
         return [_alert(row["RowKey"], columns_of(row)) for row in stored]
 
     async def acknowledge(self, key: str, acknowledgement: Acknowledgement) -> None:
@@ -63,7 +73,9 @@ class TableAlertLog:
     async def remove_before(self, time: datetime, most: int) -> int:
         """See `AlertLog.remove_before`."""
         old = await self._table.rows(PARTITION, f"{newest_first(time)}~", "~", most)
-        await tables.submit_each(self._table, PARTITION, [Delete(PARTITION, row["RowKey"]) for row in old])
+        ids, keys = [id_key(row["EventId"]) for row in old], [row["RowKey"] for row in old]
+        for part in (ids, keys):  # an alert whose removal is cut short is found again
+            await tables.submit_each(self._table, PARTITION, [Delete(PARTITION, key) for key in part])
         return len(old)
 
 

@@ -11,17 +11,24 @@ from azure.servicebus.exceptions import (
     MessagingEntityDisabledError,
     MessagingEntityNotFoundError,
     ServiceBusAuthorizationError,
+    ServiceBusQuotaExceededError,
 )
 from tenacity import AsyncRetrying, retry_if_exception_type, stop_before_delay, wait_exponential_jitter
 
 from adapters.coalesce import Coalescer
 from adapters.failures import OUTAGES, azure_errors
-from core.errors import InvalidError, NoSuchQueueError, UnavailableError
+from core.errors import InvalidError, QueueRefusedError, UnavailableError
 from core.messages import BusMessage
 
 SEND_TIMEOUT_SECONDS = 15.0
 PEEK_TIMEOUT_SECONDS = 3.0
-NO_SUCH_QUEUE = (MessagingEntityNotFoundError, MessagingEntityDisabledError, ServiceBusAuthorizationError)
+REFUSALS = (
+    MessagingEntityNotFoundError,
+    MessagingEntityDisabledError,
+    ServiceBusAuthorizationError,
+    ServiceBusQuotaExceededError,
+)
+"""What is wrong with one queue, while the bus is there."""
 MOST_IN_A_BATCH = 500
 """More in one batch gain nothing and hold up those that come after."""
 
@@ -86,8 +93,8 @@ class ServiceBus:
                 return await self._send(self._sender(queue), waiting[:MOST_IN_A_BATCH])
         except UnavailableError as error:
             self._discard(queue)
-            if isinstance(error.__cause__, NO_SUCH_QUEUE):
-                raise NoSuchQueueError(str(error)) from error.__cause__
+            if isinstance(error.__cause__, REFUSALS):
+                raise QueueRefusedError(str(error)) from error.__cause__
             raise
         except Exception:
             self._discard(queue)

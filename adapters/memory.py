@@ -232,8 +232,9 @@ class MemoryAlertLog:
 
     async def record(self, alert: Event) -> None:
         """See `AlertLog.record`."""
-        key = alert_key(alert)
-        self.alerts.setdefault(key, Alert(key=key, event=alert))
+        if all(known.event.event_id != alert.event_id for known in self.alerts.values()):
+            key = alert_key(alert)
+            self.alerts[key] = Alert(key=key, event=alert)
 
     async def newest(self, limit: int, after: str = "") -> list[Alert]:
         """See `AlertLog.newest`."""
@@ -257,12 +258,21 @@ class MemoryAlertLog:
 class MemorySubmissionKeys:
     """`SubmissionKeys` in memory."""
 
-    def __init__(self) -> None:
-        self.bound: dict[str, tuple[str, str]] = {}
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self.bound: dict[str, tuple[datetime, str, str]] = {}
 
     async def claim(self, key: str, order_id: str, fingerprint: str) -> tuple[str, str]:
         """See `SubmissionKeys.claim`."""
-        return self.bound.setdefault(key, (order_id, fingerprint))
+        _, *bound = self.bound.setdefault(key, (self._clock(), order_id, fingerprint))
+        return bound[0], bound[1]
+
+    async def remove_before(self, time: datetime) -> int:
+        """See `SubmissionKeys.remove_before`."""
+        old = [key for key, (at, *_) in self.bound.items() if at < time]
+        for key in old:
+            del self.bound[key]
+        return len(old)
 
 
 class MemoryCallRates:
@@ -418,7 +428,7 @@ def in_memory(*, clock: Clock = utc_now, new_id: NewId = new_ulid, instance_id: 
         poison=MemoryPoisonQueues(),
         events=MemoryEventPublisher(),
         alerts=MemoryAlertLog(),
-        keys=MemorySubmissionKeys(),
+        keys=MemorySubmissionKeys(clock),
         measures=MemoryAgentMeasures(),
         rates=MemoryCallRates(clock),
         sweeps=MemorySweepLog(),

@@ -11,6 +11,7 @@ from pydantic import Field, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from core.errors import AppError
+from core.messages import SCHEDULER_REQUESTS, requests_queue, responses_queue
 
 Url = Annotated[str, Field(pattern=r"^https?://\S+$")]
 StorageUri = Annotated[str, Field(pattern=r"^https://\S+$")]
@@ -114,11 +115,11 @@ class Settings(BaseSettings):
     agent_margin_seconds: float = Field(1, alias="AGENT_MARGIN_SECONDS", ge=0, allow_inf_nan=False)
     """How long before the complete-by time an agent stops, because clocks differ (AGT-4)."""
     retention_days: float = Field(0, alias="RETENTION_DAYS", ge=0, le=36_500)
-    """After how many days finished orders, and alerts, are removed; 0 keeps them for ever."""
+    """After how many days finished orders, alerts and idempotency keys are removed; 0 keeps them for ever."""
     reply_to_prefix: str = Field("status-", alias="REPLY_TO_PREFIX", pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
     """With what the name of every private response queue begins (SUB-5)."""
     notice_tries: int = Field(8, alias="NOTICE_TRIES", ge=1, le=100)
-    """How often a notice is sent to a private queue that is not there, with growing pauses, before it is given up."""
+    """How often a notice is sent to a private queue that takes none, with growing pauses, before it is given up."""
     longest_pending_seconds: Seconds = Field(900, alias="LONGEST_PENDING_SECONDS")
     """An order that may be claimed and is not for longer than this raises an alert (SUP-7)."""
     longest_without_sweep_seconds: Seconds = Field(300, alias="LONGEST_WITHOUT_SWEEP_SECONDS")
@@ -185,5 +186,9 @@ def _cross_faults(settings: Settings) -> Iterator[str]:
     ):
         for name in limits.keys() - names:
             yield f"{alias}: there is no agent {name}; expected {', '.join(names)}"
+    own = [SCHEDULER_REQUESTS, *(queue(name) for name in names for queue in (requests_queue, responses_queue))]
+    prefix = settings.reply_to_prefix.lower()  # Service Bus makes no difference
+    if taken := [name for name in own if name.startswith(prefix)]:
+        yield f"REPLY_TO_PREFIX: queues of the app's own begin with it, {', '.join(taken)}"
     if settings.agent_margin_seconds >= settings.allowance_seconds:
         yield "AGENT_MARGIN_SECONDS: leaves an agent no time; expected less than ALLOWANCE_SECONDS"

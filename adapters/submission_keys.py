@@ -1,12 +1,27 @@
-"""Which order a client's `Idempotency-Key` stands for, in table `submissionkeys`."""
+"""Which order a client's `Idempotency-Key` stands for, in table `submissionkeys`.
 
+Beside each key stands a row that sorts by the time at which the key was bound: so what is old is a range.
+"""
+
+from datetime import datetime
 from hashlib import sha256
 
-from adapters.operations import Insert
+from adapters import tables
+from adapters.operations import Delete, Insert
 from adapters.rows import columns_of, entity
 from adapters.tables import TableTransactions
 from core.errors import ConflictError, UnavailableError
+from core.gathering import run_all
+from core.keys import sortable
 from core.ports import Clock
+
+PARTITIONS = [f"{number:02x}" for number in range(256)]
+AGE = "!"
+"""Begins the keys of the rows that sort by time."""
+
+MOST = 1000
+"""Of one partition at a time: what is left waits for the next one."""
+AT_ONCE = 16
 
 
 class TableSubmissionKeys:
@@ -19,12 +34,27 @@ class TableSubmissionKeys:
     async def claim(self, key: str, order_id: str, fingerprint: str) -> tuple[str, str]:
         """See `SubmissionKeys.claim`."""
         row = sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
-        columns = {"OrderID": order_id, "Fingerprint": fingerprint, "At": self._clock()}
+        now = self._clock()
+        rows = {row: {"OrderID": order_id, "Fingerprint": fingerprint, "At": now}, f"{AGE}{sortable(now)}|{row}": {}}
         try:
-            await self._table.submit(row[:2], [Insert(entity(row[:2], row, columns))])
+            await self._table.submit(
+                row[:2], [Insert(entity(row[:2], name, columns)) for name, columns in rows.items()]
+            )
         except ConflictError:
             return await self._bound(row)
         return order_id, fingerprint
+
+    async def remove_before(self, time: datetime) -> int:
+        """See `SubmissionKeys.remove_before`."""
+        return sum(await run_all((self._remove(partition, time) for partition in PARTITIONS), at_most=AT_ONCE))
+
+    async def _remove(self, partition: str, time: datetime) -> int:
+        old = await self._table.rows(partition, AGE, f"{AGE}{sortable(time)}", MOST)
+        ages = [row["RowKey"] for row in old]
+        keys = [age.partition("|")[2] for age in ages]
+        for part in (keys, ages):  # a key whose removal is cut short is found again
+            await tables.submit_each(self._table, partition, [Delete(partition, key) for key in part])
+        return len(old)
 
     async def _bound(self, row: str) -> tuple[str, str]:
         stored = await self._table.get(row[:2], row)

@@ -109,7 +109,6 @@ def notice_row(notice: Notice) -> AgendaRow:
         "Queue": notice.queue,
         "Event": notice.event,
         "At": notice.at,
-        "PlacedAt": notice.placed_at,
         "Sequence": notice.sequence,
         "Step": notice.step,
         "Reason": notice.reason,

@@ -18,12 +18,12 @@ from edge.outages import through_outages
 def blueprint(agent: AgentService, poison: PoisonQueues) -> func.Blueprint:
     """Return the function that takes this agent's requests."""
     triggers = func.Blueprint()
-    queue = requests_queue(agent.name)
+    queue, name = requests_queue(agent.name), f"agent_{agent.name.replace('-', '_')}"
 
-    @triggers.function_name(f"agent_{agent.name.replace('-', '_')}")
+    @triggers.function_name(name)
     @triggers.service_bus_queue_trigger(arg_name="message", queue_name=queue, connection="ServiceBus")
     async def handle(message: func.ServiceBusMessage) -> None:
-        await through_outages(partial(work_on, message))
+        await through_outages(name, partial(work_on, message))
 
     async def work_on(message: func.ServiceBusMessage) -> None:
         try:

@@ -9,20 +9,27 @@ from datetime import datetime, timedelta
 
 from core import agenda, alerts, keys
 from core.agenda import AgendaRow
-from core.errors import NoSuchQueueError
+from core.errors import QueueRefusedError, UnavailableError
 from core.gathering import run_all
 from core.messages import BusMessage
 from core.ports import Bus, Clock, StateStore
 
 log = logging.getLogger(__name__)
 
-MOST_PER_RUN = 100
+PAGE = 100
+
+MOST_PAGES = 50
+"""Of a bucket in one run: what is left waits for the next one."""
+
 LONGEST_PAUSE = timedelta(minutes=5)
+
+
+Rows = Sequence[AgendaRow]
 
 
 @dataclass(frozen=True, kw_only=True)
 class NoticeService:
-    """Sends at least once what was committed with a transition; a queue that is not there holds no other back."""
+    """Sends at least once what was committed with a transition; a queue that takes none holds no other back."""
 
     store: StateStore
     bus: Bus
@@ -36,29 +43,52 @@ class NoticeService:
         return sum(await run_all(self._relay_bucket(bucket) for bucket in keys.buckets(self.buckets)))
 
     async def _relay_bucket(self, bucket: str) -> int:
-        rows = await self.store.agenda(bucket, *agenda.due_notices(self.clock()), MOST_PER_RUN)
-        by_queue: dict[str, list[AgendaRow]] = defaultdict(list)
-        for row in rows:
-            by_queue[row.data["Queue"]].append(row)
-        await run_all(self._send(bucket, waiting) for waiting in by_queue.values())
-        return len(rows)
+        """Go through what is due now, page by page, for as long as every queue answers."""
+        start, end = agenda.due_notices(self.clock())
+        found = 0
+        for _ in range(MOST_PAGES):
+            page = await self.store.agenda(bucket, start, end, PAGE)
+            found += len(page)
+            if not await self._relay_page(bucket, page) or len(page) < PAGE:
+                break
+            start = f"{page[-1].key} "
+        return found
 
-    async def _send(self, bucket: str, rows: Sequence[AgendaRow]) -> None:
+    async def _relay_page(self, bucket: str, page: Rows) -> bool:
+        """Send what can be sent and put off the rest; return whether every queue answered.
+
+        If none did the bus is away: that is no try that counts, and `UnavailableError` is raised.
+        """
+        by_queue: dict[str, list[AgendaRow]] = defaultdict(list)
+        for row in page:
+            by_queue[row.data["Queue"]].append(row)
+        outcomes = await run_all(self._send(bucket, rows) for rows in by_queue.values())
+        silent = [fault for _, fault in outcomes if fault and not isinstance(fault, QueueRefusedError)]
+        away = bool(silent) and len(silent) == len(outcomes)
+        for rows, fault in outcomes:
+            if fault:
+                await run_all(self._not_sent(bucket, row, fault, counts=not away) for row in rows)
+        if away:
+            raise silent[0]
+        return not silent
+
+    async def _send(self, bucket: str, rows: Rows) -> tuple[Rows, UnavailableError | None]:
+        """Send the notices for one queue; return them with why it did not take them all."""
         try:
             await self.bus.send([_message(row) for row in rows])
-        except NoSuchQueueError as fault:
-            await run_all(self._not_sent(bucket, row, fault) for row in rows)
-        else:
-            await self.store.confirm(bucket, [row.key for row in rows])
+        except UnavailableError as fault:
+            return rows, fault
+        await self.store.confirm(bucket, [row.key for row in rows])
+        return rows, None
 
-    async def _not_sent(self, bucket: str, row: AgendaRow, fault: NoSuchQueueError) -> None:
+    async def _not_sent(self, bucket: str, row: AgendaRow, fault: UnavailableError, *, counts: bool) -> None:
         """Try again later, with longer and longer pauses, or give the notice up."""
-        now, tries = self.clock(), row.data["Tries"] + 1
-        if tries < self.most_tries:
+        now, tries = self.clock(), row.data["Tries"] + counts
+        if not counts or tries < self.most_tries:
             await self.store.postpone(bucket, row.key, later(row, tries, now + pause(tries)))
             return
         log.warning("notices.given_up", extra={"order_id": row.order_id, "queue": row.data["Queue"]})
-        await self.store.announce(bucket, alerts.notice_given_up(row.order_id, row.data, str(fault)))
+        await self.store.announce(bucket, alerts.notice_given_up(row.order_id, row.data["Queue"], str(fault), now))
         await self.store.confirm(bucket, [row.key])
 
 

@@ -5,10 +5,10 @@ import binascii
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from core.changes import Event
-from core.messages import decode
+from core.messages import Moment, decode
 
 
 class CloudEvent(BaseModel):
@@ -20,7 +20,7 @@ class CloudEvent(BaseModel):
     id: Annotated[str, Field(min_length=1, max_length=200)]
     type: Annotated[str, Field(max_length=200)]
     subject: Annotated[str, Field(max_length=200)] = ""
-    time: AwareDatetime
+    time: Moment
     data: Mapping[str, Any]
 
 

@@ -12,7 +12,11 @@ from core.ports import AlertLog, EventPublisher, PoisonQueues, StateStore
 log = logging.getLogger(__name__)
 
 QUEUE = "operator-alerts"
-MOST_PER_RUN = 100
+PAGE = 100
+"""Events that are sent at once; one transaction confirms them."""
+
+MOST_PAGES = 50
+"""Of a bucket in one run: what is left waits for the next one."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,11 +34,17 @@ class AlertService:
         return sum(await run_all(self._relay_bucket(bucket) for bucket in keys.buckets(self.buckets)))
 
     async def _relay_bucket(self, bucket: str) -> int:
-        waiting = await self.store.outbox(bucket, MOST_PER_RUN)
-        if waiting:
-            await self.publisher.publish([entry.event for entry in waiting])
-            await self.store.confirm(bucket, [entry.key for entry in waiting])
-        return len(waiting)
+        """Go on while pages are full: what is confirmed is gone, so the outbox begins with the next page."""
+        sent = 0
+        for _ in range(MOST_PAGES):
+            waiting = await self.store.outbox(bucket, PAGE)
+            if waiting:
+                await self.publisher.publish([entry.event for entry in waiting])
+                await self.store.confirm(bucket, [entry.key for entry in waiting])
+            sent += len(waiting)
+            if len(waiting) < PAGE:
+                break
+        return sent
 
     async def record(self, body: bytes) -> None:
         """Keep one alert that arrived on the operators' queue; the same one again changes nothing."""

@@ -14,22 +14,22 @@ def blueprint(service: AlertService, notices: NoticeService, watch: Watch) -> fu
 
     @triggers.timer_trigger(arg_name="timer", schedule="%OUTBOX_SCHEDULE%", use_monitor=False)
     async def alerts_relay(timer: func.TimerRequest) -> None:
-        async with next_time():
+        async with next_time("alerts_relay"):
             await service.relay()
 
     @triggers.queue_trigger(arg_name="message", queue_name=QUEUE, connection="StateStorage")
     async def alerts_record(message: func.QueueMessage) -> None:
         body = message.get_body()
-        await through_outages(lambda: service.record(body))
+        await through_outages("alerts_record", lambda: service.record(body))
 
     @triggers.timer_trigger(arg_name="timer", schedule="%OUTBOX_SCHEDULE%", use_monitor=False)
     async def alerts_notices(timer: func.TimerRequest) -> None:
-        async with next_time():
+        async with next_time("alerts_notices"):
             await notices.relay()
 
     @triggers.timer_trigger(arg_name="timer", schedule="%WATCH_SCHEDULE%", use_monitor=False)
     async def alerts_watch(timer: func.TimerRequest) -> None:
-        async with next_time():
+        async with next_time("alerts_watch"):
             await watch.look()
 
     return triggers

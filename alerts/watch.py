@@ -1,6 +1,7 @@
 """Notices on a timer of its own when nobody claims orders, or nobody sweeps (SUP-7)."""
 
 import logging
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -12,8 +13,12 @@ from core.ports import Clock, StateStore, SweepLog
 
 log = logging.getLogger(__name__)
 
-MOST = 1000
-"""Of one bucket: where more wait, those that are looked at have waited long enough."""
+PAGE = 100
+"""How many pending orders of one bucket are read at once: the first of each lane is all that is looked for."""
+
+
+Told = tuple[str, Event]
+"""An event, and the bucket in whose outbox it is put."""
 
 
 @dataclass(kw_only=True)
@@ -28,42 +33,54 @@ class Watch:
     """An order that may be claimed and is not for longer than this raises an alert."""
     longest_without_sweep: timedelta
     _told: set[str] = field(default_factory=set)
-    """The events that this instance has announced: the outbox forgets them once they are sent."""
+    """What stands still and was announced by this instance: the outbox forgets events once they are sent."""
     _since: datetime | None = None
 
     async def look(self) -> timedelta:
         """Return, and log, how long the order has been waiting that could have been claimed first."""
         now = self.clock()
-        waits = await run_all(self._pending(bucket, now) for bucket in keys.buckets(self.buckets))
-        await self._sweeps(now)
-        longest = max(waits)
+        oldest = await run_all(self._oldest(bucket, now) for bucket in keys.buckets(self.buckets))
+        waiting = [row for rows in oldest for row in rows]
+        late = [row for row in waiting if now - _due(row) > self.longest_pending]
+        await self._tell([*map(_of_order, late), *await self._sweeps(now)])
+        longest = max((now - _due(row) for row in waiting), default=timedelta())
         log.info("orders.waiting", extra={"longest_seconds": longest.total_seconds()})
         return longest
 
-    async def _pending(self, bucket: str, now: datetime) -> timedelta:
-        rows = await self.store.agenda(bucket, *agenda.all_of(Kind.PENDING), MOST)
-        first = min((row for row in rows if _due(row) <= now), key=_due, default=None)
-        if first is None:
-            return timedelta()
-        waits = now - _due(first)
-        if waits > self.longest_pending:
-            reason = f"it may be claimed since {_due(first):%Y-%m-%d %H:%M:%S} UTC, and is not"
-            await self._announce(bucket, alerts.stalled(f"orders/{first.order_id}", _due(first), reason))
-        return waits
+    async def _oldest(self, bucket: str, now: datetime) -> list[AgendaRow]:
+        """Return the first order of each lane, if it is due, however many wait in the others."""
+        start, end = agenda.all_of(Kind.PENDING)
+        first: dict[str, AgendaRow] = {}
+        while rows := await self.store.agenda(bucket, start, end, PAGE):
+            for row in rows:
+                first.setdefault(agenda.end_of_lane(row), row)
+            if len(rows) < PAGE:
+                break
+            start = agenda.end_of_lane(rows[-1])
+        return [row for row in first.values() if _due(row) <= now]
 
-    async def _sweeps(self, now: datetime) -> None:
+    async def _sweeps(self, now: datetime) -> list[Told]:
         last = await self.sweeps.last()
         self._since = self._since or now
         since = last.at if last else self._since
-        if now - since > self.longest_without_sweep:
-            reason = f"no supervisor has swept since {since:%Y-%m-%d %H:%M:%S} UTC"
-            await self._announce(keys.buckets(1)[0], alerts.stalled("supervisor", since, reason))
+        if now - since <= self.longest_without_sweep:
+            return []
+        reason = f"no supervisor has swept since {since:%Y-%m-%d %H:%M:%S} UTC"
+        return [(keys.buckets(1)[0], alerts.stalled("supervisor", since, reason))]
 
-    async def _announce(self, bucket: str, event: Event) -> None:
-        if event.event_id not in self._told:
-            log.error("watch.stalled", extra={"what": event.subject, "why": event.data["reason"]})
-            await self.store.announce(bucket, event)
-            self._told.add(event.event_id)
+    async def _tell(self, standing: Sequence[Told]) -> None:
+        """Announce what was not announced before, and forget what goes on again."""
+        self._told &= {event.event_id for _, event in standing}
+        for bucket, event in standing:
+            if event.event_id not in self._told:
+                log.error("watch.stalled", extra={"what": event.subject, "why": event.data["reason"]})
+                await self.store.announce(bucket, event)
+                self._told.add(event.event_id)
+
+
+def _of_order(row: AgendaRow) -> Told:
+    reason = f"it may be claimed since {_due(row):%Y-%m-%d %H:%M:%S} UTC, and is not"
+    return keys.bucket_of(row.order_id), alerts.stalled(f"orders/{row.order_id}", _due(row), reason)
 
 
 def _due(row: AgendaRow) -> datetime:

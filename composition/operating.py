@@ -135,6 +135,7 @@ def _retention(base: Base) -> RetentionService:
         transitions=base.transitions,
         archive=base.parts.archive,
         alert_log=base.parts.alerts,
+        submission_keys=base.parts.keys,
         clock=base.parts.clock,
         keep=timedelta(days=days) if days else None,
         buckets=base.settings.buckets,

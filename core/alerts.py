@@ -1,9 +1,7 @@
 """The events that tell operators what happened and what they can do (ALR-1). They carry no personal data."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from core.changes import Event
 from core.orders import Direction, Outcome, Snapshot
@@ -85,22 +83,21 @@ def submission_rejected(order_id: str | None, reason: str, event_id: str, now: d
     )
 
 
-def notice_given_up(order_id: str, notice: Mapping[str, Any], reason: str) -> Event:
+def notice_given_up(order_id: str, queue: str, reason: str, now: datetime) -> Event:
     """Tell that the sender of an order does not hear of it any more: one alert for each order (ALR-2).
 
-    It is the same for every notice of the order, down to its time, so that it is recorded once.
+    Its id is the same for every notice of the order, so that it is recorded once.
     """
-    queue = notice["Queue"]
     return Event(
         event_id=f"{order_id}:notices:{queue}",
         type=NOTICE_GIVEN_UP,
         subject=f"orders/{order_id}",
-        at=notice["PlacedAt"],
+        at=now,
         data={
             "orderId": order_id,
             "reason": f"notices to {queue} cannot be sent: {reason}",
             "actionRequired": True,
-            "actions": [f"create the queue {queue}, or tell its owner; notices that were given up are not sent again"],
+            "actions": [f"let {queue} be there and be read, or tell its owner; what was given up is not sent again"],
         },
     )
 

@@ -18,8 +18,8 @@ class UnavailableError(AppError):
     """A store, queue or service could not be reached, or its answer was lost: the effect is unknown."""
 
 
-class NoSuchQueueError(UnavailableError):
-    """The queue does not exist, or may not be used: trying again helps only once somebody has mended that."""
+class QueueRefusedError(UnavailableError):
+    """The queue does not exist, may not be used, or is full: trying again helps only once somebody has mended that."""
 
 
 class NewerWorkflowError(AppError):

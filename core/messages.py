@@ -8,7 +8,7 @@ submitter sends, an unknown field is a fault.
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
@@ -24,6 +24,8 @@ OrderId = Annotated[str, Field(pattern=f"^{ORDER_ID.pattern}$")]
 Text = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]+$")]
 Price = Annotated[str, Field(pattern=r"^\d{1,7}\.\d{2}$")]
 StepName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]{0,40}$")]
+Moment = Annotated[AwareDatetime, Field(ge=datetime(1970, 1, 1, tzinfo=UTC), lt=datetime(9000, 1, 1, tzinfo=UTC))]
+"""A time that everything of ours can hold: tables know none before 1601, and the ends of the calendar no other zone."""
 
 
 def requests_queue(agent: str) -> str:
@@ -88,7 +90,9 @@ class Submission(Message):
 
     schema_version: Literal[1]
     order_id: OrderId
-    placed_at: Annotated[AwareDatetime, Field(strict=False)]
+    placed_at: Annotated[
+        Moment, Field(strict=False, ge=datetime(2000, 1, 1, tzinfo=UTC), lt=datetime(2100, 1, 1, tzinfo=UTC))
+    ]
     customer: Customer
     items: Annotated[tuple[Line, ...], Field(min_length=1, max_length=50, strict=False)]
     workflow: StepName = "order"

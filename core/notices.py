@@ -25,8 +25,6 @@ class Notice:
     """Grows with each notice of the order: what comes out of order can be put right."""
     step: str | None = None
     reason: str | None = None
-    placed_at: datetime
-    """When the order was placed."""
 
 
 MOST_PER_TRANSITION = 100
@@ -45,7 +43,6 @@ def notices_of(before: Snapshot | None, after: Snapshot, at: datetime) -> list[N
             queue=state.reply_to,
             event=event,
             at=at,
-            placed_at=after.order.placed_at,
             sequence=state.version * MOST_PER_TRANSITION + number,
             **more,
         )

@@ -81,7 +81,8 @@ class Bus(Protocol):
     async def send(self, messages: Sequence[BusMessage]) -> None:
         """Send all messages to their queues; one with a time to live is tried again for as long as it lives.
 
-        Raises `UnavailableError` if any of them may not have arrived, `NoSuchQueueError` if the queue is not there.
+        Raises `UnavailableError` if any of them may not have arrived, `QueueRefusedError` if it is the queue that
+        takes none.
         """
 
     async def probe(self, queues: Sequence[str]) -> None:
@@ -126,7 +127,7 @@ class AlertLog(Protocol):
     """The alerts that reached the operators."""
 
     async def record(self, alert: Event) -> None:
-        """Keep an alert; the same one again changes nothing."""
+        """Keep an alert; one with the same event id changes nothing, whatever its time."""
 
     async def newest(self, limit: int, after: str = "") -> list[Alert]:
         """Return the last alerts, newest first; with `after`, those that follow the alert of that key."""
@@ -143,6 +144,9 @@ class SubmissionKeys(Protocol):
 
     async def claim(self, key: str, order_id: str, fingerprint: str) -> tuple[str, str]:
         """Bind the key to the order unless it is bound; return the order id and fingerprint that it is bound to."""
+
+    async def remove_before(self, time: datetime) -> int:
+        """Forget keys that were bound before that time, if there are very many not all at once; return how many."""
 
 
 class RemoteService(Protocol):

@@ -66,18 +66,33 @@ def problem_of(error: AppError) -> func.HttpResponse:
 
 
 def answers(handler: Handler) -> Handler:
-    """Turn the errors that a handler raises into problem details, at the edge and nowhere else."""
+    """Turn the errors that a handler raises into problem details, at the edge and nowhere else.
+
+    What nobody expected goes into the log with its text, and to the caller without it.
+    """
 
     @functools.wraps(handler)
     async def answering(req: func.HttpRequest) -> func.HttpResponse:
+        route = req.url.partition("?")[0]
         try:
             return await handler(req)
-        except AppError as error:
+        except Exception as raised:
+            error = _one_of(raised)
+            if error is None:
+                log.exception("http.broke", extra={"route": route})
+                return problem(500, "An unexpected error occurred")
             if not isinstance(error, InvalidError | UnknownOrderError | UnknownMessageError | RefusedError):
-                log.warning("http.failed", extra={"route": req.url.partition("?")[0], "why": str(error)})
+                log.warning("http.failed", extra={"route": route, "why": str(error)})
             return problem_of(error)
 
     return answering
+
+
+def _one_of(raised: Exception) -> AppError | None:
+    """Return the error that was raised; of many at once (`run_all`) the first, if something was away and no more."""
+    if isinstance(raised, ExceptionGroup) and raised.split(UnavailableError)[1] is None:
+        return _one_of(raised.exceptions[0])
+    return raised if isinstance(raised, AppError) else None
 
 
 T = TypeVar("T", bound=BaseModel)

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import TypeVar
 
-from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_delay, wait_exponential_jitter
+from tenacity import AsyncRetrying, retry_if_exception, stop_after_delay, wait_exponential_jitter
 
 from core.errors import UnavailableError
 
@@ -21,53 +21,52 @@ PATIENCE_SECONDS = 45.0
 T = TypeVar("T")
 
 
-class _Outage:
-    """Whether something is away, so that the log has one line when that begins and one when it ends."""
-
-    def __init__(self) -> None:
-        self._lasting = False
-
-    def seen(self, error: BaseException | None) -> None:
-        """Note a failure."""
-        if not self._lasting:
-            self._lasting = True
-            log.warning("outage.began", extra={"why": str(error)})
-
-    def over(self) -> None:
-        """Note that something worked."""
-        if self._lasting:
-            self._lasting = False
-            log.warning("outage.ended")
+_away: set[str] = set()
+"""The functions that met an outage which lasts. Each has its own: what one needs may be away while another goes on."""
 
 
-_outage = _Outage()
+def _seen(function: str, error: BaseException | None) -> None:
+    """Note a failure, in the log only if it is the first."""
+    if function not in _away:
+        _away.add(function)
+        log.warning("outage.began", extra={"function": function, "why": str(error)})
 
 
-async def through_outages(work: Callable[[], Awaitable[T]]) -> T:
-    """Do the work, again if something that it needs is away; raises `UnavailableError` when that takes too long."""
+def _over(function: str) -> None:
+    """Note that the function worked."""
+    if function in _away:
+        _away.discard(function)
+        log.warning("outage.ended", extra={"function": function})
+
+
+async def through_outages(function: str, work: Callable[[], Awaitable[T]]) -> T:
+    """Do the work of a function, again if something that it needs is away.
+
+    Raises `UnavailableError` when that takes too long.
+    """
     retrying = AsyncRetrying(
         retry=retry_if_exception(_is_outage),
         wait=wait_exponential_jitter(multiplier=0.2, max=3, jitter=0.5),
         stop=stop_after_delay(PATIENCE_SECONDS),
-        before_sleep=_note,
+        before_sleep=lambda state: _seen(function, state.outcome.exception() if state.outcome else None),
         reraise=True,
     )
     async for attempt in retrying:
         with attempt:
             result = await work()
-    _outage.over()
+    _over(function)
     return result
 
 
 @asynccontextmanager
-async def next_time() -> AsyncIterator[None]:
-    """Let a periodic run end early when something is away: the timer comes again."""
+async def next_time(function: str) -> AsyncIterator[None]:
+    """Let a periodic run of a function end early when something is away: the timer comes again."""
     try:
         yield
     except* UnavailableError as outage:
-        _outage.seen(outage.exceptions[0])
+        _seen(function, outage.exceptions[0])
     else:
-        _outage.over()
+        _over(function)
 
 
 def _is_outage(error: BaseException) -> bool:
@@ -75,7 +74,3 @@ def _is_outage(error: BaseException) -> bool:
     if isinstance(error, BaseExceptionGroup):
         return error.split(UnavailableError)[1] is None
     return isinstance(error, UnavailableError)
-
-
-def _note(state: RetryCallState) -> None:
-    _outage.seen(state.outcome.exception() if state.outcome else None)

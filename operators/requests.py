@@ -2,10 +2,10 @@
 
 from typing import Annotated, Literal
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
-from core.messages import StepName, Text
+from core.messages import Moment, StepName, Text
 from core.orders import Outcome
 
 KEY = r"^[A-Za-z0-9!_.:|=~-]{1,1000}$"
@@ -41,7 +41,7 @@ class Where(BaseModel):
     reason: Annotated[Text, Field(max_length=1000)] | None = None
     """The order's reason, to the letter."""
     outcome: Outcome | None = None
-    since: AwareDatetime | None = None
+    since: Moment | None = None
     """Orders that went to `Error` at this time or later."""
 
 
@@ -57,7 +57,7 @@ class BulkRequest(OperatorRequest):
 
     action: Literal["resubmit", "skip", "cancel"]
     where: Where = Where()
-    until: AwareDatetime | None = None
+    until: Moment | None = None
     """Orders that went to `Error` before this time. A dry run needs none and says one; to act, name that one.
 
     An order that was acted on is not in `Error` since before then, even if it fails again: so the same request, sent

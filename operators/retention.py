@@ -1,7 +1,7 @@
 """What is kept, and for how long: finished orders are removed by their age, and personal data on request."""
 
 import logging
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from core import keys
@@ -10,7 +10,7 @@ from core.changes import Change, HistoryEntry, transition
 from core.errors import RefusedError
 from core.gathering import run_all
 from core.orders import Outcome, ProcessState, Snapshot
-from core.ports import AlertLog, Archive, Clock
+from core.ports import AlertLog, Archive, Clock, SubmissionKeys
 from core.transitions import Transitions
 from operators.requests import FindRequest, OperatorRequest
 from operators.views import View
@@ -60,10 +60,13 @@ class RetentionService:
     transitions: Transitions
     archive: Archive
     alert_log: AlertLog
+    submission_keys: SubmissionKeys
     clock: Clock
     keep: timedelta | None
-    """For how long finished orders, and alerts, are kept; None for ever."""
+    """For how long finished orders, alerts and customers' keys are kept; None for ever."""
     buckets: int
+    _next: dict[str, str] = field(default_factory=dict)
+    """Where the next run goes on in a bucket that was not read to its end."""
 
     async def sweep(self) -> int:
         """Remove what is too old, whole orders only; return how many orders that were."""
@@ -72,18 +75,21 @@ class RetentionService:
         since = self.clock() - self.keep
         removed = sum(await run_all(self._sweep_bucket(bucket, since) for bucket in keys.buckets(self.buckets)))
         alerts = await self.alert_log.remove_before(since, MOST_ALERTS)
-        if removed or alerts:
-            log.info("retention.swept", extra={"orders": removed, "alerts": alerts})
+        forgotten = await self.submission_keys.remove_before(since)
+        if removed or alerts or forgotten:
+            log.info("retention.swept", extra={"orders": removed, "alerts": alerts, "keys": forgotten})
         return removed
 
     async def _sweep_bucket(self, bucket: str, since: datetime) -> int:
-        removed, start = 0, ""
+        """Read on from where the last run ended: old orders that stay must not keep it from those behind them."""
+        removed, start = 0, self._next.get(bucket, "")
         for _ in range(MOST_PAGES):
             page = await self.archive.oldest(bucket, since, start)
             over = [order for order in page.orders if is_over(order, since)]
             await run_all((self.archive.remove(order) for order in over), at_most=AT_ONCE)
             removed += len(over)
-            if not (start := page.continuation):
+            self._next[bucket] = start = page.continuation
+            if not start:
                 break
         return removed
 

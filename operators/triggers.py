@@ -156,7 +156,7 @@ def _bind_alerts(triggers: func.Blueprint, alerts: AlertDesk) -> None:
 def _bind_retention(triggers: func.Blueprint, retention: RetentionService) -> None:
     @triggers.timer_trigger(arg_name="timer", schedule=EVERY_HOUR, use_monitor=False)
     async def operator_retention(timer: func.TimerRequest) -> None:
-        async with next_time():
+        async with next_time("operator_retention"):
             await retention.sweep()
 
     @triggers.route("api/operator/orders/{orderId}/erase", methods=["POST"], auth_level=func.AuthLevel.FUNCTION)

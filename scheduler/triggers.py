@@ -38,11 +38,11 @@ def blueprint(service: SchedulerService, poison: PoisonQueues, agents: Sequence[
         cardinality=func.Cardinality.MANY,
     )
     async def scheduler_wake(messages: Messages) -> None:
-        await run_all(through_outages(partial(wake, message)) for message in messages)
+        await run_all(through_outages("scheduler_wake", partial(wake, message)) for message in messages)
 
     @triggers.timer_trigger(arg_name="timer", schedule="%SCHEDULER_POLL_SCHEDULE%", use_monitor=False)
     async def scheduler_poll(timer: func.TimerRequest) -> None:
-        async with next_time():
+        async with next_time("scheduler_poll"):
             for _ in range(MOST_ROUNDS):
                 if not await service.go_on():
                     break
@@ -54,7 +54,7 @@ def blueprint(service: SchedulerService, poison: PoisonQueues, agents: Sequence[
 
 
 def _bind_responses(triggers: func.Blueprint, agent: str, service: SchedulerService, poison: PoisonQueues) -> None:
-    queue = responses_queue(agent)
+    queue, name = responses_queue(agent), f"scheduler_{agent.replace('-', '_')}_responses"
 
     async def receive(message: func.ServiceBusMessage) -> None:
         try:
@@ -63,9 +63,9 @@ def _bind_responses(triggers: func.Blueprint, agent: str, service: SchedulerServ
         except InvalidError as fault:
             await poison.put(queue, message.get_body(), str(fault), message.correlation_id)
 
-    @triggers.function_name(f"scheduler_{agent.replace('-', '_')}_responses")
+    @triggers.function_name(name)
     @triggers.service_bus_queue_trigger(
         arg_name="messages", queue_name=queue, connection="ServiceBus", cardinality=func.Cardinality.MANY
     )
     async def responses(messages: Messages) -> None:
-        await run_all(through_outages(partial(receive, message)) for message in messages)
+        await run_all(through_outages(name, partial(receive, message)) for message in messages)

@@ -30,7 +30,7 @@ class ShopService:
         rules.check(purchase)
         order_id = self.new_order_id()
         if idempotency_key is not None:
-            order_id = await self._bind(idempotency_key, order_id, rules.fingerprint(purchase))
+            order_id = await self._bind(idempotency_key, order_id, rules.fingerprint(purchase, idempotency_key))
         message = rules.submission(purchase, order_id, self.placed_at(order_id))
         await self.submissions.put(message.to_json())
         log.info("shop.order_placed", extra={"order_id": order_id})

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from core import alerts
 from core.changes import Change, Event, HistoryEntry, Note
 from core.errors import InvalidError
-from core.keys import bucket_of
+from core.keys import bucket_of, sortable
 from core.messages import Submission, WakeUp, decode
 from core.orders import Item, Order, OrderState, Snapshot
 from core.workflow import Workflow, Workflows
@@ -91,8 +91,8 @@ def same_submission(existing: Snapshot, new: Snapshot) -> bool:
 OTHER_CONTENT = "an order with this id is recorded already, with other content"
 
 
-def refusal_of(existing: Snapshot, body: bytes, now: datetime, actor: str) -> Note:
-    """Return the record of a message that would have overwritten an order (SUB-3)."""
+def refusal_of(existing: Snapshot, body: bytes, arrived: datetime, now: datetime, actor: str) -> Note:
+    """Return the record of a message that would have overwritten an order (SUB-3), with one alert for the message."""
     digest = hashlib.sha256(body).hexdigest()[:16]
     state = existing.state
     event_id = f"{state.order_id}:refused:{digest}"
@@ -101,10 +101,14 @@ def refusal_of(existing: Snapshot, body: bytes, now: datetime, actor: str) -> No
         order_id=state.order_id,
         version=state.version,
         entry=HistoryEntry(at=now, actor=actor, event="submission-refused", detail=OTHER_CONTENT),
-        events=(alerts.submission_rejected(state.order_id, OTHER_CONTENT, event_id, now),),
+        events=(alerts.submission_rejected(state.order_id, OTHER_CONTENT, event_id, arrived),),
     )
 
 
-def rejection_of(body: bytes, fault: InvalidError, now: datetime) -> Event:
-    """Return the alert for a message that cannot be used (SUB-4); the same message gives the same event."""
-    return alerts.submission_rejected(None, str(fault)[:1000], f"rejected:{hashlib.sha256(body).hexdigest()[:32]}", now)
+def rejection_of(body: bytes, fault: InvalidError, arrived: datetime) -> Event:
+    """Return the alert for a message that cannot be used (SUB-4).
+
+    The same message gives the same event, down to its time; one that was put back arrives anew, and is told of anew.
+    """
+    event_id = f"rejected:{hashlib.sha256(body).hexdigest()[:32]}:{sortable(arrived)}"
+    return alerts.submission_rejected(None, str(fault)[:1000], event_id, arrived)

@@ -2,6 +2,7 @@
 
 import logging
 from dataclasses import dataclass
+from datetime import datetime
 
 from core.errors import InvalidError
 from core.keys import buckets
@@ -26,12 +27,15 @@ class SubmissionService:
     terms: Terms
     instance: str
 
-    async def record(self, body: bytes) -> None:
-        """Handle one message of the queue; raises `UnavailableError` when it should be delivered again."""
+    async def record(self, body: bytes, arrived: datetime | None = None) -> None:
+        """Handle one message of the queue; raises `UnavailableError` when it should be delivered again.
+
+        Alerts bear the time at which it arrived, so that however often it is handled there is one.
+        """
         try:
             message, workflow = rules.read(body, self.terms)
         except InvalidError as fault:
-            await self._reject(body, fault)
+            await self._reject(body, fault, arrived or self.clock())
             return
         actor = f"submission/{self.instance}"
         change = rules.new_order(message, workflow, self.terms, self.clock(), actor)
@@ -40,11 +44,12 @@ class SubmissionService:
             return
         existing = await self.store.load(message.order_id)
         if existing is not None and not rules.same_submission(existing, change.after):
-            await self.transitions.carry_out(rules.refusal_of(existing, body, self.clock(), actor))
+            now = self.clock()
+            await self.transitions.carry_out(rules.refusal_of(existing, body, arrived or now, now, actor))
             await self.poison.put(QUEUE, body, rules.OTHER_CONTENT)
 
-    async def _reject(self, body: bytes, fault: InvalidError) -> None:
+    async def _reject(self, body: bytes, fault: InvalidError, arrived: datetime) -> None:
         """Tell the operators, then keep the message: a crash in between repeats both, and loses neither."""
         log.warning("submission.rejected", extra={"reason": str(fault)})
-        await self.store.announce(buckets(1)[0], rules.rejection_of(body, fault, self.clock()))
+        await self.store.announce(buckets(1)[0], rules.rejection_of(body, fault, arrived))
         await self.poison.put(QUEUE, body, str(fault))

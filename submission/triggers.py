@@ -1,5 +1,7 @@
 """Binds submission to its Storage Queue (SUB-1)."""
 
+from datetime import UTC, datetime
+
 import azure.functions as func
 
 from edge.outages import through_outages
@@ -12,7 +14,13 @@ def blueprint(service: SubmissionService) -> func.Blueprint:
 
     @triggers.queue_trigger(arg_name="message", queue_name=QUEUE, connection="StateStorage")
     async def submission_record(message: func.QueueMessage) -> None:
-        body = message.get_body()
-        await through_outages(lambda: service.record(body))
+        body, arrived = message.get_body(), _arrived(message)
+        await through_outages("submission_record", lambda: service.record(body, arrived))
 
     return triggers
+
+
+def _arrived(message: func.QueueMessage) -> datetime | None:
+    """Return when the message was put on the queue, which every delivery of it tells alike, in UTC."""
+    time = message.insertion_time
+    return time and time.replace(tzinfo=UTC)

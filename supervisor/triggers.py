@@ -12,7 +12,7 @@ def blueprint(service: SupervisorService) -> func.Blueprint:
 
     @triggers.timer_trigger(arg_name="timer", schedule="%SUPERVISOR_SCHEDULE%", use_monitor=False)
     async def supervisor_sweep(timer: func.TimerRequest) -> None:
-        async with next_time():
+        async with next_time("supervisor_sweep"):
             await service.sweep()
 
     return triggers

@@ -8,6 +8,9 @@ import pytest
 from builders import new_order
 from ulid import ULID
 
+import adapters.archive
+import operators.retention
+from adapters.submission_keys import PARTITIONS
 from core.changes import Change, Event, HistoryEntry, Note
 from core.keys import history_range
 from core.orders import Outcome, ProcessState
@@ -29,6 +32,7 @@ class Kept:
             transitions=Transitions(parts.store, parts.bus, lambda: NOW, lambda: str(uuid4())),
             archive=parts.archive,
             alert_log=parts.alerts,
+            submission_keys=parts.keys,
             clock=lambda: NOW,
             keep=30 * DAY,
             buckets=1,
@@ -107,6 +111,21 @@ async def test_an_order_with_more_history_than_a_transaction_or_a_page_holds_is_
     assert await kept.left(large, open_one, small) == [open_one]
 
 
+async def test_many_old_orders_that_stay_keep_none_behind_them_from_being_removed(kept, monkeypatch):
+    """A run that cannot read all goes on where the last one ended, and begins anew at the end."""
+    monkeypatch.setattr(operators.retention, "MOST_PAGES", 2)
+    monkeypatch.setattr(adapters.archive, "PAGE", 3)
+    staying = [await kept.order(days=60 - number, **FAILED) for number in range(6)]
+    behind = await kept.order(days=40, **PROCESSED)
+    removed = [await kept.retention.sweep() for _ in range(4)]
+    assert sum(removed) == 1
+    assert removed[0] == 0
+    assert await kept.left(*staying, behind) == staying
+    first = await kept.order(days=70, **PROCESSED)
+    assert sum([await kept.retention.sweep() for _ in range(6)]) == 1
+    assert await kept.left(first, *staying) == staying
+
+
 async def test_what_a_crash_leaves_of_an_order_is_removed_the_next_time(kept):
     """The order goes first, in one transaction; its history may be left over, and is no order."""
     order_id = await kept.order(days=40, notes=3, **PROCESSED)
@@ -137,6 +156,20 @@ async def test_old_alerts_are_removed_too(kept):
     left = [alert.event for alert in await kept.parts.alerts.newest(1000)]
     assert [alert in left for alert in alerts] == [False, True]
     assert await kept.parts.alerts.remove_before(NOW, 1000) == 1  # other tests count alerts
+
+
+async def test_old_keys_of_customers_are_forgotten_too(parts):
+    """As long as the order that they stand for; then the key is as good as new."""
+    now = parts.clock()
+    retention = replace(Kept(parts).retention, clock=lambda: now)
+    key = str(uuid4())
+    assert await parts.keys.claim(key, "order-1", "p") == ("order-1", "p")
+    now += 30 * DAY
+    await retention.sweep()
+    assert await parts.keys.claim(key, "order-2", "p") == ("order-1", "p")
+    now += DAY
+    await retention.sweep()
+    assert await parts.keys.claim(key, "order-2", "p") == ("order-2", "p")
 
 
 @pytest.mark.proves("OPR-3")
@@ -174,7 +207,7 @@ def test_an_erased_order_goes_on_as_before():
 
 
 async def test_what_a_sweep_costs_does_not_depend_on_how_many_young_orders_there_are(on_azurite, transport):
-    """One range of one partition, up to the age, and one of the alerts: nothing that is younger is read."""
+    """One range of each partition, up to the age, of orders, alerts and keys: nothing that is younger is read."""
     kept, costs = Kept(on_azurite), []
     await kept.empty()
     for _ in range(2):
@@ -183,4 +216,4 @@ async def test_what_a_sweep_costs_does_not_depend_on_how_many_young_orders_there
         costs.append(transport.count)
         for _ in range(30):
             await kept.order(days=1, **PROCESSED)
-    assert costs == [2, 2]
+    assert costs == [2 + len(PARTITIONS)] * 2

@@ -40,6 +40,18 @@ async def test_alerts_are_kept_once_and_shown_newest_first(parts):
     assert [each.event for each in await parts.alerts.newest(100, newest[-1].key)] == [alert(1)]
 
 
+async def test_an_alert_that_comes_again_with_another_time_is_kept_once(parts):
+    """Its event id says that it is the same; it may come again once the first is removed."""
+    event = replace(alert(-900), event_id=str(uuid4()))
+    for late in (0, 5):
+        await parts.alerts.record(replace(event, at=event.at + seconds(late)))
+    assert [each.event for each in await parts.alerts.newest(100) if each.event.event_id == event.event_id] == [event]
+    assert await parts.alerts.remove_before(event.at + seconds(1), 1000) == 1
+    await parts.alerts.record(event)
+    assert [each.event for each in await parts.alerts.newest(100) if each.event.event_id == event.event_id] == [event]
+    assert await parts.alerts.remove_before(event.at + seconds(1), 1000) == 1
+
+
 async def test_of_several_who_acknowledge_an_alert_the_first_stands(parts):
     """Also when both do it at once, and when the alert comes again."""
     await parts.alerts.record(event := replace(alert(9), event_id=f"{uuid4()}|'\"/\\\u202e"))
@@ -60,6 +72,19 @@ async def test_a_submission_key_is_bound_once(parts):
     key = "k/\\#?\u00e9" * 10
     claims = [parts.keys.claim(key, f"order-{number}", f"print-{number}") for number in range(5)]
     assert len(set(await asyncio.gather(*claims))) == 1
+
+
+async def test_a_submission_key_is_forgotten_by_its_age(parts):
+    """Those that were bound before a time, and no others."""
+    began, old, young = parts.clock(), str(uuid4()), str(uuid4())
+    await parts.keys.claim(old, "order-1", "p")
+    await parts.keys.remove_before(began)
+    assert await parts.keys.claim(old, "order-2", "p") == ("order-1", "p")
+    between = parts.clock() + seconds(0.000001)
+    await parts.keys.claim(young, "order-3", "p")
+    assert await parts.keys.remove_before(between) >= 1
+    assert await parts.keys.claim(old, "order-2", "p") == ("order-2", "p")
+    assert await parts.keys.claim(young, "order-4", "p") == ("order-3", "p")
 
 
 def effect(key: str, action: str) -> Effect:

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from adapters.settings import Settings
+from adapters.settings import Settings, SettingsError
 from local.ports import Ports
 from local.servicebus_config import ROOT
 from local.settings import app_settings
@@ -46,6 +46,17 @@ def test_everything_that_is_wrong_is_named():
     """Each wrong value, and what is missing besides; what is empty counts as not set, so its default holds."""
     code, said = start(app_settings(Ports(), "k", "k") | WRONG | {"INVENTORY_URL": ""})
     assert (code, named(said)) == (1, {*WRONG, "INVENTORY_URL"} - {"REPLY_TO_PREFIX"})
+
+
+@pytest.mark.proves("SUB-5")
+@pytest.mark.parametrize("prefix", ["s", "Scheduler-requests", "payment", "shipping-resp"])
+def test_private_queues_cannot_be_the_apps_own(prefix, monkeypatch):
+    """Or a submitter could have notices sent to the scheduler, or to an agent."""
+    for name, value in (app_settings(Ports(), "k", "k") | {"REPLY_TO_PREFIX": prefix}).items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(SettingsError) as caught:
+        Settings.read()
+    assert {fault.partition(":")[0] for fault in caught.value.faults} == {"REPLY_TO_PREFIX"}
 
 
 @pytest.mark.parametrize("secret", ["StateStorage", "ServiceBus", "EVENT_GRID_KEY"])

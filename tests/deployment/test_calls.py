@@ -9,6 +9,8 @@ from recording import Call
 
 from local.servicebus_config import ROOT
 
+pytestmark = pytest.mark.timeout(240)  # the first test waits for a stack that does everything
+
 BUILT_IN = {
     "table": {
         "storageTableDataReader": {"entities/read"},

@@ -29,7 +29,7 @@ from operators.bulk import BulkService
 from operators.health import HealthService
 from operators.overview import OverviewService
 from operators.poison import PoisonService
-from operators.requests import OperatorRequest
+from operators.requests import BulkRequest, OperatorRequest
 from operators.retention import RetentionService
 from operators.service import OperatorService
 from operators.triggers import OperatorServices
@@ -49,7 +49,7 @@ JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=20), inner, max_size=4),
     max_leaves=12,
 )
-MODELS = (Submission, WakeUp, AgentRequest, AgentReply, OperatorRequest, Purchase, Call, Fault)
+MODELS = (Submission, WakeUp, AgentRequest, AgentReply, OperatorRequest, BulkRequest, Purchase, Call, Fault)
 EXAMPLES = {
     Submission: {
         "schemaVersion": 1,
@@ -69,6 +69,13 @@ EXAMPLES = {
     },
     AgentReply: {"outcome": "completed", "result": {"a": 1}},
     OperatorRequest: {"operator": "grace", "note": "mended"},
+    BulkRequest: {
+        "operator": "grace",
+        "note": "mended",
+        "action": "resubmit",
+        "where": {"since": "2026-01-31T08:15:00Z"},
+        "until": "2026-01-31T08:16:00Z",
+    },
     Purchase: {"customer": {"name": "A", "email": "a@b"}, "items": [{"sku": "TEA-SENCHA", "quantity": 1}]},
     Call: {"orderId": ORDER_ID, "order": {"items": [{"sku": "X"}]}},
     Fault: {"mode": "slow", "latencyMs": 5, "for": 3, "match": {"sku": "X"}},
@@ -232,6 +239,7 @@ def handlers():
             transitions=transitions,
             archive=parts.archive,
             alert_log=parts.alerts,
+            submission_keys=parts.keys,
             clock=parts.clock,
             keep=None,
             buckets=8,
@@ -276,3 +284,25 @@ def test_an_http_function_never_breaks(name, data):
     answer = asyncio.run(HANDLERS[name](request))
     assert answer.status_code < 500
     assert "Traceback" not in answer.get_body().decode()
+
+
+ENDS_OF_THE_CALENDAR = ["0001-01-01T00:00:00+01:00", "1600-12-31T00:00:00Z", "9999-12-31T23:59:59-01:00"]
+
+
+@pytest.mark.parametrize("field", ["where", "until"])
+@pytest.mark.parametrize("time", ENDS_OF_THE_CALENDAR)
+def test_a_time_that_nothing_can_hold_is_refused_by_name(time, field):
+    """What is no time in another zone, or in a table, is the caller's fault and no failure of ours."""
+    body = EXAMPLES[BulkRequest] | {field: {"since": time} if field == "where" else time}
+    request = func.HttpRequest(method="POST", url="http://x/", body=json.dumps(body).encode())
+    answer = asyncio.run(HANDLERS["operator_bulk"](request))
+    assert answer.status_code == 400
+    assert field in json.loads(answer.get_body())["faults"][0]
+
+
+@pytest.mark.proves("SUB-4")
+@pytest.mark.parametrize("time", [*ENDS_OF_THE_CALENDAR, "1999-12-31T23:59:59Z", "2100-01-01T00:00:00Z"])
+def test_an_order_that_was_placed_at_no_plausible_time_is_refused(time):
+    """It could not be stored, or would sort before or after all others."""
+    with pytest.raises(InvalidError, match="placedAt"):
+        read(json.dumps(EXAMPLES[Submission] | {"placedAt": time}).encode(), TERMS)

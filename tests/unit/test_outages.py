@@ -19,7 +19,7 @@ async def test_a_handler_waits_through_an_outage_and_says_so_once(caplog):
         return "done"
 
     caplog.set_level(logging.WARNING)
-    assert await through_outages(lambda: work()) == "done"  # noqa: PLW0108 - as triggers call it
+    assert await through_outages("f", lambda: work()) == "done"  # noqa: PLW0108 - as triggers call it
     assert [record.message for record in caplog.records] == ["outage.began", "outage.ended"]
 
 
@@ -30,13 +30,28 @@ async def test_other_errors_are_not_waited_for():
         raise KeyError("a bug")
 
     with pytest.raises(KeyError):
-        await through_outages(work)
+        await through_outages("f", work)
 
 
 async def test_a_periodic_run_that_meets_an_outage_leaves_it_to_the_next():
     """The timer's function ends without an error, also when several orders met the outage; bugs surface."""
-    async with next_time():
+    async with next_time("f"):
         raise ExceptionGroup("2 of 5 failed", [UnavailableError("a"), UnavailableError("b")])
     with pytest.raises(ExceptionGroup):
-        async with next_time():
+        async with next_time("f"):
             raise ExceptionGroup("2 of 5 failed", [UnavailableError("a"), KeyError("b")])
+
+
+@pytest.mark.proves("FLT-11")
+async def test_each_function_has_outages_of_its_own(caplog):
+    """What one needs may be away while all others work: the log has one line for it, and not two with each run."""
+    caplog.set_level(logging.WARNING)
+    for _ in range(3):
+        async with next_time("relay"):
+            raise UnavailableError("Event Grid away")
+        async with next_time("poll"):
+            pass
+    async with next_time("relay"):
+        pass
+    lines = [(record.message, record.function) for record in caplog.records]
+    assert lines == [("outage.began", "relay"), ("outage.ended", "relay")]

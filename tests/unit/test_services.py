@@ -6,7 +6,9 @@ import sys
 from datetime import timedelta
 from pathlib import Path
 
+import azure.functions as func
 import pytest
+from azure.functions.queue import QueueMessage
 from builders import (
     ALLOWANCE,
     NOW,
@@ -21,6 +23,7 @@ from builders import (
     supervisor,
 )
 
+import submission.triggers
 import workflows
 from adapters.memory import MemoryLeadership, MemoryLease, MemoryRemoteService, in_memory
 from agents.circuit import Circuit
@@ -28,6 +31,7 @@ from agents.gauge import Gauge
 from agents.limits import CallLimits
 from agents.service import AgentService
 from core.errors import InvalidError, RejectedError, TransientError, UnavailableError
+from core.keys import buckets
 from core.messages import AgentReply, AgentRequest, Correlation, WakeUp
 from core.orders import ProcessState
 from core.transitions import Transitions
@@ -143,6 +147,46 @@ def test_a_message_full_of_faults_is_answered_in_moderation(world):
         read(nonsense.encode(), world.terms)
     assert len(str(caught.value)) < 10_000
     assert caught.value.faults[-1].endswith("more faults")
+
+
+@pytest.mark.proves("SUB-3", "SUB-4", "FLT-7")
+@pytest.mark.parametrize("other", ["no submission", MESSAGE % ',"priority":"high"'], ids=["invalid", "other content"])
+async def test_a_message_that_is_refused_again_and_again_raises_one_alert(world, other):
+    """While the poison queue is away it is delivered again, and the order may go on meanwhile."""
+    await world.submitted()
+    record = queue_function(submission.triggers.blueprint(world.submission))
+    put, world.parts.poison.put = world.parts.poison.put, away
+    for _ in range(2):
+        with pytest.raises(UnavailableError):
+            await world.submission.record(other.encode(), NOW)
+        world.now += seconds(3)
+    await world.scheduler.wake(WakeUp(order_id=ORDER_ID))
+    world.parts.poison.put = put
+    await record(QueueMessage(body=other.encode(), insertion_time=NOW))
+    events = [entry.event for bucket in buckets(8) for entry in await world.parts.store.outbox(bucket, 10)]
+    assert [event.at for event in events] == [NOW]
+    assert len(world.parts.poison.kept) == 1
+
+
+async def away(*_):
+    raise UnavailableError("the queue is away")
+
+
+def queue_function(blueprint):
+    """The only function of the blueprint."""
+    app = func.FunctionApp()
+    app.register_functions(blueprint)
+    (function,) = app.get_functions()
+    return function.get_user_function()
+
+
+@pytest.mark.proves("SUB-4")
+async def test_a_bad_message_that_is_put_back_raises_another_alert(world):
+    """It arrived anew: somebody believed that it was mended."""
+    for time in (NOW, NOW + seconds(60)):
+        await world.submission.record(b"no submission", time)
+    events = [entry.event for entry in await world.parts.store.outbox("b00", 10)]
+    assert len({event.event_id for event in events}) == 2
 
 
 @pytest.mark.proves("SUB-6", "SCH-1")

@@ -7,7 +7,7 @@ import pytest
 from builders import NOW, ORDER_ID, new_order, seconds
 
 from adapters.memory import MemoryStateStore, MemorySweepLog
-from alerts.watch import Watch
+from alerts.watch import PAGE, Watch
 from core.changes import Change, HistoryEntry
 from core.keys import buckets
 from core.orders import Priority, ProcessState
@@ -80,3 +80,29 @@ async def test_a_sweep_that_stays_away_is_announced(ago, told):
     watch, store = await watched(sweep=sweep)
     await watch.look()
     assert [event.subject for event in await announced(store)] == ["supervisor"] * told
+
+
+@pytest.mark.proves("SUP-7")
+async def test_a_dead_lane_is_seen_behind_a_long_one():
+    """Each lane's oldest is announced, however many wait before it, and however much longer."""
+    urgent = [
+        pending_since(seconds(200), order_id=f"b03-{number:026d}", priority=Priority.HIGH) for number in range(PAGE + 5)
+    ]
+    watch, store = await watched(*urgent, pending_since(seconds(121)))
+    assert await watch.look() == seconds(200)
+    assert {event.subject for event in await announced(store)} == {f"orders/b03-{0:026d}", f"orders/{ORDER_ID}"}
+
+
+@pytest.mark.proves("SUP-7")
+async def test_only_what_stands_still_is_remembered():
+    """An order that went on is forgotten, and announced if it stands still anew."""
+    watch, store = await watched(pending_since(seconds(121)))
+    await watch.look()
+    rows, store.rows = store.rows, {}
+    for entry in [key for bucket in rows.values() for key in bucket if "!outbox" in key]:
+        del rows["b03"][entry]
+    await watch.look()
+    assert await announced(store) == []
+    store.rows = rows
+    await watch.look()
+    assert [event.subject for event in await announced(store)] == [f"orders/{ORDER_ID}"]

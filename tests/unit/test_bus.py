@@ -1,0 +1,54 @@
+"""What the errors of Service Bus mean to those who send."""
+
+import pytest
+from azure.servicebus.exceptions import (
+    MessagingEntityDisabledError,
+    MessagingEntityNotFoundError,
+    ServiceBusAuthorizationError,
+    ServiceBusConnectionError,
+    ServiceBusQuotaExceededError,
+    ServiceBusServerBusyError,
+)
+from builders import ORDER_ID
+
+from adapters.bus import ServiceBus
+from core.errors import QueueRefusedError, UnavailableError
+from core.messages import WakeUp
+
+
+class Failing:
+    """The client of a bus whose only sender fails."""
+
+    def __init__(self, fault):
+        self._fault = fault
+
+    def get_queue_sender(self, queue):
+        del queue
+        return self
+
+    async def create_message_batch(self):
+        raise self._fault
+
+    async def close(self):
+        """Nothing is open."""
+
+
+MEANINGS = {
+    MessagingEntityNotFoundError: QueueRefusedError,
+    MessagingEntityDisabledError: QueueRefusedError,
+    ServiceBusAuthorizationError: QueueRefusedError,
+    ServiceBusQuotaExceededError: QueueRefusedError,
+    ServiceBusServerBusyError: UnavailableError,
+    ServiceBusConnectionError: UnavailableError,
+}
+
+
+@pytest.mark.proves("FLT-8")
+@pytest.mark.parametrize("error", MEANINGS, ids=lambda error: error.__name__)
+async def test_what_is_wrong_with_one_queue_is_told_from_a_bus_that_is_away(error):
+    """A queue that is full, missing or forbidden says nothing of the others."""
+    bus = ServiceBus(lambda: Failing(error(message="no")))
+    with pytest.raises(UnavailableError) as raised:
+        await bus.send([WakeUp(order_id=ORDER_ID).to_bus()])
+    assert type(raised.value) is MEANINGS[error]
+    await bus.close()

@@ -1,0 +1,59 @@
+"""What errors become on their way to an HTTP caller."""
+
+import json
+
+import azure.functions as func
+import pytest
+
+from core.errors import ConflictError, InvalidError, UnavailableError
+from edge.http import answers
+
+AWAY = UnavailableError("table away")
+
+
+async def answer_to(error):
+    """The answer of a handler that raises this: its status, headers and body."""
+
+    @answers
+    async def handler(req):
+        raise error
+
+    answer = await handler(func.HttpRequest(method="GET", url="http://x/api?code=secret", body=b""))
+    assert answer.mimetype == "application/problem+json"
+    body = json.loads(answer.get_body())
+    assert body["status"] == answer.status_code
+    return answer.status_code, answer.headers.get("Retry-After"), answer.get_body().decode()
+
+
+@pytest.mark.proves("FLT-7")
+@pytest.mark.parametrize(
+    "error",
+    [AWAY, ConflictError("busy"), ExceptionGroup("2 of 8 failed", [AWAY, ExceptionGroup("1 of 1 failed", [AWAY])])],
+    ids=["one", "a conflict", "several at once"],
+)
+async def test_what_is_away_is_to_be_tried_again(error):
+    """Also when several buckets were asked at once."""
+    status, retry_after, _ = await answer_to(error)
+    assert (status, retry_after) == (503, "1")
+
+
+@pytest.mark.parametrize(
+    "error",
+    [KeyError("mail of ada"), ExceptionGroup("2 of 8 failed", [AWAY, KeyError("mail of ada")])],
+    ids=["alone", "among others"],
+)
+async def test_what_nobody_expected_is_logged_and_not_told(error, caplog):
+    """The caller sees no text of it; the log has all of it, but not the query."""
+    status, _, body = await answer_to(error)
+    assert status == 500
+    assert "ada" not in body
+    assert "mail of ada" in caplog.text
+    assert [record.message for record in caplog.records] == ["http.broke"]
+    assert "secret" not in str(vars(caplog.records[0])["route"])
+
+
+async def test_every_fault_is_told():
+    """Of what the caller can mend."""
+    status, _, body = await answer_to(InvalidError(["a: wrong", "b: missing"]))
+    assert status == 400
+    assert json.loads(body)["faults"] == ["a: wrong", "b: missing"]
