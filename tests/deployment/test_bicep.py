@@ -25,6 +25,11 @@ PREFIXES = {
     "Microsoft.Network/privateEndpoints": "pep-", "Microsoft.DocumentDB/databaseAccounts": "cosmos-",
 }  # fmt: skip
 """Azure's own recommended abbreviations."""
+NOT_ON_FLEX = {
+    "ftpsState", "linuxFxVersion", "netFrameworkVersion", "use32BitWorkerProcess", "preWarmedInstanceCount",
+    "functionsRuntimeScaleMonitoringEnabled",
+}  # fmt: skip
+"""Properties of `siteConfig` that other plans have."""
 SECRETS = re.compile(r"listKeys|listAccountSas|listSecrets|AccountKey|SharedAccessKey|@secure", re.IGNORECASE)
 
 
@@ -118,11 +123,16 @@ def test_keys_are_off(deployed):
         assert each.properties["disableLocalAuth"] is True
     [site] = of_type(deployed, "Microsoft.Web/sites")
     assert site.properties["httpsOnly"] is True
-    assert site.properties["siteConfig"]["ftpsState"] == "Disabled"
     passwords = of_type(deployed, "Microsoft.Web/sites/basicPublishingCredentialsPolicies")
     assert {each.name: each.properties["allow"] for each in passwords} == {"ftp": False, "scm": False}
     [packages] = [site.properties["functionAppConfig"]["deployment"]["storage"]["authentication"]]
     assert packages["type"] == "UserAssignedIdentity"
+
+
+def test_the_site_names_nothing_that_flex_consumption_refuses(deployed):
+    """Resource Manager rejects the whole deployment otherwise (51021)."""
+    [site] = of_type(deployed, "Microsoft.Web/sites")
+    assert NOT_ON_FLEX.isdisjoint(site.properties["siteConfig"])
 
 
 def test_no_setting_is_a_secret(deployed):
