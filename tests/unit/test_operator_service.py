@@ -9,6 +9,7 @@ from builders import NOW, acting_rules, new_order, scheduler, seconds, superviso
 import workflows
 from adapters.memory import in_memory
 from core.changes import Change, HistoryEntry
+from core.measures import Measure
 from core.orders import ProcessState
 from core.transitions import Transitions
 from operators.service import OperatorService
@@ -23,6 +24,7 @@ def service_on(parts):
         clock=parts.clock,
         workflows=workflows.ALL,
         acting=acting_rules,
+        measures=parts.measures,
         buckets=8,
     )
 
@@ -50,3 +52,29 @@ async def test_an_order_is_listed_by_the_state_that_it_is_in_now():
     assert await listed(service) == {"Pending": ["Pending"], "Processing": []}
     order = await parts.store.commit(scheduler.claim(order, NOW + seconds(58)))
     assert await listed(service) == {"Pending": [], "Processing": ["Processing"]}
+
+
+def said(agent, open_for=None):
+    """What an agent said of itself just now."""
+    until = NOW + seconds(open_for) if open_for else None
+    return Measure(agent=agent, instance="1", at=NOW, waited=0.0, running=0, open_until=until)
+
+
+@pytest.mark.proves("OPR-2", "AGT-8")
+async def test_an_explanation_says_that_circuits_are_open_and_until_when():
+    """Nobody claims the order before; then it goes to the agent whose circuit is open for the shorter time."""
+    parts = in_memory(clock=lambda: NOW)
+    service = service_on(parts)
+    order = new_order()
+    entry = HistoryEntry(at=NOW, actor="submission/i", event="submitted")
+    await parts.store.commit(Change(before=None, after=order, entry=entry))
+    await parts.measures.publish(said("payment", open_for=30))
+    one_open = await service.explain(order.order_id)
+    assert one_open.next_at == NOW
+    assert "payment attempt 1 started at payment-backup" in one_open.summary
+    await parts.measures.publish(said("payment-backup", open_for=20))
+    both_open = await service.explain(order.order_id)
+    assert both_open.next_at == NOW + seconds(20)
+    assert "circuits open: payment and payment-backup, until 2026-01-31 08:15:20 UTC" in both_open.waiting_for
+    assert "payment attempt 1 started at payment-backup" in both_open.summary
+    assert both_open.if_nothing_happens.startswith("From 2026-01-31 08:15:20 UTC on the scheduler's poll")
