@@ -203,11 +203,21 @@ def test_private_endpoints_resolve_to_zones_that_exist(deployed):
     ("redundancy", "sku"), [("zone", "Standard_ZRS"), ("geo", "Standard_GRS"), ("geo-zone", "Standard_GZRS")]
 )
 def test_state_is_as_redundant_as_asked(redundancy, sku):
-    """The account of the orders, apart from the host's own."""
+    """The account of the orders; the host's own has zones, but where a region may have none."""
     template = Template(INFRA / "main.bicep", GIVEN | {"redundancy": redundancy})
     accounts = of_type(template, "Microsoft.Storage/storageAccounts")
     skus = {each.name.startswith("ststate"): each.config["sku"]["name"] for each in accounts}
-    assert skus == {True: sku, False: "Standard_ZRS"}
+    assert skus == {True: sku, False: "Standard_LRS" if redundancy == "geo" else "Standard_ZRS"}
+
+
+@pytest.mark.proves("WRK-4")
+@pytest.mark.parametrize(("redundancy", "backups"), [("zone", "Zone"), ("geo", "Geo"), ("geo-zone", "Geo")])
+def test_orders_in_cosmos_db_are_in_several_zones_always(redundancy, backups):
+    """In one region; a second one, if any, has the backups."""
+    template = Template(INFRA / "main.bicep", GIVEN | {"redundancy": redundancy, "cosmosForTables": True})
+    [account] = of_type(template, "Microsoft.DocumentDB/databaseAccounts")
+    assert [each["isZoneRedundant"] for each in account.properties["locations"]] == [True]
+    assert account.properties["backupPolicy"]["periodicModeProperties"]["backupStorageRedundancy"] == backups
 
 
 def test_sign_in_leaves_open_what_needs_no_key(functions):
