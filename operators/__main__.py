@@ -286,8 +286,7 @@ def list_poison(api: Api, *, in_json: bool, watch: float | None) -> None:
 
     def draw() -> tuple[Json, str]:
         answer = api.get("poison")
-        rows = [(each["queue"], each["id"], each["reason"], each["body"]) for each in answer["messages"]]
-        return answer, table(("QUEUE", "ID", "REASON", "BODY"), rows)
+        return answer, words.poison_text(answer)
 
     show(draw, in_json=in_json, every=watch)
 

@@ -1,6 +1,5 @@
 """How the system is doing, at a glance: what is open, what is not sent yet, what nobody could read, how agents are."""
 
-from collections import Counter
 from dataclasses import asdict, dataclass
 from datetime import timedelta
 from typing import Any
@@ -57,7 +56,7 @@ class Overview(View):
     unconfirmed_events: Count
     last_sweep: SweepView | None
     poison: dict[str, int]
-    """Messages by the queue that they came from, as many of them as are shown."""
+    """About how many messages are kept, by the queue that they came from."""
     agents: list[AgentView]
 
 
@@ -81,7 +80,7 @@ class OverviewService:
             open_orders={state: Count(count=count, at_least=more) for state, count, more in states},
             unconfirmed_events=Count(count=events, at_least=more_events),
             last_sweep=SweepView.model_validate(sweep) if sweep else None,
-            poison=dict(Counter(message.queue for message in (await self.poison.list()).messages)),
+            poison=await self.poison.count(),
             agents=await self._agents(),
         )
 
