@@ -100,7 +100,8 @@ def overview_text(answer: Json) -> str:
     sweep = answer["lastSweep"]
     rows = [
         *((f"orders {state}", shown(count)) for state, count in answer["openOrders"].items()),
-        ("events not sent yet", shown(answer["unconfirmedEvents"])),
+        ("events for operators not sent yet", shown(answer["unconfirmedEvents"])),
+        ("notices for senders not sent yet", shown(answer["unsentNotices"])),
         ("last sweep", f"{sweep['at']} by {sweep['instance']}" if sweep else "none yet"),
         *((f"poison from {queue}", count) for queue, count in answer["poison"].items()),
         *((f"agent {each['agent']}", _agent_text(each)) for each in answer["agents"]),
