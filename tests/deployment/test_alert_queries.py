@@ -95,4 +95,6 @@ def test_the_workbook_is_whole():
 def test_the_workbook_shows_what_operators_ask():
     """States over time, durations and failures by step, recoveries, queue depths, cost per order."""
     names = {item["name"] for item in WORKBOOK["items"]}
+    assert "change.seconds" in QUERIES["durations"]
+    assert "by step = tostring(step[0])" in QUERIES["durations"]
     assert names >= {"states", "durations", "failures", "recoveries", "queues", "cost", "waiting"}
