@@ -3,9 +3,11 @@
 Fails when a statement of a finished part has no test.
 """
 
+import io
 import re
 import sys
 from collections import defaultdict
+from contextlib import redirect_stdout
 from pathlib import Path
 
 import pytest
@@ -43,7 +45,11 @@ class Collector:
 def main(*, brief: bool) -> int:
     """Print the table, or in brief only what is wrong and the sum; return the exit code."""
     collector = Collector()
-    if pytest.main(["--collect-only", "-qqq", "--no-header", "--no-summary", "-o", "addopts="], plugins=[collector]):
+    collected = io.StringIO()  # of interest only when something cannot be collected
+    with redirect_stdout(collected):
+        code = pytest.main(["--collect-only", "-qq", "--no-header", "-o", "addopts="], plugins=[collector])
+    if code:
+        print(collected.getvalue())
         return 1
     known = sorted(set(STATEMENT.findall((ROOT / "docs/pattern.md").read_text())), key=_order)
     for statement in known if not brief else ():
