@@ -15,7 +15,7 @@ help:
 	@echo 'make operator ARGS="list"   the operators'"'"' tools, on the running system (ARGS="--help" tells which)'
 	@echo 'make test     run every test that needs neither Docker nor Azure (ARGS="-k sweep" for some)'
 	@echo 'make soak     the large tests at full size: 2,000 orders waiting, a minute of outage; some 10 minutes, alone'
-	@echo 'make check    lint, types, import rule'
+	@echo 'make check    lint, types, import rule; every finished statement of the pattern has a test'
 	@echo 'make explore  go through every state of small worlds, with every fault (minutes; make test does the smaller ones)'
 	@echo 'make pattern  list the statements of the pattern with the tests that prove them'
 	@echo 'make bench    run orders through the embedded stack; one JSON line (ARGS="--orders 200")'
@@ -43,6 +43,7 @@ check: .venv/.installed
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
+	@$(BIN)/python -m tests.pattern --brief
 
 explore: .venv/.installed
 	@PYTHONPATH=tests $(BIN)/python -m exploration

@@ -4,6 +4,7 @@ All state stands in plain dicts and lists of immutable values, so that `copy()` 
 """
 
 import itertools
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -199,6 +200,10 @@ class MemoryPoisonQueues:
     async def peek(self, sources: Sequence[str]) -> list[PoisonMessage]:
         """See `PoisonQueues.peek`."""
         return [message for source in sources for message in self.kept if message.source == source]
+
+    async def count(self, sources: Sequence[str]) -> dict[str, int]:
+        """See `PoisonQueues.count`."""
+        return dict(Counter(message.source for message in self.kept if message.source in sources))
 
     async def settle(self, source: str, message_id: str, act: Callable[[PoisonMessage], Awaitable[None]]) -> None:
         """See `PoisonQueues.settle`."""

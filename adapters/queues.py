@@ -97,6 +97,18 @@ class StoragePoisonQueues:
         except ConflictError:  # there is no such queue, because nothing was ever poison
             return []
 
+    async def count(self, sources: Sequence[str]) -> dict[str, int]:
+        """See `PoisonQueues.count`."""
+        counts = await asyncio.gather(*(self._count(source) for source in sources))
+        return {source: count for source, count in zip(sources, counts, strict=True) if count}
+
+    async def _count(self, source: str) -> int:
+        try:
+            with azure_errors(f"storage queue {source}-poison"):
+                return (await self._of(source).get_queue_properties()).approximate_message_count or 0
+        except ConflictError:  # there is no such queue, because nothing was ever poison
+            return 0
+
     async def settle(self, source: str, message_id: str, act: Callable[[PoisonMessage], Awaitable[None]]) -> None:
         """See `PoisonQueues.settle`. If the message cannot be removed in the end, it is only seen once more."""
         queue = self._of(source)

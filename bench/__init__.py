@@ -1,1 +1,1 @@
-"""The benchmark: the peers' job on the embedded stack, with what each order costs (`python -m bench --help`)."""
+"""The benchmark: orders through the embedded stack, what each costs, and a crash (`python -m bench --help`)."""

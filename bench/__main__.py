@@ -13,7 +13,7 @@ from bench.driver import running
 from bench.phases import Result
 
 WORKFLOWS = {"1-step": "payment-only", "3-step": "in-sequence"}
-"""Which workflow stands for a variant of the peers."""
+"""The workflow of each variant."""
 
 PHASES = ("throughput", "latency", "crash")
 
@@ -51,7 +51,7 @@ def main(  # noqa: PLR0913, PLR0917 - one for each option
     chosen: str,
     settings: tuple[str, ...],
 ) -> None:
-    """Run orders through the embedded stack; print one JSON line with the keys of the peers' result lines.
+    """Run orders through the embedded stack; print one JSON line with the results.
 
     throughput: all orders at once, and what each of them costs. latency: at a fixed rate, from when an order was due
     until `Processed` is durable. crash: SIGKILL of a host once 30 % are processed, a new one 0.5 s later.

@@ -54,7 +54,7 @@ def totals(folder: Path) -> Counter[str]:
 
 
 class Marks:
-    """Appends each order once its `Processed` is durable, as the peers' workers do."""
+    """Appends each order once its `Processed` is durable."""
 
     def __init__(self, folder: Path) -> None:
         self._file = os.open(folder / MARKS, os.O_WRONLY | os.O_APPEND | os.O_CREAT)

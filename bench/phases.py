@@ -1,4 +1,4 @@
-"""The three measurements of the peers' benchmark, each on a stack of its own."""
+"""The three measurements, each on a stack of its own."""
 
 import asyncio
 import time
@@ -18,7 +18,7 @@ PAUSE_SECONDS = 0.5
 
 
 async def warm_up(driver: Driver) -> None:
-    """Let every connection be opened and every queue be used once, as the peers' workers are when they are ready."""
+    """Let every connection be opened and every queue be used once: what is measured is a system that runs."""
     order_ids = driver.new_orders(WARM_UP_ORDERS)
     await driver.submit_all(order_ids)
     await driver.wait_for(order_ids, len(order_ids), 30)
@@ -150,7 +150,7 @@ async def crash(driver: Driver, orders: int, most_seconds: float) -> Result:
 
 
 def percentile(seconds: Sequence[float], share: float) -> float | None:
-    """Return the percentile in milliseconds, as the peers work it out."""
+    """Return the percentile in milliseconds; None of no values."""
     ordered = sorted(seconds)
     return round(ordered[min(len(ordered) - 1, int(share * len(ordered)))] * 1000, 1) if ordered else None
 

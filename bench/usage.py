@@ -25,7 +25,7 @@ class Usage:
         return self.azurite + self.broker + self.event_grid
 
     def since(self, earlier: "Usage", seconds: float) -> dict[str, float]:
-        """Return how many cores each took on average; the peers' `cores`."""
+        """Return how many cores each took on average: `cores` of the result."""
         cores = {
             "worker": (self.worker - earlier.worker) / seconds,
             "engine": (self.engine - earlier.engine) / seconds,

@@ -24,7 +24,7 @@ from operators.poison import PoisonService
 from operators.retention import RetentionService
 from operators.service import OperatorService
 from operators.triggers import OperatorServices
-from scheduler.service import WAKE_UP_TIME
+from scheduler.service import FRESH, WAKE_UP_TIME
 
 
 def blueprints(base: Base) -> Iterator[func.Blueprint]:
@@ -78,9 +78,6 @@ def _operators(base: Base) -> OperatorServices:
 
 
 def _orders(base: Base) -> OperatorService:
-    def preferred(capability: str) -> str | None:
-        return next(iter(base.offers.get(capability, [])), None)
-
     return OperatorService(
         transitions=base.transitions,
         store=base.parts.store,
@@ -88,11 +85,14 @@ def _orders(base: Base) -> OperatorService:
         clock=base.parts.clock,
         workflows=workflows.ALL,
         acting=ActingRules(
-            claim=partial(base.scheduler_rules.claim, route=preferred),
+            claim=base.scheduler_rules.claim,
             recover=base.supervisor_rules.recover,
             poll_delay=WAKE_UP_TIME,
             clock_tolerance=base.tolerance,
+            offers=base.offers,
+            fresh=FRESH,
         ),
+        measures=base.parts.measures,
         buckets=base.settings.buckets,
     )
 

@@ -108,6 +108,9 @@ class PoisonQueues(Protocol):
     async def peek(self, sources: Sequence[str]) -> list[PoisonMessage]:
         """Return the first messages that are kept of each of these queues."""
 
+    async def count(self, sources: Sequence[str]) -> dict[str, int]:
+        """Return about how many messages are kept of each of these queues; those of which none is are left out."""
+
     async def settle(self, source: str, message_id: str, act: Callable[[PoisonMessage], Awaitable[None]]) -> None:
         """Do something with one message, which nobody else sees meanwhile, and then remove it.
 

@@ -7,7 +7,7 @@ from datetime import datetime
 from core.carried import pack
 from core.changes import Change, Decision, Note
 from core.errors import ConflictError, UnavailableError, UnknownOrderError
-from core.orders import Snapshot
+from core.orders import Snapshot, StepState
 from core.ports import Bus, Clock, NewId, StateStore
 
 log = logging.getLogger(__name__)
@@ -26,6 +26,18 @@ def _in_brief(change: Change) -> dict[str, object]:
         "event": change.entry.event,
         "state": str(after.state.process_state),
         "steps": {step.name: str(step.state) for step in change.changed_steps()},
+        "seconds": _seconds(change),
+    }
+
+
+def _seconds(change: Change) -> dict[str, float]:
+    """Return how long the steps took that are done or undone now: their last attempt, from its start to its answer."""
+    done = {step.number for step in change.after.in_state(StepState.COMPLETED, StepState.UNDONE)}
+    ended = (step for step in (change.before.running() if change.before else ()) if step.number in done)
+    return {
+        step.name: (change.entry.at - step.complete_by + step.allowance).total_seconds()
+        for step in ended
+        if step.complete_by
     }
 
 

@@ -1,7 +1,8 @@
 """Submits an order as a trusted system does, and prints what becomes of it, from a private response queue (ALR-2).
 
 Against the embedded stack (`make run`) it needs nothing: `python examples/follow_an_order.py`. Elsewhere, name the
-connection strings in `STATE_STORAGE` and `SERVICE_BUS`, and a queue of your own whose name begins with `status-`.
+connection strings in `STATE_STORAGE` and `SERVICE_BUS`, and a queue of your own whose name begins with `status-`. Each
+listener should have one for itself: a notice that another one holds comes late.
 """
 
 import asyncio
@@ -9,11 +10,13 @@ import json
 import os
 import secrets
 import sys
-from collections.abc import AsyncIterator
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
 
-from azure.servicebus.aio import ServiceBusClient
+from azure.servicebus import ServiceBusReceivedMessage
+from azure.servicebus.aio import ServiceBusClient, ServiceBusReceiver
+from azure.servicebus.exceptions import MessageLockLostError
 from azure.storage.queue.aio import QueueClient
 from ulid import ULID
 
@@ -30,7 +33,8 @@ SERVICE_BUS = os.environ.get(
 )
 REPLY_TO = os.environ.get("REPLY_TO", "status-example")
 ENDS = {"order-completed", "order-failed", "order-undone"}
-PATIENCE_SECONDS = 60
+PATIENCE_SECONDS = 90
+"""Longer than the lock of a message, which another listener may hold."""
 
 
 def new_order_id() -> str:
@@ -52,18 +56,44 @@ async def submit(order_id: str) -> None:
         await queue.send_message(json.dumps(message))
 
 
-async def notices(order_id: str) -> AsyncIterator[dict[str, Any]]:
-    """Yield what is told of the order; a notice may come twice, and late: id and sequence put that right."""
-    seen: set[str] = set()
+async def follow(order_id: str) -> str:
+    """Print what is told of the order until it has ended; return the last event.
+
+    A notice may come twice, and late: id and sequence put that right. It is completed only after it was shown: whoever
+    dies before is told again. Those of other orders stay on the queue. They are let go at the end and not at once,
+    since each time that a message is given back counts, and ten times would make a dead letter of it.
+    """
+    event, seen, others = "", set[str](), list[ServiceBusReceivedMessage]()
     async with (
         ServiceBusClient.from_connection_string(SERVICE_BUS) as bus,
         bus.get_queue_receiver(REPLY_TO, max_wait_time=PATIENCE_SECONDS) as queue,
     ):
         async for message in queue:
+            if message.correlation_id != order_id:
+                others.append(message)
+                continue
+            notice = json.loads(str(message))
+            if message.message_id not in seen:
+                show(notice)
+            seen.add(str(message.message_id))
             await queue.complete_message(message)
-            if message.correlation_id == order_id and message.message_id not in seen:
-                seen.add(str(message.message_id))
-                yield json.loads(str(message))
+            if (event := notice["event"]) in ENDS:
+                break
+        for message in others:
+            await let_go(queue, message)
+    return event
+
+
+def show(notice: dict[str, Any]) -> None:
+    """Print a notice."""
+    details = " ".join(str(notice[name]) for name in ("step", "reason") if name in notice)
+    print(f"{notice['at']}  {notice['sequence']:>5}  {notice['event']:<18} {details}", flush=True)
+
+
+async def let_go(queue: ServiceBusReceiver, message: ServiceBusReceivedMessage) -> None:
+    """Give a message back; one whose lock has lapsed is back already."""
+    with suppress(MessageLockLostError):
+        await queue.abandon_message(message)
 
 
 async def main() -> int:
@@ -71,13 +101,7 @@ async def main() -> int:
     order_id = new_order_id()
     print(f"submitting {order_id}", flush=True)
     await submit(order_id)
-    event = ""
-    async for notice in notices(order_id):
-        details = " ".join(str(notice[name]) for name in ("step", "reason") if name in notice)
-        print(f"{notice['at']}  {notice['sequence']:>5}  {notice['event']:<18} {details}", flush=True)
-        if (event := notice["event"]) in ENDS:
-            break
-    return 0 if event == "order-completed" else 1
+    return 0 if await follow(order_id) == "order-completed" else 1
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ param location string
 @minLength(6)
 param operatorEmail string
 
-@description('Whether the state of the orders is kept in several zones, in two regions, or both.')
+@description('Whether the state of the orders is kept in several zones, in two regions, or both. Orders in Cosmos DB are always in several zones of one region; of geo they have the backups.')
 @allowed([
   'zone'
   'geo'
@@ -127,6 +127,7 @@ module hostStorage 'modules/host-storage.bicep' = {
     name: 'sthost${token}'
     location: location
     tags: tags
+    redundancy: redundancy
     appPrincipalId: identity.outputs.principalId
     privateSubnetId: networkIsolation ? network!.outputs.endpointsSubnetId : ''
   }

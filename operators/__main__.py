@@ -1,6 +1,6 @@
 """`python -m operators`: the operators' tools for those who live in a terminal.
 
-Exit codes: 0 done; 1 refused, or not found; 2 wrong usage; 3 the app is away; 4 the key was refused.
+Exit codes: 0 done; 1 refused, or not found; 2 wrong usage; 3 the app is away; 4 the key, or the sign-in, was refused.
 """
 
 import getpass
@@ -43,10 +43,11 @@ class Tools(click.Group):
 @click.group(cls=Tools, epilog=(__doc__ or "").partition("\n\n")[2], context_settings={"max_content_width": 120})
 @click.option("--url", envvar="OPERATOR_URL", default="http://127.0.0.1:7071", show_default=True, show_envvar=True)
 @click.option("--key", envvar="OPERATOR_KEY", required=True, show_envvar=True, help="The operators' key.")
+@click.option("--token", envvar="OPERATOR_TOKEN", show_envvar=True, help="Where operators sign in: their token.")
 @click.pass_context
-def main(ctx: click.Context, url: str, key: str) -> None:
+def main(ctx: click.Context, url: str, key: str, token: str | None) -> None:
     """Find out why an order is where it is, and put it right."""
-    ctx.obj = Api(url, key)
+    ctx.obj = Api(url, key, token)
 
 
 # Orders
@@ -285,8 +286,7 @@ def list_poison(api: Api, *, in_json: bool, watch: float | None) -> None:
 
     def draw() -> tuple[Json, str]:
         answer = api.get("poison")
-        rows = [(each["queue"], each["id"], each["reason"], each["body"]) for each in answer["messages"]]
-        return answer, table(("QUEUE", "ID", "REASON", "BODY"), rows)
+        return answer, words.poison_text(answer)
 
     show(draw, in_json=in_json, every=watch)
 

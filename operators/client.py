@@ -1,4 +1,4 @@
-"""The operators' API as the command line calls it: an address and a key are all that it needs."""
+"""The operators' API as the command line calls it: an address and a key, and a token where operators sign in."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -9,6 +9,8 @@ import httpx
 TIMEOUT_SECONDS = 60.0
 
 Json = dict[str, Any]
+
+SIGN_IN = "; where operators sign in, OPERATOR_TOKEN has to be a token of theirs besides"
 
 
 class ApiError(Exception):
@@ -25,7 +27,7 @@ class UnreachableError(ApiError):
 
 
 class KeyRefusedError(ApiError):
-    """The key is not the operators' key."""
+    """The key is not the operators' key, or the sign-in is missing."""
 
     exit_code = 4
 
@@ -33,8 +35,17 @@ class KeyRefusedError(ApiError):
 class Api:
     """The operators' API of one app."""
 
-    def __init__(self, url: str, key: str) -> None:
-        self._http = httpx.Client(base_url=url, headers={"x-functions-key": key}, timeout=TIMEOUT_SECONDS)
+    def __init__(
+        self, url: str, key: str, token: str | None = None, transport: httpx.BaseTransport | None = None
+    ) -> None:
+        signed_in = {"Authorization": f"Bearer {token}"} if token else {}
+        self._http = httpx.Client(
+            base_url=url,
+            headers={"x-functions-key": key} | signed_in,
+            timeout=TIMEOUT_SECONDS,
+            transport=transport,
+            follow_redirects=False,  # they lead to the sign-in page, which is for browsers
+        )
 
     def get(self, *path: str, **query: Any) -> Json:
         """Ask; raises `ApiError` with what the API says of the fault."""
@@ -77,19 +88,36 @@ class Api:
             response = self._http.request(method, f"/api/operator/{place}", **options)
         except httpx.HTTPError as error:
             raise UnreachableError(f"{self._http.base_url} cannot be reached: {error}") from error
-        if response.status_code == 401:
-            raise KeyRefusedError("the key was refused: OPERATOR_KEY or --key has to be the operators' key")
-        if response.status_code >= 500:
-            raise UnreachableError(_fault(response))
-        if response.status_code >= 400:
-            raise ApiError(_fault(response))
-        answer: Json = response.json()
-        return answer
+        answer = _object_of(response)
+        if response.is_success and answer is not None:
+            return answer
+        raise _error(response, answer or {})
 
 
-def _fault(response: httpx.Response) -> str:
-    """Return what the problem details say; whatever stands between us and the app may answer something else."""
-    if "json" not in response.headers.get("content-type", ""):
-        return f"{response.status_code}, without a reason"
-    problem = response.json()
-    return "; ".join([problem["title"], *filter(None, [problem.get("detail")]), *problem.get("faults", ())])
+def _object_of(response: httpx.Response) -> Json | None:
+    """Return the JSON object that was answered; None if it is something else."""
+    try:
+        answer = response.json()
+    except ValueError:
+        return None
+    return answer if isinstance(answer, dict) else None
+
+
+def _error(response: httpx.Response, problem: Json) -> ApiError:
+    """Return what the status means; whatever stands between us and the app may have answered it."""
+    status = response.status_code
+    if status == 401:
+        return KeyRefusedError(f"the key was refused: OPERATOR_KEY or --key has to be the operators' key{SIGN_IN}")
+    if status == 403 or response.is_redirect:
+        return KeyRefusedError(f"{status}, the app does not let you in{SIGN_IN}")
+    if response.is_success:
+        return UnreachableError(
+            f"{response.url} answers, but not as the operators' API does: is that the app's address?"
+        )
+    return UnreachableError(_fault(status, problem)) if status >= 500 else ApiError(_fault(status, problem))
+
+
+def _fault(status: int, problem: Json) -> str:
+    """Return what the problem details say."""
+    title = problem.get("title") or f"{status}, without a reason"
+    return "; ".join([str(title), *filter(None, [problem.get("detail")]), *problem.get("faults", ())])

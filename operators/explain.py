@@ -4,18 +4,22 @@ None of that is written down here a second time: the rules that act are asked wh
 scheduler's claim as soon as one may come, the supervisor's recovery once the time is up.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
 from core.agenda import polled_from
-from core.changes import Change
+from core.changes import Change, Decision
+from core.measures import Measure, open_until
 from core.orders import Direction, Outcome, ProcessState, Snapshot, Step, StepState
 from core.transitions import Decide
 from operators.views import Time, View
 
 INSTANT = timedelta(microseconds=1)
+
+Claim = Callable[[Snapshot, datetime, Callable[[str], str | None]], Decision]
+"""The scheduler's claim; its last argument names the agent that does what has this capability, if there is one now."""
 
 
 class Actor(StrEnum):
@@ -31,12 +35,36 @@ class Actor(StrEnum):
 class ActingRules:
     """The rules that act on orders by themselves, as the roles have them."""
 
-    claim: Decide
-    """As if there were agents with room: whether there are, shows at that moment only."""
+    claim: Claim
     recover: Decide
     poll_delay: timedelta
     """How long the scheduler's poll leaves an order to the wake-up that announces it."""
     clock_tolerance: timedelta
+    offers: Mapping[str, Sequence[str]]
+    """The agents that offer each capability, the preferred first."""
+    fresh: timedelta
+    """How long the scheduler believes what an agent said of itself."""
+    measures: Sequence[Measure] = ()
+    """What the agents said of themselves lately."""
+
+    def open_until(self, agent: str, now: datetime) -> datetime | None:
+        """Return until when the agent's circuit is open; None if it is not."""
+        return open_until([measure for measure in self.measures if measure.agent == agent], now)
+
+    def none_until(self, capability: str | None, now: datetime) -> datetime | None:
+        """Return when the first agent that offers this makes calls again, if now none does; None if any may."""
+        times = [self.open_until(agent, now) for agent in self.offers.get(capability or "", ())]
+        known = [time for time in times if time]
+        return min(known) if known and len(known) == len(times) else None
+
+    def claimed(self, order: Snapshot, at: datetime) -> Decision:
+        """Return the claim at this time, as if every agent had room: whether it has, shows at that moment only."""
+
+        def route(capability: str) -> str | None:
+            agents = self.offers.get(capability, ())
+            return next((agent for agent in agents if not self.open_until(agent, at)), None)
+
+        return self.claim(order, at, route)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -46,6 +74,8 @@ class Prospect:
     actor: Actor
     at: datetime | None = None
     change: Change | None = None
+    circuits_open: bool = False
+    """Whether until then no agent makes the call that the order needs."""
 
 
 class Explanation(View):
@@ -65,7 +95,7 @@ class Explanation(View):
 def explain(order: Snapshot, actions: Sequence[str], rules: ActingRules, now: datetime) -> Explanation:
     """Return the explanation; `actions` are those that an operator has."""
     expected = what_comes(order, rules, now)
-    waiting_for = _waiting_for(order, expected, actions)
+    waiting_for = _waiting_for(order, expected, actions, rules)
     waits = f"; it waits for {waiting_for}" if waiting_for else ""
     return Explanation(
         order_id=order.order_id,
@@ -101,8 +131,15 @@ def what_comes_otherwise(order: Snapshot, rules: ActingRules, now: datetime) -> 
 
 
 def _claim(order: Snapshot, rules: ActingRules, at: datetime) -> Prospect:
-    change = rules.claim(order, at)
-    return Prospect(actor=Actor.SCHEDULER, at=at, change=change if isinstance(change, Change) else None)
+    """Return the claim at this time, or once an agent for what the order needs makes calls again."""
+    until = rules.none_until(order.needs(), at)
+    change = rules.claimed(order, until or at)
+    return Prospect(
+        actor=Actor.SCHEDULER,
+        at=until or at,
+        change=change if isinstance(change, Change) else None,
+        circuits_open=until is not None,
+    )
 
 
 def _recovery(order: Snapshot, rules: ActingRules, now: datetime) -> Prospect | None:
@@ -125,7 +162,7 @@ def _because(order: Snapshot) -> str:
     return f"{outcome}{back}" + (f", because: {state.reason}" if state.reason else "")
 
 
-def _waiting_for(order: Snapshot, expected: Prospect | None, actions: Sequence[str]) -> str | None:
+def _waiting_for(order: Snapshot, expected: Prospect | None, actions: Sequence[str], rules: ActingRules) -> str | None:
     if expected is None:
         return None
     answers = " and ".join(_answer(step) for step in order.running())
@@ -133,15 +170,20 @@ def _waiting_for(order: Snapshot, expected: Prospect | None, actions: Sequence[s
         case Actor.AGENT:
             return answers
         case Actor.SCHEDULER:
-            return f"a scheduler to claim it{_room(order)}" + (f", and for {answers}" if answers else "")
+            return f"a scheduler to claim it{_room(order, expected, rules)}" + (
+                f", and for {answers}" if answers else ""
+            )
         case Actor.SUPERVISOR:
             return f"the supervisor, which has to look at {answers} that did not come in time"
         case Actor.OPERATOR:
             return f"an operator, who can {' or '.join(actions)} it"
 
 
-def _room(order: Snapshot) -> str:
+def _room(order: Snapshot, expected: Prospect, rules: ActingRules) -> str:
     needs = order.needs()
+    if needs and expected.circuits_open and expected.at:
+        agents = " and ".join(rules.offers[needs])
+        return f", once an agent for {needs} makes calls again (circuits open: {agents}, until {_clock(expected.at)})"
     return f", once an agent for {needs} has room" if needs else ""
 
 

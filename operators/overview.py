@@ -1,6 +1,6 @@
 """How the system is doing, at a glance: what is open, what is not sent yet, what nobody could read, how agents are."""
 
-from collections import Counter
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import timedelta
 from typing import Any
@@ -14,7 +14,6 @@ from core.gathering import run_all
 from core.orders import ProcessState
 from core.ports import AgentMeasures, Clock, StateStore, SweepLog
 from operators.poison import PoisonService
-from operators.service import AGENDA_OF
 from operators.views import Time, View
 
 MOST_COUNTED = 1000
@@ -55,10 +54,25 @@ class Overview(View):
 
     open_orders: dict[ProcessState, Count]
     unconfirmed_events: Count
+    """Events for operators that are not sent yet."""
+    unsent_notices: Count
+    """Notices for the senders of orders that are not sent yet."""
     last_sweep: SweepView | None
     poison: dict[str, int]
-    """Messages by the queue that they came from, as many of them as are shown."""
+    """About how many messages are kept, by the queue that they came from."""
     agents: list[AgentView]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Rows:
+    """The rows of one kind in the agendas of all buckets."""
+
+    orders: Sequence[str]
+    """The order of each."""
+    more: bool
+
+    def count(self) -> Count:
+        return Count(count=len(self.orders), at_least=self.more)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,23 +88,31 @@ class OverviewService:
 
     async def look(self) -> Overview:
         """Return how the system is doing; raises `UnavailableError`."""
-        states = [(state, *await self._count(kind)) for state, kind in AGENDA_OF.items()]
-        events, more_events = await self._count(Kind.OUTBOX)
+        pending, running = await self._rows(Kind.PENDING), await self._rows(Kind.RUNNING)
+        processing = set(running.orders) - set(pending.orders)  # of a pending order, other steps may still run
         sweep = await self.sweeps.last()
         return Overview(
-            open_orders={state: Count(count=count, at_least=more) for state, count, more in states},
-            unconfirmed_events=Count(count=events, at_least=more_events),
+            open_orders={
+                ProcessState.PENDING: pending.count(),
+                ProcessState.PROCESSING: Count(count=len(processing), at_least=running.more),
+                ProcessState.ERROR: (await self._rows(Kind.ERROR)).count(),
+            },
+            unconfirmed_events=(await self._rows(Kind.OUTBOX)).count(),
+            unsent_notices=(await self._rows(Kind.NOTICE)).count(),
             last_sweep=SweepView.model_validate(sweep) if sweep else None,
-            poison=dict(Counter(message.queue for message in (await self.poison.list()).messages)),
+            poison=await self.poison.count(),
             agents=await self._agents(),
         )
 
-    async def _count(self, kind: Kind) -> tuple[int, bool]:
+    async def _rows(self, kind: Kind) -> _Rows:
         start, end = agenda.all_of(kind)
-        rows = await run_all(
+        pages = await run_all(
             self.store.agenda(bucket, start, end, MOST_COUNTED) for bucket in keys.buckets(self.buckets)
         )
-        return sum(map(len, rows)), any(len(page) == MOST_COUNTED for page in rows)
+        return _Rows(
+            orders=[row.order_id for page in pages for row in page],
+            more=any(len(page) == MOST_COUNTED for page in pages),
+        )
 
     async def _agents(self) -> list[AgentView]:
         said = await self.measures.since(self.clock() - FRESH)

@@ -31,6 +31,8 @@ class PoisonList(View):
     """The first messages that are kept of each queue."""
 
     messages: list[PoisonView]
+    counts: dict[str, int]
+    """About how many are kept of each queue: more than 32 of one are not shown, but there."""
 
 
 class Settled(View):
@@ -51,9 +53,17 @@ class PoisonService:
     bus_queues: Sequence[str]
 
     async def list(self) -> PoisonList:
-        """Return the messages that are kept, with their reasons."""
-        kept = await self.poison.peek([*self.storage_queues, *self.bus_queues])
-        return PoisonList(messages=[shown(message) for message in kept])
+        """Return the messages that are kept, with their reasons, and how many there are."""
+        kept = await self.poison.peek(self._sources)
+        return PoisonList(messages=[shown(message) for message in kept], counts=await self.count())
+
+    async def count(self) -> dict[str, int]:
+        """Return about how many are kept of each queue, of which any is."""
+        return await self.poison.count(self._sources)
+
+    @property
+    def _sources(self) -> Sequence[str]:
+        return [*self.storage_queues, *self.bus_queues]
 
     async def redrive(self, source: str, message_id: str, request: OperatorRequest) -> None:
         """Put a message back on its queue, and only then remove it: a crash in between sends it twice, never not.

@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from core import agenda, keys
 from core.agenda import AgendaRow
@@ -10,7 +10,7 @@ from core.changes import Change
 from core.errors import UnknownOrderError
 from core.gathering import run_all
 from core.orders import ProcessState, Snapshot
-from core.ports import Archive, Clock, StateStore
+from core.ports import AgentMeasures, Archive, Clock, StateStore
 from core.transitions import Decide, Transitions
 from core.workflow import Workflows
 from operators import rules, views
@@ -38,6 +38,7 @@ class OperatorService:
     clock: Clock
     workflows: Workflows
     acting: ActingRules
+    measures: AgentMeasures
     buckets: int
 
     async def probe(self) -> None:
@@ -93,7 +94,8 @@ class OperatorService:
     async def explain(self, order_id: str) -> Explanation:
         """Return why the order is where it is (OPR-2); raises `UnknownOrderError`."""
         order, now = await self.load(order_id), self.clock()
-        return explain(order, rules.possible(order, self.workflows, now), self.acting, now)
+        acting = replace(self.acting, measures=await self.measures.since(now - self.acting.fresh))
+        return explain(order, rules.possible(order, self.workflows, now), acting, now)
 
     async def resubmit(self, order_id: str, request: OperatorRequest) -> None:
         """Let a failed order go on (OPR-3); raises `RefusedError` or `UnknownOrderError`."""

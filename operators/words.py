@@ -1,5 +1,6 @@
 """What the API answers, in words and tables."""
 
+from collections import Counter
 from collections.abc import Iterable
 
 from operators.client import Json
@@ -78,6 +79,18 @@ def alerts_table(found: Iterable[Json]) -> str:
     return table(("AT", "TYPE", "SUBJECT", "REASON", "ACKNOWLEDGED", "KEY"), rows)
 
 
+def poison_text(answer: Json) -> str:
+    """Return what nobody could read, and of which queues there is more than is listed."""
+    rows = [(each["queue"], each["id"], each["reason"], each["body"]) for each in answer["messages"]]
+    listed = Counter(each["queue"] for each in answer["messages"])
+    more = (
+        f"(there are more from {queue}: about {count} are kept)"
+        for queue, count in answer["counts"].items()
+        if count > listed[queue]
+    )
+    return "\n".join([table(("QUEUE", "ID", "REASON", "BODY"), rows), *more])
+
+
 def overview_text(answer: Json) -> str:
     """Return how the system is doing."""
 
@@ -87,7 +100,8 @@ def overview_text(answer: Json) -> str:
     sweep = answer["lastSweep"]
     rows = [
         *((f"orders {state}", shown(count)) for state, count in answer["openOrders"].items()),
-        ("events not sent yet", shown(answer["unconfirmedEvents"])),
+        ("events for operators not sent yet", shown(answer["unconfirmedEvents"])),
+        ("notices for senders not sent yet", shown(answer["unsentNotices"])),
         ("last sweep", f"{sweep['at']} by {sweep['instance']}" if sweep else "none yet"),
         *((f"poison from {queue}", count) for queue, count in answer["poison"].items()),
         *((f"agent {each['agent']}", _agent_text(each)) for each in answer["agents"]),

@@ -70,7 +70,6 @@ resource site 'Microsoft.Web/sites@2024-11-01' = {
     virtualNetworkSubnetId: empty(appSubnetId) ? null : appSubnetId
     siteConfig: {
       minTlsVersion: '1.2'
-      ftpsState: 'Disabled'
     }
     functionAppConfig: {
       runtime: {

@@ -25,11 +25,12 @@ resource account 'Microsoft.DocumentDB/databaseAccounts@2025-04-15' = {
     consistencyPolicy: {
       defaultConsistencyLevel: 'Strong'
     }
+    // One region whatever the redundancy: of a second one, only backups are kept there.
     locations: [
       {
         locationName: location
         failoverPriority: 0
-        isZoneRedundant: redundancy != 'geo'
+        isZoneRedundant: true
       }
     ]
     backupPolicy: {

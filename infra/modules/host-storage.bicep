@@ -3,6 +3,7 @@ param location string
 param tags object
 param appPrincipalId string
 param privateSubnetId string
+param redundancy string
 
 var roles = loadJsonContent('../roles.json')
 var isolated = !empty(privateSubnetId)
@@ -14,7 +15,7 @@ resource account 'Microsoft.Storage/storageAccounts@2025-01-01' = {
   tags: tags
   kind: 'StorageV2'
   sku: {
-    name: 'Standard_ZRS'
+    name: redundancy == 'geo' ? 'Standard_LRS' : 'Standard_ZRS' // `geo` is for regions without zones, too
   }
   properties: {
     allowSharedKeyAccess: false

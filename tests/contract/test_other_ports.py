@@ -256,6 +256,7 @@ async def test_a_poison_message_can_be_seen_and_settled(parts):
     """It is shown with all that is known of it; settled once it was acted upon, and only then; the others stay."""
     source = f"src-{uuid4().hex[:8]}"
     assert await parts.poison.peek([source]) == []
+    assert await parts.poison.count([source]) == {}
     await parts.poison.put(source, b"{broken", "Invalid JSON", "order-1:payment:1:do")
     await parts.poison.put(source, b"\xff\xfe", "no text")
     first, second = await parts.poison.peek([source])
@@ -291,6 +292,7 @@ async def test_who_settles_one_poison_message_takes_no_other_away(parts):
     source = f"src-{uuid4().hex[:8]}"
     for number in range(40):
         await parts.poison.put(source, b"%d" % number, "r")
+    assert await parts.poison.count([source, "no-such-queue"]) == {source: 40}
     chosen = [message.message_id for message in (await parts.poison.peek([source]))[:10]]
     seen = []
 

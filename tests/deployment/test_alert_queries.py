@@ -52,6 +52,12 @@ def test_lines_that_are_looked_for_are_logged(name):
     assert messages or "requests" in query
 
 
+def test_lines_that_are_looked_for_are_never_sampled_away():
+    """An alert may rest on a single one."""
+    sampling = json.loads((ROOT / "host.json").read_text())["logging"]["applicationInsights"]["samplingSettings"]
+    assert "Trace" in sampling["excludedTypes"].split(";")
+
+
 @pytest.mark.parametrize("name", QUERIES)
 def test_functions_that_are_looked_for_exist(name, functions):
     """By their whole name, or by its beginning."""
@@ -89,4 +95,6 @@ def test_the_workbook_is_whole():
 def test_the_workbook_shows_what_operators_ask():
     """States over time, durations and failures by step, recoveries, queue depths, cost per order."""
     names = {item["name"] for item in WORKBOOK["items"]}
+    assert "change.seconds" in QUERIES["durations"]
+    assert "by step = tostring(step[0])" in QUERIES["durations"]
     assert names >= {"states", "durations", "failures", "recoveries", "queues", "cost", "waiting"}

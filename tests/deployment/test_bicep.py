@@ -25,6 +25,11 @@ PREFIXES = {
     "Microsoft.Network/privateEndpoints": "pep-", "Microsoft.DocumentDB/databaseAccounts": "cosmos-",
 }  # fmt: skip
 """Azure's own recommended abbreviations."""
+NOT_ON_FLEX = {
+    "ftpsState", "linuxFxVersion", "netFrameworkVersion", "use32BitWorkerProcess", "preWarmedInstanceCount",
+    "functionsRuntimeScaleMonitoringEnabled",
+}  # fmt: skip
+"""Properties of `siteConfig` that other plans have."""
 SECRETS = re.compile(r"listKeys|listAccountSas|listSecrets|AccountKey|SharedAccessKey|@secure", re.IGNORECASE)
 
 
@@ -118,11 +123,16 @@ def test_keys_are_off(deployed):
         assert each.properties["disableLocalAuth"] is True
     [site] = of_type(deployed, "Microsoft.Web/sites")
     assert site.properties["httpsOnly"] is True
-    assert site.properties["siteConfig"]["ftpsState"] == "Disabled"
     passwords = of_type(deployed, "Microsoft.Web/sites/basicPublishingCredentialsPolicies")
     assert {each.name: each.properties["allow"] for each in passwords} == {"ftp": False, "scm": False}
     [packages] = [site.properties["functionAppConfig"]["deployment"]["storage"]["authentication"]]
     assert packages["type"] == "UserAssignedIdentity"
+
+
+def test_the_site_names_nothing_that_flex_consumption_refuses(deployed):
+    """Resource Manager rejects the whole deployment otherwise (51021)."""
+    [site] = of_type(deployed, "Microsoft.Web/sites")
+    assert NOT_ON_FLEX.isdisjoint(site.properties["siteConfig"])
 
 
 def test_no_setting_is_a_secret(deployed):
@@ -193,11 +203,21 @@ def test_private_endpoints_resolve_to_zones_that_exist(deployed):
     ("redundancy", "sku"), [("zone", "Standard_ZRS"), ("geo", "Standard_GRS"), ("geo-zone", "Standard_GZRS")]
 )
 def test_state_is_as_redundant_as_asked(redundancy, sku):
-    """The account of the orders, apart from the host's own."""
+    """The account of the orders; the host's own has zones, but where a region may have none."""
     template = Template(INFRA / "main.bicep", GIVEN | {"redundancy": redundancy})
     accounts = of_type(template, "Microsoft.Storage/storageAccounts")
     skus = {each.name.startswith("ststate"): each.config["sku"]["name"] for each in accounts}
-    assert skus == {True: sku, False: "Standard_ZRS"}
+    assert skus == {True: sku, False: "Standard_LRS" if redundancy == "geo" else "Standard_ZRS"}
+
+
+@pytest.mark.proves("WRK-4")
+@pytest.mark.parametrize(("redundancy", "backups"), [("zone", "Zone"), ("geo", "Geo"), ("geo-zone", "Geo")])
+def test_orders_in_cosmos_db_are_in_several_zones_always(redundancy, backups):
+    """In one region; a second one, if any, has the backups."""
+    template = Template(INFRA / "main.bicep", GIVEN | {"redundancy": redundancy, "cosmosForTables": True})
+    [account] = of_type(template, "Microsoft.DocumentDB/databaseAccounts")
+    assert [each["isZoneRedundant"] for each in account.properties["locations"]] == [True]
+    assert account.properties["backupPolicy"]["periodicModeProperties"]["backupStorageRedundancy"] == backups
 
 
 def test_sign_in_leaves_open_what_needs_no_key(functions):

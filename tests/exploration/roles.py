@@ -114,6 +114,7 @@ def _operator(at: Surroundings) -> OperatorService:
         clock=at.now,
         workflows=WORKFLOWS,
         acting=None,
+        measures=Measures(at.tape),
         buckets=BUCKETS,
     )
 

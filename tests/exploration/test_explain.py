@@ -1,7 +1,6 @@
 """What an explanation says of an order is what then happens, in every state of small worlds (OPR-2)."""
 
 from dataclasses import replace
-from functools import partial
 from unittest.mock import patch
 
 import pytest
@@ -16,7 +15,7 @@ from operators import explain as explaining
 from operators import rules as operator_rules
 from operators.explain import ActingRules, Actor, explain, what_comes, what_comes_otherwise
 from scheduler.rules import SchedulerRules
-from scheduler.service import WAKE_UP_TIME
+from scheduler.service import FRESH, WAKE_UP_TIME
 from supervisor.rules import SupervisorRules
 
 ACT_OF = {"resubmitted": "resubmit", "skipped": "skip", "step-skipped": "skip", "cancelled": "cancel"}
@@ -25,13 +24,12 @@ ACT_OF = {"resubmitted": "resubmit", "skipped": "skip", "step-skipped": "skip", 
 def acting_rules():
     """The rules as the app has them, by the workflows of the world that is explored."""
     return ActingRules(
-        claim=partial(
-            SchedulerRules(instance="?", workflows=roles.WORKFLOWS, clock_tolerance=TOLERANCE).claim,
-            route=lambda capability: capability,
-        ),
+        claim=SchedulerRules(instance="?", workflows=roles.WORKFLOWS, clock_tolerance=TOLERANCE).claim,
         recover=SupervisorRules(instance="?", clock_tolerance=TOLERANCE).recover,
         poll_delay=WAKE_UP_TIME,
         clock_tolerance=TOLERANCE,
+        offers=roles.OFFERS,
+        fresh=FRESH,
     )
 
 
@@ -160,7 +158,7 @@ DRIFTS = {
     "the poll comes sooner": lambda: a_rule_changed("poll_delay", WAKE_UP_TIME / 2),
     "the supervisor is more patient": lambda: a_rule_changed("clock_tolerance", TOLERANCE * 2),
     "the supervisor counts otherwise": lambda: a_rule_changed("recover", lambda order, now: None),
-    "the scheduler waits": lambda: a_rule_changed("claim", lambda order, now: None),
+    "the scheduler waits": lambda: a_rule_changed("claim", lambda order, now, route: None),
     "an agent has longer": lambda: patch.object(
         explaining, "what_comes", lambda *args: replace(found, at=NOW) if (found := what_comes(*args)) else None
     ),

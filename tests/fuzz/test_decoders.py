@@ -203,6 +203,7 @@ def handlers():
         clock=parts.clock,
         workflows=workflows.ALL,
         acting=acting_rules,
+        measures=parts.measures,
         buckets=8,
     )
     bulk = BulkService(

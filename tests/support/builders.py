@@ -7,7 +7,7 @@ import workflows
 from core.orders import Item, Order, OrderState, Snapshot
 from operators.explain import ActingRules
 from scheduler.rules import SchedulerRules
-from scheduler.service import WAKE_UP_TIME
+from scheduler.service import FRESH, WAKE_UP_TIME
 from supervisor.rules import SupervisorRules
 
 NOW = datetime(2026, 1, 31, 8, 15, tzinfo=UTC)
@@ -40,7 +40,12 @@ supervisor = SupervisorRules(instance="v1", clock_tolerance=TOLERANCE)
 
 
 acting_rules = ActingRules(
-    claim=scheduler.claim, recover=supervisor.recover, poll_delay=WAKE_UP_TIME, clock_tolerance=TOLERANCE
+    claim=scheduler.claim,
+    recover=supervisor.recover,
+    poll_delay=WAKE_UP_TIME,
+    clock_tolerance=TOLERANCE,
+    offers={"payment": ("payment", "payment-backup")},
+    fresh=FRESH,
 )
 
 

@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from azure.servicebus import ServiceBusMessage
 from azure.servicebus.aio import ServiceBusClient
 from client import QUICK, eventually
 from inspection import processed
@@ -117,8 +118,14 @@ async def test_an_order_that_is_undone_says_so(running):
 
 @pytest.mark.proves("ALR-2")
 async def test_the_example_follows_an_order_to_its_end(running):
-    """It prints each step, and ends well."""
+    """It prints each step, and ends well; what is told of other orders stays on the queue, and nothing of its own."""
     stack, _ = running
+    other = {"orderId": "b00-other", "noticeId": "n1", "sequence": 1, "at": "2026-01-31T08:15:00Z", "event": "received"}
+    async with (
+        ServiceBusClient.from_connection_string(stack.service_bus_connection_string) as bus,
+        bus.get_queue_sender(REPLY_TO) as queue,
+    ):
+        await queue.send_messages(ServiceBusMessage(json.dumps(other), correlation_id="b00-other", message_id="n1"))
     addresses = {"STATE_STORAGE": stack.storage_connection_string, "SERVICE_BUS": stack.service_bus_connection_string}
     process = await asyncio.create_subprocess_exec(
         sys.executable, EXAMPLE, env=os.environ | addresses, stdout=asyncio.subprocess.PIPE
@@ -127,3 +134,6 @@ async def test_the_example_follows_an_order_to_its_end(running):
     assert process.returncode == 0
     for word in ("received", "processing-started", "shipment", "capture", "order-completed"):
         assert word in output.decode()
+    mailbox = Mailbox(stack)
+    await mailbox.read()
+    assert mailbox.received == {"b00-other": {"n1": other}}

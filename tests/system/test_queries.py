@@ -89,6 +89,7 @@ async def periodic(own_stack, monkeypatch):
             clock=parts.clock,
             workflows=workflows.ALL,
             acting=acting_rules,
+            measures=parts.measures,
             **common,
         ),
     )

@@ -10,6 +10,7 @@ from core.errors import RefusedError, UnavailableError, UnknownMessageError
 from core.poison import PoisonMessage
 from operators.poison import PoisonService, shown
 from operators.requests import OperatorRequest
+from operators.words import poison_text
 
 GRACE = OperatorRequest(operator="grace", note="mended")
 
@@ -114,3 +115,16 @@ def test_bytes_that_are_no_text_are_shown_escaped_and_shortened():
     assert view["body"].startswith("a\\xff\x00xxx")
     assert len(view["body"]) == 4000
     assert view["reason"] == "it failed too often"
+
+
+@pytest.mark.proves("SUB-4")
+async def test_the_list_says_how_many_there_are(world):
+    """Azure shows 32 messages of a queue: that there are more is said."""
+    for number in range(3):
+        await world.keep("payment-responses", b"%d" % number)
+    listed = await world.service.list()
+    assert (listed.counts, await world.service.count()) == ({"payment-responses": 3}, {"payment-responses": 3})
+    answer = listed.model_dump(mode="json", by_alias=True)
+    assert "there are more" not in poison_text(answer)
+    answer["counts"] = {"payment-responses": 35}
+    assert "(there are more from payment-responses: about 35 are kept)" in poison_text(answer)

@@ -375,3 +375,14 @@ async def test_a_refusal_is_answered_at_once_with_the_reason():
     await agency.agent.handle(agency.request)
     ((_, reply),) = agency.replies()
     assert (reply.outcome, reply.reason, len(agency.remote.calls)) == ("failed", "card declined", 1)
+
+
+async def test_the_log_tells_how_long_each_step_took(world, caplog):
+    """In the line of the change that records its answer, and in no other: the workbook shows it by step."""
+    caplog.set_level("INFO", "core.transitions")
+    await world.submitted()
+    await world.scheduler.wake(WakeUp(order_id=ORDER_ID))
+    world.now += seconds(1.5)
+    await world.scheduler.receive(ANSWER, AgentReply(outcome="completed"))
+    lines = [line for line in caplog.records if line.message == "order.changed"]
+    assert [line.seconds for line in lines] == [{}, {}, {"payment": 1.5}]
