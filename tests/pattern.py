@@ -23,7 +23,7 @@ FINISHED = {
     *(f"UND-{number}" for number in range(1, 6)),
     *(f"ALR-{number}" for number in range(1, 4)),
     *(f"OPR-{number}" for number in (1, 2, 3, 4, 6)),
-    *(f"FLT-{number}" for number in range(1, 12)),
+    *(f"FLT-{number}" for number in range(1, 13)),
     *(f"WRK-{number}" for number in range(1, 6)),
 }
 
