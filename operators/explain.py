@@ -134,12 +134,9 @@ def _claim(order: Snapshot, rules: ActingRules, at: datetime) -> Prospect:
     """Return the claim at this time, or once an agent for what the order needs makes calls again."""
     until = rules.none_until(order.needs(), at)
     change = rules.claimed(order, until or at)
-    return Prospect(
-        actor=Actor.SCHEDULER,
-        at=until or at,
-        change=change if isinstance(change, Change) else None,
-        circuits_open=until is not None,
-    )
+    if not isinstance(change, Change):  # nobody here knows its workflow
+        return Prospect(actor=Actor.SCHEDULER)
+    return Prospect(actor=Actor.SCHEDULER, at=until or at, change=change, circuits_open=until is not None)
 
 
 def _recovery(order: Snapshot, rules: ActingRules, now: datetime) -> Prospect | None:
@@ -169,6 +166,9 @@ def _waiting_for(order: Snapshot, expected: Prospect | None, actions: Sequence[s
     match expected.actor:
         case Actor.AGENT:
             return answers
+        case Actor.SCHEDULER if expected.change is None:
+            workflow = f"{order.state.workflow} version {order.state.workflow_version}"
+            return f"a newer version of the app: this one does not know workflow {workflow}"
         case Actor.SCHEDULER:
             return f"a scheduler to claim it{_room(order, expected, rules)}" + (
                 f", and for {answers}" if answers else ""

@@ -110,3 +110,15 @@ async def test_an_explanation_says_that_circuits_are_open_and_until_when():
     assert "circuits open: payment and payment-backup, until 2026-01-31 08:15:20 UTC" in both_open.waiting_for
     assert "payment attempt 1 started at payment-backup" in both_open.summary
     assert both_open.if_nothing_happens.startswith("From 2026-01-31 08:15:20 UTC on the scheduler's poll")
+
+
+@pytest.mark.proves("OPR-2", "FLT-12")
+async def test_an_explanation_says_that_only_a_newer_version_of_the_app_can_go_on():
+    """Nobody else claims the order, and no time is named at which somebody would."""
+    parts = in_memory(clock=lambda: NOW)
+    order = new_order(workflow_version=9)
+    entry = HistoryEntry(at=NOW, actor="submission/i", event="submitted")
+    await parts.store.commit(Change(before=None, after=order, entry=entry))
+    explanation = await service_on(parts).explain(order.order_id)
+    assert explanation.waiting_for.endswith("this one does not know workflow payment-only version 9")
+    assert (explanation.next_at, explanation.if_nothing_happens) == (None, "It stays as it is.")
