@@ -41,7 +41,7 @@ def free_port():
             continue
 
 
-def until(condition, what, seconds=15.0):
+def until(condition, what, seconds=60.0):
     """Poll a condition and return its first true result; fails when that takes too long."""
     end = time.monotonic() + seconds
     while not (result := condition()):

@@ -14,7 +14,7 @@ WRITTEN = re.compile(r"`(workflows/\w+\.py)`[^\n]*:\n\n```python\n(.*?)^```", re
 COPIED = ("core", "workflows", "shop", "submission", "scheduler", "agents", "supervisor", "alerts", "operators", "edge")
 
 
-@pytest.mark.timeout(90)
+@pytest.mark.timeout(270)
 async def test_the_page_leads_to_a_running_workflow(own_stack, tmp_path):
     """A copy, the two files as the page shows them, and then its commands."""
     copy = tmp_path / "copy"

@@ -30,7 +30,8 @@ BEFORE = {
 
 @pytest.fixture(scope="module")
 def stack_options():
-    return {"settings": QUICK, "app": Path(__file__).parent / "app"}
+    patient = {"ALLOWANCE_SECONDS": "4", "REMOTE_CALL_TIMEOUT_SECONDS": "1.5"}  # for a hundred orders at once
+    return {"settings": QUICK | patient, "app": Path(__file__).parent / "app"}
 
 
 @pytest.mark.proves("SCH-10", "SCH-5")
@@ -65,7 +66,7 @@ HOW = {
 }
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(360)
 @pytest.mark.proves("SCH-8", "SCH-12", "SUP-3", "UND-1", "UND-2", "UND-5", "AGT-9", "ALR-1", "FLT-1")
 async def test_each_step_failing_in_each_way_under_each_policy(client, stack):
     """All cases side by side: each ends as the pattern says, and the ledgers balance."""
