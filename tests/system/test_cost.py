@@ -57,7 +57,8 @@ async def test_many_orders_share_their_transactions(driver):
     idle = math.ceil(IDLE_WRITES_PER_SECOND * (time.monotonic() - began))
     assert counted["table_writes"] <= 1.5 * AT_ONCE + idle
     assert counted["table_entities"] <= 1.1 * ENTITIES_OF_AN_ORDER * AT_ONCE + idle
-    assert counted["table_loads"] + counted["table_point_reads"] <= 0.1 * AT_ONCE
+    assert counted["table_loads"] <= 0.3 * AT_ONCE  # where a poll was quicker than a wake-up that came late
+    assert counted["table_point_reads"] <= idle
     assert counted["service_bus_sends"] <= MESSAGES_OF_AN_ORDER / 3 * AT_ONCE
     assert counted["service_bus_messages"] <= 1.1 * MESSAGES_OF_AN_ORDER * AT_ONCE
     assert counted["remote_calls"] <= 1.1 * AT_ONCE
