@@ -1,1 +1,1 @@
-"""What HTTP triggers of several roles share: how answers and errors look on the wire."""
+"""What triggers of several roles share: how answers and errors look on the wire, outages, log lines."""
