@@ -11,7 +11,7 @@ from pydantic import Field, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from core.errors import AppError
-from core.messages import SCHEDULER_REQUESTS, requests_queue, responses_queue
+from core.messages import bus_queues
 
 Url = Annotated[str, Field(pattern=r"^https?://\S+$")]
 StorageUri = Annotated[str, Field(pattern=r"^https://\S+$")]
@@ -186,9 +186,8 @@ def _cross_faults(settings: Settings) -> Iterator[str]:
     ):
         for name in limits.keys() - names:
             yield f"{alias}: there is no agent {name}; expected {', '.join(names)}"
-    own = [SCHEDULER_REQUESTS, *(queue(name) for name in names for queue in (requests_queue, responses_queue))]
     prefix = settings.reply_to_prefix.lower()  # Service Bus makes no difference
-    if taken := [name for name in own if name.startswith(prefix)]:
+    if taken := [name for name in bus_queues(names) if name.startswith(prefix)]:
         yield f"REPLY_TO_PREFIX: queues of the app's own begin with it, {', '.join(taken)}"
     if settings.agent_margin_seconds >= settings.allowance_seconds:
         yield "AGENT_MARGIN_SECONDS: leaves an agent no time; expected less than ALLOWANCE_SECONDS"

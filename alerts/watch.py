@@ -6,15 +6,13 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from core import agenda, alerts, keys
-from core.agenda import AgendaRow, Kind
+from core.agenda import AgendaRow
 from core.changes import Event
 from core.gathering import run_all
+from core.lanes import first_of_each_lane
 from core.ports import Clock, StateStore, SweepLog
 
 log = logging.getLogger(__name__)
-
-PAGE = 100
-"""How many pending orders of one bucket are read at once: the first of each lane is all that is looked for."""
 
 
 Told = tuple[str, Event]
@@ -49,14 +47,9 @@ class Watch:
 
     async def _oldest(self, bucket: str, now: datetime) -> list[AgendaRow]:
         """Return the first order of each lane, if it is due, however many wait in the others."""
-        start, end = agenda.all_of(Kind.PENDING)
         first: dict[str, AgendaRow] = {}
-        while rows := await self.store.agenda(bucket, start, end, PAGE):
-            for row in rows:
-                first.setdefault(agenda.end_of_lane(row), row)
-            if len(rows) < PAGE:
-                break
-            start = agenda.end_of_lane(rows[-1])
+        for row in await first_of_each_lane(self.store, bucket):
+            first.setdefault(agenda.end_of_lane(row), row)
         return [row for row in first.values() if _due(row) <= now]
 
     async def _sweeps(self, now: datetime) -> list[Told]:

@@ -8,7 +8,7 @@ from functools import cached_property
 import workflows
 from adapters import Adapters
 from adapters.settings import Settings
-from core.messages import SCHEDULER_REQUESTS, requests_queue, responses_queue
+from core.messages import bus_queues
 from core.transitions import Transitions
 from scheduler.rules import SchedulerRules
 from supervisor.rules import SupervisorRules
@@ -47,8 +47,7 @@ class Base:
     @cached_property
     def bus_queues(self) -> Sequence[str]:
         """The queues by which scheduler and agents talk."""
-        pairs = [queue(agent) for agent in self.agents for queue in (requests_queue, responses_queue)]
-        return [SCHEDULER_REQUESTS, *pairs]
+        return bus_queues(self.agents)
 
     @cached_property
     def scheduler_rules(self) -> SchedulerRules:

@@ -6,7 +6,7 @@ submitter sends, an unknown field is a fault.
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Literal, TypeVar
@@ -191,6 +191,11 @@ class Correlation:
         if not well_formed or parts[3] not in ("do", "undo"):
             raise InvalidError(["correlation id: expected <order>:<step>:<attempt>:<do|undo>"])
         return cls(order_id=parts[0], step=parts[1], attempt=int(parts[2]), action=parts[3])
+
+
+def bus_queues(agents: Iterable[str]) -> list[str]:
+    """Return the queues by which schedulers and these agents talk."""
+    return [SCHEDULER_REQUESTS, *(queue(agent) for agent in agents for queue in (requests_queue, responses_queue))]
 
 
 Decoded = TypeVar("Decoded", bound=BaseModel)

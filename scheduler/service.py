@@ -13,6 +13,7 @@ from core.carried import unpack
 from core.changes import Change, Decision, Note
 from core.errors import AppError, UnavailableError, UnknownOrderError
 from core.gathering import run_all
+from core.lanes import PAGE, first_of_each_lane
 from core.messages import AgentReply, Correlation, WakeUp
 from core.orders import Priority, Snapshot
 from core.ports import AgentMeasures, Clock, StateStore
@@ -28,9 +29,6 @@ WAKE_UP_TIME = timedelta(seconds=5)
 
 FRESH = timedelta(seconds=3)
 """How long what an agent said of itself is believed."""
-
-PAGE = 100
-"""How many pending orders of one bucket a poll reads at once."""
 
 MOST_PER_QUERY = 1000
 
@@ -111,14 +109,8 @@ class SchedulerService:
     async def _pending(self, bucket: str) -> list[AgendaRow]:
         """Return orders of the bucket that are due: the first of each lane, however many wait in the others."""
         now = self.clock()
-        start, end = agenda.all_of(Kind.PENDING)
-        found: list[AgendaRow] = []
-        while rows := await self.store.agenda(bucket, start, end, PAGE):
-            found += rows
-            if len(rows) < PAGE:
-                break
-            start = agenda.end_of_lane(rows[-1])
-        return [row for row in found if agenda.is_due(row, now, WAKE_UP_TIME)]
+        rows = await first_of_each_lane(self.store, bucket)
+        return [row for row in rows if agenda.is_due(row, now, WAKE_UP_TIME)]
 
     async def _claim_what_fits(self) -> None:
         """Claim orders of the backlog for as long as agents have room for them."""

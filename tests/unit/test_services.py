@@ -32,11 +32,12 @@ from agents.limits import CallLimits
 from agents.service import AgentService
 from core.errors import InvalidError, RejectedError, TransientError, UnavailableError
 from core.keys import buckets
+from core.lanes import PAGE
 from core.messages import AgentReply, AgentRequest, Correlation, WakeUp
 from core.orders import ProcessState
 from core.transitions import Transitions
 from scheduler.places import Places
-from scheduler.service import PAGE, WAKE_UP_TIME, SchedulerService
+from scheduler.service import WAKE_UP_TIME, SchedulerService
 from submission.rules import Terms, read
 from submission.service import SubmissionService
 from supervisor.service import SupervisorService

@@ -7,9 +7,10 @@ import pytest
 from builders import NOW, ORDER_ID, new_order, seconds
 
 from adapters.memory import MemoryStateStore, MemorySweepLog
-from alerts.watch import PAGE, Watch
+from alerts.watch import Watch
 from core.changes import Change, HistoryEntry
 from core.keys import buckets
+from core.lanes import PAGE
 from core.orders import Priority, ProcessState
 from core.sweeps import Sweep
 
