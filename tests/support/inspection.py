@@ -39,8 +39,15 @@ async def unfinished(client: Client, order_ids: Iterable[str]) -> set[str]:
 
 
 async def all_processed(client: Client, order_ids: Sequence[str]) -> bool:
-    """Whether all of the orders are processed."""
-    return not await unfinished(client, order_ids) and await processed(client, order_ids) == len(order_ids)
+    """Whether all of the orders are processed; it fails when none is under way any more and some ended otherwise."""
+    if await unfinished(client, order_ids):
+        return False
+    states = await states_of(client, order_ids)
+    failed = [order_id for order_id, row in states.items() if row["ProcessState"] == "Error"]
+    if failed:
+        order = await client.order(failed[0])
+        raise AssertionError(f"{len(failed)} are in Error, such as {failed[0]}: {order and order['history']}")
+    return sum(row["ProcessState"] == "Processed" for row in states.values()) == len(order_ids)
 
 
 async def processed(client: Client, order_ids: Iterable[str]) -> int:

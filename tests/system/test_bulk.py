@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 from builders import new_order
-from client import QUICK, events, eventually
+from client import PATIENT, events, eventually
 from doors import CommandLine
 from inspection import states_of, unfinished
 from scale import scaled
@@ -23,7 +23,6 @@ from core.orders import Outcome, ProcessState, StepState
 MANY = scaled(300, 1000)
 REASON = "card declined"
 """What the simulated service says too, so that an order that fails again looks like one that was not touched."""
-PATIENT = QUICK | {"ALLOWANCE_SECONDS": "30", "FAILURE_THRESHOLD": "20", "REMOTE_CALL_TIMEOUT_SECONDS": "5"}
 SIGNED = ("--operator", "grace", "-m", "the provider is back")
 
 

@@ -4,7 +4,7 @@ import asyncio
 from functools import partial
 
 import pytest
-from client import DONE, claims_and_recoveries_alternate, eventually
+from client import DONE, PATIENT, claims_and_recoveries_alternate, eventually
 from inspection import all_processed, poisoned, processed
 
 OUTAGE_SECONDS = 15
@@ -15,7 +15,7 @@ OUTAGE_SECONDS = 15
 @pytest.mark.proves("FLT-7", "FLT-8", "SUB-4")
 async def test_nothing_is_lost_while_a_dependency_is_away(own_stack, what):
     """Stopped under load and started again after a while: every accepted order is processed, nothing is poisoned."""
-    stack, client = await own_stack(settings={}, in_memory=False)
+    stack, client = await own_stack(settings=PATIENT, in_memory=False)
     accepted: list[str] = []
     ending = asyncio.Event()
 

@@ -14,15 +14,12 @@ UNNEEDED = ("shipment", "capture")
 """The steps whose answers nobody needs: the shipment names the reservation, the capture the authorisation."""
 
 
-PATIENT = QUICK | {"ALLOWANCE_SECONDS": "3", "FAILURE_THRESHOLD": "2"}
-"""A step has time enough, also on a slow machine, unless it is told to fail."""
-
 AT_ONCE = 12
 
 
 @pytest.fixture(scope="module")
 def stack_options():
-    return {"settings": PATIENT, "app": Path(__file__).parent / "app"}
+    return {"settings": QUICK | {"FAILURE_THRESHOLD": "2"}, "app": Path(__file__).parent / "app"}
 
 
 async def failed_at(client, stack, step, mode):
@@ -178,7 +175,7 @@ async def test_a_cancel_at_any_moment_undoes_the_order_or_comes_too_late(client,
 
 
 async def cancelled_after(client, stack, version):
-    order_id = await place(stack, "order")
+    order_id = await place(stack, "unhurried")
 
     async def is_there():
         order = await client.order(order_id)

@@ -5,7 +5,7 @@ import random
 
 import pytest
 from azure.storage.queue.aio import QueueClient
-from client import DONE, QUICK, claims_and_recoveries_alternate, eventually
+from client import DONE, PATIENT, claims_and_recoveries_alternate, eventually
 
 from local.stack import Stack
 
@@ -36,8 +36,7 @@ async def test_orders_are_still_there_after_the_stack_was_stopped_and_started(ow
 @pytest.mark.proves("SCH-9", "AGT-7", "SUP-3", "FLT-2", "FLT-3")
 async def test_orders_end_right_when_the_host_is_killed_at_any_moment(own_stack):
     """SIGKILL at random moments, a new host each time: every order is processed, with one effect."""
-    patient = QUICK | {"FAILURE_THRESHOLD": "20", "REMOTE_CALL_TIMEOUT_SECONDS": "1.5"}
-    stack, client = await own_stack(settings=patient)  # kills count as failures, and are not held to be lasting here
+    stack, client = await own_stack(settings=PATIENT | {"ALLOWANCE_SECONDS": "3"})  # kills count as failures, and are not held to be lasting here
     orders = []
     for _ in range(5):
         placed = await asyncio.gather(*(client.place() for _ in range(6)))
