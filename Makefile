@@ -6,6 +6,8 @@ PYTHON ?= $(shell for candidate in python3.13 python3.12 python3.11 python3; do 
 BIN := .venv/bin
 DATA := $(or $(DATA_DIR),.data)
 export PATH := $(CURDIR)/$(BIN):$(PATH)
+# Compiled modules let a host start in two thirds of the time.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help run func operator test check soak explore pattern bench clean lock
 

@@ -36,7 +36,8 @@ async def test_orders_are_still_there_after_the_stack_was_stopped_and_started(ow
 @pytest.mark.proves("SCH-9", "AGT-7", "SUP-3", "FLT-2", "FLT-3")
 async def test_orders_end_right_when_the_host_is_killed_at_any_moment(own_stack):
     """SIGKILL at random moments, a new host each time: every order is processed, with one effect."""
-    stack, client = await own_stack(settings=PATIENT | {"ALLOWANCE_SECONDS": "3"})  # kills count as failures, and are not held to be lasting here
+    settings = PATIENT | {"ALLOWANCE_SECONDS": "3"}  # kills count as failures, and are not held to be lasting here
+    stack, client = await own_stack(settings=settings)
     orders = []
     for _ in range(5):
         placed = await asyncio.gather(*(client.place() for _ in range(6)))
