@@ -114,7 +114,7 @@ class Settings(BaseSettings):
     """How long an agent waits for one answer of its remote service."""
     agent_margin_seconds: float = Field(1, alias="AGENT_MARGIN_SECONDS", ge=0, allow_inf_nan=False)
     """How long before the complete-by time an agent stops, because clocks differ (AGT-4)."""
-    retention_days: float = Field(0, alias="RETENTION_DAYS", ge=0, le=36_500)
+    retention_days: float = Field(0, alias="RETENTION_DAYS", ge=0, le=10_000)
     """After how many days finished orders, alerts and idempotency keys are removed; 0 keeps them for ever."""
     reply_to_prefix: str = Field("status-", alias="REPLY_TO_PREFIX", pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
     """With what the name of every private response queue begins (SUB-5)."""

@@ -62,7 +62,7 @@ param shippingUrl string = ''
 
 @description('After how many days finished orders, with customers\' names, and alerts are removed; 0 keeps them for ever.')
 @minValue(0)
-@maxValue(36500)
+@maxValue(10000)
 param retentionDays int = 0
 
 @description('Client id of an app registration with which operators sign in (Entra ID), besides needing the key; empty for the key alone.')

@@ -137,7 +137,6 @@ ALL_ACTS = ("resubmit", "skip", "cancel")
 
 TESTED = (
     *SMALL,
-    WorldOf(faults=2, threshold=1),
     WorldOf(acts=1, operator=("cancel",), workflow=PARALLEL),
     WorldOf(faults=1, acts=1, operator=("cancel",), workflow=PLAIN, alone=True),
 )
@@ -145,6 +144,7 @@ TESTED = (
 EXPLORED = (
     *TESTED,
     *CIRCUITS,
+    WorldOf(faults=2, threshold=1),
     WorldOf(faults=2, threshold=1, workflow=ONE),
     WorldOf(faults=2),
     WorldOf(faults=1, threshold=1, workflow=PARALLEL),

@@ -26,7 +26,7 @@ async def failed_at(client, stack, step, mode):
     """An order that waits for an operator because of this step; the cause is mended by now."""
     order_id = new_order_id()
     await fault(client, step, mode, order_id, **({"latencyMs": 1000} if mode == "hang" else {}))
-    await submit(stack, order_id, workflow="order-error")
+    await submit(stack, order_id, workflow=f"{step}-error")
     order = await client.until(order_id, "Error", seconds=60)
     assert order["outcome"] == "failed"
     await fault(client, step, "none", order_id)
@@ -140,7 +140,7 @@ async def test_an_order_can_be_cancelled_at_every_point(client, stack):
 async def cancelled_at(client, stack, step, mode, moment):
     order_id = new_order_id()
     await fault(client, step, mode, order_id, **({"latencyMs": 1200} if mode in ("slow", "hang", "late") else {}))
-    await submit(stack, order_id, workflow="order-error")
+    await submit(stack, order_id, workflow=f"{step}-error")
 
     async def is_there():
         order = await client.order(order_id)

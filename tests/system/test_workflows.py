@@ -75,7 +75,7 @@ async def test_each_step_failing_in_each_way_under_each_policy(client, stack):
         step, mode, policy = case
         order_id = new_order_id()
         await fault(client, step, mode, order_id, **HOW.get(mode, {}))
-        await submit(stack, order_id, workflow=f"order-{policy}")
+        await submit(stack, order_id, workflow=f"{step}-{policy}")
         cases[case] = order_id
     judged = await asyncio.gather(*(judge(client, *case) for case in cases.items()))
     problems = [problem for each in judged for problem in each]

@@ -13,9 +13,19 @@ from workflows.order import ORDER
 SETTLING = timedelta(seconds=2)
 
 
+LONG = timedelta(minutes=1)
+"""Time enough for a step on any machine: it fails only if its service does."""
+
+
 def under(policy: Policy) -> Workflow:
     """The order workflow with this policy for all its steps."""
     return replace(ORDER, name=f"order-{policy}", steps=tuple(replace(step, policy=policy) for step in ORDER.steps))
+
+
+def failing(name: str, policy: Policy) -> Workflow:
+    """The order workflow with this policy; all steps but the one that is to fail have a long time."""
+    steps = (replace(step, allowance=None if step.name == name else LONG) for step in under(policy).steps)
+    return replace(ORDER, name=f"{name}-{policy}", steps=tuple(steps))
 
 
 def slow_service() -> Workflow:
@@ -30,15 +40,13 @@ def restock() -> Workflow:
 
 
 def unhurried() -> Workflow:
-    """The order workflow with time enough on any machine: none of its steps fails unless its service does."""
-    return replace(
-        ORDER, name="unhurried", steps=tuple(replace(step, allowance=timedelta(minutes=1)) for step in ORDER.steps)
-    )
+    """The order workflow with a long time for all its steps."""
+    return replace(ORDER, name="unhurried", steps=tuple(replace(step, allowance=LONG) for step in ORDER.steps))
 
 
-workflows.ALL = Workflows(
-    *workflows.ALL.all, under(Policy.ERROR), under(Policy.UNDO), slow_service(), restock(), unhurried()
-)
+POLICIES = (Policy.ERROR, Policy.UNDO)
+more = [failing(step.name, policy) for step in ORDER.steps for policy in POLICIES]
+workflows.ALL = Workflows(*workflows.ALL.all, *map(under, POLICIES), *more, slow_service(), restock(), unhurried())
 spec = spec_from_file_location("production_function_app", Path(__file__).parents[3] / "function_app.py")
 assert spec
 assert spec.loader
