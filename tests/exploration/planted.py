@@ -17,6 +17,19 @@ from core.errors import ConflictError
 from core.messages import BusMessage, responses_queue
 from core.orders import Direction, ProcessState, Step, StepState
 from core.transitions import Transitions
+from exploration.worlds import (
+    CANCELLED,
+    CIRCUIT,
+    GIVEN_UP,
+    REROUTED,
+    RESTED,
+    SKIPPED,
+    THREE_STEPS,
+    TRIED_AGAIN,
+    TWO_FAULTS,
+    UNDISTURBED,
+    WorldOf,
+)
 from operators import rules as operator_rules
 from scheduler import progress
 from scheduler import rules as scheduler_rules
@@ -312,37 +325,37 @@ class _Both:
             each.__exit__(*args)
 
 
-PLANTED: Mapping[str, Plant] = {
-    "SCH-2 claims what another scheduler has": claims_what_is_taken,
-    "SCH-2 writes without looking at ETags": writes_without_looking_at_etags,
-    "SCH-3 sends the request before it is recorded": sends_before_it_writes,
-    "SCH-2 takes a conflict for success": believes_a_conflict_to_be_its_own_write,
-    "SCH-6 takes replies after their time": takes_replies_after_their_time,
-    "SCH-6 takes replies to steps that do not run": takes_replies_to_steps_that_do_not_run,
-    "SCH-1 never polls": never_polls,
-    "AGT-3 another idempotency key for each attempt": another_key_for_each_attempt,
-    "AGT-4 replies after the complete-by time": replies_after_its_time,
-    "AGT-5 calls after the complete-by time": calls_after_its_time,
-    "SUP-2 never sweeps": never_sweeps,
-    "SUP-2 recovers before the time is up": recovers_before_the_time_is_up,
-    "SUP-3 recovers without unlocking": leaves_the_order_locked,
-    "SUP-4 counts a failure twice": counts_a_failure_twice,
-    "SUP-3 rests without giving the order back": rests_without_giving_the_order_back,
-    "AGT-8 takes what was not tried for done": takes_what_was_not_tried_for_done,
-    "AGT-10 another key at another agent": another_key_at_another_agent,
-    "SCH-12 gives up while the step runs": gives_up_and_lets_the_step_run,
-    "SCH-10 starts steps in any order": starts_steps_in_any_order,
-    "SCH-12 starts steps after a failure": starts_steps_after_a_failure,
-    "UND-1 undoes steps in any order": undoes_steps_in_any_order,
-    "UND-2 leaves what was not answered": leaves_what_was_not_answered,
-    "UND-5 calls undone what is not": calls_undone_what_is_not,
-    "ALR-1 gives up without an alert": gives_up_without_an_alert,
-    "ALR-1 confirms an alert before it is published": confirms_before_it_publishes,
-    "OPR-3 counts attempts afresh": counts_attempts_afresh,
-    "OPR-4 takes running steps for ended": takes_running_steps_for_ended,
-    "OPR-4 takes the order from its scheduler": takes_the_order_from_its_scheduler,
-    "OPR-4 cancels without turning back": cancels_without_turning_back,
-    "OPR-4 cancels what is over": cancels_what_is_over,
-    "OPR-4 calls done what was skipped": skips_into_processed,
+PLANTED: Mapping[str, tuple[Plant, WorldOf]] = {
+    "SCH-2 claims what another scheduler has": (claims_what_is_taken, SKIPPED),
+    "SCH-2 writes without looking at ETags": (writes_without_looking_at_etags, CANCELLED),
+    "SCH-3 sends the request before it is recorded": (sends_before_it_writes, UNDISTURBED),
+    "SCH-2 takes a conflict for success": (believes_a_conflict_to_be_its_own_write, CANCELLED),
+    "SCH-6 takes replies after their time": (takes_replies_after_their_time, SKIPPED),
+    "SCH-6 takes replies to steps that do not run": (takes_replies_to_steps_that_do_not_run, SKIPPED),
+    "SCH-1 never polls": (never_polls, RESTED),
+    "AGT-3 another idempotency key for each attempt": (another_key_for_each_attempt, UNDISTURBED),
+    "AGT-4 replies after the complete-by time": (replies_after_its_time, GIVEN_UP),
+    "AGT-5 calls after the complete-by time": (calls_after_its_time, GIVEN_UP),
+    "SUP-2 never sweeps": (never_sweeps, SKIPPED),
+    "SUP-2 recovers before the time is up": (recovers_before_the_time_is_up, UNDISTURBED),
+    "SUP-3 recovers without unlocking": (leaves_the_order_locked, TRIED_AGAIN),
+    "SUP-4 counts a failure twice": (counts_a_failure_twice, TRIED_AGAIN),
+    "SUP-3 rests without giving the order back": (rests_without_giving_the_order_back, RESTED),
+    "AGT-8 takes what was not tried for done": (takes_what_was_not_tried_for_done, CIRCUIT),
+    "AGT-10 another key at another agent": (another_key_at_another_agent, REROUTED),
+    "SCH-12 gives up while the step runs": (gives_up_and_lets_the_step_run, SKIPPED),
+    "SCH-10 starts steps in any order": (starts_steps_in_any_order, CANCELLED),
+    "SCH-12 starts steps after a failure": (starts_steps_after_a_failure, THREE_STEPS),
+    "UND-1 undoes steps in any order": (undoes_steps_in_any_order, CANCELLED),
+    "UND-2 leaves what was not answered": (leaves_what_was_not_answered, TWO_FAULTS),
+    "UND-5 calls undone what is not": (calls_undone_what_is_not, TWO_FAULTS),
+    "ALR-1 gives up without an alert": (gives_up_without_an_alert, CANCELLED),
+    "ALR-1 confirms an alert before it is published": (confirms_before_it_publishes, CANCELLED),
+    "OPR-3 counts attempts afresh": (counts_attempts_afresh, GIVEN_UP),
+    "OPR-4 takes running steps for ended": (takes_running_steps_for_ended, CANCELLED),
+    "OPR-4 takes the order from its scheduler": (takes_the_order_from_its_scheduler, CANCELLED),
+    "OPR-4 cancels without turning back": (cancels_without_turning_back, CANCELLED),
+    "OPR-4 cancels what is over": (cancels_what_is_over, CANCELLED),
+    "OPR-4 calls done what was skipped": (skips_into_processed, SKIPPED),
 }
-"""By the statement that each of them breaks."""
+"""By the statement that each of them breaks, with a small world in which it shows."""

@@ -4,7 +4,7 @@ import pytest
 
 from exploration.explorer import FoundError, explore, replay
 from exploration.planted import PLANTED
-from exploration.worlds import SMALL, TESTED, WorldOf
+from exploration.worlds import TESTED, WorldOf
 
 
 @pytest.mark.timeout(360)
@@ -25,16 +25,11 @@ def test_nothing_is_broken_in_any_state(world):
 @pytest.mark.parametrize("label", PLANTED)
 def test_a_planted_fault_is_found(label):
     """So the exploration can fail: each fault is caught, with the shortest story that leads to it."""
-    with PLANTED[label](), pytest.raises(FoundError) as found:
-        explore_all(SMALL)
+    plant, world = PLANTED[label]
+    with plant(), world.running(), pytest.raises(FoundError) as found:
+        explore(world.beginning())
     assert found.value.labels
     print(f"{label}\n{found.value}\n")
-
-
-def explore_all(worlds):
-    for world in worlds:
-        with world.running():
-            explore(world.beginning())
 
 
 def test_a_story_can_be_replayed():

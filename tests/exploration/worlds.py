@@ -113,19 +113,16 @@ class WorldOf:
                 logging.disable(logged)
 
 
-SMALL = (
-    WorldOf(),
-    WorldOf(faults=1, acts=1, threshold=1),
-    WorldOf(faults=1, acts=1),
-    WorldOf(acts=1, operator=("cancel",), workflow=PAIR),
-    WorldOf(faults=1, acts=1, operator=("skip",), threshold=1, alone=True),
-    WorldOf(faults=1, circuits=True),
-    WorldOf(faults=1, circuits=True, agents=("payment", "payment-backup")),
-    WorldOf(faults=1, threshold=1, workflow=RESTING),
-    WorldOf(faults=1, threshold=1, workflow=IN_SEQUENCE),
-    WorldOf(faults=2, threshold=1, workflow=ONE, alone=True),
-)
-"""In which a planted fault shows soon, the smallest first."""
+UNDISTURBED = WorldOf()
+GIVEN_UP = WorldOf(faults=1, acts=1, threshold=1)
+TRIED_AGAIN = WorldOf(faults=1, acts=1)
+CANCELLED = WorldOf(acts=1, operator=("cancel",), workflow=PAIR)
+SKIPPED = WorldOf(faults=1, acts=1, operator=("skip",), threshold=1, alone=True)
+CIRCUIT = WorldOf(faults=1, circuits=True)
+REROUTED = WorldOf(faults=1, circuits=True, agents=("payment", "payment-backup"))
+RESTED = WorldOf(faults=1, threshold=1, workflow=RESTING)
+THREE_STEPS = WorldOf(faults=1, threshold=1, workflow=IN_SEQUENCE)
+TWO_FAULTS = WorldOf(faults=2, threshold=1, workflow=ONE, alone=True)
 
 CIRCUITS = (
     WorldOf(faults=2, circuits=True, threshold=1, agents=("payment", "payment-backup")),
@@ -136,7 +133,16 @@ CIRCUITS = (
 ALL_ACTS = ("resubmit", "skip", "cancel")
 
 TESTED = (
-    *SMALL,
+    UNDISTURBED,
+    GIVEN_UP,
+    TRIED_AGAIN,
+    CANCELLED,
+    SKIPPED,
+    CIRCUIT,
+    REROUTED,
+    RESTED,
+    THREE_STEPS,
+    TWO_FAULTS,
     WorldOf(acts=1, operator=("cancel",), workflow=PARALLEL),
     WorldOf(faults=1, acts=1, operator=("cancel",), workflow=PLAIN, alone=True),
 )
