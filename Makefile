@@ -37,7 +37,7 @@ test: .venv/.installed local/node_modules/.installed
 	@$(BIN)/python -m pytest $(ARGS)
 
 soak: .venv/.installed local/node_modules/.installed
-	@SCALE=full $(BIN)/python -m pytest -n 0 -v tests/system/test_services_down.py tests/system/test_bulk.py \
+	@SCALE=full $(BIN)/python -m pytest -n 0 -v --timeout 1800 tests/system/test_services_down.py tests/system/test_bulk.py \
 		tests/system/test_many_hosts.py tests/system/test_dependencies_away.py $(ARGS)
 
 check: .venv/.installed

@@ -9,8 +9,6 @@ from recording import Call
 
 from local.servicebus_config import ROOT
 
-pytestmark = pytest.mark.timeout(720)  # the first test waits for a stack that does everything
-
 BUILT_IN = {
     "table": {
         "storageTableDataReader": {"entities/read"},

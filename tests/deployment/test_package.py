@@ -151,7 +151,6 @@ SETTINGS = {
 }  # fmt: skip
 
 
-@pytest.mark.timeout(720)
 async def test_every_function_runs_from_the_package(run, functions):
     """With nothing installed but requirements.txt, orders end as they should, and each function has worked.
 
@@ -197,7 +196,6 @@ def test_annotations_are_of_the_kind_that_azure_takes(package):
     assert ran.stdout == ""
 
 
-@pytest.mark.timeout(900)
 @pytest.mark.skipif(azure_python() is None, reason=f"there is no Python {AZURE_PYTHON} here")
 async def test_every_function_runs_as_in_azure(package, functions, tmp_path):
     """The library that runs functions in Azure indexes the package, and carries out each of its functions."""

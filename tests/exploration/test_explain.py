@@ -136,7 +136,6 @@ WORLDS = (
 )
 
 
-@pytest.mark.timeout(540)
 @pytest.mark.parametrize("world", WORLDS, ids=str)
 @pytest.mark.proves("OPR-2")
 def test_what_is_explained_is_what_happens(world):
@@ -165,7 +164,6 @@ DRIFTS = {
 }
 
 
-@pytest.mark.timeout(180)
 @pytest.mark.parametrize("label", DRIFTS)
 def test_an_explanation_that_drifts_from_the_rules_is_found(label):
     """So the test above can fail."""

@@ -156,7 +156,6 @@ BAD_MESSAGES = {
 }
 
 
-@pytest.mark.timeout(270)
 @pytest.mark.proves("SUB-4", "FLT-6")
 async def test_bad_messages_are_kept_with_their_reasons_and_hold_nothing_up(client, stack):
     """Each ends in the poison queue of where it came from; all orders around them are processed."""

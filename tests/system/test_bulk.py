@@ -51,7 +51,6 @@ async def histories(client, ids):
     return {order["orderId"]: events(order) for order in orders}
 
 
-@pytest.mark.timeout(720)
 @pytest.mark.proves("OPR-3", "OPR-6")
 async def test_a_bulk_resubmit_that_is_killed_finishes_when_it_is_repeated_and_touches_no_order_twice(own_stack):
     """Command and host are killed in the middle; some orders fail again, and are left to their new alert."""

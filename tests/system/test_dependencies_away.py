@@ -10,7 +10,6 @@ from inspection import all_processed, poisoned, processed
 OUTAGE_SECONDS = 15
 
 
-@pytest.mark.timeout(450)
 @pytest.mark.parametrize("what", ["azurite", "broker"])
 @pytest.mark.proves("FLT-7", "FLT-8", "SUB-4")
 async def test_nothing_is_lost_while_a_dependency_is_away(own_stack, what):

@@ -35,7 +35,6 @@ class Report:
         await eventually(is_so, 30)
 
 
-@pytest.mark.timeout(720)
 @pytest.mark.proves("FLT-7", "FLT-8")
 async def test_health_tells_what_is_away_until_it_is_back(own_stack):
     """503 that names what is stopped, frozen or missing, soon, and 200 by itself once that is back."""

@@ -25,7 +25,6 @@ ROLES_WITHOUT_SUPERVISOR = (
 )
 
 
-@pytest.mark.timeout(720)
 @pytest.mark.proves("SCH-2", "SCH-9", "FLT-2", "FLT-3", "WRK-3")
 async def test_three_hosts_process_three_hundred_orders_though_one_is_killed(own_stack):
     """SIGKILL of one in the middle, another is started: all `Processed`, one effect each, never two at one order."""
@@ -47,15 +46,11 @@ async def test_three_hosts_process_three_hundred_orders_though_one_is_killed(own
     assert await client.all_actions() == {order_id: ["authorise"] for order_id in orders}
 
 
-@pytest.mark.timeout(450)
 @pytest.mark.proves("WRK-3", "SCH-1")
 async def test_orders_go_on_where_each_function_runs_on_a_host_of_its_own(own_stack):
     """As Azure's Flex plan does it: who gets the replies has claimed nothing, and who claims hears of no reply."""
-    polls = {
-        "SCHEDULER_POLL_SCHEDULE": "*/20 * * * * *",
-        "MOST_OPEN_REQUESTS": "50",
-    }  # 300 orders in two minutes, alone
-    settings = PATIENT | polls
+    # Polls that come so seldom would alone take two minutes for 300 orders.
+    settings = PATIENT | {"SCHEDULER_POLL_SCHEDULE": "*/20 * * * * *", "MOST_OPEN_REQUESTS": "50"}
     alone = ("scheduler_poll", "scheduler_payment_responses")
     others = ",".join(name for name in ROLES_WITHOUT_SUPERVISOR.split(",") if name not in alone)
     stack, client = await own_stack(functions=f"{others},supervisor_sweep", settings=settings)
@@ -66,7 +61,6 @@ async def test_orders_go_on_where_each_function_runs_on_a_host_of_its_own(own_st
     await eventually(partial(all_processed, client, orders), 70)
 
 
-@pytest.mark.timeout(360)
 @pytest.mark.proves("FLT-12")
 async def test_old_and_new_hosts_work_side_by_side(own_stack):
     """Orders on a workflow that only the new ones know are none of the old one's business, and are processed."""
@@ -127,7 +121,6 @@ class Supervised:
         return time.time() - since
 
 
-@pytest.mark.timeout(450)
 @pytest.mark.proves("SUP-4", "SUP-5", "SUP-8", "FLT-5")
 async def test_another_supervisor_takes_over_from_one_that_is_killed_or_frozen(own_stack):
     """Within lease time and interval; frozen beyond the lease and thawed, the old leader counts nothing twice."""

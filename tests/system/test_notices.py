@@ -58,7 +58,6 @@ async def running(own_stack):
     return await own_stack(settings=QUICK | {"NOTICE_TRIES": "2"})
 
 
-@pytest.mark.timeout(450)
 @pytest.mark.proves("ALR-2", "ALR-3", "FLT-3", "FLT-8")
 async def test_every_notice_arrives_though_hosts_are_killed_and_the_broker_is_started_again(own_stack):
     """At least once, and in an order that the receiver can restore; nothing personal is in them."""

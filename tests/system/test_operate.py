@@ -9,7 +9,6 @@ ROOT = Path(__file__).parent.parent.parent
 PAGE = ROOT / "docs/operate.md"
 
 
-@pytest.mark.timeout(360)
 @pytest.mark.proves("OPR-2", "OPR-3", "OPR-4")
 async def test_the_page_does_what_it_says(own_stack):
     """Every command gives the output that the page shows."""

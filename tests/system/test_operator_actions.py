@@ -33,7 +33,6 @@ async def failed_at(client, stack, step, mode):
     return order_id
 
 
-@pytest.mark.timeout(450)
 @pytest.mark.proves("OPR-3", "OPR-4", "OPR-5")
 @pytest.mark.parametrize("door", ["http", "command line"])
 async def test_from_each_failed_state_an_operator_gets_the_order_to_its_right_end(client, stack, door):
@@ -100,7 +99,6 @@ async def undone(client, order_id):
     return await eventually(is_undone, 60)
 
 
-@pytest.mark.timeout(270)
 @pytest.mark.proves("OPR-3", "OPR-4", "UND-4")
 @pytest.mark.parametrize("door", ["http", "command line"])
 async def test_an_undo_that_failed_is_tried_again_or_was_done_by_hand(client, stack, door):
@@ -127,7 +125,6 @@ async def test_an_undo_that_failed_is_tried_again_or_was_done_by_hand(client, st
 POINTS = [(step, mode) for step in OPERATIONS for mode in ("slow", "hang", "late", "down", "reject")]
 
 
-@pytest.mark.timeout(450)
 @pytest.mark.proves("OPR-4", "UND-1", "UND-2", "SCH-12")
 async def test_an_order_can_be_cancelled_at_every_point(client, stack):
     """While each step runs, between its tries, and when it has failed: all is taken back, and nobody is called."""
@@ -163,7 +160,6 @@ async def cancelled_at(client, stack, step, mode, moment):
     return "" if good else f"{is_there.__name__}: {left} stands after {events(order)}"
 
 
-@pytest.mark.timeout(270)
 @pytest.mark.proves("OPR-4", "UND-1")
 async def test_a_cancel_at_any_moment_undoes_the_order_or_comes_too_late(client, stack):
     """Nothing in between: what was not refused is undone to the last step, what was refused is processed."""

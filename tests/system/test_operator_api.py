@@ -80,7 +80,6 @@ async def test_without_the_key_every_call_answers_401_and_changes_nothing(client
     assert [alert["acknowledged"] for alert in await client.alerts(order_id)] == [None]
 
 
-@pytest.mark.timeout(450)
 async def test_every_answer_is_as_it_is_described(client, stack, tmp_path):
     """Whatever is asked: no 5xx, no status, content or field that the description does not know (schemathesis)."""
     told = deepcopy(description())
@@ -98,7 +97,6 @@ async def test_every_answer_is_as_it_is_described(client, stack, tmp_path):
     assert code == 0, said
 
 
-@pytest.mark.timeout(270)
 async def test_an_answer_that_is_not_described_is_found(client, tmp_path):
     """So the test above can fail: the description forgets one field, and one status."""
     told = deepcopy(description())

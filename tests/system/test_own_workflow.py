@@ -5,7 +5,6 @@ import shutil
 from dataclasses import asdict
 from pathlib import Path
 
-import pytest
 from reading import follow, steps
 
 ROOT = Path(__file__).parent.parent.parent
@@ -14,7 +13,6 @@ WRITTEN = re.compile(r"`(workflows/\w+\.py)`[^\n]*:\n\n```python\n(.*?)^```", re
 COPIED = ("core", "workflows", "shop", "submission", "scheduler", "agents", "supervisor", "alerts", "operators", "edge")
 
 
-@pytest.mark.timeout(270)
 async def test_the_page_leads_to_a_running_workflow(own_stack, tmp_path):
     """A copy, the two files as the page shows them, and then its commands."""
     copy = tmp_path / "copy"

@@ -128,7 +128,6 @@ def operations_of(order_id):
     return [Insert(entity_of(bucket_of(order_id), w.key, w.record)) for w in of_change(finished_order(order_id))]
 
 
-@pytest.mark.timeout(450)
 @pytest.mark.proves("SUP-2", "SCH-1")
 async def test_periodic_work_costs_the_same_with_a_store_full_of_finished_orders(periodic):
     """Poll, sweep, relay and list ask for key ranges only, and as many with 5,000 finished orders as with none."""

@@ -2,13 +2,11 @@
 
 from pathlib import Path
 
-import pytest
 from reading import follow, steps
 
 README = Path(__file__).parent.parent.parent / "README.md"
 
 
-@pytest.mark.timeout(270)
 async def test_the_readme_does_what_it_says(own_stack):
     """Every command gives the output that the README shows."""
     stack, _ = await own_stack(settings={})

@@ -32,7 +32,6 @@ async def test_orders_are_still_there_after_the_stack_was_stopped_and_started(ow
         await again.stop()
 
 
-@pytest.mark.timeout(360)
 @pytest.mark.proves("SCH-9", "AGT-7", "SUP-3", "FLT-2", "FLT-3")
 async def test_orders_end_right_when_the_host_is_killed_at_any_moment(own_stack):
     """SIGKILL at random moments, a new host each time: every order is processed, with one effect."""

@@ -62,7 +62,6 @@ async def effects_at(client, service="payment"):
     }
 
 
-@pytest.mark.timeout(scaled(540, 400))
 @pytest.mark.proves("AGT-8", "SUP-3", "FLT-1", "WRK-2")
 async def test_orders_wait_while_a_service_is_down_and_hold_up_nobody_else(own_stack):
     """None fails while the circuit is open, all go on when it closes; orders that do not need it are no slower."""
@@ -87,7 +86,6 @@ async def test_orders_wait_while_a_service_is_down_and_hold_up_nobody_else(own_s
     assert await poisoned(stack) == []
 
 
-@pytest.mark.timeout(540)
 @pytest.mark.proves("AGT-10", "WRK-1", "AGT-3")
 async def test_work_goes_to_a_backup_while_the_first_agent_hangs_and_back_again(own_stack):
     """Within seconds, with the same keys: no payment is taken twice."""
@@ -111,7 +109,6 @@ async def test_work_goes_to_a_backup_while_the_first_agent_hangs_and_back_again(
     assert await client.all_actions() == {order_id: ["authorise"] for order_id in orders}
 
 
-@pytest.mark.timeout(scaled(450, 600))
 @pytest.mark.proves("SCH-11", "AGT-10", "WRK-2")
 async def test_a_service_gets_as_many_calls_as_it_takes_and_high_priority_goes_first(own_stack):
     """Three hosts keep to one rate; urgent orders overtake those that wait, and leave them some turns."""

@@ -66,7 +66,6 @@ HOW = {
 }
 
 
-@pytest.mark.timeout(360)
 @pytest.mark.proves("SCH-8", "SCH-12", "SUP-3", "UND-1", "UND-2", "UND-5", "AGT-9", "ALR-1", "FLT-1")
 async def test_each_step_failing_in_each_way_under_each_policy(client, stack):
     """All cases side by side: each ends as the pattern says, and the ledgers balance."""

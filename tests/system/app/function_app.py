@@ -1,5 +1,6 @@
 """The production app with more workflows: the order workflow under each policy, and in two versions."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 from importlib.util import module_from_spec, spec_from_file_location
@@ -7,25 +8,35 @@ from pathlib import Path
 
 import workflows
 from core.orders import Policy
-from core.workflow import Workflow, Workflows
+from core.workflow import StepDefinition, Workflow, Workflows
 from workflows.order import ORDER
 
 SETTLING = timedelta(seconds=2)
-
-
 LONG = timedelta(minutes=1)
 """Time enough for a step on any machine: it fails only if its service does."""
 
 
+def like_order(name: str, change: Callable[[StepDefinition], StepDefinition]) -> Workflow:
+    """The order workflow under another name, each of its steps changed."""
+    return replace(ORDER, name=name, steps=tuple(map(change, ORDER.steps)))
+
+
 def under(policy: Policy) -> Workflow:
-    """The order workflow with this policy for all its steps."""
-    return replace(ORDER, name=f"order-{policy}", steps=tuple(replace(step, policy=policy) for step in ORDER.steps))
+    """With this policy for all its steps."""
+    return like_order(f"order-{policy}", lambda step: replace(step, policy=policy))
 
 
 def failing(name: str, policy: Policy) -> Workflow:
-    """The order workflow with this policy; all steps but the one that is to fail have a long time."""
-    steps = (replace(step, allowance=None if step.name == name else LONG) for step in under(policy).steps)
-    return replace(ORDER, name=f"{name}-{policy}", steps=tuple(steps))
+    """With this policy; all steps but the one that is to fail have a long time."""
+    return like_order(
+        f"{name}-{policy}",
+        lambda step: replace(step, policy=policy, allowance=None if step.name == name else LONG),
+    )
+
+
+def unhurried() -> Workflow:
+    """With a long time for all its steps."""
+    return like_order("unhurried", lambda step: replace(step, allowance=LONG))
 
 
 def slow_service() -> Workflow:
@@ -39,14 +50,15 @@ def restock() -> Workflow:
     return Workflow(name="restock", version=1, steps=(replace(ORDER.steps[0], after=()),))
 
 
-def unhurried() -> Workflow:
-    """The order workflow with a long time for all its steps."""
-    return replace(ORDER, name="unhurried", steps=tuple(replace(step, allowance=LONG) for step in ORDER.steps))
-
-
 POLICIES = (Policy.ERROR, Policy.UNDO)
-more = [failing(step.name, policy) for step in ORDER.steps for policy in POLICIES]
-workflows.ALL = Workflows(*workflows.ALL.all, *map(under, POLICIES), *more, slow_service(), restock(), unhurried())
+workflows.ALL = Workflows(
+    *workflows.ALL.all,
+    *map(under, POLICIES),
+    *(failing(step.name, policy) for step in ORDER.steps for policy in POLICIES),
+    unhurried(),
+    slow_service(),
+    restock(),
+)
 spec = spec_from_file_location("production_function_app", Path(__file__).parents[3] / "function_app.py")
 assert spec
 assert spec.loader
