@@ -40,7 +40,7 @@ from simulator.service import Simulator
 from submission.rules import Terms, new_order, read
 
 settings.register_profile(
-    "repeatable", deadline=None, derandomize=True, max_examples=100, suppress_health_check=list(HealthCheck)
+    "repeatable", deadline=None, derandomize=True, max_examples=30, suppress_health_check=list(HealthCheck)
 )
 settings.load_profile("repeatable")
 

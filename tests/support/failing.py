@@ -1,6 +1,6 @@
 """Orders on the order workflow of which a step fails, and what stands of them at the remote services."""
 
-from client import eventually
+from client import events, eventually
 from submitting import new_order_id, submit
 
 OPERATIONS = {
@@ -32,13 +32,16 @@ async def fault(client, step, mode, order_id, **more):
     assert status == 200, answer
 
 
-async def ended(client, order_id, seconds=40):
+async def ended(client, order_id):
+    """Wait until an order is processed or in error."""
+
     async def has_ended():
         order = await client.order(order_id)
-        return order if order and order["processState"] in ("Processed", "Error") else None
+        assert order, f"{order_id} is not there"
+        assert order["processState"] in ("Processed", "Error"), (order_id, events(order))
+        return order
 
-    has_ended.__name__ = f"{order_id} has ended"
-    return await eventually(has_ended, seconds)
+    return await eventually(has_ended)
 
 
 def steps_of(order):

@@ -5,11 +5,12 @@ import json
 from typing import Any
 
 from azure.storage.queue.aio import QueueClient
+from client import QUICK
 
 from adapters.clock import order_ids
 from local.stack import Stack
 
-new_order_id = order_ids(8)
+new_order_id = order_ids(int(QUICK["BUCKETS"]))
 
 
 async def submit(stack: Stack, *order_ids: str, **more: Any) -> None:

@@ -1,26 +1,29 @@
-"""One running stack for the tests that only use it; those that break it start their own."""
+"""A running stack that all tests of a worker share, and stacks of a test's own for those that break them."""
+
+from pathlib import Path
 
 import pytest
 from client import QUICK, Client
 
 from local.stack import Stack, StackConfig
 
-
-@pytest.fixture(scope="module")
-def stack_options():
-    """What the stack of a file runs on; a file may say otherwise."""
-    return {"settings": QUICK}
+SHARED = QUICK | {"ALLOWANCE_SECONDS": "60", "FAILURE_THRESHOLD": "2", "NOTICE_TRIES": "2"}
+"""Only steps that are meant to time out have a short time, by their workflows: no order fails because of its
+neighbours, or of the machine."""
 
 
-@pytest.fixture(scope="module")
-async def stack(tmp_path_factory, stack_options):
-    """A whole stack: Azurite, broker, Event Grid stand-in and one host, each a process of its own."""
-    config = StackConfig.for_tests(tmp_path_factory.mktemp("stack"), **stack_options)
-    async with Stack(config) as running:
+@pytest.fixture(scope="session")
+async def stack(tmp_path_factory):
+    """A whole stack: Azurite, broker, Event Grid stand-in, and a host that runs the app with the tests' workflows.
+
+    Whoever uses it lets things fail for orders of its own only, and expects other orders beside them.
+    """
+    app = Path(__file__).parent / "app"
+    async with Stack(StackConfig.for_tests(tmp_path_factory.mktemp("stack"), settings=SHARED, app=app)) as running:
         yield running
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 async def client(stack):
     """Somebody who uses the running stack."""
     client = Client(stack)

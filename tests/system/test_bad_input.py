@@ -3,13 +3,16 @@
 import asyncio
 import io
 import json
+from functools import partial
 from urllib.parse import quote
 
 import pytest
 from azure.servicebus import ServiceBusMessage
 from azure.servicebus.aio import ServiceBusClient
 from azure.storage.queue.aio import QueueClient
-from client import eventually
+from client import events, eventually
+
+pytestmark = pytest.mark.xdist_group("shared stack 2")
 
 GOOD = {"customer": {"name": "Ada", "email": "ada@example.com"}, "items": [{"sku": "TEA-SENCHA", "quantity": 1}]}
 HOSTILE = [
@@ -156,11 +159,16 @@ BAD_MESSAGES = {
 }
 
 
-@pytest.mark.proves("SUB-4", "FLT-6")
+@pytest.mark.proves("SUB-3", "SUB-4", "FLT-6")
 async def test_bad_messages_are_kept_with_their_reasons_and_hold_nothing_up(client, stack):
-    """Each ends in the poison queue of where it came from; all orders around them are processed."""
+    """Each is kept apart, and nothing else is; all orders around them are processed, and none is overwritten."""
+    _, answer = await client.request("GET", "/api/operator/poison")
+    earlier = {(each["queue"], each["body"]): each["reason"] for each in answer["messages"]}
     before = [await client.place() for _ in range(3)]
-    await submit(stack, [body for body, _ in BAD_SUBMISSIONS.values()])
+    recorded = await client.until(before[0], "Processed")
+    contradicting = submission(orderId=before[0], customer={"name": "Mallory", "email": "m@example.com"})
+    submissions = dict(BAD_SUBMISSIONS.values()) | {contradicting: "with other content"}
+    await submit(stack, submissions)
     await send(stack, [(queue, body, correlation) for queue, body, correlation, _ in BAD_MESSAGES.values()])
     harmless = [
         ("scheduler-requests", json.dumps({"orderId": "b00-01JCX4T9Q8ZK7M2N5P6R3S1V0W", "carried": "{"}), None),
@@ -170,19 +178,36 @@ async def test_bad_messages_are_kept_with_their_reasons_and_hold_nothing_up(clie
     ]
     await send(stack, harmless)
     after = [await client.place() for _ in range(3)]
-    wanted = {("order-submissions", body): reason for body, reason in BAD_SUBMISSIONS.values()}
+    wanted = {("order-submissions", body): reason for body, reason in submissions.items()}
     wanted |= {(queue, body): reason for queue, body, _, reason in BAD_MESSAGES.values()}
 
-    async def all_are_kept():
+    async def kept_now():
         _, answer = await client.request("GET", "/api/operator/poison")
-        kept = {(each["queue"], each["body"]): each["reason"] for each in answer["messages"]}
-        return kept if kept.keys() >= wanted.keys() else None
+        return {(each["queue"], each["body"]): each["reason"] for each in answer["messages"]}
+
+    async def all_are_kept():
+        kept = await kept_now()
+        assert kept.keys() >= wanted.keys(), wanted.keys() - kept.keys()
+        return kept
 
     kept = await eventually(all_are_kept)
     for place, reason in wanted.items():
         assert reason in kept[place], place
     for order_id in [*before, *after]:
         await client.until(order_id, "Processed")
+    assert kept.keys() - earlier.keys() == (await kept_now()).keys() - earlier.keys() == wanted.keys()
+    order = await client.order(before[0])
+    assert order["items"] == recorded["items"]
+    assert "submission-refused" in events(order)
+    await eventually(partial(alerts_of_refusals, client, len(submissions)))
+
+
+async def alerts_of_refusals(client, count):
+    """Whether an alert has come for each."""
+    _, answer = await client.request("GET", "/api/operator/alerts")
+    told = [each for each in answer["alerts"] if each["type"] == "OrderProcessing.SubmissionRejected"]
+    assert len(told) >= count, told
+    return told
 
 
 @pytest.mark.proves("SUB-4", "FLT-6")

@@ -1,9 +1,7 @@
 """Operators put right what failed, over HTTP and by the command line, and cancel orders wherever they are."""
 
-from pathlib import Path
-
 import pytest
-from client import DONE, QUICK, claims_and_recoveries_alternate, events, eventually
+from client import DONE, claims_and_recoveries_alternate, events, eventually
 from doors import Http, doors
 from failing import OPERATIONS, ended, fault, place, standing, steps_of
 from submitting import new_order_id, submit
@@ -17,17 +15,15 @@ UNNEEDED = ("shipment", "capture")
 AT_ONCE = 12
 
 
-@pytest.fixture(scope="module")
-def stack_options():
-    return {"settings": QUICK | {"FAILURE_THRESHOLD": "2"}, "app": Path(__file__).parent / "app"}
+pytestmark = pytest.mark.xdist_group("shared stack 1")
 
 
 async def failed_at(client, stack, step, mode):
     """An order that waits for an operator because of this step; the cause is mended by now."""
     order_id = new_order_id()
-    await fault(client, step, mode, order_id, **({"latencyMs": 1000} if mode == "hang" else {}))
+    await fault(client, step, mode, order_id, **({"latencyMs": 800} if mode == "hang" else {}))
     await submit(stack, order_id, workflow=f"{step}-error")
-    order = await client.until(order_id, "Error", seconds=60)
+    order = await client.until(order_id, "Error")
     assert order["outcome"] == "failed"
     await fault(client, step, "none", order_id)
     return order_id
@@ -85,7 +81,7 @@ WAYS = {"resubmit": by_resubmit, "skip": by_skip, "cancel": by_cancel}
 
 
 async def is_done(client, order_id, actions):
-    await client.until(order_id, "Processed", seconds=40)
+    await client.until(order_id, "Processed")
     done = await client.actions(order_id)
     return "" if done == actions else f"what was done is {done}"
 
@@ -96,7 +92,7 @@ async def undone(client, order_id):
         return order if order and order["outcome"] == "undone" else None
 
     is_undone.__name__ = f"{order_id} is undone"
-    return await eventually(is_undone, 60)
+    return await eventually(is_undone)
 
 
 @pytest.mark.proves("OPR-3", "OPR-4", "UND-4")
@@ -146,7 +142,7 @@ async def cancelled_at(client, stack, step, mode, moment):
         return failed if moment == "after a failure" else now["attempts"]
 
     is_there.__name__ = f"{step} {mode} {moment}"
-    await eventually(is_there, 60)
+    await eventually(is_there)
     if refused := await Http(client).act("cancel", order_id):
         return f"{is_there.__name__}: {refused}"
     order = await undone(client, order_id)
@@ -171,7 +167,7 @@ async def test_a_cancel_at_any_moment_undoes_the_order_or_comes_too_late(client,
 
 
 async def cancelled_after(client, stack, version):
-    order_id = await place(stack, "unhurried")
+    order_id = await place(stack, "order")
 
     async def is_there():
         order = await client.order(order_id)
@@ -179,7 +175,7 @@ async def cancelled_after(client, stack, version):
 
     await eventually(is_there)
     refused = await Http(client).act("cancel", order_id)
-    order = await (client.until(order_id, "Processed", seconds=40) if refused else undone(client, order_id))
+    order = await (client.until(order_id, "Processed") if refused else undone(client, order_id))
     return order["history"][-1]["event"], standing(await client.actions(order_id)), refused
 
 

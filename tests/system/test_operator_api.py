@@ -6,13 +6,15 @@ import os
 import re
 import sys
 from copy import deepcopy
+from functools import partial
 from pathlib import Path
 
 import pytest
 from azure.storage.queue.aio import QueueClient
 from client import eventually
 from doors import CommandLine
-from submitting import new_order_id
+from failing import fault
+from submitting import new_order_id, submit
 
 from operators.openapi import description
 
@@ -29,11 +31,15 @@ CHECKS = (
 )
 
 
-async def order_in_error(client):
-    await client.fault("reject", "POT-GLASS")
-    order_id = await client.place("POT-GLASS")
+pytestmark = pytest.mark.xdist_group("shared stack 2")
+
+
+async def order_in_error(client, stack):
+    order_id = new_order_id()
+    await fault(client, "payment", "reject", order_id)
+    await submit(stack, order_id, workflow="order")
     await client.until(order_id, "Error")
-    await eventually(lambda: client.alerts(order_id))
+    await eventually(partial(client.alerts, order_id))
     return order_id
 
 
@@ -63,10 +69,9 @@ def test_the_description_names_every_route_and_no_other():
     assert described == {(f"/{path}", method.lower()) for path, method, _ in routes()}
 
 
-@pytest.mark.proves("OPR-5")
 async def test_without_the_key_every_call_answers_401_and_changes_nothing(client, stack):
     """No key, a wrong one, and an empty one; on an order and a message that are there."""
-    order_id, message_id = await order_in_error(client), await poison_message(stack)
+    order_id, message_id = await order_in_error(client, stack), await poison_message(stack)
     before = await client.order(order_id), await client.request("GET", "/api/operator/poison")
     body = {**GRACE, "alerts": [alert["key"] for alert in await client.alerts(order_id)], "action": "cancel"}
     names = {"{orderId}": order_id, "{queue}": "order-submissions", "{messageId}": message_id}
@@ -76,6 +81,8 @@ async def test_without_the_key_every_call_answers_401_and_changes_nothing(client
         for headers in ({}, {"x-functions-key": "wrong"}, {"x-functions-key": ""}):
             status, _ = await client.request(method, f"/{place}", key=False, headers=headers, json=body)
             assert status == 401, (method, place, headers)
+    for method, path in (("GET", "/simulator/payment/ledger"), ("PUT", "/simulator/payment/faults")):
+        assert (await client.request(method, path, key=False))[0] == 401, path
     assert (await client.order(order_id), await client.request("GET", "/api/operator/poison")) == before
     assert [alert["acknowledged"] for alert in await client.alerts(order_id)] == [None]
 
@@ -83,7 +90,7 @@ async def test_without_the_key_every_call_answers_401_and_changes_nothing(client
 async def test_every_answer_is_as_it_is_described(client, stack, tmp_path):
     """Whatever is asked: no 5xx, no status, content or field that the description does not know (schemathesis)."""
     told = deepcopy(description())
-    ids = [await order_in_error(client), await client.place("TEA-SENCHA"), new_order_id()]
+    ids = [await order_in_error(client, stack), await client.place("TEA-SENCHA"), new_order_id()]
     known = {
         "orderId": ids,
         "queue": ["order-submissions"],
@@ -127,9 +134,9 @@ async def schemathesis(folder, client, *arguments):
 
 
 @pytest.mark.proves("OPR-3")
-async def test_hostile_text_is_kept_as_it_is_and_obeyed_by_nothing(client):
+async def test_hostile_text_is_kept_as_it_is_and_obeyed_by_nothing(client, stack):
     """An operator's note comes back as text over HTTP; a terminal is shown no character that it could obey."""
-    order_id = await order_in_error(client)
+    order_id = await order_in_error(client, stack)
     status, _ = await client.request(
         "POST", f"/api/operator/orders/{order_id}/resubmit", json={"operator": HOSTILE[:80], "note": HOSTILE}
     )
@@ -174,12 +181,12 @@ async def test_the_command_line_tells_a_wrong_key_from_an_app_that_is_away(clien
     assert (code, "cannot be reached" in err) == (3, True)
 
 
-async def test_the_command_line_watches_until_it_is_told_to_stop(client):
+async def test_the_command_line_watches_until_it_is_told_to_stop(client, stack):
     """It shows the order anew as it changes."""
-    order_id = await order_in_error(client)
+    order_id = await order_in_error(client, stack)
     watching = await CommandLine(client).start("show", order_id, "--watch", "0.2")
     shown = await until_it_shows(watching, "card declined")
-    await client.fault("none", "POT-GLASS")
+    await fault(client, "payment", "none", order_id)
     await client.resubmit(order_id)
     shown += await until_it_shows(watching, "Processed")
     assert shown.count("STEP ") > 1

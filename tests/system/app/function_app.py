@@ -9,11 +9,13 @@ from pathlib import Path
 import workflows
 from core.orders import Policy
 from core.workflow import StepDefinition, Workflow, Workflows
+from workflows.examples import PAYMENT_ONLY
 from workflows.order import ORDER
 
 SETTLING = timedelta(seconds=2)
-LONG = timedelta(minutes=1)
-"""Time enough for a step on any machine: it fails only if its service does."""
+SHORT = timedelta(seconds=2)
+"""For a step that is meant to time out; all others have the long time of the settings, and fail only if told to."""
+OFTEN = 1000
 
 
 def like_order(name: str, change: Callable[[StepDefinition], StepDefinition]) -> Workflow:
@@ -26,23 +28,32 @@ def under(policy: Policy) -> Workflow:
     return like_order(f"order-{policy}", lambda step: replace(step, policy=policy))
 
 
-def failing(name: str, policy: Policy) -> Workflow:
-    """With this policy; all steps but the one that is to fail have a long time."""
+def failing(policy: Policy, *names: str) -> Workflow:
+    """With this policy, and a short time for the steps that may fail."""
     return like_order(
-        f"{name}-{policy}",
-        lambda step: replace(step, policy=policy, allowance=None if step.name == name else LONG),
+        f"{'-'.join(names)}-{policy}",
+        lambda step: replace(step, policy=policy, allowance=SHORT if step.name in names else None),
     )
 
 
-def unhurried() -> Workflow:
-    """With a long time for all its steps."""
-    return like_order("unhurried", lambda step: replace(step, allowance=LONG))
+def patient() -> Workflow:
+    """Whose payment may time out as often as it likes."""
+    steps = [
+        replace(step, allowance=SHORT, threshold=OFTEN) if step.name == "payment" else step for step in ORDER.steps
+    ]
+    return Workflow(name="patient", version=1, steps=tuple(steps))
+
+
+def payment_short() -> Workflow:
+    """One step, which may time out."""
+    return replace(PAYMENT_ONLY, name="payment-short", steps=(replace(PAYMENT_ONLY.steps[0], allowance=SHORT),))
 
 
 def slow_service() -> Workflow:
     """A payment service that does not refuse undone keys: its undo waits until no call can take effect any more."""
     stock, payment, *_ = ORDER.steps
-    return Workflow(name="settling", version=1, steps=(stock, replace(payment, settling=SETTLING, policy=Policy.UNDO)))
+    settling = replace(payment, allowance=SHORT, settling=SETTLING, policy=Policy.UNDO)
+    return Workflow(name="settling", version=1, steps=(stock, settling))
 
 
 def restock() -> Workflow:
@@ -54,8 +65,10 @@ POLICIES = (Policy.ERROR, Policy.UNDO)
 workflows.ALL = Workflows(
     *workflows.ALL.all,
     *map(under, POLICIES),
-    *(failing(step.name, policy) for step in ORDER.steps for policy in POLICIES),
-    unhurried(),
+    *(failing(policy, step.name) for step in ORDER.steps for policy in POLICIES),
+    *(failing(policy, "stock", "payment") for policy in POLICIES),
+    patient(),
+    payment_short(),
     slow_service(),
     restock(),
 )

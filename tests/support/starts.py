@@ -1,0 +1,32 @@
+"""Counts what the tests start: a stack costs seconds of CPU, and nobody should start one unawares."""
+
+from collections import Counter
+from functools import wraps
+from typing import Any
+
+from local.process import Process
+from local.stack import Stack
+
+STARTED: Counter[str] = Counter()
+"""How many of each kind this process has started: `stacks`, and the processes that they consist of."""
+
+
+def count_starts() -> None:
+    """Count from now on."""
+    _before(Stack, "start", lambda _: "stacks")
+    _before(Process, "start", lambda process: {"host": "hosts"}.get(_kind(process), _kind(process)))
+
+
+def _kind(process: Process) -> str:
+    return process.name.partition("-")[0]
+
+
+def _before(owner: type, method: str, kind_of: Any) -> None:
+    original = getattr(owner, method)
+
+    @wraps(original)
+    async def counting(self: Any) -> Any:
+        STARTED[kind_of(self)] += 1
+        return await original(self)
+
+    setattr(owner, method, counting)
