@@ -14,6 +14,8 @@ from local.ports import HOST
 
 REQUIRED = ("specversion", "id", "source", "type")
 CONTENT_TYPES = ("application/cloudevents+json", "application/cloudevents-batch+json")
+ALERTS = "operator-alerts"
+"""The queue to which the subscription delivers."""
 MAX_MESSAGE_BYTES = 64 * 1024
 """What a Storage Queue takes; the event is a third smaller before base64."""
 PATIENCE_SECONDS = 5.0
@@ -69,6 +71,27 @@ def application(key: str, storage: str, queue_name: str) -> web.Application:
     return app
 
 
+class EventGrid:
+    """The stand-in as a part of this process: it answers while the event loop runs in which it was started."""
+
+    def __init__(self, port: int, *, key: str, storage: str) -> None:
+        self._port, self._key, self._storage = port, key, storage
+        self._runner: web.AppRunner | None = None
+
+    async def start(self) -> None:
+        """Listen; raises OSError when the port is taken."""
+        app = application(self._key, self._storage, ALERTS)
+        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=PATIENCE_SECONDS)
+        await self._runner.setup()
+        await web.TCPSite(self._runner, HOST, self._port).start()
+
+    async def stop(self) -> None:
+        """Finish what was asked already and refuse connections from now on."""
+        if self._runner:
+            await self._runner.cleanup()
+            self._runner = None
+
+
 def _message(event: dict[str, Any]) -> str:
     return base64.b64encode(json.dumps(event).encode()).decode()
 
@@ -97,7 +120,7 @@ def _refuse(status: int, message: str) -> web.Response:
 @click.option("--port", type=int, required=True)
 @click.option("--key", envvar="EVENT_GRID_KEY", required=True, help="What publishers send as aeg-sas-key.")
 @click.option("--storage", envvar="StateStorage", required=True, help="Connection string of the storage account.")
-@click.option("--queue", default="operator-alerts", show_default=True, help="Where the events are delivered.")
+@click.option("--queue", default=ALERTS, show_default=True, help="Where the events are delivered.")
 def main(port: int, key: str, storage: str, queue: str) -> None:
     """Serve until SIGTERM."""
     web.run_app(application(key, storage, queue), host=HOST, port=port, print=None, access_log=None)

