@@ -8,7 +8,7 @@ import pytest
 from agency import CIRCUIT_ORDERS, MARGIN, OPEN_FOR, Agency
 from builders import ORDER_ID, seconds
 
-from core.errors import RejectedError, TransientError
+from core.errors import NotTriedError, RejectedError, TransientError
 
 LONG = seconds(60)
 
@@ -101,6 +101,25 @@ async def test_a_refusal_is_answered_at_once_with_the_reason():
     await agency.agent.handle(agency.request)
     ((_, reply),) = agency.replies()
     assert (reply.outcome, reply.reason, len(agency.remote.calls)) == ("failed", "card declined", 1)
+
+
+@pytest.mark.proves("UND-2")
+@pytest.mark.parametrize(
+    ("answers", "outcome", "in_doubt"),
+    [
+        ([RejectedError("no")], "failed", False),
+        ([TransientError("timed out"), RejectedError("no")], "failed", True),
+        ([NotTriedError("busy", seconds(1))], "notTried", False),
+        ([TransientError("timed out"), NotTriedError("busy", seconds(1))], "notTried", True),
+    ],
+    ids=["refused", "refused after no answer", "not tried", "not tried after no answer"],
+)
+async def test_a_call_without_an_answer_leaves_the_step_in_doubt(answers, outcome, in_doubt):
+    """Its effect may have happened, whatever is said to the call after it: so the step will be undone."""
+    agency = Agency(*answers)
+    await agency.agent.handle(agency.request)
+    ((_, reply),) = agency.replies()
+    assert (reply.outcome, reply.in_doubt) == (outcome, in_doubt)
 
 
 def with_open_circuit():

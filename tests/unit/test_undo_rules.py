@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from builders import NOW, ORDER_ID, new_order, scheduler, seconds, supervisor, timed_out
 
-from core.agenda import Kind
+from core.agenda import Kind, obligations
 from core.keys import sortable
 from core.messages import AgentReply, AgentRequest, Correlation, decode
 from core.orders import Direction, Outcome, Policy, ProcessState, StepState
@@ -219,3 +219,32 @@ def test_an_undo_that_times_out_is_tried_again_and_given_up_at_the_threshold():
     (event,) = change.events
     assert (event.data["stillToBeUndone"], event.data["actionRequired"]) == (["stock"], True)
     assert "resubmit" in event.data["actions"]
+
+
+@pytest.mark.proves("UND-4")
+def test_the_undo_of_a_step_begins_with_a_fresh_count():
+    """How often the step failed on the way forward says nothing of its undo, which has all its tries."""
+    snapshot = order(RUNS, NOT, NOT, NOT)
+    tired = replace(snapshot.steps[0], state=NOT, complete_by=None, failure_count=2, rests=3)
+    (step, *_) = turn_back(snapshot.with_steps(tired), NOW).steps
+    assert (step.state, step.failure_count, step.rests) == (StepState.UNDOING, 0, 0)
+
+
+@pytest.mark.proves("UND-1", "SCH-8")
+def test_one_of_several_failed_steps_is_enough_to_ask_for_the_undo():
+    """Two failed for good; the workflow wants the order undone because of one of them."""
+    snapshot = order(FAILED, RUNS, NOT, NOT)
+    stock, payment = (replace(snapshot.steps[n], policy=policy) for n, policy in enumerate((Policy.UNDO, Policy.ERROR)))
+    change = scheduler.receive(snapshot.with_steps(stock, payment), *answer("payment", "failed", reason="no"), LATER)
+    assert (change.entry.event, change.after.state.direction) == ("undo-requested", Direction.UNDO)
+
+
+@pytest.mark.proves("UND-5")
+def test_an_order_that_was_undone_completely_is_on_nobody_s_list():
+    """It owes nothing: nobody has to act, unlike on one of which something is left."""
+    ended = order(NOT, NOT, NOT, NOT).with_state(process_state=ProcessState.ERROR, locked_by=None)
+    kinds = {
+        outcome: [row.key.partition("|")[0] for row in obligations(ended.with_state(outcome=outcome)).values()]
+        for outcome in Outcome
+    }
+    assert kinds == {Outcome.UNDONE: [], Outcome.FAILED: ["!error"], Outcome.UNDO_INCOMPLETE: ["!error"]}
