@@ -30,7 +30,7 @@ class Mutant:
     old: str
     new: str
     tests: tuple[str, ...]
-    """Node ids, each of a function, without parameters."""
+    """Node ids, with parameters or without."""
     where: Where = Where.UNIT
 
     @property
@@ -45,7 +45,7 @@ class Mutant:
             yield f"{self.label}: stands {found} times in {self.file}: {self.old}"
         for test in self.tests:
             file, _, name = test.partition("::")
-            if self.statement not in _claims(root / file).get(name, ()):
+            if self.statement not in _claims(root / file).get(name.partition("[")[0], ()):
                 yield f"{self.label}: no proof of {self.statement} by the mark of {test}"
 
 
