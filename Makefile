@@ -9,7 +9,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 # Compiled modules let a host start in two thirds of the time.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help run func operator test check soak explore pattern bench clean lock
+.PHONY: help run func operator test check soak explore mutants pattern bench clean lock
 
 help:
 	@echo 'make run      start the whole system on this machine (HOSTS=3 make run: three functions hosts)'
@@ -19,6 +19,7 @@ help:
 	@echo 'make soak     the large tests at full size: 2,000 orders waiting, a minute of outage; some 10 minutes, alone'
 	@echo 'make check    lint, types, import rule; every finished statement of the pattern has a test'
 	@echo 'make explore  go through every state of small worlds, with every fault (minutes; make test does the smaller ones)'
+	@echo 'make mutants  plant faults into the code one by one; a test has to notice each (ARGS="SUP-5" for some)'
 	@echo 'make pattern  list the statements of the pattern with the tests that prove them'
 	@echo 'make bench    run orders through the embedded stack; one JSON line (ARGS="--orders 200")'
 	@echo 'make clean    empty the data folder of make run'
@@ -49,6 +50,9 @@ check: .venv/.installed
 
 explore: .venv/.installed
 	@PYTHONPATH=tests $(BIN)/python -m exploration
+
+mutants: .venv/.installed local/node_modules/.installed
+	@$(BIN)/python -m tests.mutants $(ARGS)
 
 pattern: .venv/.installed
 	@$(BIN)/python -m tests.pattern

@@ -172,7 +172,6 @@ async def test_old_keys_of_customers_are_forgotten_too(parts):
     assert await parts.keys.claim(key, "order-2", "p") == ("order-2", "p")
 
 
-@pytest.mark.proves("OPR-3")
 async def test_a_customer_is_erased_and_the_history_stays(kept):
     """All orders of that customer, found by the e-mail address, and of nobody else; the history says who did it."""
     hers = [await kept.order(days=days, email="Ada@Example.com", **PROCESSED) for days in (300, 20, 1)]

@@ -134,19 +134,26 @@ class Pair:
         self.first, self.second, self.lapse = first, second, lapse
 
 
-@pytest.fixture(params=["memory", "azurite"])
-async def pair(request):
+@pytest.fixture
+def pair_in_memory():
     now = [0.0]
-    if request.param == "memory":
-        lease, clock = MemoryLease(), lambda: NOW + seconds(now[0])
-        yield Pair(*(MemoryLeadership(lease, name, clock, 15) for name in "ab"), lambda: now.__setitem__(0, 20.0))
-        return
-    settings = Settings.model_validate(request.getfixturevalue("services").app_environment())
-    pool = Connections(settings)
+    lease, clock = MemoryLease(), lambda: NOW + seconds(now[0])
+    return Pair(*(MemoryLeadership(lease, name, clock, 15) for name in "ab"), lambda: now.__setitem__(0, 20.0))
+
+
+@pytest.fixture
+async def pair_on_azurite(services):
+    now = [0.0]
+    pool = Connections(Settings.model_validate(services.app_environment()))
     container = pool.container("leases")
     leaders = [BlobLeadership(lambda: container, 15, lambda: now[0]) for _ in "ab"]
     yield Pair(*leaders, lambda: now.__setitem__(0, 20.0))
     await pool.close()
+
+
+@pytest.fixture(params=["pair_in_memory", "pair_on_azurite"], ids=["memory", "azurite"])
+def pair(request):
+    return request.getfixturevalue(request.param)
 
 
 @pytest.mark.proves("SUP-5")

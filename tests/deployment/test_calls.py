@@ -186,7 +186,7 @@ def provisioned(template, suffix):
     return {each.name for each in template.resources if each.type.endswith(suffix)}
 
 
-@pytest.mark.proves("WRK-4", "WRK-5")
+@pytest.mark.proves("WRK-5")
 def test_every_table_is_there_and_used(deployed, calls):
     """On Table Storage or on Cosmos DB, not on both."""
     used = {call.resource for call in calls if call.service == "table"}

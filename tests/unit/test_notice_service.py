@@ -1,5 +1,8 @@
 """What is sent to operators and to the senders of orders, on parts in memory."""
 
+import json
+from unittest.mock import patch
+
 import pytest
 from builders import NOW
 
@@ -93,7 +96,7 @@ async def test_more_notices_than_a_page_holds_are_sent_in_one_run(post):
     assert await post.owed() == []
 
 
-@pytest.mark.proves("ALR-2", "ALR-1")
+@pytest.mark.proves("ALR-2")
 async def test_a_queue_that_takes_nothing_is_given_up_and_holds_nobody_up(post):
     """However many wait for it, others get theirs in the same run; in the end an operator is told."""
     post.bus.faults["status-full"] = QueueRefusedError("over quota")
@@ -112,7 +115,7 @@ async def test_a_queue_that_takes_nothing_is_given_up_and_holds_nobody_up(post):
     assert {event.at for event in events} == {post.now}  # not that of an order which may be as old as what is removed
 
 
-@pytest.mark.proves("ALR-2", "ALR-1")
+@pytest.mark.proves("ALR-2")
 async def test_one_alert_tells_of_all_the_notices_of_an_order(post):
     """Though they are given up one after the other, each with an event of its own time."""
     post.bus.faults["status-full"] = QueueRefusedError("over quota")
@@ -156,3 +159,25 @@ async def test_nothing_is_given_up_while_the_whole_bus_is_away(post):
     post.bus.faults.clear()
     assert await post.notices.relay() == 2
     assert await post.owed() == []
+
+
+@pytest.mark.proves("ALR-2")
+async def test_a_notice_that_is_sent_again_is_the_same_notice(post):
+    """After a crash between send and confirmation, or a try that failed: its receiver knows it by its id."""
+    post.owe("status-a", 0)
+    (row,) = await post.owed()
+    post.bus.faults["status-a"] = QueueRefusedError("over quota")
+    await post.notices.relay()
+    post.bus.faults.clear()
+    post.now += LONGEST_PAUSE
+    with patch.object(post.parts.store, "confirm", crashes), pytest.raises(ExceptionGroup):
+        await post.notices.relay()
+    await post.notices.relay()
+    first, again = post.bus.sent
+    assert first == again
+    assert first.message_id == json.loads(first.body)["noticeId"] == row.data["NoticeId"]
+    assert await post.owed() == []
+
+
+async def crashes(*_):
+    raise UnavailableError("gone")

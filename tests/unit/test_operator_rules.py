@@ -86,6 +86,15 @@ def test_a_resubmitted_order_goes_on_from_the_failed_step_with_a_fresh_count():
 
 
 @pytest.mark.proves("OPR-3")
+def test_a_resubmitted_step_may_begin_at_once_and_rest_again():
+    """It had rested as often as it may, and waited for its time: an operator has mended the cause."""
+    failed = in_error(FAILED, NOT, NOT, NOT)
+    tired = replace(failed.steps[0], policy=Policy.REST, rests=3, failure_count=2, not_before=NOW + seconds(3600))
+    step = resubmit(failed.with_steps(tired), REQUEST, NOW).after.steps[0]
+    assert (step.rests, step.failure_count, step.not_before) == (0, 0, None)
+
+
+@pytest.mark.proves("OPR-3")
 @pytest.mark.parametrize("action", [resubmit, lambda *args: skip(args[0], skipping(), workflows.ALL, NOW)])
 @pytest.mark.parametrize("snapshot", [new_order(), claimed()], ids=["pending", "processing"])
 def test_only_an_order_in_error_can_be_resubmitted_or_freed_of_a_step(snapshot, action):

@@ -2,14 +2,27 @@
 
 import json
 from dataclasses import replace
+from unittest.mock import patch
 
 import pytest
-from builders import NOW, ORDER_ID, TOLERANCE, claimed, new_order, other_scheduler, scheduler, seconds
+from builders import (
+    NOW,
+    ORDER_ID,
+    TOLERANCE,
+    claimed,
+    new_order,
+    other_scheduler,
+    scheduler,
+    seconds,
+    supervisor,
+    timed_out,
+)
 
 from core.changes import Change, Note
 from core.errors import NewerWorkflowError
 from core.messages import AgentReply, AgentRequest, Correlation, decode
 from core.orders import Direction, Outcome, ProcessState, StepState
+from core.workflow import Workflow
 
 COMPLETED = AgentReply(outcome="completed", result={"reference": "p-1"})
 FAILED = AgentReply(outcome="failed", reason="card declined")
@@ -106,6 +119,16 @@ def test_a_reply_that_is_not_valid_is_recorded_and_changes_nothing(correlation, 
     assert why in note.entry.detail
 
 
+@pytest.mark.proves("SCH-6", "FLT-6")
+def test_a_reply_to_a_former_attempt_is_recorded_and_changes_nothing():
+    """It came so late that the step runs again: only the answer to the attempt of now counts."""
+    order = claimed()
+    again = claimed(supervisor.recover(order, timed_out(order)).after, timed_out(order))
+    note = scheduler.receive(again, answer(attempt=1), COMPLETED, timed_out(order))
+    assert isinstance(note, Note)
+    assert "the current attempt is 2" in note.entry.detail
+
+
 @pytest.mark.proves("SCH-6", "FLT-9")
 def test_a_reply_within_the_clock_tolerance_counts():
     """Clocks that disagree by less than the tolerance make no reply late."""
@@ -148,6 +171,28 @@ def test_a_step_that_was_not_tried_waits_without_a_failure():
     assert (after.state.process_state, after.state.locked_by) == (ProcessState.PENDING, None)
     assert after.state.not_before == NOW + seconds(30)
     assert (after.state.failure_count, after.step("payment").failure_count) == (0, 0)
+
+
+@pytest.mark.proves("UND-2")
+def test_what_is_in_doubt_stays_so_though_it_is_not_tried_again():
+    """A call before had no answer: that there was no other call says nothing of its effect."""
+    order = claimed()
+    for doubt in (True, False):
+        reply = AgentReply(outcome="notTried", retry_after=0, reason="circuit open", in_doubt=doubt)
+        attempt = order.step("payment").attempts
+        after = scheduler.receive(order, answer(attempt), reply, NOW).after
+        assert after.step("payment").in_doubt
+        order = after  # tried again at once
+
+
+@pytest.mark.proves("SCH-10")
+def test_an_order_waits_for_the_first_of_its_steps_only():
+    """Two may begin, each at a time of its own: the one that has to wait for longer holds up no other."""
+    first = replace(new_order().steps[0], not_before=NOW + seconds(60))
+    order = replace(new_order(), steps=(first, replace(first, number=1, name="other", not_before=NOW + seconds(10))))
+    with patch.object(Workflow, "definition", lambda self, name: self.steps[0]):
+        change = scheduler.claim(order, NOW)
+    assert change.after.state.not_before == NOW + seconds(10)
 
 
 @pytest.mark.proves("AGT-8", "AGT-10")

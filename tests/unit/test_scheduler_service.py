@@ -10,6 +10,8 @@ from builders import NOW, new_order, scheduler
 from adapters.memory import in_memory
 from core.changes import Change, HistoryEntry
 from core.errors import UnavailableError
+from core.keys import bucket_of, buckets
+from core.measures import Measure
 from core.messages import AgentReply, Correlation, WakeUp
 from core.orders import Priority, ProcessState
 from core.transitions import Transitions
@@ -29,21 +31,21 @@ class Schedulers:
         self.parts = in_memory(clock=lambda: self.now)
         self.one, self.other = self.instance("one"), self.instance("other")
 
-    def instance(self, name):
+    def instance(self, name, most=100):
         parts = self.parts
         return SchedulerService(
             transitions=Transitions(parts.store, parts.bus, parts.clock, parts.new_id),
             store=parts.store,
             clock=parts.clock,
             rules=replace(scheduler, instance=name),
-            places=Places(offers={"payment": ("payment",)}, clock=parts.clock, most=100),
+            places=Places(offers={"payment": ("payment",)}, clock=parts.clock, most=most),
             measures=parts.measures,
             buckets=8,
         )
 
-    async def record(self, count):
+    async def record(self, count, bucket="b03"):
         """Record orders that were announced a while ago."""
-        orders = [new_order().with_state(order_id=f"b03-{number:026d}") for number in range(count)]
+        orders = [new_order().with_state(order_id=f"{bucket}-{number:026d}") for number in range(count)]
         orders = [replace(order, order=replace(order.order, order_id=order.state.order_id)) for order in orders]
         entry = HistoryEntry(at=NOW, actor="t", event="submitted")
         for order in orders:
@@ -83,6 +85,88 @@ async def test_a_poll_goes_on_while_orders_wait_for_room(schedulers):
     await schedulers.one.go_on()
     assert len(schedulers.requests()) == FIRST + 5
     assert not await schedulers.one.go_on()
+
+
+@pytest.mark.proves("WRK-3")
+async def test_instances_side_by_side_begin_with_different_buckets(schedulers):
+    """Else all of them would compete for the orders of one partition while the others wait."""
+    for bucket in buckets(8):
+        await schedulers.record(3, bucket)
+    for name in ("one", "other", "third"):
+        await schedulers.instance(name, most=1).poll()
+    begun_with = [bucket_of(correlation.order_id) for correlation in schedulers.requests()]
+    assert len(begun_with) == len(set(begun_with)) == 3
+
+
+@pytest.mark.proves("WRK-3", "SCH-1")
+async def test_an_instance_looks_into_every_bucket(schedulers):
+    """Wherever it begins: it may be the only one."""
+    for bucket in buckets(8):
+        await schedulers.record(1, bucket)
+    assert await schedulers.one.poll() == 8
+    assert {bucket_of(correlation.order_id) for correlation in schedulers.requests()} == set(buckets(8))
+
+
+OPEN_FOR = timedelta(seconds=30)
+
+
+@pytest.mark.proves("AGT-8")
+async def test_after_a_reply_that_tells_of_an_open_circuit_nothing_more_is_sent(schedulers):
+    """No other order has to find it out for itself; when the time is over, both go on."""
+    first, second = await schedulers.record(2)
+    await schedulers.one.wake(WakeUp(order_id=first))
+    reply = AgentReply(outcome="notTried", reason="open", retry_after=OPEN_FOR.total_seconds(), circuit_open=True)
+    await schedulers.one.receive(schedulers.requests()[0], reply)
+    await schedulers.one.wake(WakeUp(order_id=second))
+    await schedulers.one.go_on()
+    assert len(schedulers.requests()) == 1
+    schedulers.now += OPEN_FOR
+    await schedulers.one.go_on()
+    assert {correlation.order_id for correlation in schedulers.requests()[1:]} == {first, second}
+
+
+@pytest.mark.proves("AGT-8")
+async def test_every_scheduler_hears_of_an_open_circuit(schedulers):
+    """From what the agent publishes, without a request and a reply of its own."""
+    (order_id,) = await schedulers.record(1)
+    until = schedulers.now + OPEN_FOR
+    measure = Measure(agent="payment", instance="a1", at=schedulers.now, waited=0.0, running=0, open_until=until)
+    await schedulers.parts.measures.publish(measure)
+    for instance in (schedulers.one, schedulers.other):
+        await instance.wake(WakeUp(order_id=order_id))
+        await instance.go_on()
+    assert schedulers.requests() == []
+    assert await schedulers.state(order_id) is ProcessState.PENDING
+    schedulers.now = until
+    await schedulers.other.go_on()
+    assert [correlation.order_id for correlation in schedulers.requests()] == [order_id]
+
+
+UNKNOWN = "b03-01JCX4T9Q8ZK7M2N5P6R3S1V0W"
+
+
+@pytest.mark.proves("SCH-6", "FLT-6")
+async def test_a_reply_for_an_unknown_order_is_logged_and_changes_nothing(schedulers, caplog):
+    """It may be of an order that was removed; it must not come back, nor end as poison."""
+    (order_id,) = await schedulers.record(1)
+    await schedulers.one.wake(WakeUp(order_id=order_id))
+    rows, sent = dict(schedulers.parts.store.rows), list(schedulers.parts.bus.sent)
+    await schedulers.one.receive(Correlation.parse(f"{UNKNOWN}:payment:1:do"), COMPLETED)
+    assert (schedulers.parts.store.rows, schedulers.parts.bus.sent) == (rows, sent)
+    (line,) = [each for each in caplog.records if each.message == "scheduler.reply_for_unknown_order"]
+    assert line.order_id == UNKNOWN
+
+
+@pytest.mark.proves("FLT-6", "SCH-2")
+async def test_a_wake_up_for_an_unknown_order_holds_up_no_other(schedulers, caplog):
+    """It is logged; whoever waits beside it is claimed in the same turn."""
+    (order_id,) = await schedulers.record(1)
+    schedulers.one.backlog.put(Waiting(order_id=order_id, priority=Priority.NORMAL, needs="payment"))
+    await schedulers.one.wake(WakeUp(order_id=UNKNOWN))
+    assert [correlation.order_id for correlation in schedulers.requests()] == [order_id]
+    (line,) = [each for each in caplog.records if each.message == "scheduler.wake_up_for_unknown_order"]
+    assert line.order_id == UNKNOWN
+    assert (schedulers.one.being_claimed, len(schedulers.one.backlog)) == (set(), 0)
 
 
 @pytest.mark.proves("AGT-8")

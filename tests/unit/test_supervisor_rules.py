@@ -99,3 +99,29 @@ def test_one_step_rests_while_another_is_tried_again():
     assert change.after.state.not_before == NOW + seconds(7)
     assert change.messages
     assert change.after.step("payment").not_before == NOW + seconds(67)
+
+
+def two_steps(*changes):
+    """An order of two steps that run at the same time, each with these changes."""
+    step = replace(claimed().steps[0], rest=seconds(60))
+    steps = (replace(step, number=number, name=f"s{number}", **each) for number, each in enumerate(changes))
+    return replace(claimed(), steps=tuple(steps))
+
+
+@pytest.mark.proves("SUP-3")
+def test_steps_that_expire_together_are_one_failure_of_the_order():
+    """Each counts its own; the order was tried, and failed, once."""
+    after = supervisor.recover(two_steps({}, {}), NOW + seconds(7)).after
+    assert after.state.failure_count == 1
+    assert [step.failure_count for step in after.steps] == [1, 1]
+
+
+@pytest.mark.proves("SUP-3")
+def test_a_step_that_has_to_rest_does_not_put_off_an_order_that_may_be_claimed():
+    """The order was given back for another of its steps; whoever claims it begins that one."""
+    waits = {"state": StepState.NOT_STARTED, "complete_by": None}
+    rests = {"policy": Policy.REST, "most_rests": 1, "threshold": 1}
+    order = two_steps(waits, rests).with_state(process_state=ProcessState.PENDING, locked_by=None, not_before=NOW)
+    after = supervisor.recover(order, NOW + seconds(7)).after
+    assert after.step("s1").not_before == NOW + seconds(67)
+    assert after.state.not_before == NOW

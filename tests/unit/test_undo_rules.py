@@ -3,8 +3,10 @@
 from dataclasses import replace
 
 import pytest
-from builders import NOW, ORDER_ID, new_order, scheduler, seconds, supervisor
+from builders import NOW, ORDER_ID, new_order, scheduler, seconds, supervisor, timed_out
 
+from core.agenda import Kind, obligations
+from core.keys import sortable
 from core.messages import AgentReply, AgentRequest, Correlation, decode
 from core.orders import Direction, Outcome, Policy, ProcessState, StepState
 from core.undo import turn_back
@@ -181,3 +183,68 @@ def test_a_step_that_has_to_settle_holds_up_no_other():
     assert change.after.state.not_before == NOW + seconds(10)
     (request,) = [decode(AgentRequest, each.body) for each in scheduler.claim(change.after, NOW + seconds(10)).messages]
     assert request.step == "payment"
+
+
+def undoing():
+    """An order whose only completed step is being undone."""
+    return claimed_to_undo(order(DONE, NOT, NOT, NOT))
+
+
+@pytest.mark.proves("UND-4")
+def test_an_undo_has_a_deadline_like_any_other_step():
+    """In the state, where the supervisor looks; in the request, which the agent keeps to; and on the queue."""
+    change = undoing()
+    deadline = LATER + change.after.step("stock").allowance
+    assert change.after.step("stock").complete_by == change.after.state.complete_by == deadline
+    assert [row.key for row in change.agenda_difference()[1]] == [f"{Kind.RUNNING}|{sortable(deadline)}|{ORDER_ID}"]
+    (message,) = change.messages
+    assert decode(AgentRequest, message.body).complete_by == deadline
+    assert message.time_to_live == deadline - LATER
+
+
+@pytest.mark.proves("UND-4", "SUP-3")
+def test_an_undo_that_times_out_is_tried_again_and_given_up_at_the_threshold():
+    """Each time with a new attempt; in the end the alert says what is still to be undone."""
+    change = undoing()
+    for failures in (1, 2):
+        change = supervisor.recover(change.after, timed_out(change.after))
+        step = change.after.step("stock")
+        assert (step.state, step.failure_count) == (StepState.UNDOING, failures)
+        assert change.after.state.process_state is ProcessState.PENDING
+        change = scheduler.claim(change.after, change.entry.at)
+        assert change.after.step("stock").attempts == step.attempts + 1
+    change = supervisor.recover(change.after, timed_out(change.after))
+    change = scheduler.claim(change.after, change.entry.at)
+    assert (change.after.state.process_state, change.after.state.outcome) == ("Error", Outcome.UNDO_INCOMPLETE)
+    (event,) = change.events
+    assert (event.data["stillToBeUndone"], event.data["actionRequired"]) == (["stock"], True)
+    assert "resubmit" in event.data["actions"]
+
+
+@pytest.mark.proves("UND-4")
+def test_the_undo_of_a_step_begins_with_a_fresh_count():
+    """How often the step failed on the way forward says nothing of its undo, which has all its tries."""
+    snapshot = order(RUNS, NOT, NOT, NOT)
+    tired = replace(snapshot.steps[0], state=NOT, complete_by=None, failure_count=2, rests=3)
+    (step, *_) = turn_back(snapshot.with_steps(tired), NOW).steps
+    assert (step.state, step.failure_count, step.rests) == (StepState.UNDOING, 0, 0)
+
+
+@pytest.mark.proves("UND-1", "SCH-8")
+def test_one_of_several_failed_steps_is_enough_to_ask_for_the_undo():
+    """Two failed for good; the workflow wants the order undone because of one of them."""
+    snapshot = order(FAILED, RUNS, NOT, NOT)
+    stock, payment = (replace(snapshot.steps[n], policy=policy) for n, policy in enumerate((Policy.UNDO, Policy.ERROR)))
+    change = scheduler.receive(snapshot.with_steps(stock, payment), *answer("payment", "failed", reason="no"), LATER)
+    assert (change.entry.event, change.after.state.direction) == ("undo-requested", Direction.UNDO)
+
+
+@pytest.mark.proves("UND-5")
+def test_an_order_that_was_undone_completely_is_on_nobody_s_list():
+    """It owes nothing: nobody has to act, unlike on one of which something is left."""
+    ended = order(NOT, NOT, NOT, NOT).with_state(process_state=ProcessState.ERROR, locked_by=None)
+    kinds = {
+        outcome: [row.key.partition("|")[0] for row in obligations(ended.with_state(outcome=outcome)).values()]
+        for outcome in Outcome
+    }
+    assert kinds == {Outcome.UNDONE: [], Outcome.FAILED: ["!error"], Outcome.UNDO_INCOMPLETE: ["!error"]}

@@ -1,0 +1,111 @@
+"""How much an agent asks of its service at a time, and in a time (AGT-10, WRK-2)."""
+
+import asyncio
+from datetime import timedelta
+
+import pytest
+from agency import CALL_TIMEOUT, MARGIN, Agency
+from builders import NOW, seconds
+
+from adapters.memory import MemoryCallRates
+from agents.limits import CallLimits
+
+IN_FLIGHT = 2
+PER_SECOND = 10
+HOUR = timedelta(hours=1)
+
+
+class BusyService:
+    """Takes a few turns of the event loop for each call, and remembers how many were under way at once."""
+
+    def __init__(self):
+        self.calls, self.under_way, self.most = 0, 0, 0
+
+    async def call(self, request, timeout_seconds):
+        self.calls += 1
+        self.under_way += 1
+        self.most = max(self.most, self.under_way)
+        for _ in range(5):
+            await asyncio.sleep(0)
+        self.under_way -= 1
+        return {}
+
+
+@pytest.mark.proves("AGT-10", "WRK-2")
+async def test_no_more_calls_are_in_flight_than_the_service_takes():
+    """The others wait for their turn, and get it."""
+    agency, service = Agency(in_flight=IN_FLIGHT), BusyService()
+    agency.remote.call = service.call
+    await asyncio.gather(*(agency.agent.handle(agency.request) for _ in range(5 * IN_FLIGHT)))
+    assert (service.most, service.calls) == (IN_FLIGHT, 5 * IN_FLIGHT)
+    assert [reply.outcome for _, reply in agency.replies()] == ["completed"] * 5 * IN_FLIGHT
+
+
+@pytest.mark.proves("AGT-10")
+async def test_a_request_for_which_there_is_no_turn_goes_back_and_schedulers_hear_of_it():
+    """Untried, while there is still time for another agent; the circuit is closed all the while."""
+    agency, calls = Agency(in_flight=1), []
+    begun, ends = asyncio.Event(), asyncio.Event()
+
+    async def the_first_hangs(request, timeout_seconds):
+        calls.append(request)
+        begun.set()
+        if len(calls) == 1:
+            await ends.wait()
+        return {}
+
+    agency.remote.call = the_first_hangs
+    first = asyncio.create_task(agency.agent.handle(agency.request))
+    await begun.wait()
+    agency.now = agency.request.complete_by - MARGIN - CALL_TIMEOUT
+    await agency.agent.handle(agency.request)
+    ((_, reply),) = agency.replies()
+    assert (reply.outcome, reply.reason) == ("notTried", "too many calls are in flight")
+    assert not reply.circuit_open
+    assert [(measure.waited, measure.open_until) for measure in agency.measures()] == [(1.0, None)]
+    ends.set()
+    await first
+    assert len(calls) == 1
+
+
+class Rated:
+    """The limits of a service that takes so many calls per second; says when each call begins."""
+
+    def __init__(self, per_second):
+        self.now, self.begun = NOW, []
+        self.limits = CallLimits(
+            agent="payment",
+            in_flight=1000,
+            per_second=per_second,
+            rates=MemoryCallRates(self.clock),
+            clock=self.clock,
+            sleep=self.sleep,
+        )
+
+    def clock(self):
+        return self.now
+
+    async def sleep(self, time):
+        self.begun.append(self.now + seconds(time))
+
+    async def call(self):
+        async with self.limits.turn(self.now + HOUR):
+            pass
+
+    def most_within(self, time):
+        """How many calls began within a time as long as this."""
+        return max(sum(start <= each < start + time for each in self.begun) for start in self.begun)
+
+
+@pytest.mark.proves("WRK-2")
+@pytest.mark.parametrize("idle", [seconds(0), seconds(1), HOUR], ids=["at once", "after a second", "after an hour"])
+async def test_a_burst_of_calls_is_spread_over_time(idle):
+    """However long nobody called: half a second's calls may begin at once, and then no more than the rate allows."""
+    service = Rated(PER_SECOND)
+    await service.call()
+    service.now += idle
+    service.begun.clear()
+    await asyncio.gather(*(service.call() for _ in range(10 * PER_SECOND)))
+    assert len(service.begun) == 10 * PER_SECOND
+    assert service.most_within(seconds(0.001)) <= PER_SECOND / 2 + 1
+    assert service.most_within(seconds(1)) <= 1.5 * PER_SECOND + 1

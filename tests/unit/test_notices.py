@@ -1,0 +1,160 @@
+"""What the sender of an order is told, from its submission to its end (ALR-2, ALR-3)."""
+
+import json
+import re
+from dataclasses import replace
+
+import pytest
+from builders import ALLOWANCE, NOW, ORDER_ID, THRESHOLD, TOLERANCE, seconds
+from memory_world import World
+
+from core.messages import AgentReply, Correlation, WakeUp
+
+QUEUE = "status-example"
+DONE = AgentReply(outcome="completed", result={"reference": "r-1"})
+REFUSED = AgentReply(outcome="failed", reason="not to be had")
+INSTANCES = ("submission-7f3a", "scheduler-7f3a", "supervisor-7f3a")
+
+
+class Sender:
+    """Who submits an order, and reads the queue that it named; each turn of the others takes a second."""
+
+    def __init__(self):
+        self.world = world = World()
+        submitter, scheduler, supervisor = INSTANCES
+        world.submission = replace(world.submission, instance=submitter)
+        world.scheduler = replace(world.scheduler, rules=replace(world.scheduler.rules, instance=scheduler))
+        self.supervisor = world.supervised_by(supervisor)
+
+    async def submits(self, workflow="payment-only"):
+        await self.world.submitted(f',"replyTo":"{QUEUE}"', workflow)
+        await self._a_second_passes()
+        await self.order_is_claimed()
+
+    async def order_is_claimed(self):
+        await self.world.scheduler.wake(WakeUp(order_id=ORDER_ID))
+        await self._a_second_passes()
+
+    async def step_is_answered(self, step, reply):
+        """By the agent, to the last request."""
+        sent = [message.message_id for message in self.world.parts.bus.sent if f":{step}:" in message.message_id]
+        await self.world.scheduler.receive(Correlation.parse(sent[-1]), reply)
+        await self._a_second_passes()
+
+    async def step_times_out(self):
+        self.world.now += ALLOWANCE + TOLERANCE
+        await self.supervisor.sweep()
+        await self._a_second_passes()
+
+    async def _a_second_passes(self):
+        await self.world.notices.relay()
+        self.world.now += seconds(1)
+
+    @property
+    def messages(self):
+        return [message for message in self.world.parts.bus.sent if message.queue == QUEUE]
+
+    def notices(self):
+        return [json.loads(message.body) for message in self.messages]
+
+    def events(self):
+        return [notice["event"] for notice in self.notices()]
+
+
+@pytest.fixture
+def sender():
+    return Sender()
+
+
+def notice(number, event, second, **more):
+    """A notice in full, as it has to arrive; `number` is of the transition, and of the notice within it."""
+    version, _, place = number.partition(".")
+    return {
+        "orderId": ORDER_ID,
+        "event": event,
+        "at": (NOW + seconds(second)).isoformat(),
+        "sequence": int(version) * 100 + int(place or 0),
+        "noticeId": f"{ORDER_ID}:{version}:{place or 0}",
+    } | more
+
+
+@pytest.mark.proves("ALR-2", "ALR-3")
+async def test_the_sender_is_told_what_happens_and_nothing_else(sender):
+    """Each thing once, in exactly these words: what the order is, what happened, when, and nobody's name."""
+    await sender.submits()
+    await sender.step_is_answered("payment", DONE)
+    assert sender.notices() == [
+        notice("1", "received", 0),
+        notice("2", "processing-started", 1),
+        notice("3", "step-completed", 2, step="payment"),
+        notice("3.1", "order-completed", 2),
+    ]
+
+
+@pytest.mark.proves("ALR-2", "ALR-3")
+async def test_the_sender_is_told_that_the_order_failed_and_why(sender):
+    """With the reason that the service gave."""
+    await sender.submits()
+    await sender.step_is_answered("payment", REFUSED)
+    assert sender.notices()[2:] == [notice("3", "order-failed", 2, reason="not to be had")]
+
+
+@pytest.mark.proves("ALR-2")
+async def test_the_sender_is_told_that_the_supervisor_gave_the_order_up(sender):
+    """Once, however often it was tried; that a step was tried again is nothing that the sender has to know."""
+    await sender.submits()
+    for _ in range(THRESHOLD):
+        await sender.step_times_out()
+        await sender.order_is_claimed()
+    assert sender.events() == ["received", "processing-started", "order-failed"]
+    assert "timed out 3 times" in sender.notices()[-1]["reason"]
+
+
+@pytest.mark.proves("ALR-2")
+async def test_the_sender_is_told_that_the_order_was_undone(sender):
+    """And why; of the undo of each step nothing."""
+    await sender.submits("order")
+    await sender.step_is_answered("payment", DONE)
+    await sender.step_is_answered("stock", REFUSED)
+    await sender.order_is_claimed()
+    for step in ("payment", "stock"):
+        await sender.step_is_answered(step, DONE)
+    assert sender.events() == ["received", "processing-started", "step-completed", "order-undone"]
+    assert sender.notices()[-1]["reason"] == "stock: not to be had"
+
+
+@pytest.mark.proves("ALR-2")
+async def test_each_notice_is_told_apart_and_belongs_to_the_order(sender):
+    """The order's id correlates them, the notice's own names the message, and the sequence says which came first."""
+    await sender.submits("order")
+    for step in ("stock", "payment", "shipment", "capture"):
+        await sender.step_is_answered(step, DONE)
+    assert {message.correlation_id for message in sender.messages} == {ORDER_ID}
+    ids = [message.message_id for message in sender.messages]
+    assert ids == [each["noticeId"] for each in sender.notices()]
+    assert len(set(ids)) == len(ids) == 7
+    sequence = [each["sequence"] for each in sender.notices()]
+    assert sequence == sorted(set(sequence))
+
+
+@pytest.mark.proves("ALR-3")
+@pytest.mark.parametrize("reply", [DONE, REFUSED], ids=["completed", "failed"])
+async def test_neither_knows_which_instance_of_the_other_it_deals_with(sender, reply):
+    """Nothing that is sent names who handled the order, though several did; a sender is known by its queue alone."""
+    await sender.submits("order")
+    await sender.step_times_out()
+    await sender.order_is_claimed()
+    for step in ("stock", "payment"):
+        await sender.step_is_answered(step, reply)
+    actors = {entry.actor.partition("/")[2] for entry in await sender.world.parts.store.history(ORDER_ID)}
+    assert actors == set(INSTANCES)
+    sent = " ".join(f"{message.message_id} {message.body}" for message in sender.messages)
+    assert not re.search("|".join(INSTANCES), sent)
+
+
+async def test_who_names_no_queue_is_told_nothing(sender):
+    """The private queue is an offer."""
+    await sender.world.submitted()
+    await sender.order_is_claimed()
+    assert sender.world.parts.bus.sent
+    assert [message for message in sender.world.parts.bus.sent if message.queue.startswith("status-")] == []

@@ -1,0 +1,139 @@
+"""Who sweeps, for how long, and what a sweep finds (SUP-2, SUP-5)."""
+
+import subprocess
+import sys
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from builders import ALLOWANCE, NOW, ORDER_ID, TOLERANCE, claimed, seconds, supervisor
+from memory_world import World
+
+from adapters.memory import MemoryLease
+from core.changes import Change, HistoryEntry
+from core.messages import WakeUp
+from supervisor.service import PAGE
+
+LEASE = timedelta(seconds=30)
+
+
+@pytest.fixture
+def world():
+    return World()
+
+
+async def overdue(world, count):
+    """Let the payment of so many orders of one bucket time out; return their ids."""
+    entry = HistoryEntry(at=NOW, actor="t", event="claimed")
+    ids = [f"b03-{number:026d}" for number in range(count)]
+    for order_id in ids:
+        order = claimed().with_state(order_id=order_id)
+        order = replace(order, order=replace(order.order, order_id=order_id))
+        await world.parts.store.commit(Change(before=None, after=order, entry=entry))
+    world.now += ALLOWANCE + TOLERANCE + seconds(0.001)
+    return ids
+
+
+async def recovered(world, ids):
+    """Those of the orders whose failure was counted, once."""
+    counts = {order_id: (await world.parts.store.load(order_id)).state.failure_count for order_id in ids}
+    assert set(counts.values()) <= {0, 1}
+    return [order_id for order_id in ids if counts[order_id]]
+
+
+@pytest.mark.proves("SUP-2", "SUP-5")
+async def test_only_the_elected_supervisor_sweeps_until_its_lease_lapses(world):
+    """The second supervisor does nothing while the first holds the lease, and takes over when it has lapsed."""
+    lease = MemoryLease()
+    first, second = world.supervised_by("v1", lease), world.supervised_by("v2", lease)
+    await world.submitted()
+    await world.scheduler.wake(WakeUp(order_id=ORDER_ID))
+    assert await first.sweep() == 0
+    world.now += ALLOWANCE + TOLERANCE + seconds(0.001)
+    assert await second.sweep() == 0
+    assert (await world.order()).state.failure_count == 0
+    world.now += LEASE
+    assert await second.sweep() == 1
+    assert await first.sweep() == 0
+    assert (await world.order()).state.failure_count == 1
+
+
+@pytest.mark.proves("SUP-5")
+async def test_a_supervisor_that_is_not_elected_does_not_even_say_that_it_has_swept(world):
+    """Else nobody would notice that no supervisor sweeps."""
+    lease = MemoryLease()
+    await world.supervised_by("v1", lease).sweep()
+    world.now += seconds(1)
+    await world.supervised_by("v2", lease).sweep()
+    last = await world.parts.sweeps.last()
+    assert (last.instance, last.at) == ("v1", NOW)
+
+
+@pytest.mark.proves("SUP-5", "FLT-5")
+async def test_a_sweep_ends_where_the_lease_was_lost(world):
+    """The page that was read before is done; the next leader goes on from there."""
+    ids = await overdue(world, PAGE + 5)
+    first, second = (world.supervised_by(name, lease) for lease in [MemoryLease()] for name in ("v1", "v2"))
+    agenda = world.parts.store.agenda
+
+    async def slowly(*query):
+        page = await agenda(*query)
+        if page:
+            world.now += LEASE
+        return page
+
+    world.parts.store.agenda = slowly
+    assert await first.sweep() == PAGE
+    assert await recovered(world, ids) == ids[:PAGE]
+    world.parts.store.agenda = agenda
+    assert await second.sweep() == 5
+    assert await recovered(world, ids) == ids
+
+
+@pytest.mark.proves("SUP-5", "FLT-5")
+async def test_a_supervisor_that_has_lost_the_lease_before_it_begins_recovers_nothing(world):
+    """The answer to its request took longer than the lease."""
+    ids = await overdue(world, 1)
+    late = world.supervised_by("v1")
+    acquire = late.leadership.acquire
+
+    async def slowly():
+        elected = await acquire()
+        world.now += LEASE
+        return elected
+
+    late.leadership.acquire = slowly
+    await late.sweep()
+    assert await recovered(world, ids) == []
+
+
+@pytest.mark.proves("SUP-2")
+async def test_a_sweep_finds_what_is_overdue_however_many_pages_that_are(world):
+    """And nothing that is not."""
+    ids = await overdue(world, 2 * PAGE + 1)
+    await world.submitted()
+    await world.scheduler.wake(WakeUp(order_id=ORDER_ID))
+    assert await world.supervisor.sweep() == 2 * PAGE + 1
+    assert await recovered(world, [*ids, ORDER_ID]) == ids
+
+
+@pytest.mark.proves("SUP-4", "FLT-5")
+async def test_two_sweeps_of_one_time_out_count_it_once(world):
+    """Two supervisors that both believe to lead: the conditional write lets one count the failure."""
+    await world.submitted()
+    await world.scheduler.wake(WakeUp(order_id=ORDER_ID))
+    world.now += ALLOWANCE + TOLERANCE + seconds(0.001)
+    loaded = await world.order()
+    first, second = supervisor.recover(loaded, world.now), supervisor.recover(loaded, world.now)
+    assert await world.transitions.carry_out(first) is True
+    assert await world.transitions.carry_out(second) is False
+    assert (await world.order()).state.failure_count == 1
+
+
+@pytest.mark.proves("SUP-6")
+def test_the_supervisor_knows_no_workflow():
+    """Importing all of the supervisor imports no workflow: the rules that it needs stand in the step rows."""
+    code = "import supervisor.triggers, sys; sys.exit(any(name.startswith('workflows') for name in sys.modules))"
+    root = Path(__file__).parent.parent.parent
+    assert subprocess.run([sys.executable, "-c", code], cwd=root, check=False).returncode == 0
