@@ -55,7 +55,7 @@ async def eventually(check: Callable[[], Awaitable[Any]], seconds: float = PATIE
         now = time.monotonic()
         if now > began + seconds:
             pytest.fail(f"not so after {seconds} s: {_named(check)}; seen last: {seen}")
-        await asyncio.sleep(max(0.05, 3 * (now - asked)))
+        await asyncio.sleep(max(0.2, 3 * (now - asked)))
 
 
 def _named(check: Callable[[], Awaitable[Any]]) -> str:

@@ -1,9 +1,12 @@
 """Operators put right what failed, over HTTP and by the command line, and cancel orders wherever they are."""
 
+from itertools import product
+
 import pytest
 from client import DONE, claims_and_recoveries_alternate, events, eventually
 from doors import Http, doors
 from failing import OPERATIONS, ended, fault, place, standing, steps_of
+from scale import both_sizes
 from submitting import new_order_id, submit
 
 from core.gathering import run_all
@@ -118,14 +121,17 @@ async def test_an_undo_that_failed_is_tried_again_or_was_done_by_hand(client, st
         assert steps_of(order)["payment"] == ("Skipped" if way == "skip" else "Undone")
 
 
-POINTS = [(step, mode) for step in OPERATIONS for mode in ("slow", "hang", "late", "down", "reject")]
+RUNS, FAILED = "as soon as it runs", "after a failure"
+POINTS = [
+    *product(OPERATIONS, ("slow", "hang", "late", "down", "reject"), (RUNS,)),
+    *product(OPERATIONS, ("hang", "late", "down", "reject"), (FAILED,)),
+]
 
 
 @pytest.mark.proves("OPR-4", "UND-1", "UND-2", "SCH-12")
-async def test_an_order_can_be_cancelled_at_every_point(client, stack):
+@both_sizes(cases=(POINTS[::2], POINTS))
+async def test_an_order_can_be_cancelled_at_every_point(client, stack, cases):
     """While each step runs, between its tries, and when it has failed: all is taken back, and nobody is called."""
-    moments = ("as soon as it runs", "after a failure")
-    cases = [(*point, moment) for point in POINTS for moment in moments if moment != moments[1] or point[1] != "slow"]
     wrong = await run_all((cancelled_at(client, stack, *case) for case in cases), at_most=AT_ONCE)
     assert [problem for problem in wrong if problem] == []
 
@@ -139,7 +145,7 @@ async def cancelled_at(client, stack, step, mode, moment):
         order = await client.order(order_id)
         now = next(each for each in order["steps"] if each["name"] == step) if order else {"attempts": 0}
         failed = now["attempts"] and (now["failureCount"] or now["state"] == "Failed")
-        return failed if moment == "after a failure" else now["attempts"]
+        return failed if moment == FAILED else now["attempts"]
 
     is_there.__name__ = f"{step} {mode} {moment}"
     await eventually(is_there)
@@ -157,9 +163,10 @@ async def cancelled_at(client, stack, step, mode, moment):
 
 
 @pytest.mark.proves("OPR-4", "UND-1")
-async def test_a_cancel_at_any_moment_undoes_the_order_or_comes_too_late(client, stack):
+@both_sizes(times=(2, 6))
+async def test_a_cancel_at_any_moment_undoes_the_order_or_comes_too_late(client, stack, times):
     """Nothing in between: what was not refused is undone to the last step, what was refused is processed."""
-    versions = [version for version in range(1, 7) for _ in range(6)]
+    versions = [version for version in range(1, 7) for _ in range(times)]
     ends = await run_all((cancelled_after(client, stack, version) for version in versions), at_most=AT_ONCE)
     wrong = [end for end in ends if end[:2] not in (("undone", set()), ("processed", set(DONE)))]
     assert wrong == []

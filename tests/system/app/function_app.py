@@ -13,7 +13,7 @@ from workflows.examples import PAYMENT_ONLY
 from workflows.order import ORDER
 
 SETTLING = timedelta(seconds=2)
-SHORT = timedelta(seconds=2)
+SHORT = timedelta(seconds=3)
 """For a step that is meant to time out; all others have the long time of the settings, and fail only if told to."""
 OFTEN = 1000
 
