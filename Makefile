@@ -3,9 +3,10 @@
 PYTHON ?= $(shell for candidate in python3.13 python3.12 python3.11 python3; do \
 	$$candidate -c 'import sys, venv, ensurepip; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' \
 	2>/dev/null && { echo $$candidate; break; }; done)
-BIN := .venv/bin
+VENV := .venv
+BIN := $(VENV)/bin
 DATA := $(or $(DATA_DIR),.data)
-export PATH := $(CURDIR)/$(BIN):$(PATH)
+export PATH := $(abspath $(BIN)):$(PATH)
 # Compiled modules let a host start in two thirds of the time.
 unexport PYTHONDONTWRITEBYTECODE
 
@@ -16,7 +17,7 @@ help:
 	@echo 'make func     the same app under Azure Functions Core Tools and Microsoft'"'"'s emulators (needs func and Docker)'
 	@echo 'make operator ARGS="list"   the operators'"'"' tools, on the running system (ARGS="--help" tells which)'
 	@echo 'make test     run every test that needs neither Docker nor Azure (ARGS="-k sweep" for some)'
-	@echo 'make soak     the large tests at full size: 2,000 orders waiting, a minute of outage; some 10 minutes, alone'
+	@echo 'make soak     what is slow by nature: 2,000 orders waiting, minutes of outage, many kills; some 10 minutes, alone'
 	@echo 'make check    lint, types, import rule; every finished statement of the pattern has a test'
 	@echo 'make explore  go through every state of small worlds, with every fault (minutes; make test does the smaller ones)'
 	@echo 'make mutants  plant faults into the code one by one; a test has to notice each (ARGS="SUP-5" for some)'
@@ -24,40 +25,40 @@ help:
 	@echo 'make bench    run orders through the embedded stack; one JSON line (ARGS="--orders 200")'
 	@echo 'make clean    empty the data folder of make run'
 	@echo 'make lock     write the requirements files anew from pyproject.toml'
+	@echo 'Another Python, in an environment of its own: make test VENV=.venv-3.12 PYTHON=python3.12'
 
-run: .venv/.installed local/node_modules/.installed
+run: $(VENV)/.installed local/node_modules/.installed
 	@exec $(BIN)/python -m local run
 
-func: .venv/.installed
+func: $(VENV)/.installed
 	@exec $(BIN)/python -m local.core_tools
 
-operator: .venv/.installed
+operator: $(VENV)/.installed
 	@OPERATOR_KEY=$${OPERATOR_KEY:-local-operator} $(BIN)/python -m operators $(ARGS)
 
-test: .venv/.installed local/node_modules/.installed
+test: $(VENV)/.installed local/node_modules/.installed
 	@$(BIN)/python -m pytest $(ARGS)
 
-soak: .venv/.installed local/node_modules/.installed
-	@SCALE=full $(BIN)/python -m pytest -n 0 -v --timeout 1800 tests/system/test_services_down.py tests/system/test_bulk.py \
-		tests/system/test_many_hosts.py tests/system/test_dependencies_away.py $(ARGS)
+soak: $(VENV)/.installed local/node_modules/.installed
+	@SCALE=full $(BIN)/python -m pytest -n 0 -v --timeout 1800 -m soak $(ARGS)
 
-check: .venv/.installed
+check: $(VENV)/.installed
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 	@$(BIN)/python -m tests.pattern --brief
 
-explore: .venv/.installed
+explore: $(VENV)/.installed
 	@PYTHONPATH=tests $(BIN)/python -m exploration
 
-mutants: .venv/.installed local/node_modules/.installed
+mutants: $(VENV)/.installed local/node_modules/.installed
 	@$(BIN)/python -m tests.mutants $(ARGS)
 
-pattern: .venv/.installed
+pattern: $(VENV)/.installed
 	@$(BIN)/python -m tests.pattern
 
-bench: .venv/.installed local/node_modules/.installed
+bench: $(VENV)/.installed local/node_modules/.installed
 	@$(BIN)/python -m bench $(ARGS)
 
 # Only what the stack puts there: DATA_DIR may name a folder that holds other things too.
@@ -65,26 +66,26 @@ clean:
 	@echo 'emptying $(DATA); a running stack is not stopped'
 	@cd '$(DATA)' 2>/dev/null && rm -rf azurite broker logs Config.json lock || true
 
-lock: .venv/.installed
+lock: $(VENV)/.installed
 	@$(BIN)/python -m pip install -q --disable-pip-version-check uv
 	@$(BIN)/uv pip compile -q --universal --python-version 3.11 pyproject.toml \
 		-o requirements.txt --no-annotate --no-header
 	@$(BIN)/uv pip compile -q --universal --python-version 3.11 pyproject.toml --group dev -c requirements.txt \
 		-o requirements-dev.txt --no-annotate --no-header
 
-# A set-up that was interrupted leaves no stamp, and perhaps a .venv without pip: that one is made anew.
-.venv/.installed: requirements-dev.txt
+# A set-up that was interrupted leaves no stamp, and perhaps a folder without pip: that one is made anew.
+$(VENV)/.installed: requirements-dev.txt
 	@python='$(PYTHON)'; $(BIN)/python -m pip --version >/dev/null 2>&1 || { \
 		command -v "$$python" >/dev/null || { \
 			echo 'Missing: Python 3.11, 3.12 or 3.13 with venv and pip (on Debian: python3-venv).' \
 				'Install one, or name it: make PYTHON=/path/to/python3' >&2; exit 1; }; \
-		echo "[setup] making .venv with $$python"; \
-		rm -rf .venv && "$$python" -m venv .venv; }
-	@echo '[setup] installing the Python packages into .venv (about a minute, the first time only)'
+		echo "[setup] making $(VENV) with $$python"; \
+		{ test ! -f '$(VENV)/pyvenv.cfg' || rm -rf '$(VENV)'; } && "$$python" -m venv '$(VENV)'; }
+	@echo '[setup] installing the Python packages into $(VENV) (about a minute, the first time only)'
 	@$(BIN)/python -m pip install -q --disable-pip-version-check -r requirements-dev.txt
 	@touch $@
 
-local/node_modules/.installed: local/package-lock.json | .venv/.installed
+local/node_modules/.installed: local/package-lock.json | $(VENV)/.installed
 	@echo '[setup] installing Azurite and the AMQP library into local/node_modules (about a minute, the first time only)'
 	@cd local && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
 	@touch $@

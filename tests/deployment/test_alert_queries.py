@@ -1,6 +1,7 @@
 """Queries of alerts and workbook: what they look for is what the app says."""
 
 import ast
+import functools
 import json
 import re
 from pathlib import Path
@@ -19,6 +20,7 @@ STEP = re.compile(r'step\[1\] == "(\w+)"')
 PARAMETER = re.compile(r"\{([A-Za-z]\w*)(?::grain)?\}")
 
 
+@functools.cache
 def logged():
     """The fields of every line that the app logs, by its constant message."""
     found = {}

@@ -9,6 +9,7 @@ from recording import Call
 
 from local.servicebus_config import ROOT
 
+pytestmark = pytest.mark.xdist_group("package")
 BUILT_IN = {
     "table": {
         "storageTableDataReader": {"entities/read"},
@@ -130,7 +131,13 @@ def allows(permissions, service, whats):
     return all(any(way <= permissions for way in ALLOWED_BY[service, what]) for what in whats)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
+def calls(at_work):
+    """Every call of the app and its host to Azure's services while it does everything that it can do."""
+    return at_work.calls
+
+
+@pytest.fixture
 def every_call(calls, functions):
     """What the app and the embedded host did, and what Azure's host does besides for each queue trigger."""
     queues = [each["queueName"] for each in functions.values() if each["type"] == "queueTrigger"]

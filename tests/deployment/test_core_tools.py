@@ -32,6 +32,13 @@ COMPOSE = yaml.safe_load((ROOT / "local/compose.yaml").read_text())["services"]
 OF_CORE_TOOLS = {"FUNCTIONS_WORKER_RUNTIME": "python", "AzureWebJobsDisableHomepage": "true"}
 
 
+@pytest.fixture(scope="module")
+async def services(tmp_path_factory):
+    """Azurite, the broker and the Event Grid stand-in, without any functions host."""
+    async with Stack(StackConfig.for_tests(tmp_path_factory.mktemp("services"), hosts=0)) as stack:
+        yield stack
+
+
 def test_settings_are_those_of_the_embedded_stack():
     """The template says what the embedded stack says on its default ports, and what Core Tools want besides."""
     template = json.loads((ROOT / "local.settings.template.json").read_text())
@@ -74,20 +81,19 @@ def test_the_emulator_gets_every_queue(tmp_path):
     assert len(made) == len(queues()["serviceBusQueues"])
 
 
-async def test_the_app_opens_no_more_connections_than_the_emulator_allows(tmp_path, monkeypatch):
+async def test_the_app_opens_no_more_connections_than_the_emulator_allows(services, monkeypatch):
     """Counted on this process, with a sender to every queue, one for responses too, and the health check's receiver."""
     triggers = index(json.loads((ROOT / "local.settings.template.json").read_text())["Values"]).values()
     used = [each["queueName"] for each in triggers if each["type"] == "serviceBusTrigger"]
-    async with Stack(StackConfig.for_tests(tmp_path, hosts=0)) as stack:
-        for name, value in stack.app_environment().items():
-            monkeypatch.setenv(name, value)
-        parts = connect(Settings.read())
-        await parts.bus.probe([*used, RESPONSES])
-        open_now = [
-            each for each in psutil.Process().net_connections("tcp")
-            if each.raddr and each.raddr.port == stack.ports.amqp_port and each.status == "ESTABLISHED"
-        ]  # fmt: skip
-        await parts.close()
+    for name, value in services.app_environment().items():
+        monkeypatch.setenv(name, value)
+    parts = connect(Settings.read())
+    await parts.bus.probe([*used, RESPONSES])
+    open_now = [
+        each for each in psutil.Process().net_connections("tcp")
+        if each.raddr and each.raddr.port == services.ports.amqp_port and each.status == "ESTABLISHED"
+    ]  # fmt: skip
+    await parts.close()
     assert len(open_now) > len([*used, RESPONSES])
     assert len(open_now) + HOST_CONNECTIONS <= MOST_CONNECTIONS
 
@@ -136,25 +142,24 @@ sys.exit(7)
 """
 
 
-async def test_make_func_starts_everything_and_stops_it_again(tmp_path, monkeypatch):
+async def test_make_func_starts_everything_and_stops_it_again(services, tmp_path, monkeypatch):
     """Emulators up, storage filled, the stand-in at work when Core Tools start; all down once they end."""
     said, programs = tmp_path / "said", tmp_path / "programs"
     programs.mkdir()
+    ports = replace(services.ports, eventgrid_port=Ports.free().eventgrid_port)
     (programs / "docker").write_text(f'#!/bin/sh\necho docker "$@" | sed "s|{ROOT}/||" >> {said}\n')
-    async with Stack(StackConfig.for_tests(tmp_path / "stack", hosts=0)) as stack:
-        ports = replace(stack.ports, eventgrid_port=Ports.free().eventgrid_port)
-        (programs / "func").write_text(FUNC.format(python=sys.executable, port=ports.eventgrid_port))
-        for program in programs.iterdir():
-            program.chmod(stat.S_IRWXU)
-        monkeypatch.setattr(core_tools, "Ports", lambda: ports)
-        monkeypatch.setattr(core_tools, "SETTINGS", tmp_path / "local.settings.json")
-        (tmp_path / "local.settings.json").write_text(json.dumps({"Values": app_settings(ports, "", "a-key")}))
-        monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
-        environ = os.environ | {"SAID": str(said)}
-        async with QueueClient.from_connection_string(stack.storage_connection_string, "operator-alerts") as queue:
-            await queue.delete_queue()
-            assert await asyncio.to_thread(core_tools.start_all, environ, tmp_path / "data") == 7
-            await queue.get_queue_properties()  # it is there again
+    (programs / "func").write_text(FUNC.format(python=sys.executable, port=ports.eventgrid_port))
+    for program in programs.iterdir():
+        program.chmod(stat.S_IRWXU)
+    monkeypatch.setattr(core_tools, "Ports", lambda: ports)
+    monkeypatch.setattr(core_tools, "SETTINGS", tmp_path / "local.settings.json")
+    (tmp_path / "local.settings.json").write_text(json.dumps({"Values": app_settings(ports, "", "a-key")}))
+    monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
+    environ = os.environ | {"SAID": str(said)}
+    async with QueueClient.from_connection_string(services.storage_connection_string, "operator-alerts") as queue:
+        await queue.delete_queue()
+        assert await asyncio.to_thread(core_tools.start_all, environ, tmp_path / "data") == 7
+        await queue.get_queue_properties()  # it is there again
     assert said.read_text().splitlines() == [
         "docker compose -f local/compose.yaml up --detach --wait",
         "func start",

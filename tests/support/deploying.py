@@ -1,14 +1,16 @@
 """A deployment to look at, and everything that the running app can do, so that its calls can be seen."""
 
 import json
-import os
-import subprocess
-import sys
+import re
+import runpy
+from typing import NamedTuple
 
+import pytest
 from azure.servicebus import ServiceBusMessage
 from azure.servicebus.aio import ServiceBusClient
 from azure.storage.queue.aio import QueueClient
 from client import events, eventually
+from recording import Call
 from submitting import new_order_id, submit
 
 from local.servicebus_config import ROOT, queues
@@ -33,20 +35,29 @@ def everything(ports):
     return {"PAYMENT_BACKUP_URL": f"http://127.0.0.1:{ports.http_port}/simulator/payment-backup"}
 
 
-INDEX = """
-import json
-from function_app import app
-bindings = {each.get_function_name(): each.get_bindings_dict()["bindings"] for each in app.get_functions()}
-print(json.dumps(bindings, default=str))
-"""
-
-
 def index(settings):
     """The trigger of each function that the app has with these settings, as the host sees it."""
-    environment = {name: value for name, value in os.environ.items() if name in ("PATH", "HOME")} | settings
-    ran = subprocess.run([sys.executable, "-c", INDEX], cwd=ROOT, env=environment, capture_output=True, check=True)
-    bindings = json.loads(ran.stdout)
-    return {name: next(each for each in found if each["type"].endswith("Trigger")) for name, found in bindings.items()}
+    with pytest.MonkeyPatch.context() as environment:
+        for name, value in settings.items():
+            environment.setenv(name, value)
+        app = runpy.run_path(str(ROOT / "function_app.py"))["app"]
+    bindings = {each.get_function_name(): each.get_bindings_dict()["bindings"] for each in app.get_functions()}
+    found = json.loads(json.dumps(bindings, default=str))
+    return {name: next(each for each in some if each["type"].endswith("Trigger")) for name, some in found.items()}
+
+
+def in_time(functions):
+    """Those that a test can wait for: all but timers whose schedule is no setting."""
+    return {name for name, each in functions.items() if each["type"] != "timerTrigger" or "%" in each["schedule"]}
+
+
+class AtWork(NamedTuple):
+    """What an app did."""
+
+    functions: set[str]
+    """The names of those that have succeeded."""
+    calls: set[Call]
+    """What was called of Azure's services."""
 
 
 async def do_everything(stack, client):
@@ -76,6 +87,15 @@ async def do_everything(stack, client):
     }.items():
         status, answer = await client.request("POST", f"/api/operator/{path}", json=GRACE | more)
         assert status in (200, 202), answer
+
+
+async def call_every_route(client, functions):
+    """Call each HTTP function once, with next to nothing."""
+    for name, trigger in functions.items():
+        if trigger["type"] == "httpTrigger":
+            path = "/" + re.sub(r"\{\w+\}", "none", trigger["route"])
+            status, _ = await client.request((trigger.get("methods") or ["GET"])[0], path, data=b"{}")
+            assert status < 500, name
 
 
 async def recovered(client, order_id):

@@ -1,4 +1,7 @@
-"""Writes down which calls a process makes to which of Azure's services, inside the clients' own pipelines."""
+"""Writes down which calls a process makes to which of Azure's services, inside the clients' own pipelines.
+
+As a program it is the embedded host, whose calls it writes into the folder CALLS_FOLDER.
+"""
 
 import json
 import os
@@ -103,3 +106,10 @@ def _before(owner: type, method: str, note: Any) -> None:
         return original(self, *args, **options)
 
     setattr(owner, method, watched)
+
+
+if __name__ == "__main__":
+    from local.host.__main__ import main
+
+    install(Path(os.environ["CALLS_FOLDER"]))
+    main()

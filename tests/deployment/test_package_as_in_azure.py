@@ -1,0 +1,26 @@
+"""The package under the library that runs functions in Azure. It exists for Azure's version of Python only."""
+
+import asyncio
+import json
+import os
+import subprocess
+
+from client import QUICK
+from deploying import everything
+from packaging import clean_python
+
+from local.servicebus_config import ROOT
+from local.stack import Stack, StackConfig
+
+
+async def test_every_function_runs_as_in_azure(package, functions, tmp_path):
+    """It indexes the package, and carries out each of its functions."""
+    python = await asyncio.to_thread(clean_python, "azure-functions-runtime")
+    async with Stack(StackConfig.for_tests(tmp_path, hosts=0, settings=QUICK)) as stack:
+        environment = os.environ | stack.app_environment() | everything(stack.ports)
+        command = [python, ROOT / "tests/support/azure_worker.py", package]
+        ran = await asyncio.to_thread(
+            subprocess.run, command, cwd=package, env=environment, capture_output=True, text=True, timeout=120
+        )
+    assert ran.returncode == 0, ran.stderr
+    assert json.loads(ran.stdout.splitlines()[-1]) == dict.fromkeys(functions, "")

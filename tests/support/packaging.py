@@ -1,0 +1,99 @@
+"""The package that is deployed, a Python that has what it requires and no more, and a stack whose hosts run it."""
+
+import hashlib
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import click
+import cronsim
+import pathspec
+import recording
+
+import local
+from local.process import Process
+from local.servicebus_config import ROOT
+from local.stack import Stack, StackConfig
+
+AZURE_PYTHON = re.search(r"version: '(3\.\d+)'", (ROOT / "infra/modules/app.bicep").read_text()).group(1)  # type: ignore[union-attr]
+PYTHON = "{}.{}".format(*sys.version_info)
+KEPT = Path(sys.prefix) / "clean"
+"""Part of the tests' own environment, and gone with it."""
+
+
+def ignored() -> pathspec.GitIgnoreSpec:
+    """Return what tells which files stay here."""
+    return pathspec.GitIgnoreSpec.from_lines((ROOT / ".funcignore").read_text().splitlines())
+
+
+def build(folder: Path) -> Path:
+    """Copy what is deployed, as azd does: the working tree, without what .funcignore names."""
+    spec = ignored()
+
+    def skip(parent: str, names: list[str]) -> list[str]:
+        inside = Path(parent).relative_to(ROOT)
+        return [
+            name for name in names
+            if spec.match_file(str(inside / name) + ("/" if (Path(parent) / name).is_dir() else ""))
+        ]  # fmt: skip
+
+    shutil.copytree(ROOT, folder, ignore=skip)
+    return folder
+
+
+def clean_python(*more: str) -> Path:
+    """Return a Python that has what requirements.txt names, `more`, and nothing else.
+
+    It is kept, and made anew when the requirements or this Python are others.
+    """
+    requirements = ROOT / "requirements.txt"
+
+    def make(folder: Path) -> None:
+        subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)
+        pip = [sys.executable, "-m", "pip", "--python", folder / "bin/python", "install", "-q", "--no-compile"]
+        subprocess.run([*pip, "--disable-pip-version-check", "-r", requirements, *more], check=True)
+
+    return _kept(make, sys.version, requirements.read_text(), *more) / "bin/python"
+
+
+def _kept(make: Callable[[Path], None], *reasons: str) -> Path:
+    """Return the folder that was made for these reasons; it appears whole, whoever else makes it at the same time."""
+    folder = KEPT / hashlib.sha256(repr(reasons).encode()).hexdigest()[:16]
+    if not folder.exists():
+        KEPT.mkdir(exist_ok=True)
+        with TemporaryDirectory(dir=KEPT) as making:
+            make(Path(making))
+            try:
+                Path(making).rename(folder)
+            except OSError:
+                if not folder.exists():
+                    raise
+    return folder
+
+
+def tools(folder: Path) -> Path:
+    """Fill a folder with the embedded host, what it needs besides the app's packages, and what records calls."""
+    for package in (local, click, cronsim):
+        source = Path(str(package.__file__)).parent
+        shutil.copytree(source, folder / source.name, ignore=shutil.ignore_patterns("node_modules"))
+    shutil.copy(recording.__file__, folder)
+    return folder
+
+
+class DeployedStack(Stack):
+    """A stack whose hosts run the package on a clean Python, from its folder, with their calls written down."""
+
+    def __init__(self, config: StackConfig, python: Path, tools: Path) -> None:
+        super().__init__(config)
+        self._clean, self._tools = python, tools
+
+    def _host(self, name: str, fd: int, *arguments: Any) -> Process:
+        command = self._command(name, str(self._clean), "-m", "recording", "--log-level", "DEBUG", *arguments)
+        env = {**command.env, "PYTHONPATH": str(self._tools)}
+        return Process(replace(command, fds=(fd,), cwd=self._tools, env=env))
