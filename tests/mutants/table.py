@@ -7,7 +7,7 @@ AGENT, CALLS, COMPOSITION = (
     "tests/unit/test_call_limits.py",
     "tests/unit/test_composition.py",
 )
-NOTICES, SENDING = "tests/unit/test_notices.py", "tests/unit/test_notice_service.py"
+NOTICES, SENDING = "tests/unit/test_notices_of_changes.py", "tests/unit/test_notice_service.py"
 SCHEDULER, SUPERVISOR = "tests/unit/test_scheduler_service.py", "tests/unit/test_supervisor_service.py"
 UNDO = "tests/unit/test_undo_rules.py"
 SCHEDULER_RULES, SUPERVISOR_RULES = "tests/unit/test_scheduler_rules.py", "tests/unit/test_supervisor_rules.py"
