@@ -130,7 +130,6 @@ async def test_a_flaky_service_is_tried_again_within_one_attempt(client):
     assert sum([(await client.ledger(order_id))["calls"] for order_id in orders]) > 2 * len(orders)
 
 
-@pytest.mark.proves("OPR-5")
 async def test_nothing_for_operators_works_without_the_key(client):
     """Every operator call answers 401 without the key, and changes nothing."""
     order_id = await client.place()

@@ -63,7 +63,6 @@ def test_the_description_names_every_route_and_no_other():
     assert described == {(f"/{path}", method.lower()) for path, method, _ in routes()}
 
 
-@pytest.mark.proves("OPR-5")
 async def test_without_the_key_every_call_answers_401_and_changes_nothing(client, stack):
     """No key, a wrong one, and an empty one; on an order and a message that are there."""
     order_id, message_id = await order_in_error(client), await poison_message(stack)

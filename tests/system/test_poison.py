@@ -150,7 +150,7 @@ async def test_a_reply_put_back_is_known_by_its_correlation_id(client, poison):
     assert (await client.order(order_id))["processState"] == "Processed"
 
 
-@pytest.mark.proves("SUB-4", "FLT-6", "OPR-5")
+@pytest.mark.proves("SUB-4", "FLT-6")
 async def test_every_source_has_its_poison_put_back_and_dropped(client, poison):
     """Whatever queue it came from: put back it is tried again, and kept anew with a reason; dropped it is gone."""
 
@@ -171,7 +171,6 @@ async def test_every_source_has_its_poison_put_back_and_dropped(client, poison):
     await asyncio.gather(*map(there_and_back, SOURCES))
 
 
-@pytest.mark.proves("OPR-5")
 async def test_nothing_of_it_works_without_key_or_reason(client, poison):
     """And what is unknown is unknown."""
     message_id = await poison.keep("order-submissions", "stays")
