@@ -17,7 +17,13 @@ class Explored:
     states: int = 0
     transitions: int = 0
     ends: int = 0
+    labels: set[str] = field(default_factory=set)
+    """All that happened somewhere."""
     seconds: float = 0.0
+
+    def happened(self, what: str) -> bool:
+        """Whether this happened somewhere."""
+        return any(what in label for label in self.labels)
 
     def __str__(self) -> str:
         return f"{self.states} states, {self.transitions} transitions, {self.ends} ends, {self.seconds:.1f} s"
@@ -100,6 +106,7 @@ def explore(
             raise FoundError(str(violation), [*search.way_to(number), *_last_step(world)]) from violation
         for move in following:
             seen.transitions += 1
+            seen.labels.add(move.label)
             new = search.add(move.world, number, move.label)
             if new is not None:
                 waiting.append((new, move.world))

@@ -5,18 +5,24 @@ from collections import Counter
 from adapters.writes import event_of
 from core import agenda
 from core.agenda import Kind
-from core.changes import Change
+from core.changes import Change, Note
 from core.keys import history_key
-from core.messages import AgentReply, AgentRequest, decode
+from core.messages import AgentRequest, BusMessage, Correlation
 from core.orders import Direction, Outcome, ProcessState, Snapshot, StepState
 from exploration import roles
-from exploration.driving import Effect
-from exploration.roles import MARGIN, QUEUES, TOLERANCE
+from exploration.driving import Effect, Handler
+from exploration.roles import QUEUES, TOLERANCE, decode
 from exploration.world import World
 
 GIVES_BACK = {"recovered", "put-back"}
 ENDS = {"processed", "failed", "undone", "undo-incomplete", "undo-requested"}
 """A claim may end the order at once, so these may also come while nobody has it."""
+
+
+OPEN = (StepState.NOT_STARTED, StepState.RUNNING)
+
+EVENTS_OF = {"resubmit": {"resubmitted"}, "skip": {"skipped", "step-skipped"}, "cancel": {"cancelled"}}
+"""What the history says of an operator's action."""
 
 
 class ViolationError(AssertionError):
@@ -35,13 +41,20 @@ def check(world: World) -> None:
     if order is None:
         _not_lost(world)
         return
+    _alerted_once(world)
+    _nothing_stands_half_done(world, order)
+    if not world.rows.sound:
+        _check_rows(world, order)
+        world.rows.sound = True
+
+
+def _check_rows(world: World, order: Snapshot) -> None:
+    """Check what follows from the stored rows alone, once for all worlds that share them."""
     _numbered_without_gaps(world, order)
     _handled_by_one(world, order)
     _shown_as_it_is(order)
     _owed_as_it_is(world, order)
     _failures_counted_once(world, order)
-    _alerted_once(world)
-    _nothing_stands_half_done(world, order)
     _over_for_good(world)
 
 
@@ -139,20 +152,69 @@ def check_commit(world: World, change: Change, after: World) -> None:
         return
     demand(change.before.state.version == stored.state.version, "a change was written over another one")
     _nothing_begun_after_a_failure(change)
+    _nothing_done_again(change)
+    _by_one_who_knows_it(change)
     for step in change.before.running():
         now = change.after.step(step.name)
         if now and now.runs and now.attempts == step.attempts:
             continue  # this change is not about it
-        late = step.complete_by is not None and change.entry.at > step.complete_by + TOLERANCE
-        by_supervisor = change.entry.actor.startswith("supervisor/")
-        demand(by_supervisor or not late, f"a reply of {step.name} counted that came too late")
-        demand(late or not by_supervisor, "a step was called expired whose time had not passed")
+        if change.entry.actor.startswith("supervisor/"):  # whatever its own clock says (FLT-9)
+            demand(world.now > step.complete_by, "a step was called expired whose time had not passed")
+        else:
+            in_time = change.entry.at <= step.complete_by + TOLERANCE
+            demand(in_time, f"a reply of {step.name} counted that came too late")
 
 
 def _nothing_begun_after_a_failure(change: Change) -> None:
     begun = [step.name for step in change.changed_steps() if step.state is StepState.RUNNING]
     failed = change.after.in_state(StepState.FAILED)
     demand(not (begun and failed), f"{begun} begun although another step has failed (SCH-12)")
+
+
+def _nothing_done_again(change: Change) -> None:
+    """What is completed is only ever undone (SCH-9)."""
+    completed = {step.name for step in change.before.in_state(StepState.COMPLETED)}
+    again = completed.intersection(step.name for step in change.after.in_state(*OPEN))
+    demand(not again, f"{again} completed, and to be done again (SCH-9)")
+
+
+def _by_one_who_knows_it(change: Change) -> None:
+    """Of an order that follows a newer workflow than it knows, a scheduler keeps its hands off (FLT-12)."""
+    role, _, slot = change.entry.actor.partition("/")
+    demand(role != "scheduler" or not _is_newer(change.before, slot), f"{slot} changed an order that it does not know")
+
+
+def _is_newer(order: Snapshot, slot: str) -> bool:
+    versions = [each.version for each in roles.known_to(slot).all if each.name == order.state.workflow]
+    return order.state.workflow_version > max(versions, default=0)
+
+
+def check_note(world: World, handler: Handler, note: Note) -> None:
+    """Check what is only noted: no reply that counts (SCH-6)."""
+    order = world.order()
+    if handler.job.kind != "reply" or order is None or order.state.version != note.version:
+        return
+    answered = Correlation.parse(handler.job.correlation)
+    step = order.step(answered.step)
+    if roles.known_to(handler.slot).was_retired(order.state.workflow, order.state.workflow_version):
+        return
+    runs = step and step.complete_by and step.attempts == answered.attempt
+    right = runs and (step.state is StepState.UNDOING) == (answered.action == "undo")
+    counts = right and note.entry.at <= step.complete_by + TOLERANCE
+    demand(not counts, f"a reply that counts was refused: {note.entry.detail} (SCH-6)")
+
+
+def check_acted(world: World, handler: Handler) -> None:
+    """Check what an operator was told that it is done: it stands in the state (OPR-6)."""
+    events = {entry.event for entry in world.history() if entry.actor.startswith("operator/")}
+    demand(events & EVENTS_OF[handler.job.kind], f"{handler.job.kind} is said to be done, and is not recorded (OPR-6)")
+
+
+def check_read(world: World, handler: Handler, effect: Effect) -> None:
+    """Check a look at the store: who sweeps has the lease at each page (SUP-5); it is no fence for what follows."""
+    if handler.job.kind == "sweep" and effect.name == "agenda":
+        held = world.lease is not None and world.lease[0] == handler.slot
+        demand(held, f"{handler.slot} looks for overdue orders without the lease (SUP-5)")
 
 
 def check_call(world: World, request: AgentRequest) -> None:
@@ -177,7 +239,7 @@ def _steps(world: World, action: str) -> set[str]:
     return {key.rpartition(":")[2] for key, done in found if done == action}
 
 
-def check_effect(world: World, slot: str, effect: Effect) -> None:
+def check_effect(world: World, handler: Handler, effect: Effect) -> None:
     """Check what a handler is about to do."""
     if effect.name == "call":
         _called_in_time(world, effect.args[0])
@@ -186,19 +248,20 @@ def check_effect(world: World, slot: str, effect: Effect) -> None:
             if message.queue == QUEUES["request"]:
                 _recorded_first(world, decode(AgentRequest, message.body))
             if message.queue == QUEUES["reply"]:
-                _replied_in_time(world, slot, decode(AgentReply, message.body))
+                _replied_in_time(world, handler, message)
 
 
 def _called_in_time(world: World, request: AgentRequest) -> None:
-    demand(world.now < request.complete_by - MARGIN, "the service was called after the agent's time (AGT-5)")
+    demand(world.now < request.complete_by, "the service was called after the complete-by time (AGT-5)")
     key = f"{world.order_id}:{request.step}"
     demand(request.idempotency_key == key, f"idempotency key {request.idempotency_key} for {key} (AGT-3)")
 
 
-def _replied_in_time(world: World, slot: str, reply: AgentReply) -> None:
-    del reply
-    request = decode(AgentRequest, world.handlers[slot].job.body) if slot in world.handlers else None
-    demand(request is None or world.now < request.complete_by, "an agent replied after the complete-by time (AGT-4)")
+def _replied_in_time(world: World, agent: Handler, reply: BusMessage) -> None:
+    request = decode(AgentRequest, agent.job.body)
+    demand(world.now < request.complete_by, "an agent replied after the complete-by time (AGT-4)")
+    left = request.complete_by - roles.clock_of(agent.slot, world.now)
+    demand(reply.time_to_live and reply.time_to_live <= left, "a reply outlives the complete-by time (AGT-4)")
 
 
 def _recorded_first(world: World, request: AgentRequest) -> None:

@@ -10,18 +10,19 @@ from adapters.memory import MemoryStateStore
 from core import agenda
 from core.agenda import Kind
 from core.changes import Change
-from core.errors import ConflictError, RefusedError, RejectedError, TransientError, UnavailableError
+from core.errors import ConflictError, NewerWorkflowError, RefusedError, RejectedError, TransientError, UnavailableError
 from core.keys import bucket_of
 from core.messages import AgentRequest, BusMessage
 from core.orders import ProcessState
 from exploration import invariants, roles
 from exploration.driving import Answer, Effect, Ended, Handler, Job, Raised, Returned, run, settled
-from exploration.roles import KINDS, LEASE, MARGIN, QUEUES, SLOTS, TOLERANCE, begin
-from exploration.world import Sent, World
+from exploration.roles import KINDS, LEASE, MARGIN, QUEUES, SLOTS, TOLERANCE, begin, clock_of
+from exploration.world import Rows, Sent, World
 from operators import rules as operator_rules
 from scheduler.service import WAKE_UP_TIME
 
 INSTANT = timedelta(microseconds=1)
+TIMERS = ("sweep", "relay", "poll")
 READS = {"load", "committed", "agenda", "outbox", "acquire"}
 """Done at once: to read later is to be slow before the write, which then conflicts, and the handler reads again."""
 
@@ -46,14 +47,13 @@ def moves(world: World) -> Iterator[Move]:
     for handler in world.handlers.values():
         urgent += _outcomes(world, handler)
     yield from urgent
-    spoiled = replace(world, faults_left=world.faults_left - 1)
     in_time = all(move.fault for move in urgent)
-    if (in_time or world.faults_left) and (tick := _tick(world if in_time else spoiled, in_time=in_time)):
+    if (in_time or world.faults_left) and (tick := _tick(world if in_time else _spoiled(world), in_time=in_time)):
         yield tick
     for agent in sorted(world.open):
-        yield Move(f"the circuit of {agent} closes", replace(world, open=world.open - {agent}))
+        yield Move(f"the circuit of {agent} closes", world.but(open=world.open - {agent}))
     if world.faults_left:
-        yield from _faults(spoiled)
+        yield from _faults(_spoiled(world))
 
 
 # What begins
@@ -64,29 +64,26 @@ def _beginnings(world: World) -> Iterator[Move]:
         for slot in _idle(world, message.kind):
             job = Job(kind=message.kind, body=message.body, correlation=message.correlation, expires=message.expires)
             yield _begun(world.without_message(message), slot, job, f"{slot} takes the {message.kind}")
-    for kind in _due(world):
+    for kind in TIMERS:
         for slot in _idle(world, kind):
-            yield _begun(world, slot, Job(kind=kind, body=world.order_id), f"{slot} begins to {kind}")
+            if _is_due(world, kind, clock_of(slot, world.now)):
+                yield _begun(world, slot, Job(kind=kind, body=world.order_id), f"{slot} begins to {kind}")
 
 
 def _idle(world: World, kind: str) -> list[str]:
     """The slots that may take a job of this kind; of several that are the same but for their names, the first."""
     idle = [slot for slot in SLOTS[kind] if slot not in world.handlers]
-    return idle if kind == "sweep" else idle[:1]
+    return idle[:1] if world.alike and kind != "sweep" else idle
 
 
-def _due(world: World) -> Iterator[str]:
-    """Which timers would find something; a run that finds nothing changes nothing."""
-    keys = world.agenda()
-    for kind, (start, end) in {
-        "sweep": agenda.overdue(world.now - TOLERANCE),
-        "relay": agenda.all_of(Kind.OUTBOX),
-    }.items():
-        if any(start <= key < end for key in keys):
-            yield kind
-    pending = (row for key, row in keys.items() if key.startswith(Kind.PENDING))
-    if any(agenda.is_due(row, world.now, WAKE_UP_TIME) for row in pending):
-        yield "poll"
+def _is_due(world: World, kind: str, now: datetime) -> bool:
+    """Whether a timer would find something; a run that finds nothing changes nothing."""
+    rows = world.agenda()
+    if kind == "poll":
+        pending = (row for key, row in rows.items() if key.startswith(Kind.PENDING))
+        return any(agenda.is_due(row, now, WAKE_UP_TIME) for row in pending)
+    start, end = agenda.overdue(now - TOLERANCE) if kind == "sweep" else agenda.all_of(Kind.OUTBOX)
+    return any(start <= key < end for key in rows)
 
 
 def _acts(world: World) -> Iterator[Move]:
@@ -94,7 +91,7 @@ def _acts(world: World) -> Iterator[Move]:
     order = world.order()
     if order is None or not world.acts_left or "operator" in world.handlers:
         return
-    spent = replace(world, acts_left=world.acts_left - 1)
+    spent = world.but(acts_left=world.acts_left - 1)
     for kind in operator_rules.possible(order, roles.WORKFLOWS, world.now):
         if kind in world.operator:
             yield _begun(spent, "operator", Job(kind=kind, body=world.order_id), f"operator begins to {kind}")
@@ -125,29 +122,32 @@ def _go_on(world: World, handler: Handler) -> World:
 
     while True:
         handler, reached = run(handler, begin, ask)
-        world = replace(world, ids=ids)
+        world = world.but(ids=ids)
         if isinstance(reached, Ended):
             return _ended(world.without_handler(handler.slot), handler, reached.error)
         if reached.name not in READS:
-            invariants.check_effect(world, handler.slot, reached)
+            invariants.check_effect(world, handler, reached)
             return world.with_handler(replace(handler, since=world.now))
+        invariants.check_read(world, handler, reached)
         world, answer = _read(world, reached)
         handler = handler.told(answer)
 
 
 def _ended(world: World, handler: Handler, error: Exception | None) -> World:
     """The message is settled; or, when something was away, delivered again."""
-    if isinstance(error, UnavailableError):
+    if isinstance(error, UnavailableError | NewerWorkflowError):
         return _given_back(world, handler)
     if error is not None and not (handler.slot == "operator" and isinstance(error, RefusedError)):
         raise invariants.ViolationError(f"{handler.slot} failed at the {handler.job}: {error!r}")
+    if handler.slot == "operator" and error is None:
+        invariants.check_acted(world, handler)
     return world
 
 
 def _given_back(world: World, handler: Handler) -> World:
     job = handler.job
     if handler.slot == "operator":
-        return replace(world, acts_left=world.acts_left + 1)
+        return world.but(acts_left=world.acts_left + 1)
     if job.kind not in QUEUES or (job.expires and job.expires <= world.now):
         return world
     return world.with_messages([Sent(kind=job.kind, body=job.body, correlation=job.correlation, expires=job.expires)])
@@ -159,7 +159,9 @@ def _read(world: World, effect: Effect) -> tuple[World, Answer]:
         if world.lease and world.lease[0] != slot and world.lease[1] > world.now:
             return world, Returned(None)
         until = world.now + LEASE
-        return replace(world, lease=(slot, until)), Returned(until)
+        return world.but(lease=(slot, until)), Returned(until)
+    if effect.name == "load":
+        return world, Returned(world.order())
     method = getattr(MemoryStateStore, effect.name)
     return world, Returned(settled(method(world.store(), *effect.args)))
 
@@ -169,19 +171,23 @@ def _outcomes(world: World, handler: Handler) -> Iterator[Move]:
     effect = handler.pending
     assert effect is not None
     for label, after, answer, is_fault in _OUTCOMES[effect.name](world, handler, *effect.args):
-        spoiled = replace(after, faults_left=world.faults_left - 1)
         if not is_fault:
-            yield Move(f"{handler.slot}: {label}", _go_on(after, handler.told(answer)))
-            if world.faults_left:
-                yield from _crash_after(spoiled, handler.told(answer), label)
+            moved = _go_on(after, handler.told(answer))
+            yield Move(f"{handler.slot}: {label}", moved)
+            if world.faults_left and handler.slot not in moved.handlers:
+                yield from _crash_after(_spoiled(after), handler, label)
         elif world.faults_left:
-            yield Move(f"{handler.slot}: {label}", _go_on(spoiled, handler.told(answer)), fault=True)
+            yield Move(f"{handler.slot}: {label}", _go_on(_spoiled(after), handler.told(answer)), fault=True)
+
+
+def _spoiled(world: World) -> World:
+    """The world with one fault less left."""
+    return world.but(faults_left=world.faults_left - 1)
 
 
 def _crash_after(world: World, handler: Handler, label: str) -> Iterator[Move]:
     """The last thing that a handler does may be followed by a crash before its message is settled."""
-    _, reached = run(handler, begin, lambda what: _told(world, what, "~0~"))
-    if isinstance(reached, Ended) and handler.job.kind in QUEUES:
+    if handler.job.kind in QUEUES:
         crashed = _given_back(world.without_handler(handler.slot), handler)
         yield Move(f"{handler.slot}: {label}, and crashes before its message is settled", crashed, fault=True)
 
@@ -202,7 +208,7 @@ def _commit(world: World, handler: Handler, change: Change) -> Iterator[Outcome]
         yield f"{what}, is asked to repeat it, and conflicts with itself", after, conflict, True
     yield f"{what}: the store is away", world, away, True
     landing = tuple(sorted([*world.landing, change], key=repr))
-    yield f"{what}: no answer, it may arrive later", replace(world, landing=landing), away, True
+    yield f"{what}: no answer, it may arrive later", world.but(landing=landing), away, True
 
 
 def _write(world: World, change: Change) -> tuple[World, Any] | None:
@@ -211,15 +217,16 @@ def _write(world: World, change: Change) -> tuple[World, Any] | None:
         snapshot = settled(store.commit(change))
     except ConflictError:
         return None
-    after = replace(world, rows=store.rows[bucket_of(world.order_id)])
+    after = world.but(rows=Rows(store.rows[bucket_of(world.order_id)]))
     invariants.check_commit(world, change, after)
     return after, snapshot
 
 
 def _note(world: World, handler: Handler, note: Any) -> Iterator[Outcome]:
+    invariants.check_note(world, handler, note)
     store = world.store()
     settled(store.note(note))
-    after = replace(world, rows=store.rows[bucket_of(world.order_id)])
+    after = world.but(rows=Rows(store.rows[bucket_of(world.order_id)]))
     yield f"notes “{note.entry.event}”", after, Returned(), False
     yield f"notes “{note.entry.event}”, the answer is lost", after, Raised(UnavailableError), True
 
@@ -241,7 +248,7 @@ def _sent(message: BusMessage, now: datetime) -> Sent:
 
 def _call(world: World, handler: Handler, request: AgentRequest, timeout: timedelta) -> Iterator[Outcome]:
     effect = f"{request.idempotency_key} {request.action}"
-    happened = replace(world, effects=world.effects | {effect})
+    happened = world.but(effects=world.effects | {effect})
     transient, rejected = Raised(TransientError), Raised(RejectedError, "card declined")
     if request.action == "do" and f"{request.idempotency_key} undo" in world.effects:
         yield "the service refuses what was undone", world, rejected, False
@@ -253,32 +260,33 @@ def _call(world: World, handler: Handler, request: AgentRequest, timeout: timede
         return
     done = Returned({"reference": "r"})
     yield "the service does its work", happened, done, False
-    yield "the service does its work, which the agent hears too late", _at(happened, request.complete_by), done, True
+    late = _at(happened, max(world.now, request.complete_by))
+    yield "the service does its work, which the agent hears too late", late, done, True
     yield "the service does its work, but its answer is lost", happened, transient, True
     yield "the service stumbles", world, transient, True
     yield "the service rejects the order", world, rejected, True
 
 
 def _publish(world: World, handler: Handler, events: tuple[Any, ...]) -> Iterator[Outcome]:
-    after = replace(world, published=world.published | {event.event_id for event in events})
+    after = world.but(published=world.published | {event.event_id for event in events})
     yield "publishes the alert", after, Returned(), False
     yield "publishes the alert, but does not learn of it", after, Raised(UnavailableError), True
     yield "publishes the alert: Event Grid is away", world, Raised(UnavailableError), True
 
 
 def _confirm(world: World, handler: Handler, bucket: str, keys: tuple[str, ...]) -> Iterator[Outcome]:
-    rows = {key: row for key, row in world.rows.items() if key not in keys}
-    yield "clears the outbox", replace(world, rows=rows), Returned(), False
+    rows = Rows({key: row for key, row in world.rows.items() if key not in keys})
+    yield "clears the outbox", world.but(rows=rows), Returned(), False
 
 
 def _poison(world: World, handler: Handler, source: str, body: bytes, reason: str) -> Iterator[Outcome]:
-    yield "keeps the message as poison", replace(world, poison=world.poison | {reason}), Returned(), False
+    yield "keeps the message as poison", world.but(poison=world.poison | {reason}), Returned(), False
 
 
 def _announce(world: World, handler: Handler, bucket: str, event: Any) -> Iterator[Outcome]:
     store = world.store()
     settled(store.announce(bucket, event))
-    yield "announces the refusal", replace(world, rows=store.rows[bucket]), Returned(), False
+    yield "announces the refusal", world.but(rows=Rows(store.rows[bucket])), Returned(), False
 
 
 _OUTCOMES: Mapping[str, Any] = {
@@ -299,7 +307,7 @@ _OUTCOMES: Mapping[str, Any] = {
 def _landings(world: World) -> Iterator[Move]:
     for change in dict.fromkeys(map(id, world.landing)):
         arriving = next(each for each in world.landing if id(each) == change)
-        rest = replace(world, landing=tuple(each for each in world.landing if each is not arriving))
+        rest = world.but(landing=tuple(each for each in world.landing if each is not arriving))
         written = _write(rest, arriving)
         label = f"the late write “{arriving.entry.event}” arrives"
         yield Move(label, written[0]) if written else Move(f"{label}, and finds the order changed", rest)
@@ -318,23 +326,37 @@ def _at(world: World, later: datetime) -> World:
     """The same world at a later time: messages that have expired are gone, and so is a lease that has lapsed."""
     queue = tuple(sent for sent in world.queue if sent.expires is None or sent.expires > later)
     lease = world.lease if world.lease and world.lease[1] > later else None
-    return replace(world, now=later, queue=queue, lease=lease)
+    return world.but(now=later, queue=queue, lease=lease)
 
 
 def _moments(world: World) -> Iterator[datetime]:
-    order = world.order()
-    if order and order.state.process_state is ProcessState.PENDING:
-        yield from (order.state.not_before, order.state.not_before + WAKE_UP_TIME)
-    for step in order.running() if order else ():
-        if step.complete_by:
-            yield from (step.complete_by - MARGIN, step.complete_by, step.complete_by + TOLERANCE + INSTANT)
+    yield from _set_moments(world)
     if world.lease and any(handler.job.kind == "sweep" for handler in world.handlers.values()):
         yield world.lease[1]  # nobody else asks whether it still holds
-    elif world.lease and "sweep" in _due(world):
+    elif world.lease and any(_is_due(world, "sweep", clock_of(slot, world.now)) for slot in SLOTS["sweep"]):
         yield world.lease[1]  # another supervisor may take over
     for handler in world.handlers.values():
         if handler.pending and handler.pending.name == "call":
             yield handler.since + handler.pending.args[1]
+
+
+def _set_moments(world: World) -> Iterator[datetime]:
+    """The moments that the order's records set, each when the clocks of those whom it concerns show it."""
+    order = world.order()
+    if order and order.state.process_state is ProcessState.PENDING:
+        yield from _shown("poll", order.state.not_before)
+        yield from _shown("poll", order.state.not_before + WAKE_UP_TIME)
+    for step in order.running() if order else ():
+        if step.complete_by:
+            yield from _shown("request", step.complete_by - MARGIN)
+            yield step.complete_by
+            yield from _shown("reply", step.complete_by + TOLERANCE + INSTANT)
+            yield from _shown("sweep", step.complete_by + TOLERANCE + INSTANT)
+
+
+def _shown(kind: str, moment: datetime) -> set[datetime]:
+    """When it is that time for those who do this."""
+    return {moment - (clock_of(slot, moment) - moment) for slot in SLOTS[kind]}
 
 
 def _faults(world: World) -> Iterator[Move]:
@@ -348,7 +370,7 @@ def _faults(world: World) -> Iterator[Move]:
             late = _at(world.without_message(message), message.expires + TOLERANCE + INSTANT).with_messages([kept])
             yield Move(f"the {message.kind} is held up, and delivered after its time", late, fault=True)
     for agent in sorted(world.may_open - world.open):
-        yield Move(f"the circuit of {agent} opens", replace(world, open=world.open | {agent}), fault=True)
+        yield Move(f"the circuit of {agent} opens", world.but(open=world.open | {agent}), fault=True)
     for slot, handler in world.handlers.items():
         crashed = _given_back(world.without_handler(slot), handler)
         before = handler.pending.name if handler.pending else "its end"

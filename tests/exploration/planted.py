@@ -1,36 +1,46 @@
 """Faults to plant into the shipped code, each of which the exploration has to find."""
 
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 from unittest.mock import patch
 
 from adapters import memory
 from adapters.writes import Delete
+from agents import rules as agent_rules
 from agents.service import AgentService
 from alerts.service import AlertService
 from core import agenda, endings, undo
 from core.agenda import Kind
 from core.changes import Change, transition
-from core.errors import ConflictError
-from core.messages import BusMessage, responses_queue
+from core.errors import ConflictError, NewerWorkflowError, RejectedError, TransientError
+from core.keys import buckets
 from core.orders import Direction, ProcessState, Step, StepState
 from core.transitions import Transitions
+from core.workflow import Workflows
+from exploration.roles import TOLERANCE
 from exploration.worlds import (
     CANCELLED,
     CIRCUIT,
+    CLOCKS_DIFFER,
     GIVEN_UP,
+    GONE,
     REROUTED,
     RESTED,
     SKIPPED,
-    THREE_STEPS,
+    TAKEN_BACK,
     TRIED_AGAIN,
-    TWO_FAULTS,
+    TWO_STEPS,
+    UNANSWERED,
     UNDISTURBED,
+    UNDO_FAILS,
+    UPGRADED,
     WorldOf,
 )
 from operators import rules as operator_rules
+from operators.service import OperatorService
 from scheduler import progress
 from scheduler import rules as scheduler_rules
 from scheduler.progress import Progress
@@ -51,6 +61,10 @@ original_apply = memory._apply
 original_cancel = operator_rules.cancel
 original_skip = operator_rules.skip
 original_afresh = operator_rules._afresh
+original_to_bus = agent_rules.to_bus
+original_recover = supervisor_rules.SupervisorRules.recover
+original_overdue = agenda.overdue
+original_receive = SchedulerRules.receive
 
 
 def claims_what_is_taken() -> AbstractContextManager[Any]:
@@ -159,19 +173,15 @@ def replies_after_its_time() -> AbstractContextManager[Any]:
     async def handle(self, request):
         reply = await self._carry_out(request)
         if reply:
-            body = reply.model_copy(update={"carried": request.carried}).to_json()
-            await self.bus.send([message_for(request, body)])
+            await self.bus.send([agent_rules.to_bus(self.name, request, reply, self.clock())])
 
     return patch.object(AgentService, "handle", handle)
 
 
-def message_for(request, body):
-    return BusMessage(queue=responses_queue("payment"), message_id="m", correlation_id=request.message_id, body=body)
-
-
 def calls_after_its_time() -> AbstractContextManager[Any]:
     async def carry_out(self, request):
-        await self.remote.call(request, 1.0)
+        with suppress(TransientError, RejectedError):
+            await self.remote.call(request, 1.0)
 
     return patch.object(AgentService, "_carry_out", carry_out)
 
@@ -310,6 +320,89 @@ def rests_without_giving_the_order_back() -> AbstractContextManager[Any]:
     return patch.object(supervisor_rules, "_ask_again", ask_again)
 
 
+def answers_without_a_time_to_live() -> AbstractContextManager[Any]:
+    return patch.object(agent_rules, "to_bus", lambda *args: replace(original_to_bus(*args), time_to_live=None))
+
+
+def keeps_no_margin() -> AbstractContextManager[Any]:
+    return patch.object(agent_rules, "stop_at", lambda request, margin: request.complete_by)
+
+
+def allows_for_no_other_clock() -> AbstractContextManager[Any]:
+    def recover(self, order, now):
+        return original_recover(replace(self, clock_tolerance=timedelta()), order, now)
+
+    def overdue(now):
+        return original_overdue(now + TOLERANCE)
+
+    return _Both(
+        patch.object(supervisor_rules.SupervisorRules, "recover", recover),
+        patch.object(agenda, "overdue", overdue),
+    )
+
+
+def sweeps_without_being_elected() -> AbstractContextManager[Any]:
+    async def sweep(self):
+        await self.leadership.acquire()
+        return sum([await self._sweep_bucket(bucket) for bucket in buckets(self.buckets)])
+
+    return _Both(patch.object(SupervisorService, "sweep", sweep), goes_on_without_the_lease())
+
+
+def goes_on_without_the_lease() -> AbstractContextManager[Any]:
+    async def sweep_bucket(self, bucket):
+        start, end = agenda.overdue(self.clock() - self.rules.clock_tolerance)
+        while page := await self.store.agenda(bucket, start, end, 1):
+            await self._recover(page[0].order_id)
+            start = page[0].key + " "
+        return 1
+
+    return patch.object(SupervisorService, "_sweep_bucket", sweep_bucket)
+
+
+def does_again_what_was_done() -> AbstractContextManager[Any]:
+    def ask_again(before, after, expired, entry):
+        change = original_ask_again(before, after, expired, entry)
+        again = [replace(step, state=StepState.NOT_STARTED) for step in change.after.in_state(StepState.COMPLETED)]
+        return replace(change, after=change.after.with_steps(*again))
+
+    return patch.object(supervisor_rules, "_ask_again", ask_again)
+
+
+def only_sends_what_the_operator_wants() -> AbstractContextManager[Any]:
+    async def act(self, order_id, decide):
+        order = await self.store.load(order_id)
+        await self.transitions._send(decide(order, self.clock()), order)
+
+    return patch.object(OperatorService, "_act", act)
+
+
+def forgets_that_the_undo_goes_on() -> AbstractContextManager[Any]:
+    def afresh(step, direction):
+        return original_afresh(step, Direction.FORWARD)
+
+    return patch.object(operator_rules, "_afresh", afresh)
+
+
+def takes_the_newer_for_retired() -> AbstractContextManager[Any]:
+    return patch.object(Workflows, "was_retired", lambda self, name, version: self.find(name, version) is None)
+
+
+def refuses_replies_to_newer_orders() -> AbstractContextManager[Any]:
+    def receive(self, *args):
+        try:
+            return original_receive(self, *args)
+        except NewerWorkflowError:
+            order, correlation, reply, now, _ = args
+            return self._refuse(order, correlation, reply, self._entry(now, "reply-refused", "unknown"))
+
+    return patch.object(SchedulerRules, "receive", receive)
+
+
+def waits_for_what_was_retired() -> AbstractContextManager[Any]:
+    return patch.object(Workflows, "was_retired", lambda self, name, version: False)
+
+
 class _Both:
     """Several patches as one."""
 
@@ -345,12 +438,23 @@ PLANTED: Mapping[str, tuple[Plant, WorldOf]] = {
     "AGT-10 another key at another agent": (another_key_at_another_agent, REROUTED),
     "SCH-12 gives up while the step runs": (gives_up_and_lets_the_step_run, SKIPPED),
     "SCH-10 starts steps in any order": (starts_steps_in_any_order, CANCELLED),
-    "SCH-12 starts steps after a failure": (starts_steps_after_a_failure, THREE_STEPS),
+    "SCH-12 starts steps after a failure": (starts_steps_after_a_failure, TWO_STEPS),
     "UND-1 undoes steps in any order": (undoes_steps_in_any_order, CANCELLED),
-    "UND-2 leaves what was not answered": (leaves_what_was_not_answered, TWO_FAULTS),
-    "UND-5 calls undone what is not": (calls_undone_what_is_not, TWO_FAULTS),
+    "UND-2 leaves what was not answered": (leaves_what_was_not_answered, TAKEN_BACK),
+    "UND-5 calls undone what is not": (calls_undone_what_is_not, TAKEN_BACK),
     "ALR-1 gives up without an alert": (gives_up_without_an_alert, CANCELLED),
     "ALR-1 confirms an alert before it is published": (confirms_before_it_publishes, CANCELLED),
+    "SUP-5 sweeps without being elected": (sweeps_without_being_elected, UNANSWERED),
+    "SUP-5 goes on without the lease": (goes_on_without_the_lease, UNANSWERED),
+    "AGT-4 answers without a time to live": (answers_without_a_time_to_live, UNDISTURBED),
+    "SCH-9 does again what was done": (does_again_what_was_done, TWO_STEPS),
+    "OPR-6 only sends what the operator wants": (only_sends_what_the_operator_wants, CANCELLED),
+    "FLT-9 keeps no margin before the complete-by time": (keeps_no_margin, CLOCKS_DIFFER),
+    "FLT-9 allows for no other clock": (allows_for_no_other_clock, CLOCKS_DIFFER),
+    "FLT-10 forgets that the undo goes on": (forgets_that_the_undo_goes_on, UNDO_FAILS),
+    "FLT-12 takes the newer for retired": (takes_the_newer_for_retired, UPGRADED),
+    "FLT-12 refuses replies to newer orders": (refuses_replies_to_newer_orders, UPGRADED),
+    "FLT-12 waits for what was retired": (waits_for_what_was_retired, GONE),
     "OPR-3 counts attempts afresh": (counts_attempts_afresh, GIVEN_UP),
     "OPR-4 takes running steps for ended": (takes_running_steps_for_ended, CANCELLED),
     "OPR-4 takes the order from its scheduler": (takes_the_order_from_its_scheduler, CANCELLED),

@@ -69,7 +69,7 @@ class Poison:
 
 
 class Leadership:
-    """`Leadership`, by the holder's own clock, as the blob lease does it."""
+    """`Leadership`, by the time that has gone by at the holder, as the blob lease does it."""
 
     def __init__(self, tape: Tape, slot: str) -> None:
         self._tape = tape

@@ -2,12 +2,14 @@
 
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
+from functools import lru_cache
 from typing import Any
 
 import workflows
 from agents.service import AgentService
 from alerts.service import AlertService
+from core import messages
 from core.keys import buckets
 from core.messages import (
     SCHEDULER_REQUESTS,
@@ -15,7 +17,6 @@ from core.messages import (
     AgentRequest,
     Correlation,
     WakeUp,
-    decode,
     requests_queue,
     responses_queue,
 )
@@ -46,8 +47,17 @@ from supervisor.rules import SupervisorRules
 from supervisor.service import SupervisorService
 from workflows.catalogue import BY_SKU
 
+decode = lru_cache(maxsize=10_000)(messages.decode)
+"""A handler that is run anew reads its message anew: what it says is remembered."""
+
 WORKFLOWS = Workflows(*workflows.ALL.all)
 """What the explored app knows; a world puts its own in its place."""
+
+KNOWN: Mapping[str, Workflows] = {}
+"""What instances of another version of the app know instead (FLT-12)."""
+
+CLOCKS: Mapping[str, timedelta] = {}
+"""By how much the clocks of instances are ahead of the true time (FLT-9)."""
 
 ALLOWED = timedelta(seconds=8)
 MARGIN = timedelta(seconds=1)
@@ -71,6 +81,17 @@ SLOTS = {
 }
 """Who may do what; each does one thing at a time, side by side with all the others."""
 
+
+def clock_of(slot: str, now: datetime) -> datetime:
+    """What the clock of this instance shows."""
+    return now + CLOCKS.get(slot, timedelta())
+
+
+def known_to(slot: str) -> Workflows:
+    """The workflows that this instance knows."""
+    return KNOWN.get(slot, WORKFLOWS)
+
+
 QUEUES = {
     "submission": "order-submissions",
     "wake": SCHEDULER_REQUESTS,
@@ -90,7 +111,7 @@ class Surroundings:
 
     def now(self) -> Any:
         """The clock."""
-        return self.tape.read("now")
+        return clock_of(self.slot, self.tape.read("now"))
 
     def transitions(self) -> Transitions:
         """The one way in which an order changes."""
@@ -139,7 +160,7 @@ def _scheduler(at: Surroundings) -> SchedulerService:
         transitions=at.transitions(),
         store=Store(),
         clock=at.now,
-        rules=SchedulerRules(instance=at.slot, workflows=WORKFLOWS, clock_tolerance=TOLERANCE),
+        rules=SchedulerRules(instance=at.slot, workflows=known_to(at.slot), clock_tolerance=TOLERANCE),
         places=Places(offers=OFFERS, clock=at.now, most=10),
         measures=Measures(at.tape),
         buckets=BUCKETS,

@@ -19,7 +19,6 @@ def what_was_sent(request):
     return httpx.Response(200, json=dict(request.headers))
 
 
-@pytest.mark.proves("OPR-5")
 def test_a_token_is_sent_besides_the_key():
     """Where operators sign in, the key alone opens nothing; elsewhere there is no token."""
     sent = api(what_was_sent, signed_in="a-token").get("overview")

@@ -79,7 +79,6 @@ async def test_what_would_not_be_the_same_message_is_refused(world):
     assert world.parts.bus.sent == []
 
 
-@pytest.mark.proves("OPR-5")
 @pytest.mark.parametrize("action", ["redrive", "drop"])
 async def test_who_did_it_and_why_is_logged(world, caplog, action):
     """The log is the only record of it."""

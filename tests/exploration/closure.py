@@ -1,0 +1,35 @@
+"""What a test of a world demands of it."""
+
+import pytest
+
+from exploration.explorer import explore
+from exploration.judge import Judge
+from exploration.planted import PLANTED
+from exploration.worlds import HAPPENS
+
+
+def each(worlds):
+    """The worlds as parameters of a test, each marked with what it is about, and what a planted fault breaks in it."""
+    return [
+        pytest.param(world, marks=pytest.mark.proves(*sorted({*about, *broken_in(world)})), id=str(world))
+        for world, about in worlds.items()
+    ]
+
+
+def broken_in(world):
+    """The statements of which a planted fault is found in this world."""
+    return (label.partition(" ")[0] for label, (_, small) in PLANTED.items() if small == world)
+
+
+def explored_to_closure(world, about):
+    """Go through every state: nothing is broken, what the world is about happens, and explanations come true."""
+    judge = Judge() if "OPR-2" in about else None
+    with world.running():
+        seen = explore(world.beginning(), **({"watch": judge.watch} if judge else {}))
+    assert seen.ends > 0
+    assert [what for each in about for what in HAPPENS.get(each, ()) if not seen.happened(what)] == []
+    print(f"{world}: {seen}")
+    if judge:
+        print(f"{judge.transitions} transitions foreseen, {judge.silences} silences")
+        assert judge.transitions > 50
+        assert judge.silences > 20

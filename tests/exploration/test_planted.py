@@ -1,0 +1,48 @@
+"""The exploration can fail: each planted fault is found, and each drift of an explanation from the rules."""
+
+from dataclasses import replace
+from unittest.mock import patch
+
+import pytest
+
+from exploration import judge
+from exploration.explorer import FoundError, explore
+from exploration.judge import Judge, acting_rules
+from exploration.planted import PLANTED
+from exploration.roles import TOLERANCE
+from exploration.worlds import NOW, TRIED_AGAIN
+from operators import explain as explaining
+from operators.explain import what_comes
+from scheduler.service import WAKE_UP_TIME
+
+
+@pytest.mark.parametrize("label", PLANTED)
+def test_a_planted_fault_is_found(label):
+    """Each is caught in its world, with the shortest story that leads to it."""
+    plant, world = PLANTED[label]
+    with plant(), world.running(), pytest.raises(FoundError) as found:
+        explore(world.beginning())
+    print(f"{label}\n{found.value}\n")
+
+
+def a_rule_changed(name, change):
+    """The acting rules as they were before somebody changed them elsewhere: what drift would look like."""
+    return patch.object(judge, "acting_rules", lambda: replace(acting_rules(), **{name: change}))
+
+
+DRIFTS = {
+    "the poll comes sooner": lambda: a_rule_changed("poll_delay", WAKE_UP_TIME / 2),
+    "the supervisor is more patient": lambda: a_rule_changed("clock_tolerance", TOLERANCE * 2),
+    "the supervisor counts otherwise": lambda: a_rule_changed("recover", lambda order, now: None),
+    "the scheduler waits": lambda: a_rule_changed("claim", lambda order, now, route: None),
+    "an agent has longer": lambda: patch.object(
+        explaining, "what_comes", lambda *args: replace(found, at=NOW) if (found := what_comes(*args)) else None
+    ),
+}
+
+
+@pytest.mark.parametrize("label", DRIFTS)
+def test_an_explanation_that_drifts_from_the_rules_is_found(label):
+    """So what is said to be explained can be wrong."""
+    with DRIFTS[label](), TRIED_AGAIN.running(), pytest.raises(FoundError):
+        explore(TRIED_AGAIN.beginning(), watch=Judge().watch)
