@@ -8,8 +8,9 @@ from typing import Any
 from azure.servicebus import ServiceBusSubQueue
 from azure.servicebus.aio import ServiceBusClient
 from azure.storage.queue.aio import QueueServiceClient
-from client import Client
+from client import Client, eventually
 
+from core.gathering import run_all
 from local.servicebus_config import queues
 from local.stack import Stack
 
@@ -38,16 +39,39 @@ async def unfinished(client: Client, order_ids: Iterable[str]) -> set[str]:
     return found
 
 
-async def all_processed(client: Client, order_ids: Sequence[str]) -> bool:
-    """Whether all of the orders are processed; it fails when none is under way any more and some ended otherwise."""
-    if await unfinished(client, order_ids):
-        return False
-    states = await states_of(client, order_ids)
-    failed = [order_id for order_id, row in states.items() if row["ProcessState"] == "Error"]
-    if failed:
-        order = await client.order(failed[0])
-        raise AssertionError(f"{len(failed)} are in Error, such as {failed[0]}: {order and order['history']}")
-    return sum(row["ProcessState"] == "Processed" for row in states.values()) == len(order_ids)
+async def until_processed(client: Client, order_ids: Sequence[str], seconds: float = 60) -> None:
+    """Wait until all of the orders are processed; fails at once when none is under way any more and some are not."""
+
+    async def all_are() -> bool:
+        waiting = await unfinished(client, order_ids)
+        states = {} if waiting else await states_of(client, order_ids)
+        some = ", ".join(sorted(waiting)[:3])
+        all_are.__name__ = f"all orders are processed, but {len(waiting)} of {len(order_ids)} are under way: {some}"
+        for order_id, row in states.items():
+            if row["ProcessState"] == "Error":
+                order = await client.order(order_id)
+                raise AssertionError(f"{order_id} is in Error: {order and order['history']}")
+        return sum(row["ProcessState"] == "Processed" for row in states.values()) == len(order_ids)
+
+    await eventually(all_are, seconds)
+
+
+async def until_recorded(client: Client, order_ids: Sequence[str], seconds: float = 60) -> None:
+    """Wait until all of the orders wait or are in progress: where they cannot end, that says that all are recorded."""
+
+    async def all_are() -> bool:
+        recorded = len(await unfinished(client, order_ids))
+        all_are.__name__ = f"all orders are recorded, but {recorded} of {len(order_ids)} are"
+        return recorded == len(order_ids)
+
+    await eventually(all_are, seconds)
+
+
+async def orders_of(client: Client, order_ids: Iterable[str]) -> list[dict[str, Any]]:
+    """Return what operators see of the orders."""
+    found = await run_all((client.order(order_id) for order_id in order_ids), at_most=16)
+    assert None not in found
+    return list(found)
 
 
 async def processed(client: Client, order_ids: Iterable[str]) -> int:

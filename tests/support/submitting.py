@@ -19,6 +19,13 @@ async def submit(stack: Stack, *order_ids: str, **more: Any) -> None:
         await asyncio.gather(*(queue.send_message(json.dumps(_message(order_id) | more)) for order_id in order_ids))
 
 
+async def submit_new(stack: Stack, count: int, **more: Any) -> list[str]:
+    """Put that many new orders on the queue; return their ids."""
+    order_ids = [new_order_id() for _ in range(count)]
+    await submit(stack, *order_ids, **more)
+    return order_ids
+
+
 def _message(order_id: str) -> dict[str, Any]:
     return {
         "schemaVersion": 1,

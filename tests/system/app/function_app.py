@@ -58,7 +58,7 @@ def slow_service() -> Workflow:
 
 def restock() -> Workflow:
     """Nothing but a call to the inventory: an order that needs no payment."""
-    return Workflow(name="restock", version=1, steps=(replace(ORDER.steps[0], after=()),))
+    return Workflow(name="restock", version=1, steps=(replace(ORDER.steps[0], after=(), allowance=LONG),))
 
 
 POLICIES = (Policy.ERROR, Policy.UNDO)

@@ -1,0 +1,87 @@
+"""Several supervisors: one sweeps, and another takes over when it is killed or frozen."""
+
+import asyncio
+import time
+from itertools import groupby
+
+import pytest
+from client import QUICK, claims_and_recoveries_alternate, events, eventually
+from inspection import orders_of, states_of
+from scale import both_sizes
+from stacks import FUNCTIONS, names, number_of, pid_of, running
+
+LEASE_SECONDS = 15
+"""The shortest that Azure takes."""
+SETTINGS = QUICK | {
+    "FAILURE_THRESHOLD": "1000",
+    "BUCKETS": "2",
+    "LEASE_SECONDS": str(LEASE_SECONDS),
+    "SUPERVISOR_SCHEDULE": "*/2 * * * * *",
+    "SCHEDULER_POLL_SCHEDULE": "*/10 * * * * *",
+    "REMOTE_CALL_TIMEOUT_SECONDS": "3",
+}
+
+
+@pytest.fixture
+async def supervised(tmp_path):
+    """One host for all roles but the supervisor, and two that are supervisors only."""
+    but_supervisor = names(*FUNCTIONS, but={"supervisor_sweep"})
+    async with running(tmp_path, functions=but_supervisor, settings=SETTINGS) as (stack, client):
+        supervisors = await asyncio.gather(*(stack.start_host("supervisor_sweep") for _ in range(2)))
+        yield stack, client, supervisors
+
+
+async def leaders(client, orders):
+    """The processes that recovered any of these orders, each as often as it took its turn, oldest first."""
+    histories = [order["history"] for order in await orders_of(client, orders)]
+    found = [entry for history in histories for entry in history if entry["event"] == "recovered"]
+    return [pid for pid, _ in groupby(map(pid_of, sorted(found, key=lambda entry: entry["at"])))]
+
+
+async def failures(client, orders):
+    """How often each order was recovered."""
+    return [row["FailureCount"] for row in (await states_of(client, orders)).values()]
+
+
+async def recovered(client, orders, times):
+    """Wait until each order was recovered so often."""
+
+    async def so():
+        now = await failures(client, orders)
+        so.__name__ = f"{len(orders)} orders are recovered {times} times, but only {now}"
+        return len(now) == len(orders) and min(now) >= times
+
+    await eventually(so, LEASE_SECONDS + 30)
+
+
+@pytest.mark.proves("SUP-4", "SUP-5", "SUP-8", "FLT-5")
+@both_sizes(orders=(4, 20), within=(None, LEASE_SECONDS + 5))
+async def test_one_supervisor_sweeps_until_it_dies_or_freezes_and_another_takes_over(supervised, orders, within):
+    """Never two by turns; frozen beyond the lease and thawed, the old leader counts nothing twice."""
+    stack, client, (one, other) = supervised
+    await client.fault("hang", latencyMs=30_000)
+    placed = [await client.place() for _ in range(orders)]
+    await recovered(client, placed, 3)  # often enough for a second sweeper to get a share
+    (leader,) = await leaders(client, placed)
+
+    first, second = (one, other) if leader == one.pid else (other, one)
+    third = await stack.start_host("supervisor_sweep")
+    await stack.kill_host(number_of(stack, first))
+    killed = time.time()
+    more = [await client.place() for _ in range(orders)]
+    await recovered(client, more, 1)
+    assert within is None or time.time() - killed < within
+
+    every = [*placed, *more]
+    if (await leaders(client, more))[-1] == third.pid:
+        second, third = third, second
+    stack.pause_host(number_of(stack, second))
+    await recovered(client, more, max(await failures(client, more)) + 1)
+    assert await leaders(client, every) == [first.pid, second.pid, third.pid]
+
+    stack.resume_host(number_of(stack, second))
+    await client.fault("none")
+    for order_id in every:
+        order = await client.until(order_id, "Processed", seconds=40)
+        assert claims_and_recoveries_alternate(order), order["history"]
+        assert events(order).count("recovered") == order["failureCount"]

@@ -1,0 +1,90 @@
+"""Two hosts that differ: an old version of the app, with a clock that is ahead, beside the new one with the true time."""
+
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import pytest
+from client import DONE, QUICK, claims_and_recoveries_alternate, events
+from inspection import orders_of, poisoned, until_processed
+from stacks import APP, FUNCTIONS, is_by, names, running
+from submitting import submit_new
+
+AHEAD = timedelta(seconds=1)
+"""What app_ahead adds to the time."""
+ALLOWANCE = timedelta(seconds=4)
+SETTINGS = QUICK | {
+    "ALLOWANCE_SECONDS": str(ALLOWANCE.total_seconds()),
+    "CLOCK_TOLERANCE_SECONDS": "2",
+    "FAILURE_THRESHOLD": "1000",
+}
+ROUNDS = 20
+"""So often a coin is tossed that shows one side at last."""
+OLD = names(
+    *("scheduler_wake", "scheduler_poll", "scheduler_inventory_responses", "scheduler_payment_responses"),
+    "supervisor_sweep",
+)
+
+
+@pytest.fixture(scope="module")
+async def side_by_side(tmp_path_factory):
+    """A new host that does all but sweep, and the old one, which schedules too, and is the only supervisor."""
+    folder, new = tmp_path_factory.mktemp("stack"), names(*FUNCTIONS, but={"supervisor_sweep"})
+    async with running(folder, app=APP, functions=new, settings=SETTINGS) as (stack, client):
+        old = await stack.start_host(OLD, app=Path(__file__).parent / "app_ahead")
+        yield stack, client, old
+
+
+@pytest.mark.proves("FLT-12")
+async def test_old_and_new_hosts_work_side_by_side(side_by_side):
+    """The old one does its part, but for orders on a workflow that only the new one knows: those it leaves alone."""
+    stack, client, old = side_by_side
+    new_ones, made_by_old = [], set()
+    for _ in range(ROUNDS):
+        fresh = await submit_new(stack, 3, workflow="payment-only")
+        new_ones += (more := await submit_new(stack, 2, workflow="restock"))
+        await until_processed(client, [*fresh, *more])
+        histories = [order["history"] for order in await orders_of(client, fresh)]
+        made_by_old |= {entry["event"] for history in histories for entry in history if is_by(old, entry)}
+        if made_by_old >= {"claimed", "processed"}:
+            break
+    else:
+        pytest.fail(
+            f"in {ROUNDS} rounds of orders, of which any host may take any, the old one only made {made_by_old}"
+        )
+    assert await poisoned(stack) == []
+    for order in await orders_of(client, new_ones):
+        assert events(order) == ["submitted", "claimed", "processed"]
+        assert not any(is_by(old, entry) for entry in order["history"])
+
+
+@pytest.mark.proves("FLT-9", "SUP-3")
+async def test_a_supervisor_whose_clock_is_ahead_takes_no_order_before_its_time_is_up(side_by_side):
+    """As long as the clocks differ by less than the tolerance; and every order is processed, with one effect."""
+    stack, client, old = side_by_side
+    await client.fault("hang", "TEA-ROOIBOS")
+    orders = []
+    for _ in range(ROUNDS):
+        orders.append(order_id := await client.place("TEA-ROOIBOS"))
+        order = await client.until(order_id, "Processing", failures=1)
+        if [is_by(old, claim) for claim, _ in turns(order)] == [False]:
+            break
+    else:
+        pytest.fail(f"of {ROUNDS} orders none was claimed by the clock that is right, and recovered by the other")
+    await client.fault("none", "TEA-ROOIBOS")
+    await until_processed(client, orders)
+
+    def true_time(entry):
+        return datetime.fromisoformat(entry["at"]) - (AHEAD if is_by(old, entry) else timedelta())
+
+    for order in await orders_of(client, orders):
+        assert claims_and_recoveries_alternate(order), order["history"]
+        for claim, recovery in turns(order):
+            assert true_time(recovery) >= true_time(claim) + ALLOWANCE
+    assert {order_id: await client.actions(order_id) for order_id in orders} == dict.fromkeys(orders, DONE)
+    assert await poisoned(stack) == []
+
+
+def turns(order):
+    """Each claim with the recovery that followed."""
+    found = [entry for entry in order["history"] if entry["event"] in ("claimed", "recovered")]
+    return zip(found[::2], found[1::2], strict=False)
