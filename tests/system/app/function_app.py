@@ -15,6 +15,8 @@ from workflows.order import ORDER
 SETTLING = timedelta(seconds=2)
 SHORT = timedelta(seconds=3)
 """For a step that is meant to time out; all others have the long time of the settings, and fail only if told to."""
+LONG = timedelta(minutes=1)
+"""Where the settings give a short one: time enough for a step on any machine."""
 OFTEN = 1000
 
 
