@@ -105,7 +105,7 @@ async def test_a_burst_of_calls_is_spread_over_time(idle):
     await service.call()
     service.now += idle
     service.begun.clear()
-    await asyncio.gather(*(service.call() for _ in range(10 * PER_SECOND)))
-    assert len(service.begun) == 10 * PER_SECOND
+    await asyncio.gather(*(service.call() for _ in range(4 * PER_SECOND)))
+    assert len(service.begun) == 4 * PER_SECOND
     assert service.most_within(seconds(0.001)) <= PER_SECOND / 2 + 1
     assert service.most_within(seconds(1)) <= 1.5 * PER_SECOND + 1

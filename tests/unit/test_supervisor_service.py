@@ -5,6 +5,7 @@ import sys
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 from builders import ALLOWANCE, NOW, ORDER_ID, TOLERANCE, claimed, seconds, supervisor
@@ -13,14 +14,15 @@ from memory_world import World
 from adapters.memory import MemoryLease
 from core.changes import Change, HistoryEntry
 from core.messages import WakeUp
-from supervisor.service import PAGE
 
 LEASE = timedelta(seconds=30)
+PAGE = 10
 
 
 @pytest.fixture
 def world():
-    return World()
+    with patch("supervisor.service.PAGE", PAGE):
+        yield World()
 
 
 async def overdue(world, count):
