@@ -2,7 +2,7 @@
 
 import pytest
 
-pytest.register_assert_rewrite("client", "failing", "inspection")
+pytest.register_assert_rewrite("client", "failing", "inspection", "reading")
 
 from progress import Progress, folder_of  # noqa: E402 - what they assert is rewritten from here on
 from starts import STARTED, count_starts  # noqa: E402

@@ -4,7 +4,10 @@ import asyncio
 import os
 import re
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
+
+from client import eventually
 
 CONSOLE = re.compile(r"^```console\n(.*?)^```", re.MULTILINE | re.DOTALL)
 END = "-- end of answer --"
@@ -58,15 +61,21 @@ def asks_only(command: str) -> bool:
     return asks and "-X" not in command and " -d " not in command
 
 
+async def answered(shell: Shell, command: str, expected: str) -> bool:
+    """Run a command; it has to give the output that the page shows."""
+    answer = await shell.run(command)
+    assert pattern_of(expected).match(answer), f"$ {command}\n{answer}\nexpected\n{expected}"
+    return True
+
+
 async def follow(page: Path, port: int, *, cwd: Path | None = None, env: dict[str, str] | None = None) -> None:
     """Run every command of the page; what only asks may be asked again for a while."""
     shell = await Shell.open(port, cwd=cwd, env={**os.environ, **(env or {})})
     try:
         for command, expected in steps(page):
-            wanted, deadline = pattern_of(expected), asyncio.get_running_loop().time() + 20
-            while not wanted.match(answer := await shell.run(command)):
-                again = asks_only(command) and asyncio.get_running_loop().time() < deadline
-                assert again, f"$ {command}\n{answer}\nexpected\n{expected}"
-                await asyncio.sleep(0.1)
+            if asks_only(command):
+                await eventually(partial(answered, shell, command, expected))
+            else:
+                await answered(shell, command, expected)
     finally:
         await shell.close()
