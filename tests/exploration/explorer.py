@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from exploration.invariants import ViolationError, check, check_end
-from exploration.moves import Move, moves
-from exploration.world import World, forget
+from exploration.moves import Move, forget, moves
+from exploration.world import World
 
 
 @dataclass(kw_only=True)
@@ -127,6 +127,7 @@ def _last_step(world: World) -> list[str]:
 
 def replay(beginning: World, labels: Sequence[str]) -> World:
     """Follow a story again; raises `LookupError` where it cannot go on, and `ViolationError` where something breaks."""
+    forget()
     world = beginning
     for label in labels:
         found: Move | None = next((move for move in moves(world) if move.label == label), None)

@@ -17,7 +17,7 @@ from core.orders import ProcessState
 from exploration import invariants, roles
 from exploration.driving import Answer, Effect, Ended, Handler, Job, Raised, Returned, run, settled
 from exploration.roles import KINDS, LEASE, MARGIN, QUEUES, SLOTS, TOLERANCE, begin, clock_of
-from exploration.world import Rows, Sent, World
+from exploration.world import Rows, Sent, World, forget_texts, text_of
 from operators import rules as operator_rules
 from scheduler.service import WAKE_UP_TIME
 
@@ -104,24 +104,39 @@ def _begun(world: World, slot: str, job: Job, label: str) -> Move:
 # What handlers do
 
 
-def _told(world: World, what: str, new_id: str) -> Any:
-    """What a handler learns in passing: the time, whether a circuit is open, an id."""
-    if what == "now":
-        return world.now
-    return what.removeprefix("open ") in world.open if what.startswith("open ") else new_id
+_runs: dict[tuple[Any, ...], tuple[Handler, Effect | Ended, int]] = {}
+
+
+def forget() -> None:
+    """Let go of what was remembered of worlds in which other rules held."""
+    _runs.clear()
+    forget_texts()
+
+
+def _run(world: World, handler: Handler) -> tuple[Handler, Effect | Ended, int]:
+    """Run the handler on its log; remembered, for in most worlds where it stands here it learns the same."""
+    key = (handler.slot, handler.job, world.now, world.open, world.ids, *map(text_of, handler.log))
+    if (known := _runs.get(key)) is None:
+        ids = world.ids
+
+        def ask(what: str) -> Any:
+            """What a handler learns in passing: the time, whether a circuit is open, an id."""
+            nonlocal ids
+            if what == "now":
+                return world.now
+            if what.startswith("open "):
+                return what.removeprefix("open ") in world.open
+            ids += 1
+            return f"~{ids}~"
+
+        known = _runs[key] = (*run(handler, begin, ask), ids)
+    return known
 
 
 def _go_on(world: World, handler: Handler) -> World:
     """Run the handler up to the next effect whose outcome is open, or to its end."""
-    ids = world.ids
-
-    def ask(what: str) -> Any:
-        nonlocal ids
-        ids += what == "id"
-        return _told(world, what, f"~{ids}~")
-
     while True:
-        handler, reached = run(handler, begin, ask)
+        handler, reached, ids = _run(world, handler)
         world = world.but(ids=ids)
         if isinstance(reached, Ended):
             return _ended(world.without_handler(handler.slot), handler, reached.error)

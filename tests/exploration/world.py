@@ -7,7 +7,7 @@ cannot make a difference, such as the change ids of writes that nobody will ask 
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import cached_property
 from hashlib import blake2b
 from typing import Any
@@ -51,7 +51,9 @@ class Rows(dict[str, tuple[int, Any]]):
     @cached_property
     def text(self) -> str:
         """What tells these rows from others; nobody acts on a note."""
-        return "\n".join(f"{key} {self[key][0]} {_text(self[key][1])}" for key in sorted(self) if not NOTE.search(key))
+        return "\n".join(
+            f"{key} {self[key][0]} {text_of(self[key][1])}" for key in sorted(self) if not NOTE.search(key)
+        )
 
     @cached_property
     def text_without_ids(self) -> str:
@@ -154,10 +156,10 @@ class World:
         rest = "\n".join(
             (
                 f"{self.now} {self.faults_left} {self.acts_left} {self.lease}",
-                *(_text(sent) for sent in self.queue),
+                *(text_of(sent) for sent in self.queue),
                 *(f"{slot} {text}" for _, text, slot in sorted(map(_handler_text, self.handlers.values()))),
                 f"{sorted(self.effects)} {sorted(self.published)} {sorted(self.poison)} {sorted(self.open)}",
-                *(_text(change) for change in self.landing),
+                *(text_of(change) for change in self.landing),
             )
         )
         text = _with_canonical_ids(rest, self.rows)
@@ -192,21 +194,24 @@ def _with_canonical_names(text: str) -> str:
 
 
 def _handler_text(handler: Handler) -> tuple[str, str, str]:
-    log = " ".join(_text(answer) for answer in handler.log)
-    return handler.slot[:-1], f"{_text(handler.job)} {log} {handler.since}", handler.slot
+    log = " ".join(text_of(answer) for answer in handler.log)
+    return handler.slot[:-1], f"{text_of(handler.job)} {log} {handler.since}", handler.slot
 
+
+PARSED_UTC = re.compile(r"TzInfo\((?:0|UTC)\)")
+"""How pydantic writes the zone of a time that it has read: it is the same time."""
 
 _texts: dict[int, tuple[Any, str]] = {}
 
 
-def forget() -> None:
-    """Let go of what was remembered of other worlds."""
-    _texts.clear()
-
-
-def _text(value: Any) -> str:
+def text_of(value: Any) -> str:
     """What a value says, remembered: most of what a state consists of, the state before it had too."""
     known = _texts.get(id(value))
     if known is None or known[0] is not value:
-        known = _texts[id(value)] = (value, repr(value))
+        known = _texts[id(value)] = (value, PARSED_UTC.sub(repr(UTC), repr(value)))
     return known[1]
+
+
+def forget_texts() -> None:
+    """Let go of what was remembered."""
+    _texts.clear()
