@@ -13,14 +13,14 @@ from stacks import running
 
 import workflows
 from adapters.azure import connect
-from adapters.clock import order_ids, utc_now
+from adapters.clock import new_ulid, order_ids, utc_now
 from adapters.connections import Connections
 from adapters.operations import Insert
 from adapters.rows import entity_of
 from adapters.settings import Settings
 from adapters.writes import of_change
 from alerts.service import AlertService
-from core.changes import Change, HistoryEntry
+from core.changes import Change, HistoryEntry, transition
 from core.gathering import run_all
 from core.keys import bucket_of, buckets
 from core.orders import ProcessState, StepState
@@ -154,10 +154,8 @@ async def test_periodic_work_costs_the_same_with_a_store_full_of_finished_orders
 async def end(store, order_id):
     """Leave nothing to do for the order."""
     order = await store.load(order_id)
-    ended = order.with_state(process_state=ProcessState.PROCESSED)
-    await store.commit(
-        Change(before=order, after=ended, entry=HistoryEntry(at=utc_now(), actor="t", event="processed"))
-    )
+    entry = HistoryEntry(at=utc_now(), actor="t", event="processed", change_id=new_ulid())
+    await store.commit(transition(order, order.with_state(process_state=ProcessState.PROCESSED), entry))
 
 
 @pytest.mark.proves("SUP-2")
