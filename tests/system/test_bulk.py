@@ -10,7 +10,8 @@ from builders import new_order
 from client import PATIENT, events, eventually
 from doors import CommandLine
 from inspection import states_of, unfinished
-from scale import scaled
+from scale import both_sizes
+from stacks import running
 from submitting import new_order_id
 
 from adapters.azure import connect
@@ -20,10 +21,16 @@ from core.changes import Change, HistoryEntry
 from core.gathering import run_all
 from core.orders import Outcome, ProcessState, StepState
 
-MANY = scaled(300, 1000)
 REASON = "card declined"
 """What the simulated service says too, so that an order that fails again looks like one that was not touched."""
 SIGNED = ("--operator", "grace", "-m", "the provider is back")
+
+
+@pytest.fixture(scope="module")
+async def breakable(tmp_path_factory):
+    """A stack whose host may be killed."""
+    async with running(tmp_path_factory.mktemp("stack"), settings=PATIENT) as (stack, client):
+        yield stack, client
 
 
 async def in_error(stack, count, reason=REASON, **more):
@@ -52,10 +59,11 @@ async def histories(client, ids):
 
 
 @pytest.mark.proves("OPR-3", "OPR-6")
-async def test_a_bulk_resubmit_that_is_killed_finishes_when_it_is_repeated_and_touches_no_order_twice(own_stack):
+@both_sizes(many=(220, 1000))
+async def test_a_bulk_resubmit_that_is_killed_finishes_when_it_is_repeated_and_touches_no_order_twice(breakable, many):
     """Command and host are killed in the middle; some orders fail again, and are left to their new alert."""
-    stack, client = await own_stack(settings=PATIENT)
-    ids = await in_error(stack, MANY)
+    stack, client = breakable
+    ids = await in_error(stack, many)
     others = await in_error(stack, 5, reason="the provider is down")
     again = set(ids[::100])
     await run_all(
@@ -70,14 +78,14 @@ async def test_a_bulk_resubmit_that_is_killed_finishes_when_it_is_repeated_and_t
 
     go = ("bulk", "resubmit", "--step", "payment", "--reason", REASON, "--until", plan["until"], "--go", *SIGNED)
     command = await operator.start(*go)
-    await command.stderr.readline()  # the first page is done, the second one under way
-    await stack.kill_host()
+    await command.stderr.readline()  # the first page of three is done, the second one under way
     command.kill()
+    await stack.kill_host()
     await command.wait()
     await stack.start_host()
     states = await states_of(client, ids)
     left = sum(row["ProcessState"] == "Error" and row["Version"] == 1 for row in states.values())
-    assert 0 < left < MANY
+    assert 0 < left < many
 
     code, out, err = await operator.run(*go, "--json")
     assert code == 0, err
@@ -85,11 +93,13 @@ async def test_a_bulk_resubmit_that_is_killed_finishes_when_it_is_repeated_and_t
     assert (len(summary["done"]), summary["refused"]) == (left, [])
 
     async def all_ended():
-        return not await unfinished(client, ids)
+        left = await unfinished(client, ids)
+        all_ended.__name__ = f"all orders have ended, but {len(left)} have not"
+        return not left
 
     await eventually(all_ended, 120)
     ends = Counter(row["ProcessState"] for row in (await states_of(client, ids)).values())
-    assert ends == {"Processed": MANY - len(again), "Error": len(again)}
+    assert ends == {"Processed": many - len(again), "Error": len(again)}
     code, out, err = await operator.run(*go)
     assert code == 0, err
     assert "0 done" in out
@@ -98,27 +108,26 @@ async def test_a_bulk_resubmit_that_is_killed_finishes_when_it_is_repeated_and_t
     assert [touched[order_id] for order_id in others] == [["failed"]] * len(others)
 
 
-async def test_a_bulk_action_says_why_it_left_orders_alone(own_stack):
+async def test_a_bulk_action_says_why_it_left_orders_alone(stack, client):
     """Skipping a payment whose answer is needed; and cancelling all that is left."""
-    stack, client = await own_stack(settings=PATIENT)
-    ids = await in_error(stack, 3)
-    old = await in_error(stack, 2, workflow_version=7)
+    reason = "the provider went out of business"
+    ids = await in_error(stack, 3, reason)
+    old = await in_error(stack, 2, reason, workflow_version=7)
     operator = CommandLine(client)
-    until = (datetime.now(UTC) - timedelta(seconds=30)).isoformat()
-    code, out, _ = await operator.run("bulk", "skip", "--until", until, "--go", *SIGNED)
+    meant = ("--reason", reason, "--until", (datetime.now(UTC) - timedelta(seconds=30)).isoformat())
+    code, out, _ = await operator.run("bulk", "skip", *meant, "--go", *SIGNED)
     assert code == 0
     assert f"{old[0]}: workflow payment-only version 7 is not part of this app" in out
     assert "3 done, 2 refused, 0 changed" in out
-    code, out, _ = await operator.run("bulk", "cancel", "--until", until, "--go", *SIGNED)
+    code, out, _ = await operator.run("bulk", "cancel", *meant, "--go", *SIGNED)
     assert "2 done, 0 refused, 0 changed" in out
     for order_id in ids:
         order = await client.until(order_id, "Processed")
         assert order["steps"][0]["state"] == "Skipped"
 
 
-async def test_a_bulk_action_may_not_reach_into_the_present(own_stack):
+async def test_a_bulk_action_may_not_reach_into_the_present(client):
     """An order that fails again after it was touched would be meant once more."""
-    _, client = await own_stack()
     body = {"action": "resubmit", "operator": "grace", "note": "n", "dryRun": False}
     status, answer = await client.request("POST", "/api/operator/bulk", json=body)
     assert (status, "a dry run says" in answer["faults"][0]) == (400, True)

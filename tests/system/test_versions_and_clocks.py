@@ -1,4 +1,4 @@
-"""Two hosts that differ: an old version of the app, with a clock that is ahead, beside the new one with the true time."""
+"""Two hosts that differ: an old version of the app, its clock ahead, beside the new one that has the true time."""
 
 from datetime import datetime, timedelta
 from pathlib import Path

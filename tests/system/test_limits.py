@@ -1,0 +1,156 @@
+"""What hosts keep to together: how much a service takes, and who goes first; and who notices when nobody works."""
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from itertools import pairwise
+
+import pytest
+from client import QUICK, eventually
+from inspection import orders_of, states_of, until_processed, until_recorded
+from scale import both_sizes
+from stacks import FUNCTIONS, names, running
+from submitting import submit_new
+
+from adapters.alert_log import TableAlertLog
+from adapters.call_rates import TableCallRates
+from adapters.connections import Connections
+from adapters.settings import Settings
+from adapters.tables import TableTransactions
+from core.rates import BURST
+from scheduler.service import WAKE_UP_TIME
+
+PER_SECOND = 20
+IN_FLIGHT = 2
+MOST_OPEN = 5
+HOSTS = 3
+SETTINGS = QUICK | {
+    "ALLOWANCE_SECONDS": "30",
+    "REMOTE_CALL_TIMEOUT_SECONDS": "10",
+    "CALLS_PER_SECOND": f'{{"payment": {PER_SECOND}}}',
+    "CALLS_IN_FLIGHT": f'{{"inventory": {IN_FLIGHT}}}',
+    "MOST_OPEN_REQUESTS": str(MOST_OPEN),
+    "WATCH_SCHEDULE": "* * * * * *",
+    "LONGEST_PENDING_SECONDS": "2",
+    "LONGEST_WITHOUT_SWEEP_SECONDS": "2",
+}
+WITHOUT_WAKE_UPS = names(*FUNCTIONS, but={"scheduler_wake"})
+"""Orders are found by polls alone, which look at all that wait: a wake-up brings the one that it names."""
+
+
+@pytest.fixture(scope="module")
+async def idle(tmp_path_factory):
+    """A stack without hosts: each test starts what it needs."""
+    folder = tmp_path_factory.mktemp("stack")
+    async with running(folder, hosts=0, functions=WITHOUT_WAKE_UPS, settings=SETTINGS) as (stack, client):
+        yield stack, client
+
+
+@pytest.fixture
+async def connections(idle):
+    """To the tables of the stack."""
+    stack, _ = idle
+    connections = Connections(Settings.model_validate(stack.app_environment()))
+    yield connections
+    await connections.close()
+
+
+@pytest.fixture
+async def start(idle):
+    """Start hosts for as long as the test runs."""
+    stack, _ = idle
+
+    async def some(count, functions):
+        await asyncio.gather(*(stack.start_host(functions) for _ in range(count)))
+
+    yield some
+    while stack.hosts:
+        await stack.stop_host()
+
+
+def at(entry):
+    return datetime.fromisoformat(entry["at"])
+
+
+async def first_claims(client, order_ids):
+    """When each order was claimed first."""
+    orders = await orders_of(client, order_ids)
+    return {o["orderId"]: next(at(entry) for entry in o["history"] if entry["event"] == "claimed") for o in orders}
+
+
+async def effects(client, service, order_ids):
+    """When things happened at the service for these orders, in this order."""
+    _, ledger = await client.request("GET", f"/simulator/{service}/ledger")
+    found = [each for each in ledger["effects"] if each["idempotencyKey"].partition(":")[0] in order_ids]
+    return sorted(map(at, found))
+
+
+async def unused_for_an_hour(connections, agent):
+    """Let it seem that the agent's service was last called an hour ago."""
+    past = datetime.now(UTC) - timedelta(hours=1)
+    rates = TableCallRates(TableTransactions(partial(connections.table, "agents")), lambda: past)
+    await rates.next_call(agent, PER_SECOND, past)
+
+
+@pytest.mark.proves("SCH-11", "AGT-10", "WRK-2")
+@both_sizes(orders=((50, 20), (2000, 120)), longest_gap=(None, timedelta(seconds=1)))
+async def test_a_rate_holds_for_all_hosts_and_high_priority_goes_first(idle, connections, start, orders, longest_gap):
+    """No call comes before its turn, however long there was none; urgent orders overtake, and leave some turns."""
+    (stack, client), (normal, high) = idle, orders
+    await unused_for_an_hour(connections, "payment")
+    await start(1, "submission_record")
+    low = await submit_new(stack, normal, workflow="payment-only")
+    await until_recorded(client, low, 200)
+    urgent = await submit_new(stack, high, workflow="payment-only", priority="high")
+    await until_recorded(client, urgent)
+    recorded = max(row["UpdatedAt"] for row in (await states_of(client, urgent)).values())
+
+    async def polls_find_all():
+        return datetime.now(UTC) > recorded + WAKE_UP_TIME
+
+    await eventually(polls_find_all)
+    await start(HOSTS, WITHOUT_WAKE_UPS)
+    await until_processed(client, [*low, *urgent], 60 + normal / PER_SECOND)
+
+    claimed = await first_claims(client, [*low, *urgent])
+    between = [order_id for order_id in low if claimed[order_id] < max(claimed[each] for each in urgent)]
+    assert high / 10 <= len(between) <= high  # each fifth turn, and more where hosts were after the same urgent order
+
+    called, first = await effects(client, "payment", {*low, *urgent}), min(claimed.values())
+    turns = [first - BURST + number / PER_SECOND * timedelta(seconds=1) for number in range(len(called))]
+    assert len(called) == normal + high
+    assert [number for number, turn in enumerate(turns) if called[number] < turn] == []
+    assert longest_gap is None or max(after - before for before, after in pairwise(called)) < longest_gap
+
+
+@pytest.mark.proves("AGT-10", "WRK-2")
+@both_sizes(orders=(10, 100))
+async def test_no_host_has_more_calls_in_flight_than_its_agent_may(idle, start, orders):
+    """A service that takes half a second for each call never works on more at a time."""
+    stack, client = idle
+    await start(1, WITHOUT_WAKE_UPS)
+    await client.fault("slow", latencyMs=500, service="inventory")
+    placed = await submit_new(stack, orders, workflow="in-sequence")
+    await until_processed(client, placed, 120)
+    await client.fault("none", service="inventory")
+    called = await effects(client, "inventory", set(placed))
+    spans = [last - first for first, last in zip(called, called[IN_FLIGHT:], strict=False)]
+    assert len(spans) == orders - IN_FLIGHT
+    assert min(spans) >= timedelta(seconds=0.5)
+
+
+@pytest.mark.proves("SUP-7")
+async def test_an_alert_comes_while_scheduler_and_supervisor_are_switched_off(idle, connections, start):
+    """One for the order that nobody claims, one for the sweep that stays away."""
+    stack, _ = idle
+    await start(1, names("submission_record", "alerts_relay", "alerts_record", "alerts_watch"))
+    (order_id,) = await submit_new(stack, 1)
+    log = TableAlertLog(TableTransactions(partial(connections.table, "alerts")))
+
+    async def told():
+        alerts = [each.event for each in await log.newest(50)]
+        subjects = [event.subject for event in alerts if event.type == "OrderProcessing.Stalled"]
+        told.__name__ = f"{order_id} and the supervisor stand still; alerts are for {subjects}"
+        return sorted(subjects) == [f"orders/{order_id}", "supervisor"]
+
+    await eventually(told, 30)
