@@ -1,6 +1,7 @@
 """The local broker's Config.json, in the format of Microsoft's Service Bus emulator, from `infra/queues.json`."""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -25,14 +26,15 @@ def queues() -> dict[str, Any]:
     return content
 
 
-def config() -> dict[str, Any]:
-    """Return the emulator's configuration."""
+def config(more_queues: Mapping[str, Mapping[str, Any]] | None = None) -> dict[str, Any]:
+    """Return the emulator's configuration, perhaps with more queues, by name with their properties."""
+    every = queues()["serviceBusQueues"] + [{"name": name, **given} for name, given in (more_queues or {}).items()]
     return {
         "UserConfig": {
             "Namespaces": [
                 {
                     "Name": "sbemulatorns",
-                    "Queues": [_queue(queue) for queue in queues()["serviceBusQueues"]],
+                    "Queues": [_queue(queue) for queue in every],
                     "Topics": [],
                 }
             ],

@@ -48,6 +48,8 @@ class StackConfig:
     operator_key: str = "local-operator"
     functions: str = ""
     """Comma-separated names of the functions that the hosts run; empty for all."""
+    more_queues: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """Service Bus queues besides those of infra/queues.json, by name, with properties as the emulator names them."""
     app: Path | None = None
     """Folder of another `function_app.py` than the repository's."""
     settings: Mapping[str, str] = field(default_factory=dict)
@@ -120,7 +122,7 @@ class Stack:
         self._folder.claim()
         self._socket = listen(self.ports.http_port)
         self._put_old_logs_aside()
-        (self.config.data / "Config.json").write_text(json.dumps(config(), indent=2))
+        (self.config.data / "Config.json").write_text(json.dumps(config(self.config.more_queues), indent=2))
         self._say("waiting for Azurite, the Service Bus broker and the Event Grid stand-in")
         await _together(self.start_azurite(), self.start_broker(), self.start_event_grid())
         self._say("making tables, queues and containers")

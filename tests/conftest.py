@@ -1,11 +1,14 @@
-"""How the tests are spread over workers, and what is said meanwhile."""
+"""How the tests are spread over workers, what is said meanwhile, and what tests of several folders use."""
 
 import pytest
 
 pytest.register_assert_rewrite("client", "failing", "inspection", "reading")
 
-from progress import Progress, folder_of  # noqa: E402 - what they assert is rewritten from here on
+from bus_queues import QUEUES  # noqa: E402 - what is asserted is rewritten from here on
+from progress import Progress, folder_of  # noqa: E402
 from starts import STARTED, count_starts  # noqa: E402
+
+from local.stack import Stack, StackConfig  # noqa: E402
 
 FIRST = ("system", "deployment", "host", "stack", "contract", "exploration")
 """What waits much comes first: meanwhile the rest has the cores."""
@@ -38,3 +41,11 @@ def pytest_sessionfinish(session):
     """Tell the one who collects the results what was started here."""
     if hasattr(session.config, "workeroutput"):
         session.config.workeroutput["started"] = dict(STARTED)
+
+
+@pytest.fixture(scope="session")
+async def services(tmp_path_factory):
+    """Azurite, the broker and the Event Grid stand-in, for all tests that leave them as they are."""
+    config = StackConfig.for_tests(tmp_path_factory.mktemp("services"), hosts=0, more_queues=QUEUES)
+    async with Stack(config) as stack:
+        yield stack

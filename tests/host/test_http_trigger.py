@@ -2,7 +2,7 @@
 
 import pytest
 from aiohttp.test_utils import make_mocked_request
-from conftest import OPERATOR_KEY
+from host_process import OPERATOR_KEY
 
 from local.host.http import HttpListener
 

@@ -5,8 +5,10 @@ import socket
 
 import azure.functions as func
 import pytest
-from conftest import Host
+from click.testing import CliRunner
+from host_process import HostProcess
 
+import local.host.__main__ as command_line
 from local.host.errors import HostError
 from local.host.host import make_listener
 from local.host.host_json import HostJson, read_host_json
@@ -16,12 +18,25 @@ from local.host.invoke import Invoker
 from local.host.settings import AppSettings, HostSettings
 
 
-def test_missing_settings_are_all_named(tmp_path):
-    """Names of queues, schedules and connections that are missing stand in one message; the exit code is 1."""
-    host = Host(tmp_path, {"Bus": "Endpoint=sb://x/", "SINGLES": "s"})
-    with host.process.stdout:
-        assert host.process.wait(timeout=15) == 1
-    assert host.log.read_text() == "error: missing app settings: WORK_QUEUE, Storage, BATCHES, TICK\n"
+def test_missing_settings_are_all_named():
+    """Names of queues, schedules and connections that are missing stand in one message."""
+    app = func.FunctionApp()
+    app.function_name("one")(app.queue_trigger("x", "%WORK_QUEUE%", "Storage")(lambda x: None))
+    app.function_name("two")(app.service_bus_queue_trigger("x", "Bus", "%SINGLES%")(lambda x: None))
+    app.function_name("three")(app.timer_trigger("x", "%TICK%")(lambda x: None))
+    settings = AppSettings(values={"Bus": "Endpoint=sb://x/"})
+    with pytest.raises(HostError, match=r"^missing app settings: WORK_QUEUE, Storage, SINGLES, TICK$"):
+        index_functions(app.get_functions(), settings, None)
+
+
+def test_a_host_that_cannot_start_says_why(tmp_path, monkeypatch):
+    """In one line, and the exit code is 1."""
+    monkeypatch.setattr(command_line, "configure_logging", lambda level: None)
+    ended = CliRunner().invoke(command_line.main, ["--app-dir", str(tmp_path)])
+    assert (ended.exit_code, ended.stderr) == (
+        1,
+        f"error: cannot read {tmp_path}/host.json: No such file or directory\n",
+    )
 
 
 def two_routes():
@@ -92,14 +107,14 @@ def test_a_bad_host_json_is_refused(tmp_path):
         read_host_json(tmp_path)
 
 
-def test_hosts_share_an_inherited_socket_and_run_only_what_they_are_told(tmp_path):
-    """Functions not chosen need no settings and have no route; when one host stops, the other goes on."""
+def test_a_host_shares_an_inherited_socket_and_runs_only_what_it_is_told(tmp_path):
+    """Functions not chosen need no settings and have no route; when it stops, others go on with the socket."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
-        inherited = {"listen": ("--listen-fd", str(listening.fileno())), "pass_fds": [listening.fileno()]}
-        hosts = [Host(tmp_path, {}, functions="special, secret", **inherited) for _ in range(2)]
-        for host in hosts:
-            assert host.ready().line.endswith("with functions: special, secret\n")
-        assert hosts[0].stop(signal.SIGINT) == 0
-        assert hosts[1].call("/items/special").status == 200
-        assert hosts[1].call("/items/5").status == 404
-        assert hosts[1].stop() == 0
+        listen = ("--listen-fd", str(listening.fileno()))
+        host = HostProcess(tmp_path, {}, "special, secret", listen, pass_fds=[listening.fileno()]).ready()
+        assert host.line.endswith("with functions: special, secret\n")
+        assert host.call("/items/special").status == 200
+        assert host.call("/items/5").status == 404
+        assert host.stop(signal.SIGINT) == 0
+        with socket.create_connection(listening.getsockname()) as caller, listening.accept()[0] as other:
+            assert other.getpeername() == caller.getsockname()

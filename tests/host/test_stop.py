@@ -3,33 +3,27 @@
 import signal
 import socket
 
-from conftest import until
-
-
-def _refused(port):
-    with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) != 0
+from waiting import until
 
 
 def test_sigterm_lets_running_calls_end_and_settles_their_messages(
     start_host, own_bus_queue, other_bus_queue, work_queue
 ):
     """Every trigger: nothing new is taken, calls end, messages are settled, and the caller of HTTP gets an answer."""
-    names = "hold,from_queue,from_bus,from_bus_many,tick"
-    host = start_host(names, SINGLES=own_bus_queue.name, BATCHES=other_bus_queue.name, WORK_QUEUE=work_queue.queue_name)
+    queues = {"SINGLES": own_bus_queue.name, "BATCHES": other_bus_queue.name, "WORK_QUEUE": work_queue.queue_name}
+    host = start_host("hold,from_queue,from_bus,from_bus_many,tick", TICK_DOES="gate", **queues)
     with socket.create_connection(("127.0.0.1", host.port)) as held:
-        held.sendall(b"GET /hold?seconds=0.7 HTTP/1.1\r\nHost: x\r\n\r\n")
-        work_queue.send_message("slow 0.7")
-        own_bus_queue.send("slow 0.7")
-        other_bus_queue.send("slow 0.7")
+        held.sendall(b"GET /hold HTTP/1.1\r\nHost: x\r\n\r\n")
+        work_queue.send_message("gate")
+        own_bus_queue.send("gate")
+        other_bus_queue.send("gate")
         for kind in ("hold", "queue", "timer", "single", "batch"):
-            host.wait_for(kind, len)
-        host.process.send_signal(signal.SIGTERM)
-        until(lambda: _refused(host.port), "the socket to close")
+            host.wait_for(kind)
+        host.ask_to_stop()
+        host.open_gate()
         assert held.recv(1000).startswith(b"HTTP/1.1 200")
-    assert host.process.wait(timeout=15) == 0
-    assert own_bus_queue.is_empty()
-    assert other_bus_queue.is_empty()
+    assert host.ended() == 0
+    assert own_bus_queue.under_way() == other_bus_queue.under_way() == 0
     assert work_queue.get_queue_properties().approximate_message_count == 0
     assert host.logged("WARNING") == 0
 
@@ -38,18 +32,20 @@ def test_a_call_that_does_not_end_is_cut_off_after_the_grace_time(start_host, ow
     """LOCAL_SHUTDOWN_SECONDS bounds the wait; the message stays for another host."""
     host = start_host("from_bus", SINGLES=own_bus_queue.name, LOCAL_SHUTDOWN_SECONDS="0.3")
     own_bus_queue.send("gate")
-    host.wait_for("single", len)
+    host.wait_for("single")
     assert host.stop() == 0
     assert host.logged("were cut off") == 1
-    assert own_bus_queue.count("active") + own_bus_queue.count("locked") == 1
+    assert own_bus_queue.under_way() == 1
 
 
-def test_a_second_signal_ends_at_once(start_host):
-    """Whoever does not want to wait sends the signal twice."""
-    host = start_host("hold")
+def test_a_second_signal_ends_at_once(start_host, work_queue):
+    """Whoever does not want to wait sends it twice; what the host held is free again once its lock has run out."""
+    host = start_host("hold,from_queue", WORK_QUEUE=work_queue.queue_name, LOCAL_QUEUE_LOCK_SECONDS="1")
+    work_queue.send_message("gate")
     with socket.create_connection(("127.0.0.1", host.port)) as held:
-        held.sendall(b"GET /hold?seconds=9 HTTP/1.1\r\nHost: x\r\n\r\n")
-        host.wait_for("hold", len)
-        host.process.send_signal(signal.SIGTERM)
-        until(lambda: _refused(host.port), "the socket to close")
+        held.sendall(b"GET /hold HTTP/1.1\r\nHost: x\r\n\r\n")
+        host.wait_for("hold")
+        host.wait_for("queue")
+        host.ask_to_stop()
         assert host.stop() == 128 + signal.SIGTERM
+    assert until(work_queue.receive_message).dequeue_count == 2

@@ -1,15 +1,17 @@
-"""Storage Queue: tries, poison, how many at once, locks, outages."""
+"""Storage Queue: tries, poison, how many at once, locks."""
 
-import shutil
-import signal
+import asyncio
 
 from azure.core.exceptions import ResourceNotFoundError
-from azure.storage.queue import QueueClient
-from conftest import SAMPLE_APP, Azurite, accepts, until
+from waiting import until
+
+from local.host.host_json import QueueOptions
+from local.host.index import StorageQueueTrigger
+from local.host.storage_queue import StorageQueueListener
 
 
-def is_empty(queue):
-    return queue.get_queue_properties().approximate_message_count == 0
+def messages_in(queue):
+    return queue.get_queue_properties().approximate_message_count
 
 
 def poisoned(queue):
@@ -19,11 +21,15 @@ def poisoned(queue):
         return []
 
 
+def is_empty(messages):
+    return messages == 0
+
+
 def test_a_message_is_handled_and_deleted(host, shared_queue):
     """The function gets body, number of tries and time; when it returns, the message is gone."""
     shared_queue.send_message("hello ä <x>")
-    [message] = host.wait_for("queue", len)
-    until(lambda: is_empty(shared_queue), "the message to be deleted")
+    [message] = host.wait_for("queue")
+    until(lambda: messages_in(shared_queue), is_empty)
     assert (message["body"], message["tries"]) == ("hello ä <x>", 1)
     assert message["inserted"].endswith("+00:00")
 
@@ -32,8 +38,8 @@ def test_after_too_many_tries_a_message_is_poison(host, shared_queue):
     """A function that always fails is called maxDequeueCount times, then the message is set aside."""
     shared_queue.send_message("fail")
     shared_queue.send_message("fine")
-    until(lambda: poisoned(shared_queue) == ["fail"], "the poison queue")
-    until(lambda: is_empty(shared_queue), "the message to leave its queue")
+    until(lambda: poisoned(shared_queue), lambda found: found == ["fail"])
+    until(lambda: messages_in(shared_queue), is_empty)
     tries = [message["tries"] for message in host.seen("queue") if message["body"] == "fail"]
     assert tries == [1, 2]
     assert host.logged("function from_queue failed") == 2
@@ -41,59 +47,48 @@ def test_after_too_many_tries_a_message_is_poison(host, shared_queue):
 
 def test_no_more_run_at_once_than_allowed(host, shared_queue):
     """batchSize 4 with newBatchThreshold 0 fetches four, and more only when all have ended."""
-    for _ in range(12):
+    shared_queue.send_message("gate")
+    until(lambda: host.running("queue"), lambda running: running == (1, 1))
+    for _ in range(11):
         shared_queue.send_message("slow 0.05")
+    host.let_time_pass(seconds=1)
+    assert host.running("queue") == (1, 1)
+    host.open_gate()
     host.wait_for("queue", lambda seen: len(seen) == 12)
-    assert host.call("/seen/queue").json()["highest"] == 4
+    assert host.running("queue")[1] == 4
 
 
 def test_a_lock_is_renewed_while_the_function_runs(host, shared_queue):
-    """A call that takes longer than the lock keeps its message, and can still delete it."""
-    shared_queue.send_message("slow 1.4")
-    host.wait_for("queue", len)
-    until(lambda: is_empty(shared_queue), "the message to be deleted")
+    """A call that takes longer than the lock of two seconds keeps its message, and can still delete it."""
+    shared_queue.send_message("gate")
+    host.wait_for("queue")
+    host.let_time_pass(seconds=3)
+    host.open_gate()
+    until(lambda: messages_in(shared_queue), is_empty)
     assert len(host.seen("queue")) == 1
 
 
-def test_what_is_not_base64_is_poison_without_a_call(start_host, work_queue, tmp_path):
-    """With messageEncoding base64 plain text never reaches the function."""
-    app = shutil.copytree(SAMPLE_APP, tmp_path / "app")
-    (app / "host.json").write_text('{"extensions": {"http": {"routePrefix": ""}}}')
-    host = start_host("from_queue", app=app, WORK_QUEUE=work_queue.queue_name)
+class Called:
+    """Stands for the function."""
+
+    def __init__(self):
+        self.bodies = []
+
+    async def succeeds(self, message):
+        self.bodies.append(message.get_body())
+        return True
+
+
+async def test_what_is_not_base64_is_poison_without_a_call(services, work_queue):
+    """With messageEncoding base64, which is the default, plain text never reaches the function."""
+    trigger = StorageQueueTrigger(queue=work_queue.queue_name, connection=services.storage_connection_string)
+    called, stopping = Called(), asyncio.Event()
+    listener = StorageQueueListener(trigger=trigger, call=called, options=QueueOptions(), lock_seconds=60)
     work_queue.send_message("not base64!")
     work_queue.send_message("aGVsbG8=")
-    until(lambda: poisoned(work_queue) == ["not base64!"], "the poison queue")
-    [message] = host.wait_for("queue", len)
-    assert message["body"] == "hello"
-
-
-def test_a_killed_hosts_message_comes_back(start_host, work_queue):
-    """The lock of a host that dies runs out after LOCAL_QUEUE_LOCK_SECONDS."""
-    first = start_host("from_queue", WORK_QUEUE=work_queue.queue_name, LOCAL_QUEUE_LOCK_SECONDS="1")
-    work_queue.send_message("gate")
-    first.wait_for("queue", len)
-    first.stop(signal.SIGKILL)
-    second = start_host("from_queue", WORK_QUEUE=work_queue.queue_name, LOCAL_QUEUE_LOCK_SECONDS="1")
-    [message] = second.wait_for("queue", len)
-    assert message["tries"] == 2
-    second.call("/gate", "POST")
-
-
-def test_storage_away_and_back(start_host, tmp_path):
-    """The host starts without storage, serves HTTP, and says once that storage is away and once that it is back."""
-    azurite = Azurite(tmp_path / "azurite")
-    host = start_host("from_queue", Storage=azurite.connection, WORK_QUEUE="work")
-    until(lambda: host.logged("storage queue work is away") == 1, "the outage to be logged")
-    azurite.start()
-    try:
-        with QueueClient.from_connection_string(azurite.connection, "work") as queue:
-            queue.create_queue()
-            queue.send_message("hello")
-        host.wait_for("queue", len)
-        assert host.logged("storage queue work is back") == 1
-    finally:
-        azurite.stop()
-    until(lambda: host.logged("storage queue work is away") == 2, "the second outage to be logged")
-    assert not accepts(azurite.port)
-    assert host.call("/seen/queue").status == 200
-    assert host.logged("Traceback") == 0
+    serving = asyncio.create_task(listener.run(stopping))
+    await asyncio.to_thread(until, lambda: poisoned(work_queue), lambda found: found == ["not base64!"])
+    await asyncio.to_thread(until, lambda: messages_in(work_queue), is_empty)
+    stopping.set()
+    await serving
+    assert called.bodies == [b"hello"]

@@ -1,11 +1,12 @@
 """Timers: schedules, the first run, no overlap."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from local.host.errors import HostError
-from local.host.timer import parse_schedule
+from local.host.index import TimerTrigger
+from local.host.timer import TimerListener, parse_schedule
 
 
 @pytest.mark.parametrize(
@@ -32,6 +33,19 @@ def test_bad_schedules(schedule):
 
 def test_a_timer_runs_again_and_again_but_never_twice_at_a_time(host):
     """Runs that take longer than the interval skip what they missed."""
-    seen = host.wait_for("timer", lambda seen: len(seen) == 3)
-    assert seen[0] == {"past_due": False}
-    assert host.call("/seen/timer").json()["highest"] == 1
+    host.wait_for("timer", lambda seen: len(seen) == 3)
+    assert host.running("timer")[1] == 1
+
+
+@pytest.mark.parametrize(("late", "past_due"), [(-0.5, False), (0.0, False), (2.0, True)])
+async def test_a_run_that_is_late_is_past_due(late, past_due):
+    """The function is told when more than a second went by since it was due."""
+    told = []
+
+    class Called:
+        async def succeeds(self, timer):
+            told.append(timer.past_due)
+
+    trigger = TimerTrigger(schedule="0 0 0 1 1 *", run_on_startup=False)
+    await TimerListener(trigger=trigger, call=Called())._fire(datetime.now(UTC) - timedelta(seconds=late))
+    assert told == [past_due]

@@ -1,53 +1,29 @@
-"""The parts of the stack that need no app, and the runner as a person starts it."""
+"""Parts that a test may stop and start, and the runner as a person starts it."""
 
 import asyncio
-import contextlib
 import os
-import signal
 import sys
 
-import psutil
 import pytest
+from runner import Runner
 
 from local.ports import Ports
 from local.servicebus_config import ROOT
 from local.stack import Stack, StackConfig
 
 
-@pytest.fixture(scope="session")
-async def parts(tmp_path_factory):
-    """A stack without hosts, for tests that leave it as it is."""
-    async with Stack(StackConfig.for_tests(tmp_path_factory.mktemp("parts"), hosts=0)) as running:
+@pytest.fixture(scope="module")
+async def own_parts(tmp_path_factory):
+    """A stack without hosts, for tests that stop its parts and start them again; no host could run on its settings."""
+    wrong = {"LEASE_SECONDS": "3", "BUCKETS": "none"}
+    config = StackConfig.for_tests(tmp_path_factory.mktemp("parts"), hosts=0, in_memory=False, settings=wrong)
+    async with Stack(config) as running:
         yield running
-
-
-class Runner:
-    """`python -m local run` in a process of its own."""
-
-    def __init__(self, process, ports, data):
-        self.process = process
-        self.ports = ports
-        self.data = data
-        self.output = ""
-
-    @property
-    def children(self):
-        return psutil.Process(self.process.pid).children(recursive=True)
-
-    async def until_it_says(self, text):
-        while text not in self.output:
-            line = await self.process.stdout.readline()
-            assert line, f"the runner ended without saying {text!r}:\n{self.output}"
-            self.output += line.decode()
-
-    async def until_it_ends(self):
-        self.output += (await self.process.stdout.read()).decode()
-        return await self.process.wait()
 
 
 @pytest.fixture
 async def start_runner(tmp_path):
-    """Start runners with these variables on free ports; what is left of them is killed afterwards."""
+    """Start a runner with these variables on free ports; what is left of it is killed afterwards."""
     started = []
 
     async def start(**variables):
@@ -65,6 +41,6 @@ async def start_runner(tmp_path):
 
     yield start
     for process in started:
-        with contextlib.suppress(ProcessLookupError):
-            process.send_signal(signal.SIGKILL)
+        if process.returncode is None:
+            process.kill()
         await process.communicate()

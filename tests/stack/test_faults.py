@@ -4,8 +4,9 @@ import socket
 from contextlib import ExitStack
 
 import pytest
+from click.testing import CliRunner
 
-from local.__main__ import config_from_environment
+from local.__main__ import config_from_environment, main
 from local.ports import HOST, RANDOM_PORTS, Ports, StackError
 from local.stack import Stack, StackConfig
 
@@ -18,6 +19,14 @@ def test_every_wrong_variable_is_named_in_one_message(monkeypatch):
     with pytest.raises(StackError) as raised:
         config_from_environment()
     assert all(name in str(raised.value) for name in wrong)
+
+
+def test_a_start_that_fails_ends_with_the_reason():
+    """The command's exit code is 1."""
+    ended = CliRunner().invoke(main, ["run"], env={"TABLE_PORT": "no", "HOSTS": "0"})
+    assert ended.exit_code == 1
+    assert ended.stderr.startswith("The stack cannot start: TABLE_PORT=no: expected a port")
+    assert "HOSTS=0" in ended.stderr
 
 
 def test_two_parts_on_one_port_are_named(monkeypatch):
@@ -58,10 +67,10 @@ async def test_a_part_that_loses_the_race_for_its_port_is_reported_with_the_vari
     assert "QUEUE_PORT" not in str(raised.value)
 
 
-async def test_two_stacks_cannot_use_one_data_folder(parts):
+async def test_two_stacks_cannot_use_one_data_folder(services):
     """They would write each other's files to pieces."""
     with pytest.raises(StackError, match="set DATA_DIR to another folder"):
-        await Stack(StackConfig.for_tests(parts.config.data)).start()
+        await Stack(StackConfig.for_tests(services.config.data)).start()
 
 
 def test_ports_of_tests_are_not_those_of_outgoing_connections():

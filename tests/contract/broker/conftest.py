@@ -7,31 +7,30 @@ from dataclasses import dataclass
 import pytest
 from azure.servicebus import ServiceBusMessage, ServiceBusReceivedMessage, ServiceBusSubQueue
 from azure.servicebus.aio import ServiceBusClient, ServiceBusReceiver, ServiceBusSender
-from broker_process import QUEUES, BrokerProcess, opened, running_broker
+from broker_process import RunningBroker, opened
+from bus_queues import OF_THE_BROKERS_TESTS as QUEUES
 
 NAMESPACE = os.environ.get("SERVICEBUS_CONNECTION")
 
 
 @pytest.fixture(scope="session")
-async def local_broker(tmp_path_factory) -> AsyncIterator[BrokerProcess | None]:
-    """The broker that all tests of the suite share; None where a namespace takes its place."""
+def local_broker(request) -> RunningBroker | None:
+    """The broker that all tests share; None where a namespace takes its place."""
     if NAMESPACE:
-        yield None
-        return
-    async with running_broker(tmp_path_factory.mktemp("broker"), QUEUES) as process:
-        assert (await process.health())["status"] == "healthy"
-        yield process
+        return None
+    ports = request.getfixturevalue("services").ports
+    return RunningBroker(ports.amqp_port, f"http://127.0.0.1:{ports.broker_health_port}/health")
 
 
 @pytest.fixture
-def broker(local_broker) -> BrokerProcess:
+def broker(local_broker) -> RunningBroker:
     """The shared broker, for tests that need the process or a queue with special properties."""
     if local_broker is None:
         pytest.skip("needs the local broker")
     return local_broker
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 async def client(local_broker) -> AsyncIterator[ServiceBusClient]:
     """A client of the namespace or of the shared broker."""
     if NAMESPACE:
@@ -45,7 +44,7 @@ async def client(local_broker) -> AsyncIterator[ServiceBusClient]:
 
 @dataclass(frozen=True)
 class QueueUser:
-    """One queue with its links, open for the whole session, because opening one takes half a second."""
+    """One queue with its links, open for all tests of a file, because opening one takes half a second."""
 
     name: str
     sender: ServiceBusSender
@@ -56,7 +55,7 @@ class QueueUser:
         for body in bodies:
             await self.sender.send_messages(ServiceBusMessage(body, **properties))
 
-    async def receive(self, count: int = 1, wait: float = 5) -> list[ServiceBusReceivedMessage]:
+    async def receive(self, count: int = 1, wait: float = 30) -> list[ServiceBusReceivedMessage]:
         """Receive exactly `count` messages, or fail."""
         messages: list[ServiceBusReceivedMessage] = []
         while len(messages) < count:
@@ -71,11 +70,11 @@ class QueueUser:
 
     async def receive_dead(self) -> ServiceBusReceivedMessage:
         """Receive one message from the dead-letter queue."""
-        [message] = await self.dead_letters.receive_messages(1, max_wait_time=5)
+        [message] = await self.dead_letters.receive_messages(1, max_wait_time=30)
         return message
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 async def users(client) -> AsyncIterator[dict[str, QueueUser]]:
     """All queues of the suite; of a namespace only the one that SERVICEBUS_QUEUE names."""
     names = [os.environ.get("SERVICEBUS_QUEUE", "plain")] if NAMESPACE else list(QUEUES)

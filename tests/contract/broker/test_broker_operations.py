@@ -86,9 +86,8 @@ async def test_big_message_passes_and_too_big_is_refused(plain):
     [message] = await plain.receive()
     await plain.complete(message)
     assert b"".join(message.body) == body
-    async with asyncio.timeout(20):
-        with pytest.raises(MessageSizeExceededError):
-            await plain.send(b"x" * 270_000)
+    with pytest.raises(MessageSizeExceededError):
+        await plain.send(b"x" * 270_000)
 
 
 async def test_completed_message_is_gone(plain):
@@ -255,11 +254,10 @@ async def test_receivers_of_one_queue_share_its_messages(client, plain):
 @pytest.mark.parametrize("direction", ["send", "receive"])
 async def test_unknown_queue_is_an_error(client, direction):
     """Opening a link to a queue that does not exist raises; it does not hang."""
-    async with asyncio.timeout(30):
-        with pytest.raises(MessagingEntityNotFoundError):  # noqa: PT012 -- opening or the first use may raise
-            if direction == "send":
-                async with client.get_queue_sender("no-such-queue") as sender:
-                    await sender.send_messages(ServiceBusMessage("x"))
-            else:
-                async with client.get_queue_receiver("no-such-queue") as receiver:
-                    await receiver.receive_messages(1, max_wait_time=2)
+    with pytest.raises(MessagingEntityNotFoundError):  # noqa: PT012 -- opening or the first use may raise
+        if direction == "send":
+            async with client.get_queue_sender("no-such-queue") as sender:
+                await sender.send_messages(ServiceBusMessage("x"))
+        else:
+            async with client.get_queue_receiver("no-such-queue") as receiver:
+                await receiver.receive_messages(1, max_wait_time=2)

