@@ -1,15 +1,26 @@
-"""What the app was seen to use is provisioned and nothing else is; its roles are the narrowest that allow its calls."""
+"""The package while it runs, with requirements.txt and nothing else installed: each of its functions works.
 
+What it was seen to use is provisioned and nothing else is; its roles are the narrowest that allow its calls.
+"""
+
+import asyncio
 import json
+import re
 from collections import defaultdict
 from itertools import combinations
 
 import pytest
-from recording import Call
+from client import QUICK, Client, eventually
+from deploying import AtWork, call_every_route, do_everything, everything, in_time
+from packaging import DeployedStack, clean_python, tools
+from recording import Call, calls_in
 
+from local.ports import Ports
 from local.servicebus_config import ROOT
+from local.stack import StackConfig
 
-pytestmark = pytest.mark.xdist_group("package")
+OFTEN = {"WATCH_SCHEDULE": "* * * * * *", "FAILURE_THRESHOLD": "20"}
+"""Timers come soon, and no order is given up because the machine is slow."""
 BUILT_IN = {
     "table": {
         "storageTableDataReader": {"entities/read"},
@@ -131,6 +142,33 @@ def allows(permissions, service, whats):
     return all(any(way <= permissions for way in ALLOWED_BY[service, what]) for what in whats)
 
 
+@pytest.fixture(scope="module")
+async def at_work(package, functions, tmp_path_factory):
+    """What the package did, on a clean Python, when it had to do everything that it can do."""
+    data, calls = tmp_path_factory.mktemp("data"), tmp_path_factory.mktemp("calls")
+    ports = Ports.free()
+    settings = QUICK | everything(ports) | OFTEN | {"CALLS_FOLDER": str(calls)}
+    config = StackConfig.for_tests(data, ports=ports, settings=settings, app=package)
+    python = await asyncio.to_thread(clean_python)
+    async with DeployedStack(config, python, tools(tmp_path_factory.mktemp("tools"))) as stack:
+
+        def ran():
+            return set(re.findall(r"function (\w+) succeeded", stack.hosts[0].output()))
+
+        async def all_ran():
+            assert in_time(functions) <= ran()
+            return ran()
+
+        client = Client(stack)
+        try:
+            await do_everything(stack, client)
+            await call_every_route(client, functions)
+            succeeded = await eventually(all_ran)
+        finally:
+            await client.close()
+    return AtWork(succeeded, calls_in(calls))
+
+
 @pytest.fixture
 def calls(at_work):
     """Every call of the app and its host to Azure's services while it does everything that it can do."""
@@ -146,6 +184,14 @@ def every_call(calls, functions):
         *(Call("queue", queue, what) for queue in queues for what in HOST_ON_TRIGGER_QUEUE),
         *(Call("queue", f"{queue}-poison", "POST messages") for queue in queues),
     }
+
+
+def test_every_function_runs_from_the_package(at_work, functions):
+    """Orders end as they should, and each function has worked.
+
+    All but timers whose schedule is no setting: they would not come in time.
+    """
+    assert in_time(functions) <= at_work.functions
 
 
 @pytest.mark.proves("WRK-5")
