@@ -1,6 +1,7 @@
 """How the tests are spread over workers, what is said meanwhile, and what tests of several folders use."""
 
 import pytest
+from xdist.scheduler import LoadScopeScheduling
 
 pytest.register_assert_rewrite("client", "failing", "inspection", "reading")
 
@@ -10,8 +11,41 @@ from starts import STARTED, count_starts  # noqa: E402
 
 from local.stack import Stack, StackConfig  # noqa: E402
 
+ALL_OF_THEM = 4
+"""Workers for a whole run, on two cores: half of them wait at any time. A part of the tests needs none."""
+
 FIRST = ("system", "deployment", "host", "stack", "contract", "exploration")
 """What waits much comes first: meanwhile the rest has the cores."""
+
+TOGETHER = {
+    "tests/system/test_workflows.py": "shared stack 1",
+    "tests/system/test_operator_actions.py": "shared stack 1",
+    "tests/system/test_example.py": "shared stack 2",
+    "tests/system/test_notices.py": "shared stack 2",
+    "tests/system/test_operator_lists.py": "shared stack 2",
+    "tests/system/test_operator_api.py": "shared stack 2",
+    "tests/system/test_bad_input.py": "shared stack 2",
+    "tests/system/test_poison.py": "shared stack 2",
+}
+"""Files whose tests use one stack, and so one worker. Any other file is by itself."""
+
+
+class Together(LoadScopeScheduling):
+    """Hands out the tests of a file, or of files that belong together, to one worker, in the order of collection."""
+
+    def _split_scope(self, nodeid):
+        file = nodeid.partition("::")[0]
+        return TOGETHER.get(file, file)
+
+
+def pytest_xdist_make_scheduler(config, log):
+    """The mark `xdist_group`, which could say it in each file, is ignored by xdist 3.8 under pytest 9."""
+    return Together(config, log)
+
+
+def pytest_xdist_auto_num_workers(config):
+    """Start workers for a whole run only: one test alone begins sooner without."""
+    return ALL_OF_THEM if config.args == config.getini("testpaths") else 0
 
 
 def pytest_configure(config):
@@ -23,18 +57,14 @@ def pytest_configure(config):
     plugins.register(Progress(lambda line: plugins.getplugin("terminalreporter").write_line(line, flush=True)))
 
 
-@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
-    """Keep the tests of a file on one worker, unless they say otherwise; begin with the folders that wait much."""
-    for item in items:
-        if not item.get_closest_marker("xdist_group"):
-            item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("::")[0]))
+    """Begin with the folders that wait much, and keep together what belongs together."""
     items.sort(key=_place)
 
 
 def _place(item):
     folder = folder_of(item.nodeid)
-    return FIRST.index(folder) if folder in FIRST else len(FIRST)
+    return FIRST.index(folder) if folder in FIRST else len(FIRST), TOGETHER.get(item.nodeid.partition("::")[0], "")
 
 
 def pytest_sessionfinish(session):

@@ -43,7 +43,9 @@ def main(*, brief: bool) -> int:
     collector = Collector()
     collected = io.StringIO()  # of interest only when something cannot be collected
     with redirect_stdout(collected):
-        code = pytest.main(["--collect-only", "-qq", "--no-header", "-o", "addopts="], plugins=[collector])
+        code = pytest.main(
+            ["--collect-only", "-qq", "--no-header", "-o", "addopts=--import-mode=importlib"], plugins=[collector]
+        )
     if code:
         print(collected.getvalue())
         return 1

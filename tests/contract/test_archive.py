@@ -48,7 +48,9 @@ class Kept:
         entry = HistoryEntry(at=made, actor="submission/i", event="submitted", change_id=order_id)
         await self.parts.store.commit(Change(before=None, after=order, entry=entry))
         entry = HistoryEntry(at=made, actor="t", event="noted")
-        all_notes = [Note(note_id=f"n{number:04d}", order_id=order_id, version=1, entry=entry) for number in range(notes)]
+        all_notes = [
+            Note(note_id=f"n{number:04d}", order_id=order_id, version=1, entry=entry) for number in range(notes)
+        ]
         await asyncio.gather(*(self.parts.store.note(note) for note in all_notes))
         return order_id
 

@@ -12,8 +12,6 @@ from azure.servicebus.aio import ServiceBusClient
 from azure.storage.queue.aio import QueueClient
 from client import events, eventually
 
-pytestmark = pytest.mark.xdist_group("shared stack 2")
-
 GOOD = {"customer": {"name": "Ada", "email": "ada@example.com"}, "items": [{"sku": "TEA-SENCHA", "quantity": 1}]}
 HOSTILE = [
     "\x00",

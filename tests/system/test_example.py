@@ -10,8 +10,6 @@ from submitting import new_order_id, submit
 
 from scheduler.service import WAKE_UP_TIME
 
-pytestmark = pytest.mark.xdist_group("shared stack 2")
-
 
 async def placed_to_fail(client, stack, mode, workflow, **more):
     """An order that meets this fault at its payment."""

@@ -16,8 +16,6 @@ from failing import fault
 from inspection import processed
 from submitting import new_order_id, submit
 
-pytestmark = pytest.mark.xdist_group("shared stack 2")
-
 EXAMPLE = Path(__file__).parents[2] / "examples/follow_an_order.py"
 REPLY_TO = "status-example"
 STORY = ["received", "processing-started", "step-completed", "order-completed"]

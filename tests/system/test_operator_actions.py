@@ -18,9 +18,6 @@ UNNEEDED = ("shipment", "capture")
 AT_ONCE = 12
 
 
-pytestmark = pytest.mark.xdist_group("shared stack 1")
-
-
 async def failed_at(client, stack, step, mode):
     """An order that waits for an operator because of this step; the cause is mended by now."""
     order_id = new_order_id()

@@ -31,9 +31,6 @@ CHECKS = (
 )
 
 
-pytestmark = pytest.mark.xdist_group("shared stack 2")
-
-
 async def order_in_error(client, stack):
     order_id = new_order_id()
     await fault(client, "payment", "reject", order_id)

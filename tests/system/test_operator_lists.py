@@ -13,8 +13,6 @@ from submitting import new_order_id, submit
 GRACE = {"operator": "grace", "note": "I call the bank"}
 MANY, PAGE = 11, 5
 
-pytestmark = pytest.mark.xdist_group("shared stack 2")
-
 
 @pytest.fixture(scope="module")
 async def failed(client, stack):

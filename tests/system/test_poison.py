@@ -16,8 +16,6 @@ from submitting import new_order_id
 
 from local.servicebus_config import queues
 
-pytestmark = pytest.mark.xdist_group("shared stack 2")
-
 GRACE = {"operator": "grace", "note": "the cause is mended"}
 OTHERS = ("payment-backup-", "status-")
 """Queues that this app does not read: of an agent that is switched off, and of those who submit orders."""

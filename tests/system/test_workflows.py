@@ -29,9 +29,6 @@ BEFORE = {
 """Which steps are done before, or at the same time."""
 
 
-pytestmark = pytest.mark.xdist_group("shared stack 1")
-
-
 @pytest.mark.proves("SCH-10", "SCH-5")
 async def test_the_steps_run_in_their_order_and_side_by_side(client, stack):
     """Stock and payment at the same time, then the shipment, then the capture; each once."""
