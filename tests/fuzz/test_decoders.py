@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import azure.functions as func
 import pytest
 from builders import ORDER_ID, TOLERANCE, acting_rules, claimed
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import operators.triggers
@@ -38,11 +38,6 @@ from shop.service import ShopService
 from simulator.rules import Call, Fault
 from simulator.service import Simulator
 from submission.rules import Terms, new_order, read
-
-settings.register_profile(
-    "repeatable", deadline=None, derandomize=True, max_examples=30, suppress_health_check=list(HealthCheck)
-)
-settings.load_profile("repeatable")
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
