@@ -2,35 +2,40 @@
 
 import asyncio
 import signal
+from functools import partial
 
 import aiohttp
 import psutil
 import pytest
 from runner import alive
-from waiting import until
+from waiting import until, until_async
 
 import local.__main__ as command_line
 from local.ports import Ports
 
 
-async def status_of(url):
+async def health_of(runner):
+    url = f"http://127.0.0.1:{runner.ports.http_port}/api/health"
     async with aiohttp.ClientSession() as client, client.get(url) as response:
-        return response.status
+        return response.status, await response.text()
+
+
+def is_good(health):
+    return health[0] == 200
 
 
 async def test_it_runs_until_ctrl_c(start_runner):
     """It says where everything is once the app is healthy; a host that dies comes back; nothing is left in the end."""
     runner = await start_runner(OPERATOR_KEY="a-key")
     await runner.until_it_says("Ctrl-C stops everything")
-    url = f"http://127.0.0.1:{runner.ports.http_port}"
-    assert f"{url}/api/operator/orders" in runner.output
+    assert f"http://127.0.0.1:{runner.ports.http_port}/api/operator/orders" in runner.output
     assert "x-functions-key: a-key" in runner.output
-    assert await status_of(f"{url}/api/health") == 200
+    await until_async(partial(health_of, runner), is_good)
     azurite, broker, host = before = sorted(runner.children(), key=lambda child: "local.host" in child.cmdline())
     host.kill()
     await runner.until_it_says("host-1 ended unexpectedly; starting it again (killed by SIGKILL")
     await runner.until_it_says("host is ready")
-    assert await status_of(f"{url}/api/health") == 200
+    await until_async(partial(health_of, runner), is_good)
     after = runner.children()
     assert {azurite, broker} < set(after)
     assert (len(after), host in after) == (3, False)
