@@ -20,7 +20,7 @@ from adapters.tables import TableTransactions
 from core.rates import BURST
 from scheduler.service import WAKE_UP_TIME
 
-PER_SECOND = 20
+PER_SECOND = 8
 IN_FLIGHT = 2
 MOST_OPEN = 5
 HOSTS = 3
@@ -93,7 +93,7 @@ async def unused_for_an_hour(connections, agent):
 
 
 @pytest.mark.proves("SCH-11", "AGT-10", "WRK-2")
-@both_sizes(orders=((50, 20), (2000, 120)), longest_gap=(None, timedelta(seconds=1)))
+@both_sizes(orders=((35, 15), (800, 80)), longest_gap=(None, timedelta(seconds=1)))
 async def test_a_rate_holds_for_all_hosts_and_high_priority_goes_first(idle, connections, start, orders, longest_gap):
     """No call comes before its turn, however long there was none; urgent orders overtake, and leave some turns."""
     (stack, client), (normal, high) = idle, orders
