@@ -2,9 +2,10 @@
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from azure.data.tables.aio import TableServiceClient
 from azure.servicebus import ServiceBusSubQueue
 from azure.servicebus.aio import ServiceBusClient
 from azure.storage.queue.aio import QueueServiceClient
@@ -17,25 +18,29 @@ from local.stack import Stack
 
 async def states_of(client: Client, order_ids: Iterable[str]) -> dict[str, dict[str, Any]]:
     """The state rows of the orders that are recorded."""
-    by_bucket: dict[str, set[str]] = defaultdict(set)
+    by_bucket: dict[str, list[str]] = defaultdict(list)
     for order_id in order_ids:
-        by_bucket[order_id[:3]].add(order_id)
-    found: dict[str, dict[str, Any]] = {}
-    for bucket, wanted in by_bucket.items():
-        rows = await client.rows(min(wanted), max(wanted) + "~", bucket)
-        found |= {
-            row["OrderID"]: row for key, row in rows.items() if key.endswith("|state") and row["OrderID"] in wanted
-        }
-    return found
+        by_bucket[order_id[:3]].append(order_id)
+    wanted = {f"{order_id}|state" for ids in by_bucket.values() for order_id in ids}
+    rows = await _rows(client, {bucket: (min(ids), max(ids) + "~") for bucket, ids in by_bucket.items()})
+    return {row["OrderID"]: row for row in rows if row["RowKey"] in wanted}
 
 
 async def unfinished(client: Client, order_ids: Iterable[str]) -> set[str]:
     """Those of the orders that wait or are in progress. It reads the agenda, which is short: ask this while waiting."""
     wanted = set(order_ids)
-    found: set[str] = set()
-    for bucket in {order_id[:3] for order_id in wanted}:
-        rows = await client.rows("!pending", "!running~", bucket)
-        found |= {key.rpartition("|")[2] for key in rows} & wanted
+    rows = await _rows(client, {order_id[:3]: ("!pending", "!running~") for order_id in wanted})
+    return {row["RowKey"].rpartition("|")[2] for row in rows} & wanted
+
+
+async def _rows(client: Client, ranges: Mapping[str, tuple[str, str]]) -> list[dict[str, Any]]:
+    """Read the range of each bucket over one connection: what is asked again and again should cost little."""
+    found: list[dict[str, Any]] = []
+    async with TableServiceClient.from_connection_string(client._storage) as service:
+        table = service.get_table_client("orders")
+        for bucket, (start, end) in ranges.items():
+            query = f"PartitionKey eq '{bucket}' and RowKey ge '{start}' and RowKey lt '{end}'"
+            found += [dict(row) async for row in table.query_entities(query)]
     return found
 
 
