@@ -3,7 +3,7 @@
 import pytest
 from xdist.scheduler import LoadScopeScheduling
 
-pytest.register_assert_rewrite("client", "failing", "inspection", "reading")
+pytest.register_assert_rewrite("client", "failing", "inspection", "private_queue", "reading")
 
 from bus_queues import QUEUES  # noqa: E402 - what is asserted is rewritten from here on
 from progress import Progress, folder_of  # noqa: E402
@@ -25,6 +25,7 @@ TOGETHER = {
     "tests/system/test_operator_lists.py": "shared stack 2",
     "tests/system/test_operator_api.py": "shared stack 2",
     "tests/system/test_bad_input.py": "shared stack 2",
+    "tests/system/test_bulk.py": "shared stack 2",
     "tests/system/test_poison.py": "shared stack 2",
 }
 """Files whose tests use one stack, and so one worker. Any other file is by itself."""

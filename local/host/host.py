@@ -46,7 +46,7 @@ class Host:
     def __init__(self, *, app_dir: Path, only: frozenset[str] | None, environ: Mapping[str, str]) -> None:
         settings = AppSettings(values=environ)
         self._own = HostSettings.read(environ)
-        self._config = read_host_json(app_dir)
+        self._config = read_host_json(app_dir, environ)
         app = find_app(import_app(app_dir))
         self.functions = index_functions(app.get_functions(), settings, only)
         threads = environ.get("PYTHON_THREADPOOL_THREAD_COUNT")

@@ -1,8 +1,10 @@
 """The parts of host.json that this host obeys; everything else in the file is ignored."""
 
+import json
 import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
@@ -80,13 +82,30 @@ class HostJson(_Section):
     extensions: Extensions = Extensions()
 
 
-def read_host_json(folder: Path) -> HostJson:
-    """Read `host.json`; raises `HostError` when it is absent or wrong."""
+OVERRIDE = "AzureFunctionsJobHost__"
+"""Settings that begin so replace values of the file, as in Azure: what follows is the path, joined by `__`."""
+
+
+def read_host_json(folder: Path, settings: Mapping[str, str]) -> HostJson:
+    """Read `host.json`, and what app settings replace of it; raises `HostError` when it is absent or wrong."""
     path = folder / "host.json"
     try:
-        return HostJson.model_validate_json(path.read_bytes())
+        content = json.loads(path.read_bytes())
+        for name, value in settings.items():
+            if name.startswith(OVERRIDE):
+                _replace(content, name.removeprefix(OVERRIDE).split("__"), value)
+        return HostJson.model_validate(content)
     except OSError as error:
         raise HostError(f"cannot read {path}: {error.strerror}") from error
     except ValidationError as error:
         faults = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors())
         raise HostError(f"{path}: {faults}") from error
+    except ValueError as error:
+        raise HostError(f"{path}: {error}") from error
+
+
+def _replace(content: dict[str, Any], path: Sequence[str], value: str) -> None:
+    *sections, last = path
+    for section in sections:
+        content = content.setdefault(section, {})
+    content[last] = value

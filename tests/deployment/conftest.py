@@ -2,8 +2,8 @@
 
 import pytest
 from bicep_model import Template
+from deployed_package import AZURE_PYTHON, PYTHON, build
 from deploying import GIVEN, VARIANTS, everything, index
-from packaging import AZURE_PYTHON, PYTHON, build
 
 from local.ports import Ports
 from local.servicebus_config import ROOT

@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 import yaml
-from packaging import AZURE_PYTHON, clean_python, ignored
+from deployed_package import AZURE_PYTHON, clean_python, ignored
 
 from local.ports import Ports
 from local.servicebus_config import ROOT

@@ -6,8 +6,8 @@ import os
 import subprocess
 
 from client import QUICK
+from deployed_package import clean_python
 from deploying import everything
-from packaging import clean_python
 
 from local.servicebus_config import ROOT
 from local.stack import Stack, StackConfig

@@ -11,8 +11,8 @@ from itertools import combinations
 
 import pytest
 from client import QUICK, Client, eventually
+from deployed_package import DeployedStack, clean_python, tools
 from deploying import AtWork, call_every_route, do_everything, everything, in_time
-from packaging import DeployedStack, clean_python, tools
 from recording import Call, calls_in
 
 from local.ports import Ports

@@ -104,7 +104,17 @@ def test_a_bad_host_json_is_refused(tmp_path):
     """The message names the place in the file."""
     (tmp_path / "host.json").write_text('{"extensions": {"queues": {"batchSize": 33}}}')
     with pytest.raises(HostError, match=r"extensions\.queues\.batchSize: .* less than or equal to 32"):
-        read_host_json(tmp_path)
+        read_host_json(tmp_path, {})
+
+
+def test_an_app_setting_replaces_a_value_of_host_json(tmp_path):
+    """As in Azure, by its path; a value that makes no sense is refused like one in the file."""
+    (tmp_path / "host.json").write_text('{"version": "2.0", "extensions": {"queues": {"batchSize": 8}}}')
+    name = "AzureFunctionsJobHost__extensions__queues__maxPollingInterval"
+    queues = read_host_json(tmp_path, {name: "00:00:00.500"}).extensions.queues
+    assert (queues.batch_size, queues.max_polling_interval) == (8, 0.5)
+    with pytest.raises(HostError, match="maxPollingInterval"):
+        read_host_json(tmp_path, {name: "soon"})
 
 
 def test_a_host_shares_an_inherited_socket_and_runs_only_what_it_is_told(tmp_path):

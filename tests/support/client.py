@@ -24,8 +24,10 @@ QUICK = {
     "BUCKETS": "2",
     "LOCAL_SHUTDOWN_SECONDS": "2",
     "LOCAL_QUEUE_LOCK_SECONDS": "2",
+    "AzureFunctionsJobHost__extensions__queues__maxPollingInterval": "00:00:00.500",
 }
-"""Short times, so that a recovery takes seconds; circuits stay closed, unless a test wants them to open."""
+"""Short times, so that a recovery takes seconds; circuits stay closed, unless a test wants them to open. Two buckets,
+and queues that are asked twice a second: a stack on which nothing happens leaves the cores to others."""
 
 PATIENT = QUICK | {"ALLOWANCE_SECONDS": "10", "FAILURE_THRESHOLD": "20", "REMOTE_CALL_TIMEOUT_SECONDS": "4"}
 """For tests that put much on a machine that many share: no order is given up because the machine is slow."""
@@ -55,7 +57,7 @@ async def eventually(check: Callable[[], Awaitable[Any]], seconds: float = PATIE
         now = time.monotonic()
         if now > began + seconds:
             pytest.fail(f"not so after {seconds} s: {_named(check)}; seen last: {seen}")
-        await asyncio.sleep(max(0.2, 3 * (now - asked)))
+        await asyncio.sleep(max(0.25, 3 * (now - asked)))
 
 
 def _named(check: Callable[[], Awaitable[Any]]) -> str:

@@ -7,7 +7,12 @@ from client import QUICK, Client
 
 from local.stack import Stack, StackConfig
 
-SHARED = QUICK | {"ALLOWANCE_SECONDS": "60", "FAILURE_THRESHOLD": "2", "NOTICE_TRIES": "2"}
+SHARED = QUICK | {
+    "ALLOWANCE_SECONDS": "60",
+    "FAILURE_THRESHOLD": "2",
+    "NOTICE_TRIES": "2",
+    "SCHEDULER_POLL_SCHEDULE": "*/3 * * * * *",
+}
 """Only steps that are meant to time out have a short time, by their workflows: no order fails because of its
 neighbours, or of the machine."""
 

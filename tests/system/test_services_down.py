@@ -143,7 +143,7 @@ async def test_work_goes_to_a_backup_while_the_first_agent_hangs_and_back_again(
         return agent == "payment"
 
     async def agent_of(order_id):
-        order = await client.until(order_id, "Processed", seconds=40)
+        order = await client.until(order_id, "Processed")
         return order["steps"][0]["agent"]
 
     await client.fault("hang")

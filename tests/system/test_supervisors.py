@@ -82,6 +82,6 @@ async def test_one_supervisor_sweeps_until_it_dies_or_freezes_and_another_takes_
     stack.resume_host(number_of(stack, second))
     await client.fault("none")
     for order_id in every:
-        order = await client.until(order_id, "Processed", seconds=40)
+        order = await client.until(order_id, "Processed")
         assert claims_and_recoveries_alternate(order), order["history"]
         assert events(order).count("recovered") == order["failureCount"]
