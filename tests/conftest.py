@@ -11,7 +11,7 @@ from starts import STARTED, count_starts  # noqa: E402
 
 from local.stack import Stack, StackConfig  # noqa: E402
 
-ALL_OF_THEM = 4
+ALL_OF_THEM = 5
 """Workers for a whole run, on two cores: half of them wait at any time. A part of the tests needs none."""
 
 FIRST = ("system", "deployment", "host", "stack", "contract", "exploration")
@@ -25,7 +25,6 @@ TOGETHER = {
     "tests/system/test_operator_lists.py": "shared stack 2",
     "tests/system/test_operator_api.py": "shared stack 2",
     "tests/system/test_bad_input.py": "shared stack 2",
-    "tests/system/test_bulk.py": "shared stack 2",
     "tests/system/test_poison.py": "shared stack 2",
 }
 """Files whose tests use one stack, and so one worker. Any other file is by itself."""
@@ -59,13 +58,13 @@ def pytest_configure(config):
 
 
 def pytest_collection_modifyitems(items):
-    """Begin with the folders that wait much, and keep together what belongs together."""
+    """Begin with what belongs together, which is long, and with the folders that wait much."""
     items.sort(key=_place)
 
 
 def _place(item):
-    folder = folder_of(item.nodeid)
-    return FIRST.index(folder) if folder in FIRST else len(FIRST), TOGETHER.get(item.nodeid.partition("::")[0], "")
+    file, folder = item.nodeid.partition("::")[0], folder_of(item.nodeid)
+    return file not in TOGETHER, TOGETHER.get(file, ""), FIRST.index(folder) if folder in FIRST else len(FIRST)
 
 
 def pytest_sessionfinish(session):

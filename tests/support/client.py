@@ -39,7 +39,7 @@ PATIENCE_SECONDS = 180
 """How long a wait lasts before the test gives up. It is no claim about how fast anything is: no machine is so slow."""
 
 
-async def eventually(check: Callable[[], Awaitable[Any]], seconds: float = PATIENCE_SECONDS) -> Any:
+async def eventually(check: Callable[[], Awaitable[Any]]) -> Any:
     """Ask until the answer is true, and return it; an assertion that fails in the check is asked again too.
 
     Whoever waits in vain is told what was seen last. What costs much to ask is asked less often: what is being waited
@@ -55,8 +55,8 @@ async def eventually(check: Callable[[], Awaitable[Any]], seconds: float = PATIE
         except AssertionError as failed:
             seen = str(failed)
         now = time.monotonic()
-        if now > began + seconds:
-            pytest.fail(f"not so after {seconds} s: {_named(check)}; seen last: {seen}")
+        if now > began + PATIENCE_SECONDS:
+            pytest.fail(f"not so after {PATIENCE_SECONDS} s: {_named(check)}; seen last: {seen}")
         await asyncio.sleep(max(0.25, 3 * (now - asked)))
 
 

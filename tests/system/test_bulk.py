@@ -97,7 +97,7 @@ async def test_a_bulk_resubmit_that_is_killed_finishes_when_it_is_repeated_and_t
         all_ended.__name__ = f"all orders have ended, but {len(left)} have not"
         return not left
 
-    await eventually(all_ended, 120)
+    await eventually(all_ended)
     ends = Counter(row["ProcessState"] for row in (await states_of(client, ids)).values())
     assert ends == {"Processed": many - len(again), "Error": len(again)}
     code, out, err = await operator.run(*go)
@@ -108,8 +108,9 @@ async def test_a_bulk_resubmit_that_is_killed_finishes_when_it_is_repeated_and_t
     assert [touched[order_id] for order_id in others] == [["failed"]] * len(others)
 
 
-async def test_a_bulk_action_says_why_it_left_orders_alone(stack, client):
+async def test_a_bulk_action_says_why_it_left_orders_alone(breakable):
     """Skipping a payment whose answer is needed; and cancelling all that is left."""
+    stack, client = breakable
     reason = "the provider went out of business"
     ids = await in_error(stack, 3, reason)
     old = await in_error(stack, 2, reason, workflow_version=7)
@@ -126,8 +127,9 @@ async def test_a_bulk_action_says_why_it_left_orders_alone(stack, client):
         assert order["steps"][0]["state"] == "Skipped"
 
 
-async def test_a_bulk_action_may_not_reach_into_the_present(client):
+async def test_a_bulk_action_may_not_reach_into_the_present(breakable):
     """An order that fails again after it was touched would be meant once more."""
+    _, client = breakable
     body = {"action": "resubmit", "operator": "grace", "note": "n", "dryRun": False}
     status, answer = await client.request("POST", "/api/operator/bulk", json=body)
     assert (status, "a dry run says" in answer["faults"][0]) == (400, True)

@@ -72,7 +72,7 @@ async def health_becomes(client, status, *away, soon=None):
         assert words.keys() == {"stateStore", "submissionQueue", "serviceBus"}
         return seen == (status, away)
 
-    await eventually(is_so, 30)
+    await eventually(is_so)
 
 
 @asynccontextmanager
@@ -107,7 +107,7 @@ async def some_more_are_processed(client, accepted):
         so.__name__ = f"three more orders are processed; {len(accepted) - known} were accepted, {done} are processed"
         return done >= 3
 
-    await eventually(so, 60)
+    await eventually(so)
 
 
 OUTAGES = {

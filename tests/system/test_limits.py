@@ -153,4 +153,4 @@ async def test_an_alert_comes_while_scheduler_and_supervisor_are_switched_off(id
         told.__name__ = f"{order_id} and the supervisor stand still; alerts are for {subjects}"
         return sorted(subjects) == [f"orders/{order_id}", "supervisor"]
 
-    await eventually(told, 30)
+    await eventually(told)

@@ -53,7 +53,7 @@ async def test_each_of_three_hosts_takes_a_part_of_the_orders(three_hosts, at_on
         all_have_claimed.__name__ = f"hosts {stack.host_pids} have all claimed orders, but {claimers}"
         return claimers.keys() >= set(stack.host_pids)
 
-    await eventually(all_have_claimed, 40)
+    await eventually(all_have_claimed)
     await right_at_last(client, orders, ["authorise"])
 
 
@@ -69,7 +69,7 @@ async def test_three_hosts_process_all_orders_though_one_is_killed(three_hosts, 
         some_are_processed.__name__ = f"a quarter of {orders} orders is processed, but {done} are"
         return done >= orders // 4
 
-    await eventually(some_are_processed, 90)
+    await eventually(some_are_processed)
     await stack.kill_host()
     await stack.start_host()
     await right_at_last(client, placed, ["authorise"])

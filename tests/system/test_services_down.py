@@ -83,7 +83,7 @@ async def opened_until(client, agent, meanwhile=None):
         told.__name__ = f"the circuit of {agent} is open; agents say {overview['agents']}"
         return [each["openUntil"] for each in overview["agents"] if each["agent"] == agent and "openUntil" in each]
 
-    return datetime.fromisoformat((await eventually(told, 40))[0])
+    return datetime.fromisoformat((await eventually(told))[0])
 
 
 async def latency(stack, client):
@@ -152,7 +152,7 @@ async def test_work_goes_to_a_backup_while_the_first_agent_hangs_and_back_again(
     assert await agent_of(orders[-1]) == "payment-backup"
     await until_processed(client, orders)  # also those that the first agent had
     await client.fault("none")
-    await eventually(goes_to_the_first, 40)
+    await eventually(goes_to_the_first)
     effects = await client.all_actions()
     assert {order_id: effects[order_id] for order_id in orders} == {order_id: ["authorise"] for order_id in orders}
     assert all(map(claims_and_recoveries_alternate, await orders_of(client, orders)))
