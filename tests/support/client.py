@@ -35,7 +35,7 @@ PATIENT = QUICK | {"ALLOWANCE_SECONDS": "10", "FAILURE_THRESHOLD": "20", "REMOTE
 DONE = ["authorise", "capture", "reserve", "ship"]
 """What happens at the remote services for an order that is processed: each of it once."""
 
-PATIENCE_SECONDS = 180
+PATIENCE_SECONDS = 300
 """How long a wait lasts before the test gives up. It is no claim about how fast anything is: no machine is so slow."""
 
 

@@ -44,7 +44,7 @@ async def _rows(client: Client, ranges: Mapping[str, tuple[str, str]]) -> list[d
     return found
 
 
-async def until_processed(client: Client, order_ids: Sequence[str], seconds: float = 60) -> None:
+async def until_processed(client: Client, order_ids: Sequence[str]) -> None:
     """Wait until all of the orders are processed; fails at once when none is under way any more and some are not."""
 
     async def all_are() -> bool:
@@ -58,10 +58,10 @@ async def until_processed(client: Client, order_ids: Sequence[str], seconds: flo
                 raise AssertionError(f"{order_id} is in Error: {order and order['history']}")
         return sum(row["ProcessState"] == "Processed" for row in states.values()) == len(order_ids)
 
-    await eventually(all_are, seconds)
+    await eventually(all_are)
 
 
-async def until_recorded(client: Client, order_ids: Sequence[str], seconds: float = 60) -> None:
+async def until_recorded(client: Client, order_ids: Sequence[str]) -> None:
     """Wait until all of the orders wait or are in progress: where they cannot end, that says that all are recorded."""
 
     async def all_are() -> bool:
@@ -69,7 +69,7 @@ async def until_recorded(client: Client, order_ids: Sequence[str], seconds: floa
         all_are.__name__ = f"all orders are recorded, but {recorded} of {len(order_ids)} are"
         return recorded == len(order_ids)
 
-    await eventually(all_are, seconds)
+    await eventually(all_are)
 
 
 async def orders_of(client: Client, order_ids: Iterable[str]) -> list[dict[str, Any]]:

@@ -134,7 +134,7 @@ async def test_nothing_is_lost_while_a_dependency_is_away(lasting, outage, secon
             await asyncio.sleep(seconds)  # the outage itself
         await health_becomes(client, 200)
         await some_more_are_processed(client, accepted)
-    await until_processed(client, accepted, 60)
+    await until_processed(client, accepted)
     assert await poisoned(stack) == []
     for order in await orders_of(client, accepted):
         assert claims_and_recoveries_alternate(order), order["history"]

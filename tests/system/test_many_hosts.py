@@ -29,7 +29,7 @@ async def three_hosts(tmp_path_factory):
 
 async def right_at_last(client, orders, actions):
     """Every order was processed, with these effects and no other, and nobody handled it while another did."""
-    await until_processed(client, orders, 90)
+    await until_processed(client, orders)
     for order in await orders_of(client, orders):
         assert claims_and_recoveries_alternate(order), order["history"]
         assert await client.agenda_of(order["orderId"]) == []

@@ -66,7 +66,7 @@ async def test_one_poll_goes_on_claiming_while_orders_wait(apart, count):
     """
     stack, client, poller = apart
     orders = await submit_new(stack, count, workflow="restock")
-    await until_processed(client, orders, 120)
+    await until_processed(client, orders)
     times = sorted(at(claim) for claim in claims(await orders_of(client, orders)) if is_by(poller, claim))
     turns_of_the_timer = 1 + round((times[-1] - times[0]).total_seconds() / POLL_SECONDS)
     assert len(times) > 1.5 * MOST_OPEN * turns_of_the_timer
@@ -116,7 +116,7 @@ async def test_orders_wait_while_a_service_is_down_and_hold_up_nobody_else(apart
     assert {row["ProcessState"] for row in states.values()} <= {"Pending", "Processing"}
     assert times_as_long is None or median(during) < times_as_long * median(before) + 0.5
     await client.fault("none", service="inventory")
-    await until_processed(client, waiting, 100)
+    await until_processed(client, waiting)
 
     orders = await orders_of(client, waiting)
     too_early = [claim for claim in claims(orders) if at(claim) < opened[0]]

@@ -51,7 +51,7 @@ async def recovered(client, orders, times):
         so.__name__ = f"{len(orders)} orders are recovered {times} times, but only {now}"
         return len(now) == len(orders) and min(now) >= times
 
-    await eventually(so, LEASE_SECONDS + 30)
+    await eventually(so)
 
 
 @pytest.mark.proves("SUP-4", "SUP-5", "SUP-8", "FLT-5")
