@@ -3,7 +3,7 @@
 import pytest
 from xdist.scheduler import LoadScopeScheduling
 
-pytest.register_assert_rewrite("client", "failing", "inspection", "private_queue", "reading")
+pytest.register_assert_rewrite("client", "failing", "inspection", "private_queue", "reading", "waiting")
 
 from bus_queues import QUEUES  # noqa: E402 - what is asserted is rewritten from here on
 from progress import Progress, folder_of  # noqa: E402

@@ -10,10 +10,11 @@ from collections import defaultdict
 from itertools import combinations
 
 import pytest
-from client import QUICK, Client, eventually
+from client import QUICK, Client
 from deployed_package import DeployedStack, clean_python, tools
 from deploying import AtWork, call_every_route, do_everything, everything, in_time
 from recording import Call, calls_in
+from waiting import eventually
 
 from local.ports import Ports
 from local.servicebus_config import ROOT

@@ -1,15 +1,12 @@
 """What tests from outside need: shop, operator, simulated services and tables, each by its public door."""
 
-import asyncio
-import time
 from collections import defaultdict
-from collections.abc import Awaitable, Callable
-from functools import partial
 from typing import Any
 
 import aiohttp
 import pytest
 from azure.data.tables.aio import TableServiceClient
+from waiting import eventually
 
 from local.stack import Stack
 
@@ -34,35 +31,6 @@ PATIENT = QUICK | {"ALLOWANCE_SECONDS": "10", "FAILURE_THRESHOLD": "20", "REMOTE
 
 DONE = ["authorise", "capture", "reserve", "ship"]
 """What happens at the remote services for an order that is processed: each of it once."""
-
-PATIENCE_SECONDS = 300
-"""How long a wait lasts before the test gives up. It is no claim about how fast anything is: no machine is so slow."""
-
-
-async def eventually(check: Callable[[], Awaitable[Any]]) -> Any:
-    """Ask until the answer is true, and return it; an assertion that fails in the check is asked again too.
-
-    Whoever waits in vain is told what was seen last. What costs much to ask is asked less often: what is being waited
-    for needs the machine.
-    """
-    began = time.monotonic()
-    while True:
-        asked, seen = time.monotonic(), "nothing"
-        try:
-            if answer := await check():
-                return answer
-            seen = repr(answer)
-        except AssertionError as failed:
-            seen = str(failed)
-        now = time.monotonic()
-        if now > began + PATIENCE_SECONDS:
-            pytest.fail(f"not so after {PATIENCE_SECONDS} s: {_named(check)}; seen last: {seen}")
-        await asyncio.sleep(max(0.25, 3 * (now - asked)))
-
-
-def _named(check: Callable[[], Awaitable[Any]]) -> str:
-    inner = check.func if isinstance(check, partial) else check
-    return getattr(inner, "__name__", repr(inner))
 
 
 class Client:

@@ -9,9 +9,10 @@ import pytest
 from azure.servicebus import ServiceBusMessage
 from azure.servicebus.aio import ServiceBusClient
 from azure.storage.queue.aio import QueueClient
-from client import events, eventually
+from client import events
 from recording import Call
 from submitting import new_order_id, submit
+from waiting import eventually
 
 from local.servicebus_config import ROOT, queues
 

@@ -1,7 +1,8 @@
 """Orders on the order workflow of which a step fails, and what stands of them at the remote services."""
 
-from client import events, eventually
+from client import events
 from submitting import new_order_id, submit
+from waiting import eventually
 
 OPERATIONS = {
     "stock": ("inventory", "reserve", "release"),

@@ -9,7 +9,8 @@ from azure.data.tables.aio import TableServiceClient
 from azure.servicebus import ServiceBusSubQueue
 from azure.servicebus.aio import ServiceBusClient
 from azure.storage.queue.aio import QueueServiceClient
-from client import Client, eventually
+from client import Client
+from waiting import eventually
 
 from core.gathering import run_all
 from local.servicebus_config import queues

@@ -3,11 +3,13 @@
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
-from typing import TypeVar
+from functools import partial
+from typing import Any, TypeVar
 
-PATIENCE_SECONDS = 60.0
-"""Long enough for any machine: no test is about it."""
-PAUSE_SECONDS = 0.02
+import pytest
+
+PATIENCE_SECONDS = 300
+"""How long a wait lasts before the test gives up. It is no claim about how fast anything is: no machine is so slow."""
 
 Seen = TypeVar("Seen")
 
@@ -17,14 +19,30 @@ def until(look: Callable[[], Seen], wanted: Callable[[Seen], object] = bool) -> 
     end = time.monotonic() + PATIENCE_SECONDS
     while not wanted(seen := look()):
         assert time.monotonic() < end, f"waited in vain; seen last: {seen!r}"
-        time.sleep(PAUSE_SECONDS)
+        time.sleep(0.02)
     return seen
 
 
-async def until_async(look: Callable[[], Awaitable[Seen]], wanted: Callable[[Seen], object] = bool) -> Seen:
-    """Do the same where to look takes an `await`."""
+async def eventually(check: Callable[[], Awaitable[Any]]) -> Any:
+    """Ask until the answer is true, and return it; an assertion that fails in the check is asked again too.
+
+    What costs much to ask is asked less often: what is being waited for needs the machine.
+    """
     end = time.monotonic() + PATIENCE_SECONDS
-    while not wanted(seen := await look()):
-        assert time.monotonic() < end, f"waited in vain; seen last: {seen!r}"
-        await asyncio.sleep(PAUSE_SECONDS)
-    return seen
+    while True:
+        asked = time.monotonic()
+        try:
+            if answer := await check():
+                return answer
+            seen = repr(answer)
+        except AssertionError as failed:
+            seen = str(failed)
+        now = time.monotonic()
+        if now > end:
+            pytest.fail(f"waited in vain: {_named(check)}; seen last: {seen}")
+        await asyncio.sleep(max(0.25, 3 * (now - asked)))
+
+
+def _named(check: Callable[[], Awaitable[Any]]) -> str:
+    inner = check.func if isinstance(check, partial) else check
+    return getattr(inner, "__name__", repr(inner))

@@ -1,11 +1,8 @@
-"""A running stack that all tests of a worker share, and stacks of a test's own for those that break them."""
-
-from pathlib import Path
+"""A running stack that all tests of a worker share."""
 
 import pytest
-from client import QUICK, Client
-
-from local.stack import Stack, StackConfig
+from client import QUICK
+from stacks import APP, running
 
 SHARED = QUICK | {
     "ALLOWANCE_SECONDS": "60",
@@ -18,40 +15,22 @@ neighbours, or of the machine."""
 
 
 @pytest.fixture(scope="session")
-async def stack(tmp_path_factory):
+async def shared(tmp_path_factory):
     """A whole stack: Azurite, broker, Event Grid stand-in, and a host that runs the app with the tests' workflows.
 
     Whoever uses it lets things fail for orders of its own only, and expects other orders beside them.
     """
-    app = Path(__file__).parent / "app"
-    async with Stack(StackConfig.for_tests(tmp_path_factory.mktemp("stack"), settings=SHARED, app=app)) as running:
-        yield running
-
-
-@pytest.fixture(scope="session")
-async def client(stack):
-    """Somebody who uses the running stack."""
-    client = Client(stack)
-    yield client
-    await client.close()
+    async with running(tmp_path_factory.mktemp("stack"), settings=SHARED, app=APP) as stack_and_client:
+        yield stack_and_client
 
 
 @pytest.fixture
-async def own_stack(tmp_path):
-    """Start stacks of a test's own, which it may break; their data survives until the test ends."""
-    running, clients = [], []
+def stack(shared):
+    """The stack that all tests of a worker share."""
+    return shared[0]
 
-    async def start(**changes):
-        config = StackConfig.for_tests(tmp_path, **({"settings": QUICK} | changes))
-        stack = Stack(config)
-        running.append(stack)
-        await stack.start()
-        client = Client(stack)
-        clients.append(client)
-        return stack, client
 
-    yield start
-    for client in clients:
-        await client.close()
-    for stack in running:
-        await stack.stop()
+@pytest.fixture
+def client(shared):
+    """Somebody who uses it."""
+    return shared[1]

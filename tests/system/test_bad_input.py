@@ -10,7 +10,8 @@ import pytest
 from azure.servicebus import ServiceBusMessage
 from azure.servicebus.aio import ServiceBusClient
 from azure.storage.queue.aio import QueueClient
-from client import events, eventually
+from client import events
+from waiting import eventually
 
 GOOD = {"customer": {"name": "Ada", "email": "ada@example.com"}, "items": [{"sku": "TEA-SENCHA", "quantity": 1}]}
 HOSTILE = [

@@ -7,12 +7,13 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 from builders import new_order
-from client import PATIENT, events, eventually
+from client import PATIENT, events
 from doors import CommandLine
 from inspection import states_of, unfinished
 from scale import both_sizes
 from stacks import running
 from submitting import new_order_id
+from waiting import eventually
 
 from adapters.azure import connect
 from adapters.connections import Connections

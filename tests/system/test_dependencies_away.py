@@ -7,10 +7,11 @@ from contextlib import asynccontextmanager
 
 import pytest
 from azure.storage.queue.aio import QueueClient
-from client import DONE, PATIENT, claims_and_recoveries_alternate, eventually
+from client import DONE, PATIENT, claims_and_recoveries_alternate
 from inspection import orders_of, poisoned, processed, until_processed
 from scale import both_sizes
 from stacks import running
+from waiting import eventually
 
 SOON_SECONDS = 6
 """The report waits for 2 s; without that it takes as long as the slowest check, with a frozen broker much longer."""

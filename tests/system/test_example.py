@@ -4,9 +4,10 @@ import asyncio
 from datetime import datetime
 
 import pytest
-from client import DONE, claims_and_recoveries_alternate, events, eventually
+from client import DONE, claims_and_recoveries_alternate, events
 from failing import fault
 from submitting import new_order_id, submit
+from waiting import eventually
 
 from scheduler.service import WAKE_UP_TIME
 

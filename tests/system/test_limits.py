@@ -6,11 +6,12 @@ from functools import partial
 from itertools import pairwise
 
 import pytest
-from client import QUICK, eventually
+from client import QUICK
 from inspection import orders_of, states_of, until_processed, until_recorded
 from scale import both_sizes
 from stacks import FUNCTIONS, names, running
 from submitting import submit_new
+from waiting import eventually
 
 from adapters.alert_log import TableAlertLog
 from adapters.call_rates import TableCallRates

@@ -5,11 +5,12 @@ import random
 from collections import Counter
 
 import pytest
-from client import DONE, PATIENT, claims_and_recoveries_alternate, eventually
+from client import DONE, PATIENT, claims_and_recoveries_alternate
 from inspection import orders_of, poisoned, processed, until_processed
 from scale import both_sizes
 from stacks import pid_of, running
 from submitting import submit_new
+from waiting import eventually
 
 SETTINGS = PATIENT | {
     "ALLOWANCE_SECONDS": "4",

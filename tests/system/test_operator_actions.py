@@ -3,11 +3,12 @@
 from itertools import product
 
 import pytest
-from client import DONE, claims_and_recoveries_alternate, events, eventually
+from client import DONE, claims_and_recoveries_alternate, events
 from doors import Http, doors
 from failing import OPERATIONS, ended, fault, place, standing, steps_of
 from scale import both_sizes
 from submitting import new_order_id, submit
+from waiting import eventually
 
 from core.gathering import run_all
 

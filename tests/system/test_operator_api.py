@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 from azure.storage.queue.aio import QueueClient
-from client import eventually
 from doors import CommandLine
 from failing import fault
 from submitting import new_order_id, submit
+from waiting import eventually
 
 from operators.openapi import description
 

@@ -5,10 +5,10 @@ import json
 from functools import partial
 
 import pytest
-from client import eventually
 from doors import CommandLine
 from failing import fault, steps_of
 from submitting import new_order_id, submit
+from waiting import eventually
 
 GRACE = {"operator": "grace", "note": "I call the bank"}
 MANY, PAGE = 11, 5

@@ -6,6 +6,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from reading import follow, steps
+from stacks import running
 
 ROOT = Path(__file__).parent.parent.parent
 PAGE = ROOT / "docs/your-own-workflow.md"
@@ -13,7 +14,7 @@ WRITTEN = re.compile(r"`(workflows/\w+\.py)`[^\n]*:\n\n```python\n(.*?)^```", re
 COPIED = ("core", "workflows", "shop", "submission", "scheduler", "agents", "supervisor", "alerts", "operators", "edge")
 
 
-async def test_the_page_leads_to_a_running_workflow(own_stack, tmp_path):
+async def test_the_page_leads_to_a_running_workflow(tmp_path):
     """A copy, the two files as the page shows them, and then its commands."""
     copy = tmp_path / "copy"
     for folder in (*COPIED, "adapters", "simulator"):
@@ -24,9 +25,9 @@ async def test_the_page_leads_to_a_running_workflow(own_stack, tmp_path):
     assert [path for path, _ in written] == ["workflows/sample.py", "workflows/__init__.py"]
     for path, text in written:
         (copy / path).write_text(text)
-    stack, _ = await own_stack(app=copy, settings={})
-    ports = {name.upper(): str(port) for name, port in asdict(stack.ports).items()}
-    await follow(PAGE, stack.ports.http_port, cwd=ROOT, env=ports)
+    async with running(tmp_path / "stack", app=copy) as (stack, _):
+        ports = {name.upper(): str(port) for name, port in asdict(stack.ports).items()}
+        await follow(PAGE, stack.ports.http_port, cwd=ROOT, env=ports)
 
 
 def test_the_page_has_steps():

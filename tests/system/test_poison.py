@@ -11,8 +11,9 @@ from azure.core.exceptions import ResourceExistsError
 from azure.servicebus import ServiceBusMessage
 from azure.servicebus.aio import ServiceBusClient
 from azure.storage.queue.aio import QueueClient
-from client import DONE, events, eventually
+from client import DONE, events
 from submitting import new_order_id
+from waiting import eventually
 
 from local.servicebus_config import queues
 

@@ -10,11 +10,12 @@ from datetime import datetime
 from statistics import median
 
 import pytest
-from client import QUICK, claims_and_recoveries_alternate, eventually
+from client import QUICK, claims_and_recoveries_alternate
 from inspection import orders_of, poisoned, states_of, until_processed, until_recorded
 from scale import both_sizes
 from stacks import APP, FUNCTIONS, is_by, names, running
 from submitting import submit_new
+from waiting import eventually
 
 from local.ports import Ports
 

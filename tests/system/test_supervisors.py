@@ -5,10 +5,11 @@ import time
 from itertools import groupby
 
 import pytest
-from client import QUICK, claims_and_recoveries_alternate, events, eventually
+from client import QUICK, claims_and_recoveries_alternate, events
 from inspection import orders_of, states_of
 from scale import both_sizes
 from stacks import FUNCTIONS, names, number_of, pid_of, running
+from waiting import eventually
 
 LEASE_SECONDS = 15
 """The shortest that Azure takes."""

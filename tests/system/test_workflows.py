@@ -8,10 +8,11 @@ from itertools import product
 
 import pytest
 from builders import new_order
-from client import DONE, claims_and_recoveries_alternate, events, eventually
+from client import DONE, claims_and_recoveries_alternate, events
 from failing import OPERATIONS, UNDOES, ended, fault, place, standing, steps_of
 from scale import both_sizes
 from submitting import new_order_id, submit
+from waiting import eventually
 
 from adapters.azure import connect
 from adapters.connections import Connections

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 from azure.servicebus import ServiceBusMessage
 from azure.servicebus.exceptions import MessageLockLostError
-from waiting import until_async
+from waiting import eventually
 
 
 async def test_expired_lock_makes_the_message_available_and_counts(special):
@@ -41,7 +41,7 @@ async def test_broker_refuses_a_late_settlement_on_the_link(special, broker, mon
     await queue.send("behind")
     [message] = await queue.receive()
     monkeypatch.setattr(type(message), "_lock_expired", property(lambda _self: False))
-    await until_async(lambda: broker.counts("quick"), lambda now: now == counts(active=1))
+    await until_it_holds(broker, "quick", active=1)
     with pytest.raises(MessageLockLostError):
         await queue.receiver.complete_message(message)
     [again] = await queue.receive()
@@ -91,7 +91,7 @@ async def test_expired_message_is_dropped(special, broker):
     """A message past the queue's time to live is not delivered, and gone."""
     queue = special("mortal")
     await queue.send("short-lived", time_to_live=timedelta(hours=1))
-    await until_async(lambda: broker.counts("mortal"), lambda now: now == counts())
+    await until_it_holds(broker, "mortal")
 
 
 async def test_expired_message_is_dead_lettered_where_asked(special):
@@ -106,7 +106,7 @@ async def test_expired_message_is_dead_lettered_where_asked(special):
 async def test_message_has_a_time_to_live_of_its_own(plain, broker):
     """A message's own time to live counts where it is shorter than the queue's."""
     await plain.send("own", time_to_live=timedelta(milliseconds=200))
-    await until_async(lambda: broker.counts("plain"), lambda now: now == counts())
+    await until_it_holds(broker, "plain")
 
 
 async def test_locked_message_does_not_expire_in_the_hand(special, broker):
@@ -114,7 +114,7 @@ async def test_locked_message_does_not_expire_in_the_hand(special, broker):
     queue = special("mortal")
     await queue.send("in hand", "not in hand")
     [message] = await queue.receive()
-    await until_async(lambda: broker.counts("mortal"), lambda now: now == counts(locked=1))
+    await until_it_holds(broker, "mortal", locked=1)
     await queue.complete(message)
 
 
@@ -156,3 +156,13 @@ async def test_health_counts_each_state(special, broker):
 
 def counts(**given: int) -> dict[str, int]:
     return {"active": 0, "locked": 0, "scheduled": 0, "deadLettered": 0, **given}
+
+
+async def until_it_holds(broker, queue, **given: int) -> None:
+    """Wait until the queue holds that, and nothing else."""
+
+    async def so():
+        assert await broker.counts(queue) == counts(**given)
+        return True
+
+    await eventually(so)
