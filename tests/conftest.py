@@ -45,7 +45,7 @@ def pytest_xdist_make_scheduler(config, log):
 
 def pytest_xdist_auto_num_workers(config):
     """Start workers for a whole run only: one test alone begins sooner without."""
-    return ALL_OF_THEM if config.args == config.getini("testpaths") else 0
+    return ALL_OF_THEM if config.args == config.getini("testpaths") and not config.option.keyword else 0
 
 
 def pytest_configure(config):

@@ -108,4 +108,6 @@ def _replace(content: dict[str, Any], path: Sequence[str], value: str) -> None:
     *sections, last = path
     for section in sections:
         content = content.setdefault(section, {})
+        if not isinstance(content, dict):
+            raise ValueError(f"the setting {OVERRIDE}{'__'.join(path)} goes through {section}, which is a value")  # noqa: TRY004 - it is somebody's input
     content[last] = value

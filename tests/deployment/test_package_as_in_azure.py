@@ -15,7 +15,7 @@ from local.stack import Stack, StackConfig
 
 async def test_every_function_runs_as_in_azure(package, functions, tmp_path):
     """It indexes the package, and carries out each of its functions."""
-    python = await asyncio.to_thread(clean_python, "azure-functions-runtime")
+    python = await asyncio.to_thread(clean_python, "azure-functions-runtime==1.3.0")
     async with Stack(StackConfig.for_tests(tmp_path, hosts=0, settings=QUICK)) as stack:
         environment = os.environ | stack.app_environment() | everything(stack.ports)
         command = [python, ROOT / "tests/support/azure_worker.py", package]

@@ -115,6 +115,8 @@ def test_an_app_setting_replaces_a_value_of_host_json(tmp_path):
     assert (queues.batch_size, queues.max_polling_interval) == (8, 0.5)
     with pytest.raises(HostError, match="maxPollingInterval"):
         read_host_json(tmp_path, {name: "soon"})
+    with pytest.raises(HostError, match="goes through version, which is a value"):
+        read_host_json(tmp_path, {"AzureFunctionsJobHost__version__major": "3"})
 
 
 def test_a_host_shares_an_inherited_socket_and_runs_only_what_it_is_told(tmp_path):

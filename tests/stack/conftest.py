@@ -6,6 +6,7 @@ import sys
 
 import pytest
 from runner import Runner
+from starts import STARTED
 
 from local.ports import Ports
 from local.servicebus_config import ROOT
@@ -37,6 +38,7 @@ async def start_runner(tmp_path):
             cwd=ROOT,
         )
         started.append(process)
+        STARTED["stacks"] += 1
         return Runner(process, ports, tmp_path)
 
     yield start

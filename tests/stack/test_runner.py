@@ -8,20 +8,17 @@ import aiohttp
 import psutil
 import pytest
 from runner import alive
-from waiting import until, until_async
+from waiting import eventually, until
 
 import local.__main__ as command_line
 from local.ports import Ports
 
 
-async def health_of(runner):
+async def is_healthy(runner):
     url = f"http://127.0.0.1:{runner.ports.http_port}/api/health"
     async with aiohttp.ClientSession() as client, client.get(url) as response:
-        return response.status, await response.text()
-
-
-def is_good(health):
-    return health[0] == 200
+        assert response.status == 200, await response.text()
+        return True
 
 
 async def test_it_runs_until_ctrl_c(start_runner):
@@ -30,12 +27,12 @@ async def test_it_runs_until_ctrl_c(start_runner):
     await runner.until_it_says("Ctrl-C stops everything")
     assert f"http://127.0.0.1:{runner.ports.http_port}/api/operator/orders" in runner.output
     assert "x-functions-key: a-key" in runner.output
-    await until_async(partial(health_of, runner), is_good)
+    await eventually(partial(is_healthy, runner))
     azurite, broker, host = before = sorted(runner.children(), key=lambda child: "local.host" in child.cmdline())
     host.kill()
     await runner.until_it_says("host-1 ended unexpectedly; starting it again (killed by SIGKILL")
     await runner.until_it_says("host is ready")
-    await until_async(partial(health_of, runner), is_good)
+    await eventually(partial(is_healthy, runner))
     after = runner.children()
     assert {azurite, broker} < set(after)
     assert (len(after), host in after) == (3, False)

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from dataclasses import dataclass
 
+from starts import STARTED
 from waiting import PATIENCE_SECONDS, until
 
 from local.servicebus_config import ROOT
@@ -42,6 +43,7 @@ class HostProcess:
         options["env"] = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), "OPERATOR_KEY": OPERATOR_KEY}
         options["env"] |= settings
         with self.log.open("w") as log:
+            STARTED["hosts"] += 1
             self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True, **options)
 
     def ready(self):

@@ -5,6 +5,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import pytest
 from azure.data.tables.aio import TableServiceClient
 from azure.servicebus import ServiceBusSubQueue
 from azure.servicebus.aio import ServiceBusClient
@@ -56,7 +57,7 @@ async def until_processed(client: Client, order_ids: Sequence[str]) -> None:
         for order_id, row in states.items():
             if row["ProcessState"] == "Error":
                 order = await client.order(order_id)
-                raise AssertionError(f"{order_id} is in Error: {order and order['history']}")
+                pytest.fail(f"{order_id} is in Error: {order and order['history']}")
         return sum(row["ProcessState"] == "Processed" for row in states.values()) == len(order_ids)
 
     await eventually(all_are)

@@ -3,6 +3,7 @@
 import json
 from collections import defaultdict
 
+import pytest
 from azure.servicebus.aio import ServiceBusClient
 
 REPLY_TO = "status-example"
@@ -24,8 +25,8 @@ class Mailbox:
             while messages := await queue.receive_messages(100, max_wait_time=1):
                 for message in messages:
                     notice = json.loads(str(message))
-                    assert message.correlation_id == notice["orderId"]
-                    assert message.message_id == notice["noticeId"]
+                    if (message.correlation_id, message.message_id) != (notice["orderId"], notice["noticeId"]):
+                        pytest.fail(f"{notice} came as message {message.message_id} of {message.correlation_id}")
                     self.received[notice["orderId"]][notice["noticeId"]] = notice
                     await queue.complete_message(message)
 

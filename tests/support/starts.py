@@ -8,17 +8,17 @@ from local.process import Process
 from local.stack import Stack
 
 STARTED: Counter[str] = Counter()
-"""How many of each kind this process has started: `stacks`, and the processes that they consist of."""
+"""How many of each kind: `stacks`, and the processes that they consist of."""
 
 
 def count_starts() -> None:
     """Count from now on."""
     _before(Stack, "start", lambda _: "stacks")
-    _before(Process, "start", lambda process: {"host": "hosts"}.get(_kind(process), _kind(process)))
+    _before(Process, "start", _kind)
 
 
 def _kind(process: Process) -> str:
-    return process.name.partition("-")[0]
+    return {"azurite": "Azurites", "broker": "brokers"}.get(process.name, "hosts")
 
 
 def _before(owner: type, method: str, kind_of: Any) -> None:

@@ -209,33 +209,6 @@ async def alerts_of_refusals(client, count):
     return told
 
 
-@pytest.mark.proves("SUB-4", "FLT-6")
-async def test_an_operator_puts_a_poison_message_back_or_drops_it(client, stack):
-    """Put back, it is tried again, and is kept again if nothing has changed; dropped, it is gone."""
-    body = "neither here nor there"
-    await submit(stack, [body])
-
-    async def kept():
-        _, answer = await client.request("GET", "/api/operator/poison")
-        return [each for each in answer["messages"] if each["body"] == body]
-
-    (first,) = await eventually(kept)
-    path = f"/api/operator/poison/order-submissions/{first['id']}"
-    reason = {"operator": "grace", "note": "try again"}
-    assert (await client.request("POST", f"{path}/redrive", key=False, json=reason))[0] == 401
-    assert (await client.request("POST", f"{path}/redrive", json={}))[0] == 400
-    assert (await client.request("POST", f"{path}/redrive", json=reason))[0] == 202
-
-    async def kept_anew():
-        return [each for each in await kept() if each["id"] != first["id"]]
-
-    (second,) = await eventually(kept_anew)
-    path = f"/api/operator/poison/order-submissions/{second['id']}"
-    assert (await client.request("POST", f"{path}/drop", json=reason))[0] == 202
-    assert await kept() == []
-    assert (await client.request("POST", f"{path}/drop", json=reason))[0] == 404
-
-
 async def submit(stack, bodies):
     async with QueueClient.from_connection_string(stack.storage_connection_string, "order-submissions") as queue:
         await asyncio.gather(*map(queue.send_message, bodies))

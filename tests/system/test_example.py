@@ -70,12 +70,14 @@ async def test_the_customer_follows_the_order_without_seeing_internals(client):
 async def test_an_order_comes_back_by_itself_when_the_payment_hangs(client, stack, mode):
     """Processing until complete-by, Pending with one failure, claimed again, processed once the fault is off."""
     order_id = await placed_to_fail(client, stack, mode, "patient")
-    first = await client.until(order_id, "Processing", failures=0)
+    first = await client.until(order_id, "Processing")
     assert first["lockedBy"]
 
     async def tried_again():
         order = await client.order(order_id)
-        return order if order["processState"] == "Processing" and order["failureCount"] else None
+        assert order["processState"] == "Processing", events(order)
+        assert order["failureCount"] > first["failureCount"], events(order)
+        return order
 
     recovered = await eventually(tried_again)
     assert recovered["completeBy"] > first["completeBy"]
