@@ -109,5 +109,6 @@ def _replace(content: dict[str, Any], path: Sequence[str], value: str) -> None:
     for section in sections:
         content = content.setdefault(section, {})
         if not isinstance(content, dict):
-            raise ValueError(f"the setting {OVERRIDE}{'__'.join(path)} goes through {section}, which is a value")  # noqa: TRY004 - it is somebody's input
+            name = f"{OVERRIDE}{'__'.join(path)}"
+            raise ValueError(f"{name} goes through {section}, which is a value")  # noqa: TRY004 - it is somebody's input
     content[last] = value
