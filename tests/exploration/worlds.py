@@ -195,7 +195,8 @@ UNATTENDED: Mapping[WorldOf, tuple[str, ...]] = {
 OPERATED: Mapping[WorldOf, tuple[str, ...]] = {
     CANCELLED: (),
     SKIPPED: ANYTHING,
-    UNDO_FAILS: (*ANYTHING, "FLT-10", "FLT-11", "OPR-2", "UND-2", "UND-5"),
+    UNDO_FAILS: (*ANYTHING, "FLT-10", "FLT-11", "OPR-2"),
+    TAKEN_BACK: (),
     PARALLEL_CANCELLED: ("OPR-2",),
     PLAIN_ENDED: (*ANYTHING, "FLT-11", "OPR-2"),
 }
