@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Literal
 
 from core.errors import CircuitOpenError, NotTriedError
 from core.messages import AgentReply, AgentRequest, BusMessage, responses_queue
@@ -18,23 +18,24 @@ def seconds_left(request: AgentRequest, now: datetime, margin: timedelta) -> flo
     return (stop_at(request, margin) - now).total_seconds()
 
 
-def completed(result: Mapping[str, Any]) -> AgentReply:
+def completed(request: AgentRequest, result: Mapping[str, Any]) -> AgentReply:
     """Return the reply to a request that was carried out."""
-    return AgentReply(outcome="completed", result=result)
+    return _reply(request, "completed", result=result)
 
 
-def failed(reason: str, *, in_doubt: bool) -> AgentReply:
+def failed(request: AgentRequest, reason: str, *, in_doubt: bool) -> AgentReply:
     """Return the reply to a request that can never succeed, with the reason (AGT-6).
 
     In doubt, because a call before had no answer, its effect may have happened although the service now says no.
     """
-    return AgentReply(outcome="failed", reason=reason[:1000] or "the service gave no reason", in_doubt=in_doubt)
+    return _reply(request, "failed", reason=reason[:1000] or "the service gave no reason", in_doubt=in_doubt)
 
 
-def not_tried(reason: NotTriedError, *, in_doubt: bool) -> AgentReply:
+def not_tried(request: AgentRequest, reason: NotTriedError, *, in_doubt: bool) -> AgentReply:
     """Return the reply to a request for which no call was made now, and that may come again later (AGT-8)."""
-    return AgentReply(
-        outcome="notTried",
+    return _reply(
+        request,
+        "notTried",
         reason=str(reason),
         retry_after=max(0.0, reason.retry_after.total_seconds()),
         circuit_open=isinstance(reason, CircuitOpenError),
@@ -42,15 +43,25 @@ def not_tried(reason: NotTriedError, *, in_doubt: bool) -> AgentReply:
     )
 
 
-def to_bus(agent: str, request: AgentRequest, reply: AgentReply, now: datetime) -> BusMessage:
-    """Address a reply to the schedulers; correlated by the id of the request, it lives until complete-by (AGT-4).
+def _reply(request: AgentRequest, outcome: Literal["completed", "failed", "notTried"], **more: Any) -> AgentReply:
+    """Name what is answered, and bring back the order that came with the request."""
+    return AgentReply(
+        order_id=request.order_id,
+        step=request.step,
+        action=request.action,
+        attempt=request.attempt,
+        outcome=outcome,
+        carried=request.carried,
+        **more,
+    )
 
-    It brings back the order that came with the request.
-    """
+
+def to_bus(agent: str, request: AgentRequest, reply: AgentReply, now: datetime) -> BusMessage:
+    """Address a reply to the schedulers; correlated by the id of the request, it lives until complete-by (AGT-4)."""
     return BusMessage(
         queue=responses_queue(agent),
-        message_id=f"{request.message_id}:{reply.outcome}",
-        correlation_id=request.message_id,
-        body=reply.model_copy(update={"carried": request.carried}).to_json(),
+        message_id=f"{reply.request_id}:{reply.outcome}",
+        correlation_id=reply.request_id,
+        body=reply.to_json(),
         time_to_live=request.complete_by - now,
     )

@@ -41,7 +41,7 @@ class AgentService:
         with self.gauge.at_work():
             reply = await self._carry_out(request)
         if reply is None or self._seconds_left(request) <= 0:
-            log.info("agent.out_of_time", extra={"agent": self.name, "request": request.message_id})
+            log.info("agent.out_of_time", extra={"agent": self.name, "request": request.request_id})
             return
         await self.bus.send([rules.to_bus(self.name, request, reply, self.clock())])
 
@@ -53,14 +53,14 @@ class AgentService:
             async for attempt in self._retrying(request):
                 unanswered = attempt.retry_state.attempt_number - 1
                 with attempt:
-                    return rules.completed(await self._call(request, first=not unanswered))
+                    return rules.completed(request, await self._call(request, first=not unanswered))
         except RejectedError as rejection:
-            return rules.failed(str(rejection), in_doubt=unanswered > 0)
+            return rules.failed(request, str(rejection), in_doubt=unanswered > 0)
         except NotTriedError as reason:
             await self.gauge.turned_away()
-            return rules.not_tried(reason, in_doubt=unanswered > 0)
+            return rules.not_tried(request, reason, in_doubt=unanswered > 0)
         except TransientError as fault:
-            log.warning("agent.gave_up", extra={"agent": self.name, "request": request.message_id, "why": str(fault)})
+            log.warning("agent.gave_up", extra={"agent": self.name, "request": request.request_id, "why": str(fault)})
         return None
 
     async def _call(self, request: AgentRequest, *, first: bool) -> Mapping[str, Any]:

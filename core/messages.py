@@ -49,6 +49,11 @@ class BusMessage:
     reply_to: str | None = None
     time_to_live: timedelta | None = None
 
+    def __post_init__(self) -> None:
+        """Let nothing be sent without its ids: in a batch, Azure's host gives the id of the next message instead."""
+        if not (self.message_id and self.correlation_id):
+            raise ValueError(f"a message to {self.queue} needs a message id and a correlation id")
+
     def carrying(self, order: str | None) -> "BusMessage":
         """Return the message with the order as it stands now (`core.carried`), which saves its receiver a read."""
         return replace(self, body=f'{self.body[:-1]},"carried":{json.dumps(order)}}}') if order else self
@@ -123,15 +128,26 @@ class WakeUp(CarryingMessage):
         )
 
 
-class AgentRequest(CarryingMessage):
-    """Asks an agent to carry out one attempt of one step before `complete_by` (SCH-4)."""
+class AttemptMessage(CarryingMessage):
+    """Base of what scheduler and agent tell each other of one attempt to do or undo a step."""
 
     order_id: OrderId
     step: StepName
+    action: Literal["do", "undo"]
+    attempt: Annotated[int, Field(ge=1, lt=10**9)]
+
+    @property
+    def request_id(self) -> str:
+        """Message id of the request, and correlation id of the reply; different for every attempt."""
+        return f"{self.order_id}:{self.step}:{self.attempt}:{self.action}"
+
+
+class AgentRequest(AttemptMessage):
+    """Asks an agent to carry out one attempt of one step before `complete_by` (SCH-4)."""
+
     action: Literal["do", "undo"] = "do"
     operation: str = ""
     """What the remote service is asked to do; empty in a message of a version that knew one operation for each."""
-    attempt: Annotated[int, Field(ge=1)]
     idempotency_key: str
     issued_at: AwareDatetime | None = None
     complete_by: AwareDatetime
@@ -143,16 +159,11 @@ class AgentRequest(CarryingMessage):
             return 0.0
         return min(1.0, max(0.0, (now - self.issued_at) / (self.complete_by - self.issued_at)))
 
-    @property
-    def message_id(self) -> str:
-        """What the reply is correlated by; different for every attempt."""
-        return f"{self.order_id}:{self.step}:{self.attempt}:{self.action}"
-
     def to_bus(self, agent: str, time_to_live: timedelta) -> BusMessage:
         """Address the request to the agent's own queue; it dies there when its time is up (AGT-5)."""
         return BusMessage(
             queue=requests_queue(agent),
-            message_id=self.message_id,
+            message_id=self.request_id,
             correlation_id=self.order_id,
             body=self.to_json(),
             reply_to=responses_queue(agent),
@@ -160,8 +171,8 @@ class AgentRequest(CarryingMessage):
         )
 
 
-class AgentReply(CarryingMessage):
-    """What an agent says of a request it has carried out, or could not."""
+class AgentReply(AttemptMessage):
+    """What an agent says of a request it has carried out, or could not; it names what it answers (SCH-6)."""
 
     outcome: Literal["completed", "failed", "notTried"]
     result: Mapping[str, Any] | None = None
@@ -172,25 +183,6 @@ class AgentReply(CarryingMessage):
     """Whether the agent tries nothing at all until then."""
     in_doubt: bool = False
     """Whether a call before had no answer, so that its effect may have happened, or may still come (UND-2)."""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Correlation:
-    """Which attempt of which step a reply answers, as its correlation id says."""
-
-    order_id: str
-    step: str
-    attempt: int
-    action: str
-
-    @classmethod
-    def parse(cls, text: str | None) -> "Correlation":
-        """Read `<order>:<step>:<attempt>:<do|undo>`; raises `InvalidError`."""
-        parts = (text or "").split(":")
-        well_formed = len(parts) == 4 and ORDER_ID.fullmatch(parts[0]) and parts[2].isdecimal() and len(parts[2]) < 10
-        if not well_formed or parts[3] not in ("do", "undo"):
-            raise InvalidError(["correlation id: expected <order>:<step>:<attempt>:<do|undo>"])
-        return cls(order_id=parts[0], step=parts[1], attempt=int(parts[2]), action=parts[3])
 
 
 def bus_queues(agents: Iterable[str]) -> list[str]:

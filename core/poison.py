@@ -16,6 +16,6 @@ class PoisonMessage:
     """Empty if the functions host gave it up, which says no more than that it failed too often."""
     kept_at: str = ""
     correlation_id: str | None = None
-    """Of a Service Bus message; a reply means nothing without it."""
+    """Of a Service Bus message; None if it had none, or if that could not be told."""
     shortened: bool = False
     """Whether it was too long to be kept whole: it can be looked at, but not put back."""

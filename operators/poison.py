@@ -93,13 +93,11 @@ class PoisonService:
         if queue := self.storage_queues.get(message.source):
             await queue.put(body)
             return
-        again = BusMessage(
-            queue=message.source,
-            message_id=f"redriven-{uuid4()}",
-            correlation_id=message.correlation_id or "",
-            body=body,
+        again = f"redriven-{uuid4()}"
+        correlation_id = message.correlation_id or again
+        await self.bus.send(
+            [BusMessage(queue=message.source, message_id=again, correlation_id=correlation_id, body=body)]
         )
-        await self.bus.send([again])
 
 
 async def _forget(message: PoisonMessage) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 from core import endings
 from core.changes import Change, Decision, HistoryEntry, Note, transition
 from core.errors import NewerWorkflowError
-from core.messages import AgentReply, Correlation
+from core.messages import AgentReply
 from core.orders import Direction, Outcome, ProcessState, Snapshot, Step, StepState
 from core.undo import to_be_undone
 from core.workflow import StepDefinition, Workflow, Workflows
@@ -50,19 +50,18 @@ class SchedulerRules:
         outcome = Outcome.UNDO_INCOMPLETE if state.direction is Direction.UNDO else Outcome.FAILED
         return endings.end(order, order.with_state(reason=reason), outcome, None, entry)
 
-    def receive(
-        self, order: Snapshot, correlation: Correlation, reply: AgentReply, now: datetime, route: Route
-    ) -> Decision:
-        """Act on an agent's reply if it is valid; else only record that it came (SCH-5, SCH-6, SCH-8).
+    def receive(self, order: Snapshot, reply: AgentReply, agent: str, now: datetime, route: Route) -> Decision:
+        """Act on a reply if it is valid; else only record that it came (SCH-5, SCH-6, SCH-8).
 
+        `agent` is the one whose queue it came over.
         Raises `NewerWorkflowError` for a valid reply on which only a newer version of the app can act (FLT-12).
         """
-        step = order.step(correlation.step)
+        step = order.step(reply.step)
         name, version = order.state.workflow, order.state.workflow_version
         workflow, retired = self.workflows.find(name, version), self.workflows.was_retired(name, version)
-        why_not = RETIRED if retired else self._why_invalid(step, correlation, now)
+        why_not = RETIRED if retired else self._why_invalid(step, reply, agent, now)
         if step is None or why_not:
-            return self._refuse(order, correlation, reply, self._entry(now, "reply-refused", why_not))
+            return self._refuse(order, reply, agent, self._entry(now, "reply-refused", why_not))
         if workflow is None:
             raise NewerWorkflowError
         reply = _within_bounds(workflow.definition(step.name), reply)
@@ -80,23 +79,29 @@ class SchedulerRules:
             return transition(order, after, entry)  # another step timed out meanwhile: whoever claims the order goes on
         return self._progress(order, workflow, entry, route).proceed(after)
 
-    def _why_invalid(self, step: Step | None, reply_to: Correlation, now: datetime) -> str:
-        """Say why a reply counts for nothing; empty if it counts: current attempt, running, in time (SCH-6)."""
+    def _why_invalid(self, step: Step | None, reply: AgentReply, agent: str, now: datetime) -> str:
+        """Say why a reply counts for nothing; empty if it counts (SCH-6).
+
+        It does if it is of the current attempt, from the agent that was asked, and the step is running and in time.
+        """
         if step is None:
-            return f"the order has no step {reply_to.step}"
-        which = f"{step.name} attempt {reply_to.attempt}"
-        if reply_to.attempt != step.attempts:
+            return f"the order has no step {reply.step}"
+        which = f"{step.name} attempt {reply.attempt}"
+        if reply.attempt != step.attempts:
             return f"{which}: the current attempt is {step.attempts}"
-        if not step.runs or (reply_to.action == "undo") != (step.state is StepState.UNDOING):
+        if agent != step.agent:
+            return f"{which}: it came over the queue of {agent}, but {step.agent} was asked"
+        if not step.runs or (reply.action == "undo") != (step.state is StepState.UNDOING):
             return f"{which}: the step is {step.state}"
         if step.expired(now, self.clock_tolerance):
             return f"{which}: it came after the complete-by time"
         return ""
 
-    def _refuse(self, order: Snapshot, correlation: Correlation, reply: AgentReply, entry: HistoryEntry) -> Note:
-        digest = hashlib.sha256(f"{correlation}{reply.outcome}{reply.reason}{reply.result}".encode()).hexdigest()[:12]
+    def _refuse(self, order: Snapshot, reply: AgentReply, agent: str, entry: HistoryEntry) -> Note:
+        said = f"{agent} {reply.request_id} {reply.outcome}{reply.reason}{reply.result}"
+        digest = hashlib.sha256(said.encode()).hexdigest()[:12]
         return Note(
-            note_id=f"reply-{correlation.attempt}-{digest}",
+            note_id=f"reply-{reply.attempt}-{digest}",
             order_id=order.order_id,
             version=order.state.version,
             entry=entry,
@@ -142,7 +147,7 @@ def _within_bounds(definition: StepDefinition, reply: AgentReply) -> AgentReply:
     if len(json.dumps(_kept(definition, reply))) <= MOST_KEPT:
         return reply
     reason = f"the service's answer is too long to be kept: more than {MOST_KEPT} characters"
-    return AgentReply(outcome="failed", reason=reason, in_doubt=True)
+    return reply.model_copy(update={"outcome": "failed", "result": None, "reason": reason, "in_doubt": True})
 
 
 def _kept(definition: StepDefinition, reply: AgentReply) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from core.changes import Change, Decision, Note
 from core.errors import AppError, UnavailableError, UnknownOrderError
 from core.gathering import run_all
 from core.lanes import PAGE, first_of_each_lane
-from core.messages import AgentReply, Correlation, WakeUp
+from core.messages import AgentReply, WakeUp
 from core.orders import Priority, Snapshot
 from core.ports import AgentMeasures, Clock, StateStore
 from core.transitions import Transitions
@@ -53,10 +53,13 @@ class SchedulerService:
         self.backlog.put(_waiting(wake_up.order_id, unpack(wake_up.carried)))
         await self._claim_what_fits()
 
-    async def receive(self, correlation: Correlation, reply: AgentReply) -> None:
-        """Record an agent's reply and go on with the order (SCH-5, SCH-6), and with those that waited for its place."""
-        order_id = correlation.order_id
-        decide = partial(self._received, correlation, reply)
+    async def receive(self, reply: AgentReply, agent: str) -> None:
+        """Record a reply that came over this agent's queue and go on with the order (SCH-5, SCH-6).
+
+        And with the orders that waited for its place.
+        """
+        order_id = reply.order_id
+        decide = partial(self._received, reply, agent)
         try:
             decision = await self.transitions.apply(order_id, decide, unpack(reply.carried))
         except UnknownOrderError:
@@ -77,11 +80,11 @@ class SchedulerService:
         except* AppError as failures:
             log.warning("scheduler.claims_failed", extra={"why": str(failures.exceptions[0])})
 
-    def _received(self, correlation: Correlation, reply: AgentReply, order: Snapshot, now: datetime) -> Decision:
-        step = order.step(correlation.step)
-        if reply.circuit_open and step and step.attempts == correlation.attempt:
-            self.places.avoid(step.agent, now + timedelta(seconds=reply.retry_after or 0))
-        return self.rules.receive(order, correlation, reply, now, partial(self.places.take, order.order_id))
+    def _received(self, reply: AgentReply, agent: str, order: Snapshot, now: datetime) -> Decision:
+        step = order.step(reply.step)
+        if reply.circuit_open and step and (step.agent, step.attempts) == (agent, reply.attempt):
+            self.places.avoid(agent, now + timedelta(seconds=reply.retry_after or 0))
+        return self.rules.receive(order, reply, agent, now, partial(self.places.take, order.order_id))
 
     async def poll(self) -> int:
         """Claim what no wake-up announced (SCH-1); return how many orders were found."""

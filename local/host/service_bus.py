@@ -22,7 +22,6 @@ IDLE_WAIT_SECONDS = 0.2
 # While calls run, the socket is left this often to see whether one has ended; longer for slow ones.
 SHORTEST_WAIT_SECONDS = 0.002
 LONGEST_WAIT_SECONDS = 0.016
-BATCHES_IN_FLIGHT = 2
 
 _log = logging.getLogger("local.host.service_bus")
 
@@ -52,8 +51,8 @@ class ServiceBusListener:
         self._tasks: set[asyncio.Task[None]] = set()
         self._waiting_since: float | None = None
         self._wait = SHORTEST_WAIT_SECONDS
-        size = options.max_message_batch_size * BATCHES_IN_FLIGHT
-        self._room = (size if trigger.many else options.max_concurrent_calls) + options.prefetch_count
+        at_once = options.max_message_batch_size if trigger.many else options.max_concurrent_calls
+        self._room = at_once + options.prefetch_count
 
     async def run(self, stopping: asyncio.Event) -> None:
         """Serve the queue until the host stops and what runs has ended."""
@@ -109,7 +108,7 @@ class ServiceBusListener:
         if not self._trigger.many:
             for message in link.take(self._options.max_concurrent_calls - len(self._running)):
                 self._begin(link, [message])
-        elif link.buffered and len(self._running) < BATCHES_IN_FLIGHT:
+        elif link.buffered and not self._running:
             await link.wait(NEXT_FRAME_SECONDS, self._options.max_message_batch_size)
             if self._is_enough(link.buffered):
                 self._begin(link, link.take(self._options.max_message_batch_size))

@@ -28,11 +28,8 @@ _TEXTS: Mapping[str, _Getter] = {
     "DeadLetterErrorDescription": lambda m: m.dead_letter_error_description,
     "DeadLetterReason": lambda m: m.dead_letter_reason,
     "DeadLetterSource": lambda m: m.dead_letter_source,
-    "EnqueuedTimeUtc": lambda m: _time(m.enqueued_time_utc),
-    "ExpiresAtUtc": lambda m: _time(m.expires_at_utc),
     "Label": lambda m: m.subject,
     "LockToken": lambda m: str(m.lock_token),
-    "LockedUntil": lambda m: _time(m.locked_until_utc),
     "MessageId": lambda m: m.message_id,
     "PartitionKey": lambda m: m.partition_key,
     "ReplyTo": lambda m: m.reply_to,
@@ -40,6 +37,11 @@ _TEXTS: Mapping[str, _Getter] = {
     "SessionId": lambda m: m.session_id,
     "Subject": lambda m: m.subject,
     "To": lambda m: m.to,
+}
+_TIMES: Mapping[str, _Getter] = {
+    "EnqueuedTimeUtc": lambda m: _time(m.enqueued_time_utc),
+    "ExpiresAtUtc": lambda m: _time(m.expires_at_utc),
+    "LockedUntil": lambda m: _time(m.locked_until_utc),
 }
 _NUMBERS: Mapping[str, _Getter] = {
     "DeliveryCount": _delivery_count,
@@ -50,7 +52,7 @@ _NUMBERS: Mapping[str, _Getter] = {
 
 def single(message: ServiceBusReceivedMessage) -> tuple[Datum, Metadata]:
     """Return body and metadata of one message."""
-    metadata = {n: Datum(v, "string") for n, get in _TEXTS.items() if (v := get(message)) is not None}
+    metadata = {n: Datum(v, "string") for n, get in {**_TEXTS, **_TIMES}.items() if (v := get(message)) is not None}
     metadata |= {n: Datum(v, "int") for n, get in _NUMBERS.items() if (v := get(message)) is not None}
     properties = Datum(json.dumps(_properties(message)), "json")
     metadata["ApplicationProperties"] = metadata["UserProperties"] = properties
@@ -58,14 +60,19 @@ def single(message: ServiceBusReceivedMessage) -> tuple[Datum, Metadata]:
 
 
 def many(messages: Sequence[ServiceBusReceivedMessage]) -> tuple[Datum, Metadata]:
-    """Return bodies and metadata of a batch: an array for each property, unless no message has it."""
+    """Return bodies and metadata of a batch: an array for each property.
+
+    Azure's host leaves empty texts out of their arrays, and so do we: those of later messages move up.
+    """
     metadata: Metadata = {}
-    for names, field in ((_TEXTS, "string"), (_NUMBERS, "sint64")):
-        for name, get in names.items():
-            values = [get(message) for message in messages]
-            if any(value is not None for value in values):
-                collection = SimpleNamespace(**{field: values})
-                metadata[f"{name}Array"] = Datum(collection, f"collection_{field}")
+    for name, get in _TEXTS.items():
+        texts = SimpleNamespace(string=[text for message in messages if (text := get(message))])
+        metadata[f"{name}Array"] = Datum(texts, "collection_string")
+    for name, get in _TIMES.items():
+        metadata[f"{name}Array"] = Datum(json.dumps([get(message) for message in messages]), "json")
+    for name, get in _NUMBERS.items():
+        numbers = SimpleNamespace(sint64=[get(message) for message in messages])
+        metadata[f"{name}Array"] = Datum(numbers, "collection_sint64")
     properties = Datum(json.dumps([_properties(message) for message in messages]), "json")
     metadata["ApplicationPropertiesArray"] = metadata["UserPropertiesArray"] = properties
     bodies = SimpleNamespace(bytes=[_body(message) for message in messages])

@@ -11,6 +11,9 @@ from azure.servicebus import ServiceBusMessage
 from azure.servicebus.aio import ServiceBusClient
 from azure.storage.queue.aio import QueueClient
 from client import events
+from failing import fault
+from submitting import new_order_id
+from submitting import submit as submit_orders
 from waiting import eventually
 
 GOOD = {"customer": {"name": "Ada", "email": "ada@example.com"}, "items": [{"sku": "TEA-SENCHA", "quantity": 1}]}
@@ -143,16 +146,32 @@ BAD_SUBMISSIONS = {
     "unknown field": (submission(admin=True), "admin: Extra inputs are not permitted"),
 }
 
+NOBODY = "b00-01JCX4T9Q8ZK7M2N5P6R3S1V0W"
+"""An order that nobody has placed."""
+
+
+def reply(order_id, **changes):
+    """A payment agent's answer."""
+    named = {"orderId": order_id, "step": "payment", "attempt": 1, "action": "do"}
+    return json.dumps({"schemaVersion": 1, **named, "outcome": "completed", **changes})
+
+
 BAD_MESSAGES = {
     "wake-up: no json": ("scheduler-requests", "no json", None, "Invalid JSON"),
     "wake-up: unknown schema": ("scheduler-requests", '{"schemaVersion":9,"orderId":"x"}', None, "schemaVersion"),
     "request: garbage": ("payment-requests", "[1,2]", None, "body: "),
-    "reply: no correlation": ("payment-responses", '{"outcome":"completed"}', None, "correlation id"),
-    "reply: odd correlation": ("payment-responses", '{"outcome":"completed"}', "a:b:c:d", "correlation id"),
+    "reply: to nothing": (
+        "payment-responses",
+        '{"outcome":"completed"}',
+        f"{NOBODY}:payment:1:do",
+        "orderId: Field req",
+    ),
+    "reply: odd id": ("payment-responses", reply(NOBODY), "a:b:c:d", "correlation id"),
+    "reply: other id": ("payment-responses", reply(NOBODY, attempt=2), f"{NOBODY}:payment:1:do", "correlation id"),
     "reply: unknown outcome": (
         "payment-responses",
-        '{"outcome":"maybe"}',
-        "b00-01JCX4T9Q8ZK7M2N5P6R3S1V0W:payment:1:do",
+        reply(NOBODY, outcome="maybe"),
+        f"{NOBODY}:payment:1:do",
         "outcome",
     ),
 }
@@ -170,10 +189,11 @@ async def test_bad_messages_are_kept_with_their_reasons_and_hold_nothing_up(clie
     await submit(stack, submissions)
     await send(stack, [(queue, body, correlation) for queue, body, correlation, _ in BAD_MESSAGES.values()])
     harmless = [
-        ("scheduler-requests", json.dumps({"orderId": "b00-01JCX4T9Q8ZK7M2N5P6R3S1V0W", "carried": "{"}), None),
-        ("payment-responses", '{"outcome":"completed"}', "b00-01JCX4T9Q8ZK7M2N5P6R3S1V0W:payment:1:do"),
-        ("payment-responses", json.dumps({"outcome": "completed", "carried": "x"}), f"{before[0]}:payment:99:do"),
-        ("payment-responses", '{"outcome":"failed","reason":"no"}', f"{before[0]}:nothing:1:undo"),
+        ("scheduler-requests", json.dumps({"orderId": NOBODY, "carried": "{"}), None),
+        ("payment-responses", reply(NOBODY), f"{NOBODY}:payment:1:do"),
+        ("payment-responses", reply(NOBODY), None),
+        ("payment-responses", reply(before[0], attempt=99, carried="x"), f"{before[0]}:payment:99:do"),
+        ("payment-responses", reply(before[0], step="nothing", action="undo"), f"{before[0]}:nothing:1:undo"),
     ]
     await send(stack, harmless)
     after = [await client.place() for _ in range(3)]
@@ -201,6 +221,36 @@ async def test_bad_messages_are_kept_with_their_reasons_and_hold_nothing_up(clie
     await eventually(partial(alerts_of_refusals, client, len(submissions)))
 
 
+@pytest.mark.proves("SCH-6", "FLT-6")
+async def test_a_stranger_among_replies_costs_no_order_its_own_answer(client, stack):
+    """It has no id, so Azure's host shows it the next one's: each order gets its own answer, and it is kept apart."""
+    orders = [new_order_id() for _ in range(3)]
+    for order_id in orders:
+        await fault(client, "payment", "hang", order_id)
+    await submit_orders(stack, *orders, workflow="payment-only")
+    attempts = [await eventually(partial(attempt_under_way, client, order_id)) for order_id in orders]
+    stranger = json.dumps({"outcome": "failed", "reason": f"a stranger beside {orders[0]}"})
+    replies = [
+        (reply(order_id, attempt=attempt, result={"reference": f"of {order_id}"}), f"{order_id}:payment:{attempt}:do")
+        for order_id, attempt in zip(orders, attempts, strict=True)
+    ]
+    await send_as_batch(stack, "payment-responses", [(stranger, None), *replies])
+    for order_id in orders:
+        order = await client.until(order_id, "Processed")
+        (step,) = order["steps"]
+        assert step["result"] == {"reference": f"of {order_id}"}
+    _, answer = await client.request("GET", "/api/operator/poison")
+    (reason,) = [each["reason"] for each in answer["messages"] if each["body"] == stranger]
+    assert "orderId: Field required" in reason
+
+
+async def attempt_under_way(client, order_id):
+    """Return the number of the payment's attempt once it has begun."""
+    order = await client.order(order_id)
+    (step,) = order["steps"] if order else [{"state": None}]
+    return step["attempts"] if step["state"] == "Running" else None
+
+
 async def alerts_of_refusals(client, count):
     """Whether an alert has come for each."""
     _, answer = await client.request("GET", "/api/operator/alerts")
@@ -219,3 +269,11 @@ async def send(stack, messages):
         for name, body, correlation in messages:
             async with bus.get_queue_sender(name) as sender:
                 await sender.send_messages(ServiceBusMessage(body, correlation_id=correlation))
+
+
+async def send_as_batch(stack, name, messages):
+    async with (
+        ServiceBusClient.from_connection_string(stack.app_environment()["ServiceBus"]) as bus,
+        bus.get_queue_sender(name) as sender,
+    ):
+        await sender.send_messages([ServiceBusMessage(body, correlation_id=each) for body, each in messages])
