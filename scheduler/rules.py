@@ -50,7 +50,7 @@ class SchedulerRules:
         outcome = Outcome.UNDO_INCOMPLETE if state.direction is Direction.UNDO else Outcome.FAILED
         return endings.end(order, order.with_state(reason=reason), outcome, None, entry)
 
-    def receive(self, order: Snapshot, reply: AgentReply, agent: str, now: datetime, route: Route) -> Decision:
+    def receive(self, order: Snapshot, reply: AgentReply, now: datetime, route: Route, agent: str) -> Decision:
         """Act on a reply if it is valid; else only record that it came (SCH-5, SCH-6, SCH-8).
 
         `agent` is the one whose queue it came over.

@@ -84,7 +84,7 @@ class SchedulerService:
         step = order.step(reply.step)
         if reply.circuit_open and step and (step.agent, step.attempts) == (agent, reply.attempt):
             self.places.avoid(agent, now + timedelta(seconds=reply.retry_after or 0))
-        return self.rules.receive(order, reply, agent, now, partial(self.places.take, order.order_id))
+        return self.rules.receive(order, reply, now, partial(self.places.take, order.order_id), agent)
 
     async def poll(self) -> int:
         """Claim what no wake-up announced (SCH-1); return how many orders were found."""

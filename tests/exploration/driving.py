@@ -46,7 +46,8 @@ class Job:
 
     kind: str
     body: str = ""
-    correlation: str = ""
+    agent: str = ""
+    """Over whose queue a reply came."""
     expires: Any = None
 
     def __str__(self) -> str:

@@ -7,7 +7,7 @@ from core import agenda
 from core.agenda import Kind
 from core.changes import Change, Note
 from core.keys import history_key
-from core.messages import AgentRequest, BusMessage, Correlation
+from core.messages import AgentReply, AgentRequest, BusMessage
 from core.orders import Direction, Outcome, ProcessState, Snapshot, StepState
 from exploration import roles
 from exploration.driving import Effect, Handler
@@ -194,11 +194,11 @@ def check_note(world: World, handler: Handler, note: Note) -> None:
     order = world.order()
     if handler.job.kind != "reply" or order is None or order.state.version != note.version:
         return
-    answered = Correlation.parse(handler.job.correlation)
+    answered = roles.decode(AgentReply, handler.job.body)
     step = order.step(answered.step)
     if roles.known_to(handler.slot).was_retired(order.state.workflow, order.state.workflow_version):
         return
-    runs = step and step.complete_by and step.attempts == answered.attempt
+    runs = step and step.complete_by and (step.agent, step.attempts) == (handler.job.agent, answered.attempt)
     right = runs and (step.state is StepState.UNDOING) == (answered.action == "undo")
     counts = right and note.entry.at <= step.complete_by + TOLERANCE
     demand(not counts, f"a reply that counts was refused: {note.entry.detail} (SCH-6)")

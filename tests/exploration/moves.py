@@ -62,7 +62,7 @@ def moves(world: World) -> Iterator[Move]:
 def _beginnings(world: World) -> Iterator[Move]:
     for message in dict.fromkeys(world.queue):
         for slot in _idle(world, message.kind):
-            job = Job(kind=message.kind, body=message.body, correlation=message.correlation, expires=message.expires)
+            job = Job(kind=message.kind, body=message.body, agent=message.agent, expires=message.expires)
             yield _begun(world.without_message(message), slot, job, f"{slot} takes the {message.kind}")
     for kind in TIMERS:
         for slot in _idle(world, kind):
@@ -165,7 +165,7 @@ def _given_back(world: World, handler: Handler) -> World:
         return world.but(acts_left=world.acts_left + 1)
     if job.kind not in QUEUES or (job.expires and job.expires <= world.now):
         return world
-    return world.with_messages([Sent(kind=job.kind, body=job.body, correlation=job.correlation, expires=job.expires)])
+    return world.with_messages([Sent(kind=job.kind, body=job.body, agent=job.agent, expires=job.expires)])
 
 
 def _read(world: World, effect: Effect) -> tuple[World, Answer]:
@@ -258,7 +258,8 @@ def _send(world: World, handler: Handler, messages: tuple[BusMessage, ...]) -> I
 def _sent(message: BusMessage, now: datetime) -> Sent:
     kind = KINDS[message.queue]
     expires = now + message.time_to_live if message.time_to_live else None
-    return Sent(kind=kind, body=message.body, correlation=message.correlation_id, expires=expires)
+    agent = message.queue.removesuffix("-responses") if kind == "reply" else ""
+    return Sent(kind=kind, body=message.body, agent=agent, expires=expires)
 
 
 def _call(world: World, handler: Handler, request: AgentRequest, timeout: timedelta) -> Iterator[Outcome]:

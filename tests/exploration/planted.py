@@ -393,8 +393,8 @@ def refuses_replies_to_newer_orders() -> AbstractContextManager[Any]:
         try:
             return original_receive(self, *args)
         except NewerWorkflowError:
-            order, correlation, reply, now, _ = args
-            return self._refuse(order, correlation, reply, self._entry(now, "reply-refused", "unknown"))
+            order, reply, now, _, agent = args
+            return self._refuse(order, reply, agent, self._entry(now, "reply-refused", "unknown"))
 
     return patch.object(SchedulerRules, "receive", receive)
 

@@ -15,7 +15,6 @@ from core.messages import (
     SCHEDULER_REQUESTS,
     AgentReply,
     AgentRequest,
-    Correlation,
     WakeUp,
     requests_queue,
     responses_queue,
@@ -124,7 +123,7 @@ def begin(tape: Tape, handler: Handler) -> Coroutine[Any, Any, Any]:
 
 
 def _receive(at: Surroundings, job: Job) -> Coroutine[Any, Any, Any]:
-    return _scheduler(at).receive(Correlation.parse(job.correlation), decode(AgentReply, job.body))
+    return _scheduler(at).receive(decode(AgentReply, job.body), job.agent)
 
 
 def _operator(at: Surroundings) -> OperatorService:

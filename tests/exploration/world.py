@@ -68,7 +68,8 @@ class Sent:
     kind: str
     """Which job it starts: submission, wake, request, reply."""
     body: str
-    correlation: str = ""
+    agent: str = ""
+    """Over whose queue a reply came."""
     expires: datetime | None = None
 
 

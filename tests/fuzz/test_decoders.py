@@ -22,7 +22,7 @@ from adapters.writes import of_change
 from alerts import rules as alert_rules
 from core.carried import pack, unpack
 from core.errors import InvalidError
-from core.messages import AgentReply, AgentRequest, Correlation, Submission, WakeUp, decode
+from core.messages import AgentReply, AgentRequest, Submission, WakeUp, decode
 from core.transitions import Transitions
 from operators.alerts import AlertDesk
 from operators.bulk import BulkService
@@ -62,7 +62,14 @@ EXAMPLES = {
         "completeBy": "2026-01-31T08:15:00Z",
         "order": {},
     },
-    AgentReply: {"outcome": "completed", "result": {"a": 1}},
+    AgentReply: {
+        "orderId": ORDER_ID,
+        "step": "payment",
+        "action": "do",
+        "attempt": 1,
+        "outcome": "completed",
+        "result": {"a": 1},
+    },
     OperatorRequest: {"operator": "grace", "note": "mended"},
     BulkRequest: {
         "operator": "grace",
@@ -116,14 +123,6 @@ def test_a_message_is_read_or_refused(model, data):
 def test_an_alert_is_read_or_refused(body):
     """Plain, in base64, or neither."""
     decodes_or_says_why(alert_rules.read, body)
-
-
-@given(text=st.none() | st.text() | st.from_regex(r"[a-z0-9:-]*:[a-z]*:[0-9]*:(do|undo|x)"))
-def test_a_correlation_id_is_read_or_refused(text):
-    """What is read is written the same way."""
-    found = decodes_or_says_why(Correlation.parse, text)
-    if found:
-        assert Correlation.parse(f"{found.order_id}:{found.step}:{found.attempt}:{found.action}") == found
 
 
 @given(text=st.text() | JSON.map(json.dumps) | st.integers(0, 600).map(lambda cut: pack(claimed())[:cut]))

@@ -4,6 +4,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import workflows
+from core.messages import AgentReply, AttemptMessage
 from core.orders import Item, Order, OrderState, Snapshot
 from operators.explain import ActingRules
 from scheduler.rules import SchedulerRules
@@ -25,13 +26,14 @@ def somewhere(capability: str) -> str:
 
 
 class Rules(SchedulerRules):
-    """The scheduler's rules, where there is room unless a test says otherwise."""
+    """The scheduler's rules, where there is room, and replies come from who was asked, unless a test says otherwise."""
 
     def claim(self, order, now, route=somewhere):
         return super().claim(order, now, route)
 
-    def receive(self, order, correlation, reply, now, route=somewhere):
-        return super().receive(order, correlation, reply, now, route)
+    def receive(self, order, reply, now, route=somewhere, agent=None):
+        step = order.step(reply.step)
+        return super().receive(order, reply, now, route, agent or (step.agent if step else "payment"))
 
 
 scheduler = Rules(instance="s1", workflows=workflows.ALL, clock_tolerance=TOLERANCE)
@@ -47,6 +49,17 @@ acting_rules = ActingRules(
     offers={"payment": ("payment", "payment-backup")},
     fresh=FRESH,
 )
+
+
+def answer(step: str = "payment", outcome: str = "completed", **more) -> AgentReply:
+    """What an agent says of the first attempt to do a step, unless the test says otherwise."""
+    return AgentReply(**{"order_id": ORDER_ID, "step": step, "action": "do", "attempt": 1, "outcome": outcome} | more)
+
+
+def answer_to(request: AttemptMessage, outcome: str = "completed", **more) -> AgentReply:
+    """What an agent says of a request."""
+    named = {"order_id": request.order_id, "action": request.action, "attempt": request.attempt}
+    return answer(request.step, outcome, **named, **more)
 
 
 def seconds(count: float) -> timedelta:

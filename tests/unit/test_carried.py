@@ -2,17 +2,16 @@
 
 from dataclasses import replace
 
-from builders import NOW, ORDER_ID, claimed, new_order, scheduler
+from builders import NOW, ORDER_ID, answer, answer_to, claimed, new_order, scheduler
 
 from adapters.memory import in_memory
 from core.carried import MOST_CHARACTERS, pack, unpack
 from core.changes import Change, HistoryEntry
-from core.messages import AgentReply, AgentRequest, Correlation, decode
+from core.messages import AgentRequest, decode
 from core.orders import StepState
 from core.transitions import Transitions
 
-ANSWER = Correlation.parse(f"{ORDER_ID}:payment:1:do")
-put_back = AgentReply(outcome="notTried", reason="busy", retry_after=0)
+PUT_BACK = answer(outcome="notTried", reason="busy", retry_after=0)
 
 
 class CountingLoads:
@@ -83,9 +82,8 @@ async def test_an_order_is_claimed_and_completed_without_a_read():
     (request,) = parts.bus.sent
     carried = unpack(decode(AgentRequest, request.body).carried)
     assert carried == anonymous(await parts.store.load(ORDER_ID))
-    answer = Correlation.parse(decode(AgentRequest, request.body).message_id)
-    reply = AgentReply(outcome="completed", result={})
-    await transitions.apply(ORDER_ID, lambda order, now: scheduler.receive(order, answer, reply, now), carried)
+    reply = answer_to(decode(AgentRequest, request.body))
+    await transitions.apply(ORDER_ID, lambda order, now: scheduler.receive(order, reply, now), carried)
     assert (await parts.store.load(ORDER_ID)).state.process_state == "Processed"
     assert store.loads == 0
     assert (await parts.store.load(ORDER_ID)).order == order.order  # the customer is still known
@@ -99,11 +97,7 @@ async def test_a_stale_order_costs_a_read_and_nothing_else():
     assert await transitions.apply(ORDER_ID, scheduler.claim, fresh) is None  # conflicts, then finds it claimed
     assert store.loads == 1
     stale_claim = await parts.store.load(ORDER_ID)
-    await parts.store.commit(
-        scheduler.receive(
-            stale_claim, Correlation.parse(f"{ORDER_ID}:payment:1:do"), put_back, NOW, lambda capability: None
-        )
-    )
+    await parts.store.commit(scheduler.receive(stale_claim, PUT_BACK, NOW, lambda capability: None))
     assert isinstance(await transitions.apply(ORDER_ID, scheduler.claim, stale_claim), Change)
     assert store.loads == 2
 

@@ -5,14 +5,14 @@ import re
 from dataclasses import replace
 
 import pytest
-from builders import ALLOWANCE, NOW, ORDER_ID, THRESHOLD, TOLERANCE, seconds
+from builders import ALLOWANCE, NOW, ORDER_ID, THRESHOLD, TOLERANCE, answer_to, seconds
 from memory_world import World
 
-from core.messages import AgentReply, Correlation, WakeUp
+from core.messages import AgentRequest, WakeUp, decode
 
 QUEUE = "status-example"
-DONE = AgentReply(outcome="completed", result={"reference": "r-1"})
-REFUSED = AgentReply(outcome="failed", reason="not to be had")
+DONE = {"outcome": "completed", "result": {"reference": "r-1"}}
+REFUSED = {"outcome": "failed", "reason": "not to be had"}
 INSTANCES = ("submission-7f3a", "scheduler-7f3a", "supervisor-7f3a")
 
 
@@ -37,8 +37,9 @@ class Sender:
 
     async def step_is_answered(self, step, reply):
         """By the agent, to the last request."""
-        sent = [message.message_id for message in self.world.parts.bus.sent if f":{step}:" in message.message_id]
-        await self.world.scheduler.receive(Correlation.parse(sent[-1]), reply)
+        sent = [message for message in self.world.parts.bus.sent if f":{step}:" in message.message_id]
+        agent = sent[-1].queue.removesuffix("-requests")
+        await self.world.scheduler.receive(answer_to(decode(AgentRequest, sent[-1].body), **reply), agent)
         await self._a_second_passes()
 
     async def step_times_out(self):

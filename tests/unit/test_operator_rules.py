@@ -3,12 +3,12 @@
 from dataclasses import replace
 
 import pytest
-from builders import NOW, ORDER_ID, claimed, failed_for_good, new_order, scheduler, seconds, supervisor, timed_out
+from builders import NOW, answer, claimed, failed_for_good, new_order, scheduler, seconds, supervisor, timed_out
 
 import workflows
 from core.alerts import ACTIONS
 from core.errors import RefusedError
-from core.messages import AgentReply, AgentRequest, Correlation, decode
+from core.messages import AgentRequest, decode
 from core.orders import Direction, Outcome, Policy, ProcessState, StepState
 from core.workflow import Workflow, Workflows
 from operators.requests import OperatorRequest, SkipRequest
@@ -58,10 +58,10 @@ def states(snapshot):
     return [str(step.state) for step in snapshot.steps]
 
 
-def answer(snapshot, step, outcome="completed", action="do", **more):
+def answered(snapshot, step, outcome="completed", action="do", **more):
     attempts = snapshot.step(step).attempts
-    correlation = Correlation(order_id=ORDER_ID, step=step, attempt=attempts, action=action)
-    return scheduler.receive(snapshot, correlation, AgentReply(outcome=outcome, **more), LATER)
+    reply = answer(step, outcome, attempt=attempts, action=action, **more)
+    return scheduler.receive(snapshot, reply, LATER)
 
 
 def requested(change):
@@ -205,7 +205,7 @@ def test_a_cancelled_order_that_is_being_handled_stays_with_its_scheduler_until_
     state = change.after.state
     assert (state.process_state, state.locked_by, state.complete_by) == ("Processing", "s1", NOW + seconds(5))
     assert change.messages == ()
-    after = answer(change.after, "payment", result={"reference": "p"})
+    after = answered(change.after, "payment", result={"reference": "p"})
     assert requested(after) == {("stock", "undo"), ("payment", "undo")}
 
 
@@ -217,7 +217,7 @@ def test_a_step_that_runs_when_the_order_is_cancelled_is_undone_however_it_ends(
     if how == "expired":
         after = supervisor.recover(after, timed_out(after)).after
     else:
-        after = answer(after, "payment", how, reason="no", **({"retry_after": 1} if how == "notTried" else {})).after
+        after = answered(after, "payment", how, reason="no", **({"retry_after": 1} if how == "notTried" else {})).after
     assert after.step("payment").state is StepState.UNDOING
     if after.state.process_state is ProcessState.PENDING:
         requests = requested(scheduler.claim(after, NOW + seconds(60)))
@@ -235,7 +235,7 @@ def test_a_step_that_runs_when_the_order_is_cancelled_and_cannot_be_undone_ends_
         after = supervisor.recover(after, timed_out(after)).after
         after = scheduler.claim(after, NOW + seconds(60)).after
     else:
-        after = answer(after, "payment", how, reason="no").after
+        after = answered(after, "payment", how, reason="no").after
     assert (after.state.process_state, after.state.outcome) == (ProcessState.ERROR, Outcome.UNDONE)
 
 

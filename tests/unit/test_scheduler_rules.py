@@ -9,6 +9,7 @@ from builders import (
     NOW,
     ORDER_ID,
     TOLERANCE,
+    answer,
     claimed,
     new_order,
     other_scheduler,
@@ -20,16 +21,12 @@ from builders import (
 
 from core.changes import Change, Note
 from core.errors import NewerWorkflowError
-from core.messages import AgentReply, AgentRequest, Correlation, decode
+from core.messages import AgentRequest, decode
 from core.orders import Direction, Outcome, ProcessState, StepState
 from core.workflow import Workflow
 
-COMPLETED = AgentReply(outcome="completed", result={"reference": "p-1"})
-FAILED = AgentReply(outcome="failed", reason="card declined")
-
-
-def answer(attempt: int = 1, step: str = "payment", action: str = "do") -> Correlation:
-    return Correlation(order_id=ORDER_ID, step=step, attempt=attempt, action=action)
+COMPLETED = answer(result={"reference": "p-1"})
+FAILED = answer(outcome="failed", reason="card declined")
 
 
 @pytest.mark.proves("SCH-2", "SCH-3")
@@ -83,7 +80,7 @@ def test_only_a_free_pending_order_can_be_claimed(state):
 @pytest.mark.proves("SCH-5")
 def test_the_last_valid_reply_makes_the_order_processed():
     """The step keeps its result, the order is handled by nobody and owes nothing."""
-    change = scheduler.receive(claimed(), answer(), COMPLETED, NOW + seconds(1))
+    change = scheduler.receive(claimed(), COMPLETED, NOW + seconds(1))
     state, step = change.after.state, change.after.step("payment")
     assert (state.process_state, state.locked_by, state.complete_by) == (ProcessState.PROCESSED, None, None)
     assert (step.state, step.result) == (StepState.COMPLETED, {"reference": "p-1"})
@@ -95,28 +92,38 @@ def test_the_last_valid_reply_makes_the_order_processed():
 @pytest.mark.proves("SCH-5")
 def test_a_reply_may_reach_another_scheduler():
     """Whoever gets the reply records it; the conditional write decides, not who sent the request."""
-    change = other_scheduler.receive(claimed(), answer(), COMPLETED, NOW + seconds(1))
+    change = other_scheduler.receive(claimed(), COMPLETED, NOW + seconds(1))
     assert change.after.state.process_state is ProcessState.PROCESSED
     assert change.entry.actor == "scheduler/s2"
 
 
 @pytest.mark.proves("SCH-6")
 @pytest.mark.parametrize(
-    ("correlation", "after_seconds", "why"),
+    ("reply", "after_seconds", "why"),
     [
         (answer(attempt=2), 1, "the current attempt is 1"),
         (answer(step="shipping"), 1, "no step shipping"),
         (answer(action="undo"), 1, "the step is Running"),
-        (answer(), 6.001, "after the complete-by time"),
+        (COMPLETED, 6.001, "after the complete-by time"),
     ],
     ids=["another attempt", "unknown step", "an undo nobody asked for", "late"],
 )
-def test_a_reply_that_is_not_valid_is_recorded_and_changes_nothing(correlation, after_seconds, why):
+def test_a_reply_that_is_not_valid_is_recorded_and_changes_nothing(reply, after_seconds, why):
     """A reply counts only for the current attempt of a running step, until complete-by plus tolerance."""
-    note = scheduler.receive(claimed(), correlation, COMPLETED, NOW + seconds(after_seconds))
+    note = scheduler.receive(claimed(), reply, NOW + seconds(after_seconds))
     assert isinstance(note, Note)
     assert note.entry.event == "reply-refused"
     assert why in note.entry.detail
+
+
+@pytest.mark.proves("SCH-6")
+@pytest.mark.parametrize("reply", [COMPLETED, FAILED], ids=["completed", "failed"])
+def test_a_reply_over_the_queue_of_another_agent_is_recorded_and_changes_nothing(reply):
+    """Who may send to one agent's queue can answer for no other, though all that the reply names is right."""
+    note = scheduler.receive(claimed(), reply, NOW + seconds(1), agent="shipping")
+    assert isinstance(note, Note)
+    assert note.entry.event == "reply-refused"
+    assert "it came over the queue of shipping, but payment was asked" in note.entry.detail
 
 
 @pytest.mark.proves("SCH-6", "FLT-6")
@@ -124,7 +131,7 @@ def test_a_reply_to_a_former_attempt_is_recorded_and_changes_nothing():
     """It came so late that the step runs again: only the answer to the attempt of now counts."""
     order = claimed()
     again = claimed(supervisor.recover(order, timed_out(order)).after, timed_out(order))
-    note = scheduler.receive(again, answer(attempt=1), COMPLETED, timed_out(order))
+    note = scheduler.receive(again, answer(attempt=1), timed_out(order))
     assert isinstance(note, Note)
     assert "the current attempt is 2" in note.entry.detail
 
@@ -133,16 +140,16 @@ def test_a_reply_to_a_former_attempt_is_recorded_and_changes_nothing():
 def test_a_reply_within_the_clock_tolerance_counts():
     """Clocks that disagree by less than the tolerance make no reply late."""
     order = claimed()
-    change = scheduler.receive(order, answer(), COMPLETED, order.state.complete_by + TOLERANCE)
+    change = scheduler.receive(order, COMPLETED, order.state.complete_by + TOLERANCE)
     assert isinstance(change, Change)
 
 
 @pytest.mark.proves("SCH-6")
 def test_a_repeated_reply_changes_nothing():
     """Once the step is completed the same reply is only noted, and under the same id however often it comes."""
-    order = scheduler.receive(claimed(), answer(), COMPLETED, NOW).after
-    first = scheduler.receive(order, answer(), COMPLETED, NOW)
-    again = scheduler.receive(order, answer(), COMPLETED, NOW + seconds(1))
+    order = scheduler.receive(claimed(), COMPLETED, NOW).after
+    first = scheduler.receive(order, COMPLETED, NOW)
+    again = scheduler.receive(order, COMPLETED, NOW + seconds(1))
     assert isinstance(first, Note)
     assert first.note_id == again.note_id
 
@@ -150,7 +157,7 @@ def test_a_repeated_reply_changes_nothing():
 @pytest.mark.proves("SCH-8", "ALR-1")
 def test_an_error_reply_sets_the_order_to_error_with_one_alert():
     """The service's reason is on the step, on the order, and in the event that is committed with them."""
-    change = scheduler.receive(claimed(), answer(), FAILED, NOW + seconds(1))
+    change = scheduler.receive(claimed(), FAILED, NOW + seconds(1))
     state = change.after.state
     assert (state.process_state, state.outcome, state.reason) == (ProcessState.ERROR, Outcome.FAILED, "card declined")
     assert (state.locked_by, state.complete_by, state.failure_count) == (None, None, 0)
@@ -166,8 +173,8 @@ def test_an_error_reply_sets_the_order_to_error_with_one_alert():
 @pytest.mark.proves("AGT-8")
 def test_a_step_that_was_not_tried_waits_without_a_failure():
     """`notTried` puts the order back until the time that the agent names, and counts nothing."""
-    reply = AgentReply(outcome="notTried", retry_after=30, reason="circuit open")
-    after = scheduler.receive(claimed(), answer(), reply, NOW).after
+    reply = answer(outcome="notTried", retry_after=30, reason="circuit open")
+    after = scheduler.receive(claimed(), reply, NOW).after
     assert (after.state.process_state, after.state.locked_by) == (ProcessState.PENDING, None)
     assert after.state.not_before == NOW + seconds(30)
     assert (after.state.failure_count, after.step("payment").failure_count) == (0, 0)
@@ -178,9 +185,9 @@ def test_what_is_in_doubt_stays_so_though_it_is_not_tried_again():
     """A call before had no answer: that there was no other call says nothing of its effect."""
     order = claimed()
     for doubt in (True, False):
-        reply = AgentReply(outcome="notTried", retry_after=0, reason="circuit open", in_doubt=doubt)
         attempt = order.step("payment").attempts
-        after = scheduler.receive(order, answer(attempt), reply, NOW).after
+        reply = answer(outcome="notTried", attempt=attempt, retry_after=0, reason="circuit open", in_doubt=doubt)
+        after = scheduler.receive(order, reply, NOW).after
         assert after.step("payment").in_doubt
         order = after  # tried again at once
 
@@ -198,8 +205,8 @@ def test_an_order_waits_for_the_first_of_its_steps_only():
 @pytest.mark.proves("AGT-8", "AGT-10")
 def test_a_step_that_was_not_tried_goes_to_another_agent():
     """At once, in the same write, and with the same key."""
-    reply = AgentReply(outcome="notTried", retry_after=30, reason="circuit open")
-    change = scheduler.receive(claimed(), answer(), reply, NOW, lambda capability: f"{capability}-backup")
+    reply = answer(outcome="notTried", retry_after=30, reason="circuit open")
+    change = scheduler.receive(claimed(), reply, NOW, lambda capability: f"{capability}-backup")
     assert change.after.state.process_state is ProcessState.PROCESSING
     (message,) = change.messages
     assert message.queue == "payment-backup-requests"
@@ -231,8 +238,8 @@ def test_an_order_of_a_newer_workflow_is_left_to_newer_hosts():
         assert scheduler.claim(new_order().with_state(**newer), NOW) is None
         order = replace(claimed(), state=replace(claimed().state, **newer))
         with pytest.raises(NewerWorkflowError):
-            scheduler.receive(order, answer(), COMPLETED, NOW)
-        late = scheduler.receive(order, answer(attempt=9), COMPLETED, NOW)
+            scheduler.receive(order, COMPLETED, NOW)
+        late = scheduler.receive(order, answer(attempt=9), NOW)
         assert isinstance(late, Note)
 
 
@@ -249,7 +256,7 @@ def test_an_order_is_claimed_although_the_clock_of_who_announced_it_is_ahead():
 @pytest.mark.proves("SCH-8")
 def test_an_answer_that_is_too_long_to_be_kept_is_a_failure_in_doubt():
     """What no row can hold would fail every write, and the reply would come back for ever."""
-    reply = AgentReply(outcome="completed", result={"reference": "x" * 40_000})
-    (step,) = scheduler.receive(claimed(), answer(), reply, NOW).after.steps
+    reply = answer(outcome="completed", result={"reference": "x" * 40_000})
+    (step,) = scheduler.receive(claimed(), reply, NOW).after.steps
     assert (step.state, step.in_doubt) == (StepState.FAILED, True)
     assert "too long" in step.reason

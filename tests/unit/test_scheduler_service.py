@@ -5,22 +5,20 @@ from datetime import timedelta
 from unittest.mock import patch
 
 import pytest
-from builders import NOW, new_order, scheduler
+from builders import NOW, answer, answer_to, new_order, scheduler
 
 from adapters.memory import in_memory
 from core.changes import Change, HistoryEntry
 from core.errors import UnavailableError
 from core.keys import bucket_of, buckets
 from core.measures import Measure
-from core.messages import AgentReply, Correlation, WakeUp
+from core.messages import AgentRequest, WakeUp, decode
 from core.orders import Priority, ProcessState
 from core.transitions import Transitions
 from scheduler.backlog import Waiting
 from scheduler.places import LOOK_INTERVAL, Places
 from scheduler.service import WAKE_UP_TIME, SchedulerService
 from scheduler.window import FIRST
-
-COMPLETED = AgentReply(outcome="completed", result={})
 
 
 class Schedulers:
@@ -54,9 +52,9 @@ class Schedulers:
         return [order.order_id for order in orders]
 
     def requests(self):
-        """The requests to the agent so far, as what their replies refer to."""
+        """The requests to the agent so far."""
         sent = [message for message in self.parts.bus.sent if message.queue == "payment-requests"]
-        return [Correlation.parse(message.message_id) for message in sent]
+        return [decode(AgentRequest, message.body) for message in sent]
 
     async def state(self, order_id):
         return (await self.parts.store.load(order_id)).state.process_state
@@ -78,8 +76,8 @@ async def test_a_poll_goes_on_while_orders_wait_for_room(schedulers):
     assert await schedulers.one.go_on()
     first = schedulers.requests()
     assert len(first) == FIRST
-    for correlation in first:
-        await schedulers.other.receive(correlation, COMPLETED)
+    for request in first:
+        await schedulers.other.receive(answer_to(request), "payment")
     assert len(schedulers.requests()) == FIRST
     schedulers.now += LOOK_INTERVAL
     await schedulers.one.go_on()
@@ -94,7 +92,7 @@ async def test_instances_side_by_side_begin_with_different_buckets(schedulers):
         await schedulers.record(3, bucket)
     for name in ("one", "other", "third"):
         await schedulers.instance(name, most=1).poll()
-    begun_with = [bucket_of(correlation.order_id) for correlation in schedulers.requests()]
+    begun_with = [bucket_of(request.order_id) for request in schedulers.requests()]
     assert len(begun_with) == len(set(begun_with)) == 3
 
 
@@ -104,7 +102,7 @@ async def test_an_instance_looks_into_every_bucket(schedulers):
     for bucket in buckets(8):
         await schedulers.record(1, bucket)
     assert await schedulers.one.poll() == 8
-    assert {bucket_of(correlation.order_id) for correlation in schedulers.requests()} == set(buckets(8))
+    assert {bucket_of(request.order_id) for request in schedulers.requests()} == set(buckets(8))
 
 
 OPEN_FOR = timedelta(seconds=30)
@@ -115,14 +113,26 @@ async def test_after_a_reply_that_tells_of_an_open_circuit_nothing_more_is_sent(
     """No other order has to find it out for itself; when the time is over, both go on."""
     first, second = await schedulers.record(2)
     await schedulers.one.wake(WakeUp(order_id=first))
-    reply = AgentReply(outcome="notTried", reason="open", retry_after=OPEN_FOR.total_seconds(), circuit_open=True)
-    await schedulers.one.receive(schedulers.requests()[0], reply)
+    open_for = {"reason": "open", "retry_after": OPEN_FOR.total_seconds(), "circuit_open": True}
+    await schedulers.one.receive(answer_to(schedulers.requests()[0], "notTried", **open_for), "payment")
     await schedulers.one.wake(WakeUp(order_id=second))
     await schedulers.one.go_on()
     assert len(schedulers.requests()) == 1
     schedulers.now += OPEN_FOR
     await schedulers.one.go_on()
-    assert {correlation.order_id for correlation in schedulers.requests()[1:]} == {first, second}
+    assert {request.order_id for request in schedulers.requests()[1:]} == {first, second}
+
+
+@pytest.mark.proves("SCH-6")
+async def test_a_reply_over_the_queue_of_another_agent_closes_no_agent(schedulers):
+    """It is recorded, and says nothing of the agent that was asked: others are sent on."""
+    first, second = await schedulers.record(2)
+    await schedulers.one.wake(WakeUp(order_id=first))
+    open_for = {"reason": "open", "retry_after": OPEN_FOR.total_seconds(), "circuit_open": True}
+    await schedulers.one.receive(answer_to(schedulers.requests()[0], "notTried", **open_for), "shipping")
+    assert await schedulers.state(first) is ProcessState.PROCESSING
+    await schedulers.one.wake(WakeUp(order_id=second))
+    assert {request.order_id for request in schedulers.requests()} == {first, second}
 
 
 @pytest.mark.proves("AGT-8")
@@ -139,7 +149,7 @@ async def test_every_scheduler_hears_of_an_open_circuit(schedulers):
     assert await schedulers.state(order_id) is ProcessState.PENDING
     schedulers.now = until
     await schedulers.other.go_on()
-    assert [correlation.order_id for correlation in schedulers.requests()] == [order_id]
+    assert [request.order_id for request in schedulers.requests()] == [order_id]
 
 
 UNKNOWN = "b03-01JCX4T9Q8ZK7M2N5P6R3S1V0W"
@@ -151,7 +161,7 @@ async def test_a_reply_for_an_unknown_order_is_logged_and_changes_nothing(schedu
     (order_id,) = await schedulers.record(1)
     await schedulers.one.wake(WakeUp(order_id=order_id))
     rows, sent = dict(schedulers.parts.store.rows), list(schedulers.parts.bus.sent)
-    await schedulers.one.receive(Correlation.parse(f"{UNKNOWN}:payment:1:do"), COMPLETED)
+    await schedulers.one.receive(answer(order_id=UNKNOWN), "payment")
     assert (schedulers.parts.store.rows, schedulers.parts.bus.sent) == (rows, sent)
     (line,) = [each for each in caplog.records if each.message == "scheduler.reply_for_unknown_order"]
     assert line.order_id == UNKNOWN
@@ -163,7 +173,7 @@ async def test_a_wake_up_for_an_unknown_order_holds_up_no_other(schedulers, capl
     (order_id,) = await schedulers.record(1)
     schedulers.one.backlog.put(Waiting(order_id=order_id, priority=Priority.NORMAL, needs="payment"))
     await schedulers.one.wake(WakeUp(order_id=UNKNOWN))
-    assert [correlation.order_id for correlation in schedulers.requests()] == [order_id]
+    assert [request.order_id for request in schedulers.requests()] == [order_id]
     (line,) = [each for each in caplog.records if each.message == "scheduler.wake_up_for_unknown_order"]
     assert line.order_id == UNKNOWN
     assert (schedulers.one.being_claimed, len(schedulers.one.backlog)) == (set(), 0)
@@ -194,7 +204,7 @@ async def test_a_reply_is_recorded_though_the_next_order_cannot_be_claimed(sched
         return await (apply(order_id, *more) if order_id == done else away())
 
     with patch.object(transitions, "apply", only_the_reply):
-        await schedulers.one.receive(schedulers.requests()[0], COMPLETED)
+        await schedulers.one.receive(answer_to(schedulers.requests()[0]), "payment")
     assert order.state.process_state is ProcessState.PROCESSING
     assert await schedulers.state(done) is ProcessState.PROCESSED
     await schedulers.one.go_on()

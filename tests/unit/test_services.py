@@ -5,19 +5,17 @@ import json
 import azure.functions as func
 import pytest
 from azure.functions.queue import QueueMessage
-from builders import NOW, ORDER_ID, seconds
+from builders import NOW, ORDER_ID, answer, seconds
 from memory_world import MESSAGE, World
 
 import submission.triggers
 from core.errors import InvalidError, UnavailableError
 from core.keys import buckets
 from core.lanes import PAGE
-from core.messages import AgentReply, Correlation, WakeUp
+from core.messages import WakeUp
 from core.orders import ProcessState
 from scheduler.service import WAKE_UP_TIME
 from submission.rules import read
-
-ANSWER = Correlation(order_id=ORDER_ID, step="payment", attempt=1, action="do")
 
 
 @pytest.fixture
@@ -161,6 +159,6 @@ async def test_the_log_tells_how_long_each_step_took(world, caplog):
     await world.submitted()
     await world.scheduler.wake(WakeUp(order_id=ORDER_ID))
     world.now += seconds(1.5)
-    await world.scheduler.receive(ANSWER, AgentReply(outcome="completed"))
+    await world.scheduler.receive(answer(), "payment")
     lines = [line for line in caplog.records if line.message == "order.changed"]
     assert [line.seconds for line in lines] == [{}, {}, {"payment": 1.5}]

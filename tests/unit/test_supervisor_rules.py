@@ -7,6 +7,7 @@ from builders import (
     NOW,
     ORDER_ID,
     TOLERANCE,
+    answer,
     claimed,
     failed_for_good,
     new_order,
@@ -16,7 +17,7 @@ from builders import (
     timed_out,
 )
 
-from core.messages import AgentReply, Correlation, WakeUp
+from core.messages import WakeUp
 from core.orders import Policy, ProcessState, StepState
 
 
@@ -47,9 +48,7 @@ def test_no_moment_suits_both_a_reply_and_a_recovery():
     """At any instant either a reply is still valid or the supervisor may act, never both and never neither."""
     order = claimed()
     for moment in (order.state.complete_by, order.state.complete_by + TOLERANCE, timed_out(order)):
-        reply = AgentReply(outcome="completed")
-        correlation = Correlation(order_id=ORDER_ID, step="payment", attempt=1, action="do")
-        counted = hasattr(scheduler.receive(order, correlation, reply, moment), "after")
+        counted = hasattr(scheduler.receive(order, answer(), moment), "after")
         assert counted != (supervisor.recover(order, moment) is not None)
 
 

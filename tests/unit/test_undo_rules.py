@@ -3,11 +3,11 @@
 from dataclasses import replace
 
 import pytest
-from builders import NOW, ORDER_ID, new_order, scheduler, seconds, supervisor, timed_out
+from builders import NOW, ORDER_ID, answer, new_order, scheduler, seconds, supervisor, timed_out
 
 from core.agenda import Kind, obligations
 from core.keys import sortable
-from core.messages import AgentReply, AgentRequest, Correlation, decode
+from core.messages import AgentRequest, decode
 from core.orders import Direction, Outcome, Policy, ProcessState, StepState
 from core.undo import turn_back
 from workflows.order import ORDER
@@ -36,11 +36,6 @@ def order(*states, **more):
 DONE, NOT, RUNS, FAILED = StepState.COMPLETED, StepState.NOT_STARTED, StepState.RUNNING, StepState.FAILED
 
 
-def answer(step, outcome="completed", action="do", attempt=1, **more):
-    correlation = Correlation(order_id=ORDER_ID, step=step, attempt=attempt, action=action)
-    return correlation, AgentReply(outcome=outcome, **more)
-
-
 def states(snapshot):
     return {step.name: str(step.state) for step in snapshot.steps}
 
@@ -58,7 +53,7 @@ def test_the_last_step_is_undone_first_with_what_was_kept_of_it():
     assert (request.step, request.action, request.operation) == ("shipment", "undo", "cancel")
     assert request.idempotency_key == f"{ORDER_ID}:shipment"
     assert request.order["result"] == {"reference": "r-shipment"}
-    after = scheduler.receive(change.after, *answer("shipment", action="undo", attempt=2), LATER)
+    after = scheduler.receive(change.after, answer("shipment", action="undo", attempt=2), LATER)
     assert states(after.after)["shipment"] == "Undone"
     assert {decode(AgentRequest, message.body).step for message in after.messages} == {"stock", "payment"}
 
@@ -69,7 +64,7 @@ def test_every_step_that_was_ever_tried_is_undone():
     running = order(RUNS, RUNS, NOT, NOT)
     expired = supervisor.recover(running, NOW + seconds(7)).after
     assert [step.state for step in turn_back(expired, NOW).steps[:2]] == [StepState.UNDOING] * 2
-    refused = scheduler.receive(running, *answer("stock", "failed", reason="no"), LATER).after
+    refused = scheduler.receive(running, answer("stock", "failed", reason="no"), LATER).after
     assert states(turn_back(refused, NOW)) == {
         "stock": "Undoing",
         "payment": "Running",
@@ -81,10 +76,10 @@ def test_every_step_that_was_ever_tried_is_undone():
 @pytest.mark.proves("SCH-12")
 def test_after_a_failure_the_others_answer_and_nothing_new_begins():
     """Stock is refused while the payment runs: the order waits for it, and is undone then."""
-    change = scheduler.receive(order(RUNS, RUNS, NOT, NOT), *answer("stock", "failed", reason="sold out"), LATER)
+    change = scheduler.receive(order(RUNS, RUNS, NOT, NOT), answer("stock", "failed", reason="sold out"), LATER)
     assert change.messages == ()
     assert change.after.state.process_state is ProcessState.PROCESSING
-    change = scheduler.receive(change.after, *answer("payment", result={"reference": "p"}), LATER)
+    change = scheduler.receive(change.after, answer("payment", result={"reference": "p"}), LATER)
     state = change.after.state
     assert (state.process_state, state.direction, state.reason) == ("Pending", "undo", "stock: sold out")
     assert states(change.after)["payment"] == "Undoing"
@@ -96,7 +91,7 @@ def test_a_step_that_answers_after_the_undo_was_asked_for_is_undone_too():
     """Until then nothing is undone: steps that run answer or expire first."""
     asked = turn_back(order(DONE, RUNS, NOT, NOT), NOW)
     assert states(asked)["stock"] == "Undoing"
-    change = scheduler.receive(asked, *answer("payment", result={"reference": "p"}), LATER)
+    change = scheduler.receive(asked, answer("payment", result={"reference": "p"}), LATER)
     started = {decode(AgentRequest, message.body).step for message in change.messages}
     assert started == {"stock", "payment"}
 
@@ -105,7 +100,7 @@ def test_a_step_that_answers_after_the_undo_was_asked_for_is_undone_too():
 def test_an_undo_is_answered_by_a_reply_to_the_undo_only():
     """A reply to the step's own attempt says nothing of its undo."""
     change = claimed_to_undo(order(DONE, NOT, NOT, NOT))
-    refused = scheduler.receive(change.after, *answer("stock", attempt=2), LATER)
+    refused = scheduler.receive(change.after, answer("stock", attempt=2), LATER)
     assert refused.entry.event == "reply-refused"
 
 
@@ -113,9 +108,9 @@ def test_an_undo_is_answered_by_a_reply_to_the_undo_only():
 def test_an_undo_that_cannot_be_done_ends_with_what_is_left():
     """The alert names it; what depends on nothing else is undone all the same."""
     change = claimed_to_undo(order(DONE, DONE, NOT, NOT))
-    change = scheduler.receive(change.after, *answer("stock", "failed", "undo", 2, reason="gone"), LATER)
+    change = scheduler.receive(change.after, answer("stock", "failed", action="undo", attempt=2, reason="gone"), LATER)
     assert change.after.state.process_state is ProcessState.PROCESSING
-    change = scheduler.receive(change.after, *answer("payment", action="undo", attempt=2), LATER)
+    change = scheduler.receive(change.after, answer("payment", action="undo", attempt=2), LATER)
     assert change.after.state.outcome is Outcome.UNDO_INCOMPLETE
     (event,) = change.events
     assert event.data["stillToBeUndone"] == ["stock"]
@@ -157,7 +152,7 @@ def test_of_two_steps_the_one_that_expired_is_tried_again_while_the_other_runs()
         "capture": "NotStarted",
     }
     assert (change.after.state.process_state, change.entry.event) == ("Pending", "recovered")
-    reply = scheduler.receive(change.after, *answer("payment", result={}), NOW + seconds(8))
+    reply = scheduler.receive(change.after, answer("payment", result={}), NOW + seconds(8))
     assert reply.after.state.process_state is ProcessState.PENDING
     assert reply.messages == ()
     again = scheduler.claim(reply.after, NOW + seconds(9))
@@ -235,7 +230,7 @@ def test_one_of_several_failed_steps_is_enough_to_ask_for_the_undo():
     """Two failed for good; the workflow wants the order undone because of one of them."""
     snapshot = order(FAILED, RUNS, NOT, NOT)
     stock, payment = (replace(snapshot.steps[n], policy=policy) for n, policy in enumerate((Policy.UNDO, Policy.ERROR)))
-    change = scheduler.receive(snapshot.with_steps(stock, payment), *answer("payment", "failed", reason="no"), LATER)
+    change = scheduler.receive(snapshot.with_steps(stock, payment), answer("payment", "failed", reason="no"), LATER)
     assert (change.entry.event, change.after.state.direction) == ("undo-requested", Direction.UNDO)
 
 
