@@ -51,8 +51,6 @@ class ServiceBusListener:
         self._tasks: set[asyncio.Task[None]] = set()
         self._waiting_since: float | None = None
         self._wait = SHORTEST_WAIT_SECONDS
-        at_once = options.max_message_batch_size if trigger.many else options.max_concurrent_calls
-        self._room = at_once + options.prefetch_count
 
     async def run(self, stopping: asyncio.Event) -> None:
         """Serve the queue until the host stops and what runs has ended."""
@@ -82,13 +80,18 @@ class ServiceBusListener:
     async def _step(self, link: Link) -> None:
         await self._settle_ended(link)
         await self._renew_locks(link)
-        held = sum(len(each.messages) for each in self._running) + link.buffered
-        await link.allow(max(0, self._room - held))
+        await link.allow(max(0, self._room() + self._options.prefetch_count - link.buffered))
         before = link.buffered
         await link.wait(self._seconds_to_wait(link))
         if link.buffered > before:
             self._wait = SHORTEST_WAIT_SECONDS
         await self._start(link)
+
+    def _room(self) -> int:
+        """Return how many messages could be handled now; a batch waits until the one before is settled, as in Azure."""
+        if self._trigger.many:
+            return 0 if self._running or self._ended else self._options.max_message_batch_size
+        return self._options.max_concurrent_calls - len(self._running)
 
     async def _finish(self, link: Link) -> None:
         """Settle what still runs; nothing is started any more."""
@@ -106,9 +109,9 @@ class ServiceBusListener:
 
     async def _start(self, link: Link) -> None:
         if not self._trigger.many:
-            for message in link.take(self._options.max_concurrent_calls - len(self._running)):
+            for message in link.take(self._room()):
                 self._begin(link, [message])
-        elif link.buffered and not self._running:
+        elif link.buffered and self._room():
             await link.wait(NEXT_FRAME_SECONDS, self._options.max_message_batch_size)
             if self._is_enough(link.buffered):
                 self._begin(link, link.take(self._options.max_message_batch_size))

@@ -325,7 +325,7 @@ UNWIELDY = {
 @pytest.mark.proves("SUB-4", "FLT-6")
 @pytest.mark.parametrize("label", UNWIELDY)
 async def test_a_poison_message_is_kept_whole(parts, label):
-    """Whatever its bytes, with its reason and the correlation id, without which a reply means nothing."""
+    """Whatever its bytes, with its reason and its correlation id."""
     source = f"src-{uuid4().hex[:8]}"
     await parts.poison.put(source, UNWIELDY[label], "why", "order-1:payment:1:do")
     (kept,) = await parts.poison.peek([source])

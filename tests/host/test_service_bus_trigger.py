@@ -1,6 +1,9 @@
 """Service Bus: single messages and batches, settling, locks."""
 
+from datetime import timedelta
+
 import pytest
+from azure.servicebus import ServiceBusMessage
 from waiting import until
 
 
@@ -56,6 +59,31 @@ def test_a_batch_is_one_call(host, batches):
     assert all(properties == {"a": 1} for batch in seen for properties in batch["properties"])
 
 
+def test_one_batch_at_a_time(host, batches):
+    """What comes while a batch is at work waits until it is settled."""
+    batches.send("gate")
+    host.wait_for("batch")
+    batches.send("next")
+    host.let_time_pass(0.3)
+    assert host.running("batch") == (1, 1)
+    host.open_gate()
+    host.wait_for("batch", lambda seen: [body for batch in seen for body in batch["bodies"]] == ["gate", "next"])
+    until(batches.under_way, is_empty)
+    assert host.running("batch") == (0, 1)
+
+
+def test_texts_that_are_missing_are_left_out_of_a_batch_and_the_others_move_up(host, batches):
+    """As on Azure's host: whoever takes the ids of a batch by their places gets those of others."""
+    several = [ServiceBusMessage(f"m{i}", correlation_id=each) for i, each in enumerate([None, "c-1", "", "c-3"])]
+    several[2].time_to_live = timedelta(minutes=1)
+    batches.send_together(several)
+    [batch] = host.wait_for("batch")
+    until(batches.under_way, is_empty)
+    assert batch["bodies"] == ["m0", "m1", "m2", "m3"]
+    assert batch["correlations"] == ["c-1", "c-3", None, None]
+    assert [each is not None for each in batch["expire"]] == [False, False, True, False]  # times have their places
+
+
 def test_an_exception_abandons_the_whole_batch(host, batches):
     """One bad message brings its batch back; what the queue's count of tries allows is tried again."""
     batches.send("good", "fail")
@@ -68,8 +96,9 @@ def test_locks_of_single_messages_are_renewed_those_of_batches_are_lost(host, si
     """A single message outlives its lock; a batch is not settled, says so in one line, and comes again."""
     singles.send("gate")
     batches.send("gate")
-    host.wait_for("batch", lambda seen: [batch["tries"] for batch in seen] == [[1], [2]])
+    until(batches.counts, lambda counts: (counts["active"], counts["locked"]) == (1, 0))
     host.open_gate()
+    host.wait_for("batch", lambda seen: [batch["tries"] for batch in seen] == [[1], [2]])
     until(singles.under_way, is_empty)
     until(batches.under_way, is_empty)
     assert len(host.seen("single")) == 1

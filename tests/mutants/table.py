@@ -12,7 +12,7 @@ SCHEDULER, SUPERVISOR = "tests/unit/test_scheduler_service.py", "tests/unit/test
 UNDO = "tests/unit/test_undo_rules.py"
 SCHEDULER_RULES, SUPERVISOR_RULES = "tests/unit/test_scheduler_rules.py", "tests/unit/test_supervisor_rules.py"
 OPERATOR_RULES = "tests/unit/test_operator_rules.py"
-BACKLOG = "tests/unit/test_backlog.py"
+BACKLOG, REPLIES = "tests/unit/test_backlog.py", "tests/unit/test_replies.py"
 PORTS = "tests/contract/test_other_ports.py"
 
 MUTANTS = (
@@ -236,7 +236,7 @@ MUTANTS = (
         statement="AGT-8",
         fault="a scheduler goes on sending after a reply that tells of an open circuit",
         file="scheduler/service.py",
-        old="if reply.circuit_open and step and step.attempts == correlation.attempt:",
+        old="if reply.circuit_open and step and (step.agent, step.attempts) == (agent, reply.attempt):",
         new="if False:",
         tests=(f"{SCHEDULER}::test_after_a_reply_that_tells_of_an_open_circuit_nothing_more_is_sent",),
     ),
@@ -455,9 +455,41 @@ MUTANTS = (
         statement="SCH-6",
         fault="a reply to a former attempt counts",
         file="scheduler/rules.py",
-        old="if reply_to.attempt != step.attempts:",
-        new="if reply_to.attempt > step.attempts:",
+        old="if reply.attempt != step.attempts:",
+        new="if reply.attempt > step.attempts:",
         tests=(f"{SCHEDULER_RULES}::test_a_reply_to_a_former_attempt_is_recorded_and_changes_nothing",),
+    ),
+    Mutant(
+        statement="SCH-6",
+        fault="a reply counts on the queue of any agent",
+        file="scheduler/rules.py",
+        old="if agent != step.agent:",
+        new="if False:",
+        tests=(f"{SCHEDULER_RULES}::test_a_reply_over_the_queue_of_another_agent_is_recorded_and_changes_nothing",),
+    ),
+    Mutant(
+        statement="SCH-6",
+        fault="an open circuit is believed on the queue of any agent",
+        file="scheduler/service.py",
+        old="(step.agent, step.attempts) == (agent, reply.attempt)",
+        new="step.attempts == reply.attempt",
+        tests=(f"{SCHEDULER}::test_a_reply_over_the_queue_of_another_agent_closes_no_agent",),
+    ),
+    Mutant(
+        statement="SCH-6",
+        fault="ids that have moved up are believed",
+        file="scheduler/triggers.py",
+        old="ids if all(ids) else [None] * len(ids)",
+        new="ids",
+        tests=(f"{REPLIES}::test_a_stranger_without_an_id_costs_no_reply_its_order",),
+    ),
+    Mutant(
+        statement="SCH-6",
+        fault="a reply counts whatever its correlation id",
+        file="scheduler/triggers.py",
+        old="if correlation_id not in (None, reply.request_id):",
+        new="if False:",
+        tests=(f"{REPLIES}::test_a_reply_whose_id_names_another_request_is_kept_apart",),
     ),
     Mutant(
         statement="UND-2",
@@ -471,16 +503,16 @@ MUTANTS = (
         statement="UND-2",
         fault="an agent does not say that a call before had no answer, when it is refused",
         file="agents/service.py",
-        old="rules.failed(str(rejection), in_doubt=unanswered > 0)",
-        new="rules.failed(str(rejection), in_doubt=False)",
+        old="rules.failed(request, str(rejection), in_doubt=unanswered > 0)",
+        new="rules.failed(request, str(rejection), in_doubt=False)",
         tests=(f"{AGENT}::test_a_call_without_an_answer_leaves_the_step_in_doubt",),
     ),
     Mutant(
         statement="UND-2",
         fault="an agent does not say that a call before had no answer, when it does not try",
         file="agents/service.py",
-        old="rules.not_tried(reason, in_doubt=unanswered > 0)",
-        new="rules.not_tried(reason, in_doubt=False)",
+        old="rules.not_tried(request, reason, in_doubt=unanswered > 0)",
+        new="rules.not_tried(request, reason, in_doubt=False)",
         tests=(f"{AGENT}::test_a_call_without_an_answer_leaves_the_step_in_doubt",),
     ),
     Mutant(

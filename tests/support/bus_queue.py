@@ -18,7 +18,10 @@ class BusQueue:
         self._dead_before = self.counts()["deadLettered"]
 
     def send(self, *bodies, **more):
-        self._sender.send_messages([ServiceBusMessage(body, **more) for body in bodies])
+        self.send_together([ServiceBusMessage(body, **more) for body in bodies])
+
+    def send_together(self, messages):
+        self._sender.send_messages(messages)
 
     def counts(self):
         """Such as {"active": 0, "locked": 1, …}."""

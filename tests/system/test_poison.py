@@ -134,13 +134,14 @@ async def test_a_request_put_back_is_carried_out(client, poison):
 
 
 @pytest.mark.proves("SUB-4", "SCH-6")
-async def test_a_reply_put_back_is_known_by_its_correlation_id(client, poison):
+async def test_a_reply_put_back_is_known_by_what_it_names(client, poison):
     """It reaches the order that it answers, whose history says that it came too late."""
     order_id = await client.place()
     await client.until(order_id, "Processed")
     correlation = f"{order_id}:payment:1:do"
+    named = {"orderId": order_id, "step": "payment", "attempt": 1, "action": "do"}
     message_id = await poison.keep_with_reason(
-        "payment-responses", {"outcome": "failed", "reason": "no"}, correlationId=correlation
+        "payment-responses", named | {"outcome": "failed", "reason": "no"}, correlationId=correlation
     )
     assert await poison.act("redrive", "payment-responses", message_id) == 202
 

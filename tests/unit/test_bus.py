@@ -13,7 +13,7 @@ from builders import ORDER_ID
 
 from adapters.bus import ServiceBus
 from core.errors import QueueRefusedError, UnavailableError
-from core.messages import WakeUp
+from core.messages import BusMessage, WakeUp
 
 
 class Failing:
@@ -31,6 +31,13 @@ class Failing:
 
     async def close(self):
         """Nothing is open."""
+
+
+@pytest.mark.parametrize("ids", [("", "c-1"), ("m-1", "")], ids=["message id", "correlation id"])
+def test_there_is_no_message_without_its_ids(ids):
+    """It would shift the ids of those that travel in a batch with it: whoever makes one has made a mistake."""
+    with pytest.raises(ValueError, match="needs a message id and a correlation id"):
+        BusMessage(queue="q", message_id=ids[0], correlation_id=ids[1], body="{}")
 
 
 MEANINGS = {

@@ -49,6 +49,15 @@ async def test_a_message_goes_back_with_what_it_means_nothing_without(world):
 
 
 @pytest.mark.proves("SUB-4")
+async def test_a_message_of_which_no_correlation_id_is_known_goes_back_under_its_own_id(world):
+    """Nothing is sent without one: the ids of a batch would move up."""
+    message_id = await world.keep("payment-responses", b"{}")
+    await world.service.redrive("payment-responses", message_id, GRACE)
+    (sent,) = world.parts.bus.sent
+    assert sent.correlation_id == sent.message_id
+
+
+@pytest.mark.proves("SUB-4")
 async def test_a_message_that_cannot_be_put_back_is_not_removed(world, caplog):
     """The queue is away: it stays, and nobody is on record for having put it back."""
     message_id = await world.keep("order-submissions", b"{}")

@@ -134,6 +134,8 @@ async def from_bus_many(messages: list[func.ServiceBusMessage]):
         "batch",
         bodies=bodies,
         ids=[m.message_id for m in messages],
+        correlations=[m.correlation_id for m in messages],
+        expire=[m.expires_at_utc for m in messages],
         tries=[m.delivery_count for m in messages],
         properties=[m.application_properties for m in messages],
     )
