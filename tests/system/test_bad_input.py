@@ -224,15 +224,12 @@ async def test_bad_messages_are_kept_with_their_reasons_and_hold_nothing_up(clie
 @pytest.mark.proves("SCH-6", "FLT-6")
 async def test_a_stranger_among_replies_costs_no_order_its_own_answer(client, stack):
     """It has no id, so Azure's host shows it the next one's: each order gets its own answer, and it is kept apart."""
-    orders = [new_order_id() for _ in range(3)]
-    for order_id in orders:
-        await fault(client, "payment", "hang", order_id)
-    await submit_orders(stack, *orders, workflow="payment-only")
-    attempts = [await eventually(partial(attempt_under_way, client, order_id)) for order_id in orders]
+    attempts = await under_way(client, stack, 3)
+    orders = list(attempts)
     stranger = json.dumps({"outcome": "failed", "reason": f"a stranger beside {orders[0]}"})
     replies = [
         (reply(order_id, attempt=attempt, result={"reference": f"of {order_id}"}), f"{order_id}:payment:{attempt}:do")
-        for order_id, attempt in zip(orders, attempts, strict=True)
+        for order_id, attempt in attempts.items()
     ]
     await send_as_batch(stack, "payment-responses", [(stranger, None), *replies])
     for order_id in orders:
@@ -242,6 +239,33 @@ async def test_a_stranger_among_replies_costs_no_order_its_own_answer(client, st
     _, answer = await client.request("GET", "/api/operator/poison")
     (reason,) = [each["reason"] for each in answer["messages"] if each["body"] == stranger]
     assert "orderId: Field required" in reason
+
+
+@pytest.mark.proves("SCH-6")
+async def test_a_reply_over_the_queue_of_another_agent_changes_nothing(client, stack):
+    """Who may send to one agent's queue speaks for no other: the step runs on until its own agent answers."""
+    ((order_id, attempt),) = (await under_way(client, stack, 1)).items()
+    correlation = f"{order_id}:payment:{attempt}:do"
+    await send(stack, [("shipping-responses", reply(order_id, attempt=attempt), correlation)])
+
+    async def was_refused():
+        order = await client.order(order_id)
+        return order if "reply-refused" in events(order) else None
+
+    order = await eventually(was_refused)
+    assert [step["state"] for step in order["steps"]] == ["Running"]
+    assert "it came over the queue of shipping, but payment was asked" in order["history"][-1]["detail"]
+    await send(stack, [("payment-responses", reply(order_id, attempt=attempt), correlation)])
+    await client.until(order_id, "Processed")
+
+
+async def under_way(client, stack, count):
+    """Return orders whose payment hangs, each with the number of its attempt."""
+    orders = [new_order_id() for _ in range(count)]
+    for order_id in orders:
+        await fault(client, "payment", "hang", order_id)
+    await submit_orders(stack, *orders, workflow="payment-only")
+    return {order_id: await eventually(partial(attempt_under_way, client, order_id)) for order_id in orders}
 
 
 async def attempt_under_way(client, order_id):
