@@ -24,13 +24,13 @@ async def shared(tmp_path_factory):
         yield stack_and_client
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def stack(shared):
     """The stack that all tests of a worker share."""
     return shared[0]
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def client(shared):
     """Somebody who uses it."""
     return shared[1]
