@@ -26,8 +26,12 @@ TOGETHER = {
     "tests/system/test_operator_api.py": "shared stack 2",
     "tests/system/test_bad_input.py": "shared stack 2",
     "tests/system/test_poison.py": "shared stack 2",
+    "host": "services 1",
+    "stack": "services 1",
+    "simulator": "services 1",
+    "contract": "services 2",
 }
-"""Files whose tests use one stack, and so one worker. Any other file is by itself."""
+"""Files and folders whose tests use one stack, and so one worker. Any other file is by itself."""
 
 
 class Together(LoadScopeScheduling):
@@ -35,7 +39,7 @@ class Together(LoadScopeScheduling):
 
     def _split_scope(self, nodeid):
         file = nodeid.partition("::")[0]
-        return TOGETHER.get(file, file)
+        return TOGETHER.get(file) or TOGETHER.get(folder_of(nodeid)) or file
 
 
 def pytest_xdist_make_scheduler(config, log):
