@@ -57,7 +57,6 @@ original_not_tried = SchedulerRules._not_tried
 original_ask_again = supervisor_rules._ask_again
 original_end = endings.end
 original_to_be_undone = undo.to_be_undone
-original_apply = memory._apply
 original_cancel = operator_rules.cancel
 original_skip = operator_rules.skip
 original_afresh = operator_rules._afresh
