@@ -120,10 +120,9 @@ def _refuse(status: int, message: str) -> web.Response:
 @click.option("--port", type=int, required=True)
 @click.option("--key", envvar="EVENT_GRID_KEY", required=True, help="What publishers send as aeg-sas-key.")
 @click.option("--storage", envvar="StateStorage", required=True, help="Connection string of the storage account.")
-@click.option("--queue", default=ALERTS, show_default=True, help="Where the events are delivered.")
-def main(port: int, key: str, storage: str, queue: str) -> None:
+def main(port: int, key: str, storage: str) -> None:
     """Serve until SIGTERM."""
-    web.run_app(application(key, storage, queue), host=HOST, port=port, print=None, access_log=None)
+    web.run_app(application(key, storage, ALERTS), host=HOST, port=port, print=None, access_log=None)
 
 
 if __name__ == "__main__":
