@@ -20,4 +20,14 @@ http.Server.prototype.close = function (...given) {
   return close.apply(this, given);
 };
 
+// Azurite heeds one signal of a kind, and another one would kill it while it saves; Linux sends a child more than one when
+// its parent dies. Before Azurite listens for signals it has nothing to save.
+let saving = false;
+for (const signal of ["SIGTERM", "SIGINT"]) {
+  process.on(signal, () => {
+    saving ||= process.listenerCount(signal) > 1;
+    if (!saving) process.exit();
+  });
+}
+
 require("./azurite.js");

@@ -57,8 +57,14 @@ async function start() {
   const amqpPort = await listen(amqp, port);
   const ports = `127.0.0.1:${amqpPort}, health on http://127.0.0.1:${await listen(health, healthPort)}/health`;
   for (const queue of broker.all()) broker.serve(queue);
-  for (const signal of ['SIGTERM', 'SIGINT']) process.once(signal, () => stop({ data, broker, amqp, health }));
+  stopOnSignal({ data, broker, amqp, health });
   console.log(`Service Bus broker ready on ${ports}`);
+}
+
+/** Linux tells a child more than once that its parent is gone: what comes after the first signal must not end us early. */
+function stopOnSignal(parts) {
+  let stopping;
+  for (const signal of ['SIGTERM', 'SIGINT']) process.on(signal, () => (stopping ??= stop(parts)));
 }
 
 /** Nothing is acknowledged after the snapshot: first everything stands still, then it is written. */

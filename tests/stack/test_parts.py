@@ -1,6 +1,8 @@
 """The parts of a stack: made once, stopped and started."""
 
+import asyncio
 import json
+import signal
 import socket
 
 import pytest
@@ -9,10 +11,13 @@ from azure.core.exceptions import HttpResponseError, ServiceRequestError
 from azure.core.messaging import CloudEvent
 from azure.data.tables.aio import TableServiceClient
 from azure.eventgrid.aio import EventGridPublisherClient
+from azure.servicebus import ServiceBusMessage
+from azure.servicebus.aio import ServiceBusClient
 from azure.storage.blob.aio import BlobServiceClient
 from azure.storage.queue.aio import QueueServiceClient
 from delivered_events import take_events
 
+from core.messages import SCHEDULER_REQUESTS
 from local.ports import HOST, StackError
 from local.provision import provision
 from local.servicebus_config import ROOT, queues
@@ -45,6 +50,34 @@ async def test_azurite_ends_and_keeps_its_data_although_somebody_holds_a_connect
     await own_parts.start_azurite()
     async with TableServiceClient.from_connection_string(own_parts.storage_connection_string) as tables:
         assert await tables.get_table_client("orders").get_entity("b00", "row")
+
+
+async def test_a_signal_that_comes_again_does_not_end_a_part_before_it_has_saved(own_parts):
+    """Linux tells a child more than once that its runner was killed."""
+    async with TableServiceClient.from_connection_string(own_parts.storage_connection_string) as tables:
+        await tables.get_table_client("orders").create_entity({"PartitionKey": "b01", "RowKey": "row"})
+    async with ServiceBusClient.from_connection_string(own_parts.service_bus_connection_string) as bus:
+        await _send_to(bus, 2000)
+    for part in (own_parts.azurite, own_parts.broker):
+        await _signal_again_and_again(part)
+    await own_parts.start_azurite()
+    await own_parts.start_broker()
+    async with TableServiceClient.from_connection_string(own_parts.storage_connection_string) as tables:
+        assert await tables.get_table_client("orders").get_entity("b01", "row")
+    async with ServiceBusClient.from_connection_string(own_parts.service_bus_connection_string) as bus:
+        assert len(await bus.get_queue_receiver(SCHEDULER_REQUESTS).peek_messages(1)) == 1
+
+
+async def _send_to(bus, count):
+    async with bus.get_queue_sender(SCHEDULER_REQUESTS) as sender:
+        for _ in range(count // 500):
+            await sender.send_messages([ServiceBusMessage("kept") for _ in range(500)])
+
+
+async def _signal_again_and_again(part):
+    while part.alive:
+        part.signal(signal.SIGTERM)
+        await asyncio.sleep(0.001)  # more often than a part can save
 
 
 async def test_an_outage_of_the_storage_or_of_event_grid_loses_no_event(own_parts):
