@@ -52,6 +52,50 @@ async def test_nothing_but_the_data_outlives_a_runner_that_is_killed(start_runne
     assert list((runner.data / "broker").iterdir())
 
 
+@pytest.mark.skipif(not psutil.LINUX, reason="only Linux tells a child of its parent's death")
+@pytest.mark.soak
+async def test_no_order_is_lost_with_a_runner_that_is_killed(start_runner):
+    """The kill comes right after the last order is recorded; the next runner has it, and brings it to its end.
+
+    Azurite and the broker hold in memory what came in last: they have to write it when the runner is gone.
+    """
+    placed = []
+    for _ in range(20):
+        runner = await start_runner(FAILURE_THRESHOLD="1000")
+        await runner.until_it_says("Ctrl-C stops everything")
+        children = runner.children()
+        async with aiohttp.ClientSession(f"http://127.0.0.1:{runner.ports.http_port}") as shop:
+            placed += await asyncio.gather(*(place(shop) for _ in range(15)))
+        runner.process.kill()
+        await asyncio.to_thread(until, lambda: alive(children), lambda left: left == [])  # noqa: B023 - awaited here
+    runner = await start_runner(FAILURE_THRESHOLD="1000")
+    await runner.until_it_says("Ctrl-C stops everything")
+    async with aiohttp.ClientSession(f"http://127.0.0.1:{runner.ports.http_port}") as shop:
+        for order_id in placed:
+            await eventually(partial(is_processed, shop, order_id))
+
+
+async def place(shop):
+    """Place an order, and return its id once it is recorded."""
+    body = {"customer": {"name": "Ada", "email": "ada@example.com"}, "items": [{"sku": "TEA-SENCHA", "quantity": 2}]}
+    async with shop.post("/api/orders", json=body) as response:
+        assert response.status == 202, await response.text()
+        order_id = (await response.json())["orderId"]
+    await eventually(partial(state_of, shop, order_id))
+    return order_id
+
+
+async def state_of(shop, order_id):
+    async with shop.get(f"/api/orders/{order_id}") as response:
+        return (await response.json())["processState"] if response.status == 200 else None
+
+
+async def is_processed(shop, order_id):
+    state = await state_of(shop, order_id)
+    assert state == "Processed", (order_id, state)
+    return True
+
+
 @pytest.fixture
 def on_free_ports(monkeypatch, tmp_path):
     """What `run` finds in the environment."""
