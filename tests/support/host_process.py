@@ -4,6 +4,7 @@ import http.client
 import itertools
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -17,6 +18,7 @@ from local.servicebus_config import ROOT
 
 SAMPLE_APP = ROOT / "tests/host/sample_app"
 OPERATOR_KEY = "the-operators-key"
+WORKER = re.compile(r"worker process (\d+) runs")
 _numbers = itertools.count()
 
 
@@ -94,7 +96,11 @@ class HostProcess:
 
     def open_gate(self):
         """Let what waits at the gate go on, also when the host takes no calls any more."""
-        self.process.send_signal(signal.SIGUSR1)
+        os.kill(self.workers()[-1], signal.SIGUSR1)
+
+    def workers(self):
+        """The ids of its worker processes so far, as the log has them."""
+        return [int(pid) for pid in WORKER.findall(self.log.read_text())]
 
     def stop(self, number=signal.SIGTERM):
         """Send the signal and wait for the end; returns the exit code."""
