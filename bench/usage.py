@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import psutil
 
+from local.process import Process
 from local.stack import Stack
 
 
@@ -38,10 +39,10 @@ class Usage:
 
 
 def usage(stack: Stack) -> Usage:
-    """Return what hosts (worker), Azurite and broker (engine) and we (driver) have used until now."""
+    """Return what hosts and their workers (worker), Azurite and broker (engine) and we (driver) have used until now."""
     machine = psutil.cpu_times()
     return Usage(
-        worker=_cpu(host.pid for host in stack.hosts),
+        worker=_cpu(process.pid for host in stack.hosts for process in _processes(host)),
         azurite=_cpu([stack.azurite.pid]),
         broker=_cpu([stack.broker.pid]),
         driver=_cpu([psutil.Process().pid]),
@@ -50,9 +51,15 @@ def usage(stack: Stack) -> Usage:
 
 
 def peak_mb(stack: Stack) -> float:
-    """Return the most memory that one host ever held (resident, Linux)."""
-    peaks = [_peak_kb(host.pid) for host in stack.hosts]
+    """Return the most memory that one host and its workers ever held (resident, Linux); shared pages count for each."""
+    peaks = [sum(_peak_kb(process.pid) for process in _processes(host)) for host in stack.hosts]
     return round(max(peaks) / 1024, 1)
+
+
+def _processes(host: Process) -> list[psutil.Process]:
+    """Return a host, and what it started."""
+    own = psutil.Process(host.pid)
+    return [own, *own.children(recursive=True)]
 
 
 def _cpu(pids: Iterable[int]) -> float:
