@@ -85,9 +85,9 @@ class WorkerProcess:
             began = time.monotonic()
             await self._life.ended.wait()
             how = await self._fork_server.reap(self._life.pid)
-            self._say_why(how)
             by_itself = not self._life.why_killed
             pause = longer(pause) if by_itself and time.monotonic() < began + SHORT_LIFE_SECONDS else 0.0
+            self._say_why(how, pause)
             await self._replace(pause)
             _log.info("worker process %d runs %s", self._life.pid, purpose)
 
@@ -97,15 +97,16 @@ class WorkerProcess:
             try:
                 await self._begin()
             except HostError as error:
-                _log.error("no new worker process: %s", error)
                 pause = longer(pause)
+                _log.error("no new worker process (next try in %.1f s): %s", pause, error)
             else:
                 return
 
-    def _say_why(self, how: str) -> None:
+    def _say_why(self, how: str, pause: float) -> None:
         life = self._life
         why = life.why_killed or f"it ended by itself ({how})"
-        _log.error("worker process %d is replaced: %s; other calls lost: %d", life.pid, why, life.lost)
+        when = f" in {pause:.1f} s" if pause else ""
+        _log.error("worker process %d is replaced%s: %s; calls lost with it: %d", life.pid, when, why, life.lost)
 
 
 class Life:

@@ -101,6 +101,13 @@ def start_up(app):
         make_listener(function, HostJson(), HostSettings.read({}), invoker)
 
 
+def test_an_app_that_ends_its_process_when_it_is_loaded_ends_the_host(tmp_path):
+    """At the first start: later ones are tried again."""
+    host = HostProcess(tmp_path, {"WHEN_LOADED": "exit"})
+    assert host.ended() == 1
+    assert host.said().endswith("error: the worker process ended while it loaded the app (exit code 3)\n")
+
+
 def test_a_bad_host_json_is_refused(tmp_path):
     """The message names the place in the file."""
     (tmp_path / "host.json").write_text('{"extensions": {"queues": {"batchSize": 33}}}')

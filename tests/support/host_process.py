@@ -87,7 +87,10 @@ class HostProcess:
         self.wait_for("timer", lambda seen: len(seen) > before + seconds / TIMER_SECONDS)
 
     def logged(self, text):
-        return self.log.read_bytes()[self.log_start :].decode().count(text)
+        return self.said().count(text)
+
+    def said(self):
+        return self.log.read_bytes()[self.log_start :].decode()
 
     def ask_to_stop(self):
         """SIGTERM; returns when the host takes no calls any more."""
