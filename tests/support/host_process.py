@@ -107,11 +107,8 @@ class HostProcess:
 
     def stop(self, number=signal.SIGTERM):
         """Send the signal and wait for the end; returns the exit code."""
-        try:
-            self.process.send_signal(number)
-            return self.ended()
-        finally:
-            self.process.stdout.close()
+        self.process.send_signal(number)
+        return self.ended()
 
     def ended(self):
         """Wait for the end; returns the exit code."""
@@ -121,6 +118,8 @@ class HostProcess:
             self.process.kill()
             self.process.wait()
             raise
+        finally:
+            self.process.stdout.close()
 
 
 TIMER_SECONDS = 0.3

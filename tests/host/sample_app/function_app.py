@@ -25,7 +25,7 @@ tasks: dict[str, asyncio.Task] = {}
 asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, gate.set)
 
 log = logging.getLogger("sample")
-log.warning("the sample app is loaded")
+log.info("the sample app is loaded")
 match os.environ.get("WHEN_LOADED", ""), Path(os.environ.get("FAIL_TO_LOAD", "-")).exists():
     case "exit", _:
         sys.exit(3)
@@ -155,9 +155,9 @@ async def logs(req: func.HttpRequest):
 
 
 async def say_more():
-    log.warning("said in time")
+    log.info("said in time")
     await released.wait()
-    log.warning("said too late")
+    log.info("said too late")
 
 
 @app.route(route="logs/release", methods=["GET"])
