@@ -133,8 +133,9 @@ def test_lines_that_come_after_the_end_of_their_invocation_are_dropped(host):
 
 @pytest.fixture(scope="module")
 def each(folder, settings, queues):
-    """A host in which each function group has a process of its own."""
-    own = {"LOCAL_FUNCTION_PROCESSES": "each", "TICK_DOES": f"pid {folder / 'timer.pid'}", "WORK_QUEUE": "mortal"}
+    """A host in which each function group has a process of its own, and functions may run for ever."""
+    own = {"AzureFunctionsJobHost__functionTimeout": "-1", "LOCAL_FUNCTION_PROCESSES": "each"}
+    own |= {"TICK_DOES": f"pid {folder / 'timer.pid'}", "WORK_QUEUE": "mortal"}
     host = HostProcess(folder, settings | own, "special,does,from_queue,tick")
     yield host.ready()
     host.stop(signal.SIGKILL)
@@ -152,6 +153,17 @@ def test_each_group_has_a_process_of_its_own(each, folder, queues):
 
 def until_written(path):
     return int(until(lambda: path.exists() and path.read_text()))
+
+
+def test_a_worker_that_ends_takes_only_its_own_calls_with_it(each, folder, calls):
+    """They fail at once, however long they may run; the other groups keep their processes."""
+    before, armed = each.workers(), folder / "neighbour"
+    armed.touch()
+    neighbour = calls.submit(each.call, f"/does/work?body=once%20{armed}")
+    until(armed.with_suffix(".begun").exists)
+    assert each.call("/does/exit").status == neighbour.result().status == 500
+    until(each.workers, lambda now: len(now) == len(before) + 1)
+    assert len([pid for pid in before if psutil.pid_exists(pid)]) == len(before) - 1
 
 
 @pytest.mark.skipif(not psutil.LINUX, reason="only Linux tells a child of its parent's death")
