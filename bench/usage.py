@@ -50,10 +50,10 @@ def usage(stack: Stack) -> Usage:
     )
 
 
-def peak_mb(stack: Stack) -> float:
-    """Return the most memory that one host and its workers ever held (resident, Linux); shared pages count for each."""
-    peaks = [sum(_peak_kb(process.pid) for process in _processes(host)) for host in stack.hosts]
-    return round(max(peaks) / 1024, 1)
+def host_mb(stack: Stack) -> float:
+    """Return the memory of the largest host with its workers; a page that several share counts once (Linux)."""
+    sizes = [sum(process.memory_full_info().pss for process in _processes(host)) for host in stack.hosts]
+    return round(max(sizes) / 1_000_000, 1)
 
 
 def _processes(host: Process) -> list[psutil.Process]:
@@ -65,9 +65,3 @@ def _processes(host: Process) -> list[psutil.Process]:
 def _cpu(pids: Iterable[int]) -> float:
     times = [psutil.Process(pid).cpu_times() for pid in pids]
     return sum(each.user + each.system for each in times)
-
-
-def _peak_kb(pid: int) -> int:
-    with open(f"/proc/{pid}/status") as file:  # noqa: PTH123 - no file, but the kernel's answer
-        lines = dict(line.split(":", 1) for line in file)
-    return int(lines["VmHWM"].split()[0])

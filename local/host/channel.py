@@ -5,7 +5,7 @@ import pickle
 import socket
 import struct
 from collections.abc import Callable
-from typing import Any, Self
+from typing import Any, Self, cast
 
 _LENGTH = struct.Struct("!Q")
 
@@ -35,8 +35,7 @@ class Channel(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """See `asyncio.Protocol`."""
-        assert isinstance(transport, asyncio.Transport)  # noqa: S101 - for the type checker
-        self._transport = transport
+        self._transport = cast("asyncio.Transport", transport)
 
     def data_received(self, data: bytes) -> None:
         """See `asyncio.Protocol`."""
