@@ -1,4 +1,4 @@
-"""What a host process has done, in files that outlive it: counts, and the orders that it processed."""
+"""What a host and its workers have done, in files that outlive it: counts, and the orders that it processed."""
 
 import mmap
 import os
@@ -32,17 +32,22 @@ MARKS = "processed"
 
 
 class Counters:
-    """Writes counts into a file that is mapped into memory: no call into the system, and safe from SIGKILL."""
+    """Writes counts into a mapped file of this process: no call into the system, and safe from SIGKILL."""
 
-    def __init__(self, path: Path) -> None:
-        with path.open("w+b") as file:
-            file.truncate(8 * len(NAMES))
-            self._slots = memoryview(mmap.mmap(file.fileno(), 0)).cast("Q")
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
         self._place = {name: place for place, name in enumerate(NAMES)}
+        self._open()
+        os.register_at_fork(after_in_child=self._open)  # two processes that share one would lose counts
 
     def add(self, name: str, amount: int = 1) -> None:
         """Count something; raises KeyError for a name that is none of `NAMES`."""
         self._slots[self._place[name]] += amount
+
+    def _open(self) -> None:
+        with (self._folder / f"{os.getpid()}{SUFFIX}").open("w+b") as file:
+            file.truncate(8 * len(NAMES))
+            self._slots = memoryview(mmap.mmap(file.fileno(), 0)).cast("Q")
 
 
 def totals(folder: Path) -> Counter[str]:

@@ -2,11 +2,12 @@
 
 import asyncio
 import json
+import sys
 import time
 from collections import defaultdict
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -22,9 +23,9 @@ from adapters.tables import TableTransactions
 from bench.counters import marked
 from core.keys import LAST, bucket_of
 from core.messages import Submission
+from local.process import Process
 from local.stack import Stack, StackConfig
 
-APP = Path(__file__).parent / "app"
 SUBMITTERS = 8
 QUIET_SECONDS = 2.0
 """After this long without progress the state rows are asked: a kill may have come between a commit and its mark."""
@@ -147,14 +148,22 @@ class RemoteLedger:
         return {key for key, _ in self.effects}
 
 
+class WatchedStack(Stack):
+    """A stack whose hosts count what they do."""
+
+    def _host(self, name: str, fd: int, *arguments: str) -> Process:
+        command = self._command(name, sys.executable, "-m", "bench.host", *arguments)
+        return Process(replace(command, fds=(fd,)))
+
+
 @asynccontextmanager
 async def running(
     folder: Path, hosts: int, workflow: str, settings: Mapping[str, str] | None = None
 ) -> AsyncIterator[Driver]:
-    """Start a stack of its own whose hosts run the watched app; `folder` must be empty."""
+    """Start a stack of its own whose hosts are watched; `folder` must be empty."""
     watched = {"BENCH_FOLDER": str(folder), **(settings or {})}
-    config = StackConfig.for_tests(folder / "stack", hosts=hosts, settings=watched, app=APP)
-    async with Stack(config) as stack:
+    config = StackConfig.for_tests(folder / "stack", hosts=hosts, settings=watched)
+    async with WatchedStack(config) as stack:
         driver = Driver(stack, folder, workflow)
         try:
             yield driver

@@ -7,7 +7,7 @@ from typing import Any
 
 from bench.counters import totals
 from bench.driver import Driver, Final
-from bench.usage import peak_mb, usage
+from bench.usage import host_mb, usage
 
 Result = dict[str, Any]
 
@@ -46,7 +46,7 @@ async def throughput(driver: Driver, orders: int, most_seconds: float) -> Result
         "client_cpu_ms": round((used_after.worker - used.worker) * 1000 / orders, 2),
         "azurite_cpu_ms": round((used_after.azurite - used.azurite) * 1000 / orders, 2),
         "broker_cpu_ms": round((used_after.broker - used.broker) * 1000 / orders, 2),
-        "host_peak_mb": peak_mb(driver.stack),
+        "host_mb": host_mb(driver.stack),
         **per_order(counted - counts, orders, submitted=orders),
     }
 

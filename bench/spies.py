@@ -1,4 +1,4 @@
-"""Counts what the clients of a host process do, inside their own pipelines: every try, at the moment it goes out."""
+"""Counts what the clients of a host and its workers do, inside their pipelines: every try, as it goes out."""
 # ruff: noqa: TID251 - it looks into the SDKs, so it has to name them
 
 import os
@@ -14,7 +14,7 @@ from azure.servicebus.aio import ServiceBusReceiver, ServiceBusSender
 
 from adapters.remote import HttpRemoteService
 from adapters.state_store import TableStateStore
-from bench.counters import SUFFIX, Counters, Marks
+from bench.counters import Counters, Marks
 from core.changes import Change
 from core.orders import ProcessState, Snapshot
 
@@ -33,8 +33,8 @@ _QUEUE_REQUESTS = {
 
 
 def install(folder: Path) -> None:
-    """Watch all clients of this process from now on; what is seen goes into files in this folder."""
-    counters, marks = Counters(folder / f"{os.getpid()}{SUFFIX}"), Marks(folder)
+    """Watch all clients of this process and its children from now on; what is seen goes into files in this folder."""
+    counters, marks = Counters(folder), Marks(folder)
     services = _services()
 
     def http(request: Any, **_: Any) -> None:

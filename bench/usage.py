@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import psutil
 
+from local.process import Process
 from local.stack import Stack
 
 
@@ -38,10 +39,10 @@ class Usage:
 
 
 def usage(stack: Stack) -> Usage:
-    """Return what hosts (worker), Azurite and broker (engine) and we (driver) have used until now."""
+    """Return what hosts and their workers (worker), Azurite and broker (engine) and we (driver) have used until now."""
     machine = psutil.cpu_times()
     return Usage(
-        worker=_cpu(host.pid for host in stack.hosts),
+        worker=_cpu(process.pid for host in stack.hosts for process in _processes(host)),
         azurite=_cpu([stack.azurite.pid]),
         broker=_cpu([stack.broker.pid]),
         driver=_cpu([psutil.Process().pid]),
@@ -49,18 +50,18 @@ def usage(stack: Stack) -> Usage:
     )
 
 
-def peak_mb(stack: Stack) -> float:
-    """Return the most memory that one host ever held (resident, Linux)."""
-    peaks = [_peak_kb(host.pid) for host in stack.hosts]
-    return round(max(peaks) / 1024, 1)
+def host_mb(stack: Stack) -> float:
+    """Return the memory of the largest host with its workers; a page that several share counts once (Linux)."""
+    sizes = [sum(process.memory_full_info().pss for process in _processes(host)) for host in stack.hosts]
+    return round(max(sizes) / 1_000_000, 1)
+
+
+def _processes(host: Process) -> list[psutil.Process]:
+    """Return a host, and what it started."""
+    own = psutil.Process(host.pid)
+    return [own, *own.children(recursive=True)]
 
 
 def _cpu(pids: Iterable[int]) -> float:
     times = [psutil.Process(pid).cpu_times() for pid in pids]
     return sum(each.user + each.system for each in times)
-
-
-def _peak_kb(pid: int) -> int:
-    with open(f"/proc/{pid}/status") as file:  # noqa: PTH123 - no file, but the kernel's answer
-        lines = dict(line.split(":", 1) for line in file)
-    return int(lines["VmHWM"].split()[0])

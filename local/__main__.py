@@ -24,6 +24,8 @@ Environment:
   DATA_DIR .data            where the data lies; it survives a restart
   HOSTS 1                   how many functions hosts share the work
   HOST_FUNCTIONS            names of the functions to run, comma-separated (default: all)
+  LOCAL_FUNCTION_PROCESSES one
+                            each: a process for the HTTP functions and one for every other, as in Flex Consumption
   OPERATOR_KEY              the operators' key (default: local-operator)
 Any setting of the app, such as ALLOWANCE_SECONDS=8, replaces the embedded default; only the connections to the parts
 above are always the stack's own.

@@ -19,6 +19,7 @@ PR_SET_PDEATHSIG = 1
 POLL_SECONDS = 0.05
 SAY_AGAIN_SECONDS = 3.0
 OUTPUT_SECONDS = 1.0
+WHOLE_GROUP = frozenset({signal.SIGKILL, signal.SIGSTOP, signal.SIGCONT})
 _LIBC = ctypes.CDLL(None) if sys.platform == "linux" else None
 """Loaded here because a forked child must not load anything."""
 
@@ -68,9 +69,7 @@ class Process:
     def how_it_ended(self) -> str:
         """The exit code or the signal, for people to read."""
         code = self._child.returncode if self._child else None
-        if code is not None and code < 0:
-            return f"killed by {signal.Signals(-code).name}"
-        return "running" if code is None else f"exit code {code}"
+        return "running" if code is None else how_it_ended(code)
 
     async def start(self) -> None:
         """Start the process."""
@@ -85,7 +84,7 @@ class Process:
                 cwd=self._command.cwd,
                 start_new_session=True,
                 pass_fds=self._command.fds,
-                preexec_fn=functools.partial(_end_with_parent, os.getpid(), self._command.orphan_signal),
+                preexec_fn=functools.partial(end_with_parent, os.getpid(), self._command.orphan_signal),
             )
         if self._child.stdout is not None:
             self._relay = asyncio.create_task(self._relay_output(self._child.stdout))
@@ -138,10 +137,11 @@ class Process:
             await asyncio.wait([self._relay], timeout=OUTPUT_SECONDS)
 
     def signal(self, number: signal.Signals) -> None:
-        """Send a signal to the process, if it runs."""
+        """Send a signal to the process, if it runs; one that it cannot refuse goes to its children too."""
         if self.alive:
             with contextlib.suppress(ProcessLookupError):
-                os.kill(self.pid, number)
+                send = os.killpg if number in WHOLE_GROUP else os.kill
+                send(self.pid, number)
 
     def _last_words(self, lines: int = 15) -> str:
         tail = self.output().splitlines()[-lines:]
@@ -169,7 +169,12 @@ class Process:
                 self._command.echo(line.decode(errors="replace"))
 
 
-def _end_with_parent(parent: int, number: signal.Signals) -> None:
+def how_it_ended(code: int) -> str:
+    """Return an exit code or signal (then negative) for people to read."""
+    return f"killed by {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
+
+
+def end_with_parent(parent: int, number: signal.Signals) -> None:
     """In the child, ask Linux to end it when its parent is gone, however that came about."""
     if _LIBC is not None:
         _LIBC.prctl(PR_SET_PDEATHSIG, number)

@@ -111,11 +111,6 @@ class Stack:
     async def __aexit__(self, *_: object) -> None:
         await self.stop()
 
-    @property
-    def host_pids(self) -> list[int]:
-        """The process ids of the hosts that run."""
-        return [host.pid for host in self.hosts if host.alive]
-
     async def start(self) -> None:
         """Start everything; returns when the app says that it is healthy. Raises `StackError`."""
         self.ports.check_free()

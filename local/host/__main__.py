@@ -1,17 +1,18 @@
 """Command line: `python -m local.host`."""
 
 import asyncio
-import gc
-import logging
 import os
 import signal
 import socket
 import sys
+from functools import partial
 from pathlib import Path
 
 import click
 
+from local.host import worker
 from local.host.errors import HostError
+from local.host.fork_server import ForkServer
 from local.host.host import Host
 from local.host.logs import configure_logging
 
@@ -29,33 +30,37 @@ def main(app_dir: Path, port: int, listen_fd: int | None, functions: str | None,
     AzureWebJobsX; AzureWebJobs.<function>.Disabled=true switches a function off. OPERATOR_KEY is the key of
     routes that need one. LOCAL_QUEUE_LOCK_SECONDS (5) is how long a killed host's queue messages stay hidden,
     LOCAL_SHUTDOWN_SECONDS (10) how long running functions may take to end. Ctrl-C or SIGTERM stops it.
+
+    Functions run in a worker process, which is replaced when it ends or when a function takes longer than
+    functionTimeout. LOCAL_FUNCTION_PROCESSES=each (default: one) gives each group its own, as Flex Consumption does:
+    the HTTP functions together, every other function by itself.
     """
     configure_logging(log_level)
     only = frozenset(name.strip() for name in functions.split(",") if name.strip()) if functions else None
     try:
-        asyncio.run(_serve(app_dir.resolve(), port, listen_fd, only))
+        app_dir = app_dir.resolve()
+        host = Host(app_dir=app_dir, environ=os.environ)
+        fork_server = ForkServer.start(partial(worker.main, app_dir, only))
+        try:
+            asyncio.run(_serve(host, fork_server, port, listen_fd))
+        finally:
+            fork_server.close()
     except HostError as error:
         click.echo(f"error: {error}", err=True)
         sys.exit(1)
 
 
-async def _serve(app_dir: Path, port: int, listen_fd: int | None, only: frozenset[str] | None) -> None:
+async def _serve(host: Host, fork_server: ForkServer, port: int, listen_fd: int | None) -> None:
     stopping = asyncio.Event()
     _stop_on_signal(stopping)
-    gc.disable()  # what an app loads stays: looking through it for garbage takes an eighth of the start
-    host = Host(app_dir=app_dir, only=only, environ=os.environ)
-    gc.freeze()
-    gc.enable()
+    await host.load(fork_server)
     listening = _listen(port, listen_fd)
     await host.start(listening)
     names = ", ".join(each.name for each in host.functions)
     address, port = listening.getsockname()[:2]
     print(f"host is ready on http://{address}:{port} with functions: {names}", flush=True)
     await stopping.wait()
-    if not await host.stop():
-        # Python itself would wait for ever for a thread that hangs.
-        logging.shutdown()
-        os._exit(0)
+    await host.stop()
 
 
 def _listen(port: int, listen_fd: int | None) -> socket.socket:

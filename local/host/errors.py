@@ -6,7 +6,7 @@ class HostError(Exception):
 
 
 class InvocationFailed(Exception):  # noqa: N818 - named like the event in Azure's own logs
-    """The function raised or ran out of time; it has been logged already."""
+    """The function raised or ran out of time, or its process ended; it has been logged already."""
 
 
 class LinkLostError(Exception):

@@ -1,19 +1,13 @@
 """The host as a whole: which listeners there are, how they start and how they end."""
 
 import asyncio
-import importlib
 import logging
-import os
 import socket
-import sys
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine, Mapping, Sequence
 from pathlib import Path
-from types import ModuleType
 from typing import Protocol
 
-from azure.functions.decorators.function_app import FunctionRegister
-
-from local.host.errors import HostError
+from local.host.fork_server import ForkServer
 from local.host.host_json import HostJson, read_host_json
 from local.host.http import HttpListener
 from local.host.index import (
@@ -22,7 +16,6 @@ from local.host.index import (
     ServiceBusTrigger,
     StorageQueueTrigger,
     TimerTrigger,
-    index_functions,
 )
 from local.host.invoke import Invoker
 from local.host.service_bus import ServiceBusListener
@@ -41,29 +34,31 @@ class Listener(Protocol):
 
 
 class Host:
-    """Runs the functions of one app."""
+    """Has the functions of one app run when messages come or time passes."""
 
-    def __init__(self, *, app_dir: Path, only: frozenset[str] | None, environ: Mapping[str, str]) -> None:
-        settings = AppSettings(values=environ)
+    def __init__(self, *, app_dir: Path, environ: Mapping[str, str]) -> None:
+        self._settings = AppSettings(values=environ)
         self._own = HostSettings.read(environ)
         self._config = read_host_json(app_dir, environ)
-        app = find_app(import_app(app_dir))
-        self.functions = index_functions(app.get_functions(), settings, only)
-        threads = environ.get("PYTHON_THREADPOOL_THREAD_COUNT")
-        self._invoker = Invoker(timeout=self._config.function_timeout, threads=int(threads) if threads else None)
+        self._invoker = Invoker(timeout=self._config.function_timeout, process_for_each=self._own.process_for_each)
         self._stopping = asyncio.Event()
-        self._http = self._http_listener(settings)
+        self._tasks: list[asyncio.Task[None]] = []
+        self.functions: Sequence[Function] = ()
+
+    async def load(self, fork_server: ForkServer) -> None:
+        """Let worker processes load the app, and see what it has; raises `HostError`."""
+        self.functions = await self._invoker.start(fork_server)
+        self._http = self._http_listener()
         listeners = ((each, self._listener(each)) for each in self.functions)
         self._listeners = {function.name: found for function, found in listeners if found is not None}
-        self._tasks: list[asyncio.Task[None]] = []
 
     async def start(self, listening: socket.socket) -> None:
         """Begin to serve; HTTP is ready on return, the others connect when they can."""
         await self._http.start(listening)
         self._tasks = [asyncio.create_task(self._watch(name, listener)) for name, listener in self._listeners.items()]
 
-    async def stop(self) -> bool:
-        """Take nothing new, let what runs end within the grace time, then cut the rest off; tells if all ended."""
+    async def stop(self) -> None:
+        """Take nothing new, let what runs end within the grace time, then cut the rest off."""
         self._stopping.set()
         ending = [asyncio.create_task(self._http.stop()), *self._tasks]
         _, late = await asyncio.wait(ending, timeout=self._own.shutdown_seconds)
@@ -72,10 +67,7 @@ class Host:
         if late:
             _log.warning("some functions did not end within %s s and were cut off", self._own.shutdown_seconds)
             await asyncio.wait(late, timeout=1.0)
-        self._invoker.close()
-        # An app has no hook in which to close its clients, neither here nor in Azure: their complaints help nobody.
-        logging.getLogger("asyncio").setLevel(logging.CRITICAL)
-        return not late
+        self._invoker.stop()
 
     async def _watch(self, name: str, listener: Listener) -> None:
         try:
@@ -83,7 +75,7 @@ class Host:
         except Exception:  # noqa: BLE001 - a listener that fails must not end unnoticed
             _log.exception("the trigger of function %s has stopped", name)
 
-    def _http_listener(self, settings: AppSettings) -> HttpListener:
+    def _http_listener(self) -> HttpListener:
         listener = HttpListener(
             functions=[each for each in self.functions if isinstance(each.trigger, HttpTrigger)],
             prefix=self._config.extensions.http.route_prefix,
@@ -91,7 +83,7 @@ class Host:
             invoker=self._invoker,
             grace=self._own.shutdown_seconds,
         )
-        if listener.serves_root() and not settings.is_true("AzureWebJobsDisableHomepage"):
+        if listener.serves_root() and not self._settings.is_true("AzureWebJobsDisableHomepage"):
             _log.warning("in Azure the path / needs the setting AzureWebJobsDisableHomepage=true")
         return listener
 
@@ -113,25 +105,3 @@ def make_listener(function: Function, config: HostJson, own: HostSettings, invok
             return TimerListener(trigger=trigger, call=call)
         case HttpTrigger():
             return None
-
-
-def import_app(app_dir: Path) -> ModuleType:
-    """Import `function_app.py` with its folder as working directory, as Azure does."""
-    if not (app_dir / "function_app.py").is_file():
-        raise HostError(f"there is no function_app.py in {app_dir}")
-    os.chdir(app_dir)
-    sys.path.insert(0, str(app_dir))
-    try:
-        return importlib.import_module("function_app")
-    except Exception as error:
-        if hasattr(error, "faults"):  # it names what is wrong: where in the code that was seen is no help
-            raise HostError(str(error)) from error
-        raise
-
-
-def find_app(module: ModuleType) -> FunctionRegister:
-    """Return the module's only `FunctionApp`; raises `HostError` when there is none or more."""
-    found = {id(v): v for v in vars(module).values() if isinstance(v, FunctionRegister)}
-    if len(found) != 1:
-        raise HostError(f"function_app.py must have one FunctionApp at top level; it has {len(found)}")
-    return next(iter(found.values()))

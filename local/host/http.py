@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import azure.functions as func
 from aiohttp import web
 from azure.functions.meta import Datum
 from multidict import CIMultiDict, MultiMapping
 
 from local.host.errors import HostError, InvocationFailed
-from local.host.index import Function, HttpTrigger, converter
+from local.host.http_answer import HttpAnswer
+from local.host.index import Function, HttpTrigger
 from local.host.invoke import Invoker
 from local.host.routes import Route, compile_route
 
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from local.host.invoke import Call
 
 MAX_BODY_BYTES = 100 * 1024 * 1024
-_OWN_HEADERS = frozenset({"content-length", "transfer-encoding", "connection"})
 
 _log = logging.getLogger("local.host.http")
 
@@ -52,7 +51,6 @@ class HttpListener:
         endpoints = [_endpoint(function, prefix, invoker) for function in functions]
         self._endpoints = sorted(endpoints, key=lambda each: each.route.rank)
         self._key = key.encode()
-        self._decode = converter("httpTrigger").decode
         self._runner = web.ServerRunner(
             web.Server(self._answer, request_factory=_request, access_log=None), shutdown_timeout=grace
         )
@@ -83,8 +81,7 @@ class HttpListener:
             return web.Response(status=401)
         body = await request.read()
         try:
-            argument = self._decode(_datum(request, parameters, body), trigger_metadata=None)
-            return _response(await endpoint.call(argument))
+            return _response(await endpoint.call(_datum(request, parameters, body), None))
         except InvocationFailed:
             return web.Response(status=500)
         except Exception:  # noqa: BLE001 - whatever an app returns, the caller gets an answer
@@ -148,20 +145,7 @@ def _joined(pairs: MultiMapping[str]) -> dict[str, Datum]:
     return {name: Datum(",".join(pairs.getall(name)), "string") for name in pairs}
 
 
-def _response(result: object) -> web.Response:
-    if isinstance(result, func.HttpResponse):
-        return web.Response(status=result.status_code, headers=_headers(result), body=result.get_body() or None)
-    if isinstance(result, str):
-        return web.Response(text=result)
-    if result is None:
-        return web.Response(status=204)
-    raise TypeError(f"an HTTP function returned {type(result).__name__}")
-
-
-def _headers(response: func.HttpResponse) -> CIMultiDict[str]:
-    headers = CIMultiDict((k, v) for k, v in response.headers.items() if k.lower() not in _OWN_HEADERS)
-    if "content-type" not in headers:
-        is_text = response.mimetype.startswith("text/")
-        charset = f"; charset={response.charset}" if is_text else ""
-        headers["Content-Type"] = f"{response.mimetype}{charset}"
-    return headers
+def _response(answer: object) -> web.Response:
+    if not isinstance(answer, HttpAnswer):
+        raise TypeError(type(answer).__name__)
+    return web.Response(status=answer.status, headers=CIMultiDict(answer.headers), body=answer.body or None)

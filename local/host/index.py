@@ -50,13 +50,20 @@ Trigger = HttpTrigger | StorageQueueTrigger | ServiceBusTrigger | TimerTrigger
 
 @dataclass(frozen=True, kw_only=True)
 class Function:
-    """One function of the app."""
+    """One function of the app, as the host knows it."""
 
     name: str
+    trigger: Trigger
+
+
+@dataclass(frozen=True, kw_only=True)
+class IndexedFunction(Function):
+    """A function as the worker calls it; `decode` is Azure's converter from trigger data to the argument."""
+
     handler: Callable[..., Any]
     argument: str
     takes_context: bool
-    trigger: Trigger
+    decode: Callable[..., Any]
 
 
 class Decorated(Protocol):
@@ -72,7 +79,7 @@ Binding = Mapping[str, Any]
 
 def index_functions(
     decorated: Iterable[Decorated], settings: AppSettings, only: frozenset[str] | None
-) -> list[Function]:
+) -> list[IndexedFunction]:
     """Return the functions to run; raises `HostError` naming all faults of a kind at once."""
     by_name = {str(each.get_function_name()): each for each in decorated}
     unknown = sorted((only or frozenset()) - by_name.keys())
@@ -85,21 +92,23 @@ def index_functions(
     return functions
 
 
-def _index_one(name: str, decorated: Decorated, settings: AppSettings) -> Function:
+def _index_one(name: str, decorated: Decorated, settings: AppSettings) -> IndexedFunction:
     bindings: list[Binding] = decorated.get_bindings_dict()["bindings"]
     triggers = [b for b in bindings if str(b["type"]).endswith("Trigger")]
     others = [str(b["type"]) for b in bindings if b not in triggers and b["type"] != "http"]
     if others:
         raise HostError(f"function {name}: this host has no binding {', '.join(others)}")
-    reader = _READERS.get(str(triggers[0]["type"]))
+    trigger_type = str(triggers[0]["type"])
+    reader = _READERS.get(trigger_type)
     if reader is None:
-        raise HostError(f"function {name}: this host has no trigger {triggers[0]['type']}")
+        raise HostError(f"function {name}: this host has no trigger {trigger_type}")
     handler = decorated.get_user_function()
-    return Function(
+    return IndexedFunction(
         name=name,
         handler=handler,
         argument=str(triggers[0]["name"]),
         takes_context="context" in inspect.signature(handler).parameters,
+        decode=func.get_binding_registry().get(trigger_type).decode,
         trigger=reader(name, triggers[0], settings),
     )
 
@@ -147,8 +156,3 @@ _READERS: Mapping[str, Callable[[str, Binding, AppSettings], Trigger]] = {
     "serviceBusTrigger": _service_bus,
     "timerTrigger": _timer,
 }
-
-
-def converter(trigger_type: str) -> Any:
-    """Return Azure's own converter from trigger data to what the function is given."""
-    return func.get_binding_registry().get(trigger_type)

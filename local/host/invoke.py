@@ -1,86 +1,78 @@
-"""One call of a function: async ones on the loop, the others in a thread; failures are logged once, here."""
+"""Calls of functions, each in the worker process that is there for it."""
 
 import asyncio
-import contextvars
 import logging
-import uuid
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
-from functools import partial
-from inspect import iscoroutinefunction
-from typing import Any
+from collections.abc import Mapping, Sequence
+
+from azure.functions.meta import Datum
 
 from local.host.errors import InvocationFailed
-from local.host.index import Function
+from local.host.fork_server import ForkServer
+from local.host.index import Function, HttpTrigger
+from local.host.worker_process import WorkerProcess
+
+ALL = "all functions"
+HTTP = "the HTTP functions"
 
 _log = logging.getLogger("local.host.invoke")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Context:
-    """What a function gets that asks for a parameter named `context`; a new id for each call."""
-
-    function_name: str
-    invocation_id: str = field(default_factory=lambda: str(uuid.uuid4()))
-    function_directory: str = "."
-    # Azure has no retry policies for these triggers, and no trace reaches this host.
-    trace_context: None = None
-    retry_context: None = None
-
-
 class Invoker:
-    """Calls functions; `timeout` in seconds is host.json's functionTimeout, None for no limit."""
+    """The worker processes of a host: one, or as in Flex Consumption one for HTTP and one for each other function.
 
-    def __init__(self, *, timeout: float | None, threads: int | None) -> None:
+    `timeout` in seconds is host.json's functionTimeout, None for no limit.
+    """
+
+    def __init__(self, *, timeout: float | None, process_for_each: bool) -> None:
         self._timeout = timeout
-        self._pool = ThreadPoolExecutor(max_workers=threads, thread_name_prefix="function")
+        self._process_for_each = process_for_each
+        self._workers: dict[str, WorkerProcess] = {}
+
+    async def start(self, fork_server: ForkServer) -> Sequence[Function]:
+        """Start the processes; returns what functions the app has. Raises `HostError`."""
+        first = WorkerProcess(fork_server=fork_server, timeout=self._timeout)
+        functions = await first.start()
+        groups = list(dict.fromkeys(map(self._group, functions))) or [ALL]
+        self._workers = {group: WorkerProcess(fork_server=fork_server, timeout=self._timeout) for group in groups}
+        self._workers[groups[0]] = first
+        await asyncio.gather(*(self._workers[group].start() for group in groups[1:]))
+        for group, worker in self._workers.items():
+            worker.keep(group)
+        return functions
 
     def prepare(self, function: Function) -> "Call":
-        """Work out once, not for each message, how a function is called."""
-        return Call(function=function, run=self._runner(function), timeout=self._timeout)
+        """Return what calls a function."""
+        return Call(function=function, worker=self._workers[self._group(function)])
 
-    def close(self) -> None:
-        """Let go of the threads; one that still runs is not waited for."""
-        self._pool.shutdown(wait=False, cancel_futures=True)
+    def stop(self) -> None:
+        """End all worker processes at once."""
+        for worker in self._workers.values():
+            worker.stop()
 
-    def _runner(self, function: Function) -> Callable[..., Any]:
-        if iscoroutinefunction(function.handler):
-            return function.handler
-        return partial(self._in_thread, function.handler)
-
-    async def _in_thread(self, handler: Callable[..., Any], **arguments: object) -> object:
-        run = partial(contextvars.copy_context().run, handler, **arguments)
-        return await asyncio.get_running_loop().run_in_executor(self._pool, run)
+    def _group(self, function: Function) -> str:
+        if not self._process_for_each:
+            return ALL
+        return HTTP if isinstance(function.trigger, HttpTrigger) else function.name
 
 
 class Call:
     """A function, ready to be called."""
 
-    def __init__(self, *, function: Function, run: Callable[..., Any], timeout: float | None) -> None:
+    def __init__(self, *, function: Function, worker: WorkerProcess) -> None:
         self.function = function
-        self._run = run
-        self._timeout = timeout
+        self._worker = worker
 
-    async def __call__(self, argument: object) -> object:
-        """Return what the function returns; raises `InvocationFailed` once the failure is logged."""
+    async def __call__(self, datum: Datum, metadata: Mapping[str, Datum] | None) -> object:
+        """Return what the function returns, given its trigger's data; raises `InvocationFailed`, already logged."""
         name = self.function.name
-        arguments = {self.function.argument: argument}
-        if self.function.takes_context:
-            arguments["context"] = Context(function_name=name)
-        try:
-            async with asyncio.timeout(self._timeout):
-                result: object = await self._run(**arguments)
-        except Exception as error:
-            _log.exception("function %s failed", name)
-            raise InvocationFailed(name) from error
+        result = await self._worker.call(name, datum, metadata)
         _log.debug("function %s succeeded", name)
         return result
 
-    async def succeeds(self, argument: object) -> bool:
+    async def succeeds(self, datum: Datum, metadata: Mapping[str, Datum] | None) -> bool:
         """Tell whether the call returned; for triggers that have no use for what it returns."""
         try:
-            await self(argument)
+            await self(datum, metadata)
         except InvocationFailed:
             return False
         return True

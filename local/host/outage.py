@@ -21,7 +21,7 @@ class Outage:
         """Note a failed try; returns the seconds to wait before the next."""
         if not self._pause:
             _log.warning("%s is away, trying again until it is back: %s", self.what, in_a_few_words(error))
-        self._pause = min(max(self._pause * 2, FIRST_PAUSE_SECONDS), LONGEST_PAUSE_SECONDS)
+        self._pause = longer(self._pause)
         return self._pause
 
     def recovered(self) -> None:
@@ -29,6 +29,11 @@ class Outage:
         if self._pause:
             _log.warning("%s is back", self.what)
             self._pause = 0.0
+
+
+def longer(pause: float) -> float:
+    """Return the seconds to wait after one more failure."""
+    return min(max(pause * 2, FIRST_PAUSE_SECONDS), LONGEST_PAUSE_SECONDS)
 
 
 def in_a_few_words(error: BaseException) -> str:

@@ -13,7 +13,7 @@ from azure.servicebus.exceptions import ServiceBusError
 
 from local.host.amqp_link import NEXT_FRAME_SECONDS, Link
 from local.host.host_json import ServiceBusOptions
-from local.host.index import ServiceBusTrigger, converter
+from local.host.index import ServiceBusTrigger
 from local.host.invoke import Call
 from local.host.outage import Outage, in_a_few_words, pause
 from local.host.service_bus_data import many, single
@@ -44,7 +44,6 @@ class ServiceBusListener:
         self._trigger = trigger
         self._call = call
         self._options = options
-        self._decode = converter("serviceBusTrigger").decode
         self._outage = Outage(what=f"service bus queue {trigger.queue}")
         self._running: set[Running] = set()
         self._ended: deque[Running] = deque()
@@ -141,7 +140,7 @@ class ServiceBusListener:
     async def _handle(self, running: Running) -> None:
         try:
             body, metadata = many(running.messages) if self._trigger.many else single(running.messages[0])
-            running.succeeded = await self._call.succeeds(self._decode(body, trigger_metadata=metadata))
+            running.succeeded = await self._call.succeeds(body, metadata)
         except Exception:  # noqa: BLE001 - a message that cannot be decoded is abandoned like any other
             _log.exception("queue %s: a message cannot be read", self._trigger.queue)
         finally:

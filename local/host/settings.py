@@ -55,6 +55,7 @@ class HostSettings:
     operator_key: str
     queue_lock_seconds: int
     shutdown_seconds: float
+    process_for_each: bool = False
 
     @classmethod
     def read(cls, values: Mapping[str, str]) -> Self:
@@ -64,6 +65,13 @@ class HostSettings:
                 operator_key=values.get("OPERATOR_KEY", ""),
                 queue_lock_seconds=max(1, int(values.get("LOCAL_QUEUE_LOCK_SECONDS", "5"))),
                 shutdown_seconds=float(values.get("LOCAL_SHUTDOWN_SECONDS", "10")),
+                process_for_each=_process_for_each(values.get("LOCAL_FUNCTION_PROCESSES", "one")),
             )
         except ValueError as error:
             raise HostError(f"LOCAL_QUEUE_LOCK_SECONDS and LOCAL_SHUTDOWN_SECONDS must be numbers: {error}") from error
+
+
+def _process_for_each(text: str) -> bool:
+    if text not in ("one", "each"):
+        raise HostError(f"LOCAL_FUNCTION_PROCESSES={text}: expected one or each")
+    return text == "each"

@@ -15,7 +15,7 @@ from azure.storage.queue import QueueMessage
 from azure.storage.queue.aio import QueueClient, QueueServiceClient
 
 from local.host.host_json import QueueOptions
-from local.host.index import StorageQueueTrigger, converter
+from local.host.index import StorageQueueTrigger
 from local.host.invoke import Call
 from local.host.outage import Outage, in_a_few_words, pause
 
@@ -44,7 +44,6 @@ class StorageQueueListener:
         self._call = call
         self._options = options
         self._lock_seconds = lock_seconds
-        self._decode = converter("queueTrigger").decode
         self._read = _from_base64 if options.message_encoding == "base64" else _as_it_stands
         self._outage = Outage(what=f"storage queue {trigger.queue}")
         self._held: set[Held] = set()
@@ -141,8 +140,7 @@ class StorageQueueListener:
         except (ValueError, binascii.Error):
             _log.warning("queue %s: message %s is not base64", self._trigger.queue, message.id)
             return None
-        argument = self._decode(Datum(body, "bytes"), trigger_metadata=_metadata(message))
-        return await self._call.succeeds(argument)
+        return await self._call.succeeds(Datum(body, "bytes"), _metadata(message))
 
     def _verdict(self, message: QueueMessage, *, succeeded: bool | None) -> "Settlement":
         if succeeded:

@@ -12,7 +12,7 @@ from cronsim import CronSim, CronSimError
 
 from local.host.errors import HostError
 from local.host.host_json import seconds_of
-from local.host.index import TimerTrigger, converter
+from local.host.index import TimerTrigger
 from local.host.invoke import Call
 from local.host.outage import pause
 
@@ -61,7 +61,6 @@ class TimerListener:
         self._call = call
         self._next_after = _schedule_of(trigger, call)
         self._run_on_startup = trigger.run_on_startup
-        self._decode = converter("timerTrigger").decode
         self._last: datetime | None = None
 
     async def run(self, stopping: asyncio.Event) -> None:
@@ -85,4 +84,4 @@ class TimerListener:
             "LastUpdated": now.isoformat(),
         }
         data = {"IsPastDue": late, "Schedule": {"AdjustForDST": True}, "ScheduleStatus": status}
-        await self._call.succeeds(self._decode(Datum(json.dumps(data), "json"), trigger_metadata={}))
+        await self._call.succeeds(Datum(json.dumps(data), "json"), {})

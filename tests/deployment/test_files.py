@@ -31,7 +31,6 @@ def check(content, schema):
         ("azure.yaml", "azure"),
         ("host.json", "host"),
         ("tests/system/app/host.json", "host"),
-        ("bench/app/host.json", "host"),
         ("local.settings.template.json", "local-settings"),
     ],
 )

@@ -62,6 +62,12 @@ def test_an_exception_is_500_and_logged_once(host):
     assert (host.logged("function broken failed"), host.logged("RuntimeError: broken on purpose")) == (1, 1)
 
 
+def test_a_function_that_returns_nothing_is_500(host):
+    """As on Azure, whose worker cannot convert None."""
+    assert host.call("/does/none").status == 500
+    assert host.logged("an HTTP function returned NoneType") == 1
+
+
 @pytest.mark.parametrize("path", ["/secret", "/admin-only"])
 @pytest.mark.parametrize(
     ("headers", "query", "status"),

@@ -2,6 +2,7 @@
 
 import signal
 import socket
+from types import SimpleNamespace
 
 import azure.functions as func
 import pytest
@@ -14,7 +15,7 @@ from local.host.host import make_listener
 from local.host.host_json import HostJson, read_host_json
 from local.host.http import HttpListener
 from local.host.index import HttpTrigger, index_functions
-from local.host.invoke import Invoker
+from local.host.invoke import Call
 from local.host.settings import AppSettings, HostSettings
 
 
@@ -93,11 +94,18 @@ def test_what_the_host_cannot_do_is_refused(decorate, message):
 
 def start_up(app):
     [function] = index_functions(app.get_functions(), AppSettings(values={"C": "c"}), None)
-    invoker = Invoker(timeout=None, threads=1)
+    invoker = SimpleNamespace(prepare=lambda function: Call(function=function, worker=None))
     if isinstance(function.trigger, HttpTrigger):
         HttpListener(functions=[function], prefix="", key="", invoker=invoker, grace=1.0)
     else:
         make_listener(function, HostJson(), HostSettings.read({}), invoker)
+
+
+def test_an_app_that_ends_its_process_when_it_is_loaded_ends_the_host(tmp_path):
+    """At the first start: later ones are tried again."""
+    host = HostProcess(tmp_path, {"WHEN_LOADED": "exit"})
+    assert host.ended() == 1
+    assert host.said().endswith("error: the worker process ended while it loaded the app (exit code 3)\n")
 
 
 def test_a_bad_host_json_is_refused(tmp_path):

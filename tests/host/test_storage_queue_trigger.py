@@ -74,8 +74,8 @@ class Called:
     def __init__(self):
         self.bodies = []
 
-    async def succeeds(self, message):
-        self.bodies.append(message.get_body())
+    async def succeeds(self, body, metadata):
+        self.bodies.append(body.value)
         return True
 
 

@@ -1,5 +1,6 @@
 """Timers: schedules, the first run, no overlap."""
 
+import json
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -43,8 +44,8 @@ async def test_a_run_that_is_late_is_past_due(late, past_due):
     told = []
 
     class Called:
-        async def succeeds(self, timer):
-            told.append(timer.past_due)
+        async def succeeds(self, timer, metadata):
+            told.append(json.loads(timer.value)["IsPastDue"])
 
     trigger = TimerTrigger(schedule="0 0 0 1 1 *", run_on_startup=False)
     await TimerListener(trigger=trigger, call=Called())._fire(datetime.now(UTC) - timedelta(seconds=late))

@@ -5,6 +5,7 @@ import json
 import signal
 import socket
 
+import psutil
 import pytest
 from azure.core.credentials import AzureKeyCredential
 from azure.core.exceptions import HttpResponseError, ServiceRequestError
@@ -16,9 +17,12 @@ from azure.servicebus.aio import ServiceBusClient
 from azure.storage.blob.aio import BlobServiceClient
 from azure.storage.queue.aio import QueueServiceClient
 from delivered_events import take_events
+from runner import alive
+from waiting import until
 
 from core.messages import SCHEDULER_REQUESTS
 from local.ports import HOST, StackError
+from local.process import Command, Process
 from local.provision import provision
 from local.servicebus_config import ROOT, queues
 
@@ -96,6 +100,25 @@ async def test_an_outage_of_the_storage_or_of_event_grid_loses_no_event(own_part
         await own_parts.start_event_grid()
         await client.send(event)
     assert [delivered["id"] for delivered in await take_events(own_parts)] == [event.id]
+
+
+async def test_what_a_process_has_started_is_frozen_and_killed_with_it(tmp_path):
+    """A functions host and its workers are one machine to those who break it."""
+    arguments = ["sh", "-c", "sleep 1000 & wait"]
+    process = Process(Command(name="two", arguments=arguments, env={}, cwd=tmp_path, log=tmp_path / "log"))
+    await process.start()
+    children = await asyncio.to_thread(until, psutil.Process(process.pid).children)
+    both = [psutil.Process(process.pid), *children]
+
+    async def become(status):
+        await asyncio.to_thread(until, lambda: {each.status() for each in both}, lambda seen: seen == {status})
+
+    process.signal(signal.SIGSTOP)
+    await become(psutil.STATUS_STOPPED)
+    process.signal(signal.SIGCONT)
+    await become(psutil.STATUS_SLEEPING)
+    await process.kill()
+    await asyncio.to_thread(until, lambda: alive(both), lambda left: left == [])
 
 
 async def test_a_wrong_setting_of_the_app_ends_its_start_with_its_name(own_parts):

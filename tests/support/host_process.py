@@ -4,6 +4,7 @@ import http.client
 import itertools
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -17,6 +18,7 @@ from local.servicebus_config import ROOT
 
 SAMPLE_APP = ROOT / "tests/host/sample_app"
 OPERATOR_KEY = "the-operators-key"
+WORKER = re.compile(r"worker process (\d+) runs")
 _numbers = itertools.count()
 
 
@@ -85,7 +87,10 @@ class HostProcess:
         self.wait_for("timer", lambda seen: len(seen) > before + seconds / TIMER_SECONDS)
 
     def logged(self, text):
-        return self.log.read_bytes()[self.log_start :].decode().count(text)
+        return self.said().count(text)
+
+    def said(self):
+        return self.log.read_bytes()[self.log_start :].decode()
 
     def ask_to_stop(self):
         """SIGTERM; returns when the host takes no calls any more."""
@@ -94,15 +99,16 @@ class HostProcess:
 
     def open_gate(self):
         """Let what waits at the gate go on, also when the host takes no calls any more."""
-        self.process.send_signal(signal.SIGUSR1)
+        os.kill(self.workers()[-1], signal.SIGUSR1)
+
+    def workers(self):
+        """The ids of its worker processes so far, as the log has them."""
+        return [int(pid) for pid in WORKER.findall(self.log.read_text())]
 
     def stop(self, number=signal.SIGTERM):
         """Send the signal and wait for the end; returns the exit code."""
-        try:
-            self.process.send_signal(number)
-            return self.ended()
-        finally:
-            self.process.stdout.close()
+        self.process.send_signal(number)
+        return self.ended()
 
     def ended(self):
         """Wait for the end; returns the exit code."""
@@ -112,6 +118,8 @@ class HostProcess:
             self.process.kill()
             self.process.wait()
             raise
+        finally:
+            self.process.stdout.close()
 
 
 TIMER_SECONDS = 0.3

@@ -16,6 +16,9 @@ class Runner:
         self.output = ""
 
     def children(self) -> list[psutil.Process]:
+        return psutil.Process(self.process.pid).children()
+
+    def descendants(self) -> list[psutil.Process]:
         return psutil.Process(self.process.pid).children(recursive=True)
 
     async def until_it_says(self, text: str) -> None:

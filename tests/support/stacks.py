@@ -1,5 +1,6 @@
 """Stacks of a file's own, for tests that break them."""
 
+import re
 from collections.abc import AsyncIterator, Container
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -47,7 +48,12 @@ def number_of(stack: Stack, host: Process) -> int:
 
 def is_by(host: Process, entry: dict[str, Any]) -> bool:
     """Whether a transition in an order's history was made by this host."""
-    return pid_of(entry) == host.pid
+    return pid_of(entry) in workers_of(host)
+
+
+def workers_of(host: Process) -> list[int]:
+    """Return the worker processes that the host has had, oldest first."""
+    return [int(pid) for pid in re.findall(r"worker process (\d+) runs", host.output())]
 
 
 def pid_of(entry: dict[str, Any]) -> int:

@@ -8,7 +8,7 @@ import pytest
 from client import DONE, PATIENT, claims_and_recoveries_alternate
 from inspection import orders_of, poisoned, processed, until_processed
 from scale import both_sizes
-from stacks import pid_of, running
+from stacks import pid_of, running, workers_of
 from submitting import submit_new
 from waiting import eventually
 
@@ -44,15 +44,16 @@ async def test_each_of_three_hosts_takes_a_part_of_the_orders(three_hosts, at_on
     """Whoever starts work finds some: all three claim, though none is told which orders are its own."""
     stack, client = three_hosts
     orders, claimers = [], Counter()
-    assert len(stack.host_pids) == 3
+    workers = {pid for host in stack.hosts for pid in workers_of(host)}
+    assert len(workers) == 3
 
     async def all_have_claimed():
         orders.extend(fresh := await submit_new(stack, at_once, workflow="payment-only"))
         await until_processed(client, fresh)
         found = [entry for order in await orders_of(client, fresh) for entry in order["history"]]
         claimers.update(pid_of(entry) for entry in found if entry["event"] == "claimed")
-        all_have_claimed.__name__ = f"hosts {stack.host_pids} have all claimed orders, but {claimers}"
-        return claimers.keys() >= set(stack.host_pids)
+        all_have_claimed.__name__ = f"workers {workers} have all claimed orders, but {claimers}"
+        return claimers.keys() >= workers
 
     await eventually(all_have_claimed)
     await right_at_last(client, orders, ["authorise"])

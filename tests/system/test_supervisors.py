@@ -8,7 +8,7 @@ import pytest
 from client import QUICK, claims_and_recoveries_alternate, events
 from inspection import orders_of, states_of
 from scale import both_sizes
-from stacks import FUNCTIONS, names, number_of, pid_of, running
+from stacks import FUNCTIONS, names, number_of, pid_of, running, workers_of
 from waiting import eventually
 
 LEASE_SECONDS = 15
@@ -33,10 +33,10 @@ async def supervised(tmp_path):
 
 
 async def leaders(client, orders):
-    """The processes that recovered any of these orders, each as often as it took its turn, oldest first."""
+    """The worker processes that recovered any of these orders, each as often as it took its turn, oldest first."""
     histories = [order["history"] for order in await orders_of(client, orders)]
     found = [entry for history in histories for entry in history if entry["event"] == "recovered"]
-    return [pid for pid, _ in groupby(map(pid_of, sorted(found, key=lambda entry: entry["at"])))]
+    return [[pid] for pid, _ in groupby(map(pid_of, sorted(found, key=lambda entry: entry["at"])))]
 
 
 async def failures(client, orders):
@@ -65,7 +65,7 @@ async def test_one_supervisor_sweeps_until_it_dies_or_freezes_and_another_takes_
     await recovered(client, placed, 3)  # often enough for a second sweeper to get a share
     (leader,) = await leaders(client, placed)
 
-    first, second = (one, other) if leader == one.pid else (other, one)
+    first, second = (one, other) if leader == workers_of(one) else (other, one)
     third = await stack.start_host("supervisor_sweep")
     await stack.kill_host(number_of(stack, first))
     killed = time.time()
@@ -74,11 +74,11 @@ async def test_one_supervisor_sweeps_until_it_dies_or_freezes_and_another_takes_
     assert within is None or time.time() - killed < within
 
     every = [*placed, *more]
-    if (await leaders(client, more))[-1] == third.pid:
+    if (await leaders(client, more))[-1] == workers_of(third):
         second, third = third, second
     stack.pause_host(number_of(stack, second))
     await recovered(client, more, max(await failures(client, more)) + 1)
-    assert await leaders(client, every) == [first.pid, second.pid, third.pid]
+    assert await leaders(client, every) == [workers_of(first), workers_of(second), workers_of(third)]
 
     stack.resume_host(number_of(stack, second))
     await client.fault("none")

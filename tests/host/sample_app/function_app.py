@@ -2,10 +2,14 @@
 
 import asyncio
 import json
+import logging
 import os
 import signal
+import sys
 import threading
+import time
 from collections import Counter
+from pathlib import Path
 
 import azure.functions as func
 
@@ -14,8 +18,19 @@ seen: dict[str, list] = {}
 running: Counter[str] = Counter()
 highest: Counter[str] = Counter()
 gate = asyncio.Event()
+released = asyncio.Event()
+tasks: dict[str, asyncio.Task] = {}
 # A host that stops takes no calls any more, but a signal.
-signal.signal(signal.SIGUSR1, lambda *_: gate.set())
+# (the loop that imports this is the one that runs the functions)
+asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, gate.set)
+
+log = logging.getLogger("sample")
+log.info("the sample app is loaded")
+match os.environ.get("WHEN_LOADED", ""), Path(os.environ.get("FAIL_TO_LOAD", "-")).exists():
+    case "exit", _:
+        sys.exit(3)
+    case _, True:
+        raise RuntimeError("told to fail")
 
 
 def note(kind, **what):
@@ -23,7 +38,7 @@ def note(kind, **what):
 
 
 async def work(kind, body):
-    """Do what a message says: fail, wait for the gate, or take some time; and count how many run at once."""
+    """Do what a message says: fail, wait for the gate, take some time, and so on; and count how many run at once."""
     running[kind] += 1
     highest[kind] = max(highest[kind], running[kind])
     try:
@@ -33,8 +48,19 @@ async def work(kind, body):
             await gate.wait()
         if body.startswith("slow"):
             await asyncio.sleep(float(body.split()[1]))
+        if body.startswith("once"):
+            await hang_once(Path(body.split()[1]))
+        if body.startswith("pid"):
+            Path(body.split()[1]).write_text(str(os.getpid()))  # noqa: ASYNC240 - a few bytes
     finally:
         running[kind] -= 1
+
+
+async def hang_once(armed):
+    """Hang if the file is there, and move it: the next call goes through, in whatever process that is."""
+    if armed.exists():
+        armed.rename(armed.with_suffix(".begun"))
+        await asyncio.Event().wait()
 
 
 def as_json(value, **more):
@@ -63,7 +89,7 @@ async def item(req: func.HttpRequest):
 
 @app.route(route="items/special", methods=["GET"])
 async def special(req: func.HttpRequest):
-    return as_json({"route": "special"})
+    return as_json({"route": "special", "process": os.getpid()})
 
 
 @app.route(route="files/{*path}", methods=["GET"])
@@ -90,6 +116,55 @@ async def hold(req: func.HttpRequest):
     note("hold")
     await gate.wait()
     return as_json({"held": True})
+
+
+@app.route(route="does/{what}", methods=["GET"])
+async def does(req: func.HttpRequest):
+    """Do what an HTTP function should not, or the work of a message."""
+    match req.route_params["what"]:
+        case "cancel":
+            raise asyncio.CancelledError
+        case "exit":
+            sys.exit(3)
+        case "block":
+            time.sleep(1000)  # noqa: ASYNC251 - what an async function should not do
+        case "spin":
+            Path(req.params["begun"]).touch()  # noqa: ASYNC240 - as above
+            while True:
+                pass
+        case "none":
+            return None
+        case "work":
+            await work("work", req.params["body"])
+    return as_json({"process": os.getpid()})
+
+
+@app.route(route="blocks", methods=["GET"])
+def blocks(req: func.HttpRequest):
+    time.sleep(1000)
+
+
+@app.route(route="logs", methods=["GET"])
+async def logs(req: func.HttpRequest):
+    """Leave a task behind that says something now, and something once the invocation is over."""
+    released.clear()
+    log.debug("said in detail")
+    tasks["logs"] = asyncio.create_task(say_more())
+    await asyncio.sleep(0)
+    return as_json({})
+
+
+async def say_more():
+    log.info("said in time")
+    await released.wait()
+    log.info("said too late")
+
+
+@app.route(route="logs/release", methods=["GET"])
+async def release(req: func.HttpRequest):
+    released.set()
+    await tasks["logs"]
+    return as_json({})
 
 
 @app.route(route="secret", methods=["GET"], auth_level=func.AuthLevel.FUNCTION)

@@ -1,1 +1,0 @@
-"""The app as the benchmark's hosts run it: the production app, watched."""

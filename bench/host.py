@@ -1,0 +1,11 @@
+"""The embedded host as the benchmark runs it: watched from before its worker is forked, and so are the workers."""
+
+import os
+from pathlib import Path
+
+from bench.spies import install
+from local.host.__main__ import main
+
+if __name__ == "__main__":
+    install(Path(os.environ["BENCH_FOLDER"]))
+    main()

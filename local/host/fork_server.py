@@ -1,0 +1,118 @@
+"""The process that forks the workers.
+
+It has the libraries loaded, so that a worker starts quickly, and neither threads nor connections nor an event loop,
+which would not survive a fork.
+"""
+
+import asyncio
+import gc
+import importlib
+import os
+import signal
+import socket
+import struct
+import traceback
+from collections.abc import Callable
+from typing import NoReturn, Self
+
+from local.process import end_with_parent, how_it_ended
+
+OFTEN_USED = ("azure.data.tables.aio", "azure.eventgrid.aio", "azure.identity.aio", "azure.storage.blob.aio")
+"""Libraries besides the host's own that an app may need: loaded here, they are loaded once for all workers."""
+
+_NUMBER = struct.Struct("!i")
+_FORK = 0
+
+Work = Callable[[socket.socket], NoReturn]
+"""What a worker does with its end of the connection to the host."""
+
+
+class ForkServer:
+    """The host's end of it."""
+
+    def __init__(self, pid: int, control: socket.socket) -> None:
+        self._pid = pid
+        self._control = control
+        self._asking = asyncio.Lock()
+
+    @classmethod
+    def start(cls, work: Work) -> Self:
+        """Fork it off; to be called before this process has an event loop or a thread."""
+        ours, its = socket.socketpair()
+        host = os.getpid()
+        pid = os.fork()
+        if not pid:
+            ours.close()
+            _live(host, lambda: _serve(its, work))
+        its.close()
+        ours.setblocking(False)  # noqa: FBT003 - it takes no name
+        return cls(pid, ours)
+
+    async def fork(self) -> tuple[int, socket.socket]:
+        """Make a worker; returns its process id and our end of the connection to it."""
+        ours, its = socket.socketpair()
+        with its:
+            return await self._ask(_FORK, its.fileno()), ours
+
+    async def reap(self, pid: int) -> str:
+        """Return how a worker ended that is gone or about to be; until then no other process gets its id."""
+        return how_it_ended(await self._ask(pid))
+
+    def close(self) -> None:
+        """Let the process end; on Linux that kills what workers there are."""
+        self._control.close()
+        os.waitpid(self._pid, 0)
+
+    async def _ask(self, number: int, *fds: int) -> int:
+        async with self._asking:
+            socket.send_fds(self._control, [_NUMBER.pack(number)], fds)
+            answer = await asyncio.get_running_loop().sock_recv(self._control, _NUMBER.size)
+        if not answer:
+            raise SystemExit("error: the process that forks workers has ended")
+        return int(_NUMBER.unpack(answer)[0])
+
+
+def _live(parent: int, live: Callable[[], None]) -> NoReturn:
+    """In a child: do that and nothing of what the parent would have done next; end with the parent."""
+    try:
+        end_with_parent(parent, signal.SIGKILL)
+        live()
+    except BaseException:  # noqa: BLE001 - nothing must get out of here
+        traceback.print_exc()
+    os._exit(1)
+
+
+def _serve(control: socket.socket, work: Work) -> None:
+    for each in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(each, signal.SIG_IGN)  # the host ends us; the workers inherit this
+    for name in OFTEN_USED:
+        _load(name)
+    gc.freeze()
+    while True:
+        request, fds, *_ = socket.recv_fds(control, _NUMBER.size, 1)
+        if not request:
+            os._exit(0)
+        number = int(_NUMBER.unpack(request)[0])
+        answer = _wait_for(number) if number else _fork(control, socket.socket(fileno=fds[0]), work)
+        control.sendall(_NUMBER.pack(answer))
+
+
+def _load(name: str) -> None:
+    try:
+        importlib.import_module(name)
+    except ImportError:
+        return  # the app does without
+
+
+def _fork(control: socket.socket, connection: socket.socket, work: Work) -> int:
+    server = os.getpid()
+    with connection:
+        pid = os.fork()
+        if not pid:
+            control.close()
+            _live(server, lambda: work(connection))
+    return pid
+
+
+def _wait_for(pid: int) -> int:
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])

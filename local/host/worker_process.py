@@ -1,0 +1,170 @@
+"""A worker process as the host sees it: it is called, and replaced when it ends or a function in it overruns."""
+
+import asyncio
+import itertools
+import logging
+import os
+import signal
+import socket
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Self
+
+from azure.functions.meta import Datum
+
+from local.host.channel import Channel
+from local.host.errors import HostError, InvocationFailed
+from local.host.fork_server import ForkServer
+from local.host.index import Function
+from local.host.outage import longer
+from local.host.worker import LOADING
+
+SHORT_LIFE_SECONDS = 5.0
+"""A worker that ends by itself before has its successor wait, so that the host does nothing but start workers."""
+
+_log = logging.getLogger("local.host.worker_process")
+
+
+class WorkerProcess:
+    """The process for some functions: one after the other, as they end."""
+
+    def __init__(self, *, fork_server: ForkServer, timeout: float | None) -> None:
+        self._fork_server = fork_server
+        self._timeout = timeout
+        self._ready = asyncio.Event()
+        self._life: Life
+        self._keeping: asyncio.Task[None] | None = None
+
+    async def start(self) -> Sequence[Function]:
+        """Start the first; returns what functions the app has. Raises `HostError`."""
+        return await self._begin()
+
+    def keep(self, purpose: str) -> None:
+        """From now on have another when one has ended; `purpose` says in the log which functions run there."""
+        self._keeping = asyncio.create_task(self._keep(purpose))
+        _log.info("worker process %d runs %s", self._life.pid, purpose)
+
+    async def call(self, function: str, datum: Datum, metadata: Mapping[str, Datum] | None) -> object:
+        """Return what a function returned; raises `InvocationFailed`, also when the process ends meanwhile.
+
+        A function that runs for too long ends the process. A call waits while there is none.
+        """
+        await self._ready.wait()
+        life = self._life
+        try:
+            async with asyncio.timeout(self._timeout):
+                return await life.ask(function, datum, metadata)
+        except TimeoutError:
+            life.kill(f"function {function} ran for more than {self._timeout:g} s")
+            raise InvocationFailed(function) from None
+
+    def stop(self) -> None:
+        """End the process at once, and have no other."""
+        if self._keeping:
+            self._keeping.cancel()
+            self._life.kill("the host stops")
+
+    async def _begin(self) -> Sequence[Function]:
+        pid, connection = await self._fork_server.fork()
+        life = await Life.begin(pid, connection, self._ready.clear)
+        try:
+            functions: Sequence[Function] = await life.loaded
+        except InvocationFailed as error:
+            life.kill(str(error))
+            await life.ended.wait()
+            how = await self._fork_server.reap(pid)
+            raise HostError(str(error) or f"the worker process ended while it loaded the app ({how})") from error
+        self._life = life
+        if not life.ended.is_set():
+            self._ready.set()
+        return functions
+
+    async def _keep(self, purpose: str) -> None:
+        pause = 0.0
+        while True:
+            began = time.monotonic()
+            await self._life.ended.wait()
+            how = await self._fork_server.reap(self._life.pid)
+            by_itself = not self._life.why_killed
+            pause = longer(pause) if by_itself and time.monotonic() < began + SHORT_LIFE_SECONDS else 0.0
+            self._say_why(how, pause)
+            await self._replace(pause)
+            _log.info("worker process %d runs %s", self._life.pid, purpose)
+
+    async def _replace(self, pause: float) -> None:
+        while True:
+            await asyncio.sleep(pause)
+            try:
+                await self._begin()
+            except HostError as error:
+                pause = longer(pause)
+                _log.error("no new worker process (next try in %.1f s): %s", pause, error)
+            else:
+                return
+
+    def _say_why(self, how: str, pause: float) -> None:
+        life = self._life
+        why = life.why_killed or f"it ended by itself ({how})"
+        when = f" in {pause:.1f} s" if pause else ""
+        _log.error("worker process %d is replaced%s: %s; calls lost with it: %d", life.pid, when, why, life.lost)
+
+
+class Life:
+    """One process, from its fork to its end."""
+
+    def __init__(self, pid: int, on_end: Callable[[], None]) -> None:
+        self.pid = pid
+        self.loaded: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self.ended = asyncio.Event()
+        self.why_killed = ""
+        self.lost = 0
+        self._on_end = on_end
+        self._channel: Channel
+        self._numbers = itertools.count(LOADING + 1)
+        self._calls: dict[int, asyncio.Future[object]] = {}
+
+    @classmethod
+    async def begin(cls, pid: int, connection: socket.socket, on_end: Callable[[], None]) -> Self:
+        """Listen to a process that was just forked; `on_end` is called when it is no use any more."""
+        life = cls(pid, on_end)
+        life._calls[LOADING] = life.loaded
+        life._channel = await Channel.over(connection, life._answered, life._gone)
+        return life
+
+    async def ask(self, function: str, datum: Datum, metadata: Mapping[str, Datum] | None) -> object:
+        """Call a function and wait for the answer, however long that takes."""
+        if self.ended.is_set():
+            raise InvocationFailed(function)
+        number = next(self._numbers)
+        self._calls[number] = answer = asyncio.get_running_loop().create_future()
+        self._channel.send((number, function, datum, metadata))
+        try:
+            return await answer
+        finally:
+            self._calls.pop(number, None)
+
+    def kill(self, why: str) -> None:
+        """End the process (SIGKILL), for the first reason that is given."""
+        if not self.ended.is_set() and not self.why_killed:
+            self.why_killed = why
+            self._on_end()
+            os.kill(self.pid, signal.SIGKILL)
+
+    def _answered(self, answer: tuple[int, bool, object]) -> None:
+        number, succeeded, result = answer
+        waiting = self._calls.pop(number, None)
+        if waiting is None or waiting.done():
+            return
+        if succeeded:
+            waiting.set_result(result)
+        else:
+            waiting.set_exception(InvocationFailed(result or ""))
+
+    def _gone(self) -> None:
+        self._on_end()
+        os.kill(self.pid, signal.SIGKILL)  # nothing, if it has ended: its id is its own until it is reaped
+        waiting = [each for each in self._calls.values() if not each.done()]
+        self.lost = len(waiting)
+        self.ended.set()
+        for each in waiting:
+            each.set_exception(InvocationFailed())

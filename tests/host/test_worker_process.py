@@ -1,0 +1,178 @@
+"""The worker process: what ends it, what becomes of its calls, and which functions share one."""
+
+import re
+import signal
+import socket
+from concurrent.futures import ThreadPoolExecutor
+
+import psutil
+import pytest
+from host_process import HostProcess
+from runner import alive
+from waiting import until
+
+TIMEOUT = {"AzureFunctionsJobHost__functionTimeout": "00:00:02"}
+TRIES = {"AzureFunctionsJobHost__extensions__queues__maxDequeueCount": "100"}
+FAILED_START = re.compile(
+    r"no new worker process \(next try in ([\d.]+) s\): function_app.py cannot be loaded \(RuntimeError\)"
+)
+OVERRAN = "is replaced: function {} ran for more than 2 s; calls lost with it: "
+
+
+def is_empty(messages):
+    return messages == 0
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("worker")
+
+
+@pytest.fixture(scope="module")
+def queues(storage_queue, bus_queue, _own_names):
+    """A Storage Queue, and two Service Bus queues."""
+    return storage_queue("mortal"), bus_queue(next(_own_names)), bus_queue(next(_own_names))
+
+
+@pytest.fixture(scope="module")
+def _mortal(folder, settings, queues):
+    _, single, batch = queues
+    names = {"WORK_QUEUE": "mortal", "SINGLES": single.name, "BATCHES": batch.name}
+    does = {"TICK": "00:00:00.1", "TICK_DOES": f"once {folder / 'timer'}", "FAIL_TO_LOAD": str(folder / "fail")}
+    host = HostProcess(folder, settings | TIMEOUT | TRIES | names | does)
+    yield host.ready()
+    host.stop()
+
+
+@pytest.fixture
+def host(_mortal):
+    """A host whose functions may run for two seconds."""
+    _mortal.log_start = _mortal.log.stat().st_size
+    return _mortal
+
+
+@pytest.fixture
+def calls():
+    """Calls over HTTP that are not waited for."""
+    with ThreadPoolExecutor() as pool:
+        yield pool
+
+
+def replaced(host, worker):
+    """Wait until another worker is there; it works."""
+    until(host.workers, lambda workers: workers[-1] != worker)
+    until(lambda: host.call("/does/nothing").status, lambda status: status == 200)
+    assert host.process.poll() is None
+
+
+@pytest.mark.parametrize("how", ["overruns", "exits"])
+def test_what_ran_beside_a_function_that_ends_the_worker_is_done_all_the_same(host, folder, queues, calls, how):
+    """Messages are handled again, the timer goes on, a caller gets 500 and may ask again; the host stays."""
+    storage, single, batch = queues
+    worker = host.workers()[-1]
+    armed = {name: folder / name for name in ("overrunning", "timer", "caller", "storage", "single", "batch")}
+    begun = {name: path.with_suffix(".begun") for name, path in armed.items()}
+    for path in begun.values():
+        path.unlink(missing_ok=True)
+    if how == "overruns":
+        armed["overrunning"].touch()
+        cause = calls.submit(host.call, f"/does/work?body=once%20{armed['overrunning']}")
+        until(begun["overrunning"].exists)
+    neighbours = ("timer", "caller", "storage", "single", "batch")
+    for name in neighbours:
+        armed[name].touch()
+    caller = calls.submit(host.call, f"/does/work?body=once%20{armed['caller']}")
+    storage.send_message(f"once {armed['storage']}")
+    single.send(f"once {armed['single']}")
+    batch.send(f"once {armed['batch']}")
+    for name in neighbours:
+        until(begun[name].exists)
+    if how == "exits":
+        cause = calls.submit(host.call, "/does/exit")
+
+    assert (cause.result().status, caller.result().status) == (500, 500)
+    replaced(host, worker)
+    assert host.call(f"/does/work?body=once%20{armed['caller']}").status == 200
+    until(single.under_way, is_empty)
+    until(batch.under_way, is_empty)
+    until(lambda: storage.get_queue_properties().approximate_message_count, is_empty)
+    host.wait_for("timer")
+    assert host.logged(OVERRAN.format("does") if how == "overruns" else "it ended by itself (exit code 3)") == 1
+
+
+@pytest.mark.parametrize(
+    ("path", "function"), [("/does/block", "does"), ("/does/cancel", "does"), ("/blocks", "blocks")]
+)
+def test_a_function_that_does_not_answer_is_ended(host, path, function):
+    """One that blocks the loop or its thread; and one that raises CancelledError has given no answer, as on Azure."""
+    worker = host.workers()[-1]
+    assert host.call(path).status == 500
+    replaced(host, worker)
+    assert host.logged(OVERRAN.format(function)) == 1
+    assert host.logged("failed") == 0
+
+
+def test_a_call_waits_for_a_worker_that_cannot_start_and_is_tried_ever_later(host, folder, calls):
+    """An app that fails when it is loaded again must not keep the machine busy."""
+    (folder / "fail").touch()
+    assert host.call("/does/exit").status == 500
+    waiting = calls.submit(host.call, "/does/nothing")
+    first, second, *_ = until(lambda: FAILED_START.findall(host.said()), lambda found: len(found) > 1)
+    (folder / "fail").unlink()
+    assert waiting.result().status == 200
+    assert float(second) == 2 * float(first)
+
+
+def test_lines_that_come_after_the_end_of_their_invocation_are_dropped(host):
+    """As on Azure; those without any invocation are kept, and those in detail are not asked for."""
+    assert host.call("/logs").status == 200
+    assert host.call("/logs/release").status == 200
+    assert [host.logged(f"said {how}") for how in ("in time", "too late", "in detail")] == [1, 0, 0]
+    assert "the sample app is loaded" in host.log.read_text()
+
+
+@pytest.fixture(scope="module")
+def each(folder, settings, queues):
+    """A host in which each function group has a process of its own, and functions may run for ever."""
+    own = {"AzureFunctionsJobHost__functionTimeout": "-1", "LOCAL_FUNCTION_PROCESSES": "each"}
+    own |= {"TICK_DOES": f"pid {folder / 'timer.pid'}", "WORK_QUEUE": "mortal"}
+    host = HostProcess(folder, settings | own, "special,does,from_queue,tick")
+    yield host.ready()
+    host.stop(signal.SIGKILL)
+
+
+def test_each_group_has_a_process_of_its_own(each, folder, queues):
+    """The HTTP functions share one, as in Flex Consumption; any other function is by itself."""
+    queues[0].send_message(f"pid {folder / 'queue.pid'}")
+    by_name = {name: until_written(folder / f"{name}.pid") for name in ("timer", "queue")}
+    http = {each.call(path).json()["process"] for path in ("/does/nothing", "/items/special")}
+    assert len(http) == 1
+    assert sorted([*http, *by_name.values()]) == sorted(each.workers())
+    assert len(each.workers()) == 3
+
+
+def until_written(path):
+    return int(until(lambda: path.exists() and path.read_text()))
+
+
+def test_a_worker_that_ends_takes_only_its_own_calls_with_it(each, folder, calls):
+    """They fail at once, however long they may run; the other groups keep their processes."""
+    before, armed = each.workers(), folder / "neighbour"
+    armed.touch()
+    neighbour = calls.submit(each.call, f"/does/work?body=once%20{armed}")
+    until(armed.with_suffix(".begun").exists)
+    assert each.call("/does/exit").status == neighbour.result().status == 500
+    until(each.workers, lambda now: len(now) == len(before) + 1)
+    assert len([pid for pid in before if psutil.pid_exists(pid)]) == len(before) - 1
+
+
+@pytest.mark.skipif(not psutil.LINUX, reason="only Linux tells a child of its parent's death")
+def test_no_worker_outlives_a_host_that_is_killed(each, folder):
+    """Not even one that does not listen."""
+    processes = psutil.Process(each.process.pid).children(recursive=True)
+    assert len(processes) == 4
+    with socket.create_connection(("127.0.0.1", each.port)) as held:
+        held.sendall(f"GET /does/spin?begun={folder / 'spins'} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+        until((folder / "spins").exists)
+        each.process.kill()
+        until(lambda: alive(processes), lambda left: left == [])
