@@ -84,16 +84,13 @@ class Host:
             _log.exception("the trigger of function %s has stopped", name)
 
     def _http_listener(self, settings: AppSettings) -> HttpListener:
-        listener = HttpListener(
+        return HttpListener(
             functions=[each for each in self.functions if isinstance(each.trigger, HttpTrigger)],
             prefix=self._config.extensions.http.route_prefix,
-            key=self._own.operator_key,
+            own=self._own,
             invoker=self._invoker,
-            grace=self._own.shutdown_seconds,
+            home_page=not settings.is_true("AzureWebJobsDisableHomepage"),
         )
-        if listener.serves_root() and not settings.is_true("AzureWebJobsDisableHomepage"):
-            _log.warning("in Azure the path / needs the setting AzureWebJobsDisableHomepage=true")
-        return listener
 
     def _listener(self, function: Function) -> Listener | None:
         return make_listener(function, self._config, self._own, self._invoker)

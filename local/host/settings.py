@@ -34,7 +34,7 @@ class AppSettings:
 
     def is_true(self, name: str) -> bool:
         """Tell whether a switch is on."""
-        return self.values.get(name, "").lower() in ("true", "1")
+        return self.values.get(name, "").lower() == "true"
 
     def require_complete(self) -> None:
         """Raise `HostError` with every setting found missing so far."""

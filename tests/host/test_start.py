@@ -95,7 +95,7 @@ def start_up(app):
     [function] = index_functions(app.get_functions(), AppSettings(values={"C": "c"}), None)
     invoker = Invoker(timeout=None, threads=1)
     if isinstance(function.trigger, HttpTrigger):
-        HttpListener(functions=[function], prefix="", key="", invoker=invoker, grace=1.0)
+        HttpListener(functions=[function], prefix="", own=HostSettings.read({}), invoker=invoker)
     else:
         make_listener(function, HostJson(), HostSettings.read({}), invoker)
 
@@ -127,6 +127,7 @@ def test_a_host_shares_an_inherited_socket_and_runs_only_what_it_is_told(tmp_pat
         assert host.line.endswith("with functions: special, secret\n")
         assert host.call("/items/special").status == 200
         assert host.call("/items/5").status == 404
+        assert b"is running" in host.call("/").body
         assert host.stop(signal.SIGINT) == 0
         with socket.create_connection(listening.getsockname()) as caller, listening.accept()[0] as other:
             assert other.getpeername() == caller.getsockname()

@@ -98,7 +98,7 @@ async def test_hostile_text_does_no_harm_in_any_field(client, text):
             assert response.status in (202, 400)
     for path in ("/api/orders/{}", "/api/operator/orders/{}", "/api/operator/poison/{}/x/drop", "/simulator/{}/ledger"):
         async with client.http.get(client.url + path.format(quoted(text)), headers=client.key) as response:
-            assert response.status in (400, 404, 405, 414), path
+            assert response.status in (400, 404, 414), path
     for name in ("state", "limit", "continuation"):
         query = f"/api/operator/orders?{name}={quoted(text)}"
         async with client.http.get(client.url + query, headers=client.key) as response:
