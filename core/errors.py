@@ -46,6 +46,10 @@ class InvalidError(AppError):
         self.faults = faults
 
 
+class UnknownLengthError(AppError):
+    """The length of the body is not known: send it with a Content-Length, and not in chunks."""
+
+
 class RefusedError(AppError):
     """The request is well-formed, but makes no sense in the state that the order is in."""
 

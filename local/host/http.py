@@ -112,7 +112,7 @@ class HttpListener:
         return web.Response(text="The local Functions host is running.") if self._home_page else _empty(204)
 
     def _may_call(self, trigger: HttpTrigger, request: web.BaseRequest) -> bool:
-        """Tell whether the key opens it: the operator's opens what needs a function's, and none what needs the master's."""
+        """Tell whether the operator's key opens it; nothing opens what needs the master key."""
         return trigger.level == ANONYMOUS or (trigger.level == FUNCTION and self._has_key(request))
 
     def _has_key(self, request: web.BaseRequest) -> bool:
