@@ -59,6 +59,8 @@ class Host:
 
     async def start(self, listening: socket.socket) -> None:
         """Begin to serve; HTTP is ready on return, the others connect when they can."""
+        if self._own.shortened:
+            _log.info("shorter than in Azure: %s", "; ".join(self._own.shortened))
         await self._http.start(listening)
         self._tasks = [asyncio.create_task(self._watch(name, listener)) for name, listener in self._listeners.items()]
 

@@ -100,6 +100,13 @@ def start_up(app):
         make_listener(function, HostJson(), HostSettings.read({}), invoker)
 
 
+def test_times_are_those_of_azure_and_what_is_shorter_is_said_at_the_start(host):
+    """So whoever reads the log of a run knows what it flatters."""
+    in_azure = HostSettings.read({})
+    assert (in_azure.queue_lock_seconds, in_azure.shortened) == (600, [])
+    assert "shorter than in Azure: LOCAL_QUEUE_LOCK_SECONDS is 2 instead of 600\n" in host.log.read_text()
+
+
 def test_a_bad_host_json_is_refused(tmp_path):
     """The message names the place in the file."""
     (tmp_path / "host.json").write_text('{"extensions": {"queues": {"batchSize": 33}}}')
