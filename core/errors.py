@@ -54,6 +54,13 @@ class RefusedError(AppError):
     """The request is well-formed, but makes no sense in the state that the order is in."""
 
 
+class CutOffError(RuntimeError):
+    """Something was cancelled that nobody had asked to stop; whether it had an effect is unknown."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(f"{what} was cancelled, and nobody had asked for that")
+
+
 class TransientError(AppError):
     """The remote service failed in a way that may pass: worth another try."""
 
