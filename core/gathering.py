@@ -21,9 +21,7 @@ async def run_all(work: Iterable[Coroutine[Any, Any, T]], *, at_most: int = 64) 
         async with slots:
             try:
                 return await coroutine
-            except asyncio.CancelledError as error:
-                if is_told_to_stop():
-                    raise
+            except asyncio.CancelledError as error:  # if it is the caller who is cancelled, `gather` says so
                 raise CutOffError("one of many") from error
 
     results = await asyncio.gather(*(one(coroutine) for coroutine in work), return_exceptions=True)
@@ -31,9 +29,3 @@ async def run_all(work: Iterable[Coroutine[Any, Any, T]], *, at_most: int = 64) 
     if failures:
         raise ExceptionGroup(f"{len(failures)} of {len(results)} failed", failures)
     return [result for result in results if not isinstance(result, BaseException)]
-
-
-def is_told_to_stop() -> bool:
-    """Tell whether somebody cancels the running task, and not only what it waits for."""
-    task = asyncio.current_task()
-    return task is not None and task.cancelling() > 0

@@ -9,7 +9,6 @@ from typing import Any
 import azure.functions as func
 
 from core.errors import CutOffError
-from core.gathering import is_told_to_stop
 
 Handler = Callable[..., Awaitable[Any]]
 
@@ -63,6 +62,7 @@ def answering(handler: Handler) -> Handler:
 
 def _is_cut_off(error: BaseException) -> bool:
     """Tell whether something was cancelled, and not the function itself by whoever called it."""
-    if isinstance(error, BaseExceptionGroup):
-        return error.subgroup(asyncio.CancelledError) is not None and not is_told_to_stop()
-    return not is_told_to_stop()
+    task = asyncio.current_task()
+    if task is not None and task.cancelling():
+        return False
+    return not isinstance(error, BaseExceptionGroup) or error.subgroup(asyncio.CancelledError) is not None

@@ -44,6 +44,7 @@ def test_a_method_that_the_function_does_not_name_is_404(host, method, status):
         ("a+b=c%2Bd%26", {"a b": "c+d&"}),
         ("a=%ff", {"a": "%ff"}),
         ("a=%C3%A9%ff%C3", {"a": "é%ff%C3"}),
+        ("a=%c0%80%ED%A0%80", {"a": "%c0%80%ED%A0%80"}),
     ],
 )
 def test_of_the_query_empty_values_are_dropped_and_what_is_no_utf_8_stays(host, query, given):
