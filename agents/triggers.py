@@ -12,12 +12,13 @@ from agents.service import AgentService
 from core.errors import InvalidError
 from core.messages import AgentRequest, decode, requests_queue
 from core.ports import PoisonQueues
+from edge.functions import Functions
 from edge.outages import through_outages
 
 
 def blueprint(agent: AgentService, poison: PoisonQueues) -> func.Blueprint:
     """Return the function that takes this agent's requests."""
-    triggers = func.Blueprint()
+    triggers = Functions()
     queue, name = requests_queue(agent.name), f"agent_{agent.name.replace('-', '_')}"
 
     @triggers.function_name(name)

@@ -5,12 +5,13 @@ import azure.functions as func
 from alerts.notices import NoticeService
 from alerts.service import QUEUE, AlertService
 from alerts.watch import Watch
+from edge.functions import Functions
 from edge.outages import next_time, through_outages
 
 
 def blueprint(service: AlertService, notices: NoticeService, watch: Watch) -> func.Blueprint:
     """Return the functions that send alerts and notices, record alerts, and watch for what stands still."""
-    triggers = func.Blueprint()
+    triggers = Functions()
 
     @triggers.timer_trigger(arg_name="timer", schedule="%OUTBOX_SCHEDULE%", use_monitor=False)
     async def alerts_relay(timer: func.TimerRequest) -> None:

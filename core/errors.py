@@ -46,8 +46,19 @@ class InvalidError(AppError):
         self.faults = faults
 
 
+class UnknownLengthError(AppError):
+    """The length of the body is not known: send it with a Content-Length, and not in chunks."""
+
+
 class RefusedError(AppError):
     """The request is well-formed, but makes no sense in the state that the order is in."""
+
+
+class CutOffError(RuntimeError):
+    """Something was cancelled that nobody had asked to stop; whether it had an effect is unknown."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(f"{what} was cancelled, and nobody had asked for that")
 
 
 class TransientError(AppError):

@@ -4,19 +4,25 @@ import asyncio
 from collections.abc import Coroutine, Iterable
 from typing import Any, TypeVar
 
+from core.errors import CutOffError
+
 T = TypeVar("T")
 
 
 async def run_all(work: Iterable[Coroutine[Any, Any, T]], *, at_most: int = 64) -> list[T]:
     """Run everything, `at_most` at a time, to its end; then raise what failed as one `ExceptionGroup`.
 
-    A batch of messages is handled this way: each order goes its own way, and only then is the batch given back.
+    A batch of messages is handled this way: each order goes its own way, and only then is the batch given back. What is
+    cancelled, but not by who called, has failed like any other.
     """
     slots = asyncio.Semaphore(at_most)
 
     async def one(coroutine: Coroutine[Any, Any, T]) -> T:
         async with slots:
-            return await coroutine
+            try:
+                return await coroutine
+            except asyncio.CancelledError as error:  # if it is the caller who is cancelled, `gather` says so
+                raise CutOffError("one of many") from error
 
     results = await asyncio.gather(*(one(coroutine) for coroutine in work), return_exceptions=True)
     failures = [result for result in results if isinstance(result, Exception)]

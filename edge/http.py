@@ -15,6 +15,7 @@ from core.errors import (
     InvalidError,
     RefusedError,
     UnavailableError,
+    UnknownLengthError,
     UnknownMessageError,
     UnknownOrderError,
 )
@@ -49,11 +50,13 @@ def problem(
     )
 
 
-def problem_of(error: AppError) -> func.HttpResponse:
+def problem_of(error: AppError) -> func.HttpResponse:  # noqa: PLR0911 - one for each meaning
     """Say in terms of HTTP what an error means to the caller."""
     match error:
         case InvalidError():
             return problem(400, "The request is not valid", faults=error.faults)
+        case UnknownLengthError():
+            return problem(411, "The request has a body of unknown length", str(error))
         case UnknownOrderError():
             return problem(404, "No such order is recorded", headers={"Retry-After": "1"})
         case UnknownMessageError():
@@ -81,11 +84,15 @@ def answers(handler: Handler) -> Handler:
             if error is None:
                 log.exception("http.broke", extra={"route": route})
                 return problem(500, "An unexpected error occurred")
-            if not isinstance(error, InvalidError | UnknownOrderError | UnknownMessageError | RefusedError):
+            if not isinstance(error, _CALLERS_OWN):
                 log.warning("http.failed", extra={"route": route, "why": str(error)})
             return problem_of(error)
 
     return answering
+
+
+_CALLERS_OWN = (InvalidError, UnknownLengthError, UnknownOrderError, UnknownMessageError, RefusedError)
+"""Errors that say nothing of us."""
 
 
 def _one_of(raised: Exception) -> AppError | None:
@@ -99,8 +106,13 @@ T = TypeVar("T", bound=BaseModel)
 
 
 def body_of(req: func.HttpRequest, model: type[T]) -> T:
-    """Read the request's JSON body; raises `InvalidError` with every fault."""
+    """Read the request's JSON body; raises `InvalidError` with every fault.
+
+    Raises `UnknownLengthError` for a body in chunks, of which Azure's host hands over nothing.
+    """
     body = req.get_body()
+    if not body and "Content-Length" not in req.headers:
+        raise UnknownLengthError
     if len(body) > MOST_BODY_BYTES:
         raise InvalidError([f"body: {len(body)} bytes are more than the {MOST_BODY_BYTES} that are accepted"])
     return decode(model, body)

@@ -21,6 +21,10 @@ def service_bus_connection_string(ports: Ports) -> str:
     )
 
 
+HOST_SETTINGS = {"LOCAL_QUEUE_LOCK_SECONDS": "30"}
+"""What takes minutes in Azure, and would seem to be stuck to a person who watches."""
+
+
 def app_settings(ports: Ports, operator_key: str, event_grid_key: str) -> dict[str, str]:
     """Return the environment of a functions host."""
     storage = storage_connection_string(ports)

@@ -93,7 +93,7 @@ class Stack:
         self._socket: socket.socket | None = None
         self._folder = DataFolder(stack_config.data)
         defaults = settings.app_settings(self.ports, self.operator_key, secrets.token_urlsafe(24))
-        self._env = {**os.environ, **defaults, **stack_config.settings}
+        self._env = {**settings.HOST_SETTINGS, **os.environ, **defaults, **stack_config.settings}
         self.azurite = self._node("azurite", str(AZURITE), *self._azurite_arguments())
         self.broker = self._node("broker", str(BROKER), *self._broker_arguments())
         self._event_grid = EventGrid(

@@ -183,6 +183,7 @@ REFUSALS = {
     400: "The request is not valid; every fault is named",
     404: "There is no such thing",
     409: "The request makes no sense in the present state, and nothing was changed",
+    411: "The body came without a Content-Length, or in chunks, and was not read",
     503: "Something that is needed is away; try again",
 }
 
@@ -226,7 +227,7 @@ def _operation(operation: Operation, references: Mapping[type[BaseModel], Schema
             "401": {"description": "The key is missing or wrong, and nothing was changed"},
             **{
                 str(status): _json(REFUSALS[status], references[Problem], "application/problem+json")
-                for status in (*operation.refusals, 503)
+                for status in (*operation.refusals, *((411,) if operation.body else ()), 503)
             },
         },
     }

@@ -9,6 +9,7 @@ import azure.functions as func
 
 from core.errors import InvalidError
 from core.orders import ProcessState
+from edge.functions import Functions
 from edge.http import answers, body_of, ok, order_id_of
 from edge.outages import next_time
 from operators.alerts import AcknowledgeRequest, AlertDesk
@@ -47,7 +48,7 @@ class OperatorServices:
 
 def blueprint(services: OperatorServices) -> func.Blueprint:
     """Return the operators' functions, and the health check."""
-    triggers = func.Blueprint()
+    triggers = Functions()
 
     @triggers.route("api/health", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
     @answers

@@ -11,6 +11,7 @@ from core.errors import InvalidError
 from core.gathering import run_all
 from core.messages import SCHEDULER_REQUESTS, AgentReply, WakeUp, decode, responses_queue
 from core.ports import PoisonQueues
+from edge.functions import Functions
 from edge.outages import next_time, through_outages
 from scheduler.service import SchedulerService
 
@@ -23,7 +24,7 @@ Messages = List[func.ServiceBusMessage]  # noqa: UP006 - Azure's library refuses
 
 def blueprint(service: SchedulerService, poison: PoisonQueues, agents: Sequence[str]) -> func.Blueprint:
     """Return the scheduler's functions: wake-ups, one function for each agent's responses, and the poll."""
-    triggers = func.Blueprint()
+    triggers = Functions()
 
     async def wake(message: func.ServiceBusMessage, correlation_id: str | None) -> None:
         try:

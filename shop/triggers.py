@@ -3,6 +3,7 @@
 import azure.functions as func
 
 from core.errors import InvalidError
+from edge.functions import Functions
 from edge.http import answers, body_of, ok, order_id_of
 from shop import rules
 from shop.rules import Purchase
@@ -11,7 +12,7 @@ from shop.service import ShopService
 
 def blueprint(service: ShopService) -> func.Blueprint:
     """Return the shop's functions."""
-    triggers = func.Blueprint()
+    triggers = Functions()
 
     @triggers.route("api/products", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
     @answers

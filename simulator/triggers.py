@@ -5,6 +5,7 @@ import re
 import azure.functions as func
 
 from core.errors import InvalidError
+from edge.functions import Functions
 from edge.http import answers, body_of, ok, problem
 from simulator.rules import ACTIONS, Call, Fault, service_of
 from simulator.service import Simulator
@@ -15,7 +16,7 @@ REFUSED_IN_KEYS = set("/\\#?")
 
 def blueprint(service: Simulator) -> func.Blueprint:
     """Return the functions of all simulated services."""
-    triggers = func.Blueprint()
+    triggers = Functions()
 
     @triggers.route("simulator/{service}/ledger", methods=["GET"], auth_level=func.AuthLevel.FUNCTION)
     @answers

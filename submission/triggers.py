@@ -4,13 +4,14 @@ from datetime import UTC, datetime
 
 import azure.functions as func
 
+from edge.functions import Functions
 from edge.outages import through_outages
 from submission.service import QUEUE, SubmissionService
 
 
 def blueprint(service: SubmissionService) -> func.Blueprint:
     """Return the function that takes order messages off the queue."""
-    triggers = func.Blueprint()
+    triggers = Functions()
 
     @triggers.queue_trigger(arg_name="message", queue_name=QUEUE, connection="StateStorage")
     async def submission_record(message: func.QueueMessage) -> None:

@@ -54,6 +54,8 @@ class Host:
 
     async def start(self, listening: socket.socket) -> None:
         """Begin to serve; HTTP is ready on return, the others connect when they can."""
+        if self._own.shortened:
+            _log.info("shorter than in Azure: %s", "; ".join(self._own.shortened))
         await self._http.start(listening)
         self._tasks = [asyncio.create_task(self._watch(name, listener)) for name, listener in self._listeners.items()]
 
@@ -76,16 +78,13 @@ class Host:
             _log.exception("the trigger of function %s has stopped", name)
 
     def _http_listener(self) -> HttpListener:
-        listener = HttpListener(
+        return HttpListener(
             functions=[each for each in self.functions if isinstance(each.trigger, HttpTrigger)],
             prefix=self._config.extensions.http.route_prefix,
-            key=self._own.operator_key,
+            own=self._own,
             invoker=self._invoker,
-            grace=self._own.shutdown_seconds,
+            home_page=not self._settings.is_true("AzureWebJobsDisableHomepage"),
         )
-        if listener.serves_root() and not self._settings.is_true("AzureWebJobsDisableHomepage"):
-            _log.warning("in Azure the path / needs the setting AzureWebJobsDisableHomepage=true")
-        return listener
 
     def _listener(self, function: Function) -> Listener | None:
         return make_listener(function, self._config, self._own, self._invoker)

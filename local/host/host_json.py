@@ -1,4 +1,7 @@
-"""The parts of host.json that this host obeys; everything else in the file is ignored."""
+"""The parts of host.json that this host obeys, or that Azure's checks; everything else in the file is ignored.
+
+The ranges are those outside of which Azure's host does not start.
+"""
 
 import json
 import re
@@ -6,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
 from pydantic.alias_generators import to_camel
 
 from local.host.errors import HostError
@@ -24,10 +27,13 @@ def seconds_of(text: object) -> float:
 
 
 def _timeout_of(text: object) -> float | None:
-    return None if text in (None, "-1", -1) else seconds_of(text)
+    return None if text in ("-1", -1) else seconds_of(text)
 
 
 TimeSpan = Annotated[float, BeforeValidator(seconds_of)]
+Timeout = Annotated[Annotated[float, Field(ge=1)] | None, BeforeValidator(_timeout_of)]
+"""Seconds; None for no limit."""
+AnyCase = BeforeValidator(lambda word: str(word).lower())
 
 
 class _Section(BaseModel):
@@ -47,13 +53,23 @@ class QueueOptions(_Section):
     new_batch_threshold: int | None = Field(default=None, ge=0)
     max_dequeue_count: int = Field(default=5, ge=1)
     visibility_timeout: TimeSpan = 0.0
-    max_polling_interval: TimeSpan = 60.0
-    message_encoding: Literal["base64", "none"] = "base64"
+    max_polling_interval: TimeSpan = Field(default=60.0, ge=0.1)
+    message_encoding: Annotated[Literal["base64", "none"], AnyCase] = "base64"
 
     @property
     def threshold(self) -> int:
         """Number of running calls at which more messages are fetched."""
         return self.batch_size // 2 if self.new_batch_threshold is None else self.new_batch_threshold
+
+
+class ClientRetryOptions(_Section):
+    """`extensions.serviceBus.clientRetryOptions`, which this host does not obey; times in seconds."""
+
+    mode: Annotated[Literal["fixed", "exponential"], AnyCase] = "exponential"
+    max_retries: int = Field(default=3, ge=0, le=100)
+    delay: TimeSpan = Field(default=0.8, ge=0.001, le=300)
+    max_delay: TimeSpan = 60.0
+    try_timeout: TimeSpan = Field(default=60.0, le=3600)
 
 
 class ServiceBusOptions(_Section):
@@ -63,8 +79,16 @@ class ServiceBusOptions(_Section):
     max_concurrent_calls: int = Field(default=16, ge=1)
     max_message_batch_size: int = Field(default=1000, ge=1)
     min_message_batch_size: int = Field(default=1, ge=1)
-    max_batch_wait_time: TimeSpan = 30.0
+    max_batch_wait_time: TimeSpan = Field(default=30.0, le=150)
     max_auto_lock_renewal_duration: TimeSpan = 300.0
+    client_retry_options: ClientRetryOptions = ClientRetryOptions()
+
+    @field_validator("min_message_batch_size")
+    @classmethod
+    def _not_above_the_most(cls, least: int, info: ValidationInfo) -> int:
+        if least > info.data.get("max_message_batch_size", least):
+            raise ValueError("is more than maxMessageBatchSize")
+        return least
 
 
 class Extensions(_Section):
@@ -78,7 +102,8 @@ class Extensions(_Section):
 class HostJson(_Section):
     """The whole file."""
 
-    function_timeout: Annotated[float | None, BeforeValidator(_timeout_of)] = 300.0
+    version: Literal["2.0"]
+    function_timeout: Timeout = 1800.0
     extensions: Extensions = Extensions()
 
 

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
 from azure.functions.meta import Datum
-from multidict import CIMultiDict, MultiMapping
+from multidict import CIMultiDict, MultiDict, MultiMapping
 
 from local.host.errors import HostError, InvocationFailed
 from local.host.http_answer import HttpAnswer
-from local.host.index import Function, HttpTrigger
+from local.host.index import ANONYMOUS, FUNCTION, Function, HttpTrigger
 from local.host.invoke import Invoker
-from local.host.routes import Route, compile_route
+from local.host.routes import Route, compile_route, percent_decoded
+from local.host.settings import HostSettings
 
 if TYPE_CHECKING:
     import asyncio
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
     from local.host.invoke import Call
 
 MAX_BODY_BYTES = 100 * 1024 * 1024
+MAX_REQUEST_LINE_BYTES = 8192
+_LONGEST_READ_LINE_BYTES = 8 * MAX_REQUEST_LINE_BYTES
+"""What is longer still is refused by aiohttp itself, with 400."""
 
 _log = logging.getLogger("local.host.http")
 
@@ -39,25 +43,30 @@ class Endpoint:
     call: "Call"
 
     def takes(self, method: str) -> bool:
-        """Tell whether a method is served; HEAD is served as GET without its body."""
-        methods = self.trigger.methods
-        return not methods or method in methods or (method == "HEAD" and "GET" in methods)
+        """Tell whether a method is served; HEAD and OPTIONS only if the function names them."""
+        return not self.trigger.methods or method in self.trigger.methods
 
 
 class HttpListener:
     """Serves the routes of some functions on one socket."""
 
-    def __init__(self, *, functions: Sequence[Function], prefix: str, key: str, invoker: Invoker, grace: float) -> None:
+    def __init__(
+        self,
+        *,
+        functions: Sequence[Function],
+        prefix: str,
+        own: HostSettings,
+        invoker: Invoker,
+        home_page: bool = True,
+    ) -> None:
         endpoints = [_endpoint(function, prefix, invoker) for function in functions]
         self._endpoints = sorted(endpoints, key=lambda each: each.route.rank)
-        self._key = key.encode()
+        self._key = own.operator_key.encode()
+        self._home_page = home_page
         self._runner = web.ServerRunner(
-            web.Server(self._answer, request_factory=_request, access_log=None), shutdown_timeout=grace
+            web.Server(self._answer, request_factory=_request, access_log=None, max_line_size=_LONGEST_READ_LINE_BYTES),
+            shutdown_timeout=own.shutdown_seconds,
         )
-
-    def serves_root(self) -> bool:
-        """Tell whether a function has the path `/`."""
-        return any(each.route.match("/") is not None for each in self._endpoints)
 
     async def start(self, listening: socket.socket) -> None:
         """Begin to accept requests."""
@@ -69,17 +78,23 @@ class HttpListener:
         await self._runner.cleanup()
 
     async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
-        path = request.rel_url.raw_path
-        matches = [(e, p) for e in self._endpoints if (p := e.route.match(path)) is not None]
-        for endpoint, parameters in matches:
-            if endpoint.takes(request.method):
+        if status := _refusal(request):
+            return _last(status)
+        path = percent_decoded(request.rel_url.raw_path, but="/")
+        if f"{path}/".lower().startswith("/admin/"):
+            return _empty(401)  # the host's own pages: they want the master key, which nobody has here
+        for endpoint in self._endpoints:
+            if endpoint.takes(request.method) and (parameters := endpoint.route.match(path)) is not None:
                 return await self._serve(endpoint, request, parameters)
-        return _nobody_takes(request.method, [endpoint for endpoint, _ in matches], path)
+        return self._nobody_takes(path)
 
     async def _serve(self, endpoint: Endpoint, request: web.BaseRequest, parameters: Mapping[str, str]) -> web.Response:
-        if not endpoint.trigger.anonymous and not self._has_key(request):
-            return web.Response(status=401)
-        body = await request.read()
+        if not self._may_call(endpoint.trigger, request):
+            return _empty(401)
+        length = request.content_length or 0
+        if length > MAX_BODY_BYTES:
+            return _last(500)
+        body = await request.read() if length else b""  # a body of unknown length is not handed over
         try:
             return _response(await endpoint.call(_datum(request, parameters, body), None))
         except InvocationFailed:
@@ -87,6 +102,15 @@ class HttpListener:
         except Exception:  # noqa: BLE001 - whatever an app returns, the caller gets an answer
             _log.exception("function %s: its answer cannot be sent", endpoint.call.function.name)
             return web.Response(status=500)
+
+    def _nobody_takes(self, path: str) -> web.Response:
+        if path != "/":
+            return _empty(404)
+        return web.Response(text="The local Functions host is running.") if self._home_page else _empty(204)
+
+    def _may_call(self, trigger: HttpTrigger, request: web.BaseRequest) -> bool:
+        """Tell whether the operator's key opens it; nothing opens what needs the master key."""
+        return trigger.level == ANONYMOUS or (trigger.level == FUNCTION and self._has_key(request))
 
     def _has_key(self, request: web.BaseRequest) -> bool:
         given = request.headers.get("x-functions-key") or request.query.get("code") or ""
@@ -110,16 +134,22 @@ def _request(
     writer: Any,
     task: "asyncio.Task[None]",
 ) -> web.BaseRequest:
-    """Make aiohttp's request with Azure's limit of the body instead of its own 1 MB."""
-    return web.BaseRequest(message, payload, protocol, writer, task, task.get_loop(), client_max_size=MAX_BODY_BYTES)
+    """Make aiohttp's request without its limit of 1 MB: what is announced has been compared with Azure's."""
+    return web.BaseRequest(message, payload, protocol, writer, task, task.get_loop(), client_max_size=0)
 
 
-def _nobody_takes(method: str, candidates: Sequence[Endpoint], path: str) -> web.Response:
-    if not candidates:
-        return web.Response(text="The local Functions host is running.") if path == "/" else _empty(404)
-    allowed = sorted({m for each in candidates for m in each.trigger.methods} | {"OPTIONS"})
-    headers = {"Allow": ", ".join(allowed)}
-    return web.Response(status=204 if method == "OPTIONS" else 405, headers=headers)
+def _refusal(request: web.BaseRequest) -> int:
+    """Return the status with which Azure's server refuses what is no request to it, else 0."""
+    if len(f"{request.method} {request.raw_path} HTTP/1.1\r\n") > MAX_REQUEST_LINE_BYTES:
+        return 414
+    return 0 if all(value.isascii() for _, value in request.raw_headers) else 400
+
+
+def _last(status: int) -> web.Response:
+    """Answer, and take no more from this connection."""
+    response = _empty(status)
+    response.force_close()
+    return response
 
 
 def _empty(status: int) -> web.Response:
@@ -132,7 +162,7 @@ def _datum(request: web.BaseRequest, parameters: Mapping[str, str], body: bytes)
             "method": Datum(request.method, "string"),
             "url": Datum(f"{request.scheme}://{request.host}{request.path_qs}", "string"),
             "headers": _joined(request.headers),
-            "query": _joined(request.query),
+            "query": _query(request.rel_url.raw_query_string),
             "params": {name: Datum(value, "string") for name, value in parameters.items()},
             "body": Datum(body, "bytes"),
         },
@@ -143,6 +173,13 @@ def _datum(request: web.BaseRequest, parameters: Mapping[str, str], body: bytes)
 def _joined(pairs: MultiMapping[str]) -> dict[str, Datum]:
     """Several values of one name become one, separated by commas, as in Azure."""
     return {name: Datum(",".join(pairs.getall(name)), "string") for name in pairs}
+
+
+def _query(text: str) -> dict[str, Datum]:
+    """Empty values do not reach a function in Python."""
+    pairs = [pair.replace("+", " ").partition("=") for pair in text.split("&") if pair]
+    given = _joined(MultiDict((percent_decoded(name), percent_decoded(value)) for name, _, value in pairs))
+    return {name: value for name, value in given.items() if value.value}
 
 
 def _response(answer: object) -> web.Response:

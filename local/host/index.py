@@ -10,6 +10,9 @@ import azure.functions as func
 from local.host.errors import HostError
 from local.host.settings import AppSettings
 
+ANONYMOUS, FUNCTION = "ANONYMOUS", "FUNCTION"
+"""Levels of HTTP triggers: what needs no key, and what needs that of a function. Others need the master key."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class HttpTrigger:
@@ -17,7 +20,7 @@ class HttpTrigger:
 
     route: str
     methods: frozenset[str]
-    anonymous: bool
+    level: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,12 +117,11 @@ def _index_one(name: str, decorated: Decorated, settings: AppSettings) -> Indexe
 
 
 def _http(name: str, binding: Binding, _settings: AppSettings) -> HttpTrigger:
-    level = binding.get("authLevel")
     return HttpTrigger(
         # Azure takes an empty route for none and falls back to the function's name.
         route=binding.get("route") or name,
         methods=frozenset(str(method).upper() for method in binding.get("methods") or ()),
-        anonymous=str(level or "FUNCTION").upper() == "ANONYMOUS",
+        level=str(binding.get("authLevel") or FUNCTION).upper(),
     )
 
 

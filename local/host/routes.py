@@ -1,27 +1,46 @@
 """From a path to the function that serves it, by the rules of ASP.NET routes that Azure uses."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TypeVar
 from urllib.parse import unquote
 
 from local.host.errors import HostError
 
 # A part of a template: {name}, {*rest}, {name:int}, {name?}.
 _PARAMETER = re.compile(r"\{(\*{0,2})(\w+)((?::[^{}:?]+)*)(\??)\}")
-_CONSTRAINTS = {
-    "int": r"-?\d+",
-    "long": r"-?\d+",
-    "decimal": r"-?\d+(?:\.\d+)?",
-    "double": r"-?\d+(?:\.\d+)?",
-    "float": r"-?\d+(?:\.\d+)?",
-    "bool": r"true|false",
-    "alpha": r"[A-Za-z]+",
-    "guid": r"[0-9A-Fa-f]{8}(?:-?[0-9A-Fa-f]{4}){3}-?[0-9A-Fa-f]{12}",
-    "maxlength(0)": r"",
+# The UTF-8 of one character, percent-encoded.
+_ENCODED = re.compile(
+    "%[0-7]H|%[CD]H%[89AB]H|%EH(?:%[89AB]H){2}|%FH(?:%[89AB]H){3}".replace("H", "[0-9A-F]"), re.IGNORECASE
+)
+
+
+def percent_decoded(text: str, *, but: str = "") -> str:
+    """Decode what is UTF-8; anything else, and what stands for a character of `but`, stays as it is."""
+
+    def decoded(found: re.Match[str]) -> str:
+        character = unquote(found[0], errors="replace")
+        return found[0] if character in but or "\ufffd" in character else character
+
+    return _ENCODED.sub(decoded, text) if "%" in text else text
+
+
+def _is_integer(bits: int, text: str) -> bool:
+    return bool(re.fullmatch(r"\s*[+-]?[0-9]+\s*", text)) and -(2 ** (bits - 1)) <= int(text) < 2 ** (bits - 1)
+
+
+def _is_like(pattern: str) -> Callable[[str], bool]:
+    return lambda text: bool(re.fullmatch(pattern, text, re.IGNORECASE))
+
+
+Constraint = Callable[[str], bool]
+_CONSTRAINTS: Mapping[str, Constraint] = {
+    "int": lambda text: _is_integer(32, text),
+    "long": lambda text: _is_integer(64, text),
+    "bool": _is_like("true|false"),
+    "alpha": _is_like("[a-z]+"),
+    "guid": _is_like("[0-9a-f]{8}(?:-?[0-9a-f]{4}){3}-?[0-9a-f]{12}"),
 }
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,14 +48,17 @@ class Route:
     """A compiled template; `rank` sorts literal parts before parameters before catch-alls."""
 
     pattern: re.Pattern[str]
+    constraints: Mapping[str, tuple[Constraint, ...]]
     rank: tuple[int, ...]
 
     def match(self, path: str) -> Mapping[str, str] | None:
-        """Return the parameters, percent-decoded, or None."""
-        found = self.pattern.fullmatch(path.strip("/"))
+        """Return the parameters in a decoded path, or None; those that are left out, or are empty, are not there."""
+        found = self.pattern.fullmatch(path)
         if found is None:
             return None
-        return {name: unquote(value) for name, value in found.groupdict().items() if value is not None}
+        parameters = {name: value for name, value in found.groupdict().items() if value}
+        fits = all(holds(value) for name, value in parameters.items() for holds in self.constraints[name])
+        return parameters if fits else None
 
 
 def compile_route(prefix: str, template: str) -> Route:
@@ -46,18 +68,20 @@ def compile_route(prefix: str, template: str) -> Route:
         raise HostError(f"route {template}: paths under /admin and /runtime are the host's own")
     pattern = ""
     for part in parts:
-        optional = part.endswith("?}")
-        separator = "/" if pattern else ""
-        expression = f"{separator}{_pattern_of(part, template)}"
-        pattern += f"(?:{expression})?" if optional or "{*" in part else expression
-    return Route(pattern=re.compile(pattern, re.IGNORECASE), rank=tuple(_rank_of(part) for part in parts))
+        expression = f"/{_pattern_of(part, template)}"
+        pattern += f"(?:{expression})?" if part.endswith("?}") or "{*" in part else expression
+    return Route(
+        pattern=re.compile(f"{pattern}/?", re.IGNORECASE | re.DOTALL),
+        constraints=_constraints_of(template),
+        rank=tuple(_rank_of(part) for part in parts),
+    )
 
 
 def _pattern_of(part: str, template: str) -> str:
     pattern, end = "", 0
     for found in _PARAMETER.finditer(part):
-        pattern += _literal(part[end : found.start()], template)
-        pattern += _parameter(found, template)
+        stars, name, *_ = found.groups()
+        pattern += _literal(part[end : found.start()], template) + f"(?P<{name}>{'.*' if stars else '[^/]+'})"
         end = found.end()
     return pattern + _literal(part[end:], template)
 
@@ -68,16 +92,11 @@ def _literal(text: str, template: str) -> str:
     return re.escape(text)
 
 
-def _parameter(found: re.Match[str], template: str) -> str:
-    stars, name, constraints, _ = found.groups()
-    if stars:
-        return f"(?P<{name}>.*)"
-    expression = "[^/]+"
-    for constraint in constraints.split(":")[1:]:
-        if constraint not in _CONSTRAINTS:
-            raise HostError(f"route {template}: this host has no constraint {constraint}")
-        expression = _CONSTRAINTS[constraint]
-    return f"(?P<{name}>{expression})"
+def _constraints_of(template: str) -> Mapping[str, tuple[Constraint, ...]]:
+    named = {name: listed.split(":")[1:] for _, name, listed, _ in _PARAMETER.findall(template)}
+    if unknown := [each for listed in named.values() for each in listed if each not in _CONSTRAINTS]:
+        raise HostError(f"route {template}: this host has no constraint {', '.join(unknown)}")
+    return {name: tuple(_CONSTRAINTS[each] for each in listed) for name, listed in named.items()}
 
 
 def _rank_of(part: str) -> int:

@@ -1,7 +1,7 @@
 """App settings as the Functions host sees them: plain environment variables."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Self
 
@@ -34,7 +34,7 @@ class AppSettings:
 
     def is_true(self, name: str) -> bool:
         """Tell whether a switch is on."""
-        return self.values.get(name, "").lower() in ("true", "1")
+        return self.values.get(name, "").lower() == "true"
 
     def require_complete(self) -> None:
         """Raise `HostError` with every setting found missing so far."""
@@ -48,6 +48,10 @@ class AppSettings:
         return self.values.get(name, match.group(0))
 
 
+IN_AZURE = {"LOCAL_QUEUE_LOCK_SECONDS": 600}
+"""Settings that may shorten a time, with the seconds that it takes in Azure, and here unless told otherwise."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class HostSettings:
     """Settings of this host alone; Azure has no counterpart. Times in seconds."""
@@ -55,7 +59,9 @@ class HostSettings:
     operator_key: str
     queue_lock_seconds: int
     shutdown_seconds: float
-    process_for_each: bool = False
+    process_for_each: bool
+    shortened: Sequence[str]
+    """What takes less time than in Azure, in words."""
 
     @classmethod
     def read(cls, values: Mapping[str, str]) -> Self:
@@ -63,15 +69,25 @@ class HostSettings:
         try:
             return cls(
                 operator_key=values.get("OPERATOR_KEY", ""),
-                queue_lock_seconds=max(1, int(values.get("LOCAL_QUEUE_LOCK_SECONDS", "5"))),
+                queue_lock_seconds=max(1, int(_seconds("LOCAL_QUEUE_LOCK_SECONDS", values))),
                 shutdown_seconds=float(values.get("LOCAL_SHUTDOWN_SECONDS", "10")),
                 process_for_each=_process_for_each(values.get("LOCAL_FUNCTION_PROCESSES", "one")),
+                shortened=[
+                    f"{name} is {given:g} instead of {usual}"
+                    for name, usual in IN_AZURE.items()
+                    if (given := _seconds(name, values)) < usual
+                ],
             )
         except ValueError as error:
-            raise HostError(f"LOCAL_QUEUE_LOCK_SECONDS and LOCAL_SHUTDOWN_SECONDS must be numbers: {error}") from error
+            names = " and ".join((*IN_AZURE, "LOCAL_SHUTDOWN_SECONDS"))
+            raise HostError(f"{names} must be numbers: {error}") from error
 
 
 def _process_for_each(text: str) -> bool:
     if text not in ("one", "each"):
         raise HostError(f"LOCAL_FUNCTION_PROCESSES={text}: expected one or each")
     return text == "each"
+
+
+def _seconds(name: str, values: Mapping[str, str]) -> float:
+    return float(values.get(name, IN_AZURE[name]))

@@ -10,6 +10,7 @@ from local.servicebus_config import ROOT
 
 DEPLOY = (ROOT / "docs/deploy.md").read_text()
 SECURITY = (ROOT / "docs/security.md").read_text()
+EMBEDDED = (ROOT / "docs/embedded-host.md").read_text()
 
 
 def rows(text, first):
@@ -56,8 +57,19 @@ def test_only_the_roles_that_are_used_are_listed():
     assert set(json.loads((ROOT / "infra/roles.json").read_text())) == set(re.findall(r"(?<!/)\broles\.(\w+)", text))
 
 
+def test_what_the_page_about_the_embedded_host_proves_by_a_test_has_that_test():
+    """Each row has a test or a reason, and each test that it names is there."""
+    shortened = dict(re.findall(r"`(host/\w+)` (?:stands )?for\s+`([^`]+)`", EMBEDDED))
+    named = re.findall(r"`([\w/.]+)::(\w+)`", EMBEDDED)
+    assert len(named) > 20
+    for file, test in named:
+        assert re.search(rf"def {test}\(", (ROOT / "tests" / shortened.get(file, file)).read_text()), f"{file}::{test}"
+    lines = [line for line in EMBEDDED.splitlines() if line.startswith("|")]
+    assert [line for line in lines if not line.strip("| ").strip() or line.rstrip().endswith("| |")] == []
+
+
 def test_pages_lead_somewhere():
     """Links to files of the repository are right."""
-    for page in (ROOT / "docs/deploy.md", ROOT / "docs/security.md", ROOT / "README.md"):
+    for page in [*(ROOT / "docs").glob("*.md"), ROOT / "README.md"]:
         for target in re.findall(r"\]\(([^)#:]+)(?:#[\w-]+)?\)", page.read_text()):
             assert (page.parent / target).exists(), target

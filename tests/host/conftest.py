@@ -46,7 +46,8 @@ def shared_queue(storage_queue):
 def _everything(tmp_path_factory, settings, shared_queue):
     """One host with all functions, for the tests that do not end it."""
     own = {"WORK_QUEUE": "shared", "SINGLES": "singles", "BATCHES": "batches", "TICK": "00:00:00.05"}
-    host = HostProcess(tmp_path_factory.mktemp("host"), settings | own | {"LOCAL_QUEUE_LOCK_SECONDS": "2"})
+    own |= {"LOCAL_QUEUE_LOCK_SECONDS": "2", "AzureWebJobsDisableHomepage": "true"}
+    host = HostProcess(tmp_path_factory.mktemp("host"), settings | own)
     yield host.ready()
     host.stop()
 

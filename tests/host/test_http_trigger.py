@@ -4,7 +4,9 @@ import pytest
 from aiohttp.test_utils import make_mocked_request
 from host_process import OPERATOR_KEY
 
-from local.host.http import HttpListener
+from local.host.http import MAX_BODY_BYTES, MAX_REQUEST_LINE_BYTES, HttpListener
+from local.host.routes import compile_route
+from local.host.settings import HostSettings
 
 
 def test_parameters_and_query_reach_the_function(host):
@@ -24,18 +26,99 @@ def test_what_has_no_route_is_404(host, path, status):
 
 
 @pytest.mark.parametrize(
-    ("method", "status", "allow"),
+    ("method", "status"), [("GET", 200), ("DELETE", 200), ("HEAD", 404), ("OPTIONS", 404), ("POST", 404)]
+)
+def test_a_method_that_the_function_does_not_name_is_404(host, method, status):
+    """HEAD and OPTIONS too: the route is not there for them."""
+    answer = host.call("/items/5", method)
+    assert (answer.status, answer.headers["Allow"]) == (status, None)
+
+
+@pytest.mark.parametrize(
+    ("query", "given"),
     [
-        ("GET", 200, None),
-        ("HEAD", 200, None),
-        ("OPTIONS", 204, "DELETE, GET, OPTIONS"),
-        ("POST", 405, "DELETE, GET, OPTIONS"),
+        ("limit=", {}),
+        ("limit", {}),
+        ("&=&a=1&", {"a": "1"}),
+        ("a=&a=1", {"a": ",1"}),
+        ("a+b=c%2Bd%26", {"a b": "c+d&"}),
+        ("a=%ff", {"a": "%ff"}),
+        ("a=%C3%A9%ff%C3", {"a": "é%ff%C3"}),
+        ("a=%c0%80%ED%A0%80", {"a": "%c0%80%ED%A0%80"}),
     ],
 )
-def test_methods(host, method, status, allow):
-    """HEAD is GET without a body, OPTIONS names the methods, others are 405."""
-    answer = host.call("/items/5", method)
-    assert (answer.status, answer.headers["Allow"]) == (status, allow)
+def test_of_the_query_empty_values_are_dropped_and_what_is_no_utf_8_stays(host, query, given):
+    """Several values of one name become one."""
+    assert host.call(f"/items/5?{query}").json()["query"] == given
+
+
+@pytest.mark.parametrize(
+    ("path", "given"),
+    [
+        ("/files/a%2Fb", "a%2Fb"),
+        ("/files/a%252Fb", "a%2Fb"),
+        ("/files/a/b/", "a/b/"),
+        ("/files/%ff%C3%A9", "%ffé"),
+    ],
+)
+def test_a_path_is_decoded_but_for_slashes_and_what_is_no_utf_8(host, path, given):
+    """And the rest of a path keeps the slash at its end."""
+    assert host.call(path).json()["path"] == given
+
+
+@pytest.mark.parametrize(
+    ("template", "path", "parameters"),
+    [
+        ("a/{x}", "/a/b%2Fc", {"x": "b%2Fc"}),
+        ("a/{x}", "/a/b/", {"x": "b"}),
+        ("a/{x}", "/a/b//", None),
+        ("a/{x}", "//a/b", None),
+        ("a/{x?}", "/a", {}),
+        ("a/{*x}", "/a", {}),
+        ("a/{x:int}", "/a/+5", {"x": "+5"}),
+        ("a/{x:int}", "/a/-2147483648", {"x": "-2147483648"}),
+        ("a/{x:int}", "/a/2147483648", None),
+        ("a/{x:int}", "/a/99999999999", None),
+        ("a/{x:int}", "/a/5x", None),
+        ("a/{x:long}", "/a/99999999999", {"x": "99999999999"}),
+        ("a/{x:alpha}", "/a/Ab", {"x": "Ab"}),
+        ("a/{x:alpha}", "/a/a1", None),
+        ("a/{x:bool}-{y:int}", "/a/True-1", {"x": "True", "y": "1"}),
+        ("a/{x:bool}-{y:int}", "/a/1-1", None),
+    ],
+)
+def test_routes_match_as_in_azure(template, path, parameters):
+    """What a constraint takes, and what becomes of slashes."""
+    assert compile_route("", template).match(path) == parameters
+
+
+def test_a_body_of_unknown_length_arrives_empty(host):
+    """Azure's host hands over what a Content-Length announces, and nothing else."""
+    answer = host.call("/echo", "POST", {"X-Given": "yes"}, iter([b"a chunk"]))
+    assert (answer.status, answer.headers["X-Length"]) == (201, "0")
+
+
+def test_a_body_that_is_announced_as_too_large_is_500_at_once(host):
+    """Before any of it has come."""
+    announced = {"Content-Length": str(MAX_BODY_BYTES + 1)}
+    assert host.call("/echo", "POST", announced).status == 500
+    assert host.call("/nowhere", "POST", announced).status == 404
+
+
+def test_a_header_that_is_not_ascii_is_400(host):
+    """Whatever function it was meant for."""
+    assert host.call("/items/5", headers={"X-Name": b"\xc3\xa9"}).status == 400
+
+
+def test_a_request_line_that_is_too_long_is_414(host):
+    """With method and version it may have 8 kB."""
+    longest = "/items/5?a=".ljust(MAX_REQUEST_LINE_BYTES - len("GET  HTTP/1.1\r\n"), "x")
+    assert [host.call(longest + more).status for more in ("", "x")] == [200, 414]
+
+
+def test_the_home_page_can_be_switched_off(host):
+    """By the setting that the deployed app has; else `/` answers 200."""
+    assert [(answer.status, answer.body) for answer in [host.call("/")]] == [(204, b"")]
 
 
 def test_a_sync_function_runs_in_a_thread_and_takes_the_rest_of_the_path(host):
@@ -78,15 +161,22 @@ def test_a_function_that_returns_nothing_is_500(host):
         ({}, f"?code={OPERATOR_KEY}", 200),
     ],
 )
-def test_keys(host, path, headers, query, status):
-    """FUNCTION and ADMIN level need the operator's key; without it the answer is an empty 401."""
-    answer = host.call(path + query, headers=headers)
+def test_keys(host, headers, query, status):
+    """FUNCTION level needs the operator's key; without it the answer is an empty 401."""
+    answer = host.call(f"/secret{query}", headers=headers)
     assert answer.status == status
     assert answer.body == (b"" if status == 401 else b'{"secret": true}')
 
 
+@pytest.mark.parametrize("path", ["/admin-only", "/admin/functions", "/ADMIN"])
+@pytest.mark.parametrize("headers", [{}, {"x-functions-key": OPERATOR_KEY}], ids=["no key", "the key"])
+def test_what_needs_the_master_key_stays_shut(host, path, headers):
+    """ADMIN level and the host's own pages: this host has no such key."""
+    assert host.call(path, headers=headers).status == 401
+
+
 async def test_without_a_key_nothing_is_open():
     """An empty OPERATOR_KEY matches no key, not even an empty one."""
-    listener = HttpListener(functions=[], prefix="", key="", invoker=None, grace=1.0)
+    listener = HttpListener(functions=[], prefix="", own=HostSettings.read({}), invoker=None)
     assert not listener._has_key(make_mocked_request("GET", "/secret"))
     assert not listener._has_key(make_mocked_request("GET", "/secret?code=", {"x-functions-key": ""}))

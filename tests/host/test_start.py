@@ -1,5 +1,6 @@
 """Start-up: settings, the choice of functions, faults."""
 
+import json
 import signal
 import socket
 from types import SimpleNamespace
@@ -96,9 +97,9 @@ def start_up(app):
     [function] = index_functions(app.get_functions(), AppSettings(values={"C": "c"}), None)
     invoker = SimpleNamespace(prepare=lambda function: Call(function=function, worker=None))
     if isinstance(function.trigger, HttpTrigger):
-        HttpListener(functions=[function], prefix="", key="", invoker=invoker, grace=1.0)
+        HttpListener(functions=[function], prefix="", own=HostSettings.read({}), invoker=invoker)
     else:
-        make_listener(function, HostJson(), HostSettings.read({}), invoker)
+        make_listener(function, HostJson(version="2.0"), HostSettings.read({}), invoker)
 
 
 def test_an_app_that_ends_its_process_when_it_is_loaded_ends_the_host(tmp_path):
@@ -108,11 +109,78 @@ def test_an_app_that_ends_its_process_when_it_is_loaded_ends_the_host(tmp_path):
     assert host.said().endswith("error: the worker process ended while it loaded the app (exit code 3)\n")
 
 
-def test_a_bad_host_json_is_refused(tmp_path):
-    """The message names the place in the file."""
-    (tmp_path / "host.json").write_text('{"extensions": {"queues": {"batchSize": 33}}}')
-    with pytest.raises(HostError, match=r"extensions\.queues\.batchSize: .* less than or equal to 32"):
+def test_times_are_those_of_azure_and_what_is_shorter_is_said_at_the_start(host):
+    """So whoever reads the log of a run knows what it flatters."""
+    in_azure = HostSettings.read({})
+    assert (in_azure.queue_lock_seconds, in_azure.shortened) == (600, [])
+    assert "shorter than in Azure: LOCAL_QUEUE_LOCK_SECONDS is 2 instead of 600\n" in host.log.read_text()
+
+
+WRONG_IN_HOST_JSON = [
+    ("version", "3.0"),
+    ("functionTimeout", "00:00:00.900"),
+    ("extensions.queues.batchSize", 33),
+    ("extensions.queues.batchSize", 0),
+    ("extensions.queues.newBatchThreshold", -1),
+    ("extensions.queues.maxDequeueCount", 0),
+    ("extensions.queues.maxPollingInterval", "00:00:00.099"),
+    ("extensions.queues.visibilityTimeout", "5 s"),
+    ("extensions.queues.messageEncoding", "base32"),
+    ("extensions.serviceBus.maxConcurrentCalls", 0),
+    ("extensions.serviceBus.minMessageBatchSize", 1001),
+    ("extensions.serviceBus.maxBatchWaitTime", "00:02:31"),
+    ("extensions.serviceBus.maxAutoLockRenewalDuration", "-00:00:01"),
+    ("extensions.serviceBus.clientRetryOptions.mode", "linear"),
+    ("extensions.serviceBus.clientRetryOptions.maxRetries", 101),
+    ("extensions.serviceBus.clientRetryOptions.delay", "00:05:01"),
+    ("extensions.serviceBus.clientRetryOptions.tryTimeout", "01:00:01"),
+]
+
+
+@pytest.mark.parametrize(("place", "value"), WRONG_IN_HOST_JSON)
+def test_a_bad_host_json_is_refused(tmp_path, place, value):
+    """What keeps Azure's host from starting keeps this one; the message names the place in the file."""
+    (tmp_path / "host.json").write_text(json.dumps(host_json({place: value})))
+    with pytest.raises(HostError) as caught:
         read_host_json(tmp_path, {})
+    assert f"host.json: {place}: " in str(caught.value)
+
+
+def test_every_fault_of_a_host_json_is_named(tmp_path):
+    """One message, and not the first fault alone."""
+    places = dict(WRONG_IN_HOST_JSON)
+    (tmp_path / "host.json").write_text(json.dumps(host_json(places)))
+    with pytest.raises(HostError) as caught:
+        read_host_json(tmp_path, {})
+    assert [place for place in places if f"{place}: " not in str(caught.value)] == []
+
+
+def test_what_azure_just_takes_is_taken(tmp_path):
+    """The ends of the ranges."""
+    extremes = {
+        "functionTimeout": "-1",
+        "extensions.queues.batchSize": 32,
+        "extensions.queues.newBatchThreshold": 0,
+        "extensions.queues.maxPollingInterval": "00:00:00.100",
+        "extensions.queues.messageEncoding": "None",
+        "extensions.serviceBus.minMessageBatchSize": 1000,
+        "extensions.serviceBus.maxBatchWaitTime": "00:02:30",
+        "extensions.serviceBus.clientRetryOptions.tryTimeout": "01:00:00",
+    }
+    (tmp_path / "host.json").write_text(json.dumps(host_json(extremes)))
+    assert read_host_json(tmp_path, {}).function_timeout is None
+
+
+def host_json(values):
+    """Content with these values, by their places."""
+    content = {"version": "2.0"}
+    for place, value in values.items():
+        *sections, last = place.split(".")
+        inner = content
+        for section in sections:
+            inner = inner.setdefault(section, {})
+        inner[last] = value
+    return content
 
 
 def test_an_app_setting_replaces_a_value_of_host_json(tmp_path):
@@ -135,6 +203,7 @@ def test_a_host_shares_an_inherited_socket_and_runs_only_what_it_is_told(tmp_pat
         assert host.line.endswith("with functions: special, secret\n")
         assert host.call("/items/special").status == 200
         assert host.call("/items/5").status == 404
+        assert b"is running" in host.call("/").body
         assert host.stop(signal.SIGINT) == 0
         with socket.create_connection(listening.getsockname()) as caller, listening.accept()[0] as other:
             assert other.getpeername() == caller.getsockname()

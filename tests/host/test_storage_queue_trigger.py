@@ -1,13 +1,15 @@
 """Storage Queue: tries, poison, how many at once, locks."""
 
 import asyncio
+import math
 
-from azure.core.exceptions import ResourceNotFoundError
+from azure.core.exceptions import AzureError, HttpResponseError, ResourceNotFoundError
+from azure.storage.queue import QueueMessage
 from waiting import until
 
 from local.host.host_json import QueueOptions
 from local.host.index import StorageQueueTrigger
-from local.host.storage_queue import StorageQueueListener
+from local.host.storage_queue import Held, StorageQueueListener
 
 
 def messages_in(queue):
@@ -66,6 +68,36 @@ def test_a_lock_is_renewed_while_the_function_runs(host, shared_queue):
     host.open_gate()
     until(lambda: messages_in(shared_queue), is_empty)
     assert len(host.seen("queue")) == 1
+
+
+class Answering:
+    """A queue that answers renewals as it is told."""
+
+    def __init__(self, *answers):
+        self.answers = iter(answers)
+
+    async def update_message(self, message_id, receipt, visibility_timeout):
+        assert visibility_timeout == 600
+        if answer := next(self.answers):
+            raise answer
+        return QueueMessage(pop_receipt=f"{receipt}+")
+
+
+async def test_a_renewal_that_failed_is_tried_sooner_and_never_again_once_the_message_is_lost():
+    """As in Azure: at half the time, then after half of that, but not within a tenth."""
+    mismatch = HttpResponseError("not your message")
+    mismatch.error_code = "PopReceiptMismatch"
+    away = AzureError("away")
+    trigger = StorageQueueTrigger(queue="q", connection="")
+    listener = StorageQueueListener(trigger=trigger, call=Called(), options=QueueOptions(), lock_seconds=600)
+    listener._queue = Answering(away, away, away, away, None, mismatch)
+    held = Held(message=QueueMessage(id="m"), receipt="r", renew_after=300, renew_at=0)
+    pauses = []
+    for _ in range(6):
+        await listener._renew(held)
+        pauses.append(held.renew_after)
+    assert pauses == [150, 75, 60, 60, 300, math.inf]
+    assert held.receipt == "r+"
 
 
 class Called:

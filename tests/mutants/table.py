@@ -13,6 +13,7 @@ UNDO = "tests/unit/test_undo_rules.py"
 SCHEDULER_RULES, SUPERVISOR_RULES = "tests/unit/test_scheduler_rules.py", "tests/unit/test_supervisor_rules.py"
 OPERATOR_RULES = "tests/unit/test_operator_rules.py"
 BACKLOG, REPLIES = "tests/unit/test_backlog.py", "tests/unit/test_replies.py"
+FUNCTIONS, GATHERING = "tests/unit/test_functions.py", "tests/unit/test_gathering.py"
 PORTS = "tests/contract/test_other_ports.py"
 
 MUTANTS = (
@@ -426,6 +427,38 @@ MUTANTS = (
         old='log.warning("scheduler.reply_for_unknown_order", extra={"order_id": order_id})\n            return',
         new="raise",
         tests=(f"{SCHEDULER}::test_a_reply_for_an_unknown_order_is_logged_and_changes_nothing",),
+    ),
+    Mutant(
+        statement="FLT-6",
+        fault="one of a batch that is cancelled counts as done",
+        file="core/gathering.py",
+        old='raise CutOffError("one of many") from error',
+        new="raise",
+        tests=(f"{GATHERING}::test_what_is_cancelled_is_a_failure_of_itself_alone",),
+    ),
+    Mutant(
+        statement="FLT-6",
+        fault="a function in which something is cancelled gives no answer",
+        file="edge/functions.py",
+        old="except (asyncio.CancelledError, BaseExceptionGroup) as error:",
+        new="except BaseExceptionGroup as error:",
+        tests=(f"{FUNCTIONS}::test_what_is_cancelled_in_a_function_is_its_failure",),
+    ),
+    Mutant(
+        statement="FLT-6",
+        fault="what is cancelled among others gives no answer",
+        file="edge/functions.py",
+        old="return not isinstance(error, BaseExceptionGroup) or error.subgroup(asyncio.CancelledError) is not None",
+        new="return not isinstance(error, BaseExceptionGroup)",
+        tests=(f"{FUNCTIONS}::test_what_is_cancelled_may_be_one_of_many",),
+    ),
+    Mutant(
+        statement="FLT-6",
+        fault="functions that a Service Bus queue starts give no answer when something in them is cancelled",
+        file="edge/functions.py",
+        old="return _of_answering(super().service_bus_queue_trigger(*args, **options))",
+        new="return super().service_bus_queue_trigger(*args, **options)",
+        tests=(f"{FUNCTIONS}::test_what_is_cancelled_in_a_function_is_its_failure",),
     ),
     Mutant(
         statement="FLT-6",

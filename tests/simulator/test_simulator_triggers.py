@@ -32,13 +32,14 @@ class Api:
 
     async def send(self, name, method, path, body=None, headers=None, **query):
         service, _, last = path.partition("/")
+        content = body if isinstance(body, bytes) else json.dumps(body).encode()
         request = func.HttpRequest(
             method=method,
             url=f"http://localhost/simulator/{path}",
-            headers=headers or {},
+            headers={"Content-Length": str(len(content))} | (headers or {}),
             params=query,
             route_params={"service": service, "action": last},
-            body=body if isinstance(body, bytes) else json.dumps(body).encode(),
+            body=content,
         )
         answer = await self.functions[name].get_user_function()(request)
         return answer.status_code, json.loads(answer.get_body()), answer.mimetype

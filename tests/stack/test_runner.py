@@ -27,6 +27,7 @@ async def test_it_runs_until_ctrl_c(start_runner):
     await runner.until_it_says("Ctrl-C stops everything")
     assert f"http://127.0.0.1:{runner.ports.http_port}/api/operator/orders" in runner.output
     assert "x-functions-key: a-key" in runner.output
+    assert "shorter than in Azure: LOCAL_QUEUE_LOCK_SECONDS is 30 instead of 600" in runner.output
     await eventually(partial(is_healthy, runner))
     azurite, broker, host = sorted(runner.children(), key=lambda child: "local.host" in child.cmdline())
     before = runner.descendants()

@@ -7,8 +7,9 @@ import pytest
 
 from adapters.memory import in_memory
 from adapters.settings import Settings, SettingsError
-from composition import processing
+from composition import operating, processing
 from composition.base import Base
+from edge.functions import answering
 from local.host.index import index_functions
 from local.host.settings import AppSettings
 from local.ports import Ports
@@ -37,6 +38,18 @@ def indexed(base, settings):
         app.register_functions(blueprint)
     found = index_functions(app.get_functions(), AppSettings(values=settings), None)
     return {function.name: function for function in found}
+
+
+def test_every_function_always_answers(settings):
+    """What is cancelled within it is turned into an ordinary failure, first of all."""
+    base, app = Base(Settings.read(), in_memory()), func.FunctionApp()
+    for blueprint in (*processing.blueprints(base), *operating.blueprints(base)):
+        app.register_functions(blueprint)
+    plain = {each.get_function_name(): each.get_user_function().__code__ for each in app.get_functions()}
+    assert len(plain) > 30
+    assert [
+        name for name, code in plain.items() if code is not answering(test_every_function_always_answers).__code__
+    ] == []
 
 
 @pytest.mark.proves("SUP-1")

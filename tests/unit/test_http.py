@@ -4,9 +4,10 @@ import json
 
 import azure.functions as func
 import pytest
+from pydantic import BaseModel
 
 from core.errors import ConflictError, InvalidError, UnavailableError
-from edge.http import answers
+from edge.http import answers, body_of, ok
 
 AWAY = UnavailableError("table away")
 
@@ -50,6 +51,34 @@ async def test_what_nobody_expected_is_logged_and_not_told(error, caplog):
     assert "mail of ada" in caplog.text
     assert [record.message for record in caplog.records] == ["http.broke"]
     assert "secret" not in str(vars(caplog.records[0])["route"])
+
+
+class Asked(BaseModel):
+    name: str
+
+
+@answers
+async def asked(req):
+    return ok({"name": body_of(req, Asked).name})
+
+
+@pytest.mark.parametrize(
+    ("headers", "body", "status"),
+    [
+        ({"Transfer-Encoding": "chunked"}, b"", 411),
+        ({}, b"", 411),
+        ({"content-length": "0"}, b"", 400),
+        ({"Content-Length": "14"}, b'{"name":"Ada"}', 200),
+        ({"Transfer-Encoding": "chunked"}, b'{"name":"Ada"}', 200),
+    ],
+    ids=["in chunks", "not announced", "empty", "announced", "in chunks, and handed over"],
+)
+async def test_a_body_whose_length_is_not_known_is_411(headers, body, status, caplog):
+    """Azure's host hands over none of it; the caller is told what to do, and the log nothing."""
+    answer = await asked(func.HttpRequest(method="POST", url="http://x/", headers=headers, body=body))
+    assert answer.status_code == status
+    assert (b"send it with a Content-Length" in answer.get_body()) == (status == 411)
+    assert caplog.records == []
 
 
 async def test_every_fault_is_told():
