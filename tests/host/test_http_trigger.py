@@ -151,7 +151,6 @@ def test_a_function_that_returns_nothing_is_500(host):
     assert host.logged("an HTTP function returned NoneType") == 1
 
 
-@pytest.mark.parametrize("path", ["/secret", "/admin-only"])
 @pytest.mark.parametrize(
     ("headers", "query", "status"),
     [
