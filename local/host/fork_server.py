@@ -5,6 +5,7 @@ which would not survive a fork.
 """
 
 import asyncio
+import contextlib
 import gc
 import importlib
 import os
@@ -15,7 +16,7 @@ import traceback
 from collections.abc import Callable
 from typing import NoReturn, Self
 
-from local.process import end_with_parent, how_it_ended
+from local.process import how_it_ended
 
 OFTEN_USED = ("azure.data.tables.aio", "azure.eventgrid.aio", "azure.identity.aio", "azure.storage.blob.aio")
 """Libraries besides the host's own that an app may need: loaded here, they are loaded once for all workers."""
@@ -39,11 +40,10 @@ class ForkServer:
     def start(cls, work: Work) -> Self:
         """Fork it off; to be called before this process has an event loop or a thread."""
         ours, its = socket.socketpair()
-        host = os.getpid()
         pid = os.fork()
         if not pid:
             ours.close()
-            _live(host, lambda: _serve(its, work))
+            _live(lambda: _serve(its, work))
         its.close()
         ours.setblocking(False)  # noqa: FBT003 - it takes no name
         return cls(pid, ours)
@@ -59,7 +59,7 @@ class ForkServer:
         return how_it_ended(await self._ask(pid))
 
     def close(self) -> None:
-        """Let the process end; on Linux that kills what workers there are."""
+        """Have all workers killed, and wait for the end of all."""
         self._control.close()
         os.waitpid(self._pid, 0)
 
@@ -72,10 +72,9 @@ class ForkServer:
         return int(_NUMBER.unpack(answer)[0])
 
 
-def _live(parent: int, live: Callable[[], None]) -> NoReturn:
-    """In a child: do that and nothing of what the parent would have done next; end with the parent."""
+def _live(live: Callable[[], None]) -> NoReturn:
+    """In a child: do that, and nothing of what the parent would have done next."""
     try:
-        end_with_parent(parent, signal.SIGKILL)
         live()
     except BaseException:  # noqa: BLE001 - nothing must get out of here
         traceback.print_exc()
@@ -88,13 +87,30 @@ def _serve(control: socket.socket, work: Work) -> None:
     for name in OFTEN_USED:
         _load(name)
     gc.freeze()
-    while True:
-        request, fds, *_ = socket.recv_fds(control, _NUMBER.size, 1)
-        if not request:
-            os._exit(0)
-        number = int(_NUMBER.unpack(request)[0])
-        answer = _wait_for(number) if number else _fork(control, socket.socket(fileno=fds[0]), work)
-        control.sendall(_NUMBER.pack(answer))
+    workers: set[int] = set()
+    with contextlib.suppress(ConnectionError):  # this too means that the host is gone
+        while _answer(control, work, workers):
+            continue
+    for pid in workers:
+        os.kill(pid, signal.SIGKILL)
+        _wait_for(pid)
+    os._exit(0)
+
+
+def _answer(control: socket.socket, work: Work, workers: set[int]) -> bool:
+    """Do what the host asks next; tells if there is a host."""
+    request, fds, *_ = socket.recv_fds(control, _NUMBER.size, 1)
+    if not request:
+        return False
+    number = int(_NUMBER.unpack(request)[0])
+    if number == _FORK:
+        answer = _fork(control, socket.socket(fileno=fds[0]), work)
+        workers.add(answer)
+    else:
+        answer = _wait_for(number)
+        workers.remove(number)
+    control.sendall(_NUMBER.pack(answer))
+    return True
 
 
 def _load(name: str) -> None:
@@ -105,12 +121,11 @@ def _load(name: str) -> None:
 
 
 def _fork(control: socket.socket, connection: socket.socket, work: Work) -> int:
-    server = os.getpid()
     with connection:
         pid = os.fork()
         if not pid:
             control.close()
-            _live(server, lambda: work(connection))
+            _live(lambda: work(connection))
     return pid
 
 

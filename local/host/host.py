@@ -69,7 +69,6 @@ class Host:
         if late:
             _log.warning("some functions did not end within %s s and were cut off", self._own.shutdown_seconds)
             await asyncio.wait(late, timeout=1.0)
-        self._invoker.stop()
 
     async def _watch(self, name: str, listener: Listener) -> None:
         try:

@@ -44,11 +44,6 @@ class Invoker:
         """Return what calls a function."""
         return Call(function=function, worker=self._workers[self._group(function)])
 
-    def stop(self) -> None:
-        """End all worker processes at once."""
-        for worker in self._workers.values():
-            worker.stop()
-
     def _group(self, function: Function) -> str:
         if not self._process_for_each:
             return ALL

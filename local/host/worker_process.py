@@ -33,7 +33,7 @@ class WorkerProcess:
         self._timeout = timeout
         self._ready = asyncio.Event()
         self._life: Life
-        self._keeping: asyncio.Task[None] | None = None
+        self._keeping: asyncio.Task[None]
 
     async def start(self) -> Sequence[Function]:
         """Start the first; returns what functions the app has. Raises `HostError`."""
@@ -57,12 +57,6 @@ class WorkerProcess:
         except TimeoutError:
             life.kill(f"function {function} ran for more than {self._timeout:g} s")
             raise InvocationFailed(function) from None
-
-    def stop(self) -> None:
-        """End the process at once, and have no other."""
-        if self._keeping:
-            self._keeping.cancel()
-            self._life.kill("the host stops")
 
     async def _begin(self) -> Sequence[Function]:
         pid, connection = await self._fork_server.fork()

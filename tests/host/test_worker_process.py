@@ -166,7 +166,6 @@ def test_a_worker_that_ends_takes_only_its_own_calls_with_it(each, folder, calls
     assert len([pid for pid in before if psutil.pid_exists(pid)]) == len(before) - 1
 
 
-@pytest.mark.skipif(not psutil.LINUX, reason="only Linux tells a child of its parent's death")
 def test_no_worker_outlives_a_host_that_is_killed(each, folder):
     """Not even one that does not listen."""
     processes = psutil.Process(each.process.pid).children(recursive=True)
