@@ -26,7 +26,8 @@ from local.host.index import (
 )
 from local.host.invoke import Invoker
 from local.host.service_bus import ServiceBusListener
-from local.host.settings import AppSettings, HostSettings
+from local.host.settings import LEASE_SECONDS, AppSettings, HostSettings
+from local.host.singleton import Singleton
 from local.host.storage_queue import StorageQueueListener
 from local.host.timer import TimerListener
 
@@ -59,6 +60,8 @@ class Host:
 
     async def start(self, listening: socket.socket) -> None:
         """Begin to serve; HTTP is ready on return, the others connect when they can."""
+        if (seconds := self._own.timer_lock_seconds) < LEASE_SECONDS:
+            _log.info("timers' locks last %d s, not %d as in Azure (LOCAL_TIMER_LOCK_SECONDS)", seconds, LEASE_SECONDS)
         await self._http.start(listening)
         self._tasks = [asyncio.create_task(self._watch(name, listener)) for name, listener in self._listeners.items()]
 
@@ -110,7 +113,13 @@ def make_listener(function: Function, config: HostJson, own: HostSettings, invok
         case ServiceBusTrigger() as trigger:
             return ServiceBusListener(trigger=trigger, call=call, options=options.service_bus)
         case TimerTrigger() as trigger:
-            return TimerListener(trigger=trigger, call=call)
+            return Singleton(
+                TimerListener(trigger=trigger, call=call),
+                function=function.name,
+                connection=trigger.connection,
+                own=own,
+                poll_seconds=config.singleton.listener_lock_recovery_polling_interval,
+            )
         case HttpTrigger():
             return None
 

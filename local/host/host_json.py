@@ -75,10 +75,17 @@ class Extensions(_Section):
     service_bus: ServiceBusOptions = ServiceBusOptions()
 
 
+class SingletonOptions(_Section):
+    """`singleton`; times in seconds."""
+
+    listener_lock_recovery_polling_interval: TimeSpan = Field(default=60.0, ge=15)
+
+
 class HostJson(_Section):
     """The whole file."""
 
     function_timeout: Annotated[float | None, BeforeValidator(_timeout_of)] = 300.0
+    singleton: SingletonOptions = SingletonOptions()
     extensions: Extensions = Extensions()
 
 

@@ -7,6 +7,9 @@ from typing import Self
 
 from local.host.errors import HostError
 
+LEASE_SECONDS = 15
+"""Of a timer's lock: the shortest that Blob Storage gives, and what Azure's host takes."""
+
 _PLACEHOLDER = re.compile(r"%([^%]+)%")
 
 
@@ -50,10 +53,12 @@ class AppSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class HostSettings:
-    """Settings of this host alone; Azure has no counterpart. Times in seconds."""
+    """Settings of this host alone; but for `host_id` Azure has no counterpart. Times in seconds."""
 
     operator_key: str
+    host_id: str
     queue_lock_seconds: int
+    timer_lock_seconds: int
     shutdown_seconds: float
 
     @classmethod
@@ -62,8 +67,10 @@ class HostSettings:
         try:
             return cls(
                 operator_key=values.get("OPERATOR_KEY", ""),
+                host_id=values.get("AzureFunctionsWebHost__hostid", "local"),
                 queue_lock_seconds=max(1, int(values.get("LOCAL_QUEUE_LOCK_SECONDS", "5"))),
+                timer_lock_seconds=min(max(1, int(values.get("LOCAL_TIMER_LOCK_SECONDS", "15"))), LEASE_SECONDS),
                 shutdown_seconds=float(values.get("LOCAL_SHUTDOWN_SECONDS", "10")),
             )
         except ValueError as error:
-            raise HostError(f"LOCAL_QUEUE_LOCK_SECONDS and LOCAL_SHUTDOWN_SECONDS must be numbers: {error}") from error
+            raise HostError(f"settings that begin with LOCAL_ must be numbers: {error}") from error

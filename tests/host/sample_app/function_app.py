@@ -143,7 +143,7 @@ async def from_bus_many(messages: list[func.ServiceBusMessage]):
         await work("batch", body)
 
 
-@app.timer_trigger(arg_name="timer", schedule="%TICK%", run_on_startup=True)
+@app.timer_trigger(arg_name="timer", schedule="%TICK%", run_on_startup=True, use_monitor=False)
 async def tick(timer: func.TimerRequest):
     note("timer", past_due=timer.past_due)
     await work("timer", os.environ.get("TICK_DOES", "slow 0.3"))
