@@ -11,13 +11,15 @@ from bus_queues import OF_ONE_TEST
 from host_process import HostProcess
 
 _queue_numbers = itertools.count()
+_host_ids = itertools.count()
 
 
 @pytest.fixture(scope="session")
 def settings(services):
     """What every host needs to start."""
     names = {"WORK_QUEUE": "unused", "SINGLES": "unused", "BATCHES": "unused", "TICK": "0 0 0 1 1 *"}
-    return {"Storage": services.storage_connection_string, "Bus": services.service_bus_connection_string, **names}
+    storage = dict.fromkeys(("Storage", "AzureWebJobsStorage"), services.storage_connection_string)
+    return storage | {"Bus": services.service_bus_connection_string, **names}
 
 
 @pytest.fixture(scope="session")
@@ -61,11 +63,12 @@ def host(_everything):
 
 @pytest.fixture
 def start_host(tmp_path, settings):
-    """Start hosts with the HTTP functions that tell what was seen, and those named."""
+    """Start hosts with the HTTP functions that tell what was seen, and those named; they share the locks of timers."""
+    own_locks = {"AzureFunctionsWebHost__hostid": f"test{next(_host_ids)}"}
     with ExitStack() as at_exit:
 
         def start(functions, **more):
-            host = HostProcess(tmp_path, settings | more, functions=f"seen_of,{functions}")
+            host = HostProcess(tmp_path, settings | own_locks | more, functions=f"seen_of,{functions}")
             at_exit.callback(host.stop)
             return host.ready()
 

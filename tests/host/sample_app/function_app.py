@@ -5,9 +5,13 @@ import json
 import os
 import signal
 import threading
+import time
 from collections import Counter
+from functools import partial
 
 import azure.functions as func
+
+from edge.timers import in_turn
 
 app = func.FunctionApp(http_auth_level=func.AuthLevel.ANONYMOUS)
 seen: dict[str, list] = {}
@@ -23,7 +27,7 @@ def note(kind, **what):
 
 
 async def work(kind, body):
-    """Do what a message says: fail, wait for the gate, or take some time; and count how many run at once."""
+    """Do what a message says: fail, wait for the gate, take some time or a turn; and count how many run at once."""
     running[kind] += 1
     highest[kind] = max(highest[kind], running[kind])
     try:
@@ -33,8 +37,15 @@ async def work(kind, body):
             await gate.wait()
         if body.startswith("slow"):
             await asyncio.sleep(float(body.split()[1]))
+        if body.startswith("turn"):
+            await in_turn(kind, partial(take_turn, kind, float(body.split()[1])))
     finally:
         running[kind] -= 1
+
+
+async def take_turn(kind, seconds):
+    seen[kind][-1]["turn"] = True
+    await asyncio.sleep(seconds)
 
 
 def as_json(value, **more):
@@ -145,5 +156,5 @@ async def from_bus_many(messages: list[func.ServiceBusMessage]):
 
 @app.timer_trigger(arg_name="timer", schedule="%TICK%", run_on_startup=True, use_monitor=False)
 async def tick(timer: func.TimerRequest):
-    note("timer", past_due=timer.past_due)
+    note("timer", at=time.time(), past_due=timer.past_due, status=timer.schedule_status)
     await work("timer", os.environ.get("TICK_DOES", "slow 0.3"))
