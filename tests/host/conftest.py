@@ -5,10 +5,13 @@ from contextlib import ExitStack
 
 import pytest
 from azure.servicebus import ServiceBusClient
+from azure.storage.blob import ContainerClient
 from azure.storage.queue import QueueServiceClient
 from bus_queue import BusQueue
 from bus_queues import OF_ONE_TEST
 from host_process import HostProcess
+
+from local.host.singleton import CONTAINER
 
 _queue_numbers = itertools.count()
 _host_ids = itertools.count()
@@ -79,6 +82,13 @@ def start_host(tmp_path, settings):
 def work_queue(storage_queue):
     """A Storage Queue of this test alone."""
     return storage_queue(f"work{next(_queue_numbers)}")
+
+
+@pytest.fixture
+def lease_of(services):
+    """Say in which state the lease on a timer's lock is."""
+    with ContainerClient.from_connection_string(services.storage_connection_string, CONTAINER) as container:
+        yield lambda name: container.get_blob_client(f"locks/{name}").get_blob_properties().lease.state
 
 
 @pytest.fixture(scope="module")
