@@ -6,7 +6,8 @@ from alerts.notices import NoticeService
 from alerts.service import QUEUE, AlertService
 from alerts.watch import Watch
 from edge.functions import Functions
-from edge.outages import next_time, through_outages
+from edge.outages import through_outages
+from edge.timers import in_turn
 
 
 def blueprint(service: AlertService, notices: NoticeService, watch: Watch) -> func.Blueprint:
@@ -15,8 +16,7 @@ def blueprint(service: AlertService, notices: NoticeService, watch: Watch) -> fu
 
     @triggers.timer_trigger(arg_name="timer", schedule="%OUTBOX_SCHEDULE%", use_monitor=False)
     async def alerts_relay(timer: func.TimerRequest) -> None:
-        async with next_time("alerts_relay"):
-            await service.relay()
+        await in_turn("alerts_relay", service.relay)
 
     @triggers.queue_trigger(arg_name="message", queue_name=QUEUE, connection="StateStorage")
     async def alerts_record(message: func.QueueMessage) -> None:
@@ -25,12 +25,10 @@ def blueprint(service: AlertService, notices: NoticeService, watch: Watch) -> fu
 
     @triggers.timer_trigger(arg_name="timer", schedule="%OUTBOX_SCHEDULE%", use_monitor=False)
     async def alerts_notices(timer: func.TimerRequest) -> None:
-        async with next_time("alerts_notices"):
-            await notices.relay()
+        await in_turn("alerts_notices", notices.relay)
 
     @triggers.timer_trigger(arg_name="timer", schedule="%WATCH_SCHEDULE%", use_monitor=False)
     async def alerts_watch(timer: func.TimerRequest) -> None:
-        async with next_time("alerts_watch"):
-            await watch.look()
+        await in_turn("alerts_watch", watch.look)
 
     return triggers

@@ -26,6 +26,7 @@ QUICK = {
     "SCHEDULER_POLL_SCHEDULE": "* * * * * *",
     "LOCAL_SHUTDOWN_SECONDS": "2",
     "LOCAL_QUEUE_LOCK_SECONDS": "2",
+    "LOCAL_TIMER_LOCK_SECONDS": "2",
 }
 """For the crash phase: short times, so that a recovery takes seconds. The same as in `tests/system`."""
 

@@ -151,7 +151,7 @@ class RemoteLedger:
 class WatchedStack(Stack):
     """A stack whose hosts count what they do."""
 
-    def _host(self, name: str, fd: int, *arguments: str) -> Process:
+    def _host(self, name: str, fd: int, own: Mapping[str, str], *arguments: str) -> Process:
         command = self._command(name, sys.executable, "-m", "bench.host", *arguments)
         return Process(replace(command, fds=(fd,)))
 

@@ -53,6 +53,6 @@ def app_settings(ports: Ports, operator_key: str, event_grid_key: str) -> dict[s
         "OUTBOX_SCHEDULE": "*/2 * * * * *",
         "WATCH_SCHEDULE": "*/5 * * * * *",
         "LONGEST_PENDING_SECONDS": "120",
-        "LONGEST_WITHOUT_SWEEP_SECONDS": "30",
+        "LONGEST_WITHOUT_SWEEP_SECONDS": "60",
         "OPERATOR_KEY": operator_key,
     }

@@ -182,13 +182,15 @@ class Stack:
         """Stop the Event Grid stand-in as an outage would."""
         await self._event_grid.stop()
 
-    async def start_host(self, functions: str = "", app: Path | None = None) -> Process:
+    async def start_host(self, functions: str = "", app: Path | None = None, **own: str) -> Process:
         """Start one more host, for these functions or for all, perhaps of another app, and wait until it is ready.
+
+        `own` are settings that this host alone has.
 
         A host that runs other functions than the rest gets an HTTP port of its own: on the common one it would
         answer 404 to calls that are meant for the others.
         """
-        return await self._launch_host(functions, app)
+        return await self._launch_host(functions, app, own)
 
     async def kill_host(self, number: int = 0) -> None:
         """Kill a host with SIGKILL: it finishes nothing and is not started again."""
@@ -208,7 +210,9 @@ class Stack:
         """Let a frozen host go on (SIGCONT)."""
         self.hosts[number].signal(signal.SIGCONT)
 
-    async def _launch_host(self, functions: str, app: Path | None = None) -> Process:
+    async def _launch_host(
+        self, functions: str, app: Path | None = None, own: Mapping[str, str] | None = None
+    ) -> Process:
         if self._socket is None:
             raise StackError("the stack is not started")
         fd = self._socket.fileno()
@@ -216,7 +220,7 @@ class Stack:
         arguments += ["--functions", functions] if functions else []
         folder = app or self.config.app
         arguments += ["--app-dir", str(folder)] if folder else []
-        host = self._host(f"host-{next(self._host_numbers)}", fd, *arguments)
+        host = self._host(f"host-{next(self._host_numbers)}", fd, own or {}, *arguments)
         self.hosts.append(host)
 
         async def probe() -> str:
@@ -269,11 +273,11 @@ class Stack:
         env = {**command.env, "NODE_COMPILE_CACHE": str(COMPILED)}
         return Process(replace(command, env=env, orphan_signal=signal.SIGTERM))
 
-    def _host(self, name: str, fd: int, *arguments: str) -> Process:
+    def _host(self, name: str, fd: int, own: Mapping[str, str], *arguments: str) -> Process:
         show = self._show
         command = self._command(name, sys.executable, "-m", "local.host", *arguments)
         echo = (lambda line: show(f"{name} | {line}")) if show else None
-        return Process(replace(command, fds=(fd,), echo=echo))
+        return Process(replace(command, env={**command.env, **own}, fds=(fd,), echo=echo))
 
     def _command(self, name: str, *arguments: str) -> Command:
         env = self._env | {"PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"}

@@ -11,7 +11,7 @@ from core.errors import InvalidError
 from core.orders import ProcessState
 from edge.functions import Functions
 from edge.http import answers, body_of, ok, order_id_of
-from edge.outages import next_time
+from edge.timers import in_turn
 from operators.alerts import AcknowledgeRequest, AlertDesk
 from operators.bulk import BulkService
 from operators.health import HealthService
@@ -157,8 +157,7 @@ def _bind_alerts(triggers: func.Blueprint, alerts: AlertDesk) -> None:
 def _bind_retention(triggers: func.Blueprint, retention: RetentionService) -> None:
     @triggers.timer_trigger(arg_name="timer", schedule=EVERY_HOUR, use_monitor=False)
     async def operator_retention(timer: func.TimerRequest) -> None:
-        async with next_time("operator_retention"):
-            await retention.sweep()
+        await in_turn("operator_retention", retention.sweep)
 
     @triggers.route("api/operator/orders/{orderId}/erase", methods=["POST"], auth_level=func.AuthLevel.FUNCTION)
     @answers

@@ -1,6 +1,7 @@
 """Binds the scheduler to its queues and its polling timer."""
 
 import asyncio
+import time
 from collections.abc import Sequence
 from functools import partial
 from typing import List  # noqa: UP035 - see Messages
@@ -12,12 +13,13 @@ from core.gathering import run_all
 from core.messages import SCHEDULER_REQUESTS, AgentReply, WakeUp, decode, responses_queue
 from core.ports import PoisonQueues
 from edge.functions import Functions
-from edge.outages import next_time, through_outages
+from edge.outages import through_outages
+from edge.timers import in_turn
 from scheduler.service import SchedulerService
 
 ROUND_SECONDS = 1.0
-MOST_ROUNDS = 20
-"""Of one poll, while orders wait for room at agents; then the timer comes again."""
+LONGEST_SECONDS = 20.0
+"""Of one poll, while orders wait for room at agents; on Azure its timer comes again soon after."""
 
 Messages = List[func.ServiceBusMessage]  # noqa: UP006 - Azure's library refuses to load a function with list[...]
 
@@ -43,15 +45,19 @@ def blueprint(service: SchedulerService, poison: PoisonQueues, agents: Sequence[
 
     @triggers.timer_trigger(arg_name="timer", schedule="%SCHEDULER_POLL_SCHEDULE%", use_monitor=False)
     async def scheduler_poll(timer: func.TimerRequest) -> None:
-        async with next_time("scheduler_poll"):
-            for _ in range(MOST_ROUNDS):
-                if not await service.go_on():
-                    break
-                await asyncio.sleep(ROUND_SECONDS)
+        await in_turn("scheduler_poll", partial(_poll, service))
 
     for agent in agents:
         _bind_responses(triggers, agent, service, poison)
     return triggers
+
+
+async def _poll(service: SchedulerService) -> None:
+    end = time.monotonic() + LONGEST_SECONDS
+    while await service.go_on():
+        if time.monotonic() > end:
+            break
+        await asyncio.sleep(ROUND_SECONDS)
 
 
 def _bind_responses(triggers: func.Blueprint, agent: str, service: SchedulerService, poison: PoisonQueues) -> None:

@@ -3,7 +3,7 @@
 import azure.functions as func
 
 from edge.functions import Functions
-from edge.outages import next_time
+from edge.timers import in_turn
 from supervisor.service import SupervisorService
 
 
@@ -13,7 +13,6 @@ def blueprint(service: SupervisorService) -> func.Blueprint:
 
     @triggers.timer_trigger(arg_name="timer", schedule="%SUPERVISOR_SCHEDULE%", use_monitor=False)
     async def supervisor_sweep(timer: func.TimerRequest) -> None:
-        async with next_time("supervisor_sweep"):
-            await service.sweep()
+        await in_turn("supervisor_sweep", service.sweep)
 
     return triggers

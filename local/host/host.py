@@ -20,6 +20,7 @@ from local.host.index import (
 from local.host.invoke import Invoker
 from local.host.service_bus import ServiceBusListener
 from local.host.settings import AppSettings, HostSettings
+from local.host.singleton import Singleton
 from local.host.storage_queue import StorageQueueListener
 from local.host.timer import TimerListener
 
@@ -100,6 +101,12 @@ def make_listener(function: Function, config: HostJson, own: HostSettings, invok
         case ServiceBusTrigger() as trigger:
             return ServiceBusListener(trigger=trigger, call=call, options=options.service_bus)
         case TimerTrigger() as trigger:
-            return TimerListener(trigger=trigger, call=call)
+            return Singleton(
+                TimerListener(trigger=trigger, call=call),
+                function=function.name,
+                connection=trigger.connection,
+                own=own,
+                poll_seconds=config.singleton.listener_lock_recovery_polling_interval,
+            )
         case HttpTrigger():
             return None

@@ -99,11 +99,18 @@ class Extensions(_Section):
     service_bus: ServiceBusOptions = ServiceBusOptions()
 
 
+class SingletonOptions(_Section):
+    """`singleton`; times in seconds."""
+
+    listener_lock_recovery_polling_interval: TimeSpan = Field(default=60.0, ge=15)
+
+
 class HostJson(_Section):
     """The whole file."""
 
     version: Literal["2.0"]
     function_timeout: Timeout = 1800.0
+    singleton: SingletonOptions = SingletonOptions()
     extensions: Extensions = Extensions()
 
 

@@ -42,10 +42,11 @@ class ServiceBusTrigger:
 
 @dataclass(frozen=True, kw_only=True)
 class TimerTrigger:
-    """A schedule in UTC: NCRONTAB with seconds, or a time span."""
+    """A schedule in UTC: NCRONTAB with seconds, or a time span; and where the lock is under which it fires."""
 
     schedule: str
     run_on_startup: bool
+    connection: str
 
 
 Trigger = HttpTrigger | StorageQueueTrigger | ServiceBusTrigger | TimerTrigger
@@ -146,9 +147,13 @@ def _service_bus(name: str, binding: Binding, settings: AppSettings) -> ServiceB
     )
 
 
-def _timer(_name: str, binding: Binding, settings: AppSettings) -> TimerTrigger:
+def _timer(name: str, binding: Binding, settings: AppSettings) -> TimerTrigger:
+    if binding.get("useMonitor") is not False:
+        raise HostError(f"function {name}: this host keeps no past times of timers; it needs use_monitor=False")
     return TimerTrigger(
-        schedule=settings.substitute(binding["schedule"]), run_on_startup=bool(binding.get("runOnStartup"))
+        schedule=settings.substitute(binding["schedule"]),
+        run_on_startup=bool(binding.get("runOnStartup")),
+        connection=settings.connection("AzureWebJobsStorage"),
     )
 
 

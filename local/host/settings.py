@@ -7,6 +7,9 @@ from typing import Self
 
 from local.host.errors import HostError
 
+LEASE_SECONDS = 15
+"""Of a timer's lock: the shortest that Blob Storage gives, and what Azure's host takes."""
+
 _PLACEHOLDER = re.compile(r"%([^%]+)%")
 
 
@@ -48,16 +51,18 @@ class AppSettings:
         return self.values.get(name, match.group(0))
 
 
-IN_AZURE = {"LOCAL_QUEUE_LOCK_SECONDS": 600}
+IN_AZURE = {"LOCAL_QUEUE_LOCK_SECONDS": 600, "LOCAL_TIMER_LOCK_SECONDS": LEASE_SECONDS}
 """Settings that may shorten a time, with the seconds that it takes in Azure, and here unless told otherwise."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class HostSettings:
-    """Settings of this host alone; Azure has no counterpart. Times in seconds."""
+    """Settings of this host alone; but for `host_id` Azure has no counterpart. Times in seconds."""
 
     operator_key: str
+    host_id: str
     queue_lock_seconds: int
+    timer_lock_seconds: int
     shutdown_seconds: float
     process_for_each: bool
     shortened: Sequence[str]
@@ -70,6 +75,8 @@ class HostSettings:
             return cls(
                 operator_key=values.get("OPERATOR_KEY", ""),
                 queue_lock_seconds=max(1, int(_seconds("LOCAL_QUEUE_LOCK_SECONDS", values))),
+                host_id=values.get("AzureFunctionsWebHost__hostid", "local"),
+                timer_lock_seconds=min(max(1, int(_seconds("LOCAL_TIMER_LOCK_SECONDS", values))), LEASE_SECONDS),
                 shutdown_seconds=float(values.get("LOCAL_SHUTDOWN_SECONDS", "10")),
                 process_for_each=_process_for_each(values.get("LOCAL_FUNCTION_PROCESSES", "one")),
                 shortened=[

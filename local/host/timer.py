@@ -1,8 +1,7 @@
-"""The timer trigger: one run at a time, and what was missed meanwhile is skipped."""
+"""The timer trigger: one run at a time, and as in Azure the next time counts from the start of a run."""
 
 import asyncio
 import json
-import logging
 import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -16,14 +15,15 @@ from local.host.index import TimerTrigger
 from local.host.invoke import Call
 from local.host.outage import pause
 
-# A start this much later than planned is past due: the process or the machine was held up.
-PAST_DUE_SECONDS = 1.0
 # A longer wait is cut, so that a machine that slept or whose clock was set is noticed.
 LONGEST_WAIT_SECONDS = 10.0
 
-Schedule = Callable[[datetime], datetime]
+WHAT_IS_TOLD = Datum(
+    json.dumps({"Schedule": {"AdjustForDST": True}, "ScheduleStatus": None, "IsPastDue": False}), "json"
+)
+"""To a function whose past times are not kept (`use_monitor=False`): nothing of them."""
 
-_log = logging.getLogger("local.host.timer")
+Schedule = Callable[[datetime], datetime]
 
 
 def parse_schedule(text: str) -> Schedule:
@@ -61,27 +61,18 @@ class TimerListener:
         self._call = call
         self._next_after = _schedule_of(trigger, call)
         self._run_on_startup = trigger.run_on_startup
-        self._last: datetime | None = None
 
     async def run(self, stopping: asyncio.Event) -> None:
-        """Serve the schedule until the host stops."""
-        if self._run_on_startup:
-            await self._fire(datetime.now(UTC))
-        while not stopping.is_set():
-            due = self._next_after(datetime.now(UTC))
-            while not stopping.is_set() and (left := (due - datetime.now(UTC)).total_seconds()) > 0:
-                await pause(stopping, min(left, LONGEST_WAIT_SECONDS))
-            if not stopping.is_set():
-                await self._fire(due)
-
-    async def _fire(self, due: datetime) -> None:
+        """Serve the schedule until `stopping`; a run that missed its next time is followed by another at once."""
         now = datetime.now(UTC)
-        late = (now - due).total_seconds() > PAST_DUE_SECONDS
-        last, self._last = self._last, now
-        status = {
-            "Last": (last or now).isoformat(),
-            "Next": self._next_after(now).isoformat(),
-            "LastUpdated": now.isoformat(),
-        }
-        data = {"IsPastDue": late, "Schedule": {"AdjustForDST": True}, "ScheduleStatus": status}
-        await self._call.succeeds(Datum(json.dumps(data), "json"), {})
+        due = now if self._run_on_startup else self._next_after(now)
+        while await self._comes(due, stopping):
+            began = max(due, datetime.now(UTC))
+            await self._call.succeeds(WHAT_IS_TOLD, {})
+            due = self._next_after(began)
+
+    async def _comes(self, due: datetime, stopping: asyncio.Event) -> bool:
+        """Wait until it is time; returns False if the host stops before."""
+        while not stopping.is_set() and (left := (due - datetime.now(UTC)).total_seconds()) > 0:
+            await pause(stopping, min(left, LONGEST_WAIT_SECONDS))
+        return not stopping.is_set()

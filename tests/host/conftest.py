@@ -5,19 +5,24 @@ from contextlib import ExitStack
 
 import pytest
 from azure.servicebus import ServiceBusClient
+from azure.storage.blob import ContainerClient
 from azure.storage.queue import QueueServiceClient
 from bus_queue import BusQueue
 from bus_queues import OF_ONE_TEST
 from host_process import HostProcess
 
+from local.host.singleton import CONTAINER
+
 _queue_numbers = itertools.count()
+_host_ids = itertools.count()
 
 
 @pytest.fixture(scope="session")
 def settings(services):
     """What every host needs to start."""
     names = {"WORK_QUEUE": "unused", "SINGLES": "unused", "BATCHES": "unused", "TICK": "0 0 0 1 1 *"}
-    return {"Storage": services.storage_connection_string, "Bus": services.service_bus_connection_string, **names}
+    storage = dict.fromkeys(("Storage", "AzureWebJobsStorage"), services.storage_connection_string)
+    return storage | {"Bus": services.service_bus_connection_string, **names}
 
 
 @pytest.fixture(scope="session")
@@ -62,11 +67,12 @@ def host(_everything):
 
 @pytest.fixture
 def start_host(tmp_path, settings):
-    """Start hosts with the HTTP functions that tell what was seen, and those named."""
+    """Start hosts with the HTTP functions that tell what was seen, and those named; they share the locks of timers."""
+    own_locks = {"AzureFunctionsWebHost__hostid": f"test{next(_host_ids)}"}
     with ExitStack() as at_exit:
 
         def start(functions, **more):
-            host = HostProcess(tmp_path, settings | more, functions=f"seen_of,{functions}")
+            host = HostProcess(tmp_path, settings | own_locks | more, functions=f"seen_of,{functions}")
             at_exit.callback(host.stop)
             return host.ready()
 
@@ -77,6 +83,13 @@ def start_host(tmp_path, settings):
 def work_queue(storage_queue):
     """A Storage Queue of this test alone."""
     return storage_queue(f"work{next(_queue_numbers)}")
+
+
+@pytest.fixture
+def lease_of(services):
+    """Say in which state the lease on a timer's lock is."""
+    with ContainerClient.from_connection_string(services.storage_connection_string, CONTAINER) as container:
+        yield lambda name: container.get_blob_client(f"locks/{name}").get_blob_properties().lease.state
 
 
 @pytest.fixture(scope="module")

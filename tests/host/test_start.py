@@ -25,9 +25,10 @@ def test_missing_settings_are_all_named():
     app = func.FunctionApp()
     app.function_name("one")(app.queue_trigger("x", "%WORK_QUEUE%", "Storage")(lambda x: None))
     app.function_name("two")(app.service_bus_queue_trigger("x", "Bus", "%SINGLES%")(lambda x: None))
-    app.function_name("three")(app.timer_trigger("x", "%TICK%")(lambda x: None))
+    app.function_name("three")(app.timer_trigger("x", "%TICK%", use_monitor=False)(lambda x: None))
     settings = AppSettings(values={"Bus": "Endpoint=sb://x/"})
-    with pytest.raises(HostError, match=r"^missing app settings: WORK_QUEUE, Storage, SINGLES, TICK$"):
+    missing = "WORK_QUEUE, Storage, SINGLES, TICK, AzureWebJobsStorage"
+    with pytest.raises(HostError, match=f"^missing app settings: {missing}$"):
         index_functions(app.get_functions(), settings, None)
 
 
@@ -69,7 +70,11 @@ BUS = {"arg_name": "x", "queue_name": "q", "connection": "C"}
         (lambda app: app.blob_trigger("x", "a/b", "C"), "this host has no trigger blobTrigger"),
         (lambda app: app.route("admin/x"), "route admin/x: paths under /admin and /runtime are the host's own"),
         (lambda app: app.route("{a:regex(x)}"), "route {a:regex(x)}: this host has no constraint regex(x)"),
-        (lambda app: app.timer_trigger("x", "* * *"), "schedule '* * *': Wrong number of fields"),
+        (lambda app: app.timer_trigger("x", "* * *", use_monitor=False), "schedule '* * *': Wrong number of fields"),
+        (
+            lambda app: app.timer_trigger("x", "0 0 * * * *"),
+            "this host keeps no past times of timers; it needs use_monitor=False",
+        ),
         (
             lambda app: app.service_bus_queue_trigger(**BUS, is_sessions_enabled=True),
             "this host has no Service Bus sessions",
@@ -94,7 +99,7 @@ def test_what_the_host_cannot_do_is_refused(decorate, message):
 
 
 def start_up(app):
-    [function] = index_functions(app.get_functions(), AppSettings(values={"C": "c"}), None)
+    [function] = index_functions(app.get_functions(), AppSettings(values={"C": "c", "AzureWebJobsStorage": "s"}), None)
     invoker = SimpleNamespace(prepare=lambda function: Call(function=function, worker=None))
     if isinstance(function.trigger, HttpTrigger):
         HttpListener(functions=[function], prefix="", own=HostSettings.read({}), invoker=invoker)
@@ -181,6 +186,16 @@ def host_json(values):
             inner = inner.setdefault(section, {})
         inner[last] = value
     return content
+
+
+def test_hosts_may_not_ask_for_a_lock_more_often_than_in_azure(tmp_path):
+    """Every 15 s at most; without the setting once a minute."""
+    (tmp_path / "host.json").write_text('{"version": "2.0"}')
+    name = "AzureFunctionsJobHost__singleton__listenerLockRecoveryPollingInterval"
+    times = [read_host_json(tmp_path, given).singleton for given in ({}, {name: "00:00:15"})]
+    assert [each.listener_lock_recovery_polling_interval for each in times] == [60, 15]
+    with pytest.raises(HostError, match=r"singleton\.listenerLockRecoveryPollingInterval: .* or equal to 15"):
+        read_host_json(tmp_path, {name: "00:00:14"})
 
 
 def test_an_app_setting_replaces_a_value_of_host_json(tmp_path):

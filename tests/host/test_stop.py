@@ -7,11 +7,15 @@ from waiting import until
 
 
 def test_sigterm_lets_running_calls_end_and_settles_their_messages(
-    start_host, own_bus_queue, other_bus_queue, work_queue
+    start_host, own_bus_queue, other_bus_queue, work_queue, lease_of
 ):
-    """Every trigger: nothing new is taken, calls end, messages are settled, and the caller of HTTP gets an answer."""
+    """Every trigger: nothing new is taken, calls end, messages are settled, and the caller of HTTP gets an answer.
+
+    The lock of the timer is free when its last run has ended, and not before.
+    """
     queues = {"SINGLES": own_bus_queue.name, "BATCHES": other_bus_queue.name, "WORK_QUEUE": work_queue.queue_name}
-    host = start_host("hold,from_queue,from_bus,from_bus_many,tick", TICK_DOES="gate", **queues)
+    own = {"TICK_DOES": "gate", "AzureFunctionsWebHost__hostid": "stopping"}
+    host = start_host("hold,from_queue,from_bus,from_bus_many,tick", **own, **queues)
     with socket.create_connection(("127.0.0.1", host.port)) as held:
         held.sendall(b"GET /hold HTTP/1.1\r\nHost: x\r\n\r\n")
         work_queue.send_message("gate")
@@ -20,9 +24,11 @@ def test_sigterm_lets_running_calls_end_and_settles_their_messages(
         for kind in ("hold", "queue", "timer", "single", "batch"):
             host.wait_for(kind)
         host.ask_to_stop()
+        assert lease_of("stopping/tick.Listener") == "leased"
         host.open_gate()
         assert held.recv(1000).startswith(b"HTTP/1.1 200")
     assert host.ended() == 0
+    assert lease_of("stopping/tick.Listener") == "available"
     assert own_bus_queue.under_way() == other_bus_queue.under_way() == 0
     assert work_queue.get_queue_properties().approximate_message_count == 0
     assert host.logged("WARNING") == 0

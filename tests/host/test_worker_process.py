@@ -132,18 +132,23 @@ def test_lines_that_come_after_the_end_of_their_invocation_are_dropped(host):
 
 
 @pytest.fixture(scope="module")
-def each(folder, settings, queues):
+def own_queue(storage_queue):
+    return storage_queue("own")
+
+
+@pytest.fixture(scope="module")
+def each(folder, settings, own_queue):
     """A host in which each function group has a process of its own, and functions may run for ever."""
     own = {"AzureFunctionsJobHost__functionTimeout": "-1", "LOCAL_FUNCTION_PROCESSES": "each"}
-    own |= {"TICK_DOES": f"pid {folder / 'timer.pid'}", "WORK_QUEUE": "mortal"}
+    own |= {"TICK_DOES": f"pid {folder / 'timer.pid'}", "WORK_QUEUE": "own"}
     host = HostProcess(folder, settings | own, "special,does,from_queue,tick")
     yield host.ready()
     host.stop(signal.SIGKILL)
 
 
-def test_each_group_has_a_process_of_its_own(each, folder, queues):
+def test_each_group_has_a_process_of_its_own(each, folder, own_queue):
     """The HTTP functions share one, as in Flex Consumption; any other function is by itself."""
-    queues[0].send_message(f"pid {folder / 'queue.pid'}")
+    own_queue.send_message(f"pid {folder / 'queue.pid'}")
     by_name = {name: until_written(folder / f"{name}.pid") for name in ("timer", "queue")}
     http = {each.call(path).json()["process"] for path in ("/does/nothing", "/items/special")}
     assert len(http) == 1

@@ -125,7 +125,7 @@ MUTANTS = (
         statement="SUP-1",
         fault="the timer does not sweep",
         file="supervisor/triggers.py",
-        old="await service.sweep()",
+        old='await in_turn("supervisor_sweep", service.sweep)',
         new="pass",
         tests=(f"{COMPOSITION}::test_how_often_the_supervisor_sweeps_is_a_setting",),
     ),

@@ -26,6 +26,9 @@ QUICK = {
 """Short times, so that a recovery takes seconds; circuits stay closed, unless a test wants them to open. Two buckets,
 and queues that are asked twice a second: a stack on which nothing happens leaves the cores to others."""
 
+KILLED = {"LOCAL_TIMER_LOCK_SECONDS": "2"}
+"""For stacks whose hosts are killed: with Azure's times no timer of theirs runs for up to half a minute."""
+
 PATIENT = QUICK | {"ALLOWANCE_SECONDS": "10", "FAILURE_THRESHOLD": "20", "REMOTE_CALL_TIMEOUT_SECONDS": "4"}
 """For tests that put much on a machine that many share: no order is given up because the machine is slow."""
 

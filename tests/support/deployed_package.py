@@ -5,11 +5,10 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 import click
 import cronsim
@@ -93,7 +92,7 @@ class DeployedStack(Stack):
         super().__init__(config)
         self._clean, self._tools = python, tools
 
-    def _host(self, name: str, fd: int, *arguments: Any) -> Process:
+    def _host(self, name: str, fd: int, own: Mapping[str, str], *arguments: str) -> Process:
         command = self._command(name, str(self._clean), "-m", "recording", "--log-level", "DEBUG", *arguments)
-        env = {**command.env, "PYTHONPATH": str(self._tools)}
+        env = {**command.env, **own, "PYTHONPATH": str(self._tools)}
         return Process(replace(command, fds=(fd,), cwd=self._tools, env=env))

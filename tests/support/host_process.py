@@ -33,17 +33,18 @@ class Answer:
 
 
 class HostProcess:
-    """Its log is the file `log`, looked at from byte `log_start` on."""
+    """Its log is the file `log`, looked at from byte `log_start` on. Timers have locks of its own, if not told otherwise."""
 
     log_start = 0
 
     def __init__(self, folder, settings, functions=None, listen=("--port", "0"), **options):
-        self.log = folder / f"host-{next(_numbers)}.log"
+        number = next(_numbers)
+        self.log = folder / f"host-{number}.log"
         command = [sys.executable, "-m", "local.host", "--app-dir", SAMPLE_APP, *listen]
         if functions:
             command += ["--functions", functions]
         options["env"] = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), "OPERATOR_KEY": OPERATOR_KEY}
-        options["env"] |= settings
+        options["env"] |= {"AzureFunctionsWebHost__hostid": f"alone{number}"} | settings
         with self.log.open("w") as log:
             STARTED["hosts"] += 1
             self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True, **options)

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 from builders import new_order
-from client import PATIENT, events
+from client import KILLED, PATIENT, events
 from doors import CommandLine
 from inspection import states_of, unfinished
 from scale import both_sizes
@@ -30,7 +30,7 @@ SIGNED = ("--operator", "grace", "-m", "the provider is back")
 @pytest.fixture(scope="module")
 async def breakable(tmp_path_factory):
     """A stack whose host may be killed."""
-    async with running(tmp_path_factory.mktemp("stack"), settings=PATIENT) as (stack, client):
+    async with running(tmp_path_factory.mktemp("stack"), settings=PATIENT | KILLED) as (stack, client):
         yield stack, client
 
 

@@ -4,7 +4,7 @@ import asyncio
 import random
 
 import pytest
-from client import DONE, PATIENT, claims_and_recoveries_alternate
+from client import DONE, KILLED, PATIENT, claims_and_recoveries_alternate
 from inspection import orders_of, poisoned, processed, until_processed
 from scale import both_sizes
 from stacks import is_by, running
@@ -12,6 +12,7 @@ from submitting import submit_new
 from waiting import eventually
 
 SETTINGS = PATIENT | {
+    **KILLED,
     "ALLOWANCE_SECONDS": "4",
     "FAILURE_THRESHOLD": "1000",
     "SUPERVISOR_SCHEDULE": "*/2 * * * * *",

@@ -9,9 +9,12 @@ import sys
 import threading
 import time
 from collections import Counter
+from functools import partial
 from pathlib import Path
 
 import azure.functions as func
+
+from edge.timers import in_turn
 
 app = func.FunctionApp(http_auth_level=func.AuthLevel.ANONYMOUS)
 seen: dict[str, list] = {}
@@ -52,6 +55,8 @@ async def work(kind, body):
             await hang_once(Path(body.split()[1]))
         if body.startswith("pid"):
             Path(body.split()[1]).write_text(str(os.getpid()))  # noqa: ASYNC240 - a few bytes
+        if body.startswith("turn"):
+            await in_turn(kind, partial(take_turn, kind, float(body.split()[1])))
     finally:
         running[kind] -= 1
 
@@ -61,6 +66,11 @@ async def hang_once(armed):
     if armed.exists():
         armed.rename(armed.with_suffix(".begun"))
         await asyncio.Event().wait()
+
+
+async def take_turn(kind, seconds):
+    seen[kind][-1]["turn"] = True
+    await asyncio.sleep(seconds)
 
 
 def as_json(value, **more):
@@ -218,7 +228,7 @@ async def from_bus_many(messages: list[func.ServiceBusMessage]):
         await work("batch", body)
 
 
-@app.timer_trigger(arg_name="timer", schedule="%TICK%", run_on_startup=True)
+@app.timer_trigger(arg_name="timer", schedule="%TICK%", run_on_startup=True, use_monitor=False)
 async def tick(timer: func.TimerRequest):
-    note("timer", past_due=timer.past_due)
+    note("timer", at=time.time(), past_due=timer.past_due, status=timer.schedule_status)
     await work("timer", os.environ.get("TICK_DOES", "slow 0.3"))
