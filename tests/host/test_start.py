@@ -108,6 +108,12 @@ def test_an_app_that_ends_its_process_when_it_is_loaded_ends_the_host(tmp_path):
     assert host.said().endswith("error: the worker process ended while it loaded the app (exit code 3)\n")
 
 
+def test_how_functions_share_processes_is_one_of_two_words():
+    """A misspelt one would quietly put all of them into one."""
+    with pytest.raises(HostError, match=r"^LOCAL_FUNCTION_PROCESSES=all: expected one or each$"):
+        HostSettings.read({"LOCAL_FUNCTION_PROCESSES": "all"})
+
+
 def test_a_bad_host_json_is_refused(tmp_path):
     """The message names the place in the file."""
     (tmp_path / "host.json").write_text('{"extensions": {"queues": {"batchSize": 33}}}')
