@@ -121,6 +121,12 @@ def test_times_are_those_of_azure_and_what_is_shorter_is_said_at_the_start(host)
     assert "shorter than in Azure: LOCAL_QUEUE_LOCK_SECONDS is 2 instead of 600\n" in host.log.read_text()
 
 
+def test_how_functions_share_processes_is_one_of_two_words():
+    """A misspelt one would quietly put all of them into one."""
+    with pytest.raises(HostError, match=r"^LOCAL_FUNCTION_PROCESSES=all: expected one or each$"):
+        HostSettings.read({"LOCAL_FUNCTION_PROCESSES": "all"})
+
+
 WRONG_IN_HOST_JSON = [
     ("version", "3.0"),
     ("functionTimeout", "00:00:00.900"),

@@ -33,7 +33,7 @@ class Answer:
 
 
 class HostProcess:
-    """Its log is the file `log`, looked at from byte `log_start` on. Timers have locks of its own, if not told otherwise."""
+    """Its log is the file `log`, looked at from byte `log_start` on. Its timers have locks of their own."""
 
     log_start = 0
 
