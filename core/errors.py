@@ -46,6 +46,10 @@ class InvalidError(AppError):
         self.faults = faults
 
 
+class UnknownNameError(InvalidError):
+    """All that is wrong is that the input names what this version of the app does not know: a newer one may."""
+
+
 class RefusedError(AppError):
     """The request is well-formed, but makes no sense in the state that the order is in."""
 
