@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from adapters import Adapters, writes
+from adapters import Adapters, queues, writes
 from adapters.alert_log import alert_key, newest_first
 from adapters.archive import archived, order_id_of
 from adapters.clock import new_ulid, oldest_order_id, utc_now
@@ -172,6 +172,7 @@ class MemoryTextQueue:
 
     async def put(self, text: str) -> None:
         """See `TextQueue.put`."""
+        queues.check(text)
         self.texts.append(text)
 
     async def probe(self) -> None:

@@ -21,7 +21,7 @@ from adapters.queues import StorageQueue
 from adapters.settings import Settings, SettingsError
 from core.alerts import Acknowledgement
 from core.changes import Event
-from core.errors import UnavailableError, UnknownAlertError, UnknownMessageError
+from core.errors import InvalidError, UnavailableError, UnknownAlertError, UnknownMessageError
 from core.measures import Measure
 from core.messages import WakeUp
 from simulator.rules import Effect, Fault, FaultInForce
@@ -200,6 +200,27 @@ async def test_a_poison_message_is_kept_with_its_reason(services, on_azurite):
         ("Invalid JSON", "{broken", None),
         ("no text", None, base64.b64encode(b"\xff\xfe").decode()),
     ]
+
+
+NOT_IN_XML = ["\x00", "\x0b", "\ufffe", "\uffff", "\ud800"]
+"""Azure refuses them, and Azurite takes them, and then cannot give them out again, nor what lies beside them."""
+
+
+@pytest.mark.proves("SUB-4")
+@pytest.mark.parametrize("character", NOT_IN_XML, ids=ascii)
+async def test_what_a_queue_cannot_give_out_again_is_not_put_into_it(services, parts, character):
+    """The sender hears of it; the messages after it come out."""
+    with pytest.raises(InvalidError, match="no queue can hold"):
+        await parts.submissions.put(f"a{character}b")
+    await parts.submissions.put("\t\n\r \x7f\x85\ud7ff\ue000\ufffd\U0001ffff")
+    await parts.poison.put("order-submissions", f"a{character}b".encode(errors="surrogatepass"), f"r{character}")
+    if texts := getattr(parts.submissions, "texts", None):
+        assert len(texts) == 1
+        return
+    for name in ("order-submissions", "order-submissions-poison"):
+        async with QueueClient.from_connection_string(services.storage_connection_string, name) as queue:
+            (message,) = [message async for message in queue.receive_messages()]
+            await queue.delete_message(message)
 
 
 async def test_events_reach_the_operators_queue_through_event_grid(services, on_azurite):
