@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from datetime import timedelta
 
 from azure.servicebus import ServiceBusMessage
 from azure.servicebus.aio import ServiceBusClient, ServiceBusReceiver, ServiceBusSender
@@ -29,6 +30,8 @@ REFUSALS = (
     ServiceBusQuotaExceededError,
 )
 """What is wrong with one queue, while the bus is there."""
+LONGEST_LIFE = timedelta(days=49)
+"""The protocol counts milliseconds in 32 bits; no queue of ours keeps a message for so long."""
 MOST_IN_A_BATCH = 500
 """More in one batch gain nothing and hold up those that come after."""
 
@@ -46,7 +49,7 @@ class ServiceBus:
         """None stands for nothing to send: it only opens the sender, in its turn like any message."""
 
     async def send(self, messages: Sequence[BusMessage]) -> None:
-        """See `Bus.send`; a message that is too large for the queue raises `InvalidError`."""
+        """See `Bus.send`; a message that the queue cannot take, being too large perhaps, raises `InvalidError`."""
         outcomes = await asyncio.gather(
             *(self._send_while_it_lives(message) for message in messages), return_exceptions=True
         )
@@ -101,21 +104,21 @@ class ServiceBus:
             raise
 
     async def _send(self, sender: ServiceBusSender, waiting: Sequence[BusMessage | None]) -> list[Exception | None]:
-        """Send the first messages, as many as fit into one batch."""
+        """Send the first messages, as many as fit into one batch; one that no queue can take fails alone."""
         batch = await sender.create_message_batch()
-        taken = 0
+        outcomes: list[Exception | None] = []
         for message in waiting:
             try:
                 if message:
                     batch.add_message(_outgoing(message))
-            except MessageSizeExceededError:
-                break
-            taken += 1
-        if not taken and waiting[0]:
-            return [InvalidError([f"message {waiting[0].message_id} is too large for the queue"])]
+                outcomes.append(None)
+            except (MessageSizeExceededError, ValueError, TypeError) as error:
+                if isinstance(error, MessageSizeExceededError) and len(batch):
+                    break  # it goes with the next batch
+                outcomes.append(InvalidError([f"message {message and message.message_id} cannot be sent: {error}"]))
         if len(batch):
             await sender.send_messages(batch, timeout=SEND_TIMEOUT_SECONDS)
-        return [None] * taken
+        return outcomes
 
     def _sender(self, queue: str) -> ServiceBusSender:
         if queue not in self._senders:
@@ -146,5 +149,5 @@ def _outgoing(message: BusMessage) -> ServiceBusMessage:
         message_id=message.message_id,
         correlation_id=message.correlation_id,
         reply_to=message.reply_to,
-        time_to_live=message.time_to_live,
+        time_to_live=message.time_to_live and min(message.time_to_live, LONGEST_LIFE),
     )

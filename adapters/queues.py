@@ -48,7 +48,7 @@ def unavailable_if_missing(what: str) -> Iterator[None]:
 
 
 def check(text: str) -> None:
-    """Raise `InvalidError` for what XML cannot hold: Azure refuses it, Azurite fails when it is to give it out again."""
+    """Raise `InvalidError` for what XML cannot hold: Azure refuses it, and Azurite cannot give it out again."""
     if found := NO_XML.search(text):
         raise InvalidError([f"character {found.start() + 1} is U+{ord(found[0]):04X}, which no queue can hold"])
 

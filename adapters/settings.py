@@ -119,7 +119,7 @@ class Settings(BaseSettings):
     reply_to_prefix: str = Field("status-", alias="REPLY_TO_PREFIX", pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
     """With what the name of every private response queue begins (SUB-5)."""
     unknown_name_tries: int = Field(24, alias="UNKNOWN_NAME_TRIES", ge=1, le=90)
-    """How often a submission is delivered that names what only a newer version of the app may know, before it is refused.
+    """How often a submission is delivered that names what a newer version of the app may know, before it is refused.
 
     It comes again after the `visibilityTimeout` of host.json, so 24 is two minutes: longer than hosts of two versions
     work side by side in an upgrade. It must stay below the `maxDequeueCount`, at which the platform gives no reason.

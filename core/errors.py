@@ -72,3 +72,8 @@ class CircuitOpenError(NotTriedError):
 
 class RejectedError(AppError):
     """The remote service refused for good: trying again cannot help (AGT-6)."""
+
+    def __init__(self, message: str | None = None, *, in_doubt: bool = False) -> None:
+        super().__init__(message)
+        self.in_doubt = in_doubt
+        """Whether it may have been done all the same (UND-2)."""

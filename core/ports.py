@@ -93,7 +93,10 @@ class TextQueue(Protocol):
     """A Storage Queue, as its senders see it."""
 
     async def put(self, text: str) -> None:
-        """Append one message of at most 64 KiB; raises `UnavailableError`, and `InvalidError` for what no queue holds."""
+        """Append one message of at most 64 KiB.
+
+        Raises `UnavailableError`, and `InvalidError` for characters that no queue can hold.
+        """
 
     async def probe(self) -> None:
         """Ask for next to nothing; raises `UnavailableError` when the queue cannot be reached."""

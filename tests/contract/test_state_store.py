@@ -283,7 +283,7 @@ async def test_what_is_there_already_keeps_nothing_new_from_being_written(on_azu
 @pytest.mark.proves("SUB-2")
 async def test_an_order_that_no_table_can_hold_takes_no_other_of_its_group_along(on_azurite):
     """What goes wrong before anything is sent is its own matter, too."""
-    table = on_azurite.store._table  # noqa: SLF001 - records of ours hold no such value, whatever is in them
+    table = on_azurite.store._table
     rows = [Insert(entity("b95", new_id(), {"Value": value})) for value in (1, 2, 2**40, 3)]
     outcomes = await at_once(*(table.submit("b95", [row]) for row in rows))
     assert [isinstance(outcome, Exception) for outcome in outcomes] == [False, False, True, False]

@@ -503,8 +503,8 @@ MUTANTS = (
         statement="UND-2",
         fault="an agent does not say that a call before had no answer, when it is refused",
         file="agents/service.py",
-        old="rules.failed(request, str(rejection), in_doubt=unanswered > 0)",
-        new="rules.failed(request, str(rejection), in_doubt=False)",
+        old="in_doubt=rejection.in_doubt or unanswered > 0)",
+        new="in_doubt=rejection.in_doubt)",
         tests=(f"{AGENT}::test_a_call_without_an_answer_leaves_the_step_in_doubt",),
     ),
     Mutant(

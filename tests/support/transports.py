@@ -4,7 +4,6 @@ import re
 
 from azure.core.pipeline.transport import AioHttpTransport
 
-
 NAMED = re.compile(rb'("value"\s*:\s*")\d+:')
 """How an error says which operation of a transaction it is about."""
 
@@ -26,5 +25,5 @@ class Recorder(AioHttpTransport):
             self.lose_answers -= 1
             raise ConnectionResetError("the answer was lost")
         if not self.names_operations:
-            response._content = NAMED.sub(rb"\1", await response.read())  # noqa: SLF001 - nobody else can
+            response._content = NAMED.sub(rb"\1", await response.read())
         return response

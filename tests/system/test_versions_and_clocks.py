@@ -22,7 +22,13 @@ SETTINGS = QUICK | {
 ROUNDS = 20
 """So often a coin is tossed that shows one side at last."""
 OLD = names(
-    *("submission_record", "scheduler_wake", "scheduler_poll", "scheduler_inventory_responses", "scheduler_payment_responses"),
+    *(
+        "submission_record",
+        "scheduler_wake",
+        "scheduler_poll",
+        "scheduler_inventory_responses",
+        "scheduler_payment_responses",
+    ),
     "supervisor_sweep",
 )
 

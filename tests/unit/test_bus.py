@@ -1,6 +1,10 @@
 """What the errors of Service Bus mean to those who send."""
 
+import asyncio
+from dataclasses import replace
+
 import pytest
+from azure.servicebus import ServiceBusMessageBatch
 from azure.servicebus.exceptions import (
     MessagingEntityDisabledError,
     MessagingEntityNotFoundError,
@@ -12,7 +16,7 @@ from azure.servicebus.exceptions import (
 from builders import ORDER_ID
 
 from adapters.bus import ServiceBus
-from core.errors import QueueRefusedError, UnavailableError
+from core.errors import InvalidError, QueueRefusedError, UnavailableError
 from core.messages import BusMessage, WakeUp
 
 
@@ -31,6 +35,46 @@ class Failing:
 
     async def close(self):
         """Nothing is open."""
+
+
+class Working:
+    """The client of a bus that takes everything; `sent` holds the batches."""
+
+    def __init__(self):
+        self.sent = []
+
+    def get_queue_sender(self, queue):
+        del queue
+        return self
+
+    async def create_message_batch(self):
+        return ServiceBusMessageBatch(max_size_in_bytes=256 * 1024)
+
+    async def send_messages(self, batch, **_):
+        self.sent.append(len(batch))
+
+    async def close(self):
+        """Nothing is open."""
+
+
+def message(number, **changes):
+    return replace(BusMessage(queue="q", message_id=f"m-{number}", correlation_id="c", body="{}"), **changes)
+
+
+@pytest.mark.proves("FLT-6")
+@pytest.mark.parametrize("place", [0, 2, 4], ids=["first", "middle", "last"])
+@pytest.mark.parametrize(
+    "fault", [{"body": "x" * 300_000}, {"message_id": "x" * 200}], ids=["too large", "id too long"]
+)
+async def test_a_message_that_cannot_be_sent_takes_no_other_of_its_batch_along(fault, place):
+    """It alone fails; the others go out, before and after it."""
+    client = Working()
+    bus = ServiceBus(lambda: client)
+    messages = [message(number, **(fault if number == place else {})) for number in range(5)]
+    outcomes = await asyncio.gather(*(bus.send([each]) for each in messages), return_exceptions=True)
+    assert [isinstance(outcome, InvalidError) for outcome in outcomes] == [number == place for number in range(5)]
+    assert sum(client.sent) == 4
+    await bus.close()
 
 
 @pytest.mark.parametrize("ids", [("", "c-1"), ("m-1", "")], ids=["message id", "correlation id"])
