@@ -113,6 +113,7 @@ class MemoryArchive:
 
     def __init__(self, store: MemoryStateStore) -> None:
         self._store = store
+        self._places: dict[str, str] = {}
 
     async def oldest(self, bucket: str, before: datetime | None, start: str) -> ArchivePage:
         """See `Archive.oldest`."""
@@ -129,6 +130,14 @@ class MemoryArchive:
         rows = self._store.rows[bucket_of(order.order_id)]
         for key in order.keys:
             rows.pop(key, None)
+
+    async def place(self, bucket: str) -> str:
+        """See `Archive.place`."""
+        return self._places.get(bucket, "")
+
+    async def go_on_from(self, bucket: str, place: str) -> None:
+        """See `Archive.go_on_from`."""
+        self._places[bucket] = place
 
 
 def _apply(rows: dict[str, tuple[int, Record]], bucket: str, write: Write) -> None:

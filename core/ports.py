@@ -74,6 +74,12 @@ class Archive(Protocol):
         Nothing but whole orders is ever seen; a history that a crash leaves over is removed when it is met again.
         """
 
+    async def place(self, bucket: str) -> str:
+        """Return from where on whoever removes old orders goes on in the bucket; empty for its beginning."""
+
+    async def go_on_from(self, bucket: str, place: str) -> None:
+        """Remember that place, for any instance."""
+
 
 class Bus(Protocol):
     """Service Bus, as the senders see it."""

@@ -71,6 +71,7 @@ class Kept:
             for order in page.orders:
                 await self.parts.archive.remove(order)
             page = await self.parts.archive.oldest("b00", None, "")
+        await self.parts.archive.go_on_from("b00", "")
 
 
 PROCESSED = {"process_state": ProcessState.PROCESSED}
@@ -127,6 +128,19 @@ async def test_many_old_orders_that_stay_keep_none_behind_them_from_being_remove
     assert await kept.left(*staying, behind) == staying
     first = await kept.order(days=70, **PROCESSED)
     assert sum([await kept.retention.sweep() for _ in range(6)]) == 1
+    assert await kept.left(first, *staying) == staying
+
+
+async def test_retention_goes_on_where_another_instance_ended(kept, monkeypatch):
+    """Its timer comes once an hour, and hardly ever finds the instance of the hour before."""
+    monkeypatch.setattr(operators.retention, "MOST_PAGES", 2)
+    monkeypatch.setattr(adapters.archive, "PAGE", 3)
+    staying = [await kept.order(days=60 - number, **FAILED) for number in range(6)]
+    behind = await kept.order(days=40, **PROCESSED)
+    assert sum([await Kept(kept.parts).retention.sweep() for _ in range(4)]) == 1
+    assert await kept.left(*staying, behind) == staying
+    first = await kept.order(days=70, **PROCESSED)
+    assert sum([await Kept(kept.parts).retention.sweep() for _ in range(6)]) == 1
     assert await kept.left(first, *staying) == staying
 
 
@@ -219,4 +233,4 @@ async def test_what_a_sweep_costs_does_not_depend_on_how_many_young_orders_there
         costs.append(len(transport.requests))
         for _ in range(30):
             await kept.order(days=1, **PROCESSED)
-    assert costs == [2 + len(PARTITIONS)] * 2
+    assert costs == [3 + len(PARTITIONS)] * 2
