@@ -324,6 +324,7 @@ class MemorySweepLog:
 
     def __init__(self) -> None:
         self.kept: Sweep | None = None
+        self._awaited: datetime | None = None
 
     async def record(self, sweep: Sweep) -> None:
         """See `SweepLog.record`."""
@@ -332,6 +333,11 @@ class MemorySweepLog:
     async def last(self) -> Sweep | None:
         """See `SweepLog.last`."""
         return self.kept
+
+    async def awaited_since(self, now: datetime) -> datetime:
+        """See `SweepLog.awaited_since`."""
+        self._awaited = self._awaited or now
+        return self._awaited
 
 
 @dataclass

@@ -197,6 +197,9 @@ class SweepLog(Protocol):
     async def last(self) -> Sweep | None:
         """Return the last sweep, None before the first; raises `UnavailableError`."""
 
+    async def awaited_since(self, now: datetime) -> datetime:
+        """Return when it was that anybody asked this first: now, if nobody did; raises `UnavailableError`."""
+
 
 class Leadership(Protocol):
     """The election of the one supervisor that sweeps (SUP-5)."""

@@ -24,6 +24,7 @@ from core.changes import Event
 from core.errors import InvalidError, UnavailableError, UnknownAlertError, UnknownMessageError
 from core.measures import Measure
 from core.messages import WakeUp
+from core.sweeps import Sweep
 from simulator.rules import Effect, Fault, FaultInForce
 
 
@@ -264,6 +265,15 @@ async def test_an_open_circuit_is_known_until_its_time_is_over(parts):
     await parts.measures.publish(opened)
     assert opened in await parts.measures.since(NOW + seconds(59))
     assert opened not in await parts.measures.since(NOW + seconds(61))
+
+
+@pytest.mark.proves("SUP-7")
+async def test_since_when_a_sweep_is_awaited_is_what_the_first_one_said(parts):
+    """Also if several say it at once; a sweep changes nothing of it."""
+    said = await asyncio.gather(*(parts.sweeps.awaited_since(NOW + seconds(late)) for late in (0, 1, 2)))
+    assert len(set(said)) == 1
+    await parts.sweeps.record(Sweep(at=NOW + seconds(5), instance="v1", recovered=0))
+    assert await parts.sweeps.awaited_since(NOW + seconds(9)) == said[0]
 
 
 @pytest.mark.proves("AGT-10", "WRK-2")
