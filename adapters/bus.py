@@ -1,8 +1,8 @@
 """Service Bus: one pooled sender for each queue; what is sent to a queue at the same time travels as one batch."""
 
 import asyncio
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from datetime import timedelta
 
 from azure.servicebus import ServiceBusMessage
@@ -32,6 +32,8 @@ REFUSALS = (
 """What is wrong with one queue, while the bus is there."""
 LONGEST_LIFE = timedelta(days=49)
 """The protocol counts milliseconds in 32 bits; no queue of ours keeps a message for so long."""
+MOST_SENDERS = 32
+"""That stay open while nothing is sent: the app's own queues are fewer, but senders of orders may have one each."""
 MOST_IN_A_BATCH = 500
 """More in one batch gain nothing and hold up those that come after."""
 
@@ -42,6 +44,7 @@ class ServiceBus:
     def __init__(self, client: Callable[[], ServiceBusClient]) -> None:
         self._client = client
         self._senders: dict[str, ServiceBusSender] = {}
+        """By queue, but for those in use; the one that was used longest ago is the first."""
         self._peeking: ServiceBusReceiver | None = None
         """Kept open for the next probe; None while one is under way."""
         self._closing: set[asyncio.Task[None]] = set()
@@ -84,23 +87,19 @@ class ServiceBus:
 
     async def close(self) -> None:
         """Close the senders."""
-        for queue in list(self._senders):
-            self._discard(queue)
+        while self._senders:
+            self._close_later(self._senders.popitem()[1])
         if self._peeking:
             self._close_later(self._peeking)
         await asyncio.gather(*self._closing)
 
     async def _flush(self, queue: str, waiting: Sequence[BusMessage | None]) -> list[Exception | None]:
         try:
-            with azure_errors(f"queue {queue}"):
-                return await self._send(self._sender(queue), waiting[:MOST_IN_A_BATCH])
+            with azure_errors(f"queue {queue}"), self._sender(queue) as sender:
+                return await self._send(sender, waiting[:MOST_IN_A_BATCH])
         except UnavailableError as error:
-            self._discard(queue)
             if isinstance(error.__cause__, REFUSALS):
                 raise QueueRefusedError(str(error)) from error.__cause__
-            raise
-        except Exception:
-            self._discard(queue)
             raise
 
     async def _send(self, sender: ServiceBusSender, waiting: Sequence[BusMessage | None]) -> list[Exception | None]:
@@ -120,15 +119,21 @@ class ServiceBus:
             await sender.send_messages(batch, timeout=SEND_TIMEOUT_SECONDS)
         return outcomes
 
-    def _sender(self, queue: str) -> ServiceBusSender:
-        if queue not in self._senders:
-            self._senders[queue] = self._client().get_queue_sender(queue)
-        return self._senders[queue]
+    @contextmanager
+    def _sender(self, queue: str) -> Iterator[ServiceBusSender]:
+        """Lend the sender of a queue, which nobody else has meanwhile; close it if its link may be broken.
 
-    def _discard(self, queue: str) -> None:
-        """Forget a sender whose link may be broken; closing it can take a second, for which nobody waits."""
-        if sender := self._senders.pop(queue, None):
+        Closing can take a second, for which nobody waits. Of many senders those stay open that were used last.
+        """
+        sender = self._senders.pop(queue, None) or self._client().get_queue_sender(queue)
+        try:
+            yield sender
+        except BaseException:
             self._close_later(sender)
+            raise
+        self._senders[queue] = sender
+        if len(self._senders) > MOST_SENDERS:
+            self._close_later(self._senders.pop(next(iter(self._senders))))
 
     def _close_later(self, link: ServiceBusSender | ServiceBusReceiver) -> None:
         task = asyncio.create_task(_close(link))

@@ -15,7 +15,7 @@ from azure.servicebus.exceptions import (
 )
 from builders import ORDER_ID
 
-from adapters.bus import ServiceBus
+from adapters.bus import MOST_SENDERS, ServiceBus
 from core.errors import InvalidError, QueueRefusedError, UnavailableError
 from core.messages import BusMessage, WakeUp
 
@@ -82,6 +82,57 @@ def test_there_is_no_message_without_its_ids(ids):
     """It would shift the ids of those that travel in a batch with it: whoever makes one has made a mistake."""
     with pytest.raises(ValueError, match="needs a message id and a correlation id"):
         BusMessage(queue="q", message_id=ids[0], correlation_id=ids[1], body="{}")
+
+
+class Links:
+    """The client of a bus that says how many links are open."""
+
+    def __init__(self):
+        self.open = set()
+
+    def get_queue_sender(self, queue):
+        return Link(self, queue)
+
+
+class Link(Working):
+    """One of them; the way to close one is long."""
+
+    def __init__(self, links, queue):
+        super().__init__()
+        self._links, self._queue = links, queue
+        links.open.add(queue)
+
+    async def send_messages(self, batch, **_):
+        assert self._queue in self._links.open
+        await asyncio.sleep(0)
+        await super().send_messages(batch)
+
+    async def close(self):
+        self._links.open.remove(self._queue)
+
+
+@pytest.mark.proves("ALR-2")
+async def test_however_many_private_queues_there_are_few_links_stay_open():
+    """Each sender of orders may have its own: of those that were used longest ago none is kept."""
+    links = Links()
+    bus = ServiceBus(lambda: links)
+    for number in range(3 * MOST_SENDERS):
+        await bus.send([message(number, queue=f"status-{number}"), message(number, queue="scheduler-requests")])
+    await asyncio.gather(*bus._closing)
+    latest = {f"status-{number}" for number in range(2 * MOST_SENDERS + 1, 3 * MOST_SENDERS)}
+    assert links.open == {"scheduler-requests", *latest}
+    await bus.close()
+    assert links.open == set()
+
+
+async def test_a_link_in_use_is_not_closed():
+    """However many queues get a message at the same time: those that are too many are closed afterwards."""
+    links = Links()
+    bus = ServiceBus(lambda: links)
+    await bus.send([message(number, queue=f"status-{number}") for number in range(3 * MOST_SENDERS)])
+    await asyncio.gather(*bus._closing)
+    assert len(links.open) == MOST_SENDERS
+    await bus.close()
 
 
 MEANINGS = {
