@@ -111,6 +111,18 @@ async def test_the_agenda_follows_the_state(parts):
     assert await agenda_of(parts.store, order.order_id) == list(agenda.obligations(change.after))
 
 
+@pytest.mark.proves("FLT-12")
+async def test_an_order_goes_on_after_a_version_that_had_other_keys_for_what_it_owed(parts, monkeypatch):
+    """What was written is removed, whatever this version would have written: nothing conflicts, and nothing is left."""
+    with monkeypatch.context() as former:
+        former.setattr(agenda, "lane", lambda priority, needs: f"!pending|{priority}|")
+        order = await recorded(parts.store)
+        (former_key,) = await agenda_of(parts.store, order.order_id)
+    assert former_key not in agenda.obligations(order)
+    await parts.store.commit(change := claim(order))
+    assert await agenda_of(parts.store, order.order_id) == list(agenda.obligations(change.after))
+
+
 async def test_the_agenda_is_read_in_order_and_by_pages(parts):
     """Start is included, end is not, the limit holds, and the rows are sorted by key."""
     bucket = "b99"

@@ -148,6 +148,7 @@ async def test_a_forged_request_is_kept_with_its_reason_and_costs_no_call(servic
     assert service.paths == []
 
 
+@pytest.mark.proves("FLT-6")
 async def test_a_request_whose_time_is_far_away_is_answered_once():
     """A reply need not live that long; its queue does not keep it that long either."""
     agency = Agency(allowance=seconds(10**9))
