@@ -825,6 +825,14 @@ MUTANTS = (
         tests=("tests/deployment/test_files.py::test_an_outage_of_minutes_wears_out_no_message",),
     ),
     Mutant(
+        statement="FLT-7",
+        fault="that a table is being removed is taken for a row that is there",
+        file="adapters/failures.py",
+        old='{"TableNotFound", "TableBeingDeleted"}',
+        new='{"TableNotFound"}',
+        tests=("tests/unit/test_failures.py::test_only_what_says_that_a_row_is_as_it_should_not_be_is_a_conflict",),
+    ),
+    Mutant(
         statement="FLT-12",
         fault="what an order owes is removed under the keys that this version would give it",
         file="core/agenda.py",
