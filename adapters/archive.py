@@ -1,4 +1,4 @@
-"""All orders by their age, and how they are removed: on table `orders`.
+"""All orders by their age, and how they are removed: on table `orders`, and how far that has come in table `agents`.
 
 An order id holds the time at which it was made, so the rows of a bucket are sorted by age. What is too old stands at
 the beginning of the bucket: it is read page by page up to that age, and nothing that is younger is ever looked at.
@@ -9,8 +9,8 @@ from itertools import groupby
 
 from adapters import tables
 from adapters.clock import oldest_order_id
-from adapters.operations import Delete
-from adapters.rows import record_of
+from adapters.operations import Delete, Put
+from adapters.rows import columns_of, entity, record_of
 from adapters.tables import MOST_OPERATIONS, TableTransactions
 from adapters.wire import Stored
 from adapters.writes import Record
@@ -20,6 +20,9 @@ from core.keys import bucket_of, state_key
 from core.orders import Order, OrderState
 
 PAGE = 1000
+
+PLACES = "retention"
+"""Partition of the places where the removal of old orders goes on, one row for each bucket."""
 
 
 def order_id_of(key: str) -> str:
@@ -38,10 +41,11 @@ def archived(order_id: str, records: dict[str, Record]) -> ArchivedOrder:
 
 
 class TableArchive:
-    """`Archive` on a table."""
+    """`Archive` on a table, with its places in another."""
 
-    def __init__(self, table: TableTransactions) -> None:
+    def __init__(self, table: TableTransactions, places: TableTransactions) -> None:
         self._table = table
+        self._places = places
 
     async def oldest(self, bucket: str, before: datetime | None, start: str) -> ArchivePage:
         """See `Archive.oldest`."""
@@ -74,6 +78,15 @@ class TableArchive:
         for place in range(0, len(history), MOST_OPERATIONS):
             part = history[place : place + MOST_OPERATIONS]
             await tables.submit_each(self._table, bucket, [Delete(bucket, key) for key in part])
+
+    async def place(self, bucket: str) -> str:
+        """See `Archive.place`."""
+        stored = await self._places.get(PLACES, bucket)
+        return columns_of(stored)["Next"] if stored else ""
+
+    async def go_on_from(self, bucket: str, place: str) -> None:
+        """See `Archive.go_on_from`."""
+        await self._places.submit(PLACES, [Put(entity(PLACES, bucket, {"Next": place}))])
 
 
 def _archived(order_id: str, rows: list[Stored]) -> ArchivedOrder:

@@ -35,7 +35,7 @@ def connect(settings: Settings, connections: Connections | None = None) -> Adapt
     agents = TableTransactions(partial(pool.table, "agents"))
     return Adapters(
         store=TableStateStore(orders),
-        archive=TableArchive(orders),
+        archive=TableArchive(orders, agents),
         bus=bus,
         submissions=StorageQueue(partial(pool.queue, "order-submissions")),
         alert_queue=StorageQueue(partial(pool.queue, "operator-alerts")),

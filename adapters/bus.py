@@ -1,8 +1,9 @@
 """Service Bus: one pooled sender for each queue; what is sent to a queue at the same time travels as one batch."""
 
 import asyncio
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from datetime import timedelta
 
 from azure.servicebus import ServiceBusMessage
 from azure.servicebus.aio import ServiceBusClient, ServiceBusReceiver, ServiceBusSender
@@ -29,6 +30,10 @@ REFUSALS = (
     ServiceBusQuotaExceededError,
 )
 """What is wrong with one queue, while the bus is there."""
+LONGEST_LIFE = timedelta(days=49)
+"""The protocol counts milliseconds in 32 bits; no queue of ours keeps a message for so long."""
+MOST_SENDERS = 32
+"""That stay open while nothing is sent: the app's own queues are fewer, but senders of orders may have one each."""
 MOST_IN_A_BATCH = 500
 """More in one batch gain nothing and hold up those that come after."""
 
@@ -39,6 +44,7 @@ class ServiceBus:
     def __init__(self, client: Callable[[], ServiceBusClient]) -> None:
         self._client = client
         self._senders: dict[str, ServiceBusSender] = {}
+        """By queue, but for those in use; the one that was used longest ago is the first."""
         self._peeking: ServiceBusReceiver | None = None
         """Kept open for the next probe; None while one is under way."""
         self._closing: set[asyncio.Task[None]] = set()
@@ -46,7 +52,7 @@ class ServiceBus:
         """None stands for nothing to send: it only opens the sender, in its turn like any message."""
 
     async def send(self, messages: Sequence[BusMessage]) -> None:
-        """See `Bus.send`; a message that is too large for the queue raises `InvalidError`."""
+        """See `Bus.send`; a message that the queue cannot take, being too large perhaps, raises `InvalidError`."""
         outcomes = await asyncio.gather(
             *(self._send_while_it_lives(message) for message in messages), return_exceptions=True
         )
@@ -81,51 +87,53 @@ class ServiceBus:
 
     async def close(self) -> None:
         """Close the senders."""
-        for queue in list(self._senders):
-            self._discard(queue)
+        while self._senders:
+            self._close_later(self._senders.popitem()[1])
         if self._peeking:
             self._close_later(self._peeking)
         await asyncio.gather(*self._closing)
 
     async def _flush(self, queue: str, waiting: Sequence[BusMessage | None]) -> list[Exception | None]:
         try:
-            with azure_errors(f"queue {queue}"):
-                return await self._send(self._sender(queue), waiting[:MOST_IN_A_BATCH])
+            with azure_errors(f"queue {queue}"), self._sender(queue) as sender:
+                return await self._send(sender, waiting[:MOST_IN_A_BATCH])
         except UnavailableError as error:
-            self._discard(queue)
             if isinstance(error.__cause__, REFUSALS):
                 raise QueueRefusedError(str(error)) from error.__cause__
             raise
-        except Exception:
-            self._discard(queue)
-            raise
 
     async def _send(self, sender: ServiceBusSender, waiting: Sequence[BusMessage | None]) -> list[Exception | None]:
-        """Send the first messages, as many as fit into one batch."""
+        """Send the first messages, as many as fit into one batch; one that no queue can take fails alone."""
         batch = await sender.create_message_batch()
-        taken = 0
+        outcomes: list[Exception | None] = []
         for message in waiting:
             try:
                 if message:
                     batch.add_message(_outgoing(message))
-            except MessageSizeExceededError:
-                break
-            taken += 1
-        if not taken and waiting[0]:
-            return [InvalidError([f"message {waiting[0].message_id} is too large for the queue"])]
+                outcomes.append(None)
+            except (MessageSizeExceededError, ValueError, TypeError) as error:
+                if isinstance(error, MessageSizeExceededError) and len(batch):
+                    break  # it goes with the next batch
+                outcomes.append(InvalidError([f"message {message and message.message_id} cannot be sent: {error}"]))
         if len(batch):
             await sender.send_messages(batch, timeout=SEND_TIMEOUT_SECONDS)
-        return [None] * taken
+        return outcomes
 
-    def _sender(self, queue: str) -> ServiceBusSender:
-        if queue not in self._senders:
-            self._senders[queue] = self._client().get_queue_sender(queue)
-        return self._senders[queue]
+    @contextmanager
+    def _sender(self, queue: str) -> Iterator[ServiceBusSender]:
+        """Lend the sender of a queue, which nobody else has meanwhile; close it if its link may be broken.
 
-    def _discard(self, queue: str) -> None:
-        """Forget a sender whose link may be broken; closing it can take a second, for which nobody waits."""
-        if sender := self._senders.pop(queue, None):
+        Closing can take a second, for which nobody waits. Of many senders those stay open that were used last.
+        """
+        sender = self._senders.pop(queue, None) or self._client().get_queue_sender(queue)
+        try:
+            yield sender
+        except BaseException:
             self._close_later(sender)
+            raise
+        self._senders[queue] = sender
+        if len(self._senders) > MOST_SENDERS:
+            self._close_later(self._senders.pop(next(iter(self._senders))))
 
     def _close_later(self, link: ServiceBusSender | ServiceBusReceiver) -> None:
         task = asyncio.create_task(_close(link))
@@ -146,5 +154,5 @@ def _outgoing(message: BusMessage) -> ServiceBusMessage:
         message_id=message.message_id,
         correlation_id=message.correlation_id,
         reply_to=message.reply_to,
-        time_to_live=message.time_to_live,
+        time_to_live=message.time_to_live and min(message.time_to_live, LONGEST_LIFE),
     )

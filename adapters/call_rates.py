@@ -1,7 +1,7 @@
 """The rate of calls to a remote service, shared by all instances, in table `agents`: one row for each agent.
 
-The row holds when the next call may begin. An instance takes turns by moving it on, under its ETag; what waits for a
-turn at the same time takes them together, so that a row costs few requests.
+The row holds when the next call may begin, and when that was written. An instance takes turns by moving it on, under
+its ETag; what waits for a turn at the same time takes them together, so that a row costs few requests.
 """
 
 from collections.abc import Sequence
@@ -9,11 +9,11 @@ from datetime import datetime, timedelta
 
 from adapters.coalesce import Coalescer
 from adapters.operations import Insert, Operation, Replace
-from adapters.rows import columns_of, entity
+from adapters.rows import Columns, columns_of, entity
 from adapters.tables import TableTransactions
 from core.errors import ConflictError
 from core.ports import Clock
-from core.rates import turns
+from core.rates import free_from, turns
 
 PARTITION = "rates"
 
@@ -37,12 +37,18 @@ class TableCallRates:
         spacing = timedelta(seconds=1 / waiting[0][0])
         while True:
             stored = await self._table.get(PARTITION, agent)
-            free = columns_of(stored)["NextAt"] if stored else None
-            taken, next_at = turns(free, self._clock(), spacing, [latest for _, latest in waiting])
-            row = entity(PARTITION, agent, {"NextAt": next_at})
+            now = self._clock()
+            free = _free(columns_of(stored), now, spacing) if stored else None
+            taken, next_at = turns(free, now, spacing, [latest for _, latest in waiting])
+            row = entity(PARTITION, agent, {"NextAt": next_at, "At": now})
             write: Operation = Replace(row, stored.etag) if stored else Insert(row)
             try:
                 await self._table.submit(PARTITION, [write])
             except ConflictError:  # another instance took turns first: look again
                 continue
             return list(taken)
+
+
+def _free(columns: Columns, now: datetime, spacing: timedelta) -> datetime:
+    """Return when the next turn is free; a version that did not say when it wrote is believed to have the same time."""
+    return free_from(columns["NextAt"], columns.get("At", now), now, spacing)

@@ -11,6 +11,8 @@ from azure.servicebus.exceptions import ServiceBusError
 from core.errors import ConflictError, UnavailableError
 
 CONFLICTS = {404, 409, 412}
+NO_TABLE = {"TableNotFound", "TableBeingDeleted"}
+"""Which say nothing of any row."""
 PASSING = {401, 403, 408, 429}
 """Besides 5xx: busy, or access that is not granted yet. No reason to call a message poisonous."""
 
@@ -36,7 +38,8 @@ def azure_errors(what: str) -> Iterator[None]:
 
 def _by_status(error: HttpResponseError, what: str) -> Exception:
     status = error.status_code or 0
-    if status in CONFLICTS and "TableNotFound" not in str(getattr(error, "error_code", "")):
+    code = str(getattr(error, "error_code", ""))
+    if status in CONFLICTS and not any(each in code for each in NO_TABLE):
         return ConflictError(f"{what}: {summary(error)}")
     if 400 <= status < 500 and status not in CONFLICTS | PASSING:
         return error

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from adapters import Adapters, writes
+from adapters import Adapters, queues, writes
 from adapters.alert_log import alert_key, newest_first
 from adapters.archive import archived, order_id_of
 from adapters.clock import new_ulid, oldest_order_id, utc_now
@@ -113,6 +113,7 @@ class MemoryArchive:
 
     def __init__(self, store: MemoryStateStore) -> None:
         self._store = store
+        self._places: dict[str, str] = {}
 
     async def oldest(self, bucket: str, before: datetime | None, start: str) -> ArchivePage:
         """See `Archive.oldest`."""
@@ -129,6 +130,14 @@ class MemoryArchive:
         rows = self._store.rows[bucket_of(order.order_id)]
         for key in order.keys:
             rows.pop(key, None)
+
+    async def place(self, bucket: str) -> str:
+        """See `Archive.place`."""
+        return self._places.get(bucket, "")
+
+    async def go_on_from(self, bucket: str, place: str) -> None:
+        """See `Archive.go_on_from`."""
+        self._places[bucket] = place
 
 
 def _apply(rows: dict[str, tuple[int, Record]], bucket: str, write: Write) -> None:
@@ -172,6 +181,7 @@ class MemoryTextQueue:
 
     async def put(self, text: str) -> None:
         """See `TextQueue.put`."""
+        queues.check(text)
         self.texts.append(text)
 
     async def probe(self) -> None:
@@ -314,6 +324,7 @@ class MemorySweepLog:
 
     def __init__(self) -> None:
         self.kept: Sweep | None = None
+        self._awaited: datetime | None = None
 
     async def record(self, sweep: Sweep) -> None:
         """See `SweepLog.record`."""
@@ -322,6 +333,11 @@ class MemorySweepLog:
     async def last(self) -> Sweep | None:
         """See `SweepLog.last`."""
         return self.kept
+
+    async def awaited_since(self, now: datetime) -> datetime:
+        """See `SweepLog.awaited_since`."""
+        self._awaited = self._awaited or now
+        return self._awaited
 
 
 @dataclass

@@ -13,8 +13,8 @@ from azure.storage.queue import QueueMessage
 from azure.storage.queue.aio import QueueClient
 
 from adapters.failures import azure_errors
-from adapters.poison_envelope import seal, unseal
-from core.errors import ConflictError, UnavailableError, UnknownMessageError
+from adapters.poison_envelope import NO_XML, seal, unseal
+from core.errors import ConflictError, InvalidError, UnavailableError, UnknownMessageError
 from core.poison import PoisonMessage
 from core.ports import Clock
 
@@ -47,6 +47,12 @@ def unavailable_if_missing(what: str) -> Iterator[None]:
         raise UnavailableError(str(error)) from error
 
 
+def check(text: str) -> None:
+    """Raise `InvalidError` for what XML cannot hold: Azure refuses it, and Azurite cannot give it out again."""
+    if found := NO_XML.search(text):
+        raise InvalidError([f"character {found.start() + 1} is U+{ord(found[0]):04X}, which no queue can hold"])
+
+
 class StorageQueue:
     """`TextQueue` on a Storage Queue."""
 
@@ -55,6 +61,7 @@ class StorageQueue:
 
     async def put(self, text: str) -> None:
         """See `TextQueue.put`."""
+        check(text)
         with azure_errors("storage queue"):
             await self._queue().send_message(text, time_to_live=FOREVER)
 

@@ -8,11 +8,14 @@ import aiohttp
 
 from adapters.failures import summary
 from core.errors import RejectedError, TransientError
-from core.messages import AgentRequest
+from core.messages import OPERATION, AgentRequest
 
-MOST_BYTES = 256 * 1024
+MOST_BYTES = 128 * 1024
+"""Of an answer. A message on Service Bus Standard has 256 KB; headers and the rest of a reply take their part."""
+TOO_LONG = f"the service's answer is too long to be passed on: more than {MOST_BYTES} bytes"
 MOST_REASON_CHARACTERS = 500
-PASSING = {408, 425, 429}
+PASSING = {408, 409, 425, 429}
+"""409 says that a call with the same key is still under way (draft-ietf-httpapi-idempotency-key-header)."""
 FIRST_OPERATION = "authorise"
 """What requests meant that were sent by the version that knew one operation."""
 
@@ -26,6 +29,8 @@ class HttpRemoteService:
 
     async def call(self, request: AgentRequest, timeout_seconds: float) -> Mapping[str, Any]:
         """See `RemoteService.call`; the whole answer has to be there within the time-out."""
+        if not OPERATION.fullmatch(request.operation):
+            raise RejectedError("what is asked for is no operation")  # but perhaps a way to elsewhere on the same host
         try:
             status, body = await self._post(request, timeout_seconds)
         except (aiohttp.ClientError, OSError, TimeoutError) as error:
@@ -33,8 +38,10 @@ class HttpRemoteService:
         answer = _json_object(body)
         if status >= 400 or status < 200:
             _refuse(status, answer)
+        if status < 300 and (len(body) > MOST_BYTES or _size(answer) > MOST_BYTES):
+            raise RejectedError(TOO_LONG, in_doubt=True)  # it was done, and would be answered like this each time
         if status >= 300 or answer is None:
-            raise TransientError(f"answer {status} is no JSON object of at most {MOST_BYTES} bytes")
+            raise TransientError(f"answer {status} is no JSON object")
         return answer
 
     async def _post(self, request: AgentRequest, timeout_seconds: float) -> tuple[int, bytes]:
@@ -49,13 +56,13 @@ class HttpRemoteService:
 
 
 async def _read(response: aiohttp.ClientResponse) -> bytes:
-    """Return the body; empty if it is longer than any sensible answer."""
+    """Return the body; of one that is too long, only so much that this can be seen."""
     body = b""
     async for chunk in response.content.iter_chunked(16 * 1024):
         body += chunk
         if len(body) > MOST_BYTES:
             response.close()
-            return b""
+            break
     return body
 
 
@@ -63,10 +70,15 @@ def _json_object(body: bytes) -> dict[str, Any] | None:
     """Return the object that the body holds; None if it is anything else, or no proper Unicode."""
     try:
         value = json.loads(body, parse_constant=_no_number)
-        json.dumps(value, ensure_ascii=False).encode()
+        _size(value)
     except (ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) else None
+
+
+def _size(value: Any) -> int:
+    """Return how many bytes it takes in a reply, or a few less than that; raises `ValueError` if it is no Unicode."""
+    return len(json.dumps(value, ensure_ascii=False).encode())
 
 
 def _no_number(text: str) -> NoReturn:

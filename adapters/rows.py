@@ -130,6 +130,7 @@ def _state_columns(state: OrderState) -> Columns:
         "Outcome": state.outcome,
         "Reason": state.reason,
         "ReplyTo": state.reply_to,
+        "Agenda": None if state.agenda is None else json_text(state.agenda),
     }
 
 
@@ -151,6 +152,7 @@ def _state(columns: Columns) -> OrderState:
         outcome=Outcome(outcome) if outcome else None,
         reason=columns.get("Reason"),
         reply_to=columns.get("ReplyTo"),
+        agenda=tuple(json.loads(columns["Agenda"])) if "Agenda" in columns else None,
     )
 
 

@@ -118,6 +118,12 @@ class Settings(BaseSettings):
     """After how many days finished orders, alerts and idempotency keys are removed; 0 keeps them for ever."""
     reply_to_prefix: str = Field("status-", alias="REPLY_TO_PREFIX", pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
     """With what the name of every private response queue begins (SUB-5)."""
+    unknown_name_tries: int = Field(24, alias="UNKNOWN_NAME_TRIES", ge=1, le=90)
+    """How often a submission is delivered that names what a newer version of the app may know, before it is refused.
+
+    It comes again after the `visibilityTimeout` of host.json, so 24 is two minutes: longer than hosts of two versions
+    work side by side in an upgrade. It must stay below the `maxDequeueCount`, at which the platform gives no reason.
+    """
     notice_tries: int = Field(8, alias="NOTICE_TRIES", ge=1, le=100)
     """How often a notice is sent to a private queue that takes none, with growing pauses, before it is given up."""
     longest_pending_seconds: Seconds = Field(900, alias="LONGEST_PENDING_SECONDS")

@@ -1,12 +1,17 @@
-"""The last sweep, in table `agents`: one row."""
+"""The last sweep, in table `agents`: one row, and one that says since when there should be any."""
 
-from adapters.operations import Put
+from contextlib import suppress
+from datetime import datetime
+
+from adapters.operations import Insert, Put
 from adapters.rows import columns_of, entity
 from adapters.tables import TableTransactions
+from core.errors import ConflictError, UnavailableError
 from core.sweeps import Sweep
 
 PARTITION = "sweeps"
 ROW = "last"
+AWAITED = "awaited"
 
 
 class TableSweepLog:
@@ -27,3 +32,13 @@ class TableSweepLog:
             return None
         columns = columns_of(stored)
         return Sweep(at=columns["At"], instance=columns["Instance"], recovered=columns["Recovered"])
+
+    async def awaited_since(self, now: datetime) -> datetime:
+        """See `SweepLog.awaited_since`."""
+        with suppress(ConflictError):  # somebody has asked before
+            await self._table.submit(PARTITION, [Insert(entity(PARTITION, AWAITED, {"Since": now}))])
+        stored = await self._table.get(PARTITION, AWAITED)
+        if stored is None:
+            raise UnavailableError("a row that exists cannot be read")
+        since: datetime = columns_of(stored)["Since"]
+        return since

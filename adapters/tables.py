@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 
-from azure.core.exceptions import HttpResponseError
 from azure.data.tables.aio import TableClient
 
 from adapters import wire
@@ -64,28 +63,35 @@ class TableTransactions:
         return await self._commit(_fitting(waiting))
 
     async def _commit(self, group: Sequence[Sequence[Operation]]) -> list[Outcome]:
-        """Commit all together; if one conflicts, all the others together; if one of those does, each by itself.
+        """Commit all together; if one is refused, all the others together; if one of those is, each by itself.
 
         Many conflicts in one group mean that another process does the same work: then to leave out one after the other
-        would take as many round trips as there are orders, and the others would wait for all of them.
+        would take as many round trips as there are orders, and the others would wait for all of them. Who is refused
+        is refused for what it did itself: if nobody says which one that was, each is tried by itself.
         """
         outcomes, error = await self._try(group)
         if error is None or isinstance(error, UnavailableError) or len(group) == 1:
             return outcomes
         guilty = _owner(group, error)
+        if guilty is None:
+            return await self._each(group)
         others = [*group[:guilty], *group[guilty + 1 :]]
         outcomes, again = await self._try(others)
         if again and not isinstance(again, UnavailableError):
-            alone = await asyncio.gather(*(self._try([operations]) for operations in others))
-            outcomes = [outcome for each, _ in alone for outcome in each]
+            outcomes = await self._each(others)
         return [*outcomes[:guilty], error, *outcomes[guilty:]]
+
+    async def _each(self, group: Sequence[Sequence[Operation]]) -> list[Outcome]:
+        """Commit each by itself."""
+        alone = await asyncio.gather(*(self._try([operations]) for operations in group))
+        return [outcome for each, _ in alone for outcome in each]
 
     async def _try(self, group: Sequence[Sequence[Operation]]) -> tuple[list[Outcome], Exception | None]:
         """Return the outcome of each submission, and the error that they share, if there was one."""
         try:
             with azure_errors("writing rows"):
                 etags = iter(await wire.transact(self._table(), [operation for each in group for operation in each]))
-        except (UnavailableError, ConflictError, HttpResponseError) as error:
+        except Exception as error:  # noqa: BLE001 - it belongs to whoever caused it, whatever it is
             return [error] * len(group), error
         return [list(islice(etags, len(operations))) for operations in group], None
 
@@ -120,11 +126,13 @@ def _bytes(operation: Operation) -> int:
     return 1000 + sum(len(text) * (2 if text.isascii() else 12) for text in texts)
 
 
-def _owner(group: Sequence[Sequence[Operation]], error: Exception) -> int:
-    """Return the number of the submission at fault; the first one if Azure does not say."""
-    index = getattr(error.__cause__ or error, "index", 0)
+def _owner(group: Sequence[Sequence[Operation]], error: Exception) -> int | None:
+    """Return the number of the submission at fault; None if the error does not say."""
+    index = getattr(error.__cause__ or error, "index", None)
+    if index is None:
+        return None
     for number, operations in enumerate(group):
         index -= len(operations)
         if index < 0:
             return number
-    return 0
+    return None

@@ -41,14 +41,14 @@ CODE = re.compile(r'"code"\s*:\s*"([^"]+)"')
 
 
 class TableError(HttpResponseError):
-    """A request was refused: `index` is the operation of a transaction at fault, 0 if the answer does not say."""
+    """A request was refused: `index` is the operation of a transaction at fault, None if the answer does not say."""
 
     def __init__(self, status: int, text: str) -> None:
         code, index = CODE.search(text), INDEX.search(text)
         super().__init__(message=f"{status} {code.group(1) if code else text[:200]}")
         self.status_code = status
         self.error_code = code.group(1) if code else None
-        self.index = int(index.group(1)) if index else 0
+        self.index = int(index.group(1)) if index else None
 
 
 class Stored(dict[str, Any]):

@@ -45,7 +45,7 @@ Write = Create | Replace | Delete
 
 def of_change(change: Change) -> list[Write]:
     """Return all writes of a change; together they are one transaction."""
-    order_id, after = change.after.order_id, change.after
+    order_id, after = change.after.order_id, change.recorded()
     met, new = change.agenda_difference()
     etags = change.before.etags if change.before else {}
     same_order = change.before and change.before.order == after.order
@@ -82,7 +82,7 @@ def _write(key: str, record: Record, etags: Mapping[str, str]) -> Write:
 def committed(change: Change, etags: Mapping[str, str]) -> Snapshot:
     """Return the order after its change, from the ETags of the rows that were written."""
     known = {**(change.before.etags if change.before else {}), **etags}
-    return replace(change.after, etags={key: etag for key, etag in known.items() if key in _loaded_keys(change)})
+    return replace(change.recorded(), etags={key: etag for key, etag in known.items() if key in _loaded_keys(change)})
 
 
 def _loaded_keys(change: Change) -> set[str]:

@@ -47,8 +47,8 @@ class Gauge:
     async def _waited(self, share: float) -> None:
         now = self.clock()
         self._longest = max(self._longest, share)
-        if self._published_at is None or now - self._published_at >= INTERVAL:
-            await self._publish(now)
+        if self._published_at is None or not timedelta() <= now - self._published_at < INTERVAL:
+            await self._publish(now)  # also when the clock was put back
 
     async def turned_away(self) -> None:
         """Take note of a request that was not tried, because the circuit is open or there was no turn for it.

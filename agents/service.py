@@ -55,7 +55,7 @@ class AgentService:
                 with attempt:
                     return rules.completed(request, await self._call(request, first=not unanswered))
         except RejectedError as rejection:
-            return rules.failed(request, str(rejection), in_doubt=unanswered > 0)
+            return rules.failed(request, str(rejection), in_doubt=rejection.in_doubt or unanswered > 0)
         except NotTriedError as reason:
             await self.gauge.turned_away()
             return rules.not_tried(request, reason, in_doubt=unanswered > 0)

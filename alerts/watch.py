@@ -32,7 +32,6 @@ class Watch:
     longest_without_sweep: timedelta
     _told: set[str] = field(default_factory=set)
     """What stands still and was announced by this instance: the outbox forgets events once they are sent."""
-    _since: datetime | None = None
 
     async def look(self) -> timedelta:
         """Return, and log, how long the order has been waiting that could have been claimed first."""
@@ -54,8 +53,7 @@ class Watch:
 
     async def _sweeps(self, now: datetime) -> list[Told]:
         last = await self.sweeps.last()
-        self._since = self._since or now
-        since = last.at if last else self._since
+        since = last.at if last else await self.sweeps.awaited_since(now)
         if now - since <= self.longest_without_sweep:
             return []
         reason = f"no supervisor has swept since {since:%Y-%m-%d %H:%M:%S} UTC"

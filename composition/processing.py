@@ -66,6 +66,7 @@ def _submission(base: Base) -> SubmissionService:
         poison=base.parts.poison,
         clock=base.parts.clock,
         instance=settings.instance_id,
+        unknown_name_tries=settings.unknown_name_tries,
         terms=Terms(
             workflows=workflows.ALL,
             skus=frozenset(BY_SKU),

@@ -5,7 +5,7 @@ are the difference between the obligations before and after. A finished order ow
 a periodic query costs never depends on how many orders the store has held (SUP-2).
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -52,6 +52,11 @@ def obligations(snapshot: Snapshot) -> dict[str, AgendaRow]:
     if state.process_state is ProcessState.ERROR and state.outcome is not Outcome.UNDONE:
         keys.append(f"{Kind.ERROR}|{sortable(state.updated_at)}|{state.order_id}")
     return {key: AgendaRow(key=key, order_id=state.order_id, data=_summary(snapshot)) for key in keys}
+
+
+def keys_of(snapshot: Snapshot) -> Collection[str]:
+    """Return the row keys under which it stands what is owed to this order, as it was recorded."""
+    return obligations(snapshot) if snapshot.state.agenda is None else snapshot.state.agenda
 
 
 def _summary(snapshot: Snapshot) -> dict[str, Any]:

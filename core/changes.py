@@ -66,9 +66,13 @@ class Change:
 
     def agenda_difference(self) -> tuple[list[str], list[AgendaRow]]:
         """Return the row keys of the obligations that are met, and the rows of those that are new."""
-        old = agenda.obligations(self.before) if self.before else {}
+        old = agenda.keys_of(self.before) if self.before else ()
         new = agenda.obligations(self.after)
         return [key for key in old if key not in new], [row for key, row in new.items() if key not in old]
+
+    def recorded(self) -> Snapshot:
+        """Return the order as it is written: with the keys of what it owes."""
+        return self.after.with_state(agenda=tuple(agenda.obligations(self.after)))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -50,6 +50,10 @@ class UnknownLengthError(AppError):
     """The length of the body is not known: send it with a Content-Length, and not in chunks."""
 
 
+class UnknownNameError(InvalidError):
+    """All that is wrong is that the input names what this version of the app does not know: a newer one may."""
+
+
 class RefusedError(AppError):
     """The request is well-formed, but makes no sense in the state that the order is in."""
 
@@ -79,3 +83,8 @@ class CircuitOpenError(NotTriedError):
 
 class RejectedError(AppError):
     """The remote service refused for good: trying again cannot help (AGT-6)."""
+
+    def __init__(self, message: str | None = None, *, in_doubt: bool = False) -> None:
+        super().__init__(message)
+        self.in_doubt = in_doubt
+        """Whether it may have been done all the same (UND-2)."""

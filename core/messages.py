@@ -6,6 +6,7 @@ submitter sends, an unknown field is a fault.
 """
 
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -21,9 +22,15 @@ from core.orders import Priority
 SCHEDULER_REQUESTS = "scheduler-requests"
 
 OrderId = Annotated[str, Field(pattern=f"^{ORDER_ID.pattern}$")]
-Text = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]+$")]
+NO_TEXT = r"\x00-\x1f\x7f-\x9f\uFFFE\uFFFF"
+"""Control characters, and those that are none: the XML in which Storage Queues travel cannot hold them."""
+Text = Annotated[str, Field(min_length=1, max_length=200, pattern=f"^[^{NO_TEXT}]+$")]
+Email = Annotated[str, Field(min_length=1, max_length=200, pattern=rf"^[^@\s{NO_TEXT}]+@[^@\s{NO_TEXT}]+$")]
 Price = Annotated[str, Field(pattern=r"^\d{1,7}\.\d{2}$")]
 StepName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]{0,40}$")]
+OPERATION = re.compile(r"([a-z][a-z0-9-]{0,40})?")
+"""What a remote service can be asked to do: part of an address, so never a path."""
+Key = Annotated[str, Field(pattern=r"^[\x21-\x7e]{1,200}$")]
 Moment = Annotated[AwareDatetime, Field(ge=datetime(1970, 1, 1, tzinfo=UTC), lt=datetime(9000, 1, 1, tzinfo=UTC))]
 """A time that everything of ours can hold: tables know none before 1601, and the ends of the calendar no other zone."""
 
@@ -81,7 +88,7 @@ class Submission(Message):
 
         model_config = ConfigDict(frozen=True, extra="forbid")
         name: Text
-        email: Annotated[Text, Field(pattern=r"^[^@\s]+@[^@\s]+$")]
+        email: Email
 
     class Line(BaseModel):
         """One product of the order."""
@@ -103,6 +110,10 @@ class Submission(Message):
     workflow: StepName = "order"
     priority: Annotated[Priority, Field(strict=False)] = Priority.NORMAL
     reply_to: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,100}$")] | None = None
+
+    def to_json(self) -> str:
+        """Return the message as it goes over the wire: in ASCII, which a Storage Queue can hold whatever it says."""
+        return self.model_dump_json(by_alias=True, exclude_none=True, ensure_ascii=True)
 
 
 class CarryingMessage(Message):
@@ -146,11 +157,11 @@ class AgentRequest(AttemptMessage):
     """Asks an agent to carry out one attempt of one step before `complete_by` (SCH-4)."""
 
     action: Literal["do", "undo"] = "do"
-    operation: str = ""
+    operation: Annotated[str, Field(pattern=f"^{OPERATION.pattern}$")] = ""
     """What the remote service is asked to do; empty in a message of a version that knew one operation for each."""
-    idempotency_key: str
-    issued_at: AwareDatetime | None = None
-    complete_by: AwareDatetime
+    idempotency_key: Key
+    issued_at: Moment | None = None
+    complete_by: Moment
     order: Mapping[str, Any]
 
     def waited(self, now: datetime) -> float:

@@ -116,6 +116,11 @@ class OrderState:
     outcome: Outcome | None = None
     reason: str | None = None
     reply_to: str | None = None
+    agenda: tuple[str, ...] | None = field(default=None, compare=False)
+    """Under which row keys it was written what the order owes; None if the record does not say.
+
+    The keys follow from the rest, but another version of the app may have made others of it.
+    """
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

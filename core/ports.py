@@ -74,6 +74,12 @@ class Archive(Protocol):
         Nothing but whole orders is ever seen; a history that a crash leaves over is removed when it is met again.
         """
 
+    async def place(self, bucket: str) -> str:
+        """Return from where on whoever removes old orders goes on in the bucket; empty for its beginning."""
+
+    async def go_on_from(self, bucket: str, place: str) -> None:
+        """Remember that place, for any instance."""
+
 
 class Bus(Protocol):
     """Service Bus, as the senders see it."""
@@ -93,7 +99,10 @@ class TextQueue(Protocol):
     """A Storage Queue, as its senders see it."""
 
     async def put(self, text: str) -> None:
-        """Append one message of at most 64 KiB; raises `UnavailableError`."""
+        """Append one message of at most 64 KiB.
+
+        Raises `UnavailableError`, and `InvalidError` for characters that no queue can hold.
+        """
 
     async def probe(self) -> None:
         """Ask for next to nothing; raises `UnavailableError` when the queue cannot be reached."""
@@ -187,6 +196,9 @@ class SweepLog(Protocol):
 
     async def last(self) -> Sweep | None:
         """Return the last sweep, None before the first; raises `UnavailableError`."""
+
+    async def awaited_since(self, now: datetime) -> datetime:
+        """Return when it was that anybody asked this first: now, if nobody did; raises `UnavailableError`."""
 
 
 class Leadership(Protocol):

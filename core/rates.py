@@ -7,6 +7,15 @@ BURST = timedelta(seconds=0.5)
 """Turns of so short a time ago that nobody took may still be taken, since it takes time to ask for one."""
 
 
+def free_from(next_at: datetime, written_at: datetime, now: datetime, spacing: timedelta) -> datetime:
+    """Return when the next turn is free, of which somebody wrote that it was free at `next_at`.
+
+    If by our clock that was written in the future, the two clocks differ, and only how long it was until then counts;
+    then each of the two keeps the rate for itself, and they may make twice as many calls together.
+    """
+    return min(next_at, now + max(next_at - written_at, spacing))
+
+
 def turns(
     free: datetime | None, now: datetime, spacing: timedelta, latest: Iterable[datetime]
 ) -> tuple[list[datetime | None], datetime]:

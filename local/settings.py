@@ -48,6 +48,7 @@ def app_settings(ports: Ports, operator_key: str, event_grid_key: str) -> dict[s
         "AGENT_MARGIN_SECONDS": "0.5",
         "CIRCUIT_OPEN_SECONDS": "5",
         "REST_SECONDS": "30",
+        "UNKNOWN_NAME_TRIES": "3",
         "SUPERVISOR_SCHEDULE": "*/2 * * * * *",
         "SCHEDULER_POLL_SCHEDULE": "*/2 * * * * *",
         "OUTBOX_SCHEDULE": "*/2 * * * * *",

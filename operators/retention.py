@@ -1,7 +1,7 @@
 """What is kept, and for how long: finished orders are removed by their age, and personal data on request."""
 
 import logging
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from core import keys
@@ -65,8 +65,6 @@ class RetentionService:
     keep: timedelta | None
     """For how long finished orders, alerts and customers' keys are kept; None for ever."""
     buckets: int
-    _next: dict[str, str] = field(default_factory=dict)
-    """Where the next run goes on in a bucket that was not read to its end."""
 
     async def sweep(self) -> int:
         """Remove what is too old, whole orders only; return how many orders that were."""
@@ -82,15 +80,18 @@ class RetentionService:
 
     async def _sweep_bucket(self, bucket: str, since: datetime) -> int:
         """Read on from where the last run ended: old orders that stay must not keep it from those behind them."""
-        removed, start = 0, self._next.get(bucket, "")
+        removed, began = 0, await self.archive.place(bucket)
+        start = began
         for _ in range(MOST_PAGES):
             page = await self.archive.oldest(bucket, since, start)
             over = [order for order in page.orders if is_over(order, since)]
             await run_all((self.archive.remove(order) for order in over), at_most=AT_ONCE)
             removed += len(over)
-            self._next[bucket] = start = page.continuation
+            start = page.continuation
             if not start:
                 break
+        if start != began:
+            await self.archive.go_on_from(bucket, start)
         return removed
 
     async def find(self, request: FindRequest) -> Found:

@@ -74,7 +74,7 @@ class Simulator:
         if plan.effect:
             stands = await self._happen(service, action, key, call)
             if stands is None:
-                return _problem(409, "it was undone under this key, and is refused since")
+                return _problem(410, "it was undone under this key, and is refused since")
         if not plan.effect_is_late:
             await self.sleep(plan.delay_seconds)
         if plan.status != 200 or stands is None:

@@ -1,12 +1,13 @@
 """What a submission message becomes: a new order, or a refusal that names every fault."""
 
 import hashlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from core import alerts
 from core.changes import Change, Event, HistoryEntry, Note
-from core.errors import InvalidError
+from core.errors import InvalidError, UnknownNameError
 from core.keys import bucket_of, sortable
 from core.messages import Submission, WakeUp, decode
 from core.orders import Item, Order, OrderState, Snapshot
@@ -27,23 +28,30 @@ class Terms:
 
 
 def read(body: bytes, terms: Terms) -> tuple[Submission, Workflow]:
-    """Decode and check one message; raises `InvalidError` with all faults (SUB-4)."""
+    """Decode and check one message; raises `InvalidError` with all faults (SUB-4).
+
+    That is `UnknownNameError` if a newer version of the app might know better (FLT-12).
+    """
     message = decode(Submission, body)
     workflow = terms.workflows.latest(message.workflow)
-    faults = [
-        f"items.{place}.sku: there is no product {line.sku}"
-        for place, line in enumerate(message.items)
-        if line.sku not in terms.skus
-    ]
-    if bucket_of(message.order_id) not in terms.buckets:
-        faults.append(f"orderId: the bucket is none of {', '.join(sorted(terms.buckets))}")
+    unknown = list(_unknown_names(message, terms))
     if message.reply_to and not message.reply_to.startswith(terms.reply_to_prefix):
-        faults.append(f"replyTo: only queues whose names begin with {terms.reply_to_prefix} are accepted")  # SUB-5
-    if workflow is None:
-        faults.append(f"workflow: there is no workflow {message.workflow}")
-    if faults or workflow is None:
-        raise InvalidError(faults)
+        fault = f"replyTo: only queues whose names begin with {terms.reply_to_prefix} are accepted"  # SUB-5
+        raise InvalidError([*unknown, fault])
+    if unknown or workflow is None:
+        raise UnknownNameError(unknown)
     return message, workflow
+
+
+def _unknown_names(message: Submission, terms: Terms) -> Iterator[str]:
+    """Say what the message names that this version does not know."""
+    for place, line in enumerate(message.items):
+        if line.sku not in terms.skus:
+            yield f"items.{place}.sku: there is no product {line.sku}"
+    if bucket_of(message.order_id) not in terms.buckets:
+        yield f"orderId: the bucket is none of {', '.join(sorted(terms.buckets))}"
+    if terms.workflows.latest(message.workflow) is None:
+        yield f"workflow: there is no workflow {message.workflow}"
 
 
 def new_order(message: Submission, workflow: Workflow, terms: Terms, now: datetime, actor: str) -> Change:

@@ -4,7 +4,7 @@ import logging
 from dataclasses import dataclass
 from datetime import datetime
 
-from core.errors import InvalidError
+from core.errors import InvalidError, UnavailableError, UnknownNameError
 from core.keys import buckets
 from core.ports import Clock, PoisonQueues, StateStore
 from core.transitions import Transitions
@@ -26,15 +26,20 @@ class SubmissionService:
     clock: Clock
     terms: Terms
     instance: str
+    unknown_name_tries: int
+    """How often a message is delivered that names what only a newer version of the app may know (FLT-12)."""
 
-    async def record(self, body: bytes, arrived: datetime | None = None) -> None:
-        """Handle one message of the queue; raises `UnavailableError` when it should be delivered again.
+    async def record(self, body: bytes, arrived: datetime | None = None, delivery: int = 1) -> None:
+        """Handle one message of the queue; `delivery` counts how often it was delivered, this time included.
 
+        Raises `UnavailableError` when it should be delivered again, and `UnknownNameError` when to a newer host.
         Alerts bear the time at which it arrived, so that however often it is handled there is one.
         """
         try:
             message, workflow = rules.read(body, self.terms)
         except InvalidError as fault:
+            if isinstance(fault, UnknownNameError) and delivery < self.unknown_name_tries:
+                raise
             await self._reject(body, fault, arrived or self.clock())
             return
         actor = f"submission/{self.instance}"
@@ -43,7 +48,9 @@ class SubmissionService:
             log.info("submission.recorded", extra={"order_id": message.order_id})
             return
         existing = await self.store.load(message.order_id)
-        if existing is not None and not rules.same_submission(existing, change.after):
+        if existing is None:
+            raise UnavailableError("the order was refused as if it were there, and is not")
+        if not rules.same_submission(existing, change.after):
             now = self.clock()
             await self.transitions.carry_out(rules.refusal_of(existing, body, arrived or now, now, actor))
             await self.poison.put(QUEUE, body, rules.OTHER_CONTENT)

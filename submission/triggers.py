@@ -15,8 +15,8 @@ def blueprint(service: SubmissionService) -> func.Blueprint:
 
     @triggers.queue_trigger(arg_name="message", queue_name=QUEUE, connection="StateStorage")
     async def submission_record(message: func.QueueMessage) -> None:
-        body, arrived = message.get_body(), _arrived(message)
-        await through_outages("submission_record", lambda: service.record(body, arrived))
+        body, arrived, delivery = message.get_body(), _arrived(message), message.dequeue_count or 1
+        await through_outages("submission_record", lambda: service.record(body, arrived, delivery))
 
     return triggers
 

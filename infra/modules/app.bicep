@@ -157,6 +157,7 @@ resource settings 'Microsoft.Web/sites/config@2024-11-01' = {
     CIRCUIT_OPEN_SECONDS: '30'
     REST_SECONDS: '600'
     REPLY_TO_PREFIX: 'status-'
+    UNKNOWN_NAME_TRIES: '24'
     NOTICE_TRIES: '8'
     LONGEST_PENDING_SECONDS: '900'
     LONGEST_WITHOUT_SWEEP_SECONDS: '300'

@@ -71,6 +71,7 @@ class Kept:
             for order in page.orders:
                 await self.parts.archive.remove(order)
             page = await self.parts.archive.oldest("b00", None, "")
+        await self.parts.archive.go_on_from("b00", "")
 
 
 PROCESSED = {"process_state": ProcessState.PROCESSED}
@@ -116,17 +117,20 @@ async def test_an_order_with_more_history_than_a_transaction_or_a_page_holds_is_
 
 
 async def test_many_old_orders_that_stay_keep_none_behind_them_from_being_removed(kept, monkeypatch):
-    """A run that cannot read all goes on where the last one ended, and begins anew at the end."""
+    """A run that cannot read all goes on where the last one ended, on whichever instance, and begins anew at the end.
+
+    Its timer comes once an hour, and hardly ever finds the instance of the hour before.
+    """
     monkeypatch.setattr(operators.retention, "MOST_PAGES", 2)
     monkeypatch.setattr(adapters.archive, "PAGE", 3)
     staying = [await kept.order(days=60 - number, **FAILED) for number in range(6)]
     behind = await kept.order(days=40, **PROCESSED)
-    removed = [await kept.retention.sweep() for _ in range(4)]
+    removed = [await Kept(kept.parts).retention.sweep() for _ in range(4)]
     assert sum(removed) == 1
     assert removed[0] == 0
     assert await kept.left(*staying, behind) == staying
     first = await kept.order(days=70, **PROCESSED)
-    assert sum([await kept.retention.sweep() for _ in range(6)]) == 1
+    assert sum([await Kept(kept.parts).retention.sweep() for _ in range(6)]) == 1
     assert await kept.left(first, *staying) == staying
 
 
@@ -210,7 +214,7 @@ def test_an_erased_order_goes_on_as_before():
 
 
 async def test_what_a_sweep_costs_does_not_depend_on_how_many_young_orders_there_are(on_azurite, transport):
-    """One range of each partition, up to the age, of orders, alerts and keys: nothing that is younger is read."""
+    """One range of each partition, up to the age, of orders, alerts and keys, and the place of each bucket."""
     kept, costs = Kept(on_azurite, on_azurite.keys), []
     await kept.empty()
     for _ in range(2):
@@ -219,4 +223,4 @@ async def test_what_a_sweep_costs_does_not_depend_on_how_many_young_orders_there
         costs.append(len(transport.requests))
         for _ in range(30):
             await kept.order(days=1, **PROCESSED)
-    assert costs == [2 + len(PARTITIONS)] * 2
+    assert costs == [3 + len(PARTITIONS)] * 2

@@ -14,6 +14,8 @@ from azure.storage.queue.aio import QueueClient
 from builders import NOW, seconds
 from delivered_events import take_events
 
+from adapters.call_rates import TableCallRates
+from adapters.clock import utc_now
 from adapters.connections import Connections
 from adapters.lease import BlobLeadership
 from adapters.memory import MemoryLeadership, MemoryLease
@@ -21,9 +23,10 @@ from adapters.queues import StorageQueue
 from adapters.settings import Settings, SettingsError
 from core.alerts import Acknowledgement
 from core.changes import Event
-from core.errors import UnavailableError, UnknownAlertError, UnknownMessageError
+from core.errors import InvalidError, UnavailableError, UnknownAlertError, UnknownMessageError
 from core.measures import Measure
 from core.messages import WakeUp
+from core.sweeps import Sweep
 from simulator.rules import Effect, Fault, FaultInForce
 
 
@@ -202,6 +205,27 @@ async def test_a_poison_message_is_kept_with_its_reason(services, on_azurite):
     ]
 
 
+NOT_IN_XML = ["\x00", "\x0b", "\ufffe", "\uffff", "\ud800"]
+"""Azure refuses them, and Azurite takes them, and then cannot give them out again, nor what lies beside them."""
+
+
+@pytest.mark.proves("SUB-4")
+@pytest.mark.parametrize("character", NOT_IN_XML, ids=ascii)
+async def test_what_a_queue_cannot_give_out_again_is_not_put_into_it(services, parts, character):
+    """The sender hears of it; the messages after it come out."""
+    with pytest.raises(InvalidError, match="no queue can hold"):
+        await parts.submissions.put(f"a{character}b")
+    await parts.submissions.put("\t\n\r \x7f\x85\ud7ff\ue000\ufffd\U0001ffff")
+    await parts.poison.put("order-submissions", f"a{character}b".encode(errors="surrogatepass"), f"r{character}")
+    if texts := getattr(parts.submissions, "texts", None):
+        assert len(texts) == 1
+        return
+    for name in ("order-submissions", "order-submissions-poison"):
+        async with QueueClient.from_connection_string(services.storage_connection_string, name) as queue:
+            (message,) = [message async for message in queue.receive_messages()]
+            await queue.delete_message(message)
+
+
 async def test_events_reach_the_operators_queue_through_event_grid(services, on_azurite):
     """The official client sends CloudEvents; they arrive in base64, one to a message."""
     await on_azurite.events.publish([alert(7), alert(8)])
@@ -245,6 +269,15 @@ async def test_an_open_circuit_is_known_until_its_time_is_over(parts):
     assert opened not in await parts.measures.since(NOW + seconds(61))
 
 
+@pytest.mark.proves("SUP-7")
+async def test_since_when_a_sweep_is_awaited_is_what_the_first_one_said(parts):
+    """Also if several say it at once; a sweep changes nothing of it."""
+    said = await asyncio.gather(*(parts.sweeps.awaited_since(NOW + seconds(late)) for late in (0, 1, 2)))
+    assert len(set(said)) == 1
+    await parts.sweeps.record(Sweep(at=NOW + seconds(5), instance="v1", recovered=0))
+    assert await parts.sweeps.awaited_since(NOW + seconds(9)) == said[0]
+
+
 @pytest.mark.proves("AGT-10", "WRK-2")
 async def test_calls_take_their_turns_at_a_steady_rate(parts):
     """Side by side they are given turns apart; who cannot use a turn in time takes none."""
@@ -256,6 +289,20 @@ async def test_calls_take_their_turns_at_a_steady_rate(parts):
     assert max(turns) - min(turns) < seconds(2)
     assert await parts.rates.next_call(agent, rate, parts.clock() - seconds(1)) is None
     assert await parts.rates.next_call(agent, rate, latest) >= max(turns) + seconds(0.05)
+
+
+@pytest.mark.proves("FLT-9", "WRK-2")
+@pytest.mark.parametrize("minutes", [-5, 5])
+async def test_a_host_with_a_wrong_clock_takes_no_turns_away(on_azurite, minutes):
+    """It says when the next call may begin by its own clock: neither the others wait for that, nor it for theirs."""
+    table, agent, rate = on_azurite.rates._table, f"agent-{uuid4().hex[:8]}", 20.0
+    wrong = TableCallRates(table, lambda: utc_now() + seconds(60 * minutes))
+    begun = []
+    for _ in range(5):
+        assert await wrong.next_call(agent, rate, utc_now() + seconds(60 * minutes + 10))
+        begun.append(await on_azurite.rates.next_call(agent, rate, utc_now() + seconds(10)))
+    assert None not in begun
+    assert max(begun) <= utc_now() + seconds(5)
 
 
 @pytest.mark.proves("SUB-4", "FLT-6")

@@ -8,6 +8,8 @@ import pytest
 from builders import NOW, new_order, scheduler, seconds, supervisor
 
 from adapters.clock import order_ids, utc_now
+from adapters.operations import Insert
+from adapters.rows import entity
 from core import agenda
 from core.changes import Change, Event, HistoryEntry, Note, transition
 from core.errors import ConflictError
@@ -106,6 +108,18 @@ async def test_the_agenda_follows_the_state(parts):
     order = await recorded(parts.store)
     change = claim(order)
     await parts.store.commit(change)
+    assert await agenda_of(parts.store, order.order_id) == list(agenda.obligations(change.after))
+
+
+@pytest.mark.proves("FLT-12")
+async def test_an_order_goes_on_after_a_version_that_had_other_keys_for_what_it_owed(parts, monkeypatch):
+    """What was written is removed, whatever this version would have written: nothing conflicts, and nothing is left."""
+    with monkeypatch.context() as former:
+        former.setattr(agenda, "lane", lambda priority, needs: f"!pending|{priority}|")
+        order = await recorded(parts.store)
+        (former_key,) = await agenda_of(parts.store, order.order_id)
+    assert former_key not in agenda.obligations(order)
+    await parts.store.commit(change := claim(order))
     assert await agenda_of(parts.store, order.order_id) == list(agenda.obligations(change.after))
 
 
@@ -221,6 +235,72 @@ async def test_many_conflicts_in_a_group_do_not_hold_up_the_others(on_azurite, t
     )
     assert [not isinstance(outcome, Exception) for outcome in outcomes] == [order_id in fresh for order_id in mixed]
     assert len(transport.requests) <= len(mixed) + 6
+
+
+@pytest.fixture(params=[True, False], ids=["named", "unnamed"])
+def error_names_the_operation(request, transport):
+    """Azure's errors say which operation of a transaction was refused; Cosmos DB has been known not to."""
+    transport.names_operations = request.param
+    yield
+    transport.names_operations = True
+
+
+async def at_once(*submitted):
+    """Submit all while a first write of the same partition is under way, so that they share the next transaction."""
+    return await asyncio.gather(*submitted, return_exceptions=True)
+
+
+@pytest.mark.proves("SUB-2")
+@pytest.mark.parametrize("place", [0, 2, 4], ids=["first", "middle", "last"])
+@pytest.mark.usefixtures("error_names_the_operation")
+async def test_an_order_that_is_refused_takes_no_other_of_its_group_along(on_azurite, place):
+    """Whichever of them it is, and whether or not the error says so: it alone is refused, the others are recorded."""
+    prefix = f"b95-{new_id()[4:-4]}"
+    taken, *fresh = [f"{prefix}{number:04d}" for number in range(6)]
+    await on_azurite.store.commit(submission(taken))
+    group = [*fresh[:place], taken, *fresh[place:]]
+    outcomes = await at_once(*(on_azurite.store.commit(submission(order_id)) for order_id in group))
+    assert [isinstance(outcome, ConflictError) for outcome in outcomes] == [each == taken for each in group]
+    for order_id in fresh:
+        assert await on_azurite.store.load(order_id), order_id
+
+
+@pytest.mark.proves("ALR-1")
+@pytest.mark.usefixtures("error_names_the_operation")
+async def test_what_is_there_already_keeps_nothing_new_from_being_written(on_azurite):
+    """Beside a note, an event, a confirmation or an alert that comes again, each new one is kept."""
+    store, alerts = on_azurite.store, on_azurite.alerts
+    order = await recorded(store)
+    bucket, event_ids = bucket_of(order.order_id), [new_id() for _ in range(4)]
+    events = [Event(event_id=each, type="T", subject="orders/x", at=NOW, data={}) for each in event_ids]
+    entry = HistoryEntry(at=NOW, actor="t", event="noted")
+    notes = [Note(note_id=each, order_id=order.order_id, version=1, entry=entry) for each in event_ids]
+    await store.announce(bucket, events[0])
+    await store.note(notes[0])
+    await alerts.record(events[0])
+    assert not any(await at_once(*(store.announce(bucket, each) for each in (*events[1:3], *events))))
+    assert not any(await at_once(*(store.note(each) for each in (notes[1], notes[0], *notes[2:]))))
+    assert not any(await at_once(*(alerts.record(each) for each in (events[1], events[0], *events[2:]))))
+    keys = {entry.event.event_id: entry.key for entry in await store.outbox(bucket, 1000)}
+    assert keys.keys() >= set(event_ids)
+    assert len(await store.history(order.order_id)) == 1 + len(notes)
+    kept = [alert.event.event_id for alert in await alerts.newest(1000)]
+    assert [kept.count(each) for each in event_ids] == [1] * 4
+    await store.confirm(bucket, [keys[event_ids[0]]])
+    await store.confirm(bucket, [keys[each] for each in event_ids])
+    assert not keys.keys() & {each.event.event_id for each in await store.outbox(bucket, 1000)} & set(event_ids)
+    await alerts.remove_before(NOW + seconds(1), 1000)
+
+
+@pytest.mark.proves("SUB-2")
+async def test_an_order_that_no_table_can_hold_takes_no_other_of_its_group_along(on_azurite):
+    """What goes wrong before anything is sent is its own matter, too."""
+    table = on_azurite.store._table
+    rows = [Insert(entity("b95", new_id(), {"Value": value})) for value in (1, 2, 2**40, 3)]
+    outcomes = await at_once(*(table.submit("b95", [row]) for row in rows))
+    assert [isinstance(outcome, Exception) for outcome in outcomes] == [False, False, True, False]
+    for row, held in zip(rows, (True, True, False, True), strict=True):
+        assert bool(await table.get("b95", row.row)) is held
 
 
 @pytest.mark.proves("SUP-3")

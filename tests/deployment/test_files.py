@@ -3,12 +3,16 @@
 import json
 import subprocess
 import sys
+from datetime import timedelta
 from pathlib import Path
 
 import jsonschema
 import pytest
 import yaml
+from pydantic import TypeAdapter
 
+from adapters.settings import Settings
+from edge.outages import PATIENCE_SECONDS
 from local.servicebus_config import ROOT, config
 
 SCHEMAS = Path(__file__).parent / "schemas"
@@ -54,6 +58,27 @@ def test_a_file_fits_its_owners_schema(schema, path):
     command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", schema, ROOT / path]
     ran = subprocess.run(command, capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stdout
+
+
+OUTAGE = timedelta(minutes=5)
+"""While which nothing valid may wear out its deliveries."""
+
+
+@pytest.mark.proves("FLT-7")
+def test_an_outage_of_minutes_wears_out_no_message():
+    """A handler waits, gives its message back, and gets it again: for an hour with orders, which nobody sends again.
+
+    What is on Service Bus has to last for less, for its emulator counts to ten at most: it only wakes somebody up.
+    """
+    queues = json.loads((ROOT / "host.json").read_text())["extensions"]["queues"]
+    pause = TypeAdapter(timedelta).validate_python(queues["visibilityTimeout"])
+    patience = timedelta(seconds=PATIENCE_SECONDS)
+    assert queues["maxDequeueCount"] * (patience + pause) >= 12 * OUTAGE
+    for queue in json.loads((ROOT / "infra/queues.json").read_text())["serviceBusQueues"]:
+        assert (queue["maxDeliveryCount"] - 1) * patience > OUTAGE
+        assert TypeAdapter(timedelta).validate_python(queue["lockDuration"]) > patience
+    (most,) = [each.le for each in Settings.model_fields["unknown_name_tries"].metadata if hasattr(each, "le")]
+    assert most < queues["maxDequeueCount"], "the platform would give up a message before the app says why"
 
 
 def test_azd_finds_its_service():

@@ -150,7 +150,13 @@ def _submission(at: Surroundings) -> SubmissionService:
         rest=REST,
     )
     return SubmissionService(
-        transitions=at.transitions(), store=Store(), poison=Poison(), clock=at.now, terms=terms, instance=at.slot
+        transitions=at.transitions(),
+        store=Store(),
+        poison=Poison(),
+        clock=at.now,
+        terms=terms,
+        instance=at.slot,
+        unknown_name_tries=1,
     )
 
 

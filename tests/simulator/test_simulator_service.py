@@ -66,7 +66,7 @@ async def test_what_comes_after_its_undo_is_refused(world, service, do, undo):
     assert (await world.call(undo, service=service)).status == 200
     assert (await world.call(undo, service=service)).status == 200
     late = await world.call(do, service=service)
-    assert late.status == 409
+    assert late.status == 410
     assert "undone" in late.body["detail"]
     assert await world.effects(service=service) == (3, [undo])
 

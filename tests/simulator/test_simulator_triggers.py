@@ -137,10 +137,10 @@ async def test_a_failing_service_answers_with_a_problem(api, mode, status):
 
 
 async def test_an_undone_key_is_refused(api):
-    """409, and the detail says that it was undone."""
+    """410, for good, and the detail says that it was undone."""
     assert (await api.call("payment/void"))[0] == 200
     status, body, kind = await api.call()
-    assert (status, kind) == (409, "application/problem+json")
+    assert (status, kind) == (410, "application/problem+json")
     assert "undone" in body["detail"]
 
 

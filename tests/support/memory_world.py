@@ -21,6 +21,8 @@ MESSAGE = (
     '"items":[{"sku":"TEA-SENCHA","quantity":2,"unitPrice":"14.00"}],"workflow":"payment-only"%s}'
 )
 
+UNKNOWN_NAME_TRIES = 4
+
 
 class World:
     """One instance of each role; the clock stands still unless moved."""
@@ -46,6 +48,7 @@ class World:
             clock=self.parts.clock,
             terms=self.terms,
             instance="i1",
+            unknown_name_tries=UNKNOWN_NAME_TRIES,
         )
         offers = {capability: (capability,) for capability in ("payment", "inventory", "shipping")}
         self.scheduler = SchedulerService(

@@ -8,7 +8,9 @@ SHARED = QUICK | {
     "ALLOWANCE_SECONDS": "60",
     "FAILURE_THRESHOLD": "2",
     "NOTICE_TRIES": "2",
+    "UNKNOWN_NAME_TRIES": "2",
     "SCHEDULER_POLL_SCHEDULE": "*/3 * * * * *",
+    "AzureFunctionsJobHost__extensions__queues__visibilityTimeout": "00:00:01",
 }
 """Only steps that are meant to time out have a short time, by their workflows: no order fails because of its
 neighbours, or of the machine."""

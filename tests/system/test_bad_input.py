@@ -29,6 +29,9 @@ HOSTILE = [
     "%00",
     "{{7*7}}",
     " ",
+    "A\x85",
+    "A\ufffe",
+    "A\uffff",
 ]
 
 
@@ -119,6 +122,20 @@ async def test_hostile_text_does_no_harm_in_any_field(client, text):
     body = {"operator": text, "note": text}
     status, _ = await client.request("POST", "/api/operator/orders/b00-01JCX4T9Q8ZK7M2N5P6R3S1V0W/resubmit", json=body)
     assert status in (400, 404)
+
+
+@pytest.mark.proves("SUB-4")
+@pytest.mark.parametrize("field", ["name", "email"])
+async def test_a_character_that_no_queue_can_hold_stops_no_order(client, field):
+    """It is the customer's fault, by name; the orders after it are recorded."""
+    customer = GOOD["customer"] | {field: "a\uffff@b"}
+    for ensure_ascii in (True, False):
+        body = json.dumps(GOOD | {"customer": customer}, ensure_ascii=ensure_ascii).encode()
+        async with client.http.post(f"{client.url}/api/orders", data=body) as response:
+            assert response.status == 400
+            assert f"customer.{field}" in (await response.json(content_type=None))["faults"][0]
+    for order_id in [await client.place() for _ in range(3)]:
+        await client.until(order_id, "Processed")
 
 
 def quoted(text: str) -> str:

@@ -109,10 +109,11 @@ async def test_a_refusal_is_answered_at_once_with_the_reason():
     [
         ([RejectedError("no")], "failed", False),
         ([TransientError("timed out"), RejectedError("no")], "failed", True),
+        ([RejectedError("too long", in_doubt=True)], "failed", True),
         ([NotTriedError("busy", seconds(1))], "notTried", False),
         ([TransientError("timed out"), NotTriedError("busy", seconds(1))], "notTried", True),
     ],
-    ids=["refused", "refused after no answer", "not tried", "not tried after no answer"],
+    ids=["refused", "refused after no answer", "answered beyond measure", "not tried", "not tried after no answer"],
 )
 async def test_a_call_without_an_answer_leaves_the_step_in_doubt(answers, outcome, in_doubt):
     """Its effect may have happened, whatever is said to the call after it: so the step will be undone."""

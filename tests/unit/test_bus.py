@@ -1,6 +1,10 @@
 """What the errors of Service Bus mean to those who send."""
 
+import asyncio
+from dataclasses import replace
+
 import pytest
+from azure.servicebus import ServiceBusMessageBatch
 from azure.servicebus.exceptions import (
     MessagingEntityDisabledError,
     MessagingEntityNotFoundError,
@@ -11,8 +15,8 @@ from azure.servicebus.exceptions import (
 )
 from builders import ORDER_ID
 
-from adapters.bus import ServiceBus
-from core.errors import QueueRefusedError, UnavailableError
+from adapters.bus import MOST_SENDERS, ServiceBus
+from core.errors import InvalidError, QueueRefusedError, UnavailableError
 from core.messages import BusMessage, WakeUp
 
 
@@ -33,11 +37,102 @@ class Failing:
         """Nothing is open."""
 
 
+class Working:
+    """The client of a bus that takes everything; `sent` holds the batches."""
+
+    def __init__(self):
+        self.sent = []
+
+    def get_queue_sender(self, queue):
+        del queue
+        return self
+
+    async def create_message_batch(self):
+        return ServiceBusMessageBatch(max_size_in_bytes=256 * 1024)
+
+    async def send_messages(self, batch, **_):
+        self.sent.append(len(batch))
+
+    async def close(self):
+        """Nothing is open."""
+
+
+def message(number, **changes):
+    return replace(BusMessage(queue="q", message_id=f"m-{number}", correlation_id="c", body="{}"), **changes)
+
+
+@pytest.mark.proves("FLT-6")
+@pytest.mark.parametrize("place", [0, 2, 4], ids=["first", "middle", "last"])
+@pytest.mark.parametrize(
+    "fault", [{"body": "x" * 300_000}, {"message_id": "x" * 200}], ids=["too large", "id too long"]
+)
+async def test_a_message_that_cannot_be_sent_takes_no_other_of_its_batch_along(fault, place):
+    """It alone fails; the others go out, before and after it."""
+    client = Working()
+    bus = ServiceBus(lambda: client)
+    messages = [message(number, **(fault if number == place else {})) for number in range(5)]
+    outcomes = await asyncio.gather(*(bus.send([each]) for each in messages), return_exceptions=True)
+    assert [isinstance(outcome, InvalidError) for outcome in outcomes] == [number == place for number in range(5)]
+    assert sum(client.sent) == 4
+    await bus.close()
+
+
 @pytest.mark.parametrize("ids", [("", "c-1"), ("m-1", "")], ids=["message id", "correlation id"])
 def test_there_is_no_message_without_its_ids(ids):
     """It would shift the ids of those that travel in a batch with it: whoever makes one has made a mistake."""
     with pytest.raises(ValueError, match="needs a message id and a correlation id"):
         BusMessage(queue="q", message_id=ids[0], correlation_id=ids[1], body="{}")
+
+
+class Links:
+    """The client of a bus that says how many links are open."""
+
+    def __init__(self):
+        self.open = set()
+
+    def get_queue_sender(self, queue):
+        return Link(self, queue)
+
+
+class Link(Working):
+    """One of them; the way to close one is long."""
+
+    def __init__(self, links, queue):
+        super().__init__()
+        self._links, self._queue = links, queue
+        links.open.add(queue)
+
+    async def send_messages(self, batch, **_):
+        assert self._queue in self._links.open
+        await asyncio.sleep(0)
+        await super().send_messages(batch)
+
+    async def close(self):
+        self._links.open.remove(self._queue)
+
+
+@pytest.mark.proves("ALR-2")
+async def test_however_many_private_queues_there_are_few_links_stay_open():
+    """Each sender of orders may have its own: of those that were used longest ago none is kept."""
+    links = Links()
+    bus = ServiceBus(lambda: links)
+    for number in range(3 * MOST_SENDERS):
+        await bus.send([message(number, queue=f"status-{number}"), message(number, queue="scheduler-requests")])
+    await asyncio.gather(*bus._closing)
+    latest = {f"status-{number}" for number in range(2 * MOST_SENDERS + 1, 3 * MOST_SENDERS)}
+    assert links.open == {"scheduler-requests", *latest}
+    await bus.close()
+    assert links.open == set()
+
+
+async def test_a_link_in_use_is_not_closed():
+    """However many queues get a message at the same time: those that are too many are closed afterwards."""
+    links = Links()
+    bus = ServiceBus(lambda: links)
+    await bus.send([message(number, queue=f"status-{number}") for number in range(3 * MOST_SENDERS)])
+    await asyncio.gather(*bus._closing)
+    assert len(links.open) == MOST_SENDERS
+    await bus.close()
 
 
 MEANINGS = {

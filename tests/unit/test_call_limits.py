@@ -68,6 +68,16 @@ async def test_a_request_for_which_there_is_no_turn_goes_back_and_schedulers_hea
     assert len(calls) == 1
 
 
+@pytest.mark.proves("AGT-10", "FLT-9")
+async def test_an_agent_goes_on_publishing_when_its_clock_was_put_back():
+    """A second after the last time by either clock, not once the old time has come again."""
+    agency = Agency(allowance=2 * HOUR)
+    await agency.agent.handle(agency.request)
+    agency.now -= HOUR
+    await agency.agent.handle(agency.request)
+    assert [measure.at for measure in agency.measures()] == [agency.now]
+
+
 class Rated:
     """The limits of a service that takes so many calls per second; says when each call begins."""
 

@@ -6,10 +6,10 @@ import azure.functions as func
 import pytest
 from azure.functions.queue import QueueMessage
 from builders import NOW, ORDER_ID, answer, seconds
-from memory_world import MESSAGE, World
+from memory_world import MESSAGE, UNKNOWN_NAME_TRIES, World
 
 import submission.triggers
-from core.errors import InvalidError, UnavailableError
+from core.errors import ConflictError, InvalidError, UnavailableError, UnknownNameError
 from core.keys import buckets
 from core.lanes import PAGE
 from core.messages import WakeUp
@@ -83,6 +83,53 @@ async def test_a_message_that_is_refused_again_and_again_raises_one_alert(world,
 
 async def away(*_):
     raise UnavailableError("the queue is away")
+
+
+@pytest.mark.proves("SUB-4", "FLT-7")
+async def test_a_submission_is_handed_back_if_it_is_refused_and_no_order_is_there(world):
+    """A conflict says that there is an order; if there is none, the message must not be taken for done."""
+    commit, world.parts.store.commit = world.parts.store.commit, conflicts
+    with pytest.raises(UnavailableError):
+        await world.submitted()
+    world.parts.store.commit = commit
+    assert await world.submitted()
+
+
+async def conflicts(*_):
+    raise ConflictError
+
+
+OF_A_NEWER_VERSION = {
+    "product": ("TEA-SENCHA", "TEA-NEW", "there is no product TEA-NEW"),
+    "workflow": ("payment-only", "new-workflow", "there is no workflow new-workflow"),
+    "bucket": (ORDER_ID, ORDER_ID.replace("b03", "b12"), "orderId: the bucket"),
+}
+
+
+@pytest.mark.proves("FLT-12", "SUB-4")
+@pytest.mark.parametrize("what", OF_A_NEWER_VERSION)
+async def test_what_a_newer_host_may_know_is_handed_back_for_a_while(world, what):
+    """So that one which knows it takes it; if none does, it is refused with its reason after all."""
+    known, unknown, reason = OF_A_NEWER_VERSION[what]
+    body = (MESSAGE % "").replace(known, unknown).encode()
+    record = queue_function(submission.triggers.blueprint(world.submission))
+    for delivery in range(1, UNKNOWN_NAME_TRIES):
+        with pytest.raises(UnknownNameError):
+            await record(QueueMessage(body=body, insertion_time=NOW, dequeue_count=delivery))
+    assert (world.parts.poison.kept, await world.parts.store.outbox("b00", 10)) == ([], [])
+    await record(QueueMessage(body=body, insertion_time=NOW, dequeue_count=UNKNOWN_NAME_TRIES))
+    (kept,) = world.parts.poison.kept
+    assert kept.body == body
+    assert reason in kept.reason
+    assert len(await world.parts.store.outbox("b00", 10)) == 1
+
+
+@pytest.mark.proves("SUB-4")
+async def test_what_no_version_can_know_is_refused_at_once(world):
+    """A message with another fault besides, or without any sense, is not handed back."""
+    for body in (MESSAGE % ',"replyTo":"scheduler-requests"', "no submission"):
+        await world.submission.record(body.replace("TEA-SENCHA", "TEA-NEW").encode(), NOW)
+    assert len(world.parts.poison.kept) == 2
 
 
 def queue_function(blueprint):

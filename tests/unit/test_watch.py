@@ -15,21 +15,25 @@ from core.orders import Priority, ProcessState
 from core.sweeps import Sweep
 
 
+def watching(store, sweeps, now=NOW):
+    """An instance of the watch at that time."""
+    return Watch(
+        store=store,
+        sweeps=sweeps,
+        clock=lambda: now,
+        buckets=8,
+        longest_pending=seconds(120),
+        longest_without_sweep=seconds(30),
+    )
+
+
 async def watched(*orders, sweep=None):
     """The watch on a store with these orders, and its store."""
     store, sweeps = MemoryStateStore(), MemorySweepLog()
     sweeps.kept = sweep
     for order in orders:
         await store.commit(Change(before=None, after=order, entry=HistoryEntry(at=NOW, actor="t", event="submitted")))
-    watch = Watch(
-        store=store,
-        sweeps=sweeps,
-        clock=lambda: NOW,
-        buckets=8,
-        longest_pending=seconds(120),
-        longest_without_sweep=seconds(30),
-    )
-    return watch, store
+    return watching(store, sweeps), store
 
 
 async def waiting(*orders):
@@ -81,6 +85,19 @@ async def test_a_sweep_that_stays_away_is_announced(ago, told):
     watch, store = await watched(sweep=sweep)
     await watch.look()
     assert [event.subject for event in await announced(store)] == ["supervisor"] * told
+
+
+@pytest.mark.proves("SUP-7")
+async def test_that_nobody_has_ever_swept_is_announced_however_short_lived_who_looks_is():
+    """Each look may find an instance of its own, which was not there when the first one looked; there is one event."""
+    store, sweeps = MemoryStateStore(), MemorySweepLog()
+    for late in (0, 15, 30):
+        await watching(store, sweeps, NOW + seconds(late)).look()
+    assert await announced(store) == []
+    for late in (31, 60):
+        await watching(store, sweeps, NOW + seconds(late)).look()
+    (event,) = await announced(store)
+    assert (event.subject, event.at) == ("supervisor", NOW)
 
 
 @pytest.mark.proves("SUP-7")

@@ -1,0 +1,158 @@
+"""What an agent makes of its service's answers, and where its calls go: over real HTTP."""
+
+import json
+
+import azure.functions as func
+import pytest
+from agency import Agency
+from aiohttp import ClientSession, web
+from aiohttp.test_utils import TestServer
+from azure.functions.servicebus import ServiceBusMessage
+from azure.servicebus import ServiceBusMessageBatch
+from builders import ORDER_ID, claimed, seconds
+
+import agents.triggers
+from adapters.bus import _outgoing
+from adapters.memory import MemoryPoisonQueues
+from adapters.remote import MOST_BYTES, HttpRemoteService
+from agents import rules
+from core.carried import MOST_CHARACTERS, pack
+from core.errors import RejectedError, TransientError
+from core.messages import AgentRequest
+
+STANDARD_BYTES = 256 * 1024
+"""What a message on Service Bus Standard may have."""
+
+
+class Service:
+    """A remote service that answers as it is told, and notes what it is asked."""
+
+    def __init__(self):
+        self.answer = web.Response(text="{}")
+        self.paths = []
+        self.app = web.Application()
+        self.app.router.add_route("*", "/{path:.*}", self.answers)
+
+    async def answers(self, request):
+        self.paths.append(request.raw_path)
+        return self.answer
+
+    async def call(self, request=None):
+        return await self.remote.call(request or Agency().request, 5)
+
+
+@pytest.fixture
+async def service():
+    service = Service()
+    async with TestServer(service.app) as server, ClientSession() as session:
+        service.remote = HttpRemoteService(str(server.make_url("/pay")), lambda: session)
+        yield service
+
+
+@pytest.mark.proves("AGT-2")
+@pytest.mark.parametrize("status", [408, 409, 425, 429, 500, 502, 503, 504, 302, 204])
+async def test_what_may_pass_is_tried_again(service, status):
+    """409 among them: that is how services say that they still work on a call with the same key."""
+    service.answer = web.Response(status=status, text="" if status == 204 else '{"detail": "later"}')
+    with pytest.raises(TransientError):
+        await service.call()
+
+
+@pytest.mark.proves("AGT-6")
+@pytest.mark.parametrize("status", [400, 402, 404, 410, 422])
+async def test_a_refusal_is_final_and_says_why(service, status):
+    """In the service's own words."""
+    service.answer = web.Response(status=status, text='{"detail": "card declined"}')
+    with pytest.raises(RejectedError, match="card declined") as raised:
+        await service.call()
+    assert not raised.value.in_doubt
+
+
+def too_long(size):
+    return json.dumps({"label": "x" * size})
+
+
+TOO_LONG = {
+    "a few bytes": too_long(MOST_BYTES),
+    "ten times": too_long(10 * MOST_BYTES),
+    "only as we write it": f'{{"all":[{",".join(["1e15"] * (MOST_BYTES // 6))}]}}',
+}
+
+
+@pytest.mark.proves("AGT-6", "UND-2")
+@pytest.mark.parametrize("label", TOO_LONG)
+async def test_an_answer_that_no_reply_can_carry_is_a_failure_in_doubt(service, label):
+    """The service has done it: to ask again would change nothing, and to call it refused would leave it standing."""
+    service.answer = web.Response(text=TOO_LONG[label])
+    with pytest.raises(RejectedError, match="too long") as raised:
+        await service.call()
+    assert raised.value.in_doubt
+    service.answer = web.Response(text=TOO_LONG[label], status=503)
+    with pytest.raises(TransientError):
+        await service.call()
+
+
+@pytest.mark.proves("AGT-6")
+@pytest.mark.parametrize("character", ["x", "é", "\U0001f375", '"', "\x01"], ids=ascii)
+async def test_the_longest_answer_fits_a_message(service, character):
+    """With all that the reply says besides."""
+    room = MOST_BYTES - 20
+    service.answer = web.Response(body=filled(character, room))
+    agency = Agency()
+    result = await service.call(agency.request)
+    request = agency.request.model_copy(update={"carried": pack(claimed()).ljust(MOST_CHARACTERS)})
+    reply = rules.to_bus("payment", request, rules.completed(request, result), agency.now)
+    batch = ServiceBusMessageBatch(max_size_in_bytes=STANDARD_BYTES)
+    batch.add_message(_outgoing(reply))
+    assert batch.size_in_bytes > room / 2
+
+
+def filled(character, room):
+    """An answer of nearly so many bytes."""
+    one = len(json.dumps(character, ensure_ascii=False).encode()) - 2
+    return json.dumps({"label": character * (room // one)}, ensure_ascii=False).encode()
+
+
+FORGED = {
+    "another path": {"operation": "../admin/refund-all?x="},
+    "a path": {"operation": "pay/refund"},
+    "no path": {"operation": ".."},
+    "an encoded path": {"operation": "%2e%2e"},
+    "a query": {"operation": "authorise?all=1"},
+    "a line": {"operation": "authorise\n"},
+    "a time that no clock reaches": {"completeBy": "9999-12-31T23:59:59Z"},
+    "a time before all": {"issuedAt": "0001-01-01T00:00:00Z"},
+    "a header": {"idempotencyKey": "k\r\nX-Admin: 1"},
+    "no key": {"idempotencyKey": ""},
+}
+
+
+@pytest.mark.proves("AGT-1", "FLT-6")
+@pytest.mark.parametrize("label", FORGED)
+async def test_a_forged_request_is_kept_with_its_reason_and_costs_no_call(service, label):
+    """Who may send to an agent's queue reaches the operations of its service, and nothing else on its host."""
+    agency, poison = Agency(), MemoryPoisonQueues()
+    body = json.dumps(json.loads(agency.request.to_json()) | FORGED[label]).encode()
+    app = func.FunctionApp()
+    app.register_functions(agents.triggers.blueprint(agency.agent, poison))
+    (function,) = app.get_functions()
+    await function.get_user_function()(
+        ServiceBusMessage(body=body, message_id="m", application_properties={}, user_properties={})
+    )
+    (kept,) = poison.kept
+    assert next(iter(FORGED[label])) in kept.reason
+    assert agency.remote.calls == []
+    forged = AgentRequest.model_construct(**dict(agency.request) | {"operation": FORGED[label].get("operation", "/")})
+    with pytest.raises(RejectedError):
+        await service.call(forged)
+    assert service.paths == []
+
+
+@pytest.mark.proves("FLT-6")
+async def test_a_request_whose_time_is_far_away_is_answered_once():
+    """A reply need not live that long; its queue does not keep it that long either."""
+    agency = Agency(allowance=seconds(10**9))
+    await agency.agent.handle(agency.request)
+    (reply,) = agency.parts.bus.sent
+    assert _outgoing(reply).time_to_live < seconds(2**32 / 1000)
+    assert reply.correlation_id.startswith(ORDER_ID)
