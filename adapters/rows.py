@@ -166,6 +166,7 @@ def _step_columns(step: Step) -> Columns:
         "AllowanceSeconds": step.allowance.total_seconds(),
         "Threshold": step.threshold,
         "Policy": step.policy,
+        "After": None if step.after is None else " ".join(step.after),
         "Undoable": step.undoable,
         "InDoubt": step.in_doubt,
         "SettlingSeconds": step.settling.total_seconds(),
@@ -179,7 +180,7 @@ def _step_columns(step: Step) -> Columns:
 
 
 def _step(number: int, columns: Columns) -> Step:
-    result = columns.get("Result")
+    after, result = columns.get("After"), columns.get("Result")
     return Step(
         number=number,
         name=columns["Name"],
@@ -192,6 +193,7 @@ def _step(number: int, columns: Columns) -> Step:
         allowance=timedelta(seconds=columns["AllowanceSeconds"]),
         threshold=columns["Threshold"],
         policy=Policy(columns["Policy"]),
+        after=None if after is None else tuple(after.split()),
         undoable=columns.get("Undoable", False),
         in_doubt=columns.get("InDoubt", False),
         settling=timedelta(seconds=columns.get("SettlingSeconds", 0)),

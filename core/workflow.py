@@ -61,11 +61,6 @@ class Workflow:
         """Return the definition of a step; raises KeyError for a name that the workflow does not have."""
         return {definition.name: definition for definition in self.steps}[step]
 
-    def dependents(self, step: str) -> frozenset[str]:
-        """Return the steps that come after this one, directly or not: they have to be undone before it."""
-        direct = {definition.name for definition in self.steps if step in definition.after}
-        return frozenset(direct.union(*(self.dependents(name) for name in direct)))
-
     def initial_steps(self, *, allowance: timedelta, threshold: int, rest: timedelta) -> tuple[Step, ...]:
         """Return the step records of a new order, with the rules that hold for each copied in."""
         return tuple(
@@ -77,6 +72,7 @@ class Workflow:
                 allowance=definition.allowance or allowance,
                 threshold=definition.threshold or threshold,
                 policy=definition.policy,
+                after=definition.after,
                 undoable=definition.undone_by is not None,
                 settling=definition.settling,
                 rest=(definition.rest or rest) if definition.policy is Policy.REST else timedelta(),

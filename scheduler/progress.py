@@ -5,14 +5,12 @@ from dataclasses import dataclass, replace
 
 from core import endings
 from core.changes import Change, HistoryEntry, transition
-from core.messages import AgentRequest, BusMessage, WakeUp
-from core.orders import Direction, Outcome, ProcessState, Snapshot, Step, StepState
+from core.messages import AgentRequest, BusMessage
+from core.orders import DONE, Direction, Outcome, ProcessState, Snapshot, Step, StepState
 from core.workflow import Results, StepDefinition, Workflow
 
 Route = Callable[[str], str | None]
 """Names an agent that offers a capability, is healthy and has room; None if there is none now (AGT-10)."""
-
-DONE = (StepState.COMPLETED, StepState.SKIPPED)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -38,15 +36,12 @@ class Progress:
         if all(step.state in DONE for step in after.steps):
             after = after.with_state(process_state=ProcessState.PROCESSED, locked_by=None, complete_by=None)
             return transition(self.before, after, replace(self.entry, event="processed"))
-        return self._start(after, _ready(after, self.workflow))
+        return self._start(after, after.ready())
 
     def _undo(self, after: Snapshot) -> Change | None:
         """Undo what is to be undone, in reverse order of dependence (UND-1), once nothing moves forward any more."""
-        if after.in_state(StepState.RUNNING):
-            return self._start(after, [])
-        ready = _ready_to_be_undone(after, self.workflow)
-        if ready or after.running():
-            return self._start(after, ready)
+        if after.ready() or after.running():
+            return self._start(after, after.ready())
         stuck = next((step for step in after.steps if step.undo_failed), None)
         outcome = Outcome.UNDO_INCOMPLETE if stuck else Outcome.UNDONE
         return endings.end(self.before, after, outcome, stuck, self.entry)
@@ -56,7 +51,7 @@ class Progress:
         started = list(self._started(ready))
         after = after.with_steps(*started)
         if not after.running():
-            return self._wait(after, ready)
+            return self._wait(after)
         after = after.with_state(
             process_state=ProcessState.PROCESSING, locked_by=self.instance, complete_by=after.earliest_complete_by()
         )
@@ -79,21 +74,15 @@ class Progress:
                     not_before=None,
                 )
 
-    def _wait(self, after: Snapshot, ready: Sequence[Step]) -> Change | None:
-        """Give the order back until a step's time has come, or until an agent has room for it."""
-        now, pending = self.entry.at, self.before.state.process_state is ProcessState.PENDING
-        until = max(now, min(step.not_before or now for step in ready))
-        if pending and until == now:
+    def _wait(self, after: Snapshot) -> Change | None:
+        """Give the order back until a step's time has come, or an agent has room; unclaimed, it stays as it is."""
+        if self.before.state.process_state is ProcessState.PENDING:
             return None
-        after = after.with_state(process_state=ProcessState.PENDING, locked_by=None, complete_by=None, not_before=until)
-        why = "no agent has room" if until == now else f"waits until {until:%H:%M:%S}"
-        entry = replace(
-            self.entry,
-            event="waits" if pending else "put-back",
-            detail="; ".join(filter(None, [self.entry.detail, why])),
-        )
-        wake_up = (WakeUp(order_id=after.order_id).to_bus(),) if until == now else ()
-        return transition(self.before, after, entry, messages=wake_up)
+        until = after.claimable_from(self.entry.at)
+        why = "no agent has room" if until == self.entry.at else f"waits until {until:%H:%M:%S}"
+        entry = replace(self.entry, event="put-back", detail="; ".join(filter(None, [self.entry.detail, why])))
+        after = after.with_state(process_state=ProcessState.PENDING, locked_by=None, complete_by=None)
+        return transition(self.before, after, entry)
 
     def _requests(self, order: Snapshot, started: Sequence[Step]) -> tuple[BusMessage, ...]:
         results = {step.name: step.result for step in order.steps if step.result is not None}
@@ -117,16 +106,3 @@ class Progress:
 
 def _where(step: Step) -> str:
     return "" if step.agent == step.capability else f" at {step.agent}"
-
-
-def _ready(order: Snapshot, workflow: Workflow) -> list[Step]:
-    done = {step.name for step in order.in_state(*DONE)}
-    waiting = order.in_state(StepState.NOT_STARTED)
-    return [step for step in waiting if done.issuperset(workflow.definition(step.name).after)]
-
-
-def _ready_to_be_undone(order: Snapshot, workflow: Workflow) -> list[Step]:
-    """Return the steps that wait to be undone, and on which nothing depends that is not undone yet."""
-    owed = {step.name for step in order.steps if step.state is StepState.UNDOING or step.undo_failed}
-    waiting = [step for step in order.steps if step.waits_for_undo]
-    return [step for step in waiting if owed.isdisjoint(workflow.dependents(step.name))]

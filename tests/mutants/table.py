@@ -12,6 +12,7 @@ SCHEDULER, SUPERVISOR = "tests/unit/test_scheduler_service.py", "tests/unit/test
 UNDO = "tests/unit/test_undo_rules.py"
 SCHEDULER_RULES, SUPERVISOR_RULES = "tests/unit/test_scheduler_rules.py", "tests/unit/test_supervisor_rules.py"
 OPERATOR_RULES = "tests/unit/test_operator_rules.py"
+PENDING = "tests/unit/test_pending_orders.py"
 BACKLOG, REPLIES = "tests/unit/test_backlog.py", "tests/unit/test_replies.py"
 PORTS = "tests/contract/test_other_ports.py"
 
@@ -293,8 +294,8 @@ MUTANTS = (
         statement="UND-4",
         fault="an undo that times out is tried again for ever",
         file="supervisor/rules.py",
-        old="if step.state is StepState.UNDOING:\n        return failed",
-        new="if step.state is StepState.UNDOING:\n        return replace(failed, state=step.state, failure_count=0)",
+        old="if failed.failure_count < step.threshold:",
+        new="if step.state is StepState.UNDOING or failed.failure_count < step.threshold:",
         tests=(f"{UNDO}::test_an_undo_that_times_out_is_tried_again_and_given_up_at_the_threshold",),
     ),
     Mutant(
@@ -518,9 +519,9 @@ MUTANTS = (
     Mutant(
         statement="SCH-10",
         fault="an order waits until the last of its steps may begin",
-        file="scheduler/progress.py",
-        old="until = max(now, min(step.not_before or now for step in ready))",
-        new="until = max(now, max(step.not_before or now for step in ready))",
+        file="core/orders.py",
+        old="max(since, min((step.not_before or since for step in self.ready()), default=since))",
+        new="max(since, max((step.not_before or since for step in self.ready()), default=since))",
         tests=(f"{SCHEDULER_RULES}::test_an_order_waits_for_the_first_of_its_steps_only",),
     ),
     Mutant(
@@ -533,11 +534,67 @@ MUTANTS = (
     ),
     Mutant(
         statement="SUP-3",
-        fault="a step that rests puts off an order that may be claimed",
-        file="supervisor/rules.py",
-        old="not_before = min(not_before, before.state.not_before)",
+        fault="a reply of one step leaves the order to the rest of another",
+        file="core/changes.py",
+        old="if after.state.process_state is ProcessState.PENDING:",
+        new="if after.state.process_state is ProcessState.PENDING is not before.state.process_state:",
+        tests=(f"{PENDING}::test_a_step_whose_turn_has_come_does_not_wait_out_the_rest_of_another",),
+    ),
+    Mutant(
+        statement="SUP-3",
+        fault="nobody is told that a step may begin",
+        file="core/changes.py",
+        old="messages = (*messages, *_wake_up(before, after))",
         new="pass",
-        tests=(f"{SUPERVISOR_RULES}::test_a_step_that_has_to_rest_does_not_put_off_an_order_that_may_be_claimed",),
+        tests=(f"{PENDING}::test_a_step_whose_turn_has_come_does_not_wait_out_the_rest_of_another",),
+    ),
+    Mutant(
+        statement="SCH-10",
+        fault="an order waits for the agent of a step whose turn has not come",
+        file="core/orders.py",
+        old="        ready = self.ready()\n",
+        new="        ready = self.in_state(StepState.NOT_STARTED)\n",
+        tests=(f"{PENDING}::test_an_order_waits_among_those_that_need_what_it_can_go_on_with",),
+    ),
+    Mutant(
+        statement="SCH-8",
+        fault="an order that failed waits for what rests",
+        file="core/orders.py",
+        old="if self.in_state(StepState.FAILED):  # no new step starts (SCH-12)",
+        new="if False:",
+        tests=(f"{PENDING}::test_an_order_that_failed_does_not_wait_out_a_rest",),
+    ),
+    Mutant(
+        statement="UND-1",
+        fault="an order that is undone waits for what rests",
+        file="core/orders.py",
+        old="if self.state.direction is Direction.UNDO:",
+        new="if False:",
+        tests=(f"{PENDING}::test_an_order_that_was_cancelled_does_not_wait_out_a_rest",),
+    ),
+    Mutant(
+        statement="SCH-11",
+        fault="an order that waits goes to the end whenever something happens to it",
+        file="core/changes.py",
+        old="return min(before.state.not_before, now) if before.state.process_state is ProcessState.PENDING else now",
+        new="return now",
+        tests=(f"{PENDING}::test_an_order_that_may_be_claimed_keeps_its_place_among_those_that_wait",),
+    ),
+    Mutant(
+        statement="UND-1",
+        fault="what depends on a step through others is no matter",
+        file="core/orders.py",
+        old="if each.name in before:",
+        new="if False:",
+        tests=(f"{UNDO}::test_what_depends_on_a_step_through_others_is_undone_before_it",),
+    ),
+    Mutant(
+        statement="FLT-12",
+        fault="a step of an earlier version of the app comes after nothing",
+        file="core/orders.py",
+        old="return set(above if step.after is None else step.after)",
+        new="return set(step.after or ())",
+        tests=(f"{PENDING}::test_a_step_that_does_not_say_what_it_comes_after_comes_after_all_above_it",),
     ),
     Mutant(
         statement="UND-4",

@@ -1,6 +1,7 @@
 """Workflow definitions are checked when the app starts, with every fault at once."""
 
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
@@ -66,10 +67,10 @@ def test_all_faults_are_reported_at_once():
     assert "two workflows have the same name and version" in error.value.faults
 
 
-def test_what_depends_on_a_step():
-    """Directly, or through others: all of it has to be undone before."""
-    assert ORDER.dependents("stock") == {"shipment", "capture"}
-    assert ORDER.dependents("capture") == set()
+def test_the_steps_of_an_order_say_what_they_come_after():
+    """So whoever looks at an order knows what can go on, without its workflow."""
+    steps = ORDER.initial_steps(allowance=timedelta(seconds=5), threshold=3, rest=timedelta(0))
+    assert [step.after for step in steps] == [(), (), ("stock", "payment"), ("shipment",)]
 
 
 def test_new_orders_start_with_the_latest_version():
