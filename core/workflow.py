@@ -137,7 +137,8 @@ class Workflows:
     def was_retired(self, name: str, version: int) -> bool:
         """Whether this is an older version of a workflow than those that this app knows.
 
-        What is not, may be newer than this app: during an upgrade old and new hosts work side by side (FLT-12).
+        Another version, or another name, may be newer than this app: during an upgrade old and new hosts work side by
+        side (FLT-12).
         """
         latest = self.latest(name)
         return self.find(name, version) is None and latest is not None and version < latest.version

@@ -52,9 +52,7 @@ class Progress:
         after = after.with_steps(*started)
         if not after.running():
             return self._wait(after)
-        after = after.with_state(
-            process_state=ProcessState.PROCESSING, locked_by=self.instance, complete_by=after.earliest_complete_by()
-        )
+        after = handled(after, self.instance)
         starts = [f"{step.name} attempt {step.attempts} started{_where(step)}" for step in started]
         entry = replace(self.entry, detail="; ".join(filter(None, [self.entry.detail, *starts])))
         return transition(self.before, after, entry, messages=self._requests(after, started))
@@ -65,12 +63,14 @@ class Progress:
         for step in ready:
             if (step.not_before is None or step.not_before <= now) and (agent := self.route(step.capability)):
                 state = StepState.UNDOING if step.state is StepState.UNDOING else StepState.RUNNING
+                until = now + step.allowance
                 yield replace(
                     step,
                     agent=agent,
                     state=state,
                     attempts=step.attempts + 1,
-                    complete_by=now + step.allowance,
+                    complete_by=until,
+                    tried_until=until if state is StepState.RUNNING else step.tried_until,
                     not_before=None,
                 )
 
@@ -102,6 +102,13 @@ class Progress:
             complete_by=self.entry.at + step.allowance,
             order={**content, "result": step.result or {}} if undo else content,
         ).to_bus(step.agent, time_to_live=step.allowance)
+
+
+def handled(order: Snapshot, instance: str) -> Snapshot:
+    """Return the order as this scheduler handles it: due when the first of the steps that run is."""
+    return order.with_state(
+        process_state=ProcessState.PROCESSING, locked_by=instance, complete_by=order.earliest_complete_by()
+    )
 
 
 def _where(step: Step) -> str:

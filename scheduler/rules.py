@@ -13,10 +13,13 @@ from core.messages import AgentReply
 from core.orders import Direction, Outcome, ProcessState, Snapshot, Step, StepState
 from core.undo import to_be_undone
 from core.workflow import StepDefinition, Workflow, Workflows
-from scheduler.progress import Progress, Route
+from scheduler.progress import Progress, Route, handled
 
 MOST_KEPT = 10_000
 """Characters of JSON that a step keeps of its service's answer; a row takes 32 Ki, a carried order less."""
+
+LONGEST_UPGRADE = timedelta(days=1)
+"""How long an order that follows a workflow which this app does not know is left to a newer one (FLT-12)."""
 
 RETIRED = "the order's workflow is not part of this app"
 
@@ -44,8 +47,11 @@ class SchedulerRules:
     def _end_of_retired(self, order: Snapshot, entry: HistoryEntry) -> Change | None:
         """Give up an order whose workflow this app knows no more; None for one that it may not know yet (FLT-12)."""
         state = order.state
-        if not self.workflows.was_retired(state.workflow, state.workflow_version):
+        retired = self.workflows.was_retired(state.workflow, state.workflow_version)
+        if not retired and entry.at - state.not_before <= LONGEST_UPGRADE:
             return None
+        if order.running():  # they answer or expire first (SCH-12)
+            return transition(order, handled(order, self.instance), entry)
         reason = f"workflow {state.workflow} version {state.workflow_version} is not part of this app"
         outcome = Outcome.UNDO_INCOMPLETE if state.direction is Direction.UNDO else Outcome.FAILED
         return endings.end(order, order.with_state(reason=reason), outcome, None, entry)

@@ -11,7 +11,7 @@ from core.messages import AgentRequest, decode
 from core.orders import Direction, Outcome, Policy, ProcessState, StepState
 from core.undo import turn_back
 from operators.requests import OperatorRequest
-from operators.rules import cancel
+from operators.rules import cancel, resubmit
 from workflows.order import ORDER
 
 LATER = NOW + seconds(1)
@@ -148,6 +148,44 @@ def test_an_undo_waits_for_a_service_that_does_not_refuse_undone_keys():
     assert (state.process_state, state.locked_by, state.not_before) == ("Pending", None, NOW + seconds(30))
     assert scheduler.claim(change.after, NOW + seconds(29)) is None
     assert scheduler.claim(change.after, NOW + seconds(30)).messages
+
+
+def settling(policy=Policy.UNDO):
+    """An order of which a step runs, for five seconds, at a service that does not refuse undone keys."""
+    snapshot = order(NOT, NOT, NOT, NOT).with_state(process_state=ProcessState.PENDING, locked_by=None)
+    stock = replace(snapshot.steps[0], settling=seconds(30), policy=policy)
+    away = replace(snapshot.steps[1], not_before=NOW + seconds(3600))
+    return scheduler.claim(snapshot.with_steps(stock, away), NOW).after
+
+
+ANSWERS = {"refused": ("failed", {"reason": "no"}), "not tried": ("notTried", {"reason": "busy", "retry_after": 0})}
+SETTLED = NOW + seconds(5 + 30)
+
+
+@pytest.mark.proves("UND-2")
+@pytest.mark.parametrize("said", ANSWERS)
+def test_an_undo_waits_from_the_end_of_the_attempt_on_whatever_was_said_before(said):
+    """The same request may have been delivered twice: the other one may call until its time is up."""
+    outcome, more = ANSWERS[said]
+    change = scheduler.receive(settling(), answer("stock", outcome, **more), LATER, lambda capability: None)
+    state = cancel(change.after, GRACE, LATER).after if outcome == "notTried" else change.after
+    assert state.step("stock").not_before == SETTLED
+
+
+@pytest.mark.proves("UND-2", "OPR-3")
+def test_an_undo_waits_from_the_end_of_the_attempt_on_whatever_was_done_since():
+    """The order was in Error, and an operator let it go on, and then cancelled it."""
+    failed = scheduler.receive(settling(Policy.ERROR), answer("stock", "failed", reason="no"), LATER).after
+    for order_now in (failed, resubmit(failed, GRACE, LATER).after):
+        assert cancel(order_now, GRACE, LATER).after.step("stock").not_before == SETTLED
+
+
+@pytest.mark.proves("UND-2")
+def test_an_undo_waits_from_now_on_if_the_attempt_ended_before():
+    """So it is when the supervisor sees late that the time is up, or an operator cancels after a long while."""
+    late = NOW + seconds(50)
+    change = supervisor.recover(settling(), late)
+    assert cancel(change.after, GRACE, late).after.step("stock").not_before == late + seconds(30)
 
 
 @pytest.mark.proves("SUP-3", "SCH-10")
