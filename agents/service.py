@@ -64,11 +64,12 @@ class AgentService:
         return None
 
     async def _call(self, request: AgentRequest, *, first: bool) -> Mapping[str, Any]:
-        """Call once, if the circuit is closed, and when it is our turn."""
-        with self.circuit.guard(request.order_id):
-            async with self.limits.turn(self._latest_turn(request)):
-                if first:
-                    await self.gauge.arrived(request)
+        """Call once, when it is our turn, if the circuit is closed: before the wait for that, and after it (AGT-8)."""
+        self.circuit.admit()
+        async with self.limits.turn(self._latest_turn(request)):
+            if first:
+                await self.gauge.arrived(request)
+            with self.circuit.guard(request.order_id):
                 timeout = min(self._seconds_left(request), self.call_timeout.total_seconds())
                 return await self.remote.call(request, timeout)
 

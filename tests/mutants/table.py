@@ -235,6 +235,30 @@ MUTANTS = (
     ),
     Mutant(
         statement="AGT-8",
+        fault="whether the circuit is open is asked before the wait for a turn only",
+        file="agents/service.py",
+        old="""        async with self.limits.turn(self._latest_turn(request)):
+            if first:
+                await self.gauge.arrived(request)
+            with self.circuit.guard(request.order_id):
+""",
+        new="""        with self.circuit.guard(request.order_id):
+            async with self.limits.turn(self._latest_turn(request)):
+                if first:
+                    await self.gauge.arrived(request)
+""",
+        tests=(f"{CALLS}::test_what_waits_for_its_turn_is_not_called_once_the_circuit_is_open",),
+    ),
+    Mutant(
+        statement="AGT-8",
+        fault="what meets an open circuit waits for a turn",
+        file="agents/service.py",
+        old="        self.circuit.admit()\n",
+        new="",
+        tests=(f"{CALLS}::test_a_request_that_meets_an_open_circuit_takes_nobody_s_turn",),
+    ),
+    Mutant(
+        statement="AGT-8",
         fault="a scheduler goes on sending after a reply that tells of an open circuit",
         file="scheduler/service.py",
         old="if reply.circuit_open and step and (step.agent, step.attempts) == (agent, reply.attempt):",
