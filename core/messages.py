@@ -23,7 +23,9 @@ SCHEDULER_REQUESTS = "scheduler-requests"
 OrderId = Annotated[str, Field(pattern=f"^{ORDER_ID.pattern}$")]
 Text = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]+$")]
 Price = Annotated[str, Field(pattern=r"^\d{1,7}\.\d{2}$")]
-StepName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]{0,40}$")]
+STEP_NAME = r"^[a-z][a-z0-9-]{0,40}$"
+"""Also of a workflow."""
+StepName = Annotated[str, Field(pattern=STEP_NAME)]
 Moment = Annotated[AwareDatetime, Field(ge=datetime(1970, 1, 1, tzinfo=UTC), lt=datetime(9000, 1, 1, tzinfo=UTC))]
 """A time that everything of ours can hold: tables know none before 1601, and the ends of the calendar no other zone."""
 

@@ -5,9 +5,10 @@ from dataclasses import dataclass, replace
 
 from core import endings
 from core.changes import Change, HistoryEntry, transition
-from core.messages import AgentRequest, BusMessage
+from core.messages import BusMessage
 from core.orders import DONE, Direction, Outcome, ProcessState, Snapshot, Step, StepState
-from core.workflow import Results, StepDefinition, Workflow
+from core.workflow import Workflow
+from scheduler.requests import BrokenRequestError, request_of
 
 Route = Callable[[str], str | None]
 """Names an agent that offers a capability, is healthy and has room; None if there is none now (AGT-10)."""
@@ -49,13 +50,16 @@ class Progress:
     def _start(self, after: Snapshot, ready: Sequence[Step]) -> Change | None:
         """Start those of the steps whose time has come, and for which there is an agent, beside those that run."""
         started = list(self._started(ready))
+        requests, failed = self._requests(after, started)
+        if failed:
+            return self._fail(after, failed)
         after = after.with_steps(*started)
         if not after.running():
             return self._wait(after)
         after = handled(after, self.instance)
-        starts = [f"{step.name} attempt {step.attempts} started{_where(step)}" for step in started]
+        starts = [f"{_what(step)} attempt {step.attempts} started{_where(step)}" for step in started]
         entry = replace(self.entry, detail="; ".join(filter(None, [self.entry.detail, *starts])))
-        return transition(self.before, after, entry, messages=self._requests(after, started))
+        return transition(self.before, after, entry, messages=tuple(requests))
 
     def _started(self, ready: Sequence[Step]) -> Iterator[Step]:
         """Record attempts as running, before their requests go out (SCH-3)."""
@@ -84,24 +88,28 @@ class Progress:
         after = after.with_state(process_state=ProcessState.PENDING, locked_by=None, complete_by=None)
         return transition(self.before, after, entry)
 
-    def _requests(self, order: Snapshot, started: Sequence[Step]) -> tuple[BusMessage, ...]:
-        results = {step.name: step.result for step in order.steps if step.result is not None}
-        return tuple(self._request(order, step, self.workflow.definition(step.name), results) for step in started)
+    def _requests(self, order: Snapshot, started: Sequence[Step]) -> tuple[list[BusMessage], list[Step]]:
+        """Return the requests, and the steps of which there can be none: those have failed."""
+        requests, failed = [], []
+        for step in started:
+            try:
+                requests.append(request_of(order, step, self.workflow, self.entry.at))
+            except BrokenRequestError as fault:
+                failed.append(_unasked(order, step, str(fault)))
+        return requests, failed
 
-    def _request(self, order: Snapshot, step: Step, definition: StepDefinition, results: Results) -> BusMessage:
-        content = definition.request(order.order, results)
-        undo = step.state is StepState.UNDOING
-        return AgentRequest(
-            order_id=order.order_id,
-            step=step.name,
-            action="undo" if undo else "do",
-            operation=(definition.undone_by or "") if undo else definition.does,
-            attempt=step.attempts,
-            idempotency_key=f"{order.order_id}:{step.name}",  # the same for every attempt, and for the undo (AGT-3)
-            issued_at=self.entry.at,
-            complete_by=self.entry.at + step.allowance,
-            order={**content, "result": step.result or {}} if undo else content,
-        ).to_bus(step.agent, time_to_live=step.allowance)
+    def _fail(self, order: Snapshot, failed: Sequence[Step]) -> Change | None:
+        """Go on with steps that have failed before anybody was asked; their policy decides (SCH-8)."""
+        reasons = [str(step.reason) for step in failed]
+        entry = replace(self.entry, detail="; ".join(filter(None, [self.entry.detail, *reasons])))
+        return replace(self, entry=entry).proceed(order.with_steps(*failed))
+
+
+def _unasked(order: Snapshot, started: Step, reason: str) -> Step:
+    """Return the step as it failed; what nobody was asked to undo may stand."""
+    before = order.steps[started.number]
+    undo = started.state is StepState.UNDOING
+    return replace(before, state=StepState.FAILED, reason=reason, in_doubt=before.in_doubt or undo)
 
 
 def handled(order: Snapshot, instance: str) -> Snapshot:
@@ -109,6 +117,10 @@ def handled(order: Snapshot, instance: str) -> Snapshot:
     return order.with_state(
         process_state=ProcessState.PROCESSING, locked_by=instance, complete_by=order.earliest_complete_by()
     )
+
+
+def _what(step: Step) -> str:
+    return f"undo of {step.name}" if step.state is StepState.UNDOING else step.name
 
 
 def _where(step: Step) -> str:

@@ -14,6 +14,7 @@ from core.orders import Direction, Outcome, ProcessState, Snapshot, Step, StepSt
 from core.undo import to_be_undone
 from core.workflow import StepDefinition, Workflow, Workflows
 from scheduler.progress import Progress, Route, handled
+from scheduler.requests import no_such_step
 
 MOST_KEPT = 10_000
 """Characters of JSON that a step keeps of its service's answer; a row takes 32 Ki, a carried order less."""
@@ -63,17 +64,17 @@ class SchedulerRules:
         Raises `NewerWorkflowError` for a valid reply on which only a newer version of the app can act (FLT-12).
         """
         step = order.step(reply.step)
-        name, version = order.state.workflow, order.state.workflow_version
-        workflow, retired = self.workflows.find(name, version), self.workflows.was_retired(name, version)
-        why_not = RETIRED if retired else self._why_invalid(step, reply, agent, now)
+        workflow = self.workflows.find(order.state.workflow, order.state.workflow_version)
+        definition = workflow.definition(reply.step) if workflow else None
+        why_not = self._why_invalid(step, reply, agent, now) or self._why_useless(order, reply)
         if step is None or why_not:
             return self._refuse(order, reply, agent, self._entry(now, "reply-refused", why_not))
-        if workflow is None:
+        if workflow is None or definition is None:
             raise NewerWorkflowError
-        reply = _within_bounds(workflow.definition(step.name), reply)
+        reply = _within_bounds(definition, reply)
         match reply.outcome:
             case "completed":
-                answered, entry = self._completed(step, reply, workflow.definition(step.name), now)
+                answered, entry = self._completed(step, reply, definition, now)
             case "failed":
                 answered, entry = self._failed(step, reply, now)
             case "notTried":
@@ -102,6 +103,14 @@ class SchedulerRules:
         if step.expired(now, self.clock_tolerance):
             return f"{which}: it came after the complete-by time"
         return ""
+
+    def _why_useless(self, order: Snapshot, reply: AgentReply) -> str:
+        """Say why nobody can go on after a valid reply; empty if this app can, or a newer one might."""
+        name, version = order.state.workflow, order.state.workflow_version
+        workflow = self.workflows.find(name, version)
+        if workflow is None:
+            return RETIRED if self.workflows.was_retired(name, version) else ""
+        return "" if workflow.definition(reply.step) else no_such_step(workflow, reply.step)
 
     def _refuse(self, order: Snapshot, reply: AgentReply, agent: str, entry: HistoryEntry) -> Note:
         said = f"{agent} {reply.request_id} {reply.outcome}{reply.reason}{reply.result}"

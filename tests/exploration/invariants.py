@@ -227,7 +227,8 @@ def check_call(world: World, request: AgentRequest) -> None:
     skipped = {step.name for step in order.in_state(StepState.SKIPPED)}
     done, undone = _steps(world, "do"), _steps(world, "undo")
     if request.action == "do":
-        before = set(workflow.definition(request.step).after)
+        definition = workflow.definition(request.step)
+        before = set(definition.after if definition else ())
         demand(done | skipped >= before, f"{request.step} begins before {before - done} (SCH-10)")
     else:
         standing = (done - undone - skipped) & _dependents(workflow, request.step)

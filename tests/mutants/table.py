@@ -13,6 +13,7 @@ UNDO = "tests/unit/test_undo_rules.py"
 SCHEDULER_RULES, SUPERVISOR_RULES = "tests/unit/test_scheduler_rules.py", "tests/unit/test_supervisor_rules.py"
 OPERATOR_RULES = "tests/unit/test_operator_rules.py"
 PENDING = "tests/unit/test_pending_orders.py"
+REQUESTS, WORKFLOWS = "tests/unit/test_requests.py", "tests/unit/test_workflow_definitions.py"
 BACKLOG, REPLIES = "tests/unit/test_backlog.py", "tests/unit/test_replies.py"
 PORTS = "tests/contract/test_other_ports.py"
 
@@ -292,15 +293,15 @@ MUTANTS = (
     Mutant(
         statement="UND-4",
         fault="an agent is told no deadline of an undo",
-        file="scheduler/progress.py",
-        old="complete_by=self.entry.at + step.allowance,",
-        new="complete_by=self.entry.at + step.allowance * (10**6 if undo else 1),",
+        file="scheduler/requests.py",
+        old="complete_by=issued_at + step.allowance,",
+        new="complete_by=issued_at + step.allowance * (10**6 if undo else 1),",
         tests=(f"{UNDO}::test_an_undo_has_a_deadline_like_any_other_step",),
     ),
     Mutant(
         statement="UND-4",
         fault="a request to undo lives for ever",
-        file="scheduler/progress.py",
+        file="scheduler/requests.py",
         old="time_to_live=step.allowance)",
         new="time_to_live=None if undo else step.allowance)",
         tests=(f"{UNDO}::test_an_undo_has_a_deadline_like_any_other_step",),
@@ -675,6 +676,70 @@ MUTANTS = (
         old="max(now, step.tried_until or now) + step.settling",
         new="(step.tried_until or now) + step.settling",
         tests=(f"{UNDO}::test_an_undo_waits_from_now_on_if_the_attempt_ended_before",),
+    ),
+    Mutant(
+        statement="SCH-8",
+        fault="what a workflow raises goes up to whoever claims the order",
+        file="scheduler/requests.py",
+        old="except Exception as error:",
+        new="except ZeroDivisionError as error:",
+        tests=(f"{REQUESTS}::test_a_step_whose_request_cannot_be_made_has_failed_and_says_why",),
+    ),
+    Mutant(
+        statement="SCH-12",
+        fault="the steps beside one whose request cannot be made begin",
+        file="scheduler/progress.py",
+        old="return replace(self, entry=entry).proceed(order.with_steps(*failed))",
+        new="return replace(self, entry=entry)._start(order.with_steps(*failed), order.ready()[1:])",
+        tests=(f"{REQUESTS}::test_no_other_step_begins_beside_one_whose_request_cannot_be_made",),
+    ),
+    Mutant(
+        statement="UND-5",
+        fault="what nobody was asked to undo is called undone",
+        file="scheduler/progress.py",
+        old="in_doubt=before.in_doubt or undo)",
+        new="in_doubt=before.in_doubt)",
+        tests=(f"{REQUESTS}::test_an_undo_whose_request_cannot_be_made_is_left_to_an_operator",),
+    ),
+    Mutant(
+        statement="SCH-8",
+        fault="whatever an error says is shown",
+        file="scheduler/requests.py",
+        old="elif isinstance(error, NAMES_CODE):",
+        new="elif True:",
+        tests=(f"{REQUESTS}::test_what_is_said_of_an_error_is_short_and_shows_nothing_personal",),
+    ),
+    Mutant(
+        statement="SCH-8",
+        fault="a key that is the customer's name is shown",
+        file="scheduler/requests.py",
+        old="_without_customer(says, order)}",
+        new="says}",
+        tests=(f"{REQUESTS}::test_what_is_said_of_an_error_is_short_and_shows_nothing_personal",),
+    ),
+    Mutant(
+        statement="SCH-8",
+        fault="a request may be longer than a message",
+        file="scheduler/requests.py",
+        old="if (size := len(message.body.encode())) > MOST_BYTES:",
+        new="if (size := 0):",
+        tests=(f"{REQUESTS}::test_what_is_said_of_an_error_is_short_and_shows_nothing_personal",),
+    ),
+    Mutant(
+        statement="SCH-8",
+        fault="a reply of a step that its workflow does not have raises",
+        file="scheduler/rules.py",
+        old='return "" if workflow.definition(reply.step) else no_such_step(workflow, reply.step)',
+        new='return ""',
+        tests=(f"{REQUESTS}::test_a_step_that_its_workflow_does_not_have_has_failed_and_says_so",),
+    ),
+    Mutant(
+        statement="SUB-2",
+        fault="a workflow may have as many steps as a transaction has rows",
+        file="core/workflow.py",
+        old="MOST_STEPS = 80",
+        new="MOST_STEPS = 99",
+        tests=(f"{WORKFLOWS}::test_whatever_happens_to_an_order_of_the_most_steps_fits_one_transaction",),
     ),
     Mutant(
         statement="UND-4",
