@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
-from typing import Any, Literal
+from typing import Any
 
-from core.errors import CircuitOpenError, NotTriedError
+from core.errors import CircuitOpenError, NotTriedError, TransientError
 from core.messages import AgentReply, AgentRequest, BusMessage, responses_queue
 
 
@@ -31,6 +31,11 @@ def failed(request: AgentRequest, reason: str, *, in_doubt: bool) -> AgentReply:
     return _reply(request, "failed", reason=reason[:1000] or "the service gave no reason", in_doubt=in_doubt)
 
 
+def unfinished(request: AgentRequest, fault: TransientError) -> AgentReply:
+    """Return what is told of the last call when there is no time for another; it is no answer to the request."""
+    return _reply(request, "unfinished", reason=str(fault)[:1000])
+
+
 def not_tried(request: AgentRequest, reason: NotTriedError, *, in_doubt: bool) -> AgentReply:
     """Return the reply to a request for which no call was made now, and that may come again later (AGT-8)."""
     return _reply(
@@ -43,7 +48,7 @@ def not_tried(request: AgentRequest, reason: NotTriedError, *, in_doubt: bool) -
     )
 
 
-def _reply(request: AgentRequest, outcome: Literal["completed", "failed", "notTried"], **more: Any) -> AgentReply:
+def _reply(request: AgentRequest, outcome: Any, **more: Any) -> AgentReply:
     """Name what is answered, and bring back the order that came with the request."""
     return AgentReply(
         order_id=request.order_id,

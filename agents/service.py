@@ -18,6 +18,9 @@ from core.ports import Bus, Clock, RemoteService
 
 log = logging.getLogger(__name__)
 
+MOST_OF_IT = 0.9
+"""Of the time that is left a call may take so much: the rest is for saying that it had no answer."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class AgentService:
@@ -61,6 +64,7 @@ class AgentService:
             return rules.not_tried(request, reason, in_doubt=unanswered > 0)
         except TransientError as fault:
             log.warning("agent.gave_up", extra={"agent": self.name, "request": request.request_id, "why": str(fault)})
+            return rules.unfinished(request, fault)
         return None
 
     async def _call(self, request: AgentRequest, *, first: bool) -> Mapping[str, Any]:
@@ -70,7 +74,7 @@ class AgentService:
             if first:
                 await self.gauge.arrived(request)
             with self.circuit.guard(request.order_id):
-                timeout = min(self._seconds_left(request), self.call_timeout.total_seconds())
+                timeout = min(self._seconds_left(request) * MOST_OF_IT, self.call_timeout.total_seconds())
                 return await self.remote.call(request, timeout)
 
     def _latest_turn(self, request: AgentRequest) -> datetime:

@@ -176,7 +176,8 @@ class AgentRequest(AttemptMessage):
 class AgentReply(AttemptMessage):
     """What an agent says of a request it has carried out, or could not; it names what it answers (SCH-6)."""
 
-    outcome: Literal["completed", "failed", "notTried"]
+    outcome: Literal["completed", "failed", "notTried", "unfinished"]
+    """Unfinished: the agent's time is nearly over; the reason is its last fault, and the step runs until then."""
     result: Mapping[str, Any] | None = None
     reason: Annotated[str, Field(max_length=1000)] | None = None
     retry_after: Annotated[float, Field(ge=0, le=86400)] | None = None

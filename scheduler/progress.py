@@ -76,6 +76,7 @@ class Progress:
                     complete_by=until,
                     tried_until=until if state is StepState.RUNNING else step.tried_until,
                     not_before=None,
+                    reason=None,
                 )
 
     def _wait(self, after: Snapshot) -> Change | None:

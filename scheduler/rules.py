@@ -11,6 +11,7 @@ from core.changes import Change, Decision, HistoryEntry, Note, transition
 from core.errors import NewerWorkflowError
 from core.messages import AgentReply
 from core.orders import Direction, Outcome, ProcessState, Snapshot, Step, StepState
+from core.texts import plain, without_particulars
 from core.undo import to_be_undone
 from core.workflow import StepDefinition, Workflow, Workflows
 from scheduler.progress import Progress, Route, handled
@@ -22,6 +23,10 @@ MOST_KEPT = 10_000
 LONGEST_UPGRADE = timedelta(days=1)
 """How long an order that follows a workflow which this app does not know is left to a newer one (FLT-12)."""
 
+MOST_SAID = 200
+"""Characters of what an agent says of its last fault."""
+
+NO_REASON = "the agent gave no reason"
 RETIRED = "the order's workflow is not part of this app"
 
 
@@ -71,20 +76,24 @@ class SchedulerRules:
             return self._refuse(order, reply, agent, self._entry(now, "reply-refused", why_not))
         if workflow is None or definition is None:
             raise NewerWorkflowError
-        reply = _within_bounds(definition, reply)
-        match reply.outcome:
-            case "completed":
-                answered, entry = self._completed(step, reply, definition, now)
-            case "failed":
-                answered, entry = self._failed(step, reply, now)
-            case "notTried":
-                answered, entry = self._not_tried(step, reply, now, route)
+        if reply.outcome == "unfinished":
+            return self._unfinished(order, step, reply, agent, now)
+        answered, entry = self._answered(step, _within_bounds(definition, reply), definition, now, route)
         if order.state.direction is Direction.UNDO and step.state is StepState.RUNNING:
             answered = to_be_undone(answered, now)  # the undo was asked for while the step was being done
         after = order.with_steps(answered)
         if order.state.process_state is ProcessState.PENDING:
             return transition(order, after, entry)  # another step timed out meanwhile: whoever claims the order goes on
         return self._progress(order, workflow, entry, route).proceed(after)
+
+    def _unfinished(self, order: Snapshot, step: Step, reply: AgentReply, agent: str, now: datetime) -> Decision:
+        """Keep what the agent said of its last call; the step runs on, until it is answered or its time is over."""
+        reason = _said(reply)
+        if reason == step.reason:
+            why_not = f"{step.name} attempt {reply.attempt}: it was said before"
+            return self._refuse(order, reply, agent, self._entry(now, "reply-refused", why_not))
+        entry = self._entry(now, "unfinished", f"{step.name}: {reason}")
+        return transition(order, order.with_steps(replace(step, reason=reason)), entry)
 
     def _why_invalid(self, step: Step | None, reply: AgentReply, agent: str, now: datetime) -> str:
         """Say why a reply counts for nothing; empty if it counts (SCH-6).
@@ -122,6 +131,17 @@ class SchedulerRules:
             entry=entry,
         )
 
+    def _answered(
+        self, step: Step, reply: AgentReply, definition: StepDefinition, now: datetime, route: Route
+    ) -> tuple[Step, HistoryEntry]:
+        match reply.outcome:
+            case "completed":
+                return self._completed(step, reply, definition, now)
+            case "failed":
+                return self._failed(step, reply, now)
+            case _:
+                return self._not_tried(step, reply, now, route)
+
     def _completed(
         self, step: Step, reply: AgentReply, definition: StepDefinition, now: datetime
     ) -> tuple[Step, HistoryEntry]:
@@ -133,7 +153,7 @@ class SchedulerRules:
         return done, self._entry(now, "step-completed", f"{step.name} completed by attempt {step.attempts}")
 
     def _failed(self, step: Step, reply: AgentReply, now: datetime) -> tuple[Step, HistoryEntry]:
-        reason = reply.reason or "the agent gave no reason"
+        reason = reply.reason or NO_REASON
         in_doubt = step.in_doubt or reply.in_doubt
         failed = replace(step, state=StepState.FAILED, complete_by=None, reason=reason, in_doubt=in_doubt)
         return failed, self._entry(now, "step-failed", f"{step.name}: {reason}")
@@ -155,6 +175,11 @@ class SchedulerRules:
 
     def _entry(self, now: datetime, event: str, detail: str = "") -> HistoryEntry:
         return HistoryEntry(at=now, actor=f"scheduler/{self.instance}", event=event, detail=detail)
+
+
+def _said(reply: AgentReply) -> str:
+    """Return what the agent said of a fault, so that the same fault always reads the same."""
+    return plain(without_particulars(reply.reason or ""), MOST_SAID) or NO_REASON
 
 
 def _within_bounds(definition: StepDefinition, reply: AgentReply) -> AgentReply:

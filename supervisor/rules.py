@@ -8,6 +8,8 @@ from core.changes import Change, HistoryEntry, transition
 from core.orders import Direction, ProcessState, Snapshot, Step, StepState
 from core.undo import to_be_undone
 
+LASTING = ": the cause is held to be lasting"
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SupervisorRules:
@@ -39,7 +41,8 @@ class SupervisorRules:
 
     def _entry(self, now: datetime, counted: list[Step], expired: list[Step]) -> HistoryEntry:
         counts = [
-            f"{step.name} timed out, failure {before.failure_count + 1} of {step.threshold}{_rest(step, now)}"
+            f"{before.name} timed out, failure {before.failure_count + 1} of {before.threshold}"
+            f"{_last(before)}{_rest(step, now)}"
             for step, before in zip(counted, expired, strict=True)
         ]
         return HistoryEntry(at=now, actor=f"supervisor/{self.instance}", event="expired", detail=", ".join(counts))
@@ -47,7 +50,8 @@ class SupervisorRules:
 
 def _counted(step: Step, direction: Direction, now: datetime) -> Step:
     """Return the step after one more failure: it waits for another try, rests before it, or is given up."""
-    failed = replace(step, failure_count=step.failure_count + 1, complete_by=None, in_doubt=True)
+    reason = f"timed out{_last(step)}"
+    failed = replace(step, failure_count=step.failure_count + 1, complete_by=None, in_doubt=True, reason=reason)
     waiting = step.state if step.state is StepState.UNDOING else StepState.NOT_STARTED
     if direction is Direction.UNDO and waiting is StepState.NOT_STARTED:  # it is not tried again
         return to_be_undone(replace(failed, state=waiting), now)
@@ -55,8 +59,15 @@ def _counted(step: Step, direction: Direction, now: datetime) -> Step:
         return replace(failed, state=waiting)
     if step.rests < step.most_rests:
         return replace(failed, state=waiting, failure_count=0, rests=step.rests + 1, not_before=now + step.rest)
-    reason = f"{step.name} timed out {failed.failure_count} times: the cause is held to be lasting"
+    reason = f"{step.name} timed out {failed.failure_count} times{_last(step) or LASTING}"
     return replace(failed, state=StepState.FAILED, reason=reason)
+
+
+def _last(step: Step) -> str:
+    """Return what the agent said of the last call of this attempt, if it said anything."""
+    if not step.reason:
+        return ""
+    return f"; {step.reason}" if step.reason.startswith("no answer") else f"; last answer: {step.reason}"
 
 
 def _rest(step: Step, now: datetime) -> str:

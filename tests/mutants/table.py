@@ -14,6 +14,7 @@ SCHEDULER_RULES, SUPERVISOR_RULES = "tests/unit/test_scheduler_rules.py", "tests
 OPERATOR_RULES = "tests/unit/test_operator_rules.py"
 PENDING = "tests/unit/test_pending_orders.py"
 REQUESTS, WORKFLOWS = "tests/unit/test_requests.py", "tests/unit/test_workflow_definitions.py"
+FAULTS = "tests/unit/test_last_faults.py"
 BACKLOG, REPLIES = "tests/unit/test_backlog.py", "tests/unit/test_replies.py"
 PORTS = "tests/contract/test_other_ports.py"
 
@@ -168,7 +169,7 @@ MUTANTS = (
         file="agents/service.py",
         old="return state.upcoming_sleep >= self._seconds_left(request)",
         new="return state.attempt_number > 200",
-        tests=(f"{AGENT}::test_the_agent_falls_silent_when_its_time_is_up",),
+        tests=(f"{AGENT}::test_the_agent_tells_its_last_fault_before_its_time_is_up",),
     ),
     Mutant(
         statement="AGT-2",
@@ -740,6 +741,62 @@ MUTANTS = (
         old="MOST_STEPS = 80",
         new="MOST_STEPS = 99",
         tests=(f"{WORKFLOWS}::test_whatever_happens_to_an_order_of_the_most_steps_fits_one_transaction",),
+    ),
+    Mutant(
+        statement="AGT-4",
+        fault="an agent keeps its last fault to itself",
+        file="agents/service.py",
+        old="return rules.unfinished(request, fault)",
+        new="pass",
+        tests=(f"{AGENT}::test_the_agent_tells_its_last_fault_before_its_time_is_up",),
+    ),
+    Mutant(
+        statement="AGT-4",
+        fault="a call may take all of the time that is left",
+        file="agents/service.py",
+        old="MOST_OF_IT = 0.9",
+        new="MOST_OF_IT = 1.0",
+        tests=(f"{AGENT}::test_of_a_service_that_hangs_to_the_end_the_agent_tells_that",),
+    ),
+    Mutant(
+        statement="AGT-4",
+        fault="an agent that tells its last fault has answered",
+        file="scheduler/rules.py",
+        old='if reply.outcome == "unfinished":',
+        new="if False:",
+        tests=(f"{FAULTS}::test_what_an_agent_tells_of_its_last_call_changes_nothing_but_that_it_is_known",),
+    ),
+    Mutant(
+        statement="SCH-6",
+        fault="a fault that was told is recorded again and again",
+        file="scheduler/rules.py",
+        old="if reason == step.reason:",
+        new="if False:",
+        tests=(f"{FAULTS}::test_it_is_heard_under_the_rules_of_any_reply_and_once",),
+    ),
+    Mutant(
+        statement="SUP-3",
+        fault="a time-out says what was said of the attempt before",
+        file="scheduler/progress.py",
+        old="                    reason=None,\n",
+        new="",
+        tests=(f"{FAULTS}::test_each_time_out_says_what_was_said_of_that_attempt",),
+    ),
+    Mutant(
+        statement="SUP-3",
+        fault="a step that is given up does not say what its agent said last",
+        file="supervisor/rules.py",
+        old="times{_last(step) or LASTING}",
+        new="times{LASTING}",
+        tests=(f"{FAULTS}::test_a_step_that_is_given_up_says_what_its_agent_said_last",),
+    ),
+    Mutant(
+        statement="ALR-1",
+        fault="what a service says is shown as it is",
+        file="scheduler/rules.py",
+        old='plain(without_particulars(reply.reason or ""), MOST_SAID)',
+        new='(reply.reason or "")',
+        tests=(f"{FAULTS}::test_what_a_service_says_is_short_and_plain",),
     ),
     Mutant(
         statement="UND-4",
