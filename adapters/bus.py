@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from datetime import timedelta
 
 from azure.servicebus import ServiceBusMessage
 from azure.servicebus.aio import ServiceBusClient, ServiceBusReceiver, ServiceBusSender
@@ -20,6 +21,7 @@ from adapters.failures import OUTAGES, azure_errors
 from core.errors import InvalidError, QueueRefusedError, UnavailableError
 from core.messages import BusMessage
 
+MILLISECOND = timedelta(milliseconds=1)
 SEND_TIMEOUT_SECONDS = 15.0
 PEEK_TIMEOUT_SECONDS = 3.0
 REFUSALS = (
@@ -140,7 +142,7 @@ async def _close(link: ServiceBusSender | ServiceBusReceiver) -> None:
 
 
 def _outgoing(message: BusMessage) -> ServiceBusMessage:
-    return ServiceBusMessage(
+    outgoing = ServiceBusMessage(
         message.body,
         content_type="application/json",
         message_id=message.message_id,
@@ -148,3 +150,6 @@ def _outgoing(message: BusMessage) -> ServiceBusMessage:
         reply_to=message.reply_to,
         time_to_live=message.time_to_live,
     )
+    if message.time_to_live and (header := outgoing.raw_amqp_message.header):
+        header.time_to_live = max(1, message.time_to_live // MILLISECOND)  # the library rounds down to seconds
+    return outgoing
