@@ -13,6 +13,14 @@ def stop_at(request: AgentRequest, margin: timedelta) -> datetime:
     return request.complete_by - margin
 
 
+def silent_from(request: AgentRequest, reply: AgentReply, margin: timedelta) -> datetime:
+    """Return from when on the agent does not send this (AGT-4).
+
+    That a call had no answer shows when its time is up, so it may be said a little later; it decides nothing.
+    """
+    return stop_at(request, margin / 2 if reply.outcome == "unfinished" else margin)
+
+
 def seconds_left(request: AgentRequest, now: datetime, margin: timedelta) -> float:
     """Return how long the agent may still work on the request; zero or less when it came too late (AGT-5)."""
     return (stop_at(request, margin) - now).total_seconds()

@@ -18,9 +18,6 @@ from core.ports import Bus, Clock, RemoteService
 
 log = logging.getLogger(__name__)
 
-MOST_OF_IT = 0.9
-"""Of the time that is left a call may take so much: the rest is for saying that it had no answer."""
-
 
 @dataclass(frozen=True, kw_only=True)
 class AgentService:
@@ -43,7 +40,7 @@ class AgentService:
         """Call the service and reply, or, once the time is up, say nothing at all (AGT-4, AGT-5)."""
         with self.gauge.at_work():
             reply = await self._carry_out(request)
-        if reply is None or self._seconds_left(request) <= 0:
+        if reply is None or self.clock() >= rules.silent_from(request, reply, self.margin):
             log.info("agent.out_of_time", extra={"agent": self.name, "request": request.request_id})
             return
         await self.bus.send([rules.to_bus(self.name, request, reply, self.clock())])
@@ -74,7 +71,7 @@ class AgentService:
             if first:
                 await self.gauge.arrived(request)
             with self.circuit.guard(request.order_id):
-                timeout = min(self._seconds_left(request) * MOST_OF_IT, self.call_timeout.total_seconds())
+                timeout = min(self._seconds_left(request), self.call_timeout.total_seconds())
                 return await self.remote.call(request, timeout)
 
     def _latest_turn(self, request: AgentRequest) -> datetime:

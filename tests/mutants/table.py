@@ -197,9 +197,17 @@ MUTANTS = (
     ),
     Mutant(
         statement="AGT-4",
+        fault="a message lives for whole seconds only",
+        file="adapters/bus.py",
+        old="header.time_to_live = max(1, message.time_to_live // MILLISECOND)",
+        new="pass",
+        tests=("tests/unit/test_bus.py::test_a_message_lives_as_long_as_it_says",),
+    ),
+    Mutant(
+        statement="AGT-4",
         fault="replies when the time is up",
         file="agents/service.py",
-        old="if reply is None or self._seconds_left(request) <= 0:",
+        old="if reply is None or self.clock() >= rules.silent_from(request, reply, self.margin):",
         new="if reply is None:",
         tests=(f"{AGENT}::test_an_answer_is_passed_on_until_a_margin_before_complete_by",),
     ),
@@ -744,6 +752,14 @@ MUTANTS = (
     ),
     Mutant(
         statement="AGT-4",
+        fault="a fault is told however late it is",
+        file="agents/rules.py",
+        old="margin / 2 if reply",
+        new="-margin if reply",
+        tests=(f"{AGENT}::test_the_agent_falls_silent_when_its_time_is_up",),
+    ),
+    Mutant(
+        statement="AGT-4",
         fault="an agent keeps its last fault to itself",
         file="agents/service.py",
         old="return rules.unfinished(request, fault)",
@@ -752,10 +768,10 @@ MUTANTS = (
     ),
     Mutant(
         statement="AGT-4",
-        fault="a call may take all of the time that is left",
-        file="agents/service.py",
-        old="MOST_OF_IT = 0.9",
-        new="MOST_OF_IT = 1.0",
+        fault="that a service hung to the end is kept to itself",
+        file="agents/rules.py",
+        old='return stop_at(request, margin / 2 if reply.outcome == "unfinished" else margin)',
+        new="return stop_at(request, margin)",
         tests=(f"{AGENT}::test_of_a_service_that_hangs_to_the_end_the_agent_tells_that",),
     ),
     Mutant(
