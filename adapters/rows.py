@@ -8,7 +8,7 @@ from typing import Any
 from adapters.writes import Record, aware, json_text
 from core.agenda import AgendaRow
 from core.changes import HistoryEntry
-from core.errors import AppError, InvalidError
+from core.errors import InvalidError, UnreadableRowError
 from core.orders import Direction, Item, Order, OrderState, Outcome, Policy, Priority, ProcessState, Step, StepState
 
 SCHEMA_VERSION = 1
@@ -20,7 +20,7 @@ KEYS = {"PartitionKey", "RowKey", "SchemaVersion"}
 Columns = Mapping[str, Any]
 
 
-class UnknownSchemaError(AppError):
+class UnknownSchemaError(UnreadableRowError):
     """The row was written by a later version of the app."""
 
 
@@ -72,7 +72,15 @@ def entity_of(bucket: str, key: str, record: Record) -> dict[str, Any]:
 
 
 def record_of(stored: Columns) -> Record:
-    """Return the record of any entity, whose kind its key tells."""
+    """Return the record of any entity, whose kind its key tells; raises `UnreadableRowError`."""
+    try:
+        return _record_of(stored)
+    except (LookupError, ValueError, TypeError, AttributeError) as fault:
+        what = f" {fault}" if isinstance(fault, KeyError) else ""  # others repeat what the row holds
+        raise UnreadableRowError(f"row {stored['RowKey']} cannot be read: {type(fault).__name__}{what}") from fault
+
+
+def _record_of(stored: Columns) -> Record:
     key, columns = stored["RowKey"], columns_of(stored)
     if key.startswith("!"):
         return AgendaRow(key=key, order_id=columns.pop("OrderID"), data=columns)

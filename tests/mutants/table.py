@@ -14,7 +14,7 @@ SCHEDULER_RULES, SUPERVISOR_RULES = "tests/unit/test_scheduler_rules.py", "tests
 OPERATOR_RULES = "tests/unit/test_operator_rules.py"
 PENDING = "tests/unit/test_pending_orders.py"
 REQUESTS, WORKFLOWS = "tests/unit/test_requests.py", "tests/unit/test_workflow_definitions.py"
-FAULTS = "tests/unit/test_last_faults.py"
+FAULTS, EXPLAIN = "tests/unit/test_last_faults.py", "tests/unit/test_explain.py"
 BACKLOG, REPLIES = "tests/unit/test_backlog.py", "tests/unit/test_replies.py"
 PORTS = "tests/contract/test_other_ports.py"
 
@@ -813,6 +813,30 @@ MUTANTS = (
         old='plain(without_particulars(reply.reason or ""), MOST_SAID)',
         new='(reply.reason or "")',
         tests=(f"{FAULTS}::test_what_a_service_says_is_short_and_plain",),
+    ),
+    Mutant(
+        statement="OPR-2",
+        fault="an order whose rows are garbage is explained by an error",
+        file="adapters/rows.py",
+        old="except (LookupError, ValueError, TypeError, AttributeError) as fault:",
+        new="except ZeroDivisionError as fault:",
+        tests=(f"{EXPLAIN}::test_of_an_order_whose_rows_are_garbage_it_says_that",),
+    ),
+    Mutant(
+        statement="OPR-2",
+        fault="a newer version of the app is waited for for ever",
+        file="operators/explain.py",
+        old="at = max(now, order.state.not_before + rules.longest_upgrade + INSTANT)",
+        new="at = now",
+        tests=(f"{EXPLAIN}::test_of_a_workflow_that_nobody_knows_it_says_until_when_it_is_waited_for",),
+    ),
+    Mutant(
+        statement="OPR-2",
+        fault="an order that waits for room is said to be claimed soon",
+        file="operators/explain.py",
+        old="if needs and now > polled_from(since, order.state.updated_at, rules.poll_delay):",
+        new="if False:",
+        tests=(f"{EXPLAIN}::test_of_an_order_that_waits_for_room_it_says_since_when_and_how_the_agents_are",),
     ),
     Mutant(
         statement="UND-4",
