@@ -21,6 +21,7 @@ from adapters.failures import OUTAGES, azure_errors
 from core.errors import InvalidError, QueueRefusedError, UnavailableError
 from core.messages import BusMessage
 
+MILLISECOND = timedelta(milliseconds=1)
 SEND_TIMEOUT_SECONDS = 15.0
 PEEK_TIMEOUT_SECONDS = 3.0
 REFUSALS = (
@@ -148,11 +149,15 @@ async def _close(link: ServiceBusSender | ServiceBusReceiver) -> None:
 
 
 def _outgoing(message: BusMessage) -> ServiceBusMessage:
-    return ServiceBusMessage(
+    life = message.time_to_live and min(message.time_to_live, LONGEST_LIFE)
+    outgoing = ServiceBusMessage(
         message.body,
         content_type="application/json",
         message_id=message.message_id,
         correlation_id=message.correlation_id,
         reply_to=message.reply_to,
-        time_to_live=message.time_to_live and min(message.time_to_live, LONGEST_LIFE),
+        time_to_live=life,
     )
+    if life and (header := outgoing.raw_amqp_message.header):
+        header.time_to_live = max(1, life // MILLISECOND)  # the library rounds down to seconds
+    return outgoing

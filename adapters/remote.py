@@ -86,10 +86,10 @@ def _no_number(text: str) -> NoReturn:
 
 
 def _refuse(status: int, answer: Mapping[str, Any] | None) -> NoReturn:
-    reason = _reason(answer or {}) or f"the service answered {status}"
+    reason = _reason(answer or {})
     if 400 <= status < 500 and status not in PASSING:
-        raise RejectedError(reason)
-    raise TransientError(reason)
+        raise RejectedError(reason or f"the service answered {status}")
+    raise TransientError(f"{status} {reason}".strip())
 
 
 def _reason(answer: Mapping[str, Any]) -> str:

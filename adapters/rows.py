@@ -8,7 +8,7 @@ from typing import Any
 from adapters.writes import Record, aware, json_text
 from core.agenda import AgendaRow
 from core.changes import HistoryEntry
-from core.errors import AppError, InvalidError
+from core.errors import InvalidError, UnreadableRowError
 from core.orders import Direction, Item, Order, OrderState, Outcome, Policy, Priority, ProcessState, Step, StepState
 
 SCHEMA_VERSION = 1
@@ -20,7 +20,7 @@ KEYS = {"PartitionKey", "RowKey", "SchemaVersion"}
 Columns = Mapping[str, Any]
 
 
-class UnknownSchemaError(AppError):
+class UnknownSchemaError(UnreadableRowError):
     """The row was written by a later version of the app."""
 
 
@@ -72,7 +72,15 @@ def entity_of(bucket: str, key: str, record: Record) -> dict[str, Any]:
 
 
 def record_of(stored: Columns) -> Record:
-    """Return the record of any entity, whose kind its key tells."""
+    """Return the record of any entity, whose kind its key tells; raises `UnreadableRowError`."""
+    try:
+        return _record_of(stored)
+    except (LookupError, ValueError, TypeError, AttributeError) as fault:
+        what = f" {fault}" if isinstance(fault, KeyError) else ""  # others repeat what the row holds
+        raise UnreadableRowError(f"row {stored['RowKey']} cannot be read: {type(fault).__name__}{what}") from fault
+
+
+def _record_of(stored: Columns) -> Record:
     key, columns = stored["RowKey"], columns_of(stored)
     if key.startswith("!"):
         return AgendaRow(key=key, order_id=columns.pop("OrderID"), data=columns)
@@ -168,12 +176,14 @@ def _step_columns(step: Step) -> Columns:
         "AllowanceSeconds": step.allowance.total_seconds(),
         "Threshold": step.threshold,
         "Policy": step.policy,
+        "After": None if step.after is None else " ".join(step.after),
         "Undoable": step.undoable,
         "InDoubt": step.in_doubt,
         "SettlingSeconds": step.settling.total_seconds(),
         "RestSeconds": step.rest.total_seconds(),
         "MostRests": step.most_rests,
         "Rests": step.rests,
+        "TriedUntil": step.tried_until,
         "NotBefore": step.not_before,
         "Reason": step.reason,
         "Result": None if step.result is None else json_text(step.result),
@@ -181,7 +191,7 @@ def _step_columns(step: Step) -> Columns:
 
 
 def _step(number: int, columns: Columns) -> Step:
-    result = columns.get("Result")
+    after, result = columns.get("After"), columns.get("Result")
     return Step(
         number=number,
         name=columns["Name"],
@@ -194,12 +204,14 @@ def _step(number: int, columns: Columns) -> Step:
         allowance=timedelta(seconds=columns["AllowanceSeconds"]),
         threshold=columns["Threshold"],
         policy=Policy(columns["Policy"]),
+        after=None if after is None else tuple(after.split()),
         undoable=columns.get("Undoable", False),
         in_doubt=columns.get("InDoubt", False),
         settling=timedelta(seconds=columns.get("SettlingSeconds", 0)),
         rest=timedelta(seconds=columns.get("RestSeconds", 0)),
         most_rests=columns.get("MostRests", 0),
         rests=columns.get("Rests", 0),
+        tried_until=columns.get("TriedUntil"),
         not_before=columns.get("NotBefore"),
         reason=columns.get("Reason"),
         result=None if result is None else json.loads(result),

@@ -46,7 +46,7 @@ class Circuit:
 
         When the time is over, one call at a time may try: if it succeeds, the circuit is closed again.
         """
-        trial = self._admit()
+        trial = self.admit()
         self._trying = trial
         try:
             yield
@@ -61,8 +61,8 @@ class Circuit:
         finally:
             self._trying = self._trying and not trial
 
-    def _admit(self) -> bool:
-        """Return whether this call is the one that tries."""
+    def admit(self) -> bool:
+        """Return whether a call that began now would be the one that tries; raises `CircuitOpenError`."""
         if (until := self.open_until) is None:
             return False
         if (left := until - self._clock()) > timedelta():

@@ -2,15 +2,23 @@
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
-from typing import Any, Literal
+from typing import Any
 
-from core.errors import CircuitOpenError, NotTriedError
+from core.errors import CircuitOpenError, NotTriedError, TransientError
 from core.messages import AgentReply, AgentRequest, BusMessage, responses_queue
 
 
 def stop_at(request: AgentRequest, margin: timedelta) -> datetime:
     """Return when the agent stops: a little before the complete-by time, since clocks differ (AGT-4)."""
     return request.complete_by - margin
+
+
+def silent_from(request: AgentRequest, reply: AgentReply, margin: timedelta) -> datetime:
+    """Return from when on the agent does not send this (AGT-4).
+
+    That a call had no answer shows when its time is up, so it may be said a little later; it decides nothing.
+    """
+    return stop_at(request, margin / 2 if reply.outcome == "unfinished" else margin)
 
 
 def seconds_left(request: AgentRequest, now: datetime, margin: timedelta) -> float:
@@ -31,6 +39,11 @@ def failed(request: AgentRequest, reason: str, *, in_doubt: bool) -> AgentReply:
     return _reply(request, "failed", reason=reason[:1000] or "the service gave no reason", in_doubt=in_doubt)
 
 
+def unfinished(request: AgentRequest, fault: TransientError) -> AgentReply:
+    """Return what is told of the last call when there is no time for another; it is no answer to the request."""
+    return _reply(request, "unfinished", reason=str(fault)[:1000])
+
+
 def not_tried(request: AgentRequest, reason: NotTriedError, *, in_doubt: bool) -> AgentReply:
     """Return the reply to a request for which no call was made now, and that may come again later (AGT-8)."""
     return _reply(
@@ -43,7 +56,7 @@ def not_tried(request: AgentRequest, reason: NotTriedError, *, in_doubt: bool) -
     )
 
 
-def _reply(request: AgentRequest, outcome: Literal["completed", "failed", "notTried"], **more: Any) -> AgentReply:
+def _reply(request: AgentRequest, outcome: Any, **more: Any) -> AgentReply:
     """Name what is answered, and bring back the order that came with the request."""
     return AgentReply(
         order_id=request.order_id,

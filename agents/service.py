@@ -40,7 +40,7 @@ class AgentService:
         """Call the service and reply, or, once the time is up, say nothing at all (AGT-4, AGT-5)."""
         with self.gauge.at_work():
             reply = await self._carry_out(request)
-        if reply is None or self._seconds_left(request) <= 0:
+        if reply is None or self.clock() >= rules.silent_from(request, reply, self.margin):
             log.info("agent.out_of_time", extra={"agent": self.name, "request": request.request_id})
             return
         await self.bus.send([rules.to_bus(self.name, request, reply, self.clock())])
@@ -61,14 +61,16 @@ class AgentService:
             return rules.not_tried(request, reason, in_doubt=unanswered > 0)
         except TransientError as fault:
             log.warning("agent.gave_up", extra={"agent": self.name, "request": request.request_id, "why": str(fault)})
+            return rules.unfinished(request, fault)
         return None
 
     async def _call(self, request: AgentRequest, *, first: bool) -> Mapping[str, Any]:
-        """Call once, if the circuit is closed, and when it is our turn."""
-        with self.circuit.guard(request.order_id):
-            async with self.limits.turn(self._latest_turn(request)):
-                if first:
-                    await self.gauge.arrived(request)
+        """Call once, when it is our turn, if the circuit is closed: before the wait for that, and after it (AGT-8)."""
+        self.circuit.admit()
+        async with self.limits.turn(self._latest_turn(request)):
+            if first:
+                await self.gauge.arrived(request)
+            with self.circuit.guard(request.order_id):
                 timeout = min(self._seconds_left(request), self.call_timeout.total_seconds())
                 return await self.remote.call(request, timeout)
 

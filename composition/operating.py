@@ -24,6 +24,7 @@ from operators.poison import PoisonService
 from operators.retention import RetentionService
 from operators.service import OperatorService
 from operators.triggers import OperatorServices
+from scheduler.rules import LONGEST_UPGRADE
 from scheduler.service import FRESH, WAKE_UP_TIME
 
 
@@ -91,6 +92,7 @@ def _orders(base: Base) -> OperatorService:
             clock_tolerance=base.tolerance,
             offers=base.offers,
             fresh=FRESH,
+            longest_upgrade=LONGEST_UPGRADE,
         ),
         measures=base.parts.measures,
         buckets=base.settings.buckets,

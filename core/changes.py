@@ -1,14 +1,14 @@
 """What a decision is: a value that says which rows to write and which messages to send after the commit."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
 from core import agenda
 from core.agenda import AgendaRow
-from core.messages import BusMessage
-from core.orders import Snapshot, Step
+from core.messages import BusMessage, WakeUp
+from core.orders import ProcessState, Snapshot, Step
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -98,6 +98,25 @@ def transition(
     events: tuple[Event, ...] = (),
     messages: tuple[BusMessage, ...] = (),
 ) -> Change:
-    """Return the change from one snapshot of an order to its next version."""
+    """Return the change from one snapshot of an order to its next version.
+
+    From when on a pending order may be claimed follows from its steps; if it is now, a scheduler is woken.
+    """
     after = after.with_state(version=before.state.version + 1, updated_at=entry.at)
+    if after.state.process_state is ProcessState.PENDING:
+        after = after.with_state(not_before=after.claimable_from(_waits_since(before, entry.at)))
+        messages = (*messages, *_wake_up(before, after))
     return Change(before=before, after=after, entry=entry, events=events, messages=messages)
+
+
+def _waits_since(before: Snapshot, now: datetime) -> datetime:
+    """Return since when the order waits: one that might be claimed already keeps its place among the others."""
+    return min(before.state.not_before, now) if before.state.process_state is ProcessState.PENDING else now
+
+
+def _wake_up(before: Snapshot, after: Snapshot) -> Iterator[BusMessage]:
+    """Name the order, and the steps that may begin because of this change (SUP-3)."""
+    if after.state.not_before <= after.state.updated_at:
+        ready_before = before.ready()
+        steps = tuple(step.name for step in after.ready() if step not in ready_before)
+        yield WakeUp(order_id=after.order_id, steps=steps).to_bus()

@@ -4,7 +4,6 @@ from dataclasses import replace
 
 from core import alerts
 from core.changes import Change, HistoryEntry, transition
-from core.messages import WakeUp
 from core.orders import Outcome, Policy, ProcessState, Snapshot, Step, StepState
 from core.undo import turn_back
 
@@ -26,10 +25,9 @@ def ask_for_undo(before: Snapshot, after: Snapshot, cause: Step, entry: HistoryE
     """Return the request to undo the order: it stands in the state, and any scheduler may take it (UND-1)."""
     reason = f"{cause.name}: {cause.reason}"
     after = turn_back(after, entry.at).with_state(
-        process_state=ProcessState.PENDING, locked_by=None, complete_by=None, not_before=entry.at, reason=reason
+        process_state=ProcessState.PENDING, locked_by=None, complete_by=None, reason=reason
     )
-    entry = replace(entry, event="undo-requested", detail=reason)
-    return transition(before, after, entry, messages=(WakeUp(order_id=after.order_id).to_bus(),))
+    return transition(before, after, replace(entry, event="undo-requested", detail=reason))
 
 
 def end(before: Snapshot, after: Snapshot, outcome: Outcome, cause: Step | None, entry: HistoryEntry) -> Change:

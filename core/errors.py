@@ -26,6 +26,10 @@ class NewerWorkflowError(AppError):
     """The order follows a workflow that this version of the app does not know yet: a newer one has to go on with it."""
 
 
+class UnreadableRowError(AppError):
+    """A row holds what no version of the app writes, or only a newer one does: somebody has to mend it."""
+
+
 class UnknownOrderError(AppError):
     """No order with this id is recorded."""
 

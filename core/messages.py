@@ -27,10 +27,12 @@ NO_TEXT = r"\x00-\x1f\x7f-\x9f\uFFFE\uFFFF"
 Text = Annotated[str, Field(min_length=1, max_length=200, pattern=f"^[^{NO_TEXT}]+$")]
 Email = Annotated[str, Field(min_length=1, max_length=200, pattern=rf"^[^@\s{NO_TEXT}]+@[^@\s{NO_TEXT}]+$")]
 Price = Annotated[str, Field(pattern=r"^\d{1,7}\.\d{2}$")]
-StepName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]{0,40}$")]
 OPERATION = re.compile(r"([a-z][a-z0-9-]{0,40})?")
 """What a remote service can be asked to do: part of an address, so never a path."""
 Key = Annotated[str, Field(pattern=r"^[\x21-\x7e]{1,200}$")]
+STEP_NAME = r"^[a-z][a-z0-9-]{0,40}$"
+"""Also of a workflow."""
+StepName = Annotated[str, Field(pattern=STEP_NAME)]
 Moment = Annotated[AwareDatetime, Field(ge=datetime(1970, 1, 1, tzinfo=UTC), lt=datetime(9000, 1, 1, tzinfo=UTC))]
 """A time that everything of ours can hold: tables know none before 1601, and the ends of the calendar no other zone."""
 
@@ -185,7 +187,8 @@ class AgentRequest(AttemptMessage):
 class AgentReply(AttemptMessage):
     """What an agent says of a request it has carried out, or could not; it names what it answers (SCH-6)."""
 
-    outcome: Literal["completed", "failed", "notTried"]
+    outcome: Literal["completed", "failed", "notTried", "unfinished"]
+    """Unfinished: the agent's time is nearly over; the reason is its last fault, and the step runs until then."""
     result: Mapping[str, Any] | None = None
     reason: Annotated[str, Field(max_length=1000)] | None = None
     retry_after: Annotated[float, Field(ge=0, le=86400)] | None = None

@@ -31,6 +31,10 @@ class StepState(StrEnum):
     SKIPPED = "Skipped"
 
 
+DONE = (StepState.COMPLETED, StepState.SKIPPED)
+"""In these states the steps after it may begin."""
+
+
 class Priority(StrEnum):
     """Which orders are claimed first (SCH-11)."""
 
@@ -110,7 +114,7 @@ class OrderState:
     """Counts the transitions, the submission being the first."""
     priority: Priority = Priority.NORMAL
     not_before: datetime
-    """While `Pending`: the earliest time at which a scheduler may claim the order."""
+    """While `Pending`: since when, or from when on, a scheduler can make something of the order."""
     updated_at: datetime
     direction: Direction = Direction.FORWARD
     outcome: Outcome | None = None
@@ -138,6 +142,11 @@ class Step:
     threshold: int
     """The step is given up once `failure_count` reaches this number."""
     policy: Policy
+    after: tuple[str, ...] | None = ()
+    """The steps that have to be done before.
+
+    None in rows of a version that did not record it: all that stand above, so that nothing begins too early.
+    """
     undoable: bool = False
     """Whether there is anything to undo once it was done."""
     settling: timedelta = timedelta()
@@ -151,6 +160,8 @@ class Step:
     state: StepState = StepState.NOT_STARTED
     complete_by: datetime | None = None
     """While an attempt runs, to do the step or to undo it: when its time is up."""
+    tried_until: datetime | None = None
+    """When the time of the last attempt to do the step is up: until then it may be delivered a second time."""
     not_before: datetime | None = None
     """While the step waits, to be done or to be undone: the earliest time at which that may begin."""
     attempts: int = 0
@@ -218,13 +229,41 @@ class Snapshot:
         None if nothing waits, and whoever claims the order ends it. A hint to find the order by: whoever claims it
         goes by the steps themselves.
         """
+        ready = self.ready()
+        return min(ready, key=lambda step: step.not_before or self.state.not_before).capability if ready else None
+
+    def ready(self) -> tuple[Step, ...]:
+        """Return the steps whose turn it is, to be done or to be undone, whether or not their time has come."""
         if self.state.direction is Direction.UNDO:
-            waiting = [step for step in reversed(self.steps) if step.waits_for_undo]
-        elif self.in_state(StepState.FAILED):
-            waiting = []
-        else:
-            waiting = list(self.in_state(StepState.NOT_STARTED))
-        return min(waiting, key=lambda step: step.not_before or self.state.not_before).capability if waiting else None
+            return self._ready_to_be_undone()
+        if self.in_state(StepState.FAILED):  # no new step starts (SCH-12)
+            return ()
+        done = {step.name for step in self.in_state(*DONE)}
+        return tuple(step for step in self.in_state(StepState.NOT_STARTED) if done >= self._directly_before(step))
+
+    def _ready_to_be_undone(self) -> tuple[Step, ...]:
+        """Return the steps on which nothing depends that is not undone yet, once nothing moves forward any more."""
+        if self.in_state(StepState.RUNNING):
+            return ()
+        owed = [step for step in self.steps if step.state is StepState.UNDOING or step.undo_failed]
+        standing = {name for step in owed for name in self._before(step)}
+        return tuple(step for step in self.steps if step.waits_for_undo and step.name not in standing)
+
+    def _directly_before(self, step: Step) -> set[str]:
+        above = (each.name for each in self.steps[: step.number])
+        return set(above if step.after is None else step.after)
+
+    def _before(self, step: Step) -> set[str]:
+        """Return the steps on which this one depends, directly or not; all of them stand above it."""
+        before = self._directly_before(step)
+        for each in reversed(self.steps[: step.number]):
+            if each.name in before:
+                before |= self._directly_before(each)
+        return before
+
+    def claimable_from(self, since: datetime) -> datetime:
+        """Return from when on, and not before `since`, a scheduler can start a step of the order, or end it."""
+        return max(since, min((step.not_before or since for step in self.ready()), default=since))
 
     def with_steps(self, *changed: Step) -> "Snapshot":
         """Return a snapshot in which these steps replace those of the same number."""

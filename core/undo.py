@@ -33,5 +33,10 @@ def to_be_undone(step: Step, now: datetime) -> Step:
         failure_count=0,
         rests=0,
         reason=None,
-        not_before=None if step.state is StepState.COMPLETED else now + step.settling,
+        not_before=None if step.state is StepState.COMPLETED else _settled(step, now),
     )
+
+
+def _settled(step: Step, now: datetime) -> datetime | None:
+    """Return from when on no attempt can take effect any more; None for a service that refuses undone keys (UND-2)."""
+    return max(now, step.tried_until or now) + step.settling if step.settling else None

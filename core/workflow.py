@@ -1,12 +1,19 @@
 """A workflow: the business logic as data, apart from the scheduler that runs it."""
 
+import re
 from collections.abc import Callable, Collection, Container, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from pydantic import ValidationError
+
 from core.errors import AppError
+from core.messages import STEP_NAME, AgentRequest, faults_of
 from core.orders import Order, Policy, Step
+
+MOST_STEPS = 80
+"""Of a workflow: all of them can change in one transaction, which takes 100 rows, beside some that are no steps."""
 
 Results = Mapping[str, Mapping[str, Any]]
 """What the completed steps answered, by step name."""
@@ -57,14 +64,9 @@ class Workflow:
     version: int
     steps: tuple[StepDefinition, ...]
 
-    def definition(self, step: str) -> StepDefinition:
-        """Return the definition of a step; raises KeyError for a name that the workflow does not have."""
-        return {definition.name: definition for definition in self.steps}[step]
-
-    def dependents(self, step: str) -> frozenset[str]:
-        """Return the steps that come after this one, directly or not: they have to be undone before it."""
-        direct = {definition.name for definition in self.steps if step in definition.after}
-        return frozenset(direct.union(*(self.dependents(name) for name in direct)))
+    def definition(self, step: str) -> StepDefinition | None:
+        """Return the definition of a step; None for a name that the workflow does not have."""
+        return next((definition for definition in self.steps if definition.name == step), None)
 
     def initial_steps(self, *, allowance: timedelta, threshold: int, rest: timedelta) -> tuple[Step, ...]:
         """Return the step records of a new order, with the rules that hold for each copied in."""
@@ -77,6 +79,7 @@ class Workflow:
                 allowance=definition.allowance or allowance,
                 threshold=definition.threshold or threshold,
                 policy=definition.policy,
+                after=definition.after,
                 undoable=definition.undone_by is not None,
                 settling=definition.settling,
                 rest=(definition.rest or rest) if definition.policy is Policy.REST else timedelta(),
@@ -88,8 +91,12 @@ class Workflow:
     def faults(self, capabilities: Container[str]) -> Iterator[str]:
         """Return everything that is wrong with the definition, given what the app's agents offer."""
         known = [definition.name for definition in self.steps]
+        if not re.fullmatch(STEP_NAME, self.name):
+            yield f"its name has to match {STEP_NAME}"
         if not known:
             yield "there is no step"
+        if len(known) > MOST_STEPS:
+            yield f"there are {len(known)} steps; at most {MOST_STEPS} can change at once"
         yield from (f"step {name} is defined twice" for name in dict.fromkeys(known) if known.count(name) > 1)
         for place, definition in enumerate(self.steps):
             faults = _faults(definition, known[:place], capabilities)
@@ -105,6 +112,29 @@ def _faults(definition: StepDefinition, above: Collection[str], capabilities: Co
         yield f"its undo needs {', '.join(missing)}, which is not kept"
     if definition.undo_needs and definition.undone_by is None:
         yield "it says what its undo needs, but not what undoes it"
+    for name in ("allowance", "threshold", "rest"):
+        value = getattr(definition, name)
+        if value is not None and value <= type(value)():
+            yield f"{name} is {value}; it has to be more"
+    for operation in filter(None, (definition.does, definition.undone_by)):
+        yield from _unspeakable(definition.name, operation)
+
+
+def _unspeakable(step: str, operation: str) -> list[str]:
+    """Return what no request can say."""
+    try:
+        AgentRequest(
+            order_id=f"b00-{'0' * 26}",
+            step=step,
+            operation=operation,
+            attempt=1,
+            idempotency_key="any",
+            complete_by=datetime.fromtimestamp(0, UTC),
+            order={},
+        )
+    except ValidationError as fault:
+        return faults_of(fault)
+    return []
 
 
 class WorkflowError(AppError):
@@ -141,7 +171,8 @@ class Workflows:
     def was_retired(self, name: str, version: int) -> bool:
         """Whether this is an older version of a workflow than those that this app knows.
 
-        What is not, may be newer than this app: during an upgrade old and new hosts work side by side (FLT-12).
+        Another version, or another name, may be newer than this app: during an upgrade old and new hosts work side by
+        side (FLT-12).
         """
         latest = self.latest(name)
         return self.find(name, version) is None and latest is not None and version < latest.version

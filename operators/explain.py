@@ -11,12 +11,14 @@ from enum import StrEnum
 
 from core.agenda import polled_from
 from core.changes import Change, Decision
-from core.measures import Measure, open_until
+from core.errors import UnreadableRowError
+from core.measures import Measure, longest_wait, open_until
 from core.orders import Direction, Outcome, ProcessState, Snapshot, Step, StepState
 from core.transitions import Decide
 from operators.views import Time, View
 
 INSTANT = timedelta(microseconds=1)
+AS_IT_IS = "It stays as it is."
 
 Claim = Callable[[Snapshot, datetime, Callable[[str], str | None]], Decision]
 """The scheduler's claim; its last argument names the agent that does what has this capability, if there is one now."""
@@ -44,6 +46,8 @@ class ActingRules:
     """The agents that offer each capability, the preferred first."""
     fresh: timedelta
     """How long the scheduler believes what an agent said of itself."""
+    longest_upgrade: timedelta
+    """How long the scheduler leaves an order to a newer version of the app."""
     measures: Sequence[Measure] = ()
     """What the agents said of themselves lately."""
 
@@ -76,6 +80,8 @@ class Prospect:
     change: Change | None = None
     circuits_open: bool = False
     """Whether until then no agent makes the call that the order needs."""
+    given_up: bool = False
+    """Whether a newer version of the app is waited for until then."""
 
 
 class Explanation(View):
@@ -95,7 +101,7 @@ class Explanation(View):
 def explain(order: Snapshot, actions: Sequence[str], rules: ActingRules, now: datetime) -> Explanation:
     """Return the explanation; `actions` are those that an operator has."""
     expected = what_comes(order, rules, now)
-    waiting_for = _waiting_for(order, expected, actions, rules)
+    waiting_for = _waiting_for(order, expected, actions, rules, now)
     waits = f"; it waits for {waiting_for}" if waiting_for else ""
     return Explanation(
         order_id=order.order_id,
@@ -107,6 +113,18 @@ def explain(order: Snapshot, actions: Sequence[str], rules: ActingRules, now: da
     )
 
 
+def unreadable(order_id: str, fault: UnreadableRowError) -> Explanation:
+    """Return the explanation of an order that nobody can read."""
+    return Explanation(
+        order_id=order_id,
+        summary=f"The order cannot be read: {fault}.",
+        waiting_for="an operator, who mends the row, or a newer version of the app, which can read it",
+        next_actor=Actor.OPERATOR,
+        next_at=None,
+        if_nothing_happens=AS_IT_IS,
+    )
+
+
 def what_comes(order: Snapshot, rules: ActingRules, now: datetime) -> Prospect | None:
     """Return who should act next; None for an order that has ended and needs nobody."""
     match order.state.process_state:
@@ -114,7 +132,9 @@ def what_comes(order: Snapshot, rules: ActingRules, now: datetime) -> Prospect |
             return _claim(order, rules, max(now, order.state.not_before))
         case ProcessState.PROCESSING:
             recovery = _recovery(order, rules, now)
-            late = recovery is None or recovery.at is None or recovery.at <= now
+            if recovery is None:  # no rule lets an order be Processing of which no step runs
+                return Prospect(actor=Actor.OPERATOR)
+            late = recovery.at is None or recovery.at <= now
             return recovery if late else Prospect(actor=Actor.AGENT, at=order.earliest_complete_by())
         case ProcessState.ERROR if order.state.outcome is not Outcome.UNDONE:
             return Prospect(actor=Actor.OPERATOR)
@@ -132,11 +152,23 @@ def what_comes_otherwise(order: Snapshot, rules: ActingRules, now: datetime) -> 
 
 def _claim(order: Snapshot, rules: ActingRules, at: datetime) -> Prospect:
     """Return the claim at this time, or once an agent for what the order needs makes calls again."""
-    until = rules.none_until(order.needs(), at)
+    needs = order.needs()
+    until = rules.none_until(needs, at)
     change = rules.claimed(order, until or at)
-    if not isinstance(change, Change):  # nobody here knows its workflow
-        return Prospect(actor=Actor.SCHEDULER)
-    return Prospect(actor=Actor.SCHEDULER, at=until or at, change=change, circuits_open=until is not None)
+    if isinstance(change, Change):
+        return Prospect(actor=Actor.SCHEDULER, at=until or at, change=change, circuits_open=until is not None)
+    if needs and not rules.offers.get(needs):
+        return Prospect(actor=Actor.OPERATOR)
+    return _given_up(order, rules, at)
+
+
+def _given_up(order: Snapshot, rules: ActingRules, now: datetime) -> Prospect:
+    """Return how an order ends whose workflow nobody here knows, unless a newer version of the app takes it."""
+    at = max(now, order.state.not_before + rules.longest_upgrade + INSTANT)
+    change = rules.claimed(order, at)
+    if not isinstance(change, Change):
+        return Prospect(actor=Actor.SCHEDULER, given_up=True)
+    return Prospect(actor=Actor.SCHEDULER, at=at, change=change, given_up=True)
 
 
 def _recovery(order: Snapshot, rules: ActingRules, now: datetime) -> Prospect | None:
@@ -159,37 +191,55 @@ def _because(order: Snapshot) -> str:
     return f"{outcome}{back}" + (f", because: {state.reason}" if state.reason else "")
 
 
-def _waiting_for(order: Snapshot, expected: Prospect | None, actions: Sequence[str], rules: ActingRules) -> str | None:
+def _waiting_for(
+    order: Snapshot, expected: Prospect | None, actions: Sequence[str], rules: ActingRules, now: datetime
+) -> str | None:
     if expected is None:
         return None
     answers = " and ".join(_answer(step) for step in order.running())
     match expected.actor:
         case Actor.AGENT:
             return answers
-        case Actor.SCHEDULER if expected.change is None:
+        case Actor.SCHEDULER if expected.given_up:
             workflow = f"{order.state.workflow} version {order.state.workflow_version}"
             return f"a newer version of the app: this one does not know workflow {workflow}"
         case Actor.SCHEDULER:
-            return f"a scheduler to claim it{_room(order, expected, rules)}" + (
+            return f"a scheduler to claim it{_room(order, expected, rules, now)}" + (
                 f", and for {answers}" if answers else ""
             )
         case Actor.SUPERVISOR:
             return f"the supervisor, which has to look at {answers} that did not come in time"
         case Actor.OPERATOR:
-            return f"an operator, who can {' or '.join(actions)} it"
+            none = order.state.process_state is ProcessState.PENDING
+            nobody = f"an agent for {order.needs()}, which none of this app's agents is"
+            return nobody if none else f"an operator, who can {' or '.join(actions)} it"
 
 
-def _room(order: Snapshot, expected: Prospect, rules: ActingRules) -> str:
-    needs = order.needs()
+def _room(order: Snapshot, expected: Prospect, rules: ActingRules, now: datetime) -> str:
+    needs, since = order.needs(), order.state.not_before
     if needs and expected.circuits_open and expected.at:
         agents = " and ".join(rules.offers[needs])
         return f", once an agent for {needs} makes calls again (circuits open: {agents}, until {_clock(expected.at)})"
+    if needs and now > polled_from(since, order.state.updated_at, rules.poll_delay):
+        loads = "; ".join(_load(agent, rules) for agent in rules.offers[needs])
+        return f", once an agent for {needs} has room, for which it waits since {_clock(since)} ({loads})"
     return f", once an agent for {needs} has room" if needs else ""
+
+
+def _load(agent: str, rules: ActingRules) -> str:
+    """Return what the instances of an agent said of themselves lately."""
+    said = [measure for measure in rules.measures if measure.agent == agent]
+    wait = longest_wait(said)
+    if wait is None:
+        return f"{agent}: not heard of lately"
+    running = sum(measure.running for measure in said)
+    return f"{agent}: {running} calls under way, requests wait for {wait:.0%} of their time"
 
 
 def _answer(step: Step) -> str:
     what = "undo" if step.state is StepState.UNDOING else "step"
-    return f"agent {step.agent}'s answer to {what} {step.name}, attempt {step.attempts}"
+    so_far = f" (so far: {step.reason})" if step.reason else ""
+    return f"agent {step.agent}'s answer to {what} {step.name}, attempt {step.attempts}{so_far}"
 
 
 def _then(expected: Prospect | None) -> str:
@@ -206,7 +256,7 @@ def _then(expected: Prospect | None) -> str:
 def _otherwise(order: Snapshot, rules: ActingRules, now: datetime) -> str:
     comes = what_comes_otherwise(order, rules, now)
     if comes is None or comes.at is None:
-        return "It stays as it is."
+        return AS_IT_IS
     who = "the supervisor's sweep" if comes.actor is Actor.SUPERVISOR else "the scheduler's poll"
     return f"From {_clock(comes.at)} on {who} finds it" + (f": {_effect(comes.change)}." if comes.change else ".")
 

@@ -39,15 +39,18 @@ def who_needs(order: Snapshot, step: Step, workflow: Workflow) -> list[str]:
     return [name for name in to_come if _needs(order, step, workflow.definition(name), workflow)]
 
 
-def _needs(order: Snapshot, step: Step, definition: StepDefinition, workflow: Workflow) -> bool:
+def _needs(order: Snapshot, step: Step, definition: StepDefinition | None, workflow: Workflow) -> bool:
+    if definition is None:
+        return True  # its workflow was changed meanwhile, so nobody can tell
     results = _Noting({each.name: _result(each, workflow) for each in order.steps}, step.name)
     try:
         definition.request(order.order, results)
-    except (LookupError, ValueError, TypeError, ArithmeticError):
+    except Exception:  # noqa: BLE001 - a workflow may raise anything
         return True  # it does not work with stand-ins, so nobody can tell
     return results.asked
 
 
 def _result(step: Step, workflow: Workflow) -> Mapping[str, Any]:
     """Return what the step answered, or as long as it has not, a stand-in for what is kept of it."""
-    return step.result if step.result is not None else dict.fromkeys(workflow.definition(step.name).keeps, "")
+    definition = workflow.definition(step.name)
+    return step.result if step.result is not None else dict.fromkeys(definition.keeps if definition else (), "")

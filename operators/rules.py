@@ -10,7 +10,6 @@ from functools import partial
 
 from core.changes import Change, HistoryEntry, transition
 from core.errors import RefusedError
-from core.messages import WakeUp
 from core.orders import Direction, Outcome, ProcessState, Snapshot, Step, StepState
 from core.undo import turn_back
 from core.workflow import Workflows
@@ -73,8 +72,8 @@ def cancel(order: Snapshot, request: OperatorRequest, now: datetime) -> Change:
     entry = _entry(request, now, "cancelled")
     if state.process_state is ProcessState.PROCESSING:
         return transition(order, after, entry)
-    after = after.with_state(process_state=ProcessState.PENDING, complete_by=None, not_before=now, outcome=None)
-    return transition(order, after, entry, messages=(WakeUp(order_id=order.order_id).to_bus(),))
+    after = after.with_state(process_state=ProcessState.PENDING, complete_by=None, outcome=None)
+    return transition(order, after, entry)
 
 
 def possible(order: Snapshot, workflows: Workflows, now: datetime) -> list[str]:
@@ -149,13 +148,11 @@ def _go_on(order: Snapshot, after: Snapshot, entry: HistoryEntry) -> Change:
         process_state=ProcessState.PENDING,
         locked_by=None,
         complete_by=None,
-        not_before=entry.at,
         failure_count=0,
         outcome=None,
         reason=None,
     )
-    steps = tuple(step.name for step in order.in_state(StepState.FAILED))
-    return transition(order, after, entry, messages=(WakeUp(order_id=order.order_id, steps=steps).to_bus(),))
+    return transition(order, after, entry)
 
 
 def _entry(request: OperatorRequest, now: datetime, event: str, about: str = "") -> HistoryEntry:

@@ -7,14 +7,14 @@ from dataclasses import dataclass, replace
 from core import agenda, keys
 from core.agenda import AgendaRow
 from core.changes import Change
-from core.errors import UnknownOrderError
+from core.errors import UnknownOrderError, UnreadableRowError
 from core.gathering import run_all
 from core.orders import ProcessState, Snapshot
 from core.ports import AgentMeasures, Archive, Clock, StateStore
 from core.transitions import Decide, Transitions
 from core.workflow import Workflows
 from operators import rules, views
-from operators.explain import ActingRules, Explanation, explain
+from operators.explain import ActingRules, Explanation, explain, unreadable
 from operators.requests import OperatorRequest, SkipRequest
 from operators.views import FoundOrder, FoundOrders, OrderList, OrderView
 
@@ -93,7 +93,10 @@ class OperatorService:
 
     async def explain(self, order_id: str) -> Explanation:
         """Return why the order is where it is (OPR-2); raises `UnknownOrderError`."""
-        order, now = await self.load(order_id), self.clock()
+        try:
+            order, now = await self.load(order_id), self.clock()
+        except UnreadableRowError as fault:
+            return unreadable(order_id, fault)
         acting = replace(self.acting, measures=await self.measures.since(now - self.acting.fresh))
         return explain(order, rules.possible(order, self.workflows, now), acting, now)
 

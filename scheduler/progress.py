@@ -5,14 +5,13 @@ from dataclasses import dataclass, replace
 
 from core import endings
 from core.changes import Change, HistoryEntry, transition
-from core.messages import AgentRequest, BusMessage, WakeUp
-from core.orders import Direction, Outcome, ProcessState, Snapshot, Step, StepState
-from core.workflow import Results, StepDefinition, Workflow
+from core.messages import BusMessage
+from core.orders import DONE, Direction, Outcome, ProcessState, Snapshot, Step, StepState
+from core.workflow import Workflow
+from scheduler.requests import BrokenRequestError, request_of
 
 Route = Callable[[str], str | None]
 """Names an agent that offers a capability, is healthy and has room; None if there is none now (AGT-10)."""
-
-DONE = (StepState.COMPLETED, StepState.SKIPPED)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -38,15 +37,12 @@ class Progress:
         if all(step.state in DONE for step in after.steps):
             after = after.with_state(process_state=ProcessState.PROCESSED, locked_by=None, complete_by=None)
             return transition(self.before, after, replace(self.entry, event="processed"))
-        return self._start(after, _ready(after, self.workflow))
+        return self._start(after, after.ready())
 
     def _undo(self, after: Snapshot) -> Change | None:
         """Undo what is to be undone, in reverse order of dependence (UND-1), once nothing moves forward any more."""
-        if after.in_state(StepState.RUNNING):
-            return self._start(after, [])
-        ready = _ready_to_be_undone(after, self.workflow)
-        if ready or after.running():
-            return self._start(after, ready)
+        if after.ready() or after.running():
+            return self._start(after, after.ready())
         stuck = next((step for step in after.steps if step.undo_failed), None)
         outcome = Outcome.UNDO_INCOMPLETE if stuck else Outcome.UNDONE
         return endings.end(self.before, after, outcome, stuck, self.entry)
@@ -54,15 +50,16 @@ class Progress:
     def _start(self, after: Snapshot, ready: Sequence[Step]) -> Change | None:
         """Start those of the steps whose time has come, and for which there is an agent, beside those that run."""
         started = list(self._started(ready))
+        requests, failed = self._requests(after, started)
+        if failed:
+            return self._fail(after, failed)
         after = after.with_steps(*started)
         if not after.running():
-            return self._wait(after, ready)
-        after = after.with_state(
-            process_state=ProcessState.PROCESSING, locked_by=self.instance, complete_by=after.earliest_complete_by()
-        )
-        starts = [f"{step.name} attempt {step.attempts} started{_where(step)}" for step in started]
+            return self._wait(after)
+        after = handled(after, self.instance)
+        starts = [f"{_what(step)} attempt {step.attempts} started{_where(step)}" for step in started]
         entry = replace(self.entry, detail="; ".join(filter(None, [self.entry.detail, *starts])))
-        return transition(self.before, after, entry, messages=self._requests(after, started))
+        return transition(self.before, after, entry, messages=tuple(requests))
 
     def _started(self, ready: Sequence[Step]) -> Iterator[Step]:
         """Record attempts as running, before their requests go out (SCH-3)."""
@@ -70,63 +67,62 @@ class Progress:
         for step in ready:
             if (step.not_before is None or step.not_before <= now) and (agent := self.route(step.capability)):
                 state = StepState.UNDOING if step.state is StepState.UNDOING else StepState.RUNNING
+                until = now + step.allowance
                 yield replace(
                     step,
                     agent=agent,
                     state=state,
                     attempts=step.attempts + 1,
-                    complete_by=now + step.allowance,
+                    complete_by=until,
+                    tried_until=until if state is StepState.RUNNING else step.tried_until,
                     not_before=None,
+                    reason=None,
                 )
 
-    def _wait(self, after: Snapshot, ready: Sequence[Step]) -> Change | None:
-        """Give the order back until a step's time has come, or until an agent has room for it."""
-        now, pending = self.entry.at, self.before.state.process_state is ProcessState.PENDING
-        until = max(now, min(step.not_before or now for step in ready))
-        if pending and until == now:
+    def _wait(self, after: Snapshot) -> Change | None:
+        """Give the order back until a step's time has come, or an agent has room; unclaimed, it stays as it is."""
+        if self.before.state.process_state is ProcessState.PENDING:
             return None
-        after = after.with_state(process_state=ProcessState.PENDING, locked_by=None, complete_by=None, not_before=until)
-        why = "no agent has room" if until == now else f"waits until {until:%H:%M:%S}"
-        entry = replace(
-            self.entry,
-            event="waits" if pending else "put-back",
-            detail="; ".join(filter(None, [self.entry.detail, why])),
-        )
-        wake_up = (WakeUp(order_id=after.order_id).to_bus(),) if until == now else ()
-        return transition(self.before, after, entry, messages=wake_up)
+        until = after.claimable_from(self.entry.at)
+        why = "no agent has room" if until == self.entry.at else f"waits until {until:%H:%M:%S}"
+        entry = replace(self.entry, event="put-back", detail="; ".join(filter(None, [self.entry.detail, why])))
+        after = after.with_state(process_state=ProcessState.PENDING, locked_by=None, complete_by=None)
+        return transition(self.before, after, entry)
 
-    def _requests(self, order: Snapshot, started: Sequence[Step]) -> tuple[BusMessage, ...]:
-        results = {step.name: step.result for step in order.steps if step.result is not None}
-        return tuple(self._request(order, step, self.workflow.definition(step.name), results) for step in started)
+    def _requests(self, order: Snapshot, started: Sequence[Step]) -> tuple[list[BusMessage], list[Step]]:
+        """Return the requests, and the steps of which there can be none: those have failed."""
+        requests, failed = [], []
+        for step in started:
+            try:
+                requests.append(request_of(order, step, self.workflow, self.entry.at))
+            except BrokenRequestError as fault:
+                failed.append(_unasked(order, step, str(fault)))
+        return requests, failed
 
-    def _request(self, order: Snapshot, step: Step, definition: StepDefinition, results: Results) -> BusMessage:
-        content = definition.request(order.order, results)
-        undo = step.state is StepState.UNDOING
-        return AgentRequest(
-            order_id=order.order_id,
-            step=step.name,
-            action="undo" if undo else "do",
-            operation=(definition.undone_by or "") if undo else definition.does,
-            attempt=step.attempts,
-            idempotency_key=f"{order.order_id}:{step.name}",  # the same for every attempt, and for the undo (AGT-3)
-            issued_at=self.entry.at,
-            complete_by=self.entry.at + step.allowance,
-            order={**content, "result": step.result or {}} if undo else content,
-        ).to_bus(step.agent, time_to_live=step.allowance)
+    def _fail(self, order: Snapshot, failed: Sequence[Step]) -> Change | None:
+        """Go on with steps that have failed before anybody was asked; their policy decides (SCH-8)."""
+        reasons = [str(step.reason) for step in failed]
+        entry = replace(self.entry, detail="; ".join(filter(None, [self.entry.detail, *reasons])))
+        return replace(self, entry=entry).proceed(order.with_steps(*failed))
+
+
+def _unasked(order: Snapshot, started: Step, reason: str) -> Step:
+    """Return the step as it failed; what nobody was asked to undo may stand."""
+    before = order.steps[started.number]
+    undo = started.state is StepState.UNDOING
+    return replace(before, state=StepState.FAILED, reason=reason, in_doubt=before.in_doubt or undo)
+
+
+def handled(order: Snapshot, instance: str) -> Snapshot:
+    """Return the order as this scheduler handles it: due when the first of the steps that run is."""
+    return order.with_state(
+        process_state=ProcessState.PROCESSING, locked_by=instance, complete_by=order.earliest_complete_by()
+    )
+
+
+def _what(step: Step) -> str:
+    return f"undo of {step.name}" if step.state is StepState.UNDOING else step.name
 
 
 def _where(step: Step) -> str:
     return "" if step.agent == step.capability else f" at {step.agent}"
-
-
-def _ready(order: Snapshot, workflow: Workflow) -> list[Step]:
-    done = {step.name for step in order.in_state(*DONE)}
-    waiting = order.in_state(StepState.NOT_STARTED)
-    return [step for step in waiting if done.issuperset(workflow.definition(step.name).after)]
-
-
-def _ready_to_be_undone(order: Snapshot, workflow: Workflow) -> list[Step]:
-    """Return the steps that wait to be undone, and on which nothing depends that is not undone yet."""
-    owed = {step.name for step in order.steps if step.state is StepState.UNDOING or step.undo_failed}
-    waiting = [step for step in order.steps if step.waits_for_undo]
-    return [step for step in waiting if owed.isdisjoint(workflow.dependents(step.name))]

@@ -11,13 +11,22 @@ from core.changes import Change, Decision, HistoryEntry, Note, transition
 from core.errors import NewerWorkflowError
 from core.messages import AgentReply
 from core.orders import Direction, Outcome, ProcessState, Snapshot, Step, StepState
+from core.texts import plain, without_particulars
 from core.undo import to_be_undone
 from core.workflow import StepDefinition, Workflow, Workflows
-from scheduler.progress import Progress, Route
+from scheduler.progress import Progress, Route, handled
+from scheduler.requests import no_such_step
 
 MOST_KEPT = 10_000
 """Characters of JSON that a step keeps of its service's answer; a row takes 32 Ki, a carried order less."""
 
+LONGEST_UPGRADE = timedelta(days=1)
+"""How long an order that follows a workflow which this app does not know is left to a newer one (FLT-12)."""
+
+MOST_SAID = 200
+"""Characters of what an agent says of its last fault."""
+
+NO_REASON = "the agent gave no reason"
 RETIRED = "the order's workflow is not part of this app"
 
 
@@ -44,8 +53,11 @@ class SchedulerRules:
     def _end_of_retired(self, order: Snapshot, entry: HistoryEntry) -> Change | None:
         """Give up an order whose workflow this app knows no more; None for one that it may not know yet (FLT-12)."""
         state = order.state
-        if not self.workflows.was_retired(state.workflow, state.workflow_version):
+        retired = self.workflows.was_retired(state.workflow, state.workflow_version)
+        if not retired and entry.at - state.not_before <= LONGEST_UPGRADE:
             return None
+        if order.running():  # they answer or expire first (SCH-12)
+            return transition(order, handled(order, self.instance), entry)
         reason = f"workflow {state.workflow} version {state.workflow_version} is not part of this app"
         outcome = Outcome.UNDO_INCOMPLETE if state.direction is Direction.UNDO else Outcome.FAILED
         return endings.end(order, order.with_state(reason=reason), outcome, None, entry)
@@ -57,27 +69,31 @@ class SchedulerRules:
         Raises `NewerWorkflowError` for a valid reply on which only a newer version of the app can act (FLT-12).
         """
         step = order.step(reply.step)
-        name, version = order.state.workflow, order.state.workflow_version
-        workflow, retired = self.workflows.find(name, version), self.workflows.was_retired(name, version)
-        why_not = RETIRED if retired else self._why_invalid(step, reply, agent, now)
+        workflow = self.workflows.find(order.state.workflow, order.state.workflow_version)
+        definition = workflow.definition(reply.step) if workflow else None
+        why_not = self._why_invalid(step, reply, agent, now) or self._why_useless(order, reply)
         if step is None or why_not:
             return self._refuse(order, reply, agent, self._entry(now, "reply-refused", why_not))
-        if workflow is None:
+        if workflow is None or definition is None:
             raise NewerWorkflowError
-        reply = _within_bounds(workflow.definition(step.name), reply)
-        match reply.outcome:
-            case "completed":
-                answered, entry = self._completed(step, reply, workflow.definition(step.name), now)
-            case "failed":
-                answered, entry = self._failed(step, reply, now)
-            case "notTried":
-                answered, entry = self._not_tried(step, reply, now, route)
+        if reply.outcome == "unfinished":
+            return self._unfinished(order, step, reply, agent, now)
+        answered, entry = self._answered(step, _within_bounds(definition, reply), definition, now, route)
         if order.state.direction is Direction.UNDO and step.state is StepState.RUNNING:
             answered = to_be_undone(answered, now)  # the undo was asked for while the step was being done
         after = order.with_steps(answered)
         if order.state.process_state is ProcessState.PENDING:
             return transition(order, after, entry)  # another step timed out meanwhile: whoever claims the order goes on
         return self._progress(order, workflow, entry, route).proceed(after)
+
+    def _unfinished(self, order: Snapshot, step: Step, reply: AgentReply, agent: str, now: datetime) -> Decision:
+        """Keep what the agent said of its last call; the step runs on, until it is answered or its time is over."""
+        reason = _said(reply)
+        if reason == step.reason:
+            why_not = f"{step.name} attempt {reply.attempt}: it was said before"
+            return self._refuse(order, reply, agent, self._entry(now, "reply-refused", why_not))
+        entry = self._entry(now, "unfinished", f"{step.name}: {reason}")
+        return transition(order, order.with_steps(replace(step, reason=reason)), entry)
 
     def _why_invalid(self, step: Step | None, reply: AgentReply, agent: str, now: datetime) -> str:
         """Say why a reply counts for nothing; empty if it counts (SCH-6).
@@ -97,6 +113,14 @@ class SchedulerRules:
             return f"{which}: it came after the complete-by time"
         return ""
 
+    def _why_useless(self, order: Snapshot, reply: AgentReply) -> str:
+        """Say why nobody can go on after a valid reply; empty if this app can, or a newer one might."""
+        name, version = order.state.workflow, order.state.workflow_version
+        workflow = self.workflows.find(name, version)
+        if workflow is None:
+            return RETIRED if self.workflows.was_retired(name, version) else ""
+        return "" if workflow.definition(reply.step) else no_such_step(workflow, reply.step)
+
     def _refuse(self, order: Snapshot, reply: AgentReply, agent: str, entry: HistoryEntry) -> Note:
         said = f"{agent} {reply.request_id} {reply.outcome}{reply.reason}{reply.result}"
         digest = hashlib.sha256(said.encode()).hexdigest()[:12]
@@ -106,6 +130,17 @@ class SchedulerRules:
             version=order.state.version,
             entry=entry,
         )
+
+    def _answered(
+        self, step: Step, reply: AgentReply, definition: StepDefinition, now: datetime, route: Route
+    ) -> tuple[Step, HistoryEntry]:
+        match reply.outcome:
+            case "completed":
+                return self._completed(step, reply, definition, now)
+            case "failed":
+                return self._failed(step, reply, now)
+            case _:
+                return self._not_tried(step, reply, now, route)
 
     def _completed(
         self, step: Step, reply: AgentReply, definition: StepDefinition, now: datetime
@@ -118,7 +153,7 @@ class SchedulerRules:
         return done, self._entry(now, "step-completed", f"{step.name} completed by attempt {step.attempts}")
 
     def _failed(self, step: Step, reply: AgentReply, now: datetime) -> tuple[Step, HistoryEntry]:
-        reason = reply.reason or "the agent gave no reason"
+        reason = reply.reason or NO_REASON
         in_doubt = step.in_doubt or reply.in_doubt
         failed = replace(step, state=StepState.FAILED, complete_by=None, reason=reason, in_doubt=in_doubt)
         return failed, self._entry(now, "step-failed", f"{step.name}: {reason}")
@@ -140,6 +175,11 @@ class SchedulerRules:
 
     def _entry(self, now: datetime, event: str, detail: str = "") -> HistoryEntry:
         return HistoryEntry(at=now, actor=f"scheduler/{self.instance}", event=event, detail=detail)
+
+
+def _said(reply: AgentReply) -> str:
+    """Return what the agent said of a fault, so that the same fault always reads the same."""
+    return plain(without_particulars(reply.reason or ""), MOST_SAID) or NO_REASON
 
 
 def _within_bounds(definition: StepDefinition, reply: AgentReply) -> AgentReply:

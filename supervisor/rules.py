@@ -5,9 +5,10 @@ from datetime import datetime, timedelta
 
 from core import endings
 from core.changes import Change, HistoryEntry, transition
-from core.messages import WakeUp
 from core.orders import Direction, ProcessState, Snapshot, Step, StepState
 from core.undo import to_be_undone
+
+LASTING = ": the cause is held to be lasting"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -29,6 +30,8 @@ class SupervisorRules:
         after = order.with_steps(*counted).with_state(failure_count=order.state.failure_count + 1)
         failing = after.state.direction is Direction.FORWARD and after.in_state(StepState.FAILED)
         entry = self._entry(now, counted, expired)
+        if after.state.process_state is ProcessState.ERROR:  # only an operator takes an order out of that
+            return transition(order, after, entry)
         if not failing or after.state.process_state is ProcessState.PENDING:
             return _ask_again(order, after, expired, entry)
         if not after.running():
@@ -38,7 +41,8 @@ class SupervisorRules:
 
     def _entry(self, now: datetime, counted: list[Step], expired: list[Step]) -> HistoryEntry:
         counts = [
-            f"{step.name} timed out, failure {before.failure_count + 1} of {step.threshold}{_rest(step, now)}"
+            f"{before.name} timed out, failure {before.failure_count + 1} of {before.threshold}"
+            f"{_last(before)}{_rest(step, now)}"
             for step, before in zip(counted, expired, strict=True)
         ]
         return HistoryEntry(at=now, actor=f"supervisor/{self.instance}", event="expired", detail=", ".join(counts))
@@ -46,18 +50,24 @@ class SupervisorRules:
 
 def _counted(step: Step, direction: Direction, now: datetime) -> Step:
     """Return the step after one more failure: it waits for another try, rests before it, or is given up."""
-    failed = replace(step, failure_count=step.failure_count + 1, complete_by=None, in_doubt=True)
-    lasting = failed.failure_count >= step.threshold
-    if lasting and step.rests < step.most_rests:
-        failed = replace(failed, failure_count=0, rests=step.rests + 1, not_before=now + step.rest)
-    elif lasting:
-        reason = f"{step.name} timed out {failed.failure_count} times: the cause is held to be lasting"
-        failed = replace(failed, state=StepState.FAILED, reason=reason)
-    if step.state is StepState.UNDOING:
-        return failed
-    if direction is Direction.UNDO:
-        return to_be_undone(replace(failed, state=StepState.NOT_STARTED), now)
-    return failed if failed.state is StepState.FAILED else replace(failed, state=StepState.NOT_STARTED)
+    reason = f"timed out{_last(step)}"
+    failed = replace(step, failure_count=step.failure_count + 1, complete_by=None, in_doubt=True, reason=reason)
+    waiting = step.state if step.state is StepState.UNDOING else StepState.NOT_STARTED
+    if direction is Direction.UNDO and waiting is StepState.NOT_STARTED:  # it is not tried again
+        return to_be_undone(replace(failed, state=waiting), now)
+    if failed.failure_count < step.threshold:
+        return replace(failed, state=waiting)
+    if step.rests < step.most_rests:
+        return replace(failed, state=waiting, failure_count=0, rests=step.rests + 1, not_before=now + step.rest)
+    reason = f"{step.name} timed out {failed.failure_count} times{_last(step) or LASTING}"
+    return replace(failed, state=StepState.FAILED, reason=reason)
+
+
+def _last(step: Step) -> str:
+    """Return what the agent said of the last call of this attempt, if it said anything."""
+    if not step.reason:
+        return ""
+    return f"; {step.reason}" if step.reason.startswith("no answer") else f"; last answer: {step.reason}"
 
 
 def _rest(step: Step, now: datetime) -> str:
@@ -66,24 +76,11 @@ def _rest(step: Step, now: datetime) -> str:
 
 
 def _ask_again(before: Snapshot, after: Snapshot, expired: list[Step], entry: HistoryEntry) -> Change:
-    """Give the order back: those that still run keep running, and their replies stay valid (SUP-3).
-
-    It may be claimed at once, unless all that expired has to rest: then when the first rest is over. Of an order that
-    is being undone each step has a time of its own, and none waits for another's.
-    """
-    names = {step.name for step in expired}
-    back = after.state.direction is Direction.UNDO
-    waiting = [step for step in after.steps if step.name in names or (back and step.waits_for_undo)]
-    not_before = max(entry.at, min(step.not_before or entry.at for step in waiting))
-    if before.state.process_state is ProcessState.PENDING:
-        not_before = min(not_before, before.state.not_before)
+    """Give the order back: those that still run keep running, and their replies stay valid (SUP-3)."""
     after = after.with_state(
         process_state=ProcessState.PENDING,
         locked_by=None,
-        not_before=not_before,
-        complete_by=not_before + max(step.allowance for step in expired),
+        complete_by=after.claimable_from(entry.at) + max(step.allowance for step in expired),
     )
-    wake_up = WakeUp(order_id=before.order_id, steps=tuple(step.name for step in expired)).to_bus()
     was_held = before.state.process_state is ProcessState.PROCESSING
-    entry = replace(entry, event="recovered") if was_held else entry
-    return transition(before, after, entry, messages=(wake_up,) if not_before <= entry.at else ())
+    return transition(before, after, replace(entry, event="recovered") if was_held else entry)

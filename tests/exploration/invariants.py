@@ -9,6 +9,7 @@ from core.changes import Change, Note
 from core.keys import history_key
 from core.messages import AgentReply, AgentRequest, BusMessage
 from core.orders import Direction, Outcome, ProcessState, Snapshot, StepState
+from core.workflow import Workflow
 from exploration import roles
 from exploration.driving import Effect, Handler
 from exploration.roles import QUEUES, TOLERANCE, decode
@@ -226,11 +227,18 @@ def check_call(world: World, request: AgentRequest) -> None:
     skipped = {step.name for step in order.in_state(StepState.SKIPPED)}
     done, undone = _steps(world, "do"), _steps(world, "undo")
     if request.action == "do":
-        before = set(workflow.definition(request.step).after)
+        definition = workflow.definition(request.step)
+        before = set(definition.after if definition else ())
         demand(done | skipped >= before, f"{request.step} begins before {before - done} (SCH-10)")
     else:
-        standing = (done - undone - skipped) & workflow.dependents(request.step)
+        standing = (done - undone - skipped) & _dependents(workflow, request.step)
         demand(not standing, f"{request.step} is undone while {standing} stands (UND-1)")
+
+
+def _dependents(workflow: Workflow, step: str) -> set[str]:
+    """The steps that come after this one, directly or not, by the workflow itself."""
+    direct = {definition.name for definition in workflow.steps if step in definition.after}
+    return direct.union(*(_dependents(workflow, name) for name in direct))
 
 
 def _steps(world: World, action: str) -> set[str]:

@@ -7,7 +7,7 @@ from exploration.roles import TOLERANCE
 from operators import explain as explaining
 from operators import rules as operator_rules
 from operators.explain import ActingRules, Actor, explain, what_comes_otherwise
-from scheduler.rules import SchedulerRules
+from scheduler.rules import LONGEST_UPGRADE, SchedulerRules
 from scheduler.service import FRESH, WAKE_UP_TIME
 from supervisor.rules import SupervisorRules
 
@@ -23,6 +23,7 @@ def acting_rules():
         clock_tolerance=TOLERANCE,
         offers=roles.OFFERS,
         fresh=FRESH,
+        longest_upgrade=LONGEST_UPGRADE,
     )
 
 

@@ -17,7 +17,7 @@ from core.agenda import Kind
 from core.changes import Change, transition
 from core.errors import ConflictError, NewerWorkflowError, RejectedError, TransientError
 from core.keys import buckets
-from core.orders import Direction, ProcessState, Step, StepState
+from core.orders import Direction, ProcessState, Snapshot, Step, StepState
 from core.transitions import Transitions
 from core.workflow import Workflows
 from exploration.roles import TOLERANCE
@@ -41,7 +41,6 @@ from exploration.worlds import (
 )
 from operators import rules as operator_rules
 from operators.service import OperatorService
-from scheduler import progress
 from scheduler import rules as scheduler_rules
 from scheduler.progress import Progress
 from scheduler.rules import SchedulerRules
@@ -51,6 +50,7 @@ from supervisor.service import SupervisorService
 
 Plant = Callable[[], AbstractContextManager[Any]]
 
+original_ready = Snapshot.ready
 original_proceed = Progress.proceed
 original_requests = Progress._requests
 original_not_tried = SchedulerRules._not_tried
@@ -214,14 +214,19 @@ def confirms_before_it_publishes() -> AbstractContextManager[Any]:
 
 
 def starts_steps_in_any_order() -> AbstractContextManager[Any]:
-    return patch.object(progress, "_ready", lambda order, workflow: list(order.in_state(StepState.NOT_STARTED)))
+    def ready(order):
+        forward = order.state.direction is Direction.FORWARD and not order.in_state(StepState.FAILED)
+        return order.in_state(StepState.NOT_STARTED) if forward else original_ready(order)
+
+    return patch.object(Snapshot, "ready", ready)
 
 
 def undoes_steps_in_any_order() -> AbstractContextManager[Any]:
-    def ready(order, workflow):
-        return [step for step in order.steps if step.waits_for_undo]
+    def ready(order):
+        back = order.state.direction is Direction.UNDO and not order.in_state(StepState.RUNNING)
+        return tuple(step for step in order.steps if step.waits_for_undo) if back else original_ready(order)
 
-    return patch.object(progress, "_ready_to_be_undone", ready)
+    return patch.object(Snapshot, "ready", ready)
 
 
 def starts_steps_after_a_failure() -> AbstractContextManager[Any]:

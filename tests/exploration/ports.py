@@ -91,11 +91,14 @@ class Circuit:
         self._tape = tape
         self._agent = agent
 
+    def admit(self):
+        if self._tape.read(f"open {self._agent}"):
+            raise CircuitOpenError("the circuit is open", RETRY_AFTER)
+
     @contextmanager
     def guard(self, order_id):
         del order_id
-        if self._tape.read(f"open {self._agent}"):
-            raise CircuitOpenError("the circuit is open", RETRY_AFTER)
+        self.admit()
         yield
 
 

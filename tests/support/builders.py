@@ -7,7 +7,7 @@ import workflows
 from core.messages import AgentReply, AttemptMessage
 from core.orders import Item, Order, OrderState, Snapshot
 from operators.explain import ActingRules
-from scheduler.rules import SchedulerRules
+from scheduler.rules import LONGEST_UPGRADE, SchedulerRules
 from scheduler.service import FRESH, WAKE_UP_TIME
 from supervisor.rules import SupervisorRules
 
@@ -48,6 +48,7 @@ acting_rules = ActingRules(
     clock_tolerance=TOLERANCE,
     offers={"payment": ("payment", "payment-backup")},
     fresh=FRESH,
+    longest_upgrade=LONGEST_UPGRADE,
 )
 
 

@@ -49,13 +49,44 @@ async def test_agents_that_failed_at_the_same_time_do_not_come_again_at_the_same
 
 
 @pytest.mark.proves("AGT-2", "AGT-4")
-async def test_the_agent_falls_silent_when_its_time_is_up():
-    """It stops a margin before complete-by, for clocks differ, and then nothing is sent, not even an error."""
-    agency = Agency(*[TransientError("503")] * 1000)
+async def test_the_agent_tells_its_last_fault_before_its_time_is_up():
+    """It stops a margin before complete-by, for clocks differ; what it says of its last call is no answer."""
+    agency = Agency(*[TransientError("no answer")] * 3, *[TransientError("503 down")] * 1000)
     await agency.agent.handle(agency.request)
-    assert agency.replies() == []
+    ((correlation, reply),) = agency.replies()
+    assert (correlation, reply.outcome, reply.reason) == (f"{ORDER_ID}:payment:1:do", "unfinished", "503 down")
     assert 3 < len(agency.remote.calls) < 100
     assert agency.now < agency.request.complete_by - MARGIN
+
+
+@pytest.mark.proves("AGT-4")
+async def test_the_agent_falls_silent_when_its_time_is_up():
+    """Nothing is sent then, not even what went wrong."""
+    agency = Agency()
+
+    async def hangs(request, timeout_seconds):
+        agency.now = request.complete_by - MARGIN / 2
+        raise TransientError("no answer")
+
+    agency.remote.call = hangs
+    await agency.agent.handle(agency.request)
+    assert agency.replies() == []
+
+
+@pytest.mark.proves("AGT-4")
+async def test_of_a_service_that_hangs_to_the_end_the_agent_tells_that():
+    """That there was no answer shows when the time is up: half of the margin is for saying so."""
+    agency = Agency()
+
+    async def hangs(request, timeout_seconds):
+        agency.now += seconds(timeout_seconds)
+        raise TransientError("no answer")
+
+    agency.remote.call = hangs
+    await agency.agent.handle(agency.request)
+    ((_, reply),) = agency.replies()
+    assert (reply.outcome, reply.reason) == ("unfinished", "no answer")
+    assert agency.now == agency.request.complete_by - MARGIN
 
 
 @pytest.mark.proves("AGT-4")

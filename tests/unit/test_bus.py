@@ -2,6 +2,7 @@
 
 import asyncio
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 from azure.servicebus import ServiceBusMessageBatch
@@ -15,7 +16,7 @@ from azure.servicebus.exceptions import (
 )
 from builders import ORDER_ID
 
-from adapters.bus import MOST_SENDERS, ServiceBus
+from adapters.bus import MOST_SENDERS, ServiceBus, _outgoing
 from core.errors import InvalidError, QueueRefusedError, UnavailableError
 from core.messages import BusMessage, WakeUp
 
@@ -154,3 +155,13 @@ async def test_what_is_wrong_with_one_queue_is_told_from_a_bus_that_is_away(erro
         await bus.send([WakeUp(order_id=ORDER_ID).to_bus()])
     assert type(raised.value) is MEANINGS[error]
     await bus.close()
+
+
+@pytest.mark.proves("AGT-4")
+@pytest.mark.parametrize("milliseconds", [1, 300, 2500, 60_000])
+def test_a_message_lives_as_long_as_it_says(milliseconds):
+    """The library rounds down to seconds: a reply in the last one would be dead before it arrives."""
+    message = WakeUp(order_id=ORDER_ID).to_bus()
+    sent = _outgoing(replace(message, time_to_live=timedelta(milliseconds=milliseconds)))
+    assert sent.raw_amqp_message.header.time_to_live == milliseconds
+    assert _outgoing(message).time_to_live is None

@@ -1,14 +1,17 @@
 """How much an agent asks of its service at a time, and in a time (AGT-10, WRK-2)."""
 
 import asyncio
-from datetime import timedelta
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from unittest.mock import patch
 
 import pytest
-from agency import CALL_TIMEOUT, MARGIN, Agency
+from agency import CALL_TIMEOUT, CIRCUIT_ORDERS, MARGIN, Agency
 from builders import NOW, seconds
 
 from adapters.memory import MemoryCallRates
 from agents.limits import CallLimits
+from core.errors import TransientError
 
 IN_FLIGHT = 2
 PER_SECOND = 10
@@ -76,6 +79,37 @@ async def test_an_agent_goes_on_publishing_when_its_clock_was_put_back():
     agency.now -= HOUR
     await agency.agent.handle(agency.request)
     assert [measure.at for measure in agency.measures()] == [agency.now]
+
+
+@pytest.mark.proves("AGT-8")
+async def test_what_waits_for_its_turn_is_not_called_once_the_circuit_is_open():
+    """Many requests wait for their turn while the service fails for one order after another."""
+    agency, begun = Agency(in_flight=IN_FLIGHT, begins=datetime.now(UTC)), {"closed": 0, "open": 0}
+
+    async def fails(request, timeout_seconds):
+        begun["open" if agency.circuit.open_until else "closed"] += 1
+        await asyncio.sleep(0)
+        raise TransientError("503")
+
+    agency.remote.call = fails
+    ids = [f"b03-{number:026d}" for number in range(5 * CIRCUIT_ORDERS)]
+    requests = [agency.request.model_copy(update={"order_id": order_id}) for order_id in ids]
+    await asyncio.gather(*map(agency.agent.handle, requests))
+    assert begun["open"] == 0
+    assert CIRCUIT_ORDERS <= begun["closed"] < CIRCUIT_ORDERS + IN_FLIGHT
+    assert {reply.outcome for _, reply in agency.replies()} == {"notTried"}
+
+
+@pytest.mark.proves("AGT-8", "WRK-2")
+async def test_a_request_that_meets_an_open_circuit_takes_nobody_s_turn():
+    """It goes back at once: it neither waits for others, nor do others wait for it."""
+    agency, turns = Agency(begins=datetime.now(UTC)), []
+    for number in range(CIRCUIT_ORDERS):
+        with suppress(TransientError), agency.circuit.guard(f"order-{number}"):
+            raise TransientError("503")
+    with patch.object(CallLimits, "turn", lambda *args: turns.append(args)):
+        await agency.agent.handle(agency.request)
+    assert turns == []
 
 
 class Rated:

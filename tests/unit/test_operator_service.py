@@ -15,6 +15,7 @@ from core.transitions import Transitions
 from operators.overview import OverviewService
 from operators.poison import PoisonService
 from operators.service import OperatorService
+from scheduler.rules import LONGEST_UPGRADE
 from workflows.order import ORDER
 
 
@@ -114,11 +115,11 @@ async def test_an_explanation_says_that_circuits_are_open_and_until_when():
 
 @pytest.mark.proves("OPR-2", "FLT-12")
 async def test_an_explanation_says_that_only_a_newer_version_of_the_app_can_go_on():
-    """Nobody else claims the order, and no time is named at which somebody would."""
+    """Nobody else claims the order, until it is given up."""
     parts = in_memory(clock=lambda: NOW)
     order = new_order(workflow_version=9)
     entry = HistoryEntry(at=NOW, actor="submission/i", event="submitted")
     await parts.store.commit(Change(before=None, after=order, entry=entry))
     explanation = await service_on(parts).explain(order.order_id)
     assert explanation.waiting_for.endswith("this one does not know workflow payment-only version 9")
-    assert (explanation.next_at, explanation.if_nothing_happens) == (None, "It stays as it is.")
+    assert explanation.next_at == NOW + LONGEST_UPGRADE + timedelta(microseconds=1)

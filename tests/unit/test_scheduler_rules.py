@@ -2,7 +2,6 @@
 
 import json
 from dataclasses import replace
-from unittest.mock import patch
 
 import pytest
 from builders import (
@@ -23,7 +22,8 @@ from core.changes import Change, Note
 from core.errors import NewerWorkflowError
 from core.messages import AgentRequest, decode
 from core.orders import Direction, Outcome, ProcessState, StepState
-from core.workflow import Workflow
+from scheduler.rules import LONGEST_UPGRADE
+from workflows.order import ORDER
 
 COMPLETED = answer(result={"reference": "p-1"})
 FAILED = answer(outcome="failed", reason="card declined")
@@ -197,9 +197,7 @@ def test_an_order_waits_for_the_first_of_its_steps_only():
     """Two may begin, each at a time of its own: the one that has to wait for longer holds up no other."""
     first = replace(new_order().steps[0], not_before=NOW + seconds(60))
     order = replace(new_order(), steps=(first, replace(first, number=1, name="other", not_before=NOW + seconds(10))))
-    with patch.object(Workflow, "definition", lambda self, name: self.steps[0]):
-        change = scheduler.claim(order, NOW)
-    assert change.after.state.not_before == NOW + seconds(10)
+    assert order.claimable_from(NOW) == NOW + seconds(10)
 
 
 @pytest.mark.proves("AGT-8", "AGT-10")
@@ -229,6 +227,35 @@ def test_an_order_of_a_workflow_that_is_gone_is_reported_not_guessed():
     assert "version 0" in change.after.state.reason
     change = scheduler.claim(new_order(workflow_version=0, direction=Direction.UNDO), NOW)
     assert change.after.state.outcome is Outcome.UNDO_INCOMPLETE
+
+
+@pytest.mark.proves("SCH-12", "SUP-3", "ALR-1")
+def test_an_order_of_a_workflow_that_is_gone_ends_when_nothing_of_it_runs_any_more():
+    """A step expired and another runs when the version is retired: once that has ended too, Error, with one alert."""
+    stock, payment, *others = ORDER.initial_steps(allowance=seconds(5), threshold=3, rest=seconds(60))
+    order = new_order(workflow_version=2).with_state(workflow="order")
+    order = claimed(replace(order, steps=(stock, replace(payment, allowance=seconds(60)), *others)))
+    order = supervisor.recover(order, NOW + seconds(7)).after.with_state(workflow_version=0)
+    held = scheduler.claim(order, NOW + seconds(7))
+    assert (held.after.state.process_state, held.messages, held.events) == (ProcessState.PROCESSING, (), ())
+    assert held.after.state.complete_by == NOW + seconds(60)
+    given_back = supervisor.recover(held.after, NOW + seconds(62))
+    ended = scheduler.claim(given_back.after, NOW + seconds(62))
+    assert (ended.after.state.process_state, len(ended.events)) == (ProcessState.ERROR, 1)
+    assert ended.after.running() == ()
+
+
+@pytest.mark.proves("FLT-12")
+@pytest.mark.parametrize("unknown", [{"workflow_version": 7}, {"workflow": "brand-new"}], ids=["version", "name"])
+def test_an_order_that_nobody_knows_is_left_to_newer_hosts_for_a_day(unknown):
+    """An upgrade that takes longer has been given up: the order ends, and says why."""
+    order = new_order().with_state(**unknown, not_before=NOW + seconds(60))
+    longest = NOW + seconds(60) + LONGEST_UPGRADE
+    assert scheduler.claim(order, longest) is None
+    state = scheduler.claim(order, longest + seconds(1)).after.state
+    assert (state.process_state, state.outcome) == (ProcessState.ERROR, Outcome.FAILED)
+    name = f"workflow {order.state.workflow} version {order.state.workflow_version}"
+    assert state.reason == f"{name} is not part of this app"
 
 
 @pytest.mark.proves("FLT-12")

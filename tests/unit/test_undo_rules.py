@@ -10,9 +10,12 @@ from core.keys import sortable
 from core.messages import AgentRequest, decode
 from core.orders import Direction, Outcome, Policy, ProcessState, StepState
 from core.undo import turn_back
+from operators.requests import OperatorRequest
+from operators.rules import cancel, resubmit
 from workflows.order import ORDER
 
 LATER = NOW + seconds(1)
+GRACE = OperatorRequest(operator="grace", note="not needed any more")
 
 
 def order(*states, **more):
@@ -56,6 +59,14 @@ def test_the_last_step_is_undone_first_with_what_was_kept_of_it():
     after = scheduler.receive(change.after, answer("shipment", action="undo", attempt=2), LATER)
     assert states(after.after)["shipment"] == "Undone"
     assert {decode(AgentRequest, message.body).step for message in after.messages} == {"stock", "payment"}
+
+
+@pytest.mark.proves("UND-1")
+def test_what_depends_on_a_step_through_others_is_undone_before_it():
+    """The shipment was left out: the capture comes after stock and payment all the same."""
+    snapshot = order(DONE, DONE, StepState.SKIPPED, DONE)
+    snapshot = snapshot.with_steps(replace(snapshot.steps[2], attempts=0))
+    assert [step.name for step in turn_back(snapshot, NOW).ready()] == ["capture"]
 
 
 @pytest.mark.proves("UND-2")
@@ -130,13 +141,51 @@ def test_an_order_with_nothing_to_take_back_is_undone_at_once():
 @pytest.mark.proves("UND-2")
 def test_an_undo_waits_for_a_service_that_does_not_refuse_undone_keys():
     """The order is pending until no call can take effect any more, and then goes on by itself."""
-    snapshot = order(NOT, NOT, NOT, NOT)
+    snapshot = order(NOT, NOT, NOT, NOT).with_state(process_state=ProcessState.PENDING, locked_by=None)
     step = replace(snapshot.steps[0], state=NOT, attempts=1, settling=seconds(30))
-    change = claimed_to_undo(snapshot.with_steps(step))
+    change = cancel(snapshot.with_steps(step), GRACE, NOW)
     state = change.after.state
     assert (state.process_state, state.locked_by, state.not_before) == ("Pending", None, NOW + seconds(30))
     assert scheduler.claim(change.after, NOW + seconds(29)) is None
     assert scheduler.claim(change.after, NOW + seconds(30)).messages
+
+
+def settling(policy=Policy.UNDO):
+    """An order of which a step runs, for five seconds, at a service that does not refuse undone keys."""
+    snapshot = order(NOT, NOT, NOT, NOT).with_state(process_state=ProcessState.PENDING, locked_by=None)
+    stock = replace(snapshot.steps[0], settling=seconds(30), policy=policy)
+    away = replace(snapshot.steps[1], not_before=NOW + seconds(3600))
+    return scheduler.claim(snapshot.with_steps(stock, away), NOW).after
+
+
+ANSWERS = {"refused": ("failed", {"reason": "no"}), "not tried": ("notTried", {"reason": "busy", "retry_after": 0})}
+SETTLED = NOW + seconds(5 + 30)
+
+
+@pytest.mark.proves("UND-2")
+@pytest.mark.parametrize("said", ANSWERS)
+def test_an_undo_waits_from_the_end_of_the_attempt_on_whatever_was_said_before(said):
+    """The same request may have been delivered twice: the other one may call until its time is up."""
+    outcome, more = ANSWERS[said]
+    change = scheduler.receive(settling(), answer("stock", outcome, **more), LATER, lambda capability: None)
+    state = cancel(change.after, GRACE, LATER).after if outcome == "notTried" else change.after
+    assert state.step("stock").not_before == SETTLED
+
+
+@pytest.mark.proves("UND-2", "OPR-3")
+def test_an_undo_waits_from_the_end_of_the_attempt_on_whatever_was_done_since():
+    """The order was in Error, and an operator let it go on, and then cancelled it."""
+    failed = scheduler.receive(settling(Policy.ERROR), answer("stock", "failed", reason="no"), LATER).after
+    for order_now in (failed, resubmit(failed, GRACE, LATER).after):
+        assert cancel(order_now, GRACE, LATER).after.step("stock").not_before == SETTLED
+
+
+@pytest.mark.proves("UND-2")
+def test_an_undo_waits_from_now_on_if_the_attempt_ended_before():
+    """So it is when the supervisor sees late that the time is up, or an operator cancels after a long while."""
+    late = NOW + seconds(50)
+    change = supervisor.recover(settling(), late)
+    assert cancel(change.after, GRACE, late).after.step("stock").not_before == late + seconds(30)
 
 
 @pytest.mark.proves("SUP-3", "SCH-10")
@@ -154,7 +203,7 @@ def test_of_two_steps_the_one_that_expired_is_tried_again_while_the_other_runs()
     assert (change.after.state.process_state, change.entry.event) == ("Pending", "recovered")
     reply = scheduler.receive(change.after, answer("payment", result={}), NOW + seconds(8))
     assert reply.after.state.process_state is ProcessState.PENDING
-    assert reply.messages == ()
+    assert [message.queue for message in reply.messages] == ["scheduler-requests"]
     again = scheduler.claim(reply.after, NOW + seconds(9))
     assert [decode(AgentRequest, message.body).step for message in again.messages] == ["stock"]
 

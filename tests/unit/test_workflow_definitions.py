@@ -1,12 +1,21 @@
 """Workflow definitions are checked when the app starts, with every fault at once."""
 
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
+from builders import NOW, new_order, scheduler, seconds, supervisor
 
 import workflows
-from core.workflow import StepDefinition, Workflow, WorkflowError, Workflows
+from adapters.writes import of_change
+from core.orders import Outcome, Policy
+from core.workflow import MOST_STEPS, StepDefinition, Workflow, WorkflowError, Workflows
+from operators.requests import OperatorRequest
+from operators.rules import cancel
 from workflows.order import ORDER
+
+MOST_OPERATIONS = 100
+"""Of one transaction, says Azure."""
 
 CAPABILITIES = ("payment", "inventory", "shipping")
 
@@ -45,6 +54,20 @@ def test_the_shipped_workflows_are_right():
             id="an undo without data",
         ),
         pytest.param(
+            flow(step("reserve_stock")),
+            "step reserve_stock: step: String should match pattern '^[a-z][a-z0-9-]{0,40}$'",
+            id="a name that no message can bear",
+        ),
+        pytest.param(flow(step("a", threshold=0)), "step a: threshold is 0; it has to be more", id="no try at all"),
+        pytest.param(
+            flow(step("a", allowance=timedelta(0))), "step a: allowance is 0:00:00; it has to be more", id="no time"
+        ),
+        pytest.param(
+            flow(*(step(f"s{number}") for number in range(MOST_STEPS + 1))),
+            f"there are {MOST_STEPS + 1} steps; at most {MOST_STEPS} can change at once",
+            id="more steps than a transaction has rows",
+        ),
+        pytest.param(
             flow(step("a", keeps=("r",), undo_needs=("r",))),
             "step a: it says what its undo needs, but not what undoes it",
             id="nothing undoes it",
@@ -58,6 +81,35 @@ def test_a_wrong_definition_is_reported(workflow, fault):
     assert f"w version 1: {fault}" in error.value.faults
 
 
+@pytest.mark.parametrize("name", ["free_sample", "Sample", "s" * 42, ""])
+def test_a_workflow_that_no_submission_could_name_is_reported(name):
+    """Else nobody would notice before the first order for it."""
+    with pytest.raises(WorkflowError) as error:
+        Workflows(replace(flow(step("a")), name=name)).check(CAPABILITIES)
+    assert error.value.faults == [f"{name} version 1: its name has to match ^[a-z][a-z0-9-]{{0,40}}$"]
+
+
+@pytest.mark.proves("SUB-2")
+def test_whatever_happens_to_an_order_of_the_most_steps_fits_one_transaction():
+    """All of them begin, expire, are given up and turned back at once; those are the changes with the most rows."""
+    workflow = flow(*(step(f"s{number}", undone_by="y", policy=Policy.UNDO) for number in range(MOST_STEPS)))
+    workflow = replace(
+        workflow, steps=tuple(replace(each, request=lambda order, results: {}) for each in workflow.steps)
+    )
+    rules = replace(scheduler, workflows=Workflows(workflow))
+    order = new_order(reply_to="status-a").with_state(workflow="w")
+    order = replace(order, steps=workflow.initial_steps(allowance=seconds(5), threshold=1, rest=seconds(60)))
+    claimed = rules.claim(order, NOW)
+    given_up = supervisor.recover(claimed.after, NOW + seconds(7))
+    turned_back = cancel(claimed.after, OperatorRequest(operator="grace", note="x"), NOW)
+    undo = rules.claim(given_up.after, NOW + seconds(7))
+    stuck = supervisor.recover(undo.after, NOW + seconds(14))
+    ended = rules.claim(stuck.after, NOW + seconds(14))
+    assert ended.after.state.outcome is Outcome.UNDO_INCOMPLETE
+    rows = [len(of_change(change)) for change in (claimed, given_up, turned_back, undo, stuck, ended)]
+    assert MOST_STEPS < max(rows) <= MOST_OPERATIONS
+
+
 def test_all_faults_are_reported_at_once():
     """Of all workflows; and two of the same name and version are one too many."""
     with pytest.raises(WorkflowError) as error:
@@ -66,10 +118,10 @@ def test_all_faults_are_reported_at_once():
     assert "two workflows have the same name and version" in error.value.faults
 
 
-def test_what_depends_on_a_step():
-    """Directly, or through others: all of it has to be undone before."""
-    assert ORDER.dependents("stock") == {"shipment", "capture"}
-    assert ORDER.dependents("capture") == set()
+def test_the_steps_of_an_order_say_what_they_come_after():
+    """So whoever looks at an order knows what can go on, without its workflow."""
+    steps = ORDER.initial_steps(allowance=timedelta(seconds=5), threshold=3, rest=timedelta(0))
+    assert [step.after for step in steps] == [(), (), ("stock", "payment"), ("shipment",)]
 
 
 def test_new_orders_start_with_the_latest_version():

@@ -1,0 +1,155 @@
+"""Why an order is where it is: said of every order, also of one that somebody's mistake has stranded (OPR-2)."""
+
+from dataclasses import replace
+
+import pytest
+from builders import NOW, acting_rules, answer, claimed, new_order, scheduler, seconds, supervisor, timed_out
+
+from adapters.memory import in_memory
+from adapters.rows import entity_of, record_of
+from core.changes import Change, HistoryEntry
+from core.errors import UnreadableRowError
+from core.measures import Measure
+from core.orders import OrderState, ProcessState, StepState
+from core.transitions import Transitions
+from core.workflow import StepDefinition, Workflow, Workflows
+from operators.explain import Actor, explain
+from operators.service import OperatorService
+from scheduler.rules import LONGEST_UPGRADE
+
+LATER = NOW + seconds(60)
+
+
+def explained(order, rules=acting_rules, at=NOW):
+    return explain(order, [], rules, at)
+
+
+@pytest.mark.proves("OPR-2", "FLT-12")
+@pytest.mark.parametrize("unknown", [{"workflow_version": 9}, {"workflow": "gone"}], ids=["version", "name"])
+def test_of_a_workflow_that_nobody_knows_it_says_until_when_it_is_waited_for(unknown):
+    """And what happens then."""
+    order = new_order().with_state(**unknown)
+    said, ends = explained(order), NOW + LONGEST_UPGRADE
+    assert said.next_actor is Actor.SCHEDULER
+    assert said.next_at > ends
+    name = f"workflow {order.state.workflow} version {order.state.workflow_version}"
+    assert said.waiting_for == f"a newer version of the app: this one does not know {name}"
+    assert f"{name} is not part of this app, and the order ends in Error (failed)" in said.summary
+    assert said.if_nothing_happens.startswith("From 2026-02-01 08:15:00 UTC on the scheduler's poll finds it: ")
+
+
+@pytest.mark.proves("OPR-2")
+def test_of_a_workflow_that_was_retired_it_says_how_the_order_ends():
+    """At the next claim; if a step of it runs, once that has ended."""
+    assert "version 0 is not part of this app" in explained(new_order(workflow_version=0)).summary
+    running = supervisor.recover(claimed(), timed_out(claimed())).after.with_state(workflow_version=0)
+    running = running.with_steps(replace(running.steps[0], state=StepState.RUNNING, complete_by=LATER))
+    assert explained(running).next_actor is Actor.SCHEDULER
+
+
+@pytest.mark.proves("OPR-2")
+def test_of_a_request_that_cannot_be_made_it_says_that():
+    """It asks the rules, which try."""
+
+    def broken(order, results):
+        return {}["claimNumber"]
+
+    step = StepDefinition(name="payment", capability="payment", does="pay", request=broken)
+    known = Workflows(Workflow(name="payment-only", version=1, steps=(step,)))
+    rules = replace(acting_rules, claim=replace(scheduler, workflows=known).claim)
+    why = "payment: payment-only v1, step payment: request failed: KeyError 'claimNumber'"
+    assert f"{why}, and the order ends in Error (failed)" in explained(new_order(), rules).summary
+
+
+@pytest.mark.proves("OPR-2")
+def test_of_what_no_agent_offers_it_says_that():
+    """The settings have lost an agent: no newer version of the app is needed."""
+    said = explained(new_order(), replace(acting_rules, offers={}))
+    assert said.waiting_for == "an agent for payment, which none of this app's agents is"
+    assert (said.next_actor, said.next_at) == (Actor.OPERATOR, None)
+
+
+def measure(agent, **more):
+    return Measure(**{"agent": agent, "instance": "1", "at": LATER, "waited": 0.9, "running": 12} | more)
+
+
+@pytest.mark.proves("OPR-2", "AGT-10")
+def test_of_an_order_that_waits_for_room_it_says_since_when_and_how_the_agents_are():
+    """It might have been claimed a while ago; all instances of an agent are taken together."""
+    busy = (measure("payment"), measure("payment", instance="2", waited=0.4, running=3))
+    said = explained(new_order(), replace(acting_rules, measures=busy), LATER)
+    assert said.waiting_for == (
+        "a scheduler to claim it, once an agent for payment has room, for which it waits since 2026-01-31 08:15:00 UTC"
+        " (payment: 15 calls under way, requests wait for 90% of their time; payment-backup: not heard of lately)"
+    )
+    assert "for which it waits" not in explained(new_order(), at=NOW).waiting_for
+
+
+@pytest.mark.proves("OPR-2")
+def test_of_a_step_that_runs_it_says_what_went_wrong_so_far():
+    """The agent has told its last fault; the supervisor will say it too."""
+    order = scheduler.receive(claimed(), answer(outcome="unfinished", reason="503 down"), NOW).after
+    said = explained(order)
+    assert said.waiting_for == "agent payment's answer to step payment, attempt 1 (so far: 503 down)"
+    assert "payment timed out, failure 1 of 3; last answer: 503 down" in said.if_nothing_happens
+
+
+@pytest.mark.proves("OPR-2")
+def test_of_an_order_that_nobody_would_go_on_with_it_says_that_an_operator_has_to():
+    """Processing, though nothing runs: no rule makes that, but a hand in the table does."""
+    order = new_order(process_state=ProcessState.PROCESSING, locked_by="s1")
+    said = explain(order, ["cancel"], acting_rules, NOW)
+    assert (said.next_actor, said.waiting_for) == (Actor.OPERATOR, "an operator, who can cancel it")
+
+
+GARBAGE = {
+    "a state that there is not": {"ProcessState": "Perhaps"},
+    "a column that is gone": {"NotBefore": ...},
+    "a number that is a text": {"FailureCount": "many", "NotBefore": "soon", "Direction": 7},
+    "a version to come": {"SchemaVersion": 99},
+}
+
+
+@pytest.mark.proves("OPR-2")
+@pytest.mark.parametrize("garbage", GARBAGE)
+async def test_of_an_order_whose_rows_are_garbage_it_says_that(garbage):
+    """And which row it is."""
+    parts, order = in_memory(clock=lambda: NOW), new_order()
+    row = entity_of("b03", f"{order.order_id}|state", order.state) | GARBAGE[garbage]
+    row = {name: value for name, value in row.items() if value is not ...}
+
+    async def load(order_id):
+        assert isinstance(record_of(row), OrderState)
+
+    parts.store.load = load
+    said = await service_on(parts).explain(order.order_id)
+    assert said.summary.startswith(f"The order cannot be read: row {order.order_id}|state ")
+    assert (said.next_actor, said.next_at, said.if_nothing_happens) == (Actor.OPERATOR, None, "It stays as it is.")
+    with pytest.raises(UnreadableRowError):
+        record_of(row)
+
+
+def service_on(parts):
+    return OperatorService(
+        transitions=Transitions(parts.store, parts.bus, parts.clock, parts.new_id),
+        store=parts.store,
+        archive=parts.archive,
+        clock=parts.clock,
+        workflows=scheduler.workflows,
+        acting=acting_rules,
+        measures=parts.measures,
+        buckets=8,
+    )
+
+
+@pytest.mark.proves("OPR-2", "OPR-4")
+async def test_what_an_operator_can_do_is_said_of_an_order_at_a_step_that_its_workflow_does_not_have():
+    """It was renamed without a new version: whether anybody needs it, nobody can tell."""
+    parts = in_memory(clock=lambda: NOW)
+    failed = scheduler.receive(claimed(), answer(outcome="failed", reason="no"), NOW).after
+    named = replace(failed.steps[0], name="paid")
+    order = replace(failed, steps=(named, replace(named, number=1, name="sent", state=StepState.NOT_STARTED)))
+    entry = HistoryEntry(at=NOW, actor="t", event="submitted")
+    await parts.store.commit(Change(before=None, after=order, entry=entry))
+    said = await service_on(parts).explain(order.order_id)
+    assert said.waiting_for == "an operator, who can resubmit or cancel it"

@@ -1,0 +1,170 @@
+"""What an agent is asked is made by the workflow: what becomes of an order of which that cannot be made."""
+
+import json
+from dataclasses import replace
+from datetime import UTC, datetime
+from decimal import Decimal
+
+import pytest
+from builders import NOW, ORDER_ID, answer, new_order, scheduler, seconds, supervisor
+from memory_world import World
+
+from core.changes import Change, HistoryEntry, Note
+from core.messages import WakeUp
+from core.orders import Direction, Outcome, Policy, ProcessState, StepState
+from core.workflow import StepDefinition, Workflow, Workflows
+from operators import rules as operator_rules
+from operators.requests import OperatorRequest
+
+GRACE = OperatorRequest(operator="grace", note="not needed any more")
+
+
+def nothing(order, results):
+    return {}
+
+
+def broken(order, results):
+    return {"number": {}["claimNumber"]}
+
+
+def step(name, *after, **more):
+    rules = {"capability": "payment", "does": "do", "undone_by": "undo", "request": nothing}
+    return StepDefinition(name=name, after=after, **rules | more)
+
+
+def claim_of(*steps):
+    """A new order of the workflow `claim`, and the scheduler that knows it."""
+    workflow = Workflow(name="claim", version=1, steps=steps)
+    order = new_order().with_state(workflow="claim", workflow_version=1)
+    order = replace(order, steps=workflow.initial_steps(allowance=seconds(5), threshold=3, rest=seconds(60)))
+    return order, replace(scheduler, workflows=Workflows(workflow))
+
+
+@pytest.mark.proves("SCH-8", "ALR-1")
+def test_a_step_whose_request_cannot_be_made_has_failed_and_says_why():
+    """It was never tried, so no failure is counted, and there is nothing to undo."""
+    order, rules = claim_of(step("pay", request=broken))
+    change = rules.claim(order, NOW)
+    state, pay = change.after.state, change.after.step("pay")
+    why = "claim v1, step pay: request failed: KeyError 'claimNumber'"
+    assert (state.process_state, state.outcome, state.reason) == (ProcessState.ERROR, Outcome.FAILED, why)
+    assert (pay.state, pay.reason, pay.attempts, state.failure_count) == (StepState.FAILED, why, 0, 0)
+    assert (change.events[0].data["step"], change.events[0].data["reason"]) == ("pay", why)
+    assert change.entry.detail == f"pay: {why}"
+
+
+@pytest.mark.proves("SCH-8", "UND-1")
+def test_the_policy_of_the_step_decides_what_that_means():
+    """The step before it is done, which the failure does not undo by itself."""
+    for policy, expected in ((Policy.ERROR, "Error"), (Policy.UNDO, "Pending")):
+        order, rules = claim_of(step("approve"), step("pay", "approve", request=broken, policy=policy))
+        change = rules.receive(rules.claim(order, NOW).after, answer("approve", result={}), NOW)
+        states = [each.state for each in change.after.steps]
+        assert change.after.state.process_state == expected
+        assert states == [StepState.UNDOING if policy is Policy.UNDO else StepState.COMPLETED, StepState.FAILED]
+
+
+@pytest.mark.proves("SCH-12")
+def test_no_other_step_begins_beside_one_whose_request_cannot_be_made():
+    """Neither what is ready at the same time; what runs already answers first."""
+    order, rules = claim_of(step("approve"), step("runs"), step("pay", "approve", request=broken), step("x", "approve"))
+    running = rules.claim(order, NOW).after
+    change = rules.receive(running, answer("approve", result={}), NOW)
+    assert change.messages == ()
+    assert [str(each.state) for each in change.after.steps] == ["Completed", "Running", "Failed", "NotStarted"]
+    assert change.after.state.process_state is ProcessState.PROCESSING
+    assert "step pay: request failed" in change.entry.detail
+    ended = rules.receive(change.after, answer("runs", result={}), NOW)
+    assert ended.after.state.process_state is ProcessState.ERROR
+
+
+@pytest.mark.proves("UND-4", "UND-5")
+@pytest.mark.parametrize("outcome", ["completed", "failed"])
+def test_an_undo_whose_request_cannot_be_made_is_left_to_an_operator(outcome):
+    """Nobody was asked to take the step back, so it may stand, also if it was refused."""
+    order, rules = claim_of(step("pay"))
+    more = {"result": {}} if outcome == "completed" else {"reason": "no"}
+    change = rules.receive(rules.claim(order, NOW).after, answer("pay", outcome, **more), NOW)
+    pay = replace(change.after, state=replace(change.after.state, process_state=ProcessState.ERROR))
+    back = operator_rules.cancel(pay, GRACE, NOW).after
+    rules = replace(rules, workflows=Workflows(Workflow(name="claim", version=1, steps=(step("pay", request=broken),))))
+    change = rules.claim(back, NOW)
+    assert (change.after.state.process_state, change.after.state.outcome) == ("Error", Outcome.UNDO_INCOMPLETE)
+    assert change.events[0].data["stillToBeUndone"] == ["pay"]
+    assert change.after.state.reason == "claim v1, step pay: request failed: KeyError 'claimNumber'"
+
+
+@pytest.mark.proves("SCH-8")
+def test_a_step_that_its_workflow_does_not_have_has_failed_and_says_so():
+    """It was renamed, without a new version, while an order was on it; a reply cannot be understood any more."""
+    order, rules = claim_of(step("approve"), step("pay", "approve"))
+    running = rules.claim(order, NOW).after
+    renamed = Workflow(name="claim", version=1, steps=(step("accept"), step("pay", "accept")))
+    rules = replace(rules, workflows=Workflows(renamed))
+    why = "claim v1 has no step approve: it was changed while this order was on it"
+    note = rules.receive(running, answer("approve", result={}), NOW)
+    assert isinstance(note, Note)
+    assert note.entry.detail == why
+    assert rules.claim(order, NOW).after.state.reason == why
+    expired = supervisor.recover(running, NOW + seconds(7)).after
+    assert rules.claim(expired, NOW + seconds(7)).after.state.reason == why
+
+
+def about(value):
+    return lambda order, results: {"x": value(order)}
+
+
+@pytest.mark.proves("SCH-8")
+@pytest.mark.parametrize(
+    ("request_of", "text"),
+    [
+        (about(lambda order: int(order.customer_name)), "ValueError at test_requests.py, line "),
+        (about(lambda order: {}[order.customer_name]), "KeyError 'erased'"),
+        (about(lambda order: {}[f"to {order.customer_email}\n" + 1000 * "x"]), "KeyError 'to erased" + "\\n"),
+        (about(lambda order: order.price), "AttributeError 'Order' object has no attribute 'price'"),
+        (about(lambda order: Decimal(1) / 0), "DivisionByZero ["),
+        (about(lambda order: object()), "PydanticSerializationError at "),
+        (about(lambda order: order.customer_name * 100_000), "InvalidError it has 300"),
+        (lambda order, results: [order.customer_name], "ValidationError order: Input should be a valid dictionary"),
+    ],
+    ids=["value", "key", "long key", "attribute", "arithmetic", "no JSON", "too long", "a list"],
+)
+@pytest.mark.parametrize("direction", Direction)
+def test_what_is_said_of_an_error_is_short_and_shows_nothing_personal(request_of, text, direction):
+    """Of errors whose text may repeat what the order holds, only the kind and the place are told."""
+    order, rules = claim_of(step("pay", request=request_of))
+    if direction is Direction.UNDO:
+        order = operator_rules.cancel(order.with_steps(replace(order.steps[0], attempts=1)), GRACE, NOW).after
+    reason = rules.claim(order, NOW).after.step("pay").reason
+    assert reason.startswith("claim v1, step pay: request failed: ")
+    assert direction is Direction.UNDO or text in reason
+    assert "ada" not in reason.lower().replace("adapters", "")
+    assert len(reason) < 300
+    assert reason.isprintable()
+
+
+@pytest.mark.proves("SCH-8", "SCH-1")
+async def test_an_order_of_which_a_request_cannot_be_made_holds_up_no_other():
+    """Neither in the poll that finds both; and it is in Error at once, with an alert."""
+    world, ids = World(), [ORDER_ID, f"{ORDER_ID[:-1]}X"]
+    bad, rules = claim_of(step("pay", request=broken))
+    rules = replace(rules, workflows=Workflows(*rules.workflows.all, *scheduler.workflows.all))
+    for order, order_id in ((bad, ids[0]), (new_order(), ids[1])):
+        named = replace(order.with_state(order_id=order_id), order=replace(order.order, order_id=order_id))
+        entry = HistoryEntry(at=NOW, actor="t", event="submitted")
+        await world.parts.store.commit(Change(before=None, after=named, entry=entry))
+    one = replace(world.scheduler, rules=rules)
+    world.now += seconds(60)
+    await one.poll()
+    states = [(await world.parts.store.load(order_id)).state.process_state for order_id in ids]
+    assert states == [ProcessState.ERROR, ProcessState.PROCESSING]
+    assert len(await world.parts.store.outbox("b03", 10)) == 1
+    await one.wake(WakeUp(order_id=ids[0]))
+
+
+def test_a_request_may_hold_what_json_can():
+    """Times and exact numbers, as pydantic writes them."""
+    moment = datetime(2026, 1, 31, tzinfo=UTC)
+    order, rules = claim_of(step("pay", request=lambda order, results: {"at": moment, "amount": Decimal("28.00")}))
+    (message,) = rules.claim(order, NOW).messages
+    assert json.loads(message.body)["order"] == {"at": "2026-01-31T00:00:00Z", "amount": "28.00"}
