@@ -44,14 +44,13 @@ def not_tried(request: AgentRequest, reason: NotTriedError, *, in_doubt: bool) -
 
 
 def _reply(request: AgentRequest, outcome: Literal["completed", "failed", "notTried"], **more: Any) -> AgentReply:
-    """Name what is answered, and bring back the order that came with the request."""
+    """Name what is answered."""
     return AgentReply(
         order_id=request.order_id,
         step=request.step,
         action=request.action,
         attempt=request.attempt,
         outcome=outcome,
-        carried=request.carried,
         **more,
     )
 

@@ -5,9 +5,8 @@ may add are ignored between our own roles, so that two versions of the app can r
 submitter sends, an unknown field is a fault.
 """
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -53,10 +52,6 @@ class BusMessage:
         """Let nothing be sent without its ids: in a batch, Azure's host gives the id of the next message instead."""
         if not (self.message_id and self.correlation_id):
             raise ValueError(f"a message to {self.queue} needs a message id and a correlation id")
-
-    def carrying(self, order: str | None) -> "BusMessage":
-        """Return the message with the order as it stands now (`core.carried`), which saves its receiver a read."""
-        return replace(self, body=f'{self.body[:-1]},"carried":{json.dumps(order)}}}') if order else self
 
 
 class Message(BaseModel):
@@ -105,14 +100,7 @@ class Submission(Message):
     reply_to: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,100}$")] | None = None
 
 
-class CarryingMessage(Message):
-    """Base of the messages that may carry the order along."""
-
-    carried: str | None = None
-    """The order when the message was sent, packed by `core.carried`; for schedulers only, others hand it back."""
-
-
-class WakeUp(CarryingMessage):
+class WakeUp(Message):
     """Tells the scheduler to look at an order now; polling would find it too, only later (SUB-6, SUP-3)."""
 
     order_id: OrderId
@@ -128,7 +116,7 @@ class WakeUp(CarryingMessage):
         )
 
 
-class AttemptMessage(CarryingMessage):
+class AttemptMessage(Message):
     """Base of what scheduler and agent tell each other of one attempt to do or undo a step."""
 
     order_id: OrderId

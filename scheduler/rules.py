@@ -16,7 +16,7 @@ from core.workflow import StepDefinition, Workflow, Workflows
 from scheduler.progress import Progress, Route
 
 MOST_KEPT = 10_000
-"""Characters of JSON that a step keeps of its service's answer; a row takes 32 Ki, a carried order less."""
+"""Characters of JSON that a step keeps of its service's answer; a row takes 32 Ki."""
 
 RETIRED = "the order's workflow is not part of this app"
 

@@ -5,12 +5,10 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from functools import lru_cache
 from typing import Any
 from unittest.mock import patch
 
 import workflows
-from core.carried import unpack
 from core.orders import Policy
 from core.workflow import StepDefinition, Workflow, Workflows
 from exploration.driving import one_after_another
@@ -118,7 +116,6 @@ class WorldOf:
         logging.disable(logging.CRITICAL)
         with ExitStack() as patches:
             patches.enter_context(patch("exploration.moves.SLOTS", {kind: self._slots(kind) for kind in SLOTS}))
-            patches.enter_context(patch("scheduler.service.unpack", lru_cache(maxsize=10_000)(unpack)))
             for module in modules:
                 patches.enter_context(patch(f"{module}.run_all", one_after_another))
             patches.enter_context(patch("exploration.roles.THRESHOLD", self.threshold))

@@ -13,6 +13,7 @@ UNDO = "tests/unit/test_undo_rules.py"
 SCHEDULER_RULES, SUPERVISOR_RULES = "tests/unit/test_scheduler_rules.py", "tests/unit/test_supervisor_rules.py"
 OPERATOR_RULES = "tests/unit/test_operator_rules.py"
 BACKLOG, REPLIES = "tests/unit/test_backlog.py", "tests/unit/test_replies.py"
+TRANSITIONS = "tests/unit/test_transitions.py"
 PORTS = "tests/contract/test_other_ports.py"
 
 MUTANTS = (
@@ -578,5 +579,46 @@ MUTANTS = (
         old="rests=0, not_before=None,",
         new="rests=0,",
         tests=(f"{OPERATOR_RULES}::test_a_resubmitted_step_may_begin_at_once_and_rest_again",),
+    ),
+    Mutant(
+        statement="SCH-6",
+        fault="a reply is refused for what is remembered",
+        file="core/transitions.py",
+        old="return decision if isinstance(decision, Change) and await self.carry_out(decision) else None",
+        new="return decision if snapshot and await self.carry_out(decision) else None",
+        tests=(f"{TRANSITIONS}::test_nothing_to_do_is_never_concluded_from_what_is_remembered",),
+    ),
+    Mutant(
+        statement="OPR-4",
+        fault="an operator is refused for what is remembered",
+        file="core/transitions.py",
+        old="        except AppError:\n            return None\n",
+        new="        except AppError:\n            raise\n",
+        tests=(f"{TRANSITIONS}::test_nobody_is_refused_for_what_is_remembered",),
+    ),
+    Mutant(
+        statement="SCH-2",
+        fault="nobody claims what was remembered as claimed",
+        file="core/transitions.py",
+        old="        if change := await self._apply_to_remembered(order_id, decide):\n            return change\n",
+        new="        if self._remembered.look(order_id):\n"
+        "            return await self._apply_to_remembered(order_id, decide)\n",
+        tests=(f"{TRANSITIONS}::test_nothing_to_do_is_never_concluded_from_what_is_remembered",),
+    ),
+    Mutant(
+        statement="FLT-7",
+        fault="after a conflict, or without an answer, the order is remembered as it was",
+        file="core/remembered.py",
+        old="return self._orders.pop(order_id, None)",
+        new="return self._orders.get(order_id)",
+        tests=(f"{TRANSITIONS}::test_an_order_whose_write_was_not_answered_is_read_again",),
+    ),
+    Mutant(
+        statement="FLT-7",
+        fault="an order that was read is remembered as it was, though its write was not answered",
+        file="core/transitions.py",
+        old="        self._remembered.take(order_id)  # until its new ETags are known\n",
+        new="",
+        tests=(f"{TRANSITIONS}::test_an_order_whose_write_was_not_answered_is_read_again",),
     ),
 )
