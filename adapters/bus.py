@@ -147,4 +147,5 @@ def _outgoing(message: BusMessage) -> ServiceBusMessage:
         correlation_id=message.correlation_id,
         reply_to=message.reply_to,
         time_to_live=message.time_to_live,
+        scheduled_enqueue_time_utc=message.not_before,
     )

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from typing import Any, Literal
 
 from core.errors import CircuitOpenError, NotTriedError
-from core.messages import AgentReply, AgentRequest, BusMessage, responses_queue
+from core.messages import AgentReply, AgentRequest
 
 
 def stop_at(request: AgentRequest, margin: timedelta) -> datetime:
@@ -44,23 +44,13 @@ def not_tried(request: AgentRequest, reason: NotTriedError, *, in_doubt: bool) -
 
 
 def _reply(request: AgentRequest, outcome: Literal["completed", "failed", "notTried"], **more: Any) -> AgentReply:
-    """Name what is answered."""
+    """Name what is answered, and until when the answer counts."""
     return AgentReply(
         order_id=request.order_id,
         step=request.step,
         action=request.action,
         attempt=request.attempt,
         outcome=outcome,
+        complete_by=request.complete_by,
         **more,
-    )
-
-
-def to_bus(agent: str, request: AgentRequest, reply: AgentReply, now: datetime) -> BusMessage:
-    """Address a reply to the schedulers; correlated by the id of the request, it lives until complete-by (AGT-4)."""
-    return BusMessage(
-        queue=responses_queue(agent),
-        message_id=f"{reply.request_id}:{reply.outcome}",
-        correlation_id=reply.request_id,
-        body=reply.to_json(),
-        time_to_live=request.complete_by - now,
     )

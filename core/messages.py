@@ -47,6 +47,8 @@ class BusMessage:
     body: str
     reply_to: str | None = None
     time_to_live: timedelta | None = None
+    not_before: datetime | None = None
+    """When the queue may deliver it; its time to live begins then."""
 
     def __post_init__(self) -> None:
         """Let nothing be sent without its ids: in a batch, Azure's host gives the id of the next message instead."""
@@ -171,6 +173,23 @@ class AgentReply(AttemptMessage):
     """Whether the agent tries nothing at all until then."""
     in_doubt: bool = False
     """Whether a call before had no answer, so that its effect may have happened, or may still come (UND-2)."""
+    complete_by: AwareDatetime | None = None
+    """That of the request: until then the reply lives (AGT-4). None in a message of a version that did not say it."""
+
+    def to_bus(self, agent: str, now: datetime, pause: timedelta | None = None) -> BusMessage:
+        """Address the reply to the schedulers; correlated by the id of the request, it lives until complete-by (AGT-4).
+
+        With a pause they get it only after that.
+        """
+        begins = now + (pause or timedelta())
+        return BusMessage(
+            queue=responses_queue(agent),
+            message_id=f"{self.request_id}:{self.outcome}",
+            correlation_id=self.request_id,
+            body=self.to_json(),
+            time_to_live=self.complete_by - begins if self.complete_by else None,
+            not_before=begins if pause else None,
+        )
 
 
 def bus_queues(agents: Iterable[str]) -> list[str]:

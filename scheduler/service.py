@@ -142,6 +142,8 @@ class SchedulerService:
         except UnavailableError:
             self.backlog.put(waiting)
             raise
+        except Exception:  # it is this order's own, and must not end the claims of others; the poll comes to it again
+            log.exception("scheduler.claim_failed", extra={"order_id": waiting.order_id})
         finally:
             self.being_claimed.discard(waiting.order_id)
             self.places.release_all_but(waiting.order_id, _running(decision) if decision else held)

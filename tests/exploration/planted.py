@@ -17,6 +17,7 @@ from core.agenda import Kind
 from core.changes import Change, transition
 from core.errors import ConflictError, NewerWorkflowError, RejectedError, TransientError
 from core.keys import buckets
+from core.messages import AgentReply
 from core.orders import Direction, ProcessState, Step, StepState
 from core.transitions import Transitions
 from core.workflow import Workflows
@@ -61,7 +62,7 @@ original_to_be_undone = undo.to_be_undone
 original_cancel = operator_rules.cancel
 original_skip = operator_rules.skip
 original_afresh = operator_rules._afresh
-original_to_bus = agent_rules.to_bus
+original_to_bus = AgentReply.to_bus
 original_recover = supervisor_rules.SupervisorRules.recover
 original_overdue = agenda.overdue
 original_receive = SchedulerRules.receive
@@ -180,7 +181,7 @@ def replies_after_its_time() -> AbstractContextManager[Any]:
     async def handle(self, request):
         reply = await self._carry_out(request)
         if reply:
-            await self.bus.send([agent_rules.to_bus(self.name, request, reply, self.clock())])
+            await self.bus.send([reply.to_bus(self.name, self.clock())])
 
     return patch.object(AgentService, "handle", handle)
 
@@ -328,7 +329,7 @@ def rests_without_giving_the_order_back() -> AbstractContextManager[Any]:
 
 
 def answers_without_a_time_to_live() -> AbstractContextManager[Any]:
-    return patch.object(agent_rules, "to_bus", lambda *args: replace(original_to_bus(*args), time_to_live=None))
+    return patch.object(AgentReply, "to_bus", lambda *args: replace(original_to_bus(*args), time_to_live=None))
 
 
 def keeps_no_margin() -> AbstractContextManager[Any]:

@@ -133,6 +133,23 @@ async def test_what_a_service_gets_does_not_depend_on_who_claims(schedulers):
     assert [request.order for request in schedulers.requests()] == [{"to": "Ada"}] * 2
 
 
+@pytest.mark.proves("SCH-2", "FLT-6")
+async def test_an_order_that_cannot_be_claimed_is_in_nobody_s_way(schedulers):
+    """Its row is garbage, say: those that wait beside it, and the rounds of the poll, go on."""
+    broken, *others = await schedulers.record(3)
+    load = schedulers.parts.store.load
+
+    async def garbage(order_id):
+        if order_id == broken:
+            raise KeyError("State")
+        return await load(order_id)
+
+    with patch.object(schedulers.parts.store, "load", garbage):
+        await schedulers.one.go_on()
+    assert [request.order_id for request in schedulers.requests()] == others
+    assert not schedulers.one.places.held(broken)
+
+
 @pytest.mark.proves("SCH-11", "WRK-3")
 async def test_an_order_that_is_announced_while_no_agent_has_room_is_not_forgotten(schedulers):
     """Though the instance knew nothing of it: once it was read, it waits among those with the same need."""
