@@ -19,6 +19,9 @@ from core.orders import Priority
 
 SCHEDULER_REQUESTS = "scheduler-requests"
 
+SENDING = timedelta(seconds=3)
+"""How long a request is tried to be sent: through a hiccup of the bus. In an outage its order had better wait."""
+
 OrderId = Annotated[str, Field(pattern=f"^{ORDER_ID.pattern}$")]
 Text = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]+$")]
 Price = Annotated[str, Field(pattern=r"^\d{1,7}\.\d{2}$")]
@@ -49,6 +52,8 @@ class BusMessage:
     time_to_live: timedelta | None = None
     not_before: datetime | None = None
     """When the queue may deliver it; its time to live begins then."""
+    patience: timedelta | None = None
+    """How long to try again while it has certainly not arrived; None for as long as it lives."""
 
     def __post_init__(self) -> None:
         """Let nothing be sent without its ids: in a batch, Azure's host gives the id of the next message instead."""
@@ -118,6 +123,11 @@ class WakeUp(Message):
         )
 
 
+def request_id(order_id: str, step: str, attempt: int, action: str) -> str:
+    """Return the message id of a request, and correlation id of its reply; different for every attempt."""
+    return f"{order_id}:{step}:{attempt}:{action}"
+
+
 class AttemptMessage(Message):
     """Base of what scheduler and agent tell each other of one attempt to do or undo a step."""
 
@@ -128,8 +138,8 @@ class AttemptMessage(Message):
 
     @property
     def request_id(self) -> str:
-        """Message id of the request, and correlation id of the reply; different for every attempt."""
-        return f"{self.order_id}:{self.step}:{self.attempt}:{self.action}"
+        """What the request is called that this is, or answers."""
+        return request_id(self.order_id, self.step, self.attempt, self.action)
 
 
 class AgentRequest(AttemptMessage):
@@ -158,6 +168,7 @@ class AgentRequest(AttemptMessage):
             body=self.to_json(),
             reply_to=responses_queue(agent),
             time_to_live=time_to_live,
+            patience=SENDING,
         )
 
 

@@ -3,12 +3,22 @@
 import logging
 from collections.abc import Callable
 from datetime import datetime
+from functools import partial
 
 from core.changes import Change, Decision, Note
-from core.errors import AppError, ConflictError, UnavailableError, UnknownOrderError
+from core.errors import (
+    AppError,
+    ConflictError,
+    NotSentError,
+    QueueRefusedError,
+    UnavailableError,
+    UnknownOrderError,
+)
 from core.orders import Snapshot, StepState
 from core.ports import Bus, Clock, NewId, StateStore
+from core.reach import Reach
 from core.remembered import Remembered
+from core.unsent import put_back
 
 log = logging.getLogger(__name__)
 
@@ -52,6 +62,7 @@ class Transitions:
         self._clock = clock
         self._new_id = new_id
         self._remembered = remembered or Remembered()
+        self.reach = Reach(bus, clock)
 
     def last_known(self, order_id: str) -> Snapshot | None:
         """Return the order as this process wrote or read it last, a hint at best; None if it did neither lately."""
@@ -105,13 +116,27 @@ class Transitions:
         return True
 
     async def _send(self, change: Change) -> None:
-        """Send what the change owes. What cannot be sent is found later by the poll, or by the supervisor."""
+        """Send what the change owes. What may not have arrived is found later by the poll, or by the supervisor."""
         if not change.messages:
             return
         try:
             await self._bus.send(change.messages)
         except UnavailableError as error:
             log.warning("transition.unsent", extra={"order_id": change.after.order_id, "why": str(error)})
+            if not isinstance(error, QueueRefusedError):
+                self.reach.lost()
+            if isinstance(error, NotSentError):
+                await self._put_back(change)
+
+    async def _put_back(self, change: Change) -> None:
+        """Let the steps wait whose requests did not go out; if even that fails, they time out."""
+        order, unsent = change.after, {message.message_id for message in change.messages}
+        decide = partial(put_back, unsent=unsent, actor=change.entry.actor)
+        try:
+            if decide(order, now=self._clock()):
+                await self.apply(order.order_id, lambda order, now: decide(order, now=now))
+        except AppError as error:
+            log.warning("transition.not_put_back", extra={"order_id": order.order_id, "why": str(error)})
 
     async def _commit(self, change: Change) -> bool:
         """Write the change and remember the order; False if another writer was first."""

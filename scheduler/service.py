@@ -116,9 +116,10 @@ class SchedulerService:
         return [row for row in rows if agenda.is_due(row, now, WAKE_UP_TIME)]
 
     async def _claim_what_fits(self) -> None:
-        """Claim orders of the backlog for as long as agents have room for them."""
-        if any(self.backlog.needs()):
-            await self._look_around()
+        """Claim orders of the backlog for as long as agents have room for them, and requests would reach them."""
+        if not (len(self.backlog) and await self.transitions.reach.is_there()):
+            return
+        await self._look_around()
         while fitting := list(self._fitting()):
             await run_all(self._claim(waiting, held) for waiting, held in fitting)
 

@@ -10,7 +10,15 @@ from adapters.memory import MemoryStateStore
 from core import agenda
 from core.agenda import Kind
 from core.changes import Change
-from core.errors import ConflictError, NewerWorkflowError, RefusedError, RejectedError, TransientError, UnavailableError
+from core.errors import (
+    ConflictError,
+    NewerWorkflowError,
+    NotSentError,
+    RefusedError,
+    RejectedError,
+    TransientError,
+    UnavailableError,
+)
 from core.keys import bucket_of
 from core.messages import AgentRequest, BusMessage
 from core.orders import ProcessState
@@ -256,7 +264,7 @@ def _send(world: World, handler: Handler, messages: tuple[BusMessage, ...]) -> I
     after = world.with_messages(sent)
     yield what, after, Returned(), False
     yield f"{what}, but does not learn of it", after, Raised(UnavailableError), True
-    yield f"{what}: the bus is away", world, Raised(UnavailableError), True
+    yield f"{what}: the bus is away", world, Raised(NotSentError), True
 
 
 def _sent(message: BusMessage, now: datetime) -> Sent:

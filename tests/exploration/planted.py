@@ -12,7 +12,7 @@ from adapters.writes import Delete
 from agents import rules as agent_rules
 from agents.service import AgentService
 from alerts.service import AlertService
-from core import agenda, endings, undo
+from core import agenda, endings, transitions, undo
 from core.agenda import Kind
 from core.changes import Change, transition
 from core.errors import ConflictError, NewerWorkflowError, RejectedError, TransientError
@@ -53,6 +53,7 @@ from supervisor.service import SupervisorService
 Plant = Callable[[], AbstractContextManager[Any]]
 
 original_apply = Transitions.apply
+original_put_back = transitions.put_back
 original_proceed = Progress.proceed
 original_requests = Progress._requests
 original_not_tried = SchedulerRules._not_tried
@@ -120,6 +121,14 @@ def believes_a_conflict_to_be_its_own_write() -> AbstractContextManager[Any]:
         return True
 
     return patch.object(Transitions, "_commit", commit)
+
+
+def counts_what_was_not_sent() -> AbstractContextManager[Any]:
+    def put_back(order, *args, **more):
+        change = original_put_back(order, *args, **more)
+        return change and replace(change, after=change.after.with_state(failure_count=order.state.failure_count + 1))
+
+    return patch.object(transitions, "put_back", put_back)
 
 
 def concludes_from_what_it_remembers() -> AbstractContextManager[Any]:
@@ -458,6 +467,7 @@ PLANTED: Mapping[str, tuple[Plant, WorldOf]] = {
     "AGT-4 answers without a time to live": (answers_without_a_time_to_live, UNDISTURBED),
     "SCH-9 does again what was done": (does_again_what_was_done, TWO_STEPS),
     "OPR-6 only sends what the operator wants": (only_sends_what_the_operator_wants, CANCELLED),
+    "FLT-8 counts what was not sent as a failure": (counts_what_was_not_sent, TRIED_AGAIN),
     "FLT-9 keeps no margin before the complete-by time": (keeps_no_margin, CLOCKS_DIFFER),
     "FLT-9 allows for no other clock": (allows_for_no_other_clock, CLOCKS_DIFFER),
     "FLT-10 forgets that the undo goes on": (forgets_that_the_undo_goes_on, UNDO_FAILS),

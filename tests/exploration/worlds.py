@@ -226,7 +226,11 @@ HAPPENS: Mapping[str, tuple[str, ...]] = {
     ),
     "FLT-6": ("the reply is lost", "the reply is delivered twice", "is held up, and delivered after its time"),
     "FLT-7": ("the store is away", "the answer is lost", "no answer, it may arrive later"),
-    "FLT-8": ("sends the request: the bus is away", "sends the request, and crashes before its message is settled"),
+    "FLT-8": (
+        "sends the request: the bus is away",
+        "commits “put-back”",
+        "sends the request, and crashes before its message is settled",
+    ),
     "FLT-9": ("supervisor-1: commits “recovered”", "which the agent hears too late"),
     "FLT-10": ("commits “undo-incomplete”", "commits “resubmitted”", "commits “undone”", "publishes the alert"),
     "FLT-11": ("publishes the alert: Event Grid is away",),

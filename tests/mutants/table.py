@@ -13,7 +13,7 @@ UNDO = "tests/unit/test_undo_rules.py"
 SCHEDULER_RULES, SUPERVISOR_RULES = "tests/unit/test_scheduler_rules.py", "tests/unit/test_supervisor_rules.py"
 OPERATOR_RULES = "tests/unit/test_operator_rules.py"
 BACKLOG, REPLIES = "tests/unit/test_backlog.py", "tests/unit/test_replies.py"
-TRANSITIONS = "tests/unit/test_transitions.py"
+TRANSITIONS, UNSENT, BUS = "tests/unit/test_transitions.py", "tests/unit/test_unsent.py", "tests/unit/test_bus.py"
 PORTS = "tests/contract/test_other_ports.py"
 
 MUTANTS = (
@@ -660,5 +660,85 @@ MUTANTS = (
         old='            log.exception("scheduler.claim_failed", extra={"order_id": waiting.order_id})',
         new="            raise",
         tests=(f"{SCHEDULER}::test_an_order_that_cannot_be_claimed_is_in_nobody_s_way",),
+    ),
+    Mutant(
+        statement="FLT-8",
+        fault="a request that did not go out is counted as a failure",
+        file="core/unsent.py",
+        old="waiting = replace(step, complete_by=None, not_before=now + PAUSE)",
+        new="waiting = replace(step, complete_by=None, not_before=now + PAUSE, failure_count=step.failure_count + 1)",
+        tests=(f"{UNSENT}::test_a_step_whose_request_did_not_go_out_waits_again_and_nothing_is_counted",),
+    ),
+    Mutant(
+        statement="FLT-8",
+        fault="a step whose request did not go out runs on until its time is up",
+        file="core/transitions.py",
+        old="            if isinstance(error, NotSentError):\n",
+        new="            if False:\n",
+        tests=(f"{UNSENT}::test_an_outage_of_the_bus_is_not_charged_to_the_orders",),
+    ),
+    Mutant(
+        statement="FLT-8",
+        fault="orders are claimed while the bus is away",
+        file="scheduler/service.py",
+        old="if not (len(self.backlog) and await self.transitions.reach.is_there()):",
+        new="if not len(self.backlog):",
+        tests=(f"{UNSENT}::test_an_outage_of_the_bus_is_not_charged_to_the_orders",),
+    ),
+    Mutant(
+        statement="FLT-8",
+        fault="the bus is never asked whether it is back",
+        file="core/reach.py",
+        old="        self._ask_at = None\n        return True",
+        new="        return False",
+        tests=(f"{UNSENT}::test_an_outage_of_the_bus_is_not_charged_to_the_orders",),
+    ),
+    Mutant(
+        statement="FLT-8",
+        fault="a step is put back although its time is up",
+        file="core/unsent.py",
+        old="return step.complete_by is not None and now <= step.complete_by",
+        new="return True",
+        tests=(f"{UNSENT}::test_a_step_whose_time_is_up_is_left_to_the_supervisor",),
+    ),
+    Mutant(
+        statement="SCH-12",
+        fault="after a failure a step waits to be tried again",
+        file="core/unsent.py",
+        old="if was_held and order.state.direction is Direction.FORWARD and after.in_state(StepState.FAILED):",
+        new="if False:",
+        tests=(f"{UNSENT}::test_after_a_failure_nothing_waits_to_be_tried",),
+    ),
+    Mutant(
+        statement="UND-4",
+        fault="an undo whose request did not go out begins with a fresh count",
+        file="core/unsent.py",
+        old="    if step.state is StepState.UNDOING:\n        return waiting\n",
+        new="",
+        tests=(f"{UNSENT}::test_in_an_order_that_is_turned_back_it_waits_to_be_undone",),
+    ),
+    Mutant(
+        statement="FLT-8",
+        fault="what may have arrived is called unsent",
+        file="adapters/bus.py",
+        old="            if not sending:\n",
+        new="            if True:\n",
+        tests=(f"{BUS}::test_a_message_is_called_unsent_only_if_no_try_may_have_arrived",),
+    ),
+    Mutant(
+        statement="FLT-8",
+        fault="what may have arrived at first is called unsent",
+        file="adapters/bus.py",
+        old="            if self._in_doubt:\n",
+        new="            if False:\n",
+        tests=(f"{BUS}::test_a_message_is_called_unsent_only_if_no_try_may_have_arrived",),
+    ),
+    Mutant(
+        statement="FLT-8",
+        fault="of several messages one that arrived is called unsent",
+        file="adapters/bus.py",
+        old="if 0 < len(unsent) < len(outcomes):",
+        new="if False:",
+        tests=(f"{BUS}::test_a_message_is_called_unsent_only_if_no_try_may_have_arrived",),
     ),
 )
