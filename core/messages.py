@@ -19,7 +19,7 @@ from core.orders import Priority
 
 SCHEDULER_REQUESTS = "scheduler-requests"
 
-SENDING = timedelta(seconds=3)
+SENDING = timedelta(seconds=1)
 """How long a request is tried to be sent: through a hiccup of the bus. In an outage its order had better wait."""
 
 OrderId = Annotated[str, Field(pattern=f"^{ORDER_ID.pattern}$")]

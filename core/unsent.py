@@ -17,11 +17,11 @@ PAUSE = timedelta(seconds=2)
 def put_back(order: Snapshot, unsent: Collection[str], actor: str, now: datetime) -> Change | None:
     """Return the order with the steps waiting whose requests, by their message ids, have certainly not arrived.
 
-    None if none of them runs any more, or their time is up: that is the supervisor's. Should a request arrive after
-    all, its reply is to an attempt that does not run, and the next attempt bears the same key.
+    None if none of them runs any more. There is no reply that this could compete with, and if their time is up, either
+    the supervisor is first or this is. Should a request arrive after all, its reply is to an attempt that does not run,
+    and the next attempt bears the same key.
     """
-    mine = (step for step in order.running() if _id(order, step) in unsent and _in_time(step, now))
-    back = [_waiting(step, order, now) for step in mine]
+    back = [_waiting(step, order, now) for step in order.running() if _id(order, step) in unsent]
     if not back:
         return None
     after = order.with_steps(*back)
@@ -56,7 +56,3 @@ def _waiting(step: Step, order: Snapshot, now: datetime) -> Step:
 def _id(order: Snapshot, step: Step) -> str:
     """Return the id of the request for the attempt that runs."""
     return request_id(order.order_id, step.name, step.attempts, "undo" if step.state is StepState.UNDOING else "do")
-
-
-def _in_time(step: Step, now: datetime) -> bool:
-    return step.complete_by is not None and now <= step.complete_by

@@ -117,10 +117,9 @@ class SchedulerService:
 
     async def _claim_what_fits(self) -> None:
         """Claim orders of the backlog for as long as agents have room for them, and requests would reach them."""
-        if not (len(self.backlog) and await self.transitions.reach.is_there()):
-            return
-        await self._look_around()
-        while fitting := list(self._fitting()):
+        if any(self.backlog.needs()):
+            await self._look_around()
+        while len(self.backlog) and await self.transitions.reach.is_there() and (fitting := list(self._fitting())):
             await run_all(self._claim(waiting, held) for waiting, held in fitting)
 
     def _fitting(self) -> Iterator[tuple[Waiting, frozenset[str]]]:

@@ -681,8 +681,8 @@ MUTANTS = (
         statement="FLT-8",
         fault="orders are claimed while the bus is away",
         file="scheduler/service.py",
-        old="if not (len(self.backlog) and await self.transitions.reach.is_there()):",
-        new="if not len(self.backlog):",
+        old="while len(self.backlog) and await self.transitions.reach.is_there() and (",
+        new="while len(self.backlog) and (",
         tests=(f"{UNSENT}::test_an_outage_of_the_bus_is_not_charged_to_the_orders",),
     ),
     Mutant(
@@ -694,12 +694,12 @@ MUTANTS = (
         tests=(f"{UNSENT}::test_an_outage_of_the_bus_is_not_charged_to_the_orders",),
     ),
     Mutant(
-        statement="FLT-8",
-        fault="a step is put back although its time is up",
+        statement="SUP-4",
+        fault="a later attempt is put back for a former one",
         file="core/unsent.py",
-        old="return step.complete_by is not None and now <= step.complete_by",
-        new="return True",
-        tests=(f"{UNSENT}::test_a_step_whose_time_is_up_is_left_to_the_supervisor",),
+        old="order.order_id, step.name, step.attempts,",
+        new="order.order_id, step.name, 1,",
+        tests=(f"{UNSENT}::test_either_a_failure_is_counted_or_the_step_is_put_back",),
     ),
     Mutant(
         statement="SCH-12",

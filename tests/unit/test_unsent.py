@@ -51,13 +51,15 @@ def test_either_a_reply_counts_or_the_step_is_put_back():
     assert back(scheduler.receive(order, answer(), SOON).after) is None
 
 
-@pytest.mark.proves("FLT-8", "SUP-3")
-def test_a_step_whose_time_is_up_is_left_to_the_supervisor():
-    """So is one that was tried again since."""
+@pytest.mark.proves("FLT-8", "SUP-4")
+def test_either_a_failure_is_counted_or_the_step_is_put_back():
+    """Though its time is up meanwhile: whoever is first, the other finds another attempt, or none."""
     order = claimed()
-    assert back(order, now=timed_out(order)) is None
-    again = claimed(supervisor.recover(order, timed_out(order)).after, timed_out(order))
-    assert back(again, now=timed_out(order)) is None
+    late = timed_out(order)
+    assert supervisor.recover(back(order, now=late).after, late) is None
+    recovered = supervisor.recover(order, late).after
+    assert back(recovered, now=late) is None
+    assert back(claimed(recovered, late), now=late) is None
 
 
 def two(**first):
