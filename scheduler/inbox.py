@@ -61,15 +61,12 @@ class Inbox:
         """
         if reply.complete_by is None:
             raise why
-        now = self.clock()
-        counts = now + PAUSE < reply.complete_by
-        log.warning(
-            "scheduler.reply_put_off" if counts else "scheduler.reply_dropped",
-            extra={"order_id": reply.order_id, "reply": reply.request_id},
-            exc_info=why,
-        )
-        if counts:
-            await self.bus.send([reply.to_bus(agent, now, PAUSE)])
+        now, about = self.clock(), {"order_id": reply.order_id, "reply": reply.request_id}
+        if now + PAUSE >= reply.complete_by:
+            log.warning("scheduler.reply_dropped", extra=about, exc_info=why)
+            return
+        log.warning("scheduler.reply_put_off", extra=about, exc_info=why)
+        await self.bus.send([reply.to_bus(agent, now, PAUSE)])
 
     async def _keep(
         self, function: str, queue: str, body: bytes, fault: InvalidError, correlation_id: str | None

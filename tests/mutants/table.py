@@ -641,8 +641,8 @@ MUTANTS = (
         statement="SCH-6",
         fault="a reply comes again for ever",
         file="scheduler/inbox.py",
-        old="counts = now + PAUSE < reply.complete_by",
-        new="counts = True",
+        old="if now + PAUSE >= reply.complete_by:",
+        new="if False:",
         tests=(f"{REPLIES}::test_a_reply_whose_time_is_over_does_not_come_again",),
     ),
     Mutant(
