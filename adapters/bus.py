@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import timedelta
 
-from azure.servicebus import ServiceBusMessage
+from azure.servicebus import ServiceBusMessage, ServiceBusMessageBatch
 from azure.servicebus.aio import ServiceBusClient, ServiceBusReceiver, ServiceBusSender
 from azure.servicebus.exceptions import (
     MessageSizeExceededError,
@@ -14,11 +14,17 @@ from azure.servicebus.exceptions import (
     ServiceBusAuthorizationError,
     ServiceBusQuotaExceededError,
 )
-from tenacity import AsyncRetrying, retry_if_exception_type, stop_before_delay, wait_exponential_jitter
+from tenacity import (
+    AsyncRetrying,
+    RetryCallState,
+    retry_if_exception_type,
+    stop_before_delay,
+    wait_exponential_jitter,
+)
 
 from adapters.coalesce import Coalescer
 from adapters.failures import OUTAGES, azure_errors
-from core.errors import InvalidError, QueueRefusedError, UnavailableError
+from core.errors import InvalidError, NotSentError, QueueRefusedError, UnavailableError
 from core.messages import BusMessage
 
 MILLISECOND = timedelta(milliseconds=1)
@@ -57,19 +63,18 @@ class ServiceBus:
         outcomes = await asyncio.gather(
             *(self._send_while_it_lives(message) for message in messages), return_exceptions=True
         )
-        for outcome in outcomes:
-            if isinstance(outcome, BaseException):
-                raise outcome
+        _raise_one_of(outcomes)
 
     async def _send_while_it_lives(self, message: BusMessage) -> None:
-        """Try again through a short outage: a request that is never sent costs its order a failure."""
+        """Try again through an outage; a short one, if it is certain that the message has not arrived."""
+        tries = _Tries(message, self._sends)
         retrying = AsyncRetrying(
             retry=retry_if_exception_type(UnavailableError),
             wait=wait_exponential_jitter(multiplier=0.1, max=2, jitter=0.2),
-            stop=stop_before_delay(message.time_to_live or 0),
+            stop=tries.are_over,
             reraise=True,
         )
-        await retrying(self._sends.submit, message.queue, message)
+        await retrying(tries.next)
 
     async def probe(self, queues: Sequence[str]) -> None:
         """See `Bus.probe`: opens the senders, so that the first message need not wait for that, and peeks once.
@@ -95,30 +100,18 @@ class ServiceBus:
         await asyncio.gather(*self._closing)
 
     async def _flush(self, queue: str, waiting: Sequence[BusMessage | None]) -> list[Exception | None]:
+        sending = False
         try:
             with azure_errors(f"queue {queue}"), self._sender(queue) as sender:
-                return await self._send(sender, waiting[:MOST_IN_A_BATCH])
+                batch = await sender.create_message_batch()  # opens the link, if it is not open
+                sending = True
+                return await _send(sender, batch, waiting[:MOST_IN_A_BATCH])
         except UnavailableError as error:
             if isinstance(error.__cause__, REFUSALS):
                 raise QueueRefusedError(str(error)) from error.__cause__
+            if not sending:
+                raise NotSentError(str(error)) from error.__cause__
             raise
-
-    async def _send(self, sender: ServiceBusSender, waiting: Sequence[BusMessage | None]) -> list[Exception | None]:
-        """Send the first messages, as many as fit into one batch; one that no queue can take fails alone."""
-        batch = await sender.create_message_batch()
-        outcomes: list[Exception | None] = []
-        for message in waiting:
-            try:
-                if message:
-                    batch.add_message(_outgoing(message))
-                outcomes.append(None)
-            except (MessageSizeExceededError, ValueError, TypeError) as error:
-                if isinstance(error, MessageSizeExceededError) and len(batch):
-                    break  # it goes with the next batch
-                outcomes.append(InvalidError([f"message {message and message.message_id} cannot be sent: {error}"]))
-        if len(batch):
-            await sender.send_messages(batch, timeout=SEND_TIMEOUT_SECONDS)
-        return outcomes
 
     @contextmanager
     def _sender(self, queue: str) -> Iterator[ServiceBusSender]:
@@ -142,6 +135,64 @@ class ServiceBus:
         task.add_done_callback(self._closing.discard)
 
 
+class _Tries:
+    """The tries to send one message, which is in doubt once one of them may have arrived."""
+
+    def __init__(self, message: BusMessage, sends: Coalescer[BusMessage | None, None]) -> None:
+        self._message = message
+        self._sends = sends
+        self._in_doubt = False
+
+    async def next(self) -> None:
+        """Try once; raises `NotSentError` only if no try before may have arrived either."""
+        try:
+            await self._sends.submit(self._message.queue, self._message)
+        except NotSentError as error:
+            if self._in_doubt:
+                raise UnavailableError(str(error)) from error
+            raise
+        except UnavailableError:
+            self._in_doubt = True
+            raise
+
+    def are_over(self, state: RetryCallState) -> bool:
+        """Whether the message dies before the next try, or had better be given up."""
+        lives, patience = self._message.time_to_live or timedelta(), self._message.patience
+        return stop_before_delay(lives if self._in_doubt or patience is None else min(patience, lives))(state)
+
+
+async def _send(
+    sender: ServiceBusSender, batch: ServiceBusMessageBatch, waiting: Sequence[BusMessage | None]
+) -> list[Exception | None]:
+    """Send the first messages, as many as fit into the batch; one that no queue can take fails alone."""
+    outcomes: list[Exception | None] = []
+    for message in waiting:
+        try:
+            if message:
+                batch.add_message(_outgoing(message))
+            outcomes.append(None)
+        except (MessageSizeExceededError, ValueError, TypeError) as error:
+            if isinstance(error, MessageSizeExceededError) and len(batch):
+                break  # it goes with the next batch
+            outcomes.append(InvalidError([f"message {message and message.message_id} cannot be sent: {error}"]))
+    if len(batch):
+        await sender.send_messages(batch, timeout=SEND_TIMEOUT_SECONDS)
+    return outcomes
+
+
+def _raise_one_of(outcomes: Sequence[object]) -> None:
+    """Raise what stands for all that failed: that nothing was sent only if nothing was."""
+    failures = [outcome for outcome in outcomes if isinstance(outcome, BaseException)]
+    unsent = [failure for failure in failures if isinstance(failure, NotSentError)]
+    for failure in failures:
+        if failure not in unsent:
+            raise failure
+    if 0 < len(unsent) < len(outcomes):
+        raise UnavailableError(str(unsent[0])) from unsent[0]
+    if unsent:
+        raise unsent[0]
+
+
 async def _close(link: ServiceBusSender | ServiceBusReceiver) -> None:
     with suppress(*OUTAGES):
         async with asyncio.timeout(SEND_TIMEOUT_SECONDS):
@@ -157,6 +208,7 @@ def _outgoing(message: BusMessage) -> ServiceBusMessage:
         correlation_id=message.correlation_id,
         reply_to=message.reply_to,
         time_to_live=life,
+        scheduled_enqueue_time_utc=message.not_before,
     )
     if life and (header := outgoing.raw_amqp_message.header):
         header.time_to_live = max(1, life // MILLISECOND)  # the library rounds down to seconds

@@ -20,7 +20,7 @@ from core.agenda import AgendaRow, Kind, all_of
 from core.alerts import Acknowledgement, Alert
 from core.archive import ArchivedOrder, ArchivePage
 from core.changes import Change, Event, HistoryEntry, Note, OutboxEntry
-from core.errors import ConflictError, UnknownAlertError, UnknownMessageError
+from core.errors import ConflictError, NotSentError, UnavailableError, UnknownAlertError, UnknownMessageError
 from core.keys import bucket_of, history_key, history_range, order_range
 from core.measures import Measure
 from core.messages import AgentRequest, BusMessage
@@ -164,12 +164,17 @@ class MemoryBus:
 
     def __init__(self) -> None:
         self.sent: list[BusMessage] = []
+        self.away = False
 
     async def probe(self, queues: Sequence[str]) -> None:
-        """See `Bus.probe`: memory is always there."""
+        """See `Bus.probe`."""
+        if self.away:
+            raise UnavailableError
 
     async def send(self, messages: Sequence[BusMessage]) -> None:
         """See `Bus.send`."""
+        if self.away:
+            raise NotSentError
         self.sent.extend(messages)
 
 

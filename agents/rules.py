@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from core.errors import CircuitOpenError, NotTriedError, TransientError
-from core.messages import AgentReply, AgentRequest, BusMessage, responses_queue
+from core.messages import AgentReply, AgentRequest
 
 
 def stop_at(request: AgentRequest, margin: timedelta) -> datetime:
@@ -57,24 +57,13 @@ def not_tried(request: AgentRequest, reason: NotTriedError, *, in_doubt: bool) -
 
 
 def _reply(request: AgentRequest, outcome: Any, **more: Any) -> AgentReply:
-    """Name what is answered, and bring back the order that came with the request."""
+    """Name what is answered, and until when the answer counts."""
     return AgentReply(
         order_id=request.order_id,
         step=request.step,
         action=request.action,
         attempt=request.attempt,
         outcome=outcome,
-        carried=request.carried,
+        complete_by=request.complete_by,
         **more,
-    )
-
-
-def to_bus(agent: str, request: AgentRequest, reply: AgentReply, now: datetime) -> BusMessage:
-    """Address a reply to the schedulers; correlated by the id of the request, it lives until complete-by (AGT-4)."""
-    return BusMessage(
-        queue=responses_queue(agent),
-        message_id=f"{reply.request_id}:{reply.outcome}",
-        correlation_id=reply.request_id,
-        body=reply.to_json(),
-        time_to_live=request.complete_by - now,
     )

@@ -43,7 +43,7 @@ class AgentService:
         if reply is None or self.clock() >= rules.silent_from(request, reply, self.margin):
             log.info("agent.out_of_time", extra={"agent": self.name, "request": request.request_id})
             return
-        await self.bus.send([rules.to_bus(self.name, request, reply, self.clock())])
+        await self.bus.send([reply.to_bus(self.name, self.clock())])
 
     async def _carry_out(self, request: AgentRequest) -> AgentReply | None:
         if self._seconds_left(request) <= 0:

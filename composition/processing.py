@@ -21,6 +21,7 @@ from agents.limits import CallLimits
 from agents.service import AgentService
 from composition.base import Base
 from core.keys import buckets
+from scheduler.inbox import Inbox
 from scheduler.places import Places
 from scheduler.service import SchedulerService
 from shop.service import ShopService
@@ -40,7 +41,7 @@ def blueprints(base: Base) -> Iterator[func.Blueprint]:
     poison = base.parts.poison
     yield shop.triggers.blueprint(_shop(base))
     yield submission.triggers.blueprint(_submission(base))
-    yield scheduler.triggers.blueprint(_scheduler(base), poison, base.agents)
+    yield scheduler.triggers.blueprint(_inbox(base), base.agents)
     for name in base.agents:
         yield agents.triggers.blueprint(_agent(base, name), poison)
     yield supervisor.triggers.blueprint(_supervisor(base))
@@ -89,6 +90,11 @@ def _scheduler(base: Base) -> SchedulerService:
         places=Places(offers=base.offers, clock=base.parts.clock, most=base.settings.most_open_requests),
         measures=base.parts.measures,
     )
+
+
+def _inbox(base: Base) -> Inbox:
+    parts = base.parts
+    return Inbox(service=_scheduler(base), poison=parts.poison, bus=parts.bus, clock=parts.clock)
 
 
 def _agent(base: Base, name: str) -> AgentService:

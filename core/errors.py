@@ -22,6 +22,10 @@ class QueueRefusedError(UnavailableError):
     """The queue does not exist, may not be used, or is full: trying again helps only once somebody has mended that."""
 
 
+class NotSentError(UnavailableError):
+    """Service Bus could not be reached, and nothing of what was to be sent has arrived, nor will it."""
+
+
 class NewerWorkflowError(AppError):
     """The order follows a workflow that this version of the app does not know yet: a newer one has to go on with it."""
 

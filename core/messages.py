@@ -5,10 +5,9 @@ may add are ignored between our own roles, so that two versions of the app can r
 submitter sends, an unknown field is a fault.
 """
 
-import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -20,6 +19,9 @@ from core.keys import ORDER_ID
 from core.orders import Priority
 
 SCHEDULER_REQUESTS = "scheduler-requests"
+
+SENDING = timedelta(seconds=1)
+"""How long a request is tried to be sent: through a hiccup of the bus. In an outage its order had better wait."""
 
 OrderId = Annotated[str, Field(pattern=f"^{ORDER_ID.pattern}$")]
 NO_TEXT = r"\x00-\x1f\x7f-\x9f\uFFFE\uFFFF"
@@ -57,15 +59,15 @@ class BusMessage:
     body: str
     reply_to: str | None = None
     time_to_live: timedelta | None = None
+    not_before: datetime | None = None
+    """When the queue may deliver it; its time to live begins then."""
+    patience: timedelta | None = None
+    """How long to try again while it has certainly not arrived; None for as long as it lives."""
 
     def __post_init__(self) -> None:
         """Let nothing be sent without its ids: in a batch, Azure's host gives the id of the next message instead."""
         if not (self.message_id and self.correlation_id):
             raise ValueError(f"a message to {self.queue} needs a message id and a correlation id")
-
-    def carrying(self, order: str | None) -> "BusMessage":
-        """Return the message with the order as it stands now (`core.carried`), which saves its receiver a read."""
-        return replace(self, body=f'{self.body[:-1]},"carried":{json.dumps(order)}}}') if order else self
 
 
 class Message(BaseModel):
@@ -118,14 +120,7 @@ class Submission(Message):
         return self.model_dump_json(by_alias=True, exclude_none=True, ensure_ascii=True)
 
 
-class CarryingMessage(Message):
-    """Base of the messages that may carry the order along."""
-
-    carried: str | None = None
-    """The order when the message was sent, packed by `core.carried`; for schedulers only, others hand it back."""
-
-
-class WakeUp(CarryingMessage):
+class WakeUp(Message):
     """Tells the scheduler to look at an order now; polling would find it too, only later (SUB-6, SUP-3)."""
 
     order_id: OrderId
@@ -141,7 +136,12 @@ class WakeUp(CarryingMessage):
         )
 
 
-class AttemptMessage(CarryingMessage):
+def request_id(order_id: str, step: str, attempt: int, action: str) -> str:
+    """Return the message id of a request, and correlation id of its reply; different for every attempt."""
+    return f"{order_id}:{step}:{attempt}:{action}"
+
+
+class AttemptMessage(Message):
     """Base of what scheduler and agent tell each other of one attempt to do or undo a step."""
 
     order_id: OrderId
@@ -151,8 +151,8 @@ class AttemptMessage(CarryingMessage):
 
     @property
     def request_id(self) -> str:
-        """Message id of the request, and correlation id of the reply; different for every attempt."""
-        return f"{self.order_id}:{self.step}:{self.attempt}:{self.action}"
+        """What the request is called that this is, or answers."""
+        return request_id(self.order_id, self.step, self.attempt, self.action)
 
 
 class AgentRequest(AttemptMessage):
@@ -181,6 +181,7 @@ class AgentRequest(AttemptMessage):
             body=self.to_json(),
             reply_to=responses_queue(agent),
             time_to_live=time_to_live,
+            patience=SENDING,
         )
 
 
@@ -197,6 +198,23 @@ class AgentReply(AttemptMessage):
     """Whether the agent tries nothing at all until then."""
     in_doubt: bool = False
     """Whether a call before had no answer, so that its effect may have happened, or may still come (UND-2)."""
+    complete_by: AwareDatetime | None = None
+    """That of the request: until then the reply lives (AGT-4). None in a message of a version that did not say it."""
+
+    def to_bus(self, agent: str, now: datetime, pause: timedelta | None = None) -> BusMessage:
+        """Address the reply to the schedulers; correlated by the id of the request, it lives until complete-by (AGT-4).
+
+        With a pause they get it only after that.
+        """
+        begins = now + (pause or timedelta())
+        return BusMessage(
+            queue=responses_queue(agent),
+            message_id=f"{self.request_id}:{self.outcome}",
+            correlation_id=self.request_id,
+            body=self.to_json(),
+            time_to_live=self.complete_by - begins if self.complete_by else None,
+            not_before=begins if pause else None,
+        )
 
 
 def bus_queues(agents: Iterable[str]) -> list[str]:

@@ -88,7 +88,7 @@ class Bus(Protocol):
         """Send all messages to their queues; one with a time to live is tried again for as long as it lives.
 
         Raises `UnavailableError` if any of them may not have arrived, `QueueRefusedError` if it is the queue that
-        takes none.
+        takes none, and `NotSentError` if certainly none has arrived, nor will; that is told after their `patience`.
         """
 
     async def probe(self, queues: Sequence[str]) -> None:

@@ -3,12 +3,22 @@
 import logging
 from collections.abc import Callable
 from datetime import datetime
+from functools import partial
 
-from core.carried import pack
 from core.changes import Change, Decision, Note
-from core.errors import ConflictError, UnavailableError, UnknownOrderError
+from core.errors import (
+    AppError,
+    ConflictError,
+    NotSentError,
+    QueueRefusedError,
+    UnavailableError,
+    UnknownOrderError,
+)
 from core.orders import Snapshot, StepState
 from core.ports import Bus, Clock, NewId, StateStore
+from core.reach import Reach
+from core.remembered import Remembered
+from core.unsent import put_back
 
 log = logging.getLogger(__name__)
 
@@ -44,66 +54,102 @@ def _seconds(change: Change) -> dict[str, float]:
 class Transitions:
     """Runs decisions against the state store. Whoever changes an order does it through here."""
 
-    def __init__(self, store: StateStore, bus: Bus, clock: Clock, new_id: NewId) -> None:
+    def __init__(
+        self, store: StateStore, bus: Bus, clock: Clock, new_id: NewId, remembered: Remembered | None = None
+    ) -> None:
         self._store = store
         self._bus = bus
         self._clock = clock
         self._new_id = new_id
+        self._remembered = remembered or Remembered()
+        self.reach = Reach(bus, clock)
 
-    async def apply(self, order_id: str, decide: Decide, carried: Snapshot | None = None) -> Decision:
+    def last_known(self, order_id: str) -> Snapshot | None:
+        """Return the order as this process wrote or read it last, a hint at best; None if it did neither lately."""
+        return self._remembered.look(order_id)
+
+    async def apply(self, order_id: str, decide: Decide) -> Decision:
         """Change the order as `decide` says, anew on what others wrote if they were first.
-
-        The order as a message carried it saves the first read. It may be stale, so only a change counts that is
-        decided on it: the write fails if the order has moved on, while "nothing to do" would not.
 
         Returns what was done. Raises `UnknownOrderError`, `UnavailableError`, and whatever `decide` raises.
         """
-        if carried and carried.order_id == order_id:
-            decision = decide(carried, self._clock())
-            if isinstance(decision, Change) and await self.carry_out(decision):
-                return decision
+        if change := await self._apply_to_remembered(order_id, decide):
+            return change
         for _ in range(MOST_CONFLICTS):
-            snapshot = await self._store.load(order_id)
-            if snapshot is None:
-                raise UnknownOrderError(f"no order {order_id} is recorded")
+            snapshot = await self._load(order_id)
             decision = decide(snapshot, self._clock())
             if await self.carry_out(decision):
                 return decision
         raise ConflictError(f"order {order_id} changed under {MOST_CONFLICTS} attempts in a row")
+
+    async def _apply_to_remembered(self, order_id: str, decide: Decide) -> Change | None:
+        """Decide on the order as it was written or read last, which saves a read.
+
+        Only a change counts: its write fails if the order has moved on meanwhile. "Nothing to do", a note and a refusal
+        would not, so for these the order has to be read.
+        """
+        snapshot = self._remembered.take(order_id)
+        try:
+            decision = decide(snapshot, self._clock()) if snapshot else None
+        except AppError:
+            return None
+        return decision if isinstance(decision, Change) and await self.carry_out(decision) else None
+
+    async def _load(self, order_id: str) -> Snapshot:
+        snapshot = await self._store.load(order_id)
+        if snapshot is None:
+            raise UnknownOrderError(f"no order {order_id} is recorded")
+        self._remembered.keep(snapshot)
+        return snapshot
 
     async def carry_out(self, decision: Decision) -> bool:
         """Write and send what was decided; False if another writer was first and nothing was written."""
         match decision:
             case Change():
                 change = decision.identified(self._new_id())
-                committed = await self._commit(change)
-                if committed is None:
+                if not await self._commit(change):
                     return False
                 log.info("order.changed", extra=_in_brief(change))
-                await self._send(change, committed)
+                await self._send(change)
             case Note():
                 await self._store.note(decision)
         return True
 
-    async def _send(self, change: Change, committed: Snapshot) -> None:
-        """Send what the change owes. What cannot be sent is found later by the poll, or by the supervisor."""
+    async def _send(self, change: Change) -> None:
+        """Send what the change owes. What may not have arrived is found later by the poll, or by the supervisor."""
         if not change.messages:
             return
-        order = pack(committed)
         try:
-            await self._bus.send([message.carrying(order) for message in change.messages])
+            await self._bus.send(change.messages)
         except UnavailableError as error:
             log.warning("transition.unsent", extra={"order_id": change.after.order_id, "why": str(error)})
+            if not isinstance(error, QueueRefusedError):
+                self.reach.lost()
+            if isinstance(error, NotSentError):
+                await self._put_back(change)
 
-    async def _commit(self, change: Change) -> Snapshot | None:
-        """Return the order as it is now, as far as we know its ETags; None if another writer was first."""
+    async def _put_back(self, change: Change) -> None:
+        """Let the steps wait whose requests did not go out; if even that fails, they time out."""
+        order, unsent = change.after, {message.message_id for message in change.messages}
+        decide = partial(put_back, unsent=unsent, actor=change.entry.actor)
         try:
-            return await self._store.commit(change)
+            if decide(order, now=self._clock()):
+                await self.apply(order.order_id, lambda order, now: decide(order, now=now))
+        except AppError as error:
+            log.warning("transition.not_put_back", extra={"order_id": order.order_id, "why": str(error)})
+
+    async def _commit(self, change: Change) -> bool:
+        """Write the change and remember the order; False if another writer was first."""
+        order_id = change.after.order_id
+        self._remembered.take(order_id)  # until its new ETags are known
+        try:
+            self._remembered.keep(await self._store.commit(change))
         except (ConflictError, UnavailableError) as error:
             # The answer may have been lost on the way although the write went through; the history knows.
             if await self._store.committed(change):
-                return change.after
+                return True
             if isinstance(error, UnavailableError):
                 raise
-            log.debug("transition.conflict", extra={"order_id": change.after.order_id})
-            return None
+            log.debug("transition.conflict", extra={"order_id": order_id})
+            return False
+        return True

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from core.agenda import NOTHING
-from core.orders import Priority, Snapshot
+from core.orders import Priority
 
 MOST = 1000
 """Orders of one priority and one need; more are left to the poll."""
@@ -19,12 +19,11 @@ TURN_OF_NORMAL = 5
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Waiting:
-    """One pending order, perhaps as a message carried it."""
+    """One pending order."""
 
     order_id: str
     priority: Priority
     needs: str = NOTHING
-    carried: Snapshot | None = None
 
 
 @dataclass
@@ -35,10 +34,10 @@ class Backlog:
     _turns: Counter[str] = field(default_factory=Counter)
 
     def put(self, waiting: Waiting) -> None:
-        """Add an order, unless there are too many already; what a message carried of it is kept."""
+        """Add an order, unless it is there or there are too many already."""
         lane = self._lanes[waiting.priority, waiting.needs]
-        if len(lane) < MOST and (waiting.carried or waiting.order_id not in lane):
-            lane[waiting.order_id] = waiting
+        if len(lane) < MOST:
+            lane.setdefault(waiting.order_id, waiting)
 
     def __len__(self) -> int:
         return sum(map(len, self._lanes.values()))

@@ -18,7 +18,7 @@ from scheduler.progress import Progress, Route, handled
 from scheduler.requests import no_such_step
 
 MOST_KEPT = 10_000
-"""Characters of JSON that a step keeps of its service's answer; a row takes 32 Ki, a carried order less."""
+"""Characters of JSON that a step keeps of its service's answer; a row takes 32 Ki."""
 
 LONGEST_UPGRADE = timedelta(days=1)
 """How long an order that follows a workflow which this app does not know is left to a newer one (FLT-12)."""

@@ -9,17 +9,17 @@ from zlib import crc32
 
 from core import agenda, keys
 from core.agenda import NOTHING, AgendaRow, Kind
-from core.carried import unpack
 from core.changes import Change, Decision, Note
 from core.errors import AppError, UnavailableError, UnknownOrderError
 from core.gathering import run_all
 from core.lanes import PAGE, first_of_each_lane
 from core.messages import AgentReply, WakeUp
-from core.orders import Priority, Snapshot
+from core.orders import Priority, ProcessState, Snapshot
 from core.ports import AgentMeasures, Clock, StateStore
 from core.transitions import Transitions
 from scheduler.backlog import Backlog, Waiting
 from scheduler.places import Places
+from scheduler.progress import Route
 from scheduler.rules import SchedulerRules
 
 log = logging.getLogger(__name__)
@@ -50,7 +50,7 @@ class SchedulerService:
 
     async def wake(self, wake_up: WakeUp) -> None:
         """Look at one order and claim it if it is to be had; if not, somebody else did, and that is fine (SCH-2)."""
-        self.backlog.put(_waiting(wake_up.order_id, unpack(wake_up.carried)))
+        self.backlog.put(_waiting(wake_up.order_id, self.transitions.last_known(wake_up.order_id)))
         await self._claim_what_fits()
 
     async def receive(self, reply: AgentReply, agent: str) -> None:
@@ -61,7 +61,7 @@ class SchedulerService:
         order_id = reply.order_id
         decide = partial(self._received, reply, agent)
         try:
-            decision = await self.transitions.apply(order_id, decide, unpack(reply.carried))
+            decision = await self.transitions.apply(order_id, decide)
         except UnknownOrderError:
             log.warning("scheduler.reply_for_unknown_order", extra={"order_id": order_id})
             return
@@ -116,10 +116,10 @@ class SchedulerService:
         return [row for row in rows if agenda.is_due(row, now, WAKE_UP_TIME)]
 
     async def _claim_what_fits(self) -> None:
-        """Claim orders of the backlog for as long as agents have room for them."""
+        """Claim orders of the backlog for as long as agents have room for them, and requests would reach them."""
         if any(self.backlog.needs()):
             await self._look_around()
-        while fitting := list(self._fitting()):
+        while len(self.backlog) and await self.transitions.reach.is_there() and (fitting := list(self._fitting())):
             await run_all(self._claim(waiting, held) for waiting, held in fitting)
 
     def _fitting(self) -> Iterator[tuple[Waiting, frozenset[str]]]:
@@ -136,17 +136,26 @@ class SchedulerService:
         route = partial(self.places.take, waiting.order_id)
         decision: Decision = None
         try:
-            decision = await self.transitions.apply(
-                waiting.order_id, lambda order, now: self.rules.claim(order, now, route), waiting.carried
-            )
+            decision = await self.transitions.apply(waiting.order_id, partial(self._claimed, route))
         except UnknownOrderError:
             log.warning("scheduler.wake_up_for_unknown_order", extra={"order_id": waiting.order_id})
         except UnavailableError:
             self.backlog.put(waiting)
             raise
+        except Exception:  # it is this order's own, and must not end the claims of others; the poll comes to it again
+            log.exception("scheduler.claim_failed", extra={"order_id": waiting.order_id})
         finally:
             self.being_claimed.discard(waiting.order_id)
             self.places.release_all_but(waiting.order_id, _running(decision) if decision else held)
+
+    def _claimed(self, route: Route, order: Snapshot, now: datetime) -> Decision:
+        """Decide about the claim; an order for which no agent has room waits where room for it is looked for."""
+        claim = self.rules.claim(order, now, route)
+        waiting = _waiting(order.order_id, order)
+        pending = order.state.process_state is ProcessState.PENDING and order.state.not_before <= now
+        if claim is None and pending and not self.places.has_room(waiting.needs):
+            self.backlog.put(waiting)
+        return claim
 
     async def _look_around(self) -> None:
         """See how the agents are doing, and give up the places of orders that went on elsewhere.
@@ -176,12 +185,10 @@ class SchedulerService:
         return [*buckets[first:], *buckets[:first]]
 
 
-def _waiting(order_id: str, carried: Snapshot | None) -> Waiting:
-    if carried is None or carried.order_id != order_id:
+def _waiting(order_id: str, known: Snapshot | None) -> Waiting:
+    if known is None:
         return Waiting(order_id=order_id, priority=Priority.NORMAL)
-    return Waiting(
-        order_id=order_id, priority=carried.state.priority, needs=carried.needs() or NOTHING, carried=carried
-    )
+    return Waiting(order_id=order_id, priority=known.state.priority, needs=known.needs() or NOTHING)
 
 
 def _running(decision: Decision) -> frozenset[str]:

@@ -8,13 +8,11 @@ from typing import List  # noqa: UP035 - see Messages
 
 import azure.functions as func
 
-from core.errors import InvalidError
 from core.gathering import run_all
-from core.messages import SCHEDULER_REQUESTS, AgentReply, WakeUp, decode, responses_queue
-from core.ports import PoisonQueues
+from core.messages import SCHEDULER_REQUESTS, responses_queue
 from edge.functions import Functions
-from edge.outages import through_outages
 from edge.timers import in_turn
+from scheduler.inbox import Inbox
 from scheduler.service import SchedulerService
 
 ROUND_SECONDS = 1.0
@@ -24,15 +22,9 @@ LONGEST_SECONDS = 20.0
 Messages = List[func.ServiceBusMessage]  # noqa: UP006 - Azure's library refuses to load a function with list[...]
 
 
-def blueprint(service: SchedulerService, poison: PoisonQueues, agents: Sequence[str]) -> func.Blueprint:
+def blueprint(inbox: Inbox, agents: Sequence[str]) -> func.Blueprint:
     """Return the scheduler's functions: wake-ups, one function for each agent's responses, and the poll."""
     triggers = Functions()
-
-    async def wake(message: func.ServiceBusMessage, correlation_id: str | None) -> None:
-        try:
-            await service.wake(decode(WakeUp, message.get_body()))
-        except InvalidError as fault:
-            await poison.put(SCHEDULER_REQUESTS, message.get_body(), str(fault), correlation_id)
 
     @triggers.service_bus_queue_trigger(
         arg_name="messages",
@@ -41,14 +33,14 @@ def blueprint(service: SchedulerService, poison: PoisonQueues, agents: Sequence[
         cardinality=func.Cardinality.MANY,
     )
     async def scheduler_wake(messages: Messages) -> None:
-        await run_all(through_outages("scheduler_wake", partial(wake, *each)) for each in with_ids(messages))
+        await run_all(inbox.wake("scheduler_wake", *each) for each in bodies_with_ids(messages))
 
     @triggers.timer_trigger(arg_name="timer", schedule="%SCHEDULER_POLL_SCHEDULE%", use_monitor=False)
     async def scheduler_poll(timer: func.TimerRequest) -> None:
-        await in_turn("scheduler_poll", partial(_poll, service))
+        await in_turn("scheduler_poll", partial(_poll, inbox.service))
 
     for agent in agents:
-        _bind_responses(triggers, agent, service, poison)
+        _bind_responses(triggers, agent, inbox)
     return triggers
 
 
@@ -60,36 +52,26 @@ async def _poll(service: SchedulerService) -> None:
         await asyncio.sleep(ROUND_SECONDS)
 
 
-def _bind_responses(triggers: func.Blueprint, agent: str, service: SchedulerService, poison: PoisonQueues) -> None:
-    queue, name = responses_queue(agent), f"scheduler_{agent.replace('-', '_')}_responses"
-
-    async def receive(message: func.ServiceBusMessage, correlation_id: str | None) -> None:
-        try:
-            await service.receive(_reply(message.get_body(), correlation_id), agent)
-        except InvalidError as fault:
-            await poison.put(queue, message.get_body(), str(fault), correlation_id)
+def _bind_responses(triggers: func.Blueprint, agent: str, inbox: Inbox) -> None:
+    name = f"scheduler_{agent.replace('-', '_')}_responses"
 
     @triggers.function_name(name)
     @triggers.service_bus_queue_trigger(
-        arg_name="messages", queue_name=queue, connection="ServiceBus", cardinality=func.Cardinality.MANY
+        arg_name="messages",
+        queue_name=responses_queue(agent),
+        connection="ServiceBus",
+        cardinality=func.Cardinality.MANY,
     )
     async def responses(messages: Messages) -> None:
-        await run_all(through_outages(name, partial(receive, *each)) for each in with_ids(messages))
+        await run_all(inbox.receive(name, agent, *each) for each in bodies_with_ids(messages))
 
 
-def _reply(body: bytes, correlation_id: str | None) -> AgentReply:
-    """Read a reply; the body says what it answers, and an id that says otherwise makes it invalid."""
-    reply = decode(AgentReply, body)
-    if correlation_id not in (None, reply.request_id):
-        raise InvalidError(["correlation id: it is not that of the request which the body names"])
-    return reply
-
-
-def with_ids(messages: Messages) -> list[tuple[func.ServiceBusMessage, str | None]]:
-    """Return each message of a batch with its correlation id; all with none if one of them has none.
+def bodies_with_ids(messages: Messages) -> list[tuple[bytes, str | None]]:
+    """Return the body of each message of a batch with its correlation id; all with none if one of them has none.
 
     Azure's host leaves gaps out, so that the later ids move up and the last messages seem to have none: whose id is
     whose cannot be told any more.
     """
     ids = [message.correlation_id or None for message in messages]
-    return list(zip(messages, ids if all(ids) else [None] * len(ids), strict=True))
+    bodies = [message.get_body() for message in messages]
+    return list(zip(bodies, ids if all(ids) else [None] * len(ids), strict=True))

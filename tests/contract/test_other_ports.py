@@ -176,21 +176,36 @@ async def test_a_message_reaches_its_queue_with_all_that_it_says(services, on_az
     """Ids, body and addressing arrive; a burst goes out in batches and complete."""
     order_ids = [f"b00-{number:026d}" for number in range(300)]
     await asyncio.gather(*(on_azurite.bus.send([WakeUp(order_id=order_id).to_bus()]) for order_id in order_ids))
-    received = []
-    async with (
-        ServiceBusClient.from_connection_string(services.service_bus_connection_string) as client,
-        client.get_queue_receiver("scheduler-requests") as receiver,
-    ):
-        while len(received) < 300:
-            batch = await receiver.receive_messages(max_message_count=300, max_wait_time=5)
-            assert batch, f"only {len(received)} of 300 arrived"
-            for message in batch:
-                await receiver.complete_message(message)
-            received += batch
+    received = await received_from(services, "scheduler-requests", 300)
     assert {message.correlation_id for message in received} == set(order_ids)
     first = min(received, key=lambda message: message.correlation_id)
     assert first.message_id == f"{order_ids[0]}:wake"
     assert json.loads(str(first)) == {"schemaVersion": 1, "orderId": order_ids[0], "steps": []}
+
+
+async def test_a_message_arrives_no_sooner_than_it_says(services, on_azurite):
+    """It is in nobody's way until then."""
+    due = on_azurite.clock() + seconds(0.5)
+    await on_azurite.bus.send([replace(WakeUp(order_id=f"b00-{1:026d}").to_bus(), not_before=due)])
+    (arrived,) = await received_from(services, "scheduler-requests", 1)
+    assert abs(arrived.scheduled_enqueue_time_utc - due) <= seconds(0.001)  # in whole milliseconds on the wire
+    assert arrived.enqueued_time_utc >= arrived.scheduled_enqueue_time_utc
+
+
+async def received_from(services, queue, count):
+    """Take so many messages off a queue, in the order in which they come."""
+    received = []
+    async with (
+        ServiceBusClient.from_connection_string(services.service_bus_connection_string) as client,
+        client.get_queue_receiver(queue) as receiver,
+    ):
+        while len(received) < count:
+            batch = await receiver.receive_messages(max_message_count=count, max_wait_time=5)
+            assert batch, f"only {len(received)} of {count} arrived"
+            for message in batch:
+                await receiver.complete_message(message)
+            received += batch
+    return received
 
 
 async def test_a_poison_message_is_kept_with_its_reason(services, on_azurite):

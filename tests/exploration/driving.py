@@ -10,6 +10,9 @@ from collections.abc import Callable, Coroutine, Generator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from core.orders import Snapshot
+from core.remembered import Remembered
+
 
 @dataclass(frozen=True, slots=True)
 class Effect:
@@ -64,6 +67,10 @@ class Handler:
     pending: Effect | None = None
     since: Any = None
     """When it began to wait."""
+    knew: Snapshot | None = None
+    """The order as its process remembered it when this began."""
+    knows: Snapshot | None = None
+    """The order as its process remembers it now."""
 
     def told(self, answer: Answer) -> "Handler":
         """The handler with one more answer."""
@@ -76,6 +83,7 @@ class Tape:
 
     log: list[Answer]
     ask: Callable[[str], Any]
+    remembered: Remembered
     place: int = field(default=0)
 
     def read(self, what: str) -> Any:
@@ -86,6 +94,10 @@ class Tape:
         self.place += 1
         assert isinstance(answer, Returned)
         return answer.value
+
+    def known(self) -> Snapshot | None:
+        """The one order, if its process remembers it."""
+        return next(iter(self.remembered._orders.values()), None)
 
     def next(self) -> Answer | None:
         """The answer to an effect, if it is known."""
@@ -107,7 +119,9 @@ Begin = Callable[[Tape, Handler], Coroutine[Any, Any, Any]]
 
 def run(handler: Handler, begin: Begin, ask: Callable[[str], Any]) -> tuple[Handler, Effect | Ended]:
     """Run the handler on its log until it asks for something new, or ends."""
-    tape = Tape(log=list(handler.log), ask=ask)
+    tape = Tape(log=list(handler.log), ask=ask, remembered=Remembered())
+    if handler.knew:
+        tape.remembered.keep(handler.knew)
     coroutine = begin(tape, handler)
     try:
         effect = coroutine.send(None)
@@ -118,12 +132,16 @@ def run(handler: Handler, begin: Begin, ask: Callable[[str], Any]) -> tuple[Hand
                 else coroutine.send(answer.value)
             )
     except StopIteration:
-        return replace(handler, log=tuple(tape.log), pending=None), Ended()
+        return _stopped(handler, tape), Ended()
     except Exception as error:  # noqa: BLE001 - whatever a handler raises is for the explorer to judge
-        return replace(handler, log=tuple(tape.log), pending=None), Ended(error)
+        return _stopped(handler, tape), Ended(error)
     coroutine.close()
     assert isinstance(effect, Effect), effect
-    return replace(handler, log=tuple(tape.log), pending=effect), effect
+    return _stopped(handler, tape, effect), effect
+
+
+def _stopped(handler: Handler, tape: Tape, effect: Effect | None = None) -> Handler:
+    return replace(handler, log=tuple(tape.log), pending=effect, knows=tape.known())
 
 
 async def one_after_another(work: Any, *, at_most: int = 64) -> list[Any]:

@@ -10,13 +10,21 @@ from adapters.memory import MemoryStateStore
 from core import agenda
 from core.agenda import Kind
 from core.changes import Change
-from core.errors import ConflictError, NewerWorkflowError, RefusedError, RejectedError, TransientError, UnavailableError
+from core.errors import (
+    ConflictError,
+    NewerWorkflowError,
+    NotSentError,
+    RefusedError,
+    RejectedError,
+    TransientError,
+    UnavailableError,
+)
 from core.keys import bucket_of
 from core.messages import AgentRequest, BusMessage
 from core.orders import ProcessState
 from exploration import invariants, roles
 from exploration.driving import Answer, Effect, Ended, Handler, Job, Raised, Returned, run, settled
-from exploration.roles import KINDS, LEASE, MARGIN, QUEUES, SLOTS, TOLERANCE, begin, clock_of
+from exploration.roles import KINDS, LEASE, MARGIN, QUEUES, REMEMBERING, SLOTS, TOLERANCE, begin, clock_of
 from exploration.world import Rows, Sent, World, forget_texts, text_of
 from operators import rules as operator_rules
 from scheduler.service import WAKE_UP_TIME
@@ -73,7 +81,9 @@ def _beginnings(world: World) -> Iterator[Move]:
 def _idle(world: World, kind: str) -> list[str]:
     """The slots that may take a job of this kind; of several that are the same but for their names, the first."""
     idle = [slot for slot in SLOTS[kind] if slot not in world.handlers]
-    return idle[:1] if world.alike and kind != "sweep" else idle
+    if kind == "sweep" or not world.alike:
+        return idle
+    return list({text_of(world.stale(slot)): slot for slot in reversed(idle)}.values())[::-1]
 
 
 def _is_due(world: World, kind: str, now: datetime) -> bool:
@@ -98,7 +108,7 @@ def _acts(world: World) -> Iterator[Move]:
 
 
 def _begun(world: World, slot: str, job: Job, label: str) -> Move:
-    return Move(label, _go_on(world, Handler(slot=slot, job=job)))
+    return Move(label, _go_on(world, Handler(slot=slot, job=job, knew=world.stale(slot))))
 
 
 # What handlers do
@@ -115,7 +125,8 @@ def forget() -> None:
 
 def _run(world: World, handler: Handler) -> tuple[Handler, Effect | Ended, int]:
     """Run the handler on its log; remembered, for in most worlds where it stands here it learns the same."""
-    key = (handler.slot, handler.job, world.now, world.open, world.ids, *map(text_of, handler.log))
+    log = map(text_of, (handler.knew, *handler.log))
+    key = (handler.slot, handler.job, world.now, world.open, world.ids, *log)
     if (known := _runs.get(key)) is None:
         ids = world.ids
 
@@ -139,7 +150,8 @@ def _go_on(world: World, handler: Handler) -> World:
         handler, reached, ids = _run(world, handler)
         world = world.but(ids=ids)
         if isinstance(reached, Ended):
-            return _ended(world.without_handler(handler.slot), handler, reached.error)
+            knows = handler.knows if handler.slot in REMEMBERING else None
+            return _ended(world.without_handler(handler.slot, knows), handler, reached.error)
         if reached.name not in READS:
             invariants.check_effect(world, handler, reached)
             return world.with_handler(replace(handler, since=world.now))
@@ -252,7 +264,7 @@ def _send(world: World, handler: Handler, messages: tuple[BusMessage, ...]) -> I
     after = world.with_messages(sent)
     yield what, after, Returned(), False
     yield f"{what}, but does not learn of it", after, Raised(UnavailableError), True
-    yield f"{what}: the bus is away", world, Raised(UnavailableError), True
+    yield f"{what}: the bus is away", world, Raised(NotSentError), True
 
 
 def _sent(message: BusMessage, now: datetime) -> Sent:

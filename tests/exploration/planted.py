@@ -12,11 +12,12 @@ from adapters.writes import Delete
 from agents import rules as agent_rules
 from agents.service import AgentService
 from alerts.service import AlertService
-from core import agenda, endings, undo
+from core import agenda, endings, transitions, undo
 from core.agenda import Kind
 from core.changes import Change, transition
 from core.errors import ConflictError, NewerWorkflowError, RejectedError, TransientError
 from core.keys import buckets
+from core.messages import AgentReply
 from core.orders import Direction, ProcessState, Snapshot, Step, StepState
 from core.transitions import Transitions
 from core.workflow import Workflows
@@ -51,6 +52,8 @@ from supervisor.service import SupervisorService
 Plant = Callable[[], AbstractContextManager[Any]]
 
 original_ready = Snapshot.ready
+original_apply = Transitions.apply
+original_put_back = transitions.put_back
 original_proceed = Progress.proceed
 original_requests = Progress._requests
 original_not_tried = SchedulerRules._not_tried
@@ -60,7 +63,7 @@ original_to_be_undone = undo.to_be_undone
 original_cancel = operator_rules.cancel
 original_skip = operator_rules.skip
 original_afresh = operator_rules._afresh
-original_to_bus = agent_rules.to_bus
+original_to_bus = AgentReply.to_bus
 original_recover = supervisor_rules.SupervisorRules.recover
 original_overdue = agenda.overdue
 original_receive = SchedulerRules.receive
@@ -88,14 +91,14 @@ def writes_without_looking_at_etags() -> AbstractContextManager[Any]:
 
 
 def takes_replies_after_their_time() -> AbstractContextManager[Any]:
-    def why_invalid(self, step, reply_to, now):
+    def why_invalid(self, step, reply_to, agent, now):
         return "" if step.state is StepState.RUNNING and reply_to.attempt == step.attempts else "no"
 
     return patch.object(SchedulerRules, "_why_invalid", why_invalid)
 
 
 def takes_replies_to_steps_that_do_not_run() -> AbstractContextManager[Any]:
-    def why_invalid(self, step, reply_to, now):
+    def why_invalid(self, step, reply_to, agent, now):
         return "" if not step.expired(now, self.clock_tolerance) else "late"
 
     return patch.object(SchedulerRules, "_why_invalid", why_invalid)
@@ -104,8 +107,8 @@ def takes_replies_to_steps_that_do_not_run() -> AbstractContextManager[Any]:
 def sends_before_it_writes() -> AbstractContextManager[Any]:
     async def carry_out(self, decision):
         if isinstance(decision, Change):
-            await self._send(decision, decision.after)
-            return await self._commit(decision.identified(self._new_id())) is not None
+            await self._send(decision)
+            return await self._commit(decision.identified(self._new_id()))
         return True
 
     return patch.object(Transitions, "carry_out", carry_out)
@@ -113,12 +116,27 @@ def sends_before_it_writes() -> AbstractContextManager[Any]:
 
 def believes_a_conflict_to_be_its_own_write() -> AbstractContextManager[Any]:
     async def commit(self, change):
-        try:
-            return await self._store.commit(change)
-        except ConflictError:
-            return change.after
+        with suppress(ConflictError):
+            await self._store.commit(change)
+        return True
 
     return patch.object(Transitions, "_commit", commit)
+
+
+def counts_what_was_not_sent() -> AbstractContextManager[Any]:
+    def put_back(order, *args, **more):
+        change = original_put_back(order, *args, **more)
+        return change and replace(change, after=change.after.with_state(failure_count=order.state.failure_count + 1))
+
+    return patch.object(transitions, "put_back", put_back)
+
+
+def concludes_from_what_it_remembers() -> AbstractContextManager[Any]:
+    async def apply(self, order_id, decide):
+        known = self._remembered.take(order_id)
+        return await (self.carry_out(decide(known, self._clock())) if known else original_apply(self, order_id, decide))
+
+    return patch.object(Transitions, "apply", apply)
 
 
 def counts_a_failure_twice() -> AbstractContextManager[Any]:
@@ -172,7 +190,7 @@ def replies_after_its_time() -> AbstractContextManager[Any]:
     async def handle(self, request):
         reply = await self._carry_out(request)
         if reply:
-            await self.bus.send([agent_rules.to_bus(self.name, request, reply, self.clock())])
+            await self.bus.send([reply.to_bus(self.name, self.clock())])
 
     return patch.object(AgentService, "handle", handle)
 
@@ -325,7 +343,7 @@ def rests_without_giving_the_order_back() -> AbstractContextManager[Any]:
 
 
 def answers_without_a_time_to_live() -> AbstractContextManager[Any]:
-    return patch.object(agent_rules, "to_bus", lambda *args: replace(original_to_bus(*args), time_to_live=None))
+    return patch.object(AgentReply, "to_bus", lambda *args: replace(original_to_bus(*args), time_to_live=None))
 
 
 def keeps_no_margin() -> AbstractContextManager[Any]:
@@ -376,7 +394,7 @@ def does_again_what_was_done() -> AbstractContextManager[Any]:
 def only_sends_what_the_operator_wants() -> AbstractContextManager[Any]:
     async def act(self, order_id, decide):
         order = await self.store.load(order_id)
-        await self.transitions._send(decide(order, self.clock()), order)
+        await self.transitions._send(decide(order, self.clock()))
 
     return patch.object(OperatorService, "_act", act)
 
@@ -427,6 +445,7 @@ PLANTED: Mapping[str, tuple[Plant, WorldOf]] = {
     "SCH-2 writes without looking at ETags": (writes_without_looking_at_etags, CANCELLED),
     "SCH-3 sends the request before it is recorded": (sends_before_it_writes, UNDISTURBED),
     "SCH-2 takes a conflict for success": (believes_a_conflict_to_be_its_own_write, CANCELLED),
+    "SCH-6 concludes from what it remembers": (concludes_from_what_it_remembers, TRIED_AGAIN),
     "SCH-6 takes replies after their time": (takes_replies_after_their_time, SKIPPED),
     "SCH-6 takes replies to steps that do not run": (takes_replies_to_steps_that_do_not_run, SKIPPED),
     "SCH-1 never polls": (never_polls, RESTED),
@@ -453,6 +472,7 @@ PLANTED: Mapping[str, tuple[Plant, WorldOf]] = {
     "AGT-4 answers without a time to live": (answers_without_a_time_to_live, UNDISTURBED),
     "SCH-9 does again what was done": (does_again_what_was_done, TWO_STEPS),
     "OPR-6 only sends what the operator wants": (only_sends_what_the_operator_wants, CANCELLED),
+    "FLT-8 counts what was not sent as a failure": (counts_what_was_not_sent, TRIED_AGAIN),
     "FLT-9 keeps no margin before the complete-by time": (keeps_no_margin, CLOCKS_DIFFER),
     "FLT-9 allows for no other clock": (allows_for_no_other_clock, CLOCKS_DIFFER),
     "FLT-10 forgets that the undo goes on": (forgets_that_the_undo_goes_on, UNDO_FAILS),

@@ -80,6 +80,9 @@ SLOTS = {
 }
 """Who may do what; each does one thing at a time, side by side with all the others."""
 
+REMEMBERING = ("scheduler-1", "scheduler-2")
+"""Who remembers the order from one thing that it does to the next, until it crashes."""
+
 
 def clock_of(slot: str, now: datetime) -> datetime:
     """What the clock of this instance shows."""
@@ -114,7 +117,7 @@ class Surroundings:
 
     def transitions(self) -> Transitions:
         """The one way in which an order changes."""
-        return Transitions(Store(), Bus(), self.now, lambda: self.tape.read("id"))
+        return Transitions(Store(), Bus(), self.now, lambda: self.tape.read("id"), self.tape.remembered)
 
 
 def begin(tape: Tape, handler: Handler) -> Coroutine[Any, Any, Any]:

@@ -22,6 +22,7 @@ def test_a_planted_fault_is_found(label):
     plant, world = PLANTED[label]
     with plant(), world.running(), pytest.raises(FoundError) as found:
         explore(world.beginning())
+    assert "TypeError" not in found.value.violation, "it is planted where the code has changed"
     print(f"{label}\n{found.value}\n")
 
 

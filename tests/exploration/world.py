@@ -89,6 +89,8 @@ class World:
     rows: Rows = field(default_factory=Rows)
     queue: tuple[Sent, ...] = ()
     handlers: Mapping[str, Handler] = field(default_factory=dict)
+    remembered: Mapping[str, Snapshot] = field(default_factory=dict)
+    """By slot: the order as it was there last written or read."""
     lease: tuple[str, datetime] | None = None
     effects: frozenset[str] = frozenset()
     """What has happened at the remote services: `<idempotency key> do`, `<idempotency key> undo`."""
@@ -138,9 +140,18 @@ class World:
         """The world in which this handler stands where it stands now."""
         return self.but(handlers={**self.handlers, handler.slot: handler})
 
-    def without_handler(self, slot: str) -> "World":
-        """The world in which this slot is idle."""
-        return self.but(handlers={name: each for name, each in self.handlers.items() if name != slot})
+    def without_handler(self, slot: str, knows: Snapshot | None = None) -> "World":
+        """The world in which this slot is idle, and remembers this."""
+        remembered = {name: each for name, each in self.remembered.items() if name != slot}
+        return self.but(
+            handlers={name: each for name, each in self.handlers.items() if name != slot},
+            remembered=remembered | ({slot: knows} if knows else {}),
+        )
+
+    def stale(self, slot: str) -> Snapshot | None:
+        """What is remembered there, if it is out of date; what is not makes no difference from reading the order."""
+        known = self.remembered.get(slot)
+        return None if known == self.order() else known
 
     def with_messages(self, messages: Iterable[Sent]) -> "World":
         """The world with more messages on their way; their order means nothing."""
@@ -159,6 +170,7 @@ class World:
                 f"{self.now} {self.faults_left} {self.acts_left} {self.lease}",
                 *(text_of(sent) for sent in self.queue),
                 *(f"{slot} {text}" for _, text, slot in sorted(map(_handler_text, self.handlers.values()))),
+                *(f"{slot} {text}" for text, slot in sorted((text_of(o), slot) for slot, o in self.remembered.items())),
                 f"{sorted(self.effects)} {sorted(self.published)} {sorted(self.poison)} {sorted(self.open)}",
                 *(text_of(change) for change in self.landing),
             )
@@ -196,7 +208,8 @@ def _with_canonical_names(text: str) -> str:
 
 def _handler_text(handler: Handler) -> tuple[str, str, str]:
     log = " ".join(text_of(answer) for answer in handler.log)
-    return handler.slot[:-1], f"{text_of(handler.job)} {log} {handler.since}", handler.slot
+    knew = text_of(handler.knew) if handler.knew else ""
+    return handler.slot[:-1], f"{text_of(handler.job)} {knew} {log} {handler.since}", handler.slot
 
 
 PARSED_UTC = re.compile(r"TzInfo\((?:0|UTC)\)")

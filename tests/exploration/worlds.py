@@ -5,12 +5,10 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from functools import lru_cache
 from typing import Any
 from unittest.mock import patch
 
 import workflows
-from core.carried import unpack
 from core.orders import Policy
 from core.workflow import StepDefinition, Workflow, Workflows
 from exploration.driving import one_after_another
@@ -118,7 +116,6 @@ class WorldOf:
         logging.disable(logging.CRITICAL)
         with ExitStack() as patches:
             patches.enter_context(patch("exploration.moves.SLOTS", {kind: self._slots(kind) for kind in SLOTS}))
-            patches.enter_context(patch("scheduler.service.unpack", lru_cache(maxsize=10_000)(unpack)))
             for module in modules:
                 patches.enter_context(patch(f"{module}.run_all", one_after_another))
             patches.enter_context(patch("exploration.roles.THRESHOLD", self.threshold))
@@ -229,7 +226,11 @@ HAPPENS: Mapping[str, tuple[str, ...]] = {
     ),
     "FLT-6": ("the reply is lost", "the reply is delivered twice", "is held up, and delivered after its time"),
     "FLT-7": ("the store is away", "the answer is lost", "no answer, it may arrive later"),
-    "FLT-8": ("sends the request: the bus is away", "sends the request, and crashes before its message is settled"),
+    "FLT-8": (
+        "sends the request: the bus is away",
+        "commits “put-back”",
+        "sends the request, and crashes before its message is settled",
+    ),
     "FLT-9": ("supervisor-1: commits “recovered”", "which the agent hears too late"),
     "FLT-10": ("commits “undo-incomplete”", "commits “resubmitted”", "commits “undone”", "publishes the alert"),
     "FLT-11": ("publishes the alert: Event Grid is away",),

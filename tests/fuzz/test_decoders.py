@@ -20,7 +20,6 @@ from adapters.poison_envelope import NO_XML, seal
 from adapters.rows import UnknownSchemaError, entity_of, record_of
 from adapters.writes import of_change
 from alerts import rules as alert_rules
-from core.carried import pack, unpack
 from core.errors import InvalidError
 from core.messages import AgentReply, AgentRequest, Submission, WakeUp, decode
 from core.transitions import Transitions
@@ -53,7 +52,7 @@ EXAMPLES = {
         "customer": {"name": "Ada", "email": "ada@example.com"},
         "items": [{"sku": "TEA-SENCHA", "quantity": 2, "unitPrice": "14.00"}],
     },
-    WakeUp: {"orderId": ORDER_ID, "steps": ["payment"], "carried": "{}"},
+    WakeUp: {"orderId": ORDER_ID, "steps": ["payment"]},
     AgentRequest: {
         "orderId": ORDER_ID,
         "step": "payment",
@@ -123,13 +122,6 @@ def test_a_message_is_read_or_refused(model, data):
 def test_an_alert_is_read_or_refused(body):
     """Plain, in base64, or neither."""
     decodes_or_says_why(alert_rules.read, body)
-
-
-@given(text=st.text() | JSON.map(json.dumps) | st.integers(0, 600).map(lambda cut: pack(claimed())[:cut]))
-def test_a_carried_order_is_understood_or_left_unread(text):
-    """Anything but an order is none; what is understood is understood again."""
-    order = unpack(text)
-    assert order is None or unpack(pack(order)) == order
 
 
 TERMS = Terms(

@@ -219,10 +219,10 @@ async def test_bad_messages_are_kept_with_their_reasons_and_hold_nothing_up(clie
     await submit(stack, submissions)
     await send(stack, [(queue, body, correlation) for queue, body, correlation, _ in BAD_MESSAGES.values()])
     harmless = [
-        ("scheduler-requests", json.dumps({"orderId": NOBODY, "carried": "{"}), None),
+        ("scheduler-requests", json.dumps({"orderId": NOBODY, "later": "{"}), None),
         ("payment-responses", reply(NOBODY), f"{NOBODY}:payment:1:do"),
         ("payment-responses", reply(NOBODY), None),
-        ("payment-responses", reply(before[0], attempt=99, carried="x"), f"{before[0]}:payment:99:do"),
+        ("payment-responses", reply(before[0], attempt=99, later="x"), f"{before[0]}:payment:99:do"),
         ("payment-responses", reply(before[0], step="nothing", action="undo"), f"{before[0]}:nothing:1:undo"),
     ]
     await send(stack, harmless)

@@ -1,7 +1,6 @@
 """In which order a scheduler claims what waits (SCH-11)."""
 
 import pytest
-from builders import new_order
 
 from core.orders import Priority
 from scheduler.backlog import MOST, TURN_OF_NORMAL, Backlog, Waiting
@@ -53,13 +52,3 @@ def test_it_does_not_grow_without_end():
         put(backlog, f"o{number}")
     assert taken(backlog, MOST)[-1] == f"o{MOST - 1}"
     assert backlog.take("payment") is None
-
-
-def test_what_a_message_carried_of_an_order_is_not_forgotten():
-    """A poll that finds the order too knows less of it, and it would have to be read."""
-    backlog = Backlog()
-    carried = new_order()
-    put(backlog, carried.order_id)
-    backlog.put(Waiting(order_id=carried.order_id, priority=Priority.NORMAL, needs="payment", carried=carried))
-    put(backlog, carried.order_id)
-    assert backlog.take("payment").carried is carried

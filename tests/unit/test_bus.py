@@ -14,10 +14,10 @@ from azure.servicebus.exceptions import (
     ServiceBusQuotaExceededError,
     ServiceBusServerBusyError,
 )
-from builders import ORDER_ID
+from builders import ORDER_ID, seconds
 
 from adapters.bus import MOST_SENDERS, ServiceBus, _outgoing
-from core.errors import InvalidError, QueueRefusedError, UnavailableError
+from core.errors import InvalidError, NotSentError, QueueRefusedError, UnavailableError
 from core.messages import BusMessage, WakeUp
 
 
@@ -141,8 +141,8 @@ MEANINGS = {
     MessagingEntityDisabledError: QueueRefusedError,
     ServiceBusAuthorizationError: QueueRefusedError,
     ServiceBusQuotaExceededError: QueueRefusedError,
-    ServiceBusServerBusyError: UnavailableError,
-    ServiceBusConnectionError: UnavailableError,
+    ServiceBusServerBusyError: NotSentError,
+    ServiceBusConnectionError: NotSentError,
 }
 
 
@@ -165,3 +165,70 @@ def test_a_message_lives_as_long_as_it_says(milliseconds):
     sent = _outgoing(replace(message, time_to_live=timedelta(milliseconds=milliseconds)))
     assert sent.raw_amqp_message.header.time_to_live == milliseconds
     assert _outgoing(message).time_to_live is None
+
+
+class Stumbling:
+    """The client of a bus to which links open, or not, and over which batches go, or not: as the `faults` say."""
+
+    def __init__(self, *faults):
+        self._faults = list(faults)
+
+    def get_queue_sender(self, queue):
+        del queue
+        return self
+
+    async def create_message_batch(self):
+        self._stumble("open")
+        return ServiceBusMessageBatch()
+
+    async def send_messages(self, batch, **_):
+        del batch
+        self._stumble("send")
+
+    def _stumble(self, where):
+        if self._faults and self._faults[0] == where:
+            self._faults.pop(0)
+            raise ServiceBusConnectionError(message="no")
+
+    async def close(self):
+        """Nothing is open."""
+
+
+WAKE_UP = WakeUp(order_id=ORDER_ID).to_bus()
+LIVES = replace(WAKE_UP, time_to_live=seconds(0.5))
+IMPATIENT = replace(WAKE_UP, time_to_live=seconds(1000), patience=seconds(0.1))
+
+TRIES = {
+    "no link": (["open"], [WAKE_UP], NotSentError),
+    "no answer": (["send"], [WAKE_UP], UnavailableError),
+    "no answer, then no link": (["send", *["open"] * 100], [LIVES], UnavailableError),
+    "no link, then no answer": (["open", *["send"] * 100], [LIVES], UnavailableError),
+    "no link for as long as it lives": (["open"] * 100, [LIVES], NotSentError),
+    "no link for as long as one waits": (["open"] * 100, [IMPATIENT], NotSentError),
+    "no answer for one of two": (["open", "send"], [WAKE_UP, replace(WAKE_UP, queue="q")], UnavailableError),
+    "no link for one of two": (["open"], [WAKE_UP, replace(WAKE_UP, queue="q")], UnavailableError),
+    "no link for both": (["open", "open"], [WAKE_UP, replace(WAKE_UP, queue="q")], NotSentError),
+}
+
+
+@pytest.mark.proves("FLT-8")
+@pytest.mark.parametrize("how", TRIES)
+async def test_a_message_is_called_unsent_only_if_no_try_may_have_arrived(how):
+    """Nor any other of those that are sent together."""
+    faults, messages, meaning = TRIES[how]
+    client = Stumbling(*faults)
+    bus = ServiceBus(lambda: client)
+    with pytest.raises(UnavailableError) as raised:
+        await bus.send(messages)
+    assert type(raised.value) is meaning
+    await bus.close()
+
+
+@pytest.mark.proves("FLT-8")
+@pytest.mark.parametrize("faults", [["open"], ["send", "open"]], ids=" ".join)
+async def test_a_message_gets_through_a_hiccup(faults):
+    """It is tried again for as long as it lives, or as long as one waits."""
+    client = Stumbling(*faults)
+    bus = ServiceBus(lambda: client)
+    await bus.send([replace(IMPATIENT, patience=seconds(100))])
+    await bus.close()

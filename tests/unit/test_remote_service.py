@@ -9,14 +9,13 @@ from aiohttp import ClientSession, web
 from aiohttp.test_utils import TestServer
 from azure.functions.servicebus import ServiceBusMessage
 from azure.servicebus import ServiceBusMessageBatch
-from builders import ORDER_ID, claimed, seconds
+from builders import ORDER_ID, seconds
 
 import agents.triggers
 from adapters.bus import _outgoing
 from adapters.memory import MemoryPoisonQueues
 from adapters.remote import MOST_BYTES, HttpRemoteService
 from agents import rules
-from core.carried import MOST_CHARACTERS, pack
 from core.errors import RejectedError, TransientError
 from core.messages import AgentRequest
 
@@ -100,8 +99,7 @@ async def test_the_longest_answer_fits_a_message(service, character):
     service.answer = web.Response(body=filled(character, room))
     agency = Agency()
     result = await service.call(agency.request)
-    request = agency.request.model_copy(update={"carried": pack(claimed()).ljust(MOST_CHARACTERS)})
-    reply = rules.to_bus("payment", request, rules.completed(request, result), agency.now)
+    reply = rules.completed(agency.request, result).to_bus("payment", agency.now)
     batch = ServiceBusMessageBatch(max_size_in_bytes=STANDARD_BYTES)
     batch.add_message(_outgoing(reply))
     assert batch.size_in_bytes > room / 2

@@ -1,10 +1,15 @@
-"""How replies are read: what they answer stands in the body, for the ids of a batch can be shifted."""
+"""What becomes of the messages of a batch: what a reply answers stands in its body, and each goes its own way."""
+
+from unittest.mock import patch
 
 import pytest
 from azure.functions.servicebus import ServiceBusMessage
-from builders import ORDER_ID, answer
+from builders import NOW, ORDER_ID, answer, seconds
 
-from adapters.memory import MemoryPoisonQueues
+from adapters.memory import MemoryBus, MemoryPoisonQueues
+from core.errors import ConflictError, NewerWorkflowError, UnavailableError
+from core.messages import WakeUp
+from scheduler.inbox import PAUSE, Inbox
 from scheduler.triggers import blueprint
 
 THREE = [answer(order_id=f"{ORDER_ID[:-1]}{number}", result={"reference": f"r-{number}"}) for number in range(3)]
@@ -12,23 +17,32 @@ STRANGER = b'{"outcome":"failed","reason":"a stranger"}'
 
 
 class Received:
-    """A scheduler that only notes its replies, behind its triggers."""
+    """A scheduler that only notes its messages, behind its triggers; what it `cannot` do raises this."""
 
     def __init__(self):
-        self.replies = []
-        self.poison = MemoryPoisonQueues()
-        builders = blueprint(self, self.poison, ["payment"])._function_builders
-        functions = {each._function.get_function_name(): each._function.get_user_function() for each in builders}
-        self._responses = functions["scheduler_payment_responses"]
+        self.replies, self.wake_ups, self.cannot = [], [], {}
+        self.poison, self.bus = MemoryPoisonQueues(), MemoryBus()
+        inbox = Inbox(service=self, poison=self.poison, bus=self.bus, clock=lambda: NOW)
+        builders = blueprint(inbox, ["payment"])._function_builders
+        self._functions = {each._function.get_function_name(): each._function.get_user_function() for each in builders}
 
     async def receive(self, reply, agent):
         assert agent == "payment"
-        self.replies.append(reply)
+        self._note(reply, self.replies)
 
-    async def get(self, *messages):
+    async def wake(self, wake_up):
+        self._note(wake_up, self.wake_ups)
+
+    def _note(self, message, messages):
+        if message.order_id in self.cannot:
+            raise self.cannot[message.order_id]
+        messages.append(message)
+
+    async def get(self, *messages, function="scheduler_payment_responses"):
         """Take a batch of bodies and ids."""
         nothing = {"application_properties": {}, "user_properties": {}, "message_id": "m"}
-        await self._responses([ServiceBusMessage(body=body, correlation_id=each, **nothing) for body, each in messages])
+        batch = [ServiceBusMessage(body=body, correlation_id=each, **nothing) for body, each in messages]
+        await self._functions[function](batch)
 
     def kept(self):
         return [(each.body, each.reason) for each in self.poison.kept]
@@ -71,3 +85,67 @@ async def test_a_reply_that_names_what_it_answers_needs_no_id(scheduler, empty):
     await scheduler.get((body_of(THREE[0]), empty))
     assert scheduler.replies == THREE[:1]
     assert scheduler.kept() == []
+
+
+async def at_once(function, work):
+    """Stands in for `through_outages`, without its patience."""
+    del function
+    return await work()
+
+
+NEIGHBOURS = {
+    "of a newer version": NewerWorkflowError(),
+    "with a row that nobody can read": KeyError("State"),
+    "that conflicts for ever": ConflictError(),
+    "that cannot be reached": UnavailableError(),
+}
+"""What is wrong with an order whose message travels beside those of others."""
+
+
+@pytest.fixture(params=NEIGHBOURS)
+def with_a_neighbour(request, scheduler):
+    """A scheduler that cannot act on messages of the second of three orders."""
+    scheduler.cannot[THREE[1].order_id] = NEIGHBOURS[request.param]
+    with patch("scheduler.inbox.through_outages", at_once):
+        yield scheduler
+
+
+@pytest.mark.proves("SCH-6", "FLT-6", "FLT-12")
+async def test_a_reply_that_cannot_be_acted_on_comes_again_alone(with_a_neighbour):
+    """A little later, under the same ids, and for no longer than it counts; those beside it are settled."""
+    replies = [reply.model_copy(update={"complete_by": NOW + seconds(5)}) for reply in THREE]
+    await with_a_neighbour.get(*((body_of(reply), reply.request_id) for reply in replies))
+    assert with_a_neighbour.replies == [replies[0], replies[2]]
+    (again,) = with_a_neighbour.bus.sent
+    first = replies[1].to_bus("payment", NOW)
+    assert (again.queue, again.message_id, again.correlation_id, again.body) == (
+        *(first.queue, first.message_id, first.correlation_id),
+        first.body,
+    )
+    assert (again.not_before, again.time_to_live) == (NOW + PAUSE, seconds(5) - PAUSE)
+    assert with_a_neighbour.kept() == []
+
+
+@pytest.mark.proves("SCH-6")
+async def test_a_reply_whose_time_is_over_does_not_come_again(with_a_neighbour):
+    """Nothing follows from it any more."""
+    late = THREE[1].model_copy(update={"complete_by": NOW + PAUSE})
+    await with_a_neighbour.get((body_of(late), late.request_id))
+    assert (with_a_neighbour.replies, with_a_neighbour.bus.sent) == ([], [])
+
+
+@pytest.mark.proves("FLT-12")
+async def test_a_reply_of_an_older_agent_is_given_back(with_a_neighbour):
+    """It does not say how long it counts; the queue knows."""
+    with pytest.raises(ExceptionGroup):
+        await with_a_neighbour.get((body_of(THREE[1]), THREE[1].request_id))
+    assert with_a_neighbour.bus.sent == []
+
+
+@pytest.mark.proves("SCH-1", "FLT-6")
+async def test_a_wake_up_that_comes_to_nothing_brings_no_other_back(with_a_neighbour):
+    """The poll finds its order."""
+    wake_ups = [WakeUp(order_id=reply.order_id) for reply in THREE]
+    bodies = [(body_of(each), each.order_id) for each in wake_ups]
+    await with_a_neighbour.get(*bodies, function="scheduler_wake")
+    assert with_a_neighbour.wake_ups == [wake_ups[0], wake_ups[2]]

@@ -15,6 +15,7 @@ from core.measures import Measure
 from core.messages import AgentRequest, WakeUp, decode
 from core.orders import Priority, ProcessState
 from core.transitions import Transitions
+from core.workflow import StepDefinition, Workflow, Workflows
 from scheduler.backlog import Waiting
 from scheduler.places import LOOK_INTERVAL, Places
 from scheduler.service import WAKE_UP_TIME, SchedulerService
@@ -27,6 +28,7 @@ class Schedulers:
     def __init__(self):
         self.now = NOW
         self.parts = in_memory(clock=lambda: self.now)
+        self.workflows = scheduler.workflows
         self.one, self.other = self.instance("one"), self.instance("other")
 
     def instance(self, name, most=100):
@@ -35,7 +37,7 @@ class Schedulers:
             transitions=Transitions(parts.store, parts.bus, parts.clock, parts.new_id),
             store=parts.store,
             clock=parts.clock,
-            rules=replace(scheduler, instance=name),
+            rules=replace(scheduler, instance=name, workflows=self.workflows),
             places=Places(offers={"payment": ("payment",)}, clock=parts.clock, most=most),
             measures=parts.measures,
             buckets=8,
@@ -103,6 +105,61 @@ async def test_an_instance_looks_into_every_bucket(schedulers):
         await schedulers.record(1, bucket)
     assert await schedulers.one.poll() == 8
     assert {bucket_of(request.order_id) for request in schedulers.requests()} == set(buckets(8))
+
+
+TO_WHOM = Workflow(
+    name="payment-only",
+    version=1,
+    steps=(
+        StepDefinition(
+            name="payment", capability="payment", does="pay", request=lambda order, _: {"to": order.customer_name}
+        ),
+    ),
+)
+
+
+@pytest.mark.proves("SCH-4")
+async def test_what_a_service_gets_does_not_depend_on_who_claims(schedulers):
+    """Be it who recorded the order, from its own wake-up, or another instance, that has to read it."""
+    schedulers.workflows = Workflows(TO_WHOM)
+    one, other = schedulers.instance("one"), schedulers.instance("other")
+    for number in range(2):
+        order = new_order().with_state(order_id=f"b03-{number:026d}")
+        order = replace(order, order=replace(order.order, order_id=order.state.order_id))
+        entry, wake_up = HistoryEntry(at=NOW, actor="t", event="submitted"), WakeUp(order_id=order.order_id).to_bus()
+        await one.transitions.carry_out(Change(before=None, after=order, entry=entry, messages=(wake_up,)))
+    for instance, sent in zip((one, other), list(schedulers.parts.bus.sent), strict=True):
+        await instance.wake(decode(WakeUp, sent.body))
+    assert [request.order for request in schedulers.requests()] == [{"to": "Ada"}] * 2
+
+
+@pytest.mark.proves("SCH-2", "FLT-6")
+async def test_an_order_that_cannot_be_claimed_is_in_nobody_s_way(schedulers):
+    """Its row is garbage, say: those that wait beside it, and the rounds of the poll, go on."""
+    broken, *others = await schedulers.record(3)
+    load = schedulers.parts.store.load
+
+    async def garbage(order_id):
+        if order_id == broken:
+            raise KeyError("State")
+        return await load(order_id)
+
+    with patch.object(schedulers.parts.store, "load", garbage):
+        await schedulers.one.go_on()
+    assert [request.order_id for request in schedulers.requests()] == others
+    assert not schedulers.one.places.held(broken)
+
+
+@pytest.mark.proves("SCH-11", "WRK-3")
+async def test_an_order_that_is_announced_while_no_agent_has_room_is_not_forgotten(schedulers):
+    """Though the instance knew nothing of it: once it was read, it waits among those with the same need."""
+    first, second = await schedulers.record(2)
+    only_one = schedulers.instance("third", most=1)
+    for order_id in (first, second):
+        await only_one.wake(WakeUp(order_id=order_id))
+    assert (list(only_one.backlog.needs()), len(only_one.backlog)) == (["payment"], 1)
+    await only_one.receive(answer_to(schedulers.requests()[0]), "payment")
+    assert [request.order_id for request in schedulers.requests()] == [first, second]
 
 
 OPEN_FOR = timedelta(seconds=30)

@@ -1,0 +1,55 @@
+"""What becomes of a step whose request did not go out: it waits for another try, and no failure is counted (FLT-8)."""
+
+from collections.abc import Collection
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from core import endings
+from core.changes import Change, HistoryEntry, transition
+from core.messages import request_id
+from core.orders import Direction, ProcessState, Snapshot, Step, StepState
+from core.undo import to_be_undone
+
+PAUSE = timedelta(seconds=2)
+"""Before another try: the next one will hardly fare better at once."""
+
+
+def put_back(order: Snapshot, unsent: Collection[str], actor: str, now: datetime) -> Change | None:
+    """Return the order with the steps waiting whose requests, by their message ids, have certainly not arrived.
+
+    None if none of them runs any more. There is no reply that this could compete with, and if their time is up, either
+    the supervisor is first or this is. Should a request arrive after all, its reply is to an attempt that does not run,
+    and the next attempt bears the same key.
+    """
+    back = [_waiting(step, order, now) for step in order.running() if _id(order, step) in unsent]
+    if not back:
+        return None
+    after = order.with_steps(*back)
+    what = ", ".join(f"{step.name} attempt {step.attempts}" for step in back)
+    entry = HistoryEntry(at=now, actor=actor, event="put-back", detail=f"{what} was not sent: Service Bus is away")
+    was_held = order.state.process_state is ProcessState.PROCESSING
+    if was_held and order.state.direction is Direction.FORWARD and after.in_state(StepState.FAILED):
+        return _after_a_failure(order, after, entry)
+    after = after.with_state(process_state=ProcessState.PENDING, locked_by=None, complete_by=None)
+    return transition(order, after, entry if was_held else replace(entry, event="waits"))
+
+
+def _after_a_failure(before: Snapshot, after: Snapshot, entry: HistoryEntry) -> Change:
+    """Nothing starts any more (SCH-12): what still runs answers or expires, and then the order ends."""
+    if not after.running():
+        return endings.give_up(before, after, entry)
+    after = after.with_state(complete_by=after.earliest_complete_by())
+    return transition(before, after, replace(entry, event="not-sent"))
+
+
+def _waiting(step: Step, order: Snapshot, now: datetime) -> Step:
+    waiting = replace(step, complete_by=None, not_before=now + PAUSE)
+    if step.state is StepState.UNDOING:
+        return waiting
+    waiting = replace(waiting, state=StepState.NOT_STARTED)
+    return to_be_undone(waiting, now) if order.state.direction is Direction.UNDO else waiting
+
+
+def _id(order: Snapshot, step: Step) -> str:
+    """Return the id of the request for the attempt that runs."""
+    return request_id(order.order_id, step.name, step.attempts, "undo" if step.state is StepState.UNDOING else "do")

@@ -1,0 +1,82 @@
+"""What becomes of each message to the scheduler.
+
+Wake-ups and replies come in batches, which are settled as one. So whatever happens to one message, those beside it must
+not come back for it.
+"""
+
+import logging
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import partial
+
+from core.errors import InvalidError
+from core.messages import SCHEDULER_REQUESTS, AgentReply, WakeUp, decode, responses_queue
+from core.ports import Bus, Clock, PoisonQueues
+from edge.outages import through_outages
+from scheduler.service import SchedulerService
+
+log = logging.getLogger(__name__)
+
+PAUSE = timedelta(seconds=1)
+"""After which a reply comes again that could not be acted on."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Inbox:
+    """Handles one message at a time; raises `UnavailableError` only where there is no other way not to lose it."""
+
+    service: SchedulerService
+    poison: PoisonQueues
+    bus: Bus
+    clock: Clock
+
+    async def wake(self, function: str, body: bytes, correlation_id: str | None) -> None:
+        """Let the scheduler look at an order; what comes to nothing is left to the poll."""
+        try:
+            wake_up = decode(WakeUp, body)
+        except InvalidError as fault:
+            await self._keep(function, SCHEDULER_REQUESTS, body, fault, correlation_id)
+            return
+        try:
+            await through_outages(function, partial(self.service.wake, wake_up))
+        except Exception:
+            log.exception("scheduler.wake_up_failed", extra={"order_id": wake_up.order_id})
+
+    async def receive(self, function: str, agent: str, body: bytes, correlation_id: str | None) -> None:
+        """Let the scheduler act on a reply; if it cannot now, the reply comes again."""
+        try:
+            reply = _reply(body, correlation_id)
+        except InvalidError as fault:
+            await self._keep(function, responses_queue(agent), body, fault, correlation_id)
+            return
+        try:
+            await through_outages(function, partial(self.service.receive, reply, agent))
+        except Exception as why:  # noqa: BLE001 - an order of a newer version, a row that nobody can read, whatever it is
+            await self._later(reply, agent, why)
+
+    async def _later(self, reply: AgentReply, agent: str, why: Exception) -> None:
+        """Send the reply to its queue once more, for as long as it counts; then it is dropped, and the step times out.
+
+        That of an older agent does not say how long it counts, so `why` is raised.
+        """
+        if reply.complete_by is None:
+            raise why
+        now, about = self.clock(), {"order_id": reply.order_id, "reply": reply.request_id}
+        if now + PAUSE >= reply.complete_by:
+            log.warning("scheduler.reply_dropped", extra=about, exc_info=why)
+            return
+        log.warning("scheduler.reply_put_off", extra=about, exc_info=why)
+        await self.bus.send([reply.to_bus(agent, now, PAUSE)])
+
+    async def _keep(
+        self, function: str, queue: str, body: bytes, fault: InvalidError, correlation_id: str | None
+    ) -> None:
+        await through_outages(function, partial(self.poison.put, queue, body, str(fault), correlation_id))
+
+
+def _reply(body: bytes, correlation_id: str | None) -> AgentReply:
+    """Read a reply; the body says what it answers, and an id that says otherwise makes it invalid."""
+    reply = decode(AgentReply, body)
+    if correlation_id not in (None, reply.request_id):
+        raise InvalidError(["correlation id: it is not that of the request which the body names"])
+    return reply
