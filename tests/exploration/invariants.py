@@ -1,14 +1,17 @@
 """What must hold in every state of every world (pattern.md, 10)."""
 
+import re
 from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
 
 from adapters.writes import event_of
-from core import agenda
 from core.agenda import Kind
 from core.changes import Change, Note
-from core.keys import history_key
+from core.keys import history_key, sortable
 from core.messages import AgentReply, AgentRequest, BusMessage
-from core.orders import Direction, Outcome, ProcessState, Snapshot, StepState
+from core.orders import Direction, Outcome, ProcessState, Snapshot, Step, StepState
 from core.workflow import Workflow
 from exploration import roles
 from exploration.driving import Effect, Handler
@@ -21,6 +24,8 @@ ENDS = {"processed", "failed", "undone", "undo-incomplete", "undo-requested"}
 
 
 OPEN = (StepState.NOT_STARTED, StepState.RUNNING)
+RUNS = (StepState.RUNNING, StepState.UNDOING)
+NEVER = datetime.min.replace(tzinfo=UTC)
 
 EVENTS_OF = {"resubmit": {"resubmitted"}, "skip": {"skipped", "step-skipped"}, "cancel": {"cancelled"}}
 """What the history says of an operator's action."""
@@ -57,6 +62,7 @@ def _check_rows(world: World, order: Snapshot) -> None:
     _owed_as_it_is(world, order)
     _failures_counted_once(world, order)
     _over_for_good(world)
+    _waits_for_nothing_else(order)
 
 
 def _over_for_good(world: World) -> None:
@@ -118,8 +124,49 @@ def _shown_as_it_is(order: Snapshot) -> None:
 
 def _owed_as_it_is(world: World, order: Snapshot) -> None:
     stored = {key for key in world.agenda() if not key.startswith(Kind.OUTBOX)}
-    owed = set(agenda.obligations(order))
+    owed = set(_owed(order))
     demand(stored == owed, f"the agenda holds {sorted(stored)}, owed is {sorted(owed)}")
+
+
+def _owed(order: Snapshot) -> Iterator[str]:
+    """What is owed to an order, read off its records here once more: the shipped code is not asked."""
+    state, due = order.state, [step.complete_by for step in order.steps if step.state in RUNS and step.complete_by]
+    if state.process_state is ProcessState.PENDING:
+        ready = _ready(order)
+        first = min(ready, key=lambda step: step.not_before or state.not_before).capability if ready else "-"
+        yield f"!pending|1|{first}|{sortable(state.not_before)}|{state.order_id}"
+    if due:
+        yield f"!running|{sortable(min(due))}|{state.order_id}"
+    if state.process_state is ProcessState.ERROR and state.outcome is not Outcome.UNDONE:
+        yield f"!error|{sortable(state.updated_at)}|{state.order_id}"
+
+
+def _ready(order: Snapshot) -> list[Step]:
+    """The steps whose turn it is, by the workflow itself."""
+    workflow, by_name = roles.WORKFLOWS.all[0], {step.name: step for step in order.steps}
+    if order.state.direction is Direction.UNDO:
+        owed = {step.name for step in order.steps if step.state is StepState.UNDOING or step.undo_failed}
+        waiting = [step for step in order.steps if step.state is StepState.UNDOING and step.complete_by is None]
+        forward = order.in_state(StepState.RUNNING)
+        return [step for step in waiting if not (forward or owed & _dependents(workflow, step.name))]
+    over = {step.name for step in order.steps if step.state in (StepState.COMPLETED, StepState.SKIPPED)}
+    open_now = [each.name for each in workflow.steps if over.issuperset(each.after)]
+    ready = [by_name[name] for name in open_now if by_name[name].state is StepState.NOT_STARTED]
+    return [] if order.in_state(StepState.FAILED) else ready
+
+
+def _waits_for_nothing_else(order: Snapshot) -> None:
+    """A pending order may be claimed from the first moment on at which something of it can go on, and not before."""
+    state, now = order.state, order.state.updated_at
+    if state.process_state is ProcessState.PENDING:
+        first = min((step.not_before or now for step in _ready(order)), default=now)
+        may = "may go on from now on" if first <= now else f"can go on from {first} on"
+        demand(state.not_before <= max(first, now), f"the order waits until {state.not_before}, and {may}")
+        demand(first <= now or state.not_before == first, f"the order may be claimed at {state.not_before}, and {may}")
+    failed = state.direction is Direction.FORWARD and order.in_state(StepState.FAILED)
+    claimed_at_once = state.process_state is ProcessState.PENDING and state.not_before <= now
+    seen_to = claimed_at_once or order.running() or state.process_state is ProcessState.ERROR
+    demand(seen_to or not failed, f"{[step.name for step in failed or ()]} failed, and nobody sees to it (SCH-8)")
 
 
 def _failures_counted_once(world: World, order: Snapshot) -> None:
@@ -155,15 +202,87 @@ def check_commit(world: World, change: Change, after: World) -> None:
     _nothing_begun_after_a_failure(change)
     _nothing_done_again(change)
     _by_one_who_knows_it(change)
+    _out_of_error_by_an_operator(change)
+    _told_as_it_is(change)
+    _only_said(change)
+    for step in change.after.steps:
+        _attempted_by_the_rules(world, change, step)
     for step in change.before.running():
         now = change.after.step(step.name)
         if now and now.runs and now.attempts == step.attempts:
             continue  # this change is not about it
         if change.entry.actor.startswith("supervisor/"):  # whatever its own clock says (FLT-9)
             demand(world.now > step.complete_by, "a step was called expired whose time had not passed")
-        elif "was not sent" not in change.entry.detail:
+        elif not _puts_back_what_was_not_sent(change):
             in_time = change.entry.at <= step.complete_by + TOLERANCE
             demand(in_time, f"a reply of {step.name} counted that came too late")
+
+
+def _out_of_error_by_an_operator(change: Change) -> None:
+    """What has failed stays so until somebody has mended it."""
+    out = change.before.state.process_state is ProcessState.ERROR is not change.after.state.process_state
+    demand(not out or change.entry.actor.startswith("operator/"), f"{change.entry.actor} took the order out of Error")
+
+
+def _told_as_it_is(change: Change) -> None:
+    """Whoever ends an order in `Error` tells the operators what stands in it (ALR-1)."""
+    state, (told, *more) = change.after.state, change.events or (None,)
+    ended = state.process_state is ProcessState.ERROR is not change.before.state.process_state
+    demand(bool(told) == ended and not more, f"“{change.entry.event}”, and alerts: {change.events}")
+    if told:
+        names = {"orderId": state.order_id, "reason": state.reason, "outcome": state.outcome}
+        said = {name: told.data[name] for name in names}
+        demand(said == names, f"the alert says {said}, the order {names}")
+
+
+def _only_said(change: Change) -> None:
+    """What an agent tells of its last call changes nothing else (AGT-4)."""
+    if change.entry.event == "unfinished":
+        before, after = change.before, change.after
+        spoken = [replace(step, reason=None) for step in after.steps] == [replace(s, reason=None) for s in before.steps]
+        same = replace(after.state, version=0, updated_at=NEVER) == replace(before.state, version=0, updated_at=NEVER)
+        demand(spoken and same, f"a fault was told, and more has changed: {change.entry.detail}")
+
+
+def _attempted_by_the_rules(world: World, change: Change, after: Step) -> None:
+    """Attempts grow by one, take their allowance, and begin no sooner than they may (SUP-3, UND-2)."""
+    before, now = change.before.steps[after.number], change.entry.at
+    begun = after.attempts - before.attempts
+    demand(begun in (0, 1), f"{after.name}: attempt {before.attempts}, then {after.attempts}")
+    if not begun:
+        return
+    demand(after.complete_by == now + after.allowance, f"{after.name} has until {after.complete_by}, begun at {now}")
+    late = change.entry.event == "claimed" or before.complete_by is None
+    demand(not late or (before.not_before or now) <= now, f"{after.name} begun before {before.not_before}")
+    if after.state is StepState.UNDOING and after.settling and not _completed(world, after):
+        settled = _tried_at(world, after) + after.allowance + after.settling
+        demand(now >= settled, f"{after.name} undone at {now}; a call may take effect until {settled} (UND-2)")
+
+
+def _tried_at(world: World, step: Step) -> datetime:
+    """When the last attempt to do the step began, as the history tells."""
+    began = re.compile(rf"(?<!undo of )\b{step.name} attempt \d+ started")
+    return max((entry.at for entry in world.history() if began.search(entry.detail)), default=NEVER)
+
+
+def _completed(world: World, step: Step) -> bool:
+    return any(entry.detail.startswith(f"{step.name} completed by") for entry in world.history())
+
+
+def _puts_back_what_was_not_sent(change: Change) -> bool:
+    """Whether this is about a request of the handler's own, which the bus did not take."""
+    return "was not sent" in change.entry.detail
+
+
+def check_answered(handler: Handler, change: Change) -> None:
+    """Check what a reply changes: the step that it names, at its current attempt (SCH-6)."""
+    if handler.job.kind != "reply" or change.before is None or _puts_back_what_was_not_sent(change):
+        return
+    reply = decode(AgentReply, handler.job.body)
+    named = (reply.step, reply.attempt, handler.job.agent)
+    answered = [step for step in change.before.running() if step not in change.after.steps]
+    others = [step.name for step in answered if (step.name, step.attempts, step.agent) != named]
+    demand(not others, f"a reply to attempt {reply.attempt} of {reply.step} changed {others} (SCH-6)")
 
 
 def _nothing_begun_after_a_failure(change: Change) -> None:
@@ -201,7 +320,8 @@ def check_note(world: World, handler: Handler, note: Note) -> None:
         return
     runs = step and step.complete_by and (step.agent, step.attempts) == (handler.job.agent, answered.attempt)
     right = runs and (step.state is StepState.UNDOING) == (answered.action == "undo")
-    counts = right and note.entry.at <= step.complete_by + TOLERANCE
+    news = answered.outcome != "unfinished" or answered.reason != step.reason
+    counts = right and news and note.entry.at <= step.complete_by + TOLERANCE
     demand(not counts, f"a reply that counts was refused: {note.entry.detail} (SCH-6)")
 
 

@@ -45,6 +45,13 @@ class Move:
 
 
 def moves(world: World) -> Iterator[Move]:
+    """Everything that can happen now, of the faults those that the world is about."""
+    for move in _moves(world):
+        if not (move.fault and world.only) or any(each in move.label for each in world.only):
+            yield move
+
+
+def _moves(world: World) -> Iterator[Move]:
     """Everything that can happen now.
 
     The time passes by itself only when there is nothing left to do before; that something takes too long is a fault
@@ -224,6 +231,7 @@ Outcome = tuple[str, World, Answer, bool]
 
 def _commit(world: World, handler: Handler, change: Change) -> Iterator[Outcome]:
     what = f"commits “{change.entry.event}”"
+    invariants.check_answered(handler, change)
     away, conflict = Raised(UnavailableError), Raised(ConflictError, "another writer was first")
     written = _write(world, change)
     if written is None:
@@ -275,10 +283,9 @@ def _sent(message: BusMessage, now: datetime) -> Sent:
 
 
 def _call(world: World, handler: Handler, request: AgentRequest, timeout: timedelta) -> Iterator[Outcome]:
-    effect = f"{request.idempotency_key} {request.action}"
-    happened = world.but(effects=world.effects | {effect})
+    happened = world.but(effects=_with_effect(world, request))
     transient, rejected = Raised(TransientError), Raised(RejectedError, "card declined")
-    if request.action == "do" and f"{request.idempotency_key} undo" in world.effects:
+    if world.refuses and request.action == "do" and f"{request.idempotency_key} undo" in world.effects:
         yield "the service refuses what was undone", world, rejected, False
         return
     invariants.check_call(world, request)
@@ -293,6 +300,13 @@ def _call(world: World, handler: Handler, request: AgentRequest, timeout: timede
     yield "the service does its work, but its answer is lost", happened, transient, True
     yield "the service stumbles", world, transient, True
     yield "the service rejects the order", world, rejected, True
+
+
+def _with_effect(world: World, request: AgentRequest) -> frozenset[str]:
+    """What has happened then; a service that does not refuse an undone key does again what was undone."""
+    key = request.idempotency_key
+    again = {f"{key} undo"} if request.action == "do" else set()
+    return (world.effects | {f"{key} {request.action}"}) - again
 
 
 def _publish(world: World, handler: Handler, events: tuple[Any, ...]) -> Iterator[Outcome]:

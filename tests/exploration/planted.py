@@ -18,7 +18,7 @@ from core.changes import Change, transition
 from core.errors import ConflictError, NewerWorkflowError, RejectedError, TransientError
 from core.keys import buckets
 from core.messages import AgentReply
-from core.orders import Direction, ProcessState, Snapshot, Step, StepState
+from core.orders import Direction, Outcome, ProcessState, Snapshot, Step, StepState
 from core.transitions import Transitions
 from core.workflow import Workflows
 from exploration.roles import TOLERANCE
@@ -28,8 +28,12 @@ from exploration.worlds import (
     CLOCKS_DIFFER,
     GIVEN_UP,
     GONE,
+    NOT_BUILT,
     REROUTED,
     RESTED,
+    RESTS_BESIDE,
+    RETIRED_WHILE_IT_RUNS,
+    SETTLES,
     SKIPPED,
     TAKEN_BACK,
     TRIED_AGAIN,
@@ -42,6 +46,7 @@ from exploration.worlds import (
 )
 from operators import rules as operator_rules
 from operators.service import OperatorService
+from scheduler import progress
 from scheduler import rules as scheduler_rules
 from scheduler.progress import Progress
 from scheduler.rules import SchedulerRules
@@ -66,6 +71,8 @@ original_afresh = operator_rules._afresh
 original_to_bus = AgentReply.to_bus
 original_recover = supervisor_rules.SupervisorRules.recover
 original_overdue = agenda.overdue
+original_why_invalid = SchedulerRules._why_invalid
+original_unfinished = SchedulerRules._unfinished
 original_receive = SchedulerRules.receive
 
 
@@ -91,14 +98,14 @@ def writes_without_looking_at_etags() -> AbstractContextManager[Any]:
 
 
 def takes_replies_after_their_time() -> AbstractContextManager[Any]:
-    def why_invalid(self, step, reply_to, agent, now):
-        return "" if step.state is StepState.RUNNING and reply_to.attempt == step.attempts else "no"
+    def why_invalid(self, step, reply, agent, now):
+        return "" if step.state is StepState.RUNNING and reply.attempt == step.attempts else "no"
 
     return patch.object(SchedulerRules, "_why_invalid", why_invalid)
 
 
 def takes_replies_to_steps_that_do_not_run() -> AbstractContextManager[Any]:
-    def why_invalid(self, step, reply_to, agent, now):
+    def why_invalid(self, step, reply, agent, now):
         return "" if not step.expired(now, self.clock_tolerance) else "late"
 
     return patch.object(SchedulerRules, "_why_invalid", why_invalid)
@@ -177,11 +184,11 @@ def gives_up_and_lets_the_step_run() -> AbstractContextManager[Any]:
 
 def another_key_for_each_attempt() -> AbstractContextManager[Any]:
     def requests(self, order, started):
-        messages = original_requests(self, order, started)
-        return tuple(
+        messages, failed = original_requests(self, order, started)
+        return [
             replace(message, body=message.body.replace(':payment"', f':payment-{started[0].attempts}"'))
             for message in messages
-        )
+        ], failed
 
     return patch.object(Progress, "_requests", requests)
 
@@ -322,12 +329,13 @@ def takes_what_was_not_tried_for_done() -> AbstractContextManager[Any]:
 
 def another_key_at_another_agent() -> AbstractContextManager[Any]:
     def requests(self, order, started):
-        return tuple(
+        messages, failed = original_requests(self, order, started)
+        return [
             replace(message, body=message.body.replace(':payment"', ':payment-backup"'))
             if message.queue.startswith("payment-backup")
             else message
-            for message in original_requests(self, order, started)
-        )
+            for message in messages
+        ], failed
 
     return patch.object(Progress, "_requests", requests)
 
@@ -425,6 +433,44 @@ def waits_for_what_was_retired() -> AbstractContextManager[Any]:
     return patch.object(Workflows, "was_retired", lambda self, name, version: False)
 
 
+def takes_replies_of_former_attempts() -> AbstractContextManager[Any]:
+    def why_invalid(self, step, reply, agent, now):
+        return original_why_invalid(self, step, reply.model_copy(update={"attempt": step.attempts}), agent, now)
+
+    return patch.object(SchedulerRules, "_why_invalid", why_invalid)
+
+
+def waits_out_every_rest() -> AbstractContextManager[Any]:
+    def claimable_from(self, since):
+        return max(since, *(step.not_before or since for step in self.steps))
+
+    return patch.object(Snapshot, "claimable_from", claimable_from)
+
+
+def undoes_before_the_attempt_is_over() -> AbstractContextManager[Any]:
+    return patch.object(undo, "_settled", lambda step, now: now + step.settling)
+
+
+def ends_what_was_retired_while_it_runs() -> AbstractContextManager[Any]:
+    def end(self, order, entry):
+        return endings.end(order, order.with_state(reason="retired"), Outcome.FAILED, None, entry)
+
+    return patch.object(SchedulerRules, "_end_of_retired", end)
+
+
+def passes_on_what_a_workflow_raises() -> AbstractContextManager[Any]:
+    return patch.object(progress, "BrokenRequestError", ZeroDivisionError)
+
+
+def takes_what_went_wrong_for_a_failure() -> AbstractContextManager[Any]:
+    def unfinished(self, *args):
+        change = original_unfinished(self, *args)
+        counted = [replace(each, failure_count=1) for each in change.after.running()]
+        return replace(change, after=change.after.with_steps(*counted))
+
+    return patch.object(SchedulerRules, "_unfinished", unfinished)
+
+
 class _Both:
     """Several patches as one."""
 
@@ -479,6 +525,12 @@ PLANTED: Mapping[str, tuple[Plant, WorldOf]] = {
     "FLT-12 takes the newer for retired": (takes_the_newer_for_retired, UPGRADED),
     "FLT-12 refuses replies to newer orders": (refuses_replies_to_newer_orders, UPGRADED),
     "FLT-12 waits for what was retired": (waits_for_what_was_retired, GONE),
+    "SCH-6 takes replies of former attempts": (takes_replies_of_former_attempts, TRIED_AGAIN),
+    "SUP-3 waits out every rest": (waits_out_every_rest, RESTS_BESIDE),
+    "UND-2 undoes before the attempt is over": (undoes_before_the_attempt_is_over, SETTLES),
+    "SCH-12 ends what was retired while it runs": (ends_what_was_retired_while_it_runs, RETIRED_WHILE_IT_RUNS),
+    "SCH-8 passes on what a workflow raises": (passes_on_what_a_workflow_raises, NOT_BUILT),
+    "AGT-4 takes what went wrong for a failure": (takes_what_went_wrong_for_a_failure, GIVEN_UP),
     "OPR-3 counts attempts afresh": (counts_attempts_afresh, GIVEN_UP),
     "OPR-4 takes running steps for ended": (takes_running_steps_for_ended, CANCELLED),
     "OPR-4 takes the order from its scheduler": (takes_the_order_from_its_scheduler, CANCELLED),

@@ -15,6 +15,9 @@ from operators import explain as explaining
 from operators.explain import what_comes
 from scheduler.service import WAKE_UP_TIME
 
+NO_FAULT = ("TypeError", "AttributeError", "NameError", "UnboundLocalError")
+"""What goes wrong when the fault does not fit the code any more, and nothing is found."""
+
 
 @pytest.mark.parametrize("label", PLANTED)
 def test_a_planted_fault_is_found(label):
@@ -22,7 +25,7 @@ def test_a_planted_fault_is_found(label):
     plant, world = PLANTED[label]
     with plant(), world.running(), pytest.raises(FoundError) as found:
         explore(world.beginning())
-    assert "TypeError" not in found.value.violation, "it is planted where the code has changed"
+    assert not any(each in found.value.violation for each in NO_FAULT)
     print(f"{label}\n{found.value}\n")
 
 

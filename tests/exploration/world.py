@@ -97,6 +97,10 @@ class World:
     published: frozenset[str] = frozenset()
     """Ids of the events that Event Grid has taken."""
     poison: frozenset[str] = frozenset()
+    only: tuple[str, ...] = ()
+    """What goes wrong, by what the labels say; empty if anything may."""
+    refuses: bool = True
+    """Whether the services refuse keys that were undone."""
     may_open: frozenset[str] = frozenset()
     """The agents whose circuits may open."""
     open: frozenset[str] = frozenset()

@@ -32,6 +32,13 @@ def _nothing(order: Any, results: Any) -> dict[str, Any]:
     return {}
 
 
+def _broken(order: Any, results: Any) -> dict[str, Any]:
+    raise LookupError("claimNumber")
+
+
+LONG = timedelta(seconds=30)
+
+
 def _step(name: str, *after: str, policy: Policy = Policy.UNDO, rests: int = 0) -> StepDefinition:
     """A step that can be undone; one agent does them all."""
     return StepDefinition(
@@ -57,12 +64,30 @@ PARALLEL = Workflow(name="parallel", version=1, steps=(_step("a"), _step("b")))
 PARALLEL_ERROR = Workflow(name="parallel-error", version=1, steps=(_step("a", policy=Policy.ERROR), _step("b")))
 
 
+BESIDE = Workflow(
+    name="beside",
+    version=1,
+    steps=(
+        replace(_step("a", policy=Policy.REST, rests=1), threshold=1, undone_by=None),
+        replace(_step("b"), allowance=LONG),
+        _step("c", "b"),
+    ),
+)
+"""A step that rests may leave others to run, or to begin."""
+BESIDE_ONE = replace(BESIDE, name="beside-one", steps=BESIDE.steps[:2])
+SETTLING = Workflow(name="settling", version=1, steps=(replace(_step("a"), settling=LONG),))
+RETIRING = Workflow(name="retiring", version=1, steps=(_step("a"), replace(_step("b"), allowance=LONG)))
+BROKEN = Workflow(name="broken", version=1, steps=(_step("a"), replace(_step("b", "a"), request=_broken)))
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class WorldOf:
     """One order; two schedulers, two agents, two supervisors; and what goes wrong."""
 
     workflow: Workflow = SINGLE
     faults: int = 0
+    only: tuple[str, ...] = ()
+    """Which faults, by what their labels say; empty if any may happen."""
     acts: int = 0
     """How often an operator does something, at any moment at which it makes sense."""
     operator: tuple[str, ...] = ("resubmit",)
@@ -87,6 +112,7 @@ class WorldOf:
         operator = f"{' or '.join(self.operator)} {self.acts}"
         parts = [
             f"{self.workflow.name}, faults {self.faults}, {operator}, threshold {self.threshold}",
+            f"only {' and '.join(self.only)}" if self.only else "",
             f"circuits of {' and '.join(self.agents)}" if self.circuits else "",
             "" if self.answered else "no agent",
             *(f"{slot} ahead {ahead.total_seconds():+}" for slot, ahead in self.clocks),
@@ -102,6 +128,8 @@ class WorldOf:
             faults_left=self.faults,
             acts_left=self.acts,
             operator=self.operator,
+            only=self.only,
+            refuses=not any(step.settling for step in self.workflow.steps),
             may_open=frozenset(self.agents if self.circuits else ()),
             order_id=ORDER_ID,
             alike=not (self.clocks or self.others),
@@ -157,6 +185,14 @@ CLOCKS_DIFFER_BACK = WorldOf(faults=1, alone=True, clocks=(("supervisor-1", -HAL
 TAKEN_BACK = WorldOf(faults=1, acts=1, operator=("cancel",), threshold=1, workflow=ONE, alone=True)
 UNDO_FAILS = WorldOf(faults=1, acts=2, operator=ALL_ACTS, threshold=1, workflow=ONE, alone=True)
 UPGRADED = WorldOf(faults=1, workflow=NEWER, others=(("scheduler-2", ONE),), alone=True)
+RESTS_BESIDE = WorldOf(faults=1, only=("request is held up",), workflow=BESIDE, threshold=1, alone=True)
+REFUSED_BESIDE = WorldOf(faults=2, only=("request is held up", "rejects"), workflow=BESIDE_ONE, threshold=1, alone=True)
+RESTS_CANCELLED = WorldOf(acts=1, operator=("cancel",), workflow=BESIDE, threshold=1, alone=True, answered=False)
+SETTLES = WorldOf(faults=2, workflow=SETTLING, threshold=1, alone=True)
+RETIRED_WHILE_IT_RUNS = WorldOf(
+    workflow=RETIRING, others=(("scheduler-2", replace(RETIRING, version=2)),), alone=True, answered=False
+)
+NOT_BUILT = WorldOf(faults=1, workflow=BROKEN, alone=True)
 GONE = WorldOf(workflow=ONE, others=(("scheduler-1", NEWER),), alone=True)
 RETIRED = WorldOf(workflow=ONE, others=(("scheduler-2", NEWER),), alone=True)
 
@@ -186,11 +222,17 @@ UNATTENDED: Mapping[WorldOf, tuple[str, ...]] = {
     UPGRADED: (*ANYTHING, "FLT-12"),
     RETIRED: ("FLT-12",),
     GONE: (),
+    RESTS_BESIDE: ("OPR-2",),
+    REFUSED_BESIDE: ("OPR-2",),
+    SETTLES: (),
+    RETIRED_WHILE_IT_RUNS: (),
+    NOT_BUILT: ("OPR-2",),
 }
 """The worlds of `make test` in which an operator does little or nothing, with the statements that each is about."""
 
 OPERATED: Mapping[WorldOf, tuple[str, ...]] = {
     CANCELLED: (),
+    RESTS_CANCELLED: (),
     SKIPPED: ANYTHING,
     UNDO_FAILS: (*ANYTHING, "FLT-10", "FLT-11", "OPR-2"),
     TAKEN_BACK: (),
@@ -206,6 +248,7 @@ HAPPENS: Mapping[str, tuple[str, ...]] = {
         "the service does its work, but its answer is lost",
         "the service has not answered in time",
         "the service has not answered in time, though it did its work",
+        "commits “unfinished”",
     ),
     "FLT-2": (
         "agent-1 crashes before: call",
@@ -244,6 +287,8 @@ EXPLORED = (
     *TESTED,
     *CIRCUITS,
     WorldOf(faults=2, threshold=1),
+    WorldOf(faults=2, only=("held up", "rejects"), workflow=BESIDE, threshold=1, alone=True),
+    WorldOf(faults=2, workflow=BROKEN, alone=True),
     WorldOf(faults=2, threshold=1, workflow=ONE),
     WorldOf(faults=1, acts=1, operator=("cancel",), workflow=PLAIN, alone=True),
     WorldOf(faults=1, workflow=ONE, others=(("scheduler-2", NEWER),), alone=True),
