@@ -4,11 +4,12 @@ import azure.functions as func
 
 from alerts.notices import NoticeService
 from alerts.service import QUEUE, AlertService
+from alerts.versions import Versions
 from alerts.watch import Watch
 from edge.outages import next_time, through_outages
 
 
-def blueprint(service: AlertService, notices: NoticeService, watch: Watch) -> func.Blueprint:
+def blueprint(service: AlertService, notices: NoticeService, watch: Watch, versions: Versions) -> func.Blueprint:
     """Return the functions that send alerts and notices, record alerts, and watch for what stands still."""
     triggers = func.Blueprint()
 
@@ -30,6 +31,7 @@ def blueprint(service: AlertService, notices: NoticeService, watch: Watch) -> fu
     @triggers.timer_trigger(arg_name="timer", schedule="%WATCH_SCHEDULE%", use_monitor=False)
     async def alerts_watch(timer: func.TimerRequest) -> None:
         async with next_time("alerts_watch"):
+            await versions.compare()
             await watch.look()
 
     return triggers
