@@ -19,6 +19,7 @@ from core.ports import (
     SubmissionKeys,
     SweepLog,
     TextQueue,
+    WorkflowLog,
 )
 from simulator.service import Ledger
 
@@ -39,6 +40,7 @@ class Adapters:
     measures: AgentMeasures
     rates: CallRates
     sweeps: SweepLog
+    known_workflows: WorkflowLog
     leadership: Leadership
     services: Mapping[str, RemoteService]
     """The remote services by the name of their agent."""

@@ -20,6 +20,7 @@ from adapters.state_store import TableStateStore
 from adapters.submission_keys import TableSubmissionKeys
 from adapters.sweeps import TableSweepLog
 from adapters.tables import TableTransactions
+from adapters.workflow_log import TableWorkflowLog
 
 
 def connect(settings: Settings, connections: Connections | None = None) -> Adapters:
@@ -46,6 +47,7 @@ def connect(settings: Settings, connections: Connections | None = None) -> Adapt
         measures=TableAgentMeasures(agents),
         rates=TableCallRates(agents, utc_now),
         sweeps=TableSweepLog(agents),
+        known_workflows=TableWorkflowLog(agents),
         leadership=BlobLeadership(partial(pool.container, CONTAINER), settings.lease_seconds),
         services={agent.name: HttpRemoteService(agent.url, pool.http) for agent in settings.agents()},
         ledger=TableLedger(TableTransactions(partial(pool.table, "simulator"))),

@@ -345,6 +345,17 @@ class MemorySweepLog:
         return self._awaited
 
 
+class MemoryWorkflowLog:
+    """`WorkflowLog` in memory."""
+
+    def __init__(self) -> None:
+        self.kept: dict[tuple[str, int], str] = {}
+
+    async def first(self, name: str, version: int, fingerprint: str) -> str:
+        """See `WorkflowLog.first`."""
+        return self.kept.setdefault((name, version), fingerprint)
+
+
 @dataclass
 class MemoryLease:
     """The one lease that several `MemoryLeadership`s compete for."""
@@ -458,6 +469,7 @@ def in_memory(*, clock: Clock = utc_now, new_id: NewId = new_ulid, instance_id: 
         measures=MemoryAgentMeasures(),
         rates=MemoryCallRates(clock),
         sweeps=MemorySweepLog(),
+        known_workflows=MemoryWorkflowLog(),
         leadership=MemoryLeadership(MemoryLease(), instance_id, clock),
         services={name: MemoryRemoteService() for name in ("payment", "payment-backup", "inventory", "shipping")},
         ledger=MemoryLedger(),

@@ -4,13 +4,14 @@ import azure.functions as func
 
 from alerts.notices import NoticeService
 from alerts.service import QUEUE, AlertService
+from alerts.versions import Versions
 from alerts.watch import Watch
 from edge.functions import Functions
 from edge.outages import through_outages
 from edge.timers import in_turn
 
 
-def blueprint(service: AlertService, notices: NoticeService, watch: Watch) -> func.Blueprint:
+def blueprint(service: AlertService, notices: NoticeService, watch: Watch, versions: Versions) -> func.Blueprint:
     """Return the functions that send alerts and notices, record alerts, and watch for what stands still."""
     triggers = Functions()
 
@@ -29,6 +30,10 @@ def blueprint(service: AlertService, notices: NoticeService, watch: Watch) -> fu
 
     @triggers.timer_trigger(arg_name="timer", schedule="%WATCH_SCHEDULE%", use_monitor=False)
     async def alerts_watch(timer: func.TimerRequest) -> None:
-        await in_turn("alerts_watch", watch.look)
+        async def look() -> None:
+            await versions.compare()
+            await watch.look()
+
+        await in_turn("alerts_watch", look)
 
     return triggers

@@ -13,6 +13,7 @@ import submission.service
 import workflows
 from alerts.notices import NoticeService
 from alerts.service import AlertService
+from alerts.versions import Versions
 from alerts.watch import Watch
 from composition.base import Base
 from operators.alerts import AlertDesk
@@ -30,7 +31,7 @@ from scheduler.service import FRESH, WAKE_UP_TIME
 
 def blueprints(base: Base) -> Iterator[func.Blueprint]:
     """Return the functions of these roles."""
-    yield alerts.triggers.blueprint(_alerts(base), _notices(base), _watch(base))
+    yield alerts.triggers.blueprint(_alerts(base), _notices(base), _watch(base), _versions(base))
     yield operators.triggers.blueprint(_operators(base))
 
 
@@ -63,6 +64,11 @@ def _watch(base: Base) -> Watch:
         longest_pending=timedelta(seconds=base.settings.longest_pending_seconds),
         longest_without_sweep=timedelta(seconds=base.settings.longest_without_sweep_seconds),
     )
+
+
+def _versions(base: Base) -> Versions:
+    parts = base.parts
+    return Versions(workflows=workflows.ALL, known=parts.known_workflows, store=parts.store, clock=parts.clock)
 
 
 def _operators(base: Base) -> OperatorServices:

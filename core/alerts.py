@@ -1,7 +1,9 @@
 """The events that tell operators what happened and what they can do (ALR-1). They carry no personal data."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from hashlib import sha256
 
 from core.changes import Event
 from core.orders import Direction, Outcome, Snapshot
@@ -11,6 +13,9 @@ ORDER_UNDONE = "OrderProcessing.OrderUndone"
 SUBMISSION_REJECTED = "OrderProcessing.SubmissionRejected"
 NOTICE_GIVEN_UP = "OrderProcessing.NoticeGivenUp"
 STALLED = "OrderProcessing.Stalled"
+WORKFLOW_CHANGED = "OrderProcessing.WorkflowChanged"
+
+MOST_OF_REASON = 1000
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -98,6 +103,25 @@ def notice_given_up(order_id: str, queue: str, reason: str, now: datetime) -> Ev
             "reason": f"notices to {queue} cannot be sent: {reason}",
             "actionRequired": True,
             "actions": [f"let {queue} be there and be read, or tell its owner; what was given up is not sent again"],
+        },
+    )
+
+
+def workflow_changed(name: str, version: int, different: Sequence[str], becomes: str, now: datetime) -> Event:
+    """Tell that a version of a workflow was changed, although orders may be on it.
+
+    There is one alert for each that it `becomes`, whatever it was before.
+    """
+    reason = f"{name} v{version} was changed without a new version: {'; '.join(different)}"
+    return Event(
+        event_id=f"workflow:{name}:{version}:{sha256(becomes.encode()).hexdigest()[:12]}",
+        type=WORKFLOW_CHANGED,
+        subject=f"workflows/{name}",
+        at=now,
+        data={
+            "reason": reason[:MOST_OF_REASON],
+            "actionRequired": True,
+            "actions": ["give what was changed the next version, and put this version back as it was"],
         },
     )
 

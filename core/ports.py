@@ -201,6 +201,13 @@ class SweepLog(Protocol):
         """Return when it was that anybody asked this first: now, if nobody did; raises `UnavailableError`."""
 
 
+class WorkflowLog(Protocol):
+    """What each version of a workflow was when this app first had it."""
+
+    async def first(self, name: str, version: int, fingerprint: str) -> str:
+        """Keep the fingerprint unless one is kept; return the one that is. Raises `UnavailableError`."""
+
+
 class Leadership(Protocol):
     """The election of the one supervisor that sweeps (SUP-5)."""
 

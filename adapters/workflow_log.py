@@ -1,0 +1,27 @@
+"""What each version of a workflow was at first, in table `agents`: a row for each."""
+
+from adapters.operations import Insert
+from adapters.rows import columns_of, entity
+from adapters.tables import TableTransactions
+from core.errors import ConflictError, UnavailableError
+
+PARTITION = "workflows"
+
+
+class TableWorkflowLog:
+    """`WorkflowLog` on a table."""
+
+    def __init__(self, table: TableTransactions) -> None:
+        self._table = table
+
+    async def first(self, name: str, version: int, fingerprint: str) -> str:
+        """See `WorkflowLog.first`."""
+        row = f"{name}|{version}"
+        try:
+            if (known := await self._table.get(PARTITION, row)) is None:
+                await self._table.submit(PARTITION, [Insert(entity(PARTITION, row, {"Fingerprint": fingerprint}))])
+                return fingerprint
+        except ConflictError as error:
+            raise UnavailableError(f"another instance keeps workflow {name} just now") from error
+        text: str = columns_of(known)["Fingerprint"]
+        return text

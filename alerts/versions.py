@@ -1,0 +1,38 @@
+"""Notices when a version of a workflow is not any more what it was when orders began to follow it."""
+
+import logging
+from dataclasses import dataclass, field
+
+from core import alerts, keys
+from core.fingerprints import differences, fingerprint, from_text, to_text
+from core.ports import Clock, StateStore, WorkflowLog
+from core.workflow import Workflow, Workflows
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(kw_only=True)
+class Versions:
+    """Compares the workflows of this app with what they were, once for each process."""
+
+    workflows: Workflows
+    known: WorkflowLog
+    store: StateStore
+    clock: Clock
+    _compared: set[tuple[str, int]] = field(default_factory=set)
+
+    async def compare(self) -> None:
+        """Tell the operators of each version that was changed: one alert for each change. Raises `UnavailableError`."""
+        for workflow in self.workflows.all:
+            version = (workflow.name, workflow.version)
+            if version not in self._compared:
+                await self._compare(workflow)
+                self._compared.add(version)
+
+    async def _compare(self, workflow: Workflow) -> None:
+        now = fingerprint(workflow)
+        known = from_text(await self.known.first(workflow.name, workflow.version, to_text(now)))
+        if different := differences(known, now):
+            event = alerts.workflow_changed(workflow.name, workflow.version, different, to_text(now), self.clock())
+            log.error("workflows.changed", extra={"what": event.subject, "why": event.data["reason"]})
+            await self.store.announce(keys.buckets(1)[0], event)

@@ -1,0 +1,92 @@
+"""A version of a workflow that was changed while orders may be on it is noticed when the app starts."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+from builders import NOW
+
+import workflows
+from adapters.memory import in_memory
+from alerts.versions import Versions
+from core.fingerprints import fingerprint
+from core.orders import Policy
+from core.workflow import MOST_STEPS, StepDefinition, Workflow, Workflows
+
+
+def step(name, *after, **more):
+    return StepDefinition(
+        name=name, capability="payment", does="pay", request=lambda order, results: {}, after=after, **more
+    )
+
+
+CLAIM = Workflow(name="claim", version=1, steps=(step("approve"), step("pay", "approve", keeps=("reference",))))
+APPROVE, PAY = CLAIM.steps
+
+
+@pytest.fixture
+def parts():
+    return in_memory(clock=lambda: NOW)
+
+
+async def started(parts, *known):
+    """An app that has these workflows begins; what it has told the operators by then."""
+    versions = Versions(workflows=Workflows(*known), known=parts.known_workflows, store=parts.store, clock=parts.clock)
+    await versions.compare()
+    await versions.compare()
+    return [entry.event for entry in await parts.store.outbox("b00", 100)]
+
+
+CHANGES = {
+    "another operation": ([APPROVE, replace(PAY, does="charge")], "step pay: does"),
+    "what is kept": ([APPROVE, replace(PAY, keeps=())], "step pay: keeps"),
+    "what undoes it": ([APPROVE, replace(PAY, undone_by="void")], "step pay: undone_by"),
+    "policy and threshold": ([APPROVE, replace(PAY, policy=Policy.UNDO, threshold=7)], "step pay: policy, threshold"),
+    "a time": ([APPROVE, replace(PAY, settling=timedelta(seconds=1))], "step pay: settling"),
+    "what it comes after": ([APPROVE, replace(PAY, after=())], "step pay: after"),
+    "another name": ([replace(APPROVE, name="accept"), PAY], "step approve is gone; step accept is new"),
+    "one step less": ([APPROVE], "step pay is gone"),
+    "another order": ([PAY, APPROVE], "the order of the steps"),
+}
+
+
+@pytest.mark.proves("FLT-12")
+@pytest.mark.parametrize("change", CHANGES)
+async def test_what_was_changed_is_named_once(parts, change):
+    """Workflow, version, and what differs; however often, and wherever, an app starts with it."""
+    assert await started(parts, CLAIM) == []
+    steps, different = CHANGES[change]
+    changed = replace(CLAIM, steps=tuple(steps))
+    (event,) = await started(parts, changed)
+    assert (event.type, event.subject) == ("OrderProcessing.WorkflowChanged", "workflows/claim")
+    assert event.data["reason"] == f"claim v1 was changed without a new version: {different}"
+    assert {each.event_id for each in await started(parts, changed)} == {event.event_id}
+
+
+@pytest.mark.proves("FLT-12")
+async def test_each_change_has_an_alert_of_its_own(parts):
+    """Whoever changes it once more is told once more."""
+    await started(parts, CLAIM)
+    for does in ("charge", "capture"):
+        told = await started(parts, replace(CLAIM, steps=(APPROVE, replace(PAY, does=does))))
+    assert len({each.event_id for each in told}) == 2
+
+
+@pytest.mark.proves("FLT-12")
+async def test_nobody_is_told_of_what_is_as_it_was_or_has_a_version_of_its_own(parts):
+    """A request may be put right, for the orders that are on it too."""
+    assert await started(parts, CLAIM) == []
+    assert "settling" not in fingerprint(CLAIM)["pay"]  # nor of what a later version of the app may add
+    mended = replace(PAY, request=lambda order, results: {"amount": 1})
+    newer = replace(CLAIM, version=2, steps=(APPROVE,))
+    assert await started(parts, replace(CLAIM, steps=(APPROVE, mended)), newer) == []
+    assert await started(parts, *workflows.ALL.all) == []
+
+
+async def test_the_largest_workflow_can_be_kept(parts):
+    """A column of a table holds 32 Ki characters."""
+    names = [f"s{number:02}-{'x' * 37}" for number in range(MOST_STEPS)]
+    largest = replace(CLAIM, steps=tuple(step(name, *names[:at], undone_by="y") for at, name in enumerate(names)))
+    Workflows(largest).check({"payment"})
+    await started(parts, largest)
+    assert len(parts.known_workflows.kept["claim", 1]) < 32 * 1024
