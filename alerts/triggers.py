@@ -17,6 +17,7 @@ def blueprint(service: AlertService, notices: NoticeService, watch: Watch, versi
     async def alerts_relay(timer: func.TimerRequest) -> None:
         async with next_time("alerts_relay"):
             await service.relay()
+            await versions.compare()  # here, because this timer is the first to come
 
     @triggers.queue_trigger(arg_name="message", queue_name=QUEUE, connection="StateStorage")
     async def alerts_record(message: func.QueueMessage) -> None:
@@ -31,7 +32,6 @@ def blueprint(service: AlertService, notices: NoticeService, watch: Watch, versi
     @triggers.timer_trigger(arg_name="timer", schedule="%WATCH_SCHEDULE%", use_monitor=False)
     async def alerts_watch(timer: func.TimerRequest) -> None:
         async with next_time("alerts_watch"):
-            await versions.compare()
             await watch.look()
 
     return triggers
