@@ -17,7 +17,11 @@ def blueprint(service: AlertService, notices: NoticeService, watch: Watch, versi
 
     @triggers.timer_trigger(arg_name="timer", schedule="%OUTBOX_SCHEDULE%", use_monitor=False)
     async def alerts_relay(timer: func.TimerRequest) -> None:
-        await in_turn("alerts_relay", service.relay)
+        async def relay() -> None:
+            await service.relay()
+            await versions.compare()  # here, because this timer is the first to come
+
+        await in_turn("alerts_relay", relay)
 
     @triggers.queue_trigger(arg_name="message", queue_name=QUEUE, connection="StateStorage")
     async def alerts_record(message: func.QueueMessage) -> None:
@@ -30,10 +34,6 @@ def blueprint(service: AlertService, notices: NoticeService, watch: Watch, versi
 
     @triggers.timer_trigger(arg_name="timer", schedule="%WATCH_SCHEDULE%", use_monitor=False)
     async def alerts_watch(timer: func.TimerRequest) -> None:
-        async def look() -> None:
-            await versions.compare()
-            await watch.look()
-
-        await in_turn("alerts_watch", look)
+        await in_turn("alerts_watch", watch.look)
 
     return triggers

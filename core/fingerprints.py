@@ -38,8 +38,11 @@ def to_text(known: Fingerprint) -> str:
 
 
 def from_text(text: str) -> Fingerprint:
-    """Return the fingerprint from what was kept."""
-    known: dict[str, Any] = json.loads(text)
+    """Return the fingerprint from what was kept; of what cannot be read everything differs."""
+    try:
+        known: dict[str, Any] = json.loads(text)
+    except ValueError:
+        return {}
     return known
 
 

@@ -83,6 +83,13 @@ async def test_nobody_is_told_of_what_is_as_it_was_or_has_a_version_of_its_own(p
     assert await started(parts, *workflows.ALL.all) == []
 
 
+async def test_what_was_kept_and_cannot_be_read_is_told_like_any_change(parts):
+    """It stops no timer."""
+    parts.known_workflows.kept["claim", 1] = "{"
+    (event,) = await started(parts, CLAIM)
+    assert event.data["reason"].endswith("step approve is new; step pay is new")
+
+
 async def test_the_largest_workflow_can_be_kept(parts):
     """A column of a table holds 32 Ki characters."""
     names = [f"s{number:02}-{'x' * 37}" for number in range(MOST_STEPS)]
