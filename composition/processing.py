@@ -21,7 +21,7 @@ from agents.limits import CallLimits
 from agents.service import AgentService
 from composition.base import Base
 from core.keys import buckets
-from scheduler.places import Places
+from scheduler.admission import Admission
 from scheduler.service import SchedulerService
 from shop.service import ShopService
 from simulator.service import Simulator
@@ -85,7 +85,7 @@ def _scheduler(base: Base) -> SchedulerService:
         clock=base.parts.clock,
         buckets=base.settings.buckets,
         rules=base.scheduler_rules,
-        places=Places(offers=base.offers, clock=base.parts.clock, most=base.settings.most_open_requests),
+        admission=Admission(offers=base.offers, clock=base.parts.clock, most=base.settings.most_open_requests),
         measures=base.parts.measures,
     )
 

@@ -65,10 +65,10 @@ class Change:
         return tuple(step for step in self.after.steps if step not in before)
 
     def agenda_difference(self) -> tuple[list[str], list[AgendaRow]]:
-        """Return the row keys of the obligations that are met, and the rows of those that are new."""
+        """Return the row keys of the obligations that are met, and the rows that are new or say something new."""
         old = agenda.obligations(self.before) if self.before else {}
         new = agenda.obligations(self.after)
-        return [key for key in old if key not in new], [row for key, row in new.items() if key not in old]
+        return [key for key in old if key not in new], [row for key, row in new.items() if old.get(key) != row]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -44,7 +44,7 @@ def blueprint(service: SchedulerService, poison: PoisonQueues, agents: Sequence[
     async def scheduler_poll(timer: func.TimerRequest) -> None:
         async with next_time("scheduler_poll"):
             for _ in range(MOST_ROUNDS):
-                if not await service.go_on():
+                if not await service.poll():
                     break
                 await asyncio.sleep(ROUND_SECONDS)
 

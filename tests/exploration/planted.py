@@ -67,11 +67,11 @@ original_receive = SchedulerRules.receive
 
 
 def claims_what_is_taken() -> AbstractContextManager[Any]:
-    def claim(self, order, now, route):
+    def claim(self, order, now, room):
         workflow = self.workflows.find(order.state.workflow, order.state.workflow_version)
         ended = order.state.process_state in (ProcessState.PROCESSED, ProcessState.ERROR)
         again = [replace(step, state=StepState.NOT_STARTED) for step in order.in_state(StepState.RUNNING)]
-        going_on = self._progress(order, workflow, self._entry(now, "claimed"), route)
+        going_on = self._progress(order, workflow, self._entry(now, "claimed"), room)
         return None if ended else going_on.proceed(order.with_steps(*again))
 
     return patch.object(SchedulerRules, "claim", claim)
@@ -290,8 +290,8 @@ def skips_into_processed() -> AbstractContextManager[Any]:
 
 
 def takes_what_was_not_tried_for_done() -> AbstractContextManager[Any]:
-    def not_tried(self, step, reply, now, route):
-        waiting, entry = original_not_tried(self, step, reply, now, route)
+    def not_tried(self, step, reply, now, room):
+        waiting, entry = original_not_tried(self, step, reply, now, room)
         return replace(waiting, state=StepState.COMPLETED), entry
 
     return patch.object(SchedulerRules, "_not_tried", not_tried)

@@ -37,7 +37,7 @@ from exploration.ports import (
 )
 from operators.requests import OperatorRequest, SkipRequest
 from operators.service import OperatorService
-from scheduler.places import Places
+from scheduler.admission import Admission
 from scheduler.rules import SchedulerRules
 from scheduler.service import SchedulerService
 from submission.rules import Terms
@@ -160,7 +160,7 @@ def _scheduler(at: Surroundings) -> SchedulerService:
         store=Store(),
         clock=at.now,
         rules=SchedulerRules(instance=at.slot, workflows=known_to(at.slot), clock_tolerance=TOLERANCE),
-        places=Places(offers=OFFERS, clock=at.now, most=10),
+        admission=Admission(offers=OFFERS, clock=at.now, most=10),
         measures=Measures(at.tape),
         buckets=BUCKETS,
     )

@@ -97,7 +97,7 @@ async def test_a_stale_order_costs_a_read_and_nothing_else():
     assert await transitions.apply(ORDER_ID, scheduler.claim, fresh) is None  # conflicts, then finds it claimed
     assert store.loads == 1
     stale_claim = await parts.store.load(ORDER_ID)
-    await parts.store.commit(scheduler.receive(stale_claim, PUT_BACK, NOW, lambda capability: None))
+    await parts.store.commit(scheduler.receive(stale_claim, PUT_BACK, NOW, {}))
     assert isinstance(await transitions.apply(ORDER_ID, scheduler.claim, stale_claim), Change)
     assert store.loads == 2
 
