@@ -93,7 +93,7 @@ class MemoryStateStore:
 
     def _range(self, bucket: str, start: str, end: str) -> list[tuple[str, int, Record]]:
         rows = self.rows.get(bucket, {})
-        return [(key, *rows[key]) for key in sorted(rows) if start <= key < end]
+        return [(key, *rows[key]) for key in sorted(key for key in rows if start <= key < end)]
 
     def _write_new(self, bucket: str, wanted: Sequence[Write]) -> None:
         try:

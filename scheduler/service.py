@@ -77,7 +77,8 @@ class SchedulerService:
             self.admission.close(agent, now + timedelta(seconds=reply.retry_after or 0))
         self.admission.is_at(order.order_id, _agents(order, but=step))  # what comes next may take its slot
         decision = self.rules.receive(order, reply, now, self.admission.room(), agent)
-        self.admission.is_at(order.order_id, _agents(decision.after if isinstance(decision, Change) else order))
+        after = decision.after if isinstance(decision, Change) else order
+        self.admission.is_at(order.order_id, _agents(after))
         return decision
 
     async def poll(self) -> bool:

@@ -108,12 +108,14 @@ class Working:
     expired: int = 0
     waited: float = 0.0
     told_at: datetime = NOW
-
-    def arrive(self, requests):
-        self.queue.extend(requests)
+    asked_at: dict = field(default_factory=dict)
+    """When each order's first request was sent."""
 
     async def go_on(self, world):
         """Begin and end calls up to now; return the requests that are answered."""
+        for request in world.requests(self.name):
+            self.queue.append(request)
+            self.asked_at.setdefault(request.order_id, world.now)
         done = [request for until, request in self.calls if until <= world.now]
         self.calls = [(until, request) for until, request in self.calls if until > world.now]
         while self.queue and len(self.calls) < self.in_flight:
@@ -138,7 +140,6 @@ async def work(world, instances, agents, is_over):
     for number in count():
         world.now += TICK
         for agent in agents:
-            agent.arrive(world.requests(agent.name))
             for request in await agent.go_on(world):
                 reached += 1
                 await instances[reached % len(instances)].receive(answer_to(request, result={}), agent.name)

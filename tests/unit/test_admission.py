@@ -75,7 +75,7 @@ def test_the_limit_grows_while_all_of_it_is_used_and_nobody_waits():
     assert window.limit == FIRST
 
 
-@pytest.mark.proves("AGT-10")
+@pytest.mark.proves("AGT-10", "WRK-2")
 def test_the_limit_does_not_grow_before_what_it_let_in_is_answered():
     """An agent that is slow has waits to tell only once it begins what waits, which then is too late."""
     window = Window(most=200)
@@ -185,6 +185,7 @@ def test_what_a_look_has_seen_of_an_own_claim_counts_once(admission):
     assert len(admission.fill("stock")) == FIRST - 1
 
 
+@pytest.mark.proves("FLT-9")
 def test_one_looks_once_in_a_while(admission):
     """At most once in the interval; also after the clock was put back."""
     assert admission.begin_look() is None
@@ -285,6 +286,7 @@ def test_no_more_are_taken_than_there_is_room_for(admission):
     assert "stock" not in admission.room()
 
 
+@pytest.mark.proves("SUB-6", "WRK-3")
 def test_what_a_poll_found_is_all_that_waits_but_for_what_was_heard_of_since(admission):
     """Who was claimed elsewhere is no candidate any more; a wake-up that came meanwhile is not lost."""
     wait(admission, "gone")
@@ -295,6 +297,7 @@ def test_what_a_poll_found_is_all_that_waits_but_for_what_was_heard_of_since(adm
     assert taken(admission) == ["found", "woken"]
 
 
+@pytest.mark.proves("WRK-3")
 def test_who_was_heard_of_once_is_forgotten_again(admission):
     """An instance that never polls would else try to claim for ever what others have claimed."""
     wait(admission, "old")
