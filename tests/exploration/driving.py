@@ -64,6 +64,8 @@ class Handler:
     pending: Effect | None = None
     since: Any = None
     """When it began to wait."""
+    memory: Any = None
+    """What its process believed when it began; once it has ended, what it believes then."""
 
     def told(self, answer: Answer) -> "Handler":
         """The handler with one more answer."""
@@ -77,6 +79,8 @@ class Tape:
     log: list[Answer]
     ask: Callable[[str], Any]
     place: int = field(default=0)
+    memory: Any = None
+    """What the process believes."""
 
     def read(self, what: str) -> Any:
         """What the handler learns without giving control away: the time, an id."""
@@ -107,7 +111,7 @@ Begin = Callable[[Tape, Handler], Coroutine[Any, Any, Any]]
 
 def run(handler: Handler, begin: Begin, ask: Callable[[str], Any]) -> tuple[Handler, Effect | Ended]:
     """Run the handler on its log until it asks for something new, or ends."""
-    tape = Tape(log=list(handler.log), ask=ask)
+    tape = Tape(log=list(handler.log), ask=ask, memory=handler.memory)
     coroutine = begin(tape, handler)
     try:
         effect = coroutine.send(None)
@@ -118,9 +122,9 @@ def run(handler: Handler, begin: Begin, ask: Callable[[str], Any]) -> tuple[Hand
                 else coroutine.send(answer.value)
             )
     except StopIteration:
-        return replace(handler, log=tuple(tape.log), pending=None), Ended()
+        return replace(handler, log=tuple(tape.log), pending=None, memory=tape.memory), Ended()
     except Exception as error:  # noqa: BLE001 - whatever a handler raises is for the explorer to judge
-        return replace(handler, log=tuple(tape.log), pending=None), Ended(error)
+        return replace(handler, log=tuple(tape.log), pending=None, memory=tape.memory), Ended(error)
     coroutine.close()
     assert isinstance(effect, Effect), effect
     return replace(handler, log=tuple(tape.log), pending=effect), effect

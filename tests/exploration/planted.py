@@ -27,6 +27,7 @@ from exploration.worlds import (
     CLOCKS_DIFFER,
     GIVEN_UP,
     GONE,
+    ONE_SLOT,
     REROUTED,
     RESTED,
     SKIPPED,
@@ -43,6 +44,7 @@ from operators import rules as operator_rules
 from operators.service import OperatorService
 from scheduler import progress
 from scheduler import rules as scheduler_rules
+from scheduler.admission import Admission
 from scheduler.progress import Progress
 from scheduler.rules import SchedulerRules
 from scheduler.service import SchedulerService
@@ -63,6 +65,7 @@ original_afresh = operator_rules._afresh
 original_to_bus = agent_rules.to_bus
 original_recover = supervisor_rules.SupervisorRules.recover
 original_overdue = agenda.overdue
+original_saw = Admission.saw
 original_receive = SchedulerRules.receive
 
 
@@ -194,6 +197,16 @@ def never_polls() -> AbstractContextManager[Any]:
         return 0
 
     return patch.object(SchedulerService, "poll", poll)
+
+
+def believes_for_ever_what_it_did() -> AbstractContextManager[Any]:
+    def saw(self, look, running, measures):
+        done = dict(self._done)
+        original_saw(self, look, running, measures)
+        for order_id, doing in done.items():
+            self.is_at(order_id, doing.agents)
+
+    return patch.object(Admission, "saw", saw)
 
 
 def never_sweeps() -> AbstractContextManager[Any]:
@@ -425,6 +438,7 @@ PLANTED: Mapping[str, tuple[Plant, WorldOf]] = {
     "SCH-6 takes replies after their time": (takes_replies_after_their_time, SKIPPED),
     "SCH-6 takes replies to steps that do not run": (takes_replies_to_steps_that_do_not_run, SKIPPED),
     "SCH-1 never polls": (never_polls, RESTED),
+    "WRK-2 believes for ever what it did": (believes_for_ever_what_it_did, ONE_SLOT),
     "AGT-3 another idempotency key for each attempt": (another_key_for_each_attempt, UNDISTURBED),
     "AGT-4 replies after the complete-by time": (replies_after_its_time, GIVEN_UP),
     "AGT-5 calls after the complete-by time": (calls_after_its_time, GIVEN_UP),

@@ -22,6 +22,7 @@ from core.messages import (
 from core.transitions import Transitions
 from core.workflow import Workflows
 from exploration.driving import Handler, Job, Tape
+from exploration.memory import recalled
 from exploration.ports import (
     Bus,
     Circuit,
@@ -66,6 +67,10 @@ REST = timedelta(seconds=60)
 THRESHOLD = 2
 OFFERS: Mapping[str, Sequence[str]] = {"payment": ("payment",)}
 BUCKETS = 1
+MOST_OPEN = 10
+"""At one agent."""
+REMEMBERING = False
+"""Whether what a scheduler's process believes outlives an event; if not, it begins anew with each."""
 GRACE = OperatorRequest(operator="grace", note="mended")
 
 SLOTS = {
@@ -116,6 +121,15 @@ class Surroundings:
         """The one way in which an order changes."""
         return Transitions(Store(), Bus(), self.now, lambda: self.tape.read("id"))
 
+    def admission(self) -> Admission:
+        """What the process believes."""
+        if not (REMEMBERING and self.tape.memory):
+            admission = Admission(offers=OFFERS, clock=self.now, most=MOST_OPEN)
+        else:
+            admission = recalled(self.tape.memory, self.now)
+        self.tape.memory = admission if REMEMBERING else None
+        return admission
+
 
 def begin(tape: Tape, handler: Handler) -> Coroutine[Any, Any, Any]:
     """The coroutine of the service that a handler runs."""
@@ -160,7 +174,7 @@ def _scheduler(at: Surroundings) -> SchedulerService:
         store=Store(),
         clock=at.now,
         rules=SchedulerRules(instance=at.slot, workflows=known_to(at.slot), clock_tolerance=TOLERANCE),
-        admission=Admission(offers=OFFERS, clock=at.now, most=10),
+        admission=at.admission(),
         measures=Measures(at.tape),
         buckets=BUCKETS,
     )

@@ -18,6 +18,8 @@ from core.changes import Change, HistoryEntry
 from core.keys import bucket_of, order_key, state_key
 from core.orders import OrderState, Snapshot
 from exploration.driving import Handler, settled
+from exploration.memory import text_of_memory
+from scheduler.admission import Admission
 
 
 class Rows(dict[str, tuple[int, Any]]):
@@ -89,6 +91,8 @@ class World:
     rows: Rows = field(default_factory=Rows)
     queue: tuple[Sent, ...] = ()
     handlers: Mapping[str, Handler] = field(default_factory=dict)
+    memories: Mapping[str, Admission] = field(default_factory=dict)
+    """What the processes believe of store and agents, in worlds in which that outlives an event."""
     lease: tuple[str, datetime] | None = None
     effects: frozenset[str] = frozenset()
     """What has happened at the remote services: `<idempotency key> do`, `<idempotency key> undo`."""
@@ -138,6 +142,11 @@ class World:
         """The world in which this handler stands where it stands now."""
         return self.but(handlers={**self.handlers, handler.slot: handler})
 
+    def remembering(self, slot: str, memory: Admission | None) -> "World":
+        """The world in which this process believes this; nothing, if it has crashed."""
+        others = {name: each for name, each in self.memories.items() if name != slot}
+        return self.but(memories={**others, slot: memory} if memory else others)
+
     def without_handler(self, slot: str) -> "World":
         """The world in which this slot is idle."""
         return self.but(handlers={name: each for name, each in self.handlers.items() if name != slot})
@@ -161,6 +170,7 @@ class World:
                 *(f"{slot} {text}" for _, text, slot in sorted(map(_handler_text, self.handlers.values()))),
                 f"{sorted(self.effects)} {sorted(self.published)} {sorted(self.poison)} {sorted(self.open)}",
                 *(text_of(change) for change in self.landing),
+                *(f"{slot} {text_of_memory(memory, self.now)}" for slot, memory in sorted(self.memories.items())),
             )
         )
         text = _with_canonical_ids(rest, self.rows)

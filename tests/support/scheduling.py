@@ -3,7 +3,6 @@
 from collections import deque
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from itertools import count
 
 from builders import ALLOWANCE, NOW, REST, THRESHOLD, answer_to, new_order, scheduler, seconds
 
@@ -134,10 +133,13 @@ class Working:
 TICK = seconds(0.25)
 
 
+LONGEST = seconds(100)
+
+
 async def work(world, instances, agents, is_over):
     """Let the time pass until it is over: agents work, replies reach one instance after the other, all poll."""
     reached = 0
-    for number in count():
+    for number in range(round(LONGEST / TICK)):
         world.now += TICK
         for agent in agents:
             for request in await agent.go_on(world):

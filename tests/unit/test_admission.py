@@ -30,7 +30,7 @@ class Believing(Admission):
     def fill(self, needs="payment"):
         """Take slots until there is no room; return at whom."""
         taken = []
-        while agent := self.room().get(needs):
+        while (agent := self.room().get(needs)) and len(taken) < 1000:
             self.is_at(f"{needs}-{len(taken)}", [agent])
             taken.append(agent)
         return taken
