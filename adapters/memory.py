@@ -15,7 +15,7 @@ from adapters.alert_log import alert_key, newest_first
 from adapters.archive import archived, order_id_of
 from adapters.clock import new_ulid, oldest_order_id, utc_now
 from adapters.rows import entity_of
-from adapters.writes import Create, Delete, Record, Replace, Write
+from adapters.writes import Create, Delete, Put, Record, Replace, Write
 from core.agenda import AgendaRow, Kind, all_of
 from core.alerts import Acknowledgement, Alert
 from core.archive import ArchivedOrder, ArchivePage
@@ -93,7 +93,7 @@ class MemoryStateStore:
 
     def _range(self, bucket: str, start: str, end: str) -> list[tuple[str, int, Record]]:
         rows = self.rows.get(bucket, {})
-        return [(key, *rows[key]) for key in sorted(rows) if start <= key < end]
+        return [(key, *rows[key]) for key in sorted(key for key in rows if start <= key < end)]
 
     def _write_new(self, bucket: str, wanted: Sequence[Write]) -> None:
         try:
@@ -151,6 +151,9 @@ def _apply(rows: dict[str, tuple[int, Record]], bucket: str, write: Write) -> No
         case Replace(key, record, etag):
             if etag != str(count):
                 raise ConflictError(f"row {key} was changed")
+            entity_of(bucket, key, record)
+            rows[key] = (count + 1, record)
+        case Put(key, record):
             entity_of(bucket, key, record)
             rows[key] = (count + 1, record)
         case Delete(key):

@@ -106,8 +106,8 @@ class Settings(BaseSettings):
     """Larger than the skew one expects between the machines' clocks."""
     lease_seconds: int = Field(30, alias="LEASE_SECONDS", ge=15, le=60)
     """For how long the sweeping supervisor is elected; Azure takes 15 to 60 (SUP-5)."""
-    most_open_requests: int = Field(500, alias="MOST_OPEN_REQUESTS", ge=1)
-    """How many requests one scheduler instance keeps open at one agent at most, even if it could do more."""
+    most_open_requests: int = Field(2000, alias="MOST_OPEN_REQUESTS", ge=1)
+    """How many requests all schedulers together keep open at one agent at most, even if it could do more."""
     buckets: int = Field(8, alias="BUCKETS", ge=1, le=100)
     """Number of partitions over which new orders are spread; may be raised at any time, never lowered."""
     remote_call_timeout_seconds: Seconds = Field(10, alias="REMOTE_CALL_TIMEOUT_SECONDS")

@@ -7,7 +7,7 @@ from adapters import operations, tables, writes
 from adapters.operations import Operation
 from adapters.rows import entity_of, record_of
 from adapters.tables import TableTransactions
-from adapters.writes import Create, Delete, Replace, Write
+from adapters.writes import Create, Delete, Put, Replace, Write
 from core.agenda import AgendaRow, Kind, all_of
 from core.changes import Change, Event, HistoryEntry, Note, OutboxEntry
 from core.errors import ConflictError
@@ -83,5 +83,7 @@ def _operation(bucket: str, write: Write) -> Operation:
             return operations.Insert(entity_of(bucket, key, record))
         case Replace(key, record, etag):
             return operations.Replace(entity_of(bucket, key, record), etag)
+        case Put(key, record):
+            return operations.Put(entity_of(bucket, key, record))
         case Delete(key):
             return operations.Delete(bucket, key)

@@ -34,13 +34,21 @@ class Replace:
 
 
 @dataclass(frozen=True, slots=True)
+class Put:
+    """Insert or overwrite a row that follows from others, under whose ETags it is written."""
+
+    key: str
+    record: Record
+
+
+@dataclass(frozen=True, slots=True)
 class Delete:
     """Remove a row that must exist."""
 
     key: str
 
 
-Write = Create | Replace | Delete
+Write = Create | Replace | Put | Delete
 
 
 def of_change(change: Change) -> list[Write]:
@@ -56,7 +64,7 @@ def of_change(change: Change) -> list[Write]:
         *(_write(key, record, etags) for key, record in records.items()),
         Create(history_key(order_id, after.state.version), change.entry),
         *(Delete(key) for key in met),
-        *(Create(row.key, _without_nulls(row)) for row in new),
+        *(Put(row.key, _without_nulls(row)) for row in new),
         *(Create(row.key, row) for row in (outbox_row(order_id, event) for event in change.events)),
         *(Create(row.key, row) for row in map(notice_row, notices_of(change.before, after, change.entry.at))),
     ]

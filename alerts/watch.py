@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from core import agenda, alerts, keys
+from core import alerts, keys
 from core.agenda import AgendaRow
 from core.changes import Event
 from core.gathering import run_all
@@ -36,20 +36,24 @@ class Watch:
     async def look(self) -> timedelta:
         """Return, and log, how long the order has been waiting that could have been claimed first."""
         now = self.clock()
-        oldest = await run_all(self._oldest(bucket, now) for bucket in keys.buckets(self.buckets))
-        waiting = [row for rows in oldest for row in rows]
+        waiting: list[AgendaRow] = []
+        await run_all(self._look_into(bucket, now, waiting) for bucket in keys.buckets(self.buckets))
         late = [row for row in waiting if now - _due(row) > self.longest_pending]
         await self._tell([*map(_of_order, late), *await self._sweeps(now)])
         longest = max((now - _due(row) for row in waiting), default=timedelta())
         log.info("orders.waiting", extra={"longest_seconds": longest.total_seconds()})
         return longest
 
-    async def _oldest(self, bucket: str, now: datetime) -> list[AgendaRow]:
-        """Return the first order of each lane, if it is due, however many wait in the others."""
-        first: dict[str, AgendaRow] = {}
-        for row in await first_of_each_lane(self.store, bucket):
-            first.setdefault(agenda.end_of_lane(row), row)
-        return [row for row in first.values() if _due(row) <= now]
+    async def _look_into(self, bucket: str, now: datetime, waiting: list[AgendaRow]) -> None:
+        """Add the first orders of each lane that are due, on past those that are late and were announced before."""
+        late = now - self.longest_pending
+
+        def unheard_of(row: AgendaRow) -> AgendaRow | None:
+            if _due(row) <= now:
+                waiting.append(row)
+            return row if _due(row) < late and _of_order(row)[1].event_id not in self._told else None
+
+        await first_of_each_lane(self.store, bucket, late, unheard_of)
 
     async def _sweeps(self, now: datetime) -> list[Told]:
         last = await self.sweeps.last()

@@ -21,8 +21,8 @@ from agents.limits import CallLimits
 from agents.service import AgentService
 from composition.base import Base
 from core.keys import buckets
+from scheduler.admission import Admission
 from scheduler.inbox import Inbox
-from scheduler.places import Places
 from scheduler.service import SchedulerService
 from shop.service import ShopService
 from simulator.service import Simulator
@@ -87,7 +87,7 @@ def _scheduler(base: Base) -> SchedulerService:
         clock=base.parts.clock,
         buckets=base.settings.buckets,
         rules=base.scheduler_rules,
-        places=Places(offers=base.offers, clock=base.parts.clock, most=base.settings.most_open_requests),
+        admission=Admission(offers=base.offers, clock=base.parts.clock, most=base.settings.most_open_requests),
         measures=base.parts.measures,
     )
 

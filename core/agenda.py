@@ -67,6 +67,8 @@ def _summary(snapshot: Snapshot) -> dict[str, Any]:
         "Priority": str(state.priority),
         "NotBefore": state.not_before,
         "Workflow": state.workflow,
+        "WorkflowVersion": state.workflow_version,
+        "Agents": " ".join(step.agent for step in snapshot.running()) or None,
         "Outcome": state.outcome and str(state.outcome),
         "FailedSteps": " ".join(step.name for step in snapshot.in_state(StepState.FAILED)) or None,
         "Reason": state.reason,
@@ -110,7 +112,12 @@ def lane_of(pending: AgendaRow) -> tuple[Priority, str]:
 
 def end_of_lane(pending: AgendaRow) -> str:
     """Return from which row key on the orders of the next priority or need wait."""
-    return lane(*lane_of(pending)) + LAST
+    return "|".join([*pending.key.split("|")[:3], LAST])
+
+
+def may_be_claimed(pending: AgendaRow, due: datetime) -> bool:
+    """Whether the order's time has come by then; so it has for all that wait before it in its lane."""
+    return pending.key <= end_of_lane(pending).removesuffix(LAST) + sortable(due) + LAST
 
 
 def polled_from(not_before: datetime, updated_at: datetime, wake_up_time: timedelta) -> datetime:

@@ -65,10 +65,12 @@ class Change:
         return tuple(step for step in self.after.steps if step not in before)
 
     def agenda_difference(self) -> tuple[list[str], list[AgendaRow]]:
-        """Return the row keys of the obligations that are met, and the rows of those that are new."""
+        """Return the row keys of the obligations that are met, and the rows that are new or say something new."""
         old = agenda.keys_of(self.before) if self.before else ()
+        said = agenda.obligations(self.before) if self.before else {}
         new = agenda.obligations(self.after)
-        return [key for key in old if key not in new], [row for key, row in new.items() if key not in old]
+        met = [key for key in old if key not in new]
+        return met, [row for key, row in new.items() if key not in old or said.get(key) != row]
 
     def recorded(self) -> Snapshot:
         """Return the order as it is written: with the keys of what it owes."""

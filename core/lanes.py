@@ -1,20 +1,43 @@
 """The pending orders of a bucket, without those that wait behind many others of their kind."""
 
+from collections import Counter
+from collections.abc import Callable
+from datetime import datetime
+from typing import TypeVar
+
 from core import agenda
 from core.agenda import AgendaRow, Kind
 from core.ports import StateStore
 
+T = TypeVar("T")
+
 PAGE = 100
-"""How many are read at once."""
+"""How many are read at once, and how many of a lane are enough."""
+
+MOST_PAGES = 10
+"""So far a lane is read past orders that are not chosen."""
 
 
-async def first_of_each_lane(store: StateStore, bucket: str) -> list[AgendaRow]:
-    """Return at least the first pending orders of each priority and need, however many wait in the other lanes."""
+async def first_of_each_lane(
+    store: StateStore, bucket: str, due: datetime, choose: Callable[[AgendaRow], T | None]
+) -> list[T]:
+    """Return what is chosen of the first pending orders of each priority and need, however many wait in other lanes.
+
+    A lane is read on while too little of it was chosen, for as long as its orders may be claimed by `due`.
+    """
     start, end = agenda.all_of(Kind.PENDING)
-    found: list[AgendaRow] = []
+    chosen: list[T] = []
+    count: Counter[str] = Counter()
+    pages: Counter[str] = Counter()
     while rows := await store.agenda(bucket, start, end, PAGE):
-        found += rows
+        for row in rows:
+            if (choice := choose(row)) is not None:
+                chosen.append(choice)
+                count[agenda.end_of_lane(row)] += 1
         if len(rows) < PAGE:
             break
-        start = agenda.end_of_lane(rows[-1])
-    return found
+        last, lane = rows[-1], agenda.end_of_lane(rows[-1])
+        pages[lane] += 1
+        goes_on = agenda.may_be_claimed(last, due) and count[lane] < PAGE and pages[lane] < MOST_PAGES
+        start = f"{last.key} " if goes_on else lane
+    return chosen

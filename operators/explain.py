@@ -20,8 +20,8 @@ from operators.views import Time, View
 INSTANT = timedelta(microseconds=1)
 AS_IT_IS = "It stays as it is."
 
-Claim = Callable[[Snapshot, datetime, Callable[[str], str | None]], Decision]
-"""The scheduler's claim; its last argument names the agent that does what has this capability, if there is one now."""
+Claim = Callable[[Snapshot, datetime, Mapping[str, str]], Decision]
+"""The scheduler's claim; its last argument names, by capability, the agents that have room now."""
 
 
 class Actor(StrEnum):
@@ -63,12 +63,11 @@ class ActingRules:
 
     def claimed(self, order: Snapshot, at: datetime) -> Decision:
         """Return the claim at this time, as if every agent had room: whether it has, shows at that moment only."""
-
-        def route(capability: str) -> str | None:
-            agents = self.offers.get(capability, ())
-            return next((agent for agent in agents if not self.open_until(agent, at)), None)
-
-        return self.claim(order, at, route)
+        takes = {
+            capability: next((agent for agent in agents if not self.open_until(agent, at)), None)
+            for capability, agents in self.offers.items()
+        }
+        return self.claim(order, at, {capability: agent for capability, agent in takes.items() if agent})
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

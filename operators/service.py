@@ -1,11 +1,9 @@
 """Reads for operators, and their actions: each is written to the state first, messages only wake (OPR-6)."""
 
 import logging
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from core import agenda, keys
-from core.agenda import AgendaRow
 from core.changes import Change
 from core.errors import UnknownOrderError, UnreadableRowError
 from core.gathering import run_all
@@ -51,23 +49,11 @@ class OperatorService:
         start = max(start, f"{continuation} ") if continuation else start
         pages = await run_all(self.store.agenda(bucket, start, end, limit + 1) for bucket in keys.buckets(self.buckets))
         rows = sorted((row for page in pages for row in page), key=lambda row: row.key)
-        shown = [views.listed(row) for row in await self._up_to_date(state, rows[:limit])]
+        shown = [views.listed(row) for row in rows[:limit]]
         return OrderList(
             orders=[order for order in shown if order.process_state is state],
             continuation=rows[limit - 1].key if len(rows) > limit else None,
         )
-
-    async def _up_to_date(self, state: ProcessState, rows: Sequence[AgendaRow]) -> Sequence[AgendaRow]:
-        """Return the rows as the orders are now.
-
-        Rows of running steps are as old as the attempt that is due first, and the order may have been given back and
-        claimed since; so those orders are read.
-        """
-        if state is not ProcessState.PROCESSING:
-            return rows
-        orders = await run_all(self.store.load(row.order_id) for row in rows)
-        now = {key: row for order in orders if order for key, row in agenda.obligations(order).items()}
-        return [now[row.key] for row in rows if row.key in now]
 
     async def search(self, beginning: str) -> FoundOrders:
         """Return the first orders whose ids begin so, in any state: one range of one partition."""

@@ -1,6 +1,6 @@
 """How an order goes on from where it stands: what starts, what waits, how it ends (SCH-3, SCH-5, SCH-10, SCH-12)."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from core import endings
@@ -10,17 +10,17 @@ from core.orders import DONE, Direction, Outcome, ProcessState, Snapshot, Step, 
 from core.workflow import Workflow
 from scheduler.requests import BrokenRequestError, request_of
 
-Route = Callable[[str], str | None]
-"""Names an agent that offers a capability, is healthy and has room; None if there is none now (AGT-10)."""
+Room = Mapping[str, str]
+"""By capability, the agent that takes a step of it now: one that is healthy and has room (AGT-10)."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Progress:
-    """One decision about an order; pure, but that `route` remembers whom it named."""
+    """One decision about an order; pure."""
 
     before: Snapshot
     workflow: Workflow
-    route: Route
+    room: Room
     instance: str
     entry: HistoryEntry
     """What happened, and when."""
@@ -65,7 +65,7 @@ class Progress:
         """Record attempts as running, before their requests go out (SCH-3)."""
         now = self.entry.at
         for step in ready:
-            if (step.not_before is None or step.not_before <= now) and (agent := self.route(step.capability)):
+            if (step.not_before is None or step.not_before <= now) and (agent := self.room.get(step.capability)):
                 state = StepState.UNDOING if step.state is StepState.UNDOING else StepState.RUNNING
                 until = now + step.allowance
                 yield replace(

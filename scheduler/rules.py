@@ -14,7 +14,7 @@ from core.orders import Direction, Outcome, ProcessState, Snapshot, Step, StepSt
 from core.texts import plain, without_particulars
 from core.undo import to_be_undone
 from core.workflow import StepDefinition, Workflow, Workflows
-from scheduler.progress import Progress, Route, handled
+from scheduler.progress import Progress, Room, handled
 from scheduler.requests import no_such_step
 
 MOST_KEPT = 10_000
@@ -38,31 +38,38 @@ class SchedulerRules:
     workflows: Workflows
     clock_tolerance: timedelta
 
-    def claim(self, order: Snapshot, now: datetime, route: Route) -> Change | None:
+    def claim(self, order: Snapshot, now: datetime, room: Room) -> Change | None:
         """Take a pending order that nobody holds, and start what can be started, in one write (SCH-2, SCH-3)."""
-        state = order.state
-        now = max(now, min(state.updated_at, now + self.clock_tolerance))  # the clock of who woke us may be ahead
-        if state.process_state is not ProcessState.PENDING or state.locked_by is not None or state.not_before > now:
+        now = max(now, min(order.state.updated_at, now + self.clock_tolerance))  # the clock of who woke us may be ahead
+        if not self.waits(order, now):
             return None
         entry = self._entry(now, "claimed")
-        workflow = self.workflows.find(state.workflow, state.workflow_version)
+        workflow = self.workflows.find(order.state.workflow, order.state.workflow_version)
         if workflow:
-            return self._progress(order, workflow, entry, route).proceed(order)
+            return self._progress(order, workflow, entry, room).proceed(order)
         return self._end_of_retired(order, entry)
 
-    def _end_of_retired(self, order: Snapshot, entry: HistoryEntry) -> Change | None:
-        """Give up an order whose workflow this app knows no more; None for one that it may not know yet (FLT-12)."""
+    def waits(self, order: Snapshot, now: datetime) -> bool:
+        """Whether nobody holds the order, its time has come, and this app can go on with it."""
         state = order.state
-        retired = self.workflows.was_retired(state.workflow, state.workflow_version)
-        if not retired and entry.at - state.not_before <= LONGEST_UPGRADE:
-            return None
+        free = state.process_state is ProcessState.PENDING and state.locked_by is None and state.not_before <= now
+        return free and self.can_claim(state.workflow, state.workflow_version, now - state.not_before)
+
+    def can_claim(self, workflow: str, version: int, waited: timedelta) -> bool:
+        """Whether this app goes on with orders on this version, or ends them; it may not know it yet (FLT-12)."""
+        known = self.workflows.find(workflow, version) is not None or self.workflows.was_retired(workflow, version)
+        return known or waited > LONGEST_UPGRADE
+
+    def _end_of_retired(self, order: Snapshot, entry: HistoryEntry) -> Change:
+        """Give up an order whose workflow this app knows no more."""
+        state = order.state
         if order.running():  # they answer or expire first (SCH-12)
             return transition(order, handled(order, self.instance), entry)
         reason = f"workflow {state.workflow} version {state.workflow_version} is not part of this app"
         outcome = Outcome.UNDO_INCOMPLETE if state.direction is Direction.UNDO else Outcome.FAILED
         return endings.end(order, order.with_state(reason=reason), outcome, None, entry)
 
-    def receive(self, order: Snapshot, reply: AgentReply, now: datetime, route: Route, agent: str) -> Decision:
+    def receive(self, order: Snapshot, reply: AgentReply, now: datetime, room: Room, agent: str) -> Decision:
         """Act on a reply if it is valid; else only record that it came (SCH-5, SCH-6, SCH-8).
 
         `agent` is the one whose queue it came over.
@@ -78,13 +85,13 @@ class SchedulerRules:
             raise NewerWorkflowError
         if reply.outcome == "unfinished":
             return self._unfinished(order, step, reply, agent, now)
-        answered, entry = self._answered(step, _within_bounds(definition, reply), definition, now, route)
+        answered, entry = self._answered(step, _within_bounds(definition, reply), definition, now, room)
         if order.state.direction is Direction.UNDO and step.state is StepState.RUNNING:
             answered = to_be_undone(answered, now)  # the undo was asked for while the step was being done
         after = order.with_steps(answered)
         if order.state.process_state is ProcessState.PENDING:
             return transition(order, after, entry)  # another step timed out meanwhile: whoever claims the order goes on
-        return self._progress(order, workflow, entry, route).proceed(after)
+        return self._progress(order, workflow, entry, room).proceed(after)
 
     def _unfinished(self, order: Snapshot, step: Step, reply: AgentReply, agent: str, now: datetime) -> Decision:
         """Keep what the agent said of its last call; the step runs on, until it is answered or its time is over."""
@@ -132,7 +139,7 @@ class SchedulerRules:
         )
 
     def _answered(
-        self, step: Step, reply: AgentReply, definition: StepDefinition, now: datetime, route: Route
+        self, step: Step, reply: AgentReply, definition: StepDefinition, now: datetime, room: Room
     ) -> tuple[Step, HistoryEntry]:
         match reply.outcome:
             case "completed":
@@ -140,7 +147,7 @@ class SchedulerRules:
             case "failed":
                 return self._failed(step, reply, now)
             case _:
-                return self._not_tried(step, reply, now, route)
+                return self._not_tried(step, reply, now, room)
 
     def _completed(
         self, step: Step, reply: AgentReply, definition: StepDefinition, now: datetime
@@ -158,9 +165,9 @@ class SchedulerRules:
         failed = replace(step, state=StepState.FAILED, complete_by=None, reason=reason, in_doubt=in_doubt)
         return failed, self._entry(now, "step-failed", f"{step.name}: {reason}")
 
-    def _not_tried(self, step: Step, reply: AgentReply, now: datetime, route: Route) -> tuple[Step, HistoryEntry]:
+    def _not_tried(self, step: Step, reply: AgentReply, now: datetime, room: Room) -> tuple[Step, HistoryEntry]:
         """Let the step wait, unless another agent takes it now; no failure is counted (AGT-8)."""
-        elsewhere = route(step.capability) not in (None, step.agent)
+        elsewhere = room.get(step.capability) not in (None, step.agent)
         waiting = replace(
             step,
             state=StepState.UNDOING if step.state is StepState.UNDOING else StepState.NOT_STARTED,
@@ -170,8 +177,8 @@ class SchedulerRules:
         )
         return waiting, self._entry(now, "not-tried", f"{step.name} was not tried: {reply.reason}")
 
-    def _progress(self, before: Snapshot, workflow: Workflow, entry: HistoryEntry, route: Route) -> Progress:
-        return Progress(before=before, workflow=workflow, entry=entry, route=route, instance=self.instance)
+    def _progress(self, before: Snapshot, workflow: Workflow, entry: HistoryEntry, room: Room) -> Progress:
+        return Progress(before=before, workflow=workflow, entry=entry, room=room, instance=self.instance)
 
     def _entry(self, now: datetime, event: str, detail: str = "") -> HistoryEntry:
         return HistoryEntry(at=now, actor=f"scheduler/{self.instance}", event=event, detail=detail)

@@ -1,10 +1,12 @@
 """Runs the scheduler's rules: on a wake-up, on a reply, and by polling."""
 
 import logging
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Coroutine
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
+from itertools import islice
+from typing import Any
 from zlib import crc32
 
 from core import agenda, keys
@@ -12,14 +14,12 @@ from core.agenda import NOTHING, AgendaRow, Kind
 from core.changes import Change, Decision, Note
 from core.errors import AppError, UnavailableError, UnknownOrderError
 from core.gathering import run_all
-from core.lanes import PAGE, first_of_each_lane
+from core.lanes import first_of_each_lane
 from core.messages import AgentReply, WakeUp
-from core.orders import Priority, ProcessState, Snapshot
+from core.orders import Snapshot, Step
 from core.ports import AgentMeasures, Clock, StateStore
 from core.transitions import Transitions
-from scheduler.backlog import Backlog, Waiting
-from scheduler.places import Places
-from scheduler.progress import Route
+from scheduler.admission import Admission, Candidate
 from scheduler.rules import SchedulerRules
 
 log = logging.getLogger(__name__)
@@ -30,7 +30,8 @@ WAKE_UP_TIME = timedelta(seconds=5)
 FRESH = timedelta(seconds=3)
 """How long what an agent said of itself is believed."""
 
-MOST_PER_QUERY = 1000
+AT_ONCE = 64
+"""Orders that are being claimed at a time."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,142 +42,142 @@ class SchedulerService:
     store: StateStore
     clock: Clock
     rules: SchedulerRules
-    places: Places
+    admission: Admission
     measures: AgentMeasures
     buckets: int
-    backlog: Backlog = field(default_factory=Backlog)
-    being_claimed: set[str] = field(default_factory=set)
-    """Orders that have a place, and may not be running in the store yet."""
 
     async def wake(self, wake_up: WakeUp) -> None:
         """Look at one order and claim it if it is to be had; if not, somebody else did, and that is fine (SCH-2)."""
-        self.backlog.put(_waiting(wake_up.order_id, self.transitions.last_known(wake_up.order_id)))
+        self.admission.hear(self._woken(wake_up.order_id, self.transitions.last_known(wake_up.order_id)))
         await self._claim_what_fits()
 
     async def receive(self, reply: AgentReply, agent: str) -> None:
         """Record a reply that came over this agent's queue and go on with the order (SCH-5, SCH-6).
 
-        And with the orders that waited for its place.
+        And with the orders that waited for its slot.
         """
+        await _beside_a_reply(self._look())
         order_id = reply.order_id
         decide = partial(self._received, reply, agent)
         try:
-            decision = await self.transitions.apply(order_id, decide)
+            with self.admission.at_work(order_id):
+                decision = await self.transitions.apply(order_id, decide)
         except UnknownOrderError:
             log.warning("scheduler.reply_for_unknown_order", extra={"order_id": order_id})
             return
         if isinstance(decision, Note):
             log.warning("scheduler.reply_refused", extra={"order_id": decision.order_id, "why": decision.entry.detail})
-        elif self.places.release_all_but(order_id, _running(decision)):
-            await self._claim_others()
-
-    async def _claim_others(self) -> None:
-        """Claim what waited for the place that a reply freed.
-
-        The reply is recorded: what fails from here on is not its fault, and must not bring it back. The poll finds it.
-        """
-        try:
-            await self._claim_what_fits()
-        except* AppError as failures:
-            log.warning("scheduler.claims_failed", extra={"why": str(failures.exceptions[0])})
+        else:
+            await _beside_a_reply(self._claim_what_fits())
 
     def _received(self, reply: AgentReply, agent: str, order: Snapshot, now: datetime) -> Decision:
         step = order.step(reply.step)
         if reply.circuit_open and step and (step.agent, step.attempts) == (agent, reply.attempt):
-            self.places.avoid(agent, now + timedelta(seconds=reply.retry_after or 0))
-        return self.rules.receive(order, reply, now, partial(self.places.take, order.order_id), agent)
+            self.admission.close(agent, now + timedelta(seconds=reply.retry_after or 0))
+        self.admission.is_at(order.order_id, _agents(order, but=step))  # what comes next may take its slot
+        decision = self.rules.receive(order, reply, now, self.admission.room(), agent)
+        after = decision.after if isinstance(decision, Change) else order
+        self.admission.is_at(order.order_id, _agents(after))
+        return decision
 
-    async def poll(self) -> int:
-        """Claim what no wake-up announced (SCH-1); return how many orders were found."""
-        await self._look_around()
-        found = 0
-        for bucket in self._own_order():
-            for row in await self._pending(bucket):
-                priority, needs = agenda.lane_of(row)
-                self.backlog.put(Waiting(order_id=row.order_id, priority=priority, needs=needs))
-                found += 1
-        await self._claim_what_fits()
-        return found
-
-    async def go_on(self) -> bool:
-        """Claim what is known, and look for more once little of that is left; return whether to come again soon.
+    async def poll(self) -> bool:
+        """Claim what no wake-up announced (SCH-1); return whether to come again soon.
 
         Somebody has to while orders wait: a reply claims others only where both reach the same instance (WRK-3).
         """
-        if len(self.backlog) >= PAGE:
-            await self._claim_what_fits()
-        elif not await self.poll():
-            return False
-        return len(self.backlog) < PAGE or any(map(self.places.is_any_at_work, self.backlog.needs()))
+        began = self.clock()
+        pages = await run_all(self._waiting(bucket) for bucket in self._own_order())
+        found = [candidate for page in pages for candidate in page]
+        self.admission.found(found, began)
+        await self._claim_what_fits()
+        return any(map(self.admission.is_any_at_work, {candidate.needs for candidate in found}))
 
-    async def _pending(self, bucket: str) -> list[AgendaRow]:
-        """Return orders of the bucket that are due: the first of each lane, however many wait in the others."""
+    async def _waiting(self, bucket: str) -> list[Candidate]:
+        """Return the first orders of each lane of the bucket that this app can claim."""
         now = self.clock()
-        rows = await first_of_each_lane(self.store, bucket)
-        return [row for row in rows if agenda.is_due(row, now, WAKE_UP_TIME)]
+        return await first_of_each_lane(self.store, bucket, now, partial(self._candidate, now))
+
+    def _candidate(self, now: datetime, row: AgendaRow) -> Candidate | None:
+        """Return the order if it is to be claimed; a row that cannot be read is passed over."""
+        try:
+            return self._found(row, now) if self._is_wanted(row, now) else None
+        except (KeyError, TypeError, ValueError):
+            log.exception("scheduler.row_passed_over", extra={"order_id": row.order_id, "row": row.key})
+            self.admission.pass_over(row.order_id)
+            return None
+
+    def _is_wanted(self, row: AgendaRow, now: datetime) -> bool:
+        """Whether to try to claim the order; if it was announced only lately, then if we have heard of it."""
+        if self.admission.passes_over(row.order_id) or not agenda.may_be_claimed(row, now):
+            return False
+        due = agenda.is_due(row, now, WAKE_UP_TIME) or self.admission.knows(row.order_id)
+        return due and self._can_claim(row, now)
+
+    def _can_claim(self, row: AgendaRow, now: datetime) -> bool:
+        """Whether this app goes on with the order; a former version of it wrote rows that do not tell (FLT-12)."""
+        version, waited = row.data.get("WorkflowVersion"), now - row.data["NotBefore"]
+        return version is None or self.rules.can_claim(row.data["Workflow"], version, waited)
+
+    def _found(self, row: AgendaRow, now: datetime) -> Candidate:
+        priority, needs = agenda.lane_of(row)
+        return Candidate(
+            order_id=row.order_id, priority=priority, needs=needs, since=row.data["NotBefore"], heard_at=now
+        )
+
+    def _woken(self, order_id: str, order: Snapshot | None) -> Candidate:
+        now = self.clock()
+        if order is None:
+            return Candidate(order_id=order_id, since=now, heard_at=now)
+        state, needs = order.state, order.needs() or NOTHING
+        return Candidate(order_id=order_id, priority=state.priority, needs=needs, since=state.not_before, heard_at=now)
 
     async def _claim_what_fits(self) -> None:
-        """Claim orders of the backlog for as long as agents have room for them, and requests would reach them."""
-        if any(self.backlog.needs()):
-            await self._look_around()
-        while len(self.backlog) and await self.transitions.reach.is_there() and (fitting := list(self._fitting())):
-            await run_all(self._claim(waiting, held) for waiting, held in fitting)
+        """Claim those that wait for as long as agents have room for them, and requests would reach them."""
+        if self.admission.anyone_waits:
+            await self._look()
+        while await self._reaches_agents() and (fitting := list(islice(iter(self.admission.take, None), AT_ONCE))):
+            await run_all(map(self._claim, fitting))
 
-    def _fitting(self) -> Iterator[tuple[Waiting, frozenset[str]]]:
-        """Take orders out, each with a place for what it needs; beside it the places that it had already."""
-        for needs in list(self.backlog.needs()):
-            while self.places.has_room(needs) and (waiting := self.backlog.take(needs)):
-                held = self.places.held(waiting.order_id)
-                self.being_claimed.add(waiting.order_id)
-                if needs != NOTHING:
-                    self.places.take(waiting.order_id, needs)
-                yield waiting, held
+    async def _reaches_agents(self) -> bool:
+        """Whether there is any order to claim, and its request would go out."""
+        return self.admission.anyone_waits and await self.transitions.reach.is_there()
 
-    async def _claim(self, waiting: Waiting, held: frozenset[str]) -> None:
-        route = partial(self.places.take, waiting.order_id)
-        decision: Decision = None
+    async def _claim(self, candidate: Candidate) -> None:
+        """Claim one order; what is wrong with it costs no other anything."""
+        order_id = candidate.order_id
         try:
-            decision = await self.transitions.apply(waiting.order_id, partial(self._claimed, route))
+            with self.admission.at_work(order_id):
+                await self.transitions.apply(order_id, self._claimed)
         except UnknownOrderError:
-            log.warning("scheduler.wake_up_for_unknown_order", extra={"order_id": waiting.order_id})
+            log.warning("scheduler.wake_up_for_unknown_order", extra={"order_id": order_id})
         except UnavailableError:
-            self.backlog.put(waiting)
+            self.admission.hear(candidate)
             raise
-        except Exception:  # it is this order's own, and must not end the claims of others; the poll comes to it again
-            log.exception("scheduler.claim_failed", extra={"order_id": waiting.order_id})
-        finally:
-            self.being_claimed.discard(waiting.order_id)
-            self.places.release_all_but(waiting.order_id, _running(decision) if decision else held)
+        except Exception:
+            log.exception("scheduler.claim_failed", extra={"order_id": order_id})
+            self.admission.pass_over(order_id)
 
-    def _claimed(self, route: Route, order: Snapshot, now: datetime) -> Decision:
-        """Decide about the claim; an order for which no agent has room waits where room for it is looked for."""
-        claim = self.rules.claim(order, now, route)
-        waiting = _waiting(order.order_id, order)
-        pending = order.state.process_state is ProcessState.PENDING and order.state.not_before <= now
-        if claim is None and pending and not self.places.has_room(waiting.needs):
-            self.backlog.put(waiting)
-        return claim
+    def _claimed(self, order: Snapshot, now: datetime) -> Change | None:
+        """Decide about the claim; an order for which no agent has room waits among those with its need."""
+        self.admission.is_at(order.order_id, _agents(order))  # the slot that it has taken is its own to use
+        room, needs = self.admission.room(), order.needs()
+        change = self.rules.claim(order, now, room)
+        self.admission.is_at(order.order_id, _agents(change.after if change else order))
+        if change is None and needs and needs not in room and self.rules.waits(order, now):
+            self.admission.hear(self._woken(order.order_id, order))
+        return change
 
-    async def _look_around(self) -> None:
-        """See how the agents are doing, and give up the places of orders that went on elsewhere.
-
-        Replies reach any instance, and so may the end of an order that was claimed here.
-        """
-        if not self.places.look_is_due():
+    async def _look(self) -> None:
+        """See what is open in the whole system, and how the agents are doing, once in a while."""
+        look = self.admission.begin_look()
+        if look is None:
             return
-        now = self.clock()
-        if self.places.any_taken:
-            await self._give_up_places(now)
-        self.places.heed(await self.measures.since(now - FRESH), now)
-
-    async def _give_up_places(self, now: datetime) -> None:
-        going_on = set(self.being_claimed)
         pages = await run_all(
-            self.store.agenda(bucket, *agenda.all_of(Kind.RUNNING), MOST_PER_QUERY) for bucket in self._own_order()
+            self.store.agenda(bucket, *agenda.all_of(Kind.RUNNING), self.admission.most_open)
+            for bucket in self._own_order()
         )
-        going_on.update(row.order_id for page in pages for row in page)
-        if all(len(page) < MOST_PER_QUERY for page in pages):  # else the last ones to begin would seem to have ended
-            self.places.keep_only(going_on, now)
+        measures = await self.measures.since(self.clock() - FRESH)
+        self.admission.saw(look, [row for page in pages for row in page], measures)
 
     def _own_order(self) -> list[str]:
         """Return the buckets, from another one on for each instance: side by side, they take different orders."""
@@ -185,14 +186,14 @@ class SchedulerService:
         return [*buckets[first:], *buckets[:first]]
 
 
-def _waiting(order_id: str, known: Snapshot | None) -> Waiting:
-    if known is None:
-        return Waiting(order_id=order_id, priority=Priority.NORMAL)
-    return Waiting(order_id=order_id, priority=known.state.priority, needs=known.needs() or NOTHING)
+async def _beside_a_reply(work: Coroutine[Any, Any, None]) -> None:
+    """Do what is no fault of the reply if it fails, and must not bring it back. The poll makes up for it."""
+    try:
+        await work
+    except* AppError as failures:
+        log.warning("scheduler.claims_failed", extra={"why": str(failures.exceptions[0])})
 
 
-def _running(decision: Decision) -> frozenset[str]:
-    """Return what the order's running steps need after what was decided."""
-    return (
-        frozenset(step.capability for step in decision.after.running()) if isinstance(decision, Change) else frozenset()
-    )
+def _agents(order: Snapshot, but: Step | None = None) -> list[str]:
+    """Return the agents at which steps of the order run."""
+    return [step.agent for step in order.running() if step is not but]

@@ -46,7 +46,7 @@ def blueprint(inbox: Inbox, agents: Sequence[str]) -> func.Blueprint:
 
 async def _poll(service: SchedulerService) -> None:
     end = time.monotonic() + LONGEST_SECONDS
-    while await service.go_on():
+    while await service.poll():
         if time.monotonic() > end:
             break
         await asyncio.sleep(ROUND_SECONDS)

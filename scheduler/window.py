@@ -1,10 +1,11 @@
-"""How many requests one scheduler keeps open at one agent: no more than it can begin in time (WRK-2).
+"""How many requests may be open at one agent: no more than it can begin in time (WRK-2).
 
 A claim starts the clock of the complete-by time. Whoever claims faster than the agents work lets requests die in their
 queues, counts a failure for each, tries them again on top of all the others, and ends with everything in `Error`. So
 orders that find no room stay `Pending`, which costs them nothing.
 """
 
+from collections.abc import Set
 from dataclasses import dataclass, field
 
 FIRST = 32
@@ -21,32 +22,41 @@ SHRINKS_TO, GROWS_BY = 0.7, 2
 
 @dataclass(kw_only=True)
 class Window:
-    """The number of requests, as it follows the agent's waits."""
+    """The limit of open requests, as it follows what becomes of them."""
 
     most: int
-    size: int = field(init=False)
-    was_full: bool = False
-    """Whether somebody found no room since the last look."""
+    limit: int = field(init=False)
+    _since: Set[str] | None = None
+    """What was seen open since the limit was set."""
 
     def __post_init__(self) -> None:
-        self.size = min(FIRST, self.most)
+        self.limit = min(FIRST, self.most)
 
-    def adapt(self, waited: float | None) -> None:
-        """Set the size by how long requests wait for the agent, None if nobody knows; call it once in a while.
+    def adapt(self, now_open: Set[str], waited: float | None) -> None:
+        """Set the limit by what is open in the whole system, and by how long requests wait, None if nobody knows.
 
-        It grows fast while it is what limits us, shrinks while requests wait, and goes back to the beginning without
-        load, because what the agent could do a while ago says nothing about now.
+        How long requests wait that a new limit let in shows only once they begin. So it stays as it is until half as
+        many as are open have been answered since: else it would grow, look by look, while a slow agent has not
+        begun any of them. Without load it goes back to the beginning, because what the agent could do a while ago says
+        nothing about now.
         """
+        used = len(now_open)
+        if self._since is None:  # this instance has just begun: others have found out how much may be open
+            self.limit = max(self.limit, used)
+        since = now_open | (self._since or set())
+        answered = len(since) - used
+        if 2 * answered < used:
+            self._since = since
+            return
+        self._since = now_open
         if waited is not None and waited > LONG_WAIT:
-            self.size = max(LEAST, int(self.size * SHRINKS_TO))
-        elif not self.was_full:
-            self.size = max(FIRST, self.size // GROWS_BY)
+            self.limit = max(LEAST, int(min(self.limit, used) * SHRINKS_TO))
+        elif 2 * used < self.limit:
+            self.limit = max(min(FIRST, self.limit), self.limit // GROWS_BY)
         elif waited is not None:
-            self.size *= GROWS_BY
-        self.size = min(self.size, self.most)
-        self.was_full = False
+            self.limit *= GROWS_BY
+        self.limit = min(self.limit, self.most)
 
     def begin_again(self) -> None:
         """Let through only a few: the agent's circuit has opened, and somebody has to try whether it may close."""
-        self.size = min(LEAST, self.most)
-        self.was_full = False
+        self.limit = min(LEAST, self.most)

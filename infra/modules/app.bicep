@@ -146,7 +146,7 @@ resource settings 'Microsoft.Web/sites/config@2024-11-01' = {
     FAILURE_THRESHOLD: '3'
     CLOCK_TOLERANCE_SECONDS: '2'
     LEASE_SECONDS: '30'
-    MOST_OPEN_REQUESTS: '500'
+    MOST_OPEN_REQUESTS: '2000'
     BUCKETS: '8'
     RETENTION_DAYS: string(retentionDays)
     REMOTE_CALL_TIMEOUT_SECONDS: '10'

@@ -14,7 +14,7 @@ from core import agenda
 from core.changes import Change, Event, HistoryEntry, Note, transition
 from core.errors import ConflictError
 from core.keys import LAST, bucket_of
-from core.orders import Priority, Snapshot
+from core.orders import Priority, Snapshot, StepState
 from core.transitions import Transitions
 
 new_id = order_ids(8)
@@ -121,6 +121,21 @@ async def test_an_order_goes_on_after_a_version_that_had_other_keys_for_what_it_
     assert former_key not in agenda.obligations(order)
     await parts.store.commit(change := claim(order))
     assert await agenda_of(parts.store, order.order_id) == list(agenda.obligations(change.after))
+
+
+async def test_what_the_agenda_says_of_an_order_follows_its_state(parts):
+    """Also while the obligation stays the same: of two steps that run, one ends, and the other is due when it was."""
+    order = await recorded(parts.store)
+    payment = order.steps[0]
+    order = replace(order, steps=(payment, replace(payment, number=1, name="stock", agent="inventory")))
+    running = [replace(step, state=StepState.RUNNING, complete_by=NOW) for step in order.steps]
+    both = order.with_steps(*running)
+    entry = HistoryEntry(at=NOW, actor="t", event="e", change_id="c1")
+    order = await parts.store.commit(transition(order, both, entry))
+    one = order.with_steps(replace(running[1], state=StepState.COMPLETED, complete_by=None))
+    await parts.store.commit(transition(order, one, replace(entry, change_id="c2")))
+    rows = await parts.store.agenda(bucket_of(order.order_id), *agenda.all_of(agenda.Kind.RUNNING), 1000)
+    assert [row.data["Agents"] for row in rows if row.order_id == order.order_id] == ["payment"]
 
 
 async def test_the_agenda_is_read_in_order_and_by_pages(parts):

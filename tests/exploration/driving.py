@@ -71,6 +71,8 @@ class Handler:
     """The order as its process remembered it when this began."""
     knows: Snapshot | None = None
     """The order as its process remembers it now."""
+    belief: Any = None
+    """What its process believed when it began; once it has ended, what it believes then."""
 
     def told(self, answer: Answer) -> "Handler":
         """The handler with one more answer."""
@@ -85,6 +87,8 @@ class Tape:
     ask: Callable[[str], Any]
     remembered: Remembered
     place: int = field(default=0)
+    belief: Any = None
+    """What the process believes."""
 
     def read(self, what: str) -> Any:
         """What the handler learns without giving control away: the time, an id."""
@@ -119,7 +123,7 @@ Begin = Callable[[Tape, Handler], Coroutine[Any, Any, Any]]
 
 def run(handler: Handler, begin: Begin, ask: Callable[[str], Any]) -> tuple[Handler, Effect | Ended]:
     """Run the handler on its log until it asks for something new, or ends."""
-    tape = Tape(log=list(handler.log), ask=ask, remembered=Remembered())
+    tape = Tape(log=list(handler.log), ask=ask, remembered=Remembered(), belief=handler.belief)
     if handler.knew:
         tape.remembered.keep(handler.knew)
     coroutine = begin(tape, handler)
@@ -141,7 +145,8 @@ def run(handler: Handler, begin: Begin, ask: Callable[[str], Any]) -> tuple[Hand
 
 
 def _stopped(handler: Handler, tape: Tape, effect: Effect | None = None) -> Handler:
-    return replace(handler, log=tuple(tape.log), pending=effect, knows=tape.known())
+    belief = handler.belief if effect else tape.belief
+    return replace(handler, log=tuple(tape.log), pending=effect, knows=tape.known(), belief=belief)
 
 
 async def one_after_another(work: Any, *, at_most: int = 64) -> list[Any]:

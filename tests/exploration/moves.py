@@ -23,6 +23,7 @@ from core.keys import bucket_of
 from core.messages import AgentRequest, BusMessage
 from core.orders import ProcessState
 from exploration import invariants, roles
+from exploration.beliefs import next_look, text_of_belief
 from exploration.driving import Answer, Effect, Ended, Handler, Job, Raised, Returned, run, settled
 from exploration.roles import KINDS, LEASE, MARGIN, QUEUES, REMEMBERING, SLOTS, TOLERANCE, begin, clock_of
 from exploration.world import Rows, Sent, World, forget_texts, text_of
@@ -82,7 +83,9 @@ def _beginnings(world: World) -> Iterator[Move]:
     for kind in TIMERS:
         for slot in _idle(world, kind):
             if _is_due(world, kind, clock_of(slot, world.now)):
-                yield _begun(world, slot, Job(kind=kind, body=world.order_id), f"{slot} begins to {kind}")
+                begun = _begun(world, slot, Job(kind=kind, body=world.order_id), f"{slot} begins to {kind}")
+                if slot not in world.beliefs or begun.world.key() != world.key():
+                    yield begun  # what believes that there is no room does nothing until it looks
 
 
 def _idle(world: World, kind: str) -> list[str]:
@@ -115,7 +118,8 @@ def _acts(world: World) -> Iterator[Move]:
 
 
 def _begun(world: World, slot: str, job: Job, label: str) -> Move:
-    return Move(label, _go_on(world, Handler(slot=slot, job=job, knew=world.stale(slot))))
+    handler = Handler(slot=slot, job=job, knew=world.stale(slot), belief=world.beliefs.get(slot))
+    return Move(label, _go_on(world, handler))
 
 
 # What handlers do
@@ -132,8 +136,9 @@ def forget() -> None:
 
 def _run(world: World, handler: Handler) -> tuple[Handler, Effect | Ended, int]:
     """Run the handler on its log; remembered, for in most worlds where it stands here it learns the same."""
+    belief = handler.belief and text_of_belief(handler.belief, world.now)
     log = map(text_of, (handler.knew, *handler.log))
-    key = (handler.slot, handler.job, world.now, world.open, world.ids, *log)
+    key = (handler.slot, handler.job, belief, world.now, world.open, world.ids, *log)
     if (known := _runs.get(key)) is None:
         ids = world.ids
 
@@ -158,7 +163,8 @@ def _go_on(world: World, handler: Handler) -> World:
         world = world.but(ids=ids)
         if isinstance(reached, Ended):
             knows = handler.knows if handler.slot in REMEMBERING else None
-            return _ended(world.without_handler(handler.slot, knows), handler, reached.error)
+            rested = world.without_handler(handler.slot, knows).believing(handler.slot, handler.belief)
+            return _ended(rested, handler, reached.error)
         if reached.name not in READS:
             invariants.check_effect(world, handler, reached)
             return world.with_handler(replace(handler, since=world.now))
@@ -222,7 +228,7 @@ def _spoiled(world: World) -> World:
 def _crash_after(world: World, handler: Handler, label: str) -> Iterator[Move]:
     """The last thing that a handler does may be followed by a crash before its message is settled."""
     if handler.job.kind in QUEUES:
-        crashed = _given_back(world.without_handler(handler.slot), handler)
+        crashed = _given_back(world.without_handler(handler.slot).believing(handler.slot, None), handler)
         yield Move(f"{handler.slot}: {label}, and crashes before its message is settled", crashed, fault=True)
 
 
@@ -386,6 +392,10 @@ def _set_moments(world: World) -> Iterator[datetime]:
     """The moments that the order's records set, each when the clocks of those whom it concerns show it."""
     order = world.order()
     if order and order.state.process_state is ProcessState.PENDING:
+        looks = map(next_look, () if world.open else world.beliefs.values())
+        yield from (
+            look for look in looks if look <= order.state.not_before + 2 * WAKE_UP_TIME
+        )  # later ones say the same
         yield from _shown("poll", order.state.not_before)
         yield from _shown("poll", order.state.not_before + WAKE_UP_TIME)
     for step in order.running() if order else ():
@@ -414,7 +424,7 @@ def _faults(world: World) -> Iterator[Move]:
     for agent in sorted(world.may_open - world.open):
         yield Move(f"the circuit of {agent} opens", world.but(open=world.open | {agent}), fault=True)
     for slot, handler in world.handlers.items():
-        crashed = _given_back(world.without_handler(slot), handler)
+        crashed = _given_back(world.without_handler(slot).believing(slot, None), handler)
         before = handler.pending.name if handler.pending else "its end"
         yield Move(f"{slot} crashes before: {before}", crashed, fault=True)
 

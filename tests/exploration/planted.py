@@ -29,6 +29,7 @@ from exploration.worlds import (
     GIVEN_UP,
     GONE,
     NOT_BUILT,
+    ONE_SLOT,
     REROUTED,
     RESTED,
     RESTS_BESIDE,
@@ -48,6 +49,7 @@ from operators import rules as operator_rules
 from operators.service import OperatorService
 from scheduler import progress
 from scheduler import rules as scheduler_rules
+from scheduler.admission import Admission
 from scheduler.progress import Progress
 from scheduler.rules import SchedulerRules
 from scheduler.service import SchedulerService
@@ -73,15 +75,16 @@ original_recover = supervisor_rules.SupervisorRules.recover
 original_overdue = agenda.overdue
 original_why_invalid = SchedulerRules._why_invalid
 original_unfinished = SchedulerRules._unfinished
+original_saw = Admission.saw
 original_receive = SchedulerRules.receive
 
 
 def claims_what_is_taken() -> AbstractContextManager[Any]:
-    def claim(self, order, now, route):
+    def claim(self, order, now, room):
         workflow = self.workflows.find(order.state.workflow, order.state.workflow_version)
         ended = order.state.process_state in (ProcessState.PROCESSED, ProcessState.ERROR)
         again = [replace(step, state=StepState.NOT_STARTED) for step in order.in_state(StepState.RUNNING)]
-        going_on = self._progress(order, workflow, self._entry(now, "claimed"), route)
+        going_on = self._progress(order, workflow, self._entry(now, "claimed"), room)
         return None if ended else going_on.proceed(order.with_steps(*again))
 
     return patch.object(SchedulerRules, "claim", claim)
@@ -221,6 +224,16 @@ def never_polls() -> AbstractContextManager[Any]:
     return patch.object(SchedulerService, "poll", poll)
 
 
+def believes_for_ever_what_it_did() -> AbstractContextManager[Any]:
+    def saw(self, look, running, measures):
+        done = dict(self._done)
+        original_saw(self, look, running, measures)
+        for order_id, doing in done.items():
+            self.is_at(order_id, doing.agents)
+
+    return patch.object(Admission, "saw", saw)
+
+
 def never_sweeps() -> AbstractContextManager[Any]:
     async def sweep(self):
         return 0
@@ -320,8 +333,8 @@ def skips_into_processed() -> AbstractContextManager[Any]:
 
 
 def takes_what_was_not_tried_for_done() -> AbstractContextManager[Any]:
-    def not_tried(self, step, reply, now, route):
-        waiting, entry = original_not_tried(self, step, reply, now, route)
+    def not_tried(self, step, reply, now, room):
+        waiting, entry = original_not_tried(self, step, reply, now, room)
         return replace(waiting, state=StepState.COMPLETED), entry
 
     return patch.object(SchedulerRules, "_not_tried", not_tried)
@@ -495,6 +508,7 @@ PLANTED: Mapping[str, tuple[Plant, WorldOf]] = {
     "SCH-6 takes replies after their time": (takes_replies_after_their_time, SKIPPED),
     "SCH-6 takes replies to steps that do not run": (takes_replies_to_steps_that_do_not_run, SKIPPED),
     "SCH-1 never polls": (never_polls, RESTED),
+    "WRK-2 believes for ever what it did": (believes_for_ever_what_it_did, ONE_SLOT),
     "AGT-3 another idempotency key for each attempt": (another_key_for_each_attempt, UNDISTURBED),
     "AGT-4 replies after the complete-by time": (replies_after_its_time, GIVEN_UP),
     "AGT-5 calls after the complete-by time": (calls_after_its_time, GIVEN_UP),

@@ -136,8 +136,10 @@ class Measures:
 
     async def since(self, moment):
         until = moment + timedelta(hours=1)
-        measure = partial(Measure, instance="1", at=moment, waited=0.0, running=0, open_until=until)
-        return [measure(agent=agent) for agent in AGENTS if self._tape.read(f"open {agent}")]
+        measure = partial(Measure, instance="1", at=moment, waited=0.0, running=0)
+        return [
+            measure(agent=agent, open_until=until if self._tape.read(f"open {agent}") else None) for agent in AGENTS
+        ]
 
 
 class Sweeps:

@@ -21,6 +21,7 @@ from core.messages import (
 )
 from core.transitions import Transitions
 from core.workflow import Workflows
+from exploration.beliefs import recalled
 from exploration.driving import Handler, Job, Tape
 from exploration.ports import (
     Bus,
@@ -37,7 +38,7 @@ from exploration.ports import (
 )
 from operators.requests import OperatorRequest, SkipRequest
 from operators.service import OperatorService
-from scheduler.places import Places
+from scheduler.admission import Admission
 from scheduler.rules import SchedulerRules
 from scheduler.service import SchedulerService
 from submission.rules import Terms
@@ -66,6 +67,10 @@ REST = timedelta(seconds=60)
 THRESHOLD = 2
 OFFERS: Mapping[str, Sequence[str]] = {"payment": ("payment",)}
 BUCKETS = 1
+MOST_OPEN = 10
+"""At one agent."""
+BELIEVING = False
+"""Whether what a scheduler's process believes outlives an event; if not, it begins anew with each."""
 GRACE = OperatorRequest(operator="grace", note="mended")
 
 SLOTS = {
@@ -119,6 +124,15 @@ class Surroundings:
         """The one way in which an order changes."""
         return Transitions(Store(), Bus(), self.now, lambda: self.tape.read("id"), self.tape.remembered)
 
+    def admission(self) -> Admission:
+        """What the process believes."""
+        if not (BELIEVING and self.tape.belief):
+            admission = Admission(offers=OFFERS, clock=self.now, most=MOST_OPEN)
+        else:
+            admission = recalled(self.tape.belief, self.now)
+        self.tape.belief = admission if BELIEVING else None
+        return admission
+
 
 def begin(tape: Tape, handler: Handler) -> Coroutine[Any, Any, Any]:
     """The coroutine of the service that a handler runs."""
@@ -169,7 +183,7 @@ def _scheduler(at: Surroundings) -> SchedulerService:
         store=Store(),
         clock=at.now,
         rules=SchedulerRules(instance=at.slot, workflows=known_to(at.slot), clock_tolerance=TOLERANCE),
-        places=Places(offers=OFFERS, clock=at.now, most=10),
+        admission=at.admission(),
         measures=Measures(at.tape),
         buckets=BUCKETS,
     )

@@ -38,7 +38,7 @@ DRIFTS = {
     "the poll comes sooner": lambda: a_rule_changed("poll_delay", WAKE_UP_TIME / 2),
     "the supervisor is more patient": lambda: a_rule_changed("clock_tolerance", TOLERANCE * 2),
     "the supervisor counts otherwise": lambda: a_rule_changed("recover", lambda order, now: None),
-    "the scheduler waits": lambda: a_rule_changed("claim", lambda order, now, route: None),
+    "the scheduler waits": lambda: a_rule_changed("claim", lambda order, now, room: None),
     "an agent has longer": lambda: patch.object(
         explaining, "what_comes", lambda *args: replace(found, at=NOW) if (found := what_comes(*args)) else None
     ),

@@ -17,7 +17,9 @@ from core.agenda import AgendaRow
 from core.changes import Change, HistoryEntry
 from core.keys import bucket_of, order_key, state_key
 from core.orders import OrderState, Snapshot
+from exploration.beliefs import text_of_belief
 from exploration.driving import Handler, settled
+from scheduler.admission import Admission
 
 
 class Rows(dict[str, tuple[int, Any]]):
@@ -91,6 +93,8 @@ class World:
     handlers: Mapping[str, Handler] = field(default_factory=dict)
     remembered: Mapping[str, Snapshot] = field(default_factory=dict)
     """By slot: the order as it was there last written or read."""
+    beliefs: Mapping[str, Admission] = field(default_factory=dict)
+    """What the processes believe of store and agents, in worlds in which that outlives an event."""
     lease: tuple[str, datetime] | None = None
     effects: frozenset[str] = frozenset()
     """What has happened at the remote services: `<idempotency key> do`, `<idempotency key> undo`."""
@@ -144,6 +148,11 @@ class World:
         """The world in which this handler stands where it stands now."""
         return self.but(handlers={**self.handlers, handler.slot: handler})
 
+    def believing(self, slot: str, belief: Admission | None) -> "World":
+        """The world in which this process believes this; nothing, if it has crashed."""
+        others = {name: each for name, each in self.beliefs.items() if name != slot}
+        return self.but(beliefs={**others, slot: belief} if belief else others)
+
     def without_handler(self, slot: str, knows: Snapshot | None = None) -> "World":
         """The world in which this slot is idle, and remembers this."""
         remembered = {name: each for name, each in self.remembered.items() if name != slot}
@@ -177,6 +186,7 @@ class World:
                 *(f"{slot} {text}" for text, slot in sorted((text_of(o), slot) for slot, o in self.remembered.items())),
                 f"{sorted(self.effects)} {sorted(self.published)} {sorted(self.poison)} {sorted(self.open)}",
                 *(text_of(change) for change in self.landing),
+                *(f"{slot} {text_of_belief(belief, self.now)}" for slot, belief in sorted(self.beliefs.items())),
             )
         )
         text = _with_canonical_ids(rest, self.rows)

@@ -12,6 +12,7 @@ import workflows
 from core.orders import Policy
 from core.workflow import StepDefinition, Workflow, Workflows
 from exploration.driving import one_after_another
+from exploration.invariants import ViolationError
 from exploration.moves import on_its_way
 from exploration.roles import SLOTS
 from exploration.world import World
@@ -101,6 +102,8 @@ class WorldOf:
     alone: bool = False
     """Whether there is one of each role only, for what no race is needed to see."""
 
+    believes: bool = False
+    """Whether schedulers' processes live on between events, with one slot at each agent."""
     answered: bool = True
     """Whether there is an agent at all; if not, every step expires without a fault."""
     clocks: tuple[tuple[str, timedelta], ...] = ()
@@ -118,6 +121,7 @@ class WorldOf:
             *(f"{slot} ahead {ahead.total_seconds():+}" for slot, ahead in self.clocks),
             *(f"{slot} knows version {known.version} of {self.workflow.version}" for slot, known in self.others),
             "alone" if self.alone else "",
+            "what schedulers believe lasts" if self.believes else "",
         ]
         return ", ".join(filter(None, parts))
 
@@ -132,7 +136,7 @@ class WorldOf:
             refuses=not any(step.settling for step in self.workflow.steps),
             may_open=frozenset(self.agents if self.circuits else ()),
             order_id=ORDER_ID,
-            alike=not (self.clocks or self.others),
+            alike=not (self.clocks or self.others or self.believes),
         )
         return on_its_way(world, SUBMISSION | {"workflow": self.workflow.name})
 
@@ -147,6 +151,9 @@ class WorldOf:
             for module in modules:
                 patches.enter_context(patch(f"{module}.run_all", one_after_another))
             patches.enter_context(patch("exploration.roles.THRESHOLD", self.threshold))
+            patches.enter_context(patch("scheduler.service.log.exception", _must_not_happen))
+            patches.enter_context(patch("exploration.roles.BELIEVING", self.believes))
+            patches.enter_context(patch("exploration.roles.MOST_OPEN", 1 if self.believes else 10))
             patches.enter_context(patch("exploration.roles.OFFERS", {"payment": self.agents}))
             patches.enter_context(patch("exploration.roles.WORKFLOWS", Workflows(self.workflow)))
             known = {slot: Workflows(workflow) for slot, workflow in self.others}
@@ -164,6 +171,11 @@ class WorldOf:
             return ()
         extra = {slot for slot, _ in self.others}
         return tuple(name for place, name in enumerate(SLOTS[kind]) if not (self.alone and place) or name in extra)
+
+
+def _must_not_happen(message: str, **_: Any) -> None:
+    """Stand in for the log where it would tell of an order that is passed over."""
+    raise ViolationError(message)
 
 
 ALL_ACTS = ("resubmit", "skip", "cancel")
@@ -196,6 +208,11 @@ NOT_BUILT = WorldOf(faults=1, workflow=BROKEN, alone=True)
 GONE = WorldOf(workflow=ONE, others=(("scheduler-1", NEWER),), alone=True)
 RETIRED = WorldOf(workflow=ONE, others=(("scheduler-2", NEWER),), alone=True)
 
+ONE_SLOT = WorldOf(faults=1, alone=True, believes=True)
+ONE_SLOT_EACH = WorldOf(faults=1, circuits=True, agents=("payment", "payment-backup"), alone=True, believes=True)
+ONE_SLOT_FOR_TWO = WorldOf(faults=1, workflow=PARALLEL, alone=True, believes=True)
+ONE_SLOT_CANCELLED = WorldOf(acts=1, operator=("cancel",), workflow=PAIR, believes=True)
+
 CIRCUITS = (
     WorldOf(faults=2, circuits=True, threshold=1, agents=("payment", "payment-backup")),
     WorldOf(faults=2, threshold=1, workflow=RESTING),
@@ -227,12 +244,16 @@ UNATTENDED: Mapping[WorldOf, tuple[str, ...]] = {
     SETTLES: (),
     RETIRED_WHILE_IT_RUNS: (),
     NOT_BUILT: ("OPR-2",),
+    ONE_SLOT: ANYTHING,
+    ONE_SLOT_EACH: ANYTHING,
+    ONE_SLOT_FOR_TWO: (),
 }
 """The worlds of `make test` in which an operator does little or nothing, with the statements that each is about."""
 
 OPERATED: Mapping[WorldOf, tuple[str, ...]] = {
     CANCELLED: (),
     RESTS_CANCELLED: (),
+    ONE_SLOT_CANCELLED: (),
     SKIPPED: ANYTHING,
     UNDO_FAILS: (*ANYTHING, "FLT-10", "FLT-11", "OPR-2"),
     TAKEN_BACK: (),
@@ -286,6 +307,8 @@ TESTED = (*UNATTENDED, *OPERATED)
 EXPLORED = (
     *TESTED,
     *CIRCUITS,
+    WorldOf(faults=1, believes=True),
+    WorldOf(faults=2, workflow=PAIR, alone=True, believes=True),
     WorldOf(faults=2, threshold=1),
     WorldOf(faults=2, only=("held up", "rejects"), workflow=BESIDE, threshold=1, alone=True),
     WorldOf(faults=2, workflow=BROKEN, alone=True),

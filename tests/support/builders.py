@@ -20,20 +20,19 @@ THRESHOLD = 3
 REST = timedelta(seconds=60)
 
 
-def somewhere(capability: str) -> str:
-    """A route that always finds an agent with room: the one that is named like the capability."""
-    return capability
+SOMEWHERE = {capability: capability for capability in ("payment", "inventory", "shipping")}
+"""Room at the agent that is named like the capability."""
 
 
 class Rules(SchedulerRules):
     """The scheduler's rules, where there is room, and replies come from who was asked, unless a test says otherwise."""
 
-    def claim(self, order, now, route=somewhere):
-        return super().claim(order, now, route)
+    def claim(self, order, now, room=SOMEWHERE):
+        return super().claim(order, now, room)
 
-    def receive(self, order, reply, now, route=somewhere, agent=None):
+    def receive(self, order, reply, now, room=SOMEWHERE, agent=None):
         step = order.step(reply.step)
-        return super().receive(order, reply, now, route, agent or (step.agent if step else "payment"))
+        return super().receive(order, reply, now, room, agent or (step.agent if step else "payment"))
 
 
 scheduler = Rules(instance="s1", workflows=workflows.ALL, clock_tolerance=TOLERANCE)

@@ -8,7 +8,7 @@ import workflows
 from adapters.memory import MemoryLeadership, MemoryLease, in_memory
 from alerts.notices import NoticeService
 from core.transitions import Transitions
-from scheduler.places import Places
+from scheduler.admission import Admission
 from scheduler.service import SchedulerService
 from submission.rules import Terms
 from submission.service import SubmissionService
@@ -56,7 +56,7 @@ class World:
             store=self.parts.store,
             clock=self.parts.clock,
             rules=scheduler,
-            places=Places(offers=offers, clock=self.parts.clock, most=100),
+            admission=Admission(offers=offers, clock=self.parts.clock, most=100),
             measures=self.parts.measures,
             buckets=8,
         )

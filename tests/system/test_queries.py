@@ -26,7 +26,7 @@ from core.keys import bucket_of, buckets
 from core.orders import ProcessState, StepState
 from core.transitions import Transitions
 from operators.service import OperatorService
-from scheduler.places import Places
+from scheduler.admission import Admission
 from scheduler.service import SchedulerService
 from supervisor.service import SupervisorService
 
@@ -68,7 +68,7 @@ async def periodic(storage):
     transitions = Transitions(parts.store, parts.bus, parts.clock, parts.new_id)
     common = {"store": parts.store, "buckets": settings.buckets}
     watching = {
-        "places": Places(offers={"payment": ("payment",)}, clock=parts.clock, most=1000),
+        "admission": Admission(offers={"payment": ("payment",)}, clock=parts.clock, most=1000),
         "measures": parts.measures,
     }
     roles = (
@@ -105,7 +105,6 @@ async def periodic(storage):
 async def run_once(roles):
     """One turn of everything that a timer or an operator's list does."""
     schedules, supervises, alerts, operates = roles
-    schedules.places._looked_at = None
     found = await schedules.poll(), await supervises.sweep(), await alerts.relay()
     listed = await operates.list(ProcessState.ERROR, 50, None)
     return found, listed.orders
@@ -140,14 +139,14 @@ async def test_periodic_work_costs_the_same_with_a_store_full_of_finished_orders
     parts, recorder, roles = periodic
     await run_once(roles)  # creates the lease's blob
     recorder.requests.clear()
-    assert await run_once(roles) == ((0, 0, 0), [])
+    assert await run_once(roles) == ((False, 0, 0), [])
     empty, filters = recorder.operations(), recorder.filters()
-    assert len(filters) == 8 * len(("poll", "sweep", "relay", "list")) + len(("agents' measures",))
+    assert len(filters) == 8 * len(("poll", "sweep", "relay", "list"))
     assert [asked for asked in filters if not RANGE.match(asked)] == []
 
     await fill(parts, finished)
     recorder.requests.clear()
-    assert await run_once(roles) == ((0, 0, 0), [])
+    assert await run_once(roles) == ((False, 0, 0), [])
     assert recorder.operations() == empty
 
 

@@ -91,7 +91,7 @@ def test_an_order_that_was_cancelled_does_not_wait_out_a_rest():
 def test_a_step_that_found_no_room_does_not_wait_out_the_rest_of_another():
     """It may begin as soon as an agent has room for it; and the order waits among those that need that agent."""
     order, rules = order_of(RESTS, step("ready", capability="shipping"))
-    order = rules.claim(order, NOW, lambda capability: capability if capability == "payment" else None).after
+    order = rules.claim(order, NOW, {"payment": "payment"}).after
     change = supervisor.recover(order, NOW + seconds(7))
     assert (change.after.state.not_before, woken(change)) == (NOW + seconds(7), [ORDER_ID])
     assert change.after.needs() == "shipping"

@@ -204,7 +204,7 @@ def test_an_order_waits_for_the_first_of_its_steps_only():
 def test_a_step_that_was_not_tried_goes_to_another_agent():
     """At once, in the same write, and with the same key."""
     reply = answer(outcome="notTried", retry_after=30, reason="circuit open")
-    change = scheduler.receive(claimed(), reply, NOW, lambda capability: f"{capability}-backup")
+    change = scheduler.receive(claimed(), reply, NOW, {"payment": "payment-backup"})
     assert change.after.state.process_state is ProcessState.PROCESSING
     (message,) = change.messages
     assert message.queue == "payment-backup-requests"
@@ -216,7 +216,7 @@ def test_a_step_that_was_not_tried_goes_to_another_agent():
 @pytest.mark.proves("AGT-10", "WRK-2")
 def test_an_order_for_which_no_agent_has_room_stays_as_it_is():
     """Nothing is written, so waiting costs nothing, however long."""
-    assert scheduler.claim(new_order(), NOW, lambda capability: None) is None
+    assert scheduler.claim(new_order(), NOW, {}) is None
 
 
 @pytest.mark.proves("SCH-8")

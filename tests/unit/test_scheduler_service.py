@@ -5,66 +5,32 @@ from datetime import timedelta
 from unittest.mock import patch
 
 import pytest
-from builders import NOW, answer, answer_to, new_order, scheduler
+from builders import NOW, answer, answer_to, seconds
+from scheduling import Scheduling, step
 
-from adapters.memory import in_memory
-from core.changes import Change, HistoryEntry
-from core.errors import UnavailableError
+from core.changes import HistoryEntry, transition
+from core.errors import ConflictError, UnavailableError
 from core.keys import bucket_of, buckets
-from core.measures import Measure
-from core.messages import AgentRequest, WakeUp, decode
+from core.lanes import PAGE
+from core.messages import WakeUp
 from core.orders import Priority, ProcessState
-from core.transitions import Transitions
-from core.workflow import StepDefinition, Workflow, Workflows
-from scheduler.backlog import Waiting
-from scheduler.places import LOOK_INTERVAL, Places
-from scheduler.service import WAKE_UP_TIME, SchedulerService
+from core.workflow import Workflow
+from scheduler.admission import EQUALLY_LONG, LOOK_INTERVAL, PASSED_OVER
+from scheduler.rules import LONGEST_UPGRADE
+from scheduler.service import WAKE_UP_TIME
 from scheduler.window import FIRST
 
 
-class Schedulers:
-    """Two instances on one store."""
-
-    def __init__(self):
-        self.now = NOW
-        self.parts = in_memory(clock=lambda: self.now)
-        self.workflows = scheduler.workflows
-        self.one, self.other = self.instance("one"), self.instance("other")
-
-    def instance(self, name, most=100):
-        parts = self.parts
-        return SchedulerService(
-            transitions=Transitions(parts.store, parts.bus, parts.clock, parts.new_id),
-            store=parts.store,
-            clock=parts.clock,
-            rules=replace(scheduler, instance=name, workflows=self.workflows),
-            places=Places(offers={"payment": ("payment",)}, clock=parts.clock, most=most),
-            measures=parts.measures,
-            buckets=8,
-        )
-
-    async def record(self, count, bucket="b03"):
-        """Record orders that were announced a while ago."""
-        orders = [new_order().with_state(order_id=f"{bucket}-{number:026d}") for number in range(count)]
-        orders = [replace(order, order=replace(order.order, order_id=order.state.order_id)) for order in orders]
-        entry = HistoryEntry(at=NOW, actor="t", event="submitted")
-        for order in orders:
-            await self.parts.store.commit(Change(before=None, after=order, entry=entry))
-        self.now += WAKE_UP_TIME
-        return [order.order_id for order in orders]
-
-    def requests(self):
-        """The requests to the agent so far."""
-        sent = [message for message in self.parts.bus.sent if message.queue == "payment-requests"]
-        return [decode(AgentRequest, message.body) for message in sent]
-
-    async def state(self, order_id):
-        return (await self.parts.store.load(order_id)).state.process_state
-
-
 @pytest.fixture
-def schedulers():
-    return Schedulers()
+def world():
+    return Scheduling()
+
+
+async def recorded(world, count, bucket="b03", **state):
+    """Orders that were announced a while ago."""
+    ids = [await world.record(bucket=bucket, **state) for _ in range(count)]
+    world.now += WAKE_UP_TIME
+    return ids
 
 
 async def away(*_):
@@ -72,234 +38,417 @@ async def away(*_):
 
 
 @pytest.mark.proves("WRK-3")
-async def test_a_poll_goes_on_while_orders_wait_for_room(schedulers):
+async def test_a_poll_goes_on_while_orders_wait_for_room(world):
     """Replies may all reach another instance, and wake-ups come no more: somebody has to claim the rest."""
-    await schedulers.record(FIRST + 5)
-    assert await schedulers.one.go_on()
-    first = schedulers.requests()
+    one, other = world.instance("one"), world.instance("other")
+    await recorded(world, FIRST + 5)
+    assert await one.poll()
+    first = world.requests()
     assert len(first) == FIRST
     for request in first:
-        await schedulers.other.receive(answer_to(request), "payment")
-    assert len(schedulers.requests()) == FIRST
-    schedulers.now += LOOK_INTERVAL
-    await schedulers.one.go_on()
-    assert len(schedulers.requests()) == FIRST + 5
-    assert not await schedulers.one.go_on()
+        await other.receive(answer_to(request), "payment")
+    assert world.requests() == []
+    world.now += LOOK_INTERVAL
+    await one.poll()
+    assert len(world.requests()) == 5
+    assert not await one.poll()
 
 
 @pytest.mark.proves("WRK-3")
-async def test_instances_side_by_side_begin_with_different_buckets(schedulers):
+async def test_instances_side_by_side_begin_with_different_buckets(world):
     """Else all of them would compete for the orders of one partition while the others wait."""
     for bucket in buckets(8):
-        await schedulers.record(3, bucket)
+        for _ in range(3):
+            await world.record(bucket=bucket)
+    world.now += WAKE_UP_TIME
+    world.most = 1
     for name in ("one", "other", "third"):
-        await schedulers.instance(name, most=1).poll()
-    begun_with = [bucket_of(request.order_id) for request in schedulers.requests()]
+        await world.instance(name).poll()
+        world.most += 1
+    begun_with = [bucket_of(request.order_id) for request in world.requests()]
     assert len(begun_with) == len(set(begun_with)) == 3
 
 
 @pytest.mark.proves("WRK-3", "SCH-1")
-async def test_an_instance_looks_into_every_bucket(schedulers):
+async def test_an_instance_looks_into_every_bucket(world):
     """Wherever it begins: it may be the only one."""
     for bucket in buckets(8):
-        await schedulers.record(1, bucket)
-    assert await schedulers.one.poll() == 8
-    assert {bucket_of(request.order_id) for request in schedulers.requests()} == set(buckets(8))
+        await recorded(world, 1, bucket)
+    assert await world.instance().poll()
+    assert {bucket_of(request.order_id) for request in world.requests()} == set(buckets(8))
 
 
-TO_WHOM = Workflow(
-    name="payment-only",
-    version=1,
-    steps=(
-        StepDefinition(
-            name="payment", capability="payment", does="pay", request=lambda order, _: {"to": order.customer_name}
-        ),
-    ),
-)
+TO_WHOM = replace(step("payment"), request=lambda order, _: {"to": order.customer_name})
 
 
 @pytest.mark.proves("SCH-4")
-async def test_what_a_service_gets_does_not_depend_on_who_claims(schedulers):
+async def test_what_a_service_gets_does_not_depend_on_who_claims():
     """Be it who recorded the order, from its own wake-up, or another instance, that has to read it."""
-    schedulers.workflows = Workflows(TO_WHOM)
-    one, other = schedulers.instance("one"), schedulers.instance("other")
-    for number in range(2):
-        order = new_order().with_state(order_id=f"b03-{number:026d}")
-        order = replace(order, order=replace(order.order, order_id=order.state.order_id))
-        entry, wake_up = HistoryEntry(at=NOW, actor="t", event="submitted"), WakeUp(order_id=order.order_id).to_bus()
-        await one.transitions.carry_out(Change(before=None, after=order, entry=entry, messages=(wake_up,)))
-    for instance, sent in zip((one, other), list(schedulers.parts.bus.sent), strict=True):
-        await instance.wake(decode(WakeUp, sent.body))
-    assert [request.order for request in schedulers.requests()] == [{"to": "Ada"}] * 2
+    world = Scheduling(Workflow(name="to-whom", version=1, steps=(TO_WHOM,)))
+    one, other = world.instance("one"), world.instance("other")
+    for instance in (one, other):
+        recorded = await world.load(await world.record("to-whom"))
+        await one.transitions.carry_out(transition(recorded, recorded, HistoryEntry(at=NOW, actor="t", event="e")))
+        await instance.wake(WakeUp(order_id=recorded.order_id))
+    assert [request.order for request in world.requests()] == [{"to": "Ada"}] * 2
 
 
-@pytest.mark.proves("SCH-2", "FLT-6")
-async def test_an_order_that_cannot_be_claimed_is_in_nobody_s_way(schedulers):
-    """Its row is garbage, say: those that wait beside it, and the rounds of the poll, go on."""
-    broken, *others = await schedulers.record(3)
-    load = schedulers.parts.store.load
-
-    async def garbage(order_id):
-        if order_id == broken:
-            raise KeyError("State")
-        return await load(order_id)
-
-    with patch.object(schedulers.parts.store, "load", garbage):
-        await schedulers.one.go_on()
-    assert [request.order_id for request in schedulers.requests()] == others
-    assert not schedulers.one.places.held(broken)
+@pytest.mark.proves("WRK-2")
+async def test_an_instance_that_starts_claims_no_more_than_the_others_have_left(world):
+    """It looks before it claims, whether a wake-up comes first or a poll; what it cannot claim waits."""
+    ids = await recorded(world, 2 * FIRST)
+    await world.instance("one").poll()
+    assert len(world.requests()) == FIRST
+    for name in ("other", "third"):
+        starts = world.instance(name)
+        for order_id in ids:
+            await starts.wake(WakeUp(order_id=order_id))
+        await starts.poll()
+    assert world.requests() == []
 
 
-@pytest.mark.proves("SCH-11", "WRK-3")
-async def test_an_order_that_is_announced_while_no_agent_has_room_is_not_forgotten(schedulers):
-    """Though the instance knew nothing of it: once it was read, it waits among those with the same need."""
-    first, second = await schedulers.record(2)
-    only_one = schedulers.instance("third", most=1)
+@pytest.mark.proves("WRK-2", "WRK-3", "SUB-6", "SCH-11")
+async def test_a_woken_order_that_finds_no_room_goes_on_with_the_next_reply(world):
+    """It is remembered where it was heard of; no poll has to find it."""
+    world.most = 1
+    one = world.instance("one")
+    first, second = [await world.record() for _ in range(2)]
     for order_id in (first, second):
-        await only_one.wake(WakeUp(order_id=order_id))
-    assert (list(only_one.backlog.needs()), len(only_one.backlog)) == (["payment"], 1)
-    await only_one.receive(answer_to(schedulers.requests()[0]), "payment")
-    assert [request.order_id for request in schedulers.requests()] == [first, second]
+        await one.wake(WakeUp(order_id=order_id))
+    (request,) = world.requests()
+    await one.receive(answer_to(request), "payment")
+    assert [request.order_id for request in world.requests()] == [second]
 
+
+# What must not be in anybody's way
+
+
+@pytest.mark.proves("SCH-11", "SCH-1")
+async def test_a_poll_finds_an_urgent_order_however_many_others_it_knows(world):
+    """Its wake-up went to another instance, and hundreds wait for room here: it is the next to be claimed."""
+    world.most = 1
+    one = world.instance("one")
+    for bucket in buckets(8):
+        await recorded(world, PAGE, bucket)
+    await one.poll()
+    urgent = await world.record(priority=Priority.HIGH)
+    (running,) = world.requests()
+    await world.instance("other").receive(answer_to(running), "payment")
+    world.now += LOOK_INTERVAL
+    await one.poll()
+    assert [request.order_id for request in world.requests()] == [urgent]
+
+
+@pytest.mark.proves("AGT-8", "SCH-1")
+async def test_a_poll_finds_who_needs_another_agent_however_many_wait_for_a_circuit(world):
+    """While payment is away, what inventory can do is claimed with the first poll."""
+    one = world.instance("one")
+    await recorded(world, 3 * PAGE)
+    await world.tell("payment", open_until=world.now + seconds(3600))
+    await one.poll()
+    ships = await world.record("inventory")
+    world.now += LOOK_INTERVAL
+    await one.poll()
+    assert [request.order_id for request in world.requests("inventory")] == [ships]
+
+
+@pytest.mark.proves("FLT-12", "SCH-1")
+@pytest.mark.parametrize("wrong", [{"workflow": "unheard-of"}, {"workflow_version": 99}], ids=str)
+async def test_orders_that_this_app_cannot_claim_hide_nobody(world, wrong):
+    """More of them than a page, and an order of a version that is known behind them."""
+    await recorded(world, 3 * PAGE, **wrong)
+    known = await world.record()
+    world.now += WAKE_UP_TIME
+    await world.instance().poll()
+    assert [request.order_id for request in world.requests()] == [known]
+
+
+@pytest.mark.proves("FLT-12", "SCH-1")
+async def test_a_poll_gives_up_an_order_that_nobody_has_known_for_long(world):
+    """No newer host has come that knows its workflow, and none will."""
+    (order_id,) = await recorded(world, 1, workflow="unheard-of")
+    await world.instance("one").poll()
+    assert await world.pending([order_id]) == [order_id]
+    world.now += LONGEST_UPGRADE
+    await world.instance("one").poll()
+    assert (await world.load(order_id)).state.process_state is ProcessState.ERROR
+
+
+@pytest.mark.proves("FLT-12", "SCH-1")
+async def test_a_poll_claims_what_a_former_version_wrote(world):
+    """Its agenda rows do not tell the version of the workflow."""
+    (order_id,) = await recorded(world, 1)
+    rows = world.parts.store.rows[bucket_of(order_id)]
+    (key,) = (key for key in rows if key.startswith("!pending"))
+    del rows[key][1].data["WorkflowVersion"]
+    await world.instance("one").poll()
+    assert [request.order_id for request in world.requests()] == [order_id]
+
+
+@pytest.mark.proves("WRK-3", "SCH-11")
+async def test_who_has_waited_longest_goes_first_whatever_its_bucket():
+    """Sixteen buckets, each with more than are claimed at a time, and in each one order that came before."""
+    world = Scheduling(most=16, buckets=16)
+    first = [await world.record(bucket=bucket, since=world.now - 2 * EQUALLY_LONG) for bucket in buckets(16)]
+    for bucket in buckets(16):
+        await recorded(world, PAGE, bucket)
+    await world.instance("one").poll()
+    assert {request.order_id for request in world.requests()} == set(first)
+
+
+@pytest.mark.proves("WRK-2")
+async def test_a_slot_is_free_once_its_step_was_answered_elsewhere_though_the_order_runs_on():
+    """It runs at a slow agent for long: who needs the other one does not wait for that."""
+    world = Scheduling(
+        Workflow(name="long", version=1, steps=(step("payment"), step("stock", "payment", capability="inventory"))),
+        most=4,
+    )
+    one, other = world.instance("one"), world.instance("other")
+    await recorded(world, 4, workflow="long")
+    await one.poll()
+    for request in world.requests():
+        await other.receive(answer_to(request), "payment")
+    assert len(world.requests("inventory")) == 4
+    short = await world.record()
+    world.now += LOOK_INTERVAL
+    await one.poll()
+    assert [request.order_id for request in world.requests()] == [short]
+
+
+@pytest.mark.proves("WRK-2")
+async def test_a_slot_is_free_once_a_step_is_answered_beside_which_another_runs():
+    """What the agenda says of a running order is said anew when one of its steps has ended."""
+    both = Workflow(name="both", version=1, steps=(step("payment"), step("stock", capability="inventory")))
+    world = Scheduling(both, most=4)
+    one, other = world.instance("one"), world.instance("other")
+    await recorded(world, 4, workflow="both")
+    await one.poll()
+    for request in world.requests("inventory"):
+        await other.receive(answer_to(request), "inventory")
+    stocks = await world.record("inventory")
+    pays = await world.record("payment")
+    world.now += LOOK_INTERVAL
+    await one.poll()
+    assert [request.order_id for request in world.requests("inventory")] == [stocks]
+    assert await world.pending([pays]) == [pays]
+
+
+@pytest.mark.proves("WRK-2", "SCH-5")
+async def test_the_next_step_of_an_order_has_the_slot_of_the_one_before():
+    """At the same agent: it need not be put back, and wait behind all others."""
+    twice = Workflow(name="twice", version=1, steps=(step("payment"), step("capture", "payment", capability="payment")))
+    world = Scheduling(twice, most=1)
+    one = world.instance("one")
+    await recorded(world, 2, workflow="twice")
+    await one.poll()
+    (request,) = world.requests()
+    await one.receive(answer_to(request), "payment")
+    (following,) = world.requests()
+    assert (following.order_id, following.step) == (request.order_id, "capture")
+
+
+def is_not_there(world, order_id):
+    rows = world.parts.store.rows[bucket_of(order_id)]
+    del rows[f"{order_id}|state"]
+
+
+def cannot_be_read(world, order_id):
+    load = world.parts.store.load
+
+    async def load_others(wanted):
+        return await load(wanted) if wanted != order_id else {}["its row is garbage"]
+
+    world.parts.store.load = load_others
+
+
+def conflicts_for_ever(world, order_id):
+    commit = world.parts.store.commit
+
+    async def commit_others(change):
+        if change.after.order_id == order_id:
+            raise ConflictError
+        return await commit(change)
+
+    world.parts.store.commit = commit_others
+
+
+def has_a_broken_agenda_row(world, order_id):
+    rows = world.parts.store.rows[bucket_of(order_id)]
+    (key,) = (key for key in rows if key.startswith("!pending") and key.endswith(order_id))
+    rows[key][1].data.clear()
+
+
+BROKEN = (is_not_there, cannot_be_read, conflicts_for_ever, has_a_broken_agenda_row)
+
+
+@pytest.mark.proves("SCH-1", "SCH-2", "FLT-6")
+@pytest.mark.parametrize("breaks", BROKEN)
+@pytest.mark.parametrize("awoken", [True, False], ids=["wake-up", "poll"])
+async def test_an_order_that_cannot_be_claimed_costs_only_itself(world, caplog, breaks, awoken):
+    """The round goes on, the log names it, and then it is left alone for a while."""
+    broken, *others = await recorded(world, 5)
+    breaks(world, broken)
+    one = world.instance("one")
+    if awoken:
+        for order_id in (broken, *others):
+            await one.wake(WakeUp(order_id=order_id))
+    await one.poll()
+    assert {request.order_id for request in world.requests()} >= set(others)
+    awoken_well = awoken and breaks is has_a_broken_agenda_row
+    said = [line for line in caplog.records if getattr(line, "order_id", "") == broken]
+    assert bool(said) is not awoken_well
+    before = len(caplog.records)
+    world.now += PASSED_OVER / 2
+    await one.poll()
+    assert breaks is is_not_there or len(caplog.records) == before
+
+
+# Circuits
 
 OPEN_FOR = timedelta(seconds=30)
 
 
 @pytest.mark.proves("AGT-8")
-async def test_after_a_reply_that_tells_of_an_open_circuit_nothing_more_is_sent(schedulers):
+async def test_after_a_reply_that_tells_of_an_open_circuit_nothing_more_is_sent(world):
     """No other order has to find it out for itself; when the time is over, both go on."""
-    first, second = await schedulers.record(2)
-    await schedulers.one.wake(WakeUp(order_id=first))
+    one = world.instance("one")
+    first, second = await recorded(world, 2)
+    await one.wake(WakeUp(order_id=first))
     open_for = {"reason": "open", "retry_after": OPEN_FOR.total_seconds(), "circuit_open": True}
-    await schedulers.one.receive(answer_to(schedulers.requests()[0], "notTried", **open_for), "payment")
-    await schedulers.one.wake(WakeUp(order_id=second))
-    await schedulers.one.go_on()
-    assert len(schedulers.requests()) == 1
-    schedulers.now += OPEN_FOR
-    await schedulers.one.go_on()
-    assert {request.order_id for request in schedulers.requests()[1:]} == {first, second}
+    await one.receive(answer_to(world.requests()[0], "notTried", **open_for), "payment")
+    await one.wake(WakeUp(order_id=second))
+    await one.poll()
+    assert world.requests() == []
+    world.now += OPEN_FOR
+    await one.poll()
+    assert {request.order_id for request in world.requests()} == {first, second}
 
 
 @pytest.mark.proves("SCH-6")
-async def test_a_reply_over_the_queue_of_another_agent_closes_no_agent(schedulers):
+async def test_a_reply_over_the_queue_of_another_agent_closes_no_agent(world):
     """It is recorded, and says nothing of the agent that was asked: others are sent on."""
-    first, second = await schedulers.record(2)
-    await schedulers.one.wake(WakeUp(order_id=first))
+    one = world.instance("one")
+    first, second = await recorded(world, 2)
+    await one.wake(WakeUp(order_id=first))
     open_for = {"reason": "open", "retry_after": OPEN_FOR.total_seconds(), "circuit_open": True}
-    await schedulers.one.receive(answer_to(schedulers.requests()[0], "notTried", **open_for), "shipping")
-    assert await schedulers.state(first) is ProcessState.PROCESSING
-    await schedulers.one.wake(WakeUp(order_id=second))
-    assert {request.order_id for request in schedulers.requests()} == {first, second}
+    await one.receive(answer_to(world.requests()[0], "notTried", **open_for), "shipping")
+    assert (await world.load(first)).state.process_state is ProcessState.PROCESSING
+    await one.wake(WakeUp(order_id=second))
+    assert [request.order_id for request in world.requests()] == [second]
 
 
 @pytest.mark.proves("AGT-8")
-async def test_every_scheduler_hears_of_an_open_circuit(schedulers):
+async def test_every_scheduler_hears_of_an_open_circuit(world):
     """From what the agent publishes, without a request and a reply of its own."""
-    (order_id,) = await schedulers.record(1)
-    until = schedulers.now + OPEN_FOR
-    measure = Measure(agent="payment", instance="a1", at=schedulers.now, waited=0.0, running=0, open_until=until)
-    await schedulers.parts.measures.publish(measure)
-    for instance in (schedulers.one, schedulers.other):
+    (order_id,) = await recorded(world, 1)
+    until = world.now + OPEN_FOR
+    await world.tell("payment", open_until=until)
+    instances = [world.instance("one"), world.instance("other")]
+    for instance in instances:
         await instance.wake(WakeUp(order_id=order_id))
-        await instance.go_on()
-    assert schedulers.requests() == []
-    assert await schedulers.state(order_id) is ProcessState.PENDING
-    schedulers.now = until
-    await schedulers.other.go_on()
-    assert [request.order_id for request in schedulers.requests()] == [order_id]
+        await instance.poll()
+    assert world.requests() == []
+    assert await world.pending([order_id]) == [order_id]
+    world.now = until
+    await instances[1].poll()
+    assert [request.order_id for request in world.requests()] == [order_id]
 
+
+@pytest.mark.proves("AGT-8")
+async def test_a_poll_does_not_go_on_while_the_agents_make_no_calls(world):
+    """Orders wait for a circuit to close, which the next poll is in time for."""
+    await recorded(world, 3)
+    await world.tell("payment", open_until=world.now + OPEN_FOR)
+    one = world.instance("one")
+    assert not await one.poll()
+    await recorded(world, 1, workflow="inventory")
+    assert await one.poll()
+
+
+# Messages about what is not there, and what fails beside them
 
 UNKNOWN = "b03-01JCX4T9Q8ZK7M2N5P6R3S1V0W"
 
 
 @pytest.mark.proves("SCH-6", "FLT-6")
-async def test_a_reply_for_an_unknown_order_is_logged_and_changes_nothing(schedulers, caplog):
+async def test_a_reply_for_an_unknown_order_is_logged_and_changes_nothing(world, caplog):
     """It may be of an order that was removed; it must not come back, nor end as poison."""
-    (order_id,) = await schedulers.record(1)
-    await schedulers.one.wake(WakeUp(order_id=order_id))
-    rows, sent = dict(schedulers.parts.store.rows), list(schedulers.parts.bus.sent)
-    await schedulers.one.receive(answer(order_id=UNKNOWN), "payment")
-    assert (schedulers.parts.store.rows, schedulers.parts.bus.sent) == (rows, sent)
+    one = world.instance("one")
+    (order_id,) = await recorded(world, 1)
+    await one.wake(WakeUp(order_id=order_id))
+    rows, sent = dict(world.parts.store.rows), list(world.parts.bus.sent)
+    await one.receive(answer(order_id=UNKNOWN), "payment")
+    assert (world.parts.store.rows, world.parts.bus.sent) == (rows, sent)
     (line,) = [each for each in caplog.records if each.message == "scheduler.reply_for_unknown_order"]
     assert line.order_id == UNKNOWN
 
 
 @pytest.mark.proves("FLT-6", "SCH-2")
-async def test_a_wake_up_for_an_unknown_order_holds_up_no_other(schedulers, caplog):
-    """It is logged; whoever waits beside it is claimed in the same turn."""
-    (order_id,) = await schedulers.record(1)
-    schedulers.one.backlog.put(Waiting(order_id=order_id, priority=Priority.NORMAL, needs="payment"))
-    await schedulers.one.wake(WakeUp(order_id=UNKNOWN))
-    assert [request.order_id for request in schedulers.requests()] == [order_id]
+async def test_a_wake_up_for_an_unknown_order_holds_up_no_other(world, caplog):
+    """It is logged, and takes no slot for longer than the next look."""
+    world.most = 1
+    one = world.instance("one")
+    (order_id,) = await recorded(world, 1)
+    await one.wake(WakeUp(order_id=UNKNOWN))
+    await one.wake(WakeUp(order_id=order_id))
+    assert [request.order_id for request in world.requests()] == [order_id]
     (line,) = [each for each in caplog.records if each.message == "scheduler.wake_up_for_unknown_order"]
     assert line.order_id == UNKNOWN
-    assert (schedulers.one.being_claimed, len(schedulers.one.backlog)) == (set(), 0)
-
-
-@pytest.mark.proves("AGT-8")
-async def test_a_poll_does_not_go_on_while_the_agents_make_no_calls(schedulers):
-    """Orders wait for a circuit to close, which the next poll is in time for."""
-    await schedulers.record(3)
-    schedulers.one.places.avoid("payment", schedulers.now + timedelta(seconds=30))
-    for number in range(200):
-        schedulers.one.backlog.put(Waiting(order_id=f"x{number}", priority=Priority.NORMAL, needs="payment"))
-    assert not await schedulers.one.go_on()
 
 
 @pytest.mark.proves("SCH-6", "FLT-7")
-async def test_a_reply_is_recorded_though_the_next_order_cannot_be_claimed(schedulers):
+async def test_a_reply_is_recorded_though_the_next_order_cannot_be_claimed(world):
     """The store goes away in between: the reply does not come back, to be refused; and the other order stays known."""
-    done, waits = await schedulers.record(2)
-    schedulers.one.places.most = 1
-    await schedulers.one.wake(WakeUp(order_id=done))
-    order = await schedulers.parts.store.load(done)
-    schedulers.one.backlog.put(Waiting(order_id=waits, priority=Priority.NORMAL, needs="payment"))
-    transitions = schedulers.one.transitions
-    apply = transitions.apply
+    world.most = 1
+    one = world.instance("one")
+    done, waits = await recorded(world, 2)
+    for order_id in (done, waits):
+        await one.wake(WakeUp(order_id=order_id))
+    apply = one.transitions.apply
 
     async def only_the_reply(order_id, *more):
         return await (apply(order_id, *more) if order_id == done else away())
 
-    with patch.object(transitions, "apply", only_the_reply):
-        await schedulers.one.receive(answer_to(schedulers.requests()[0]), "payment")
-    assert order.state.process_state is ProcessState.PROCESSING
-    assert await schedulers.state(done) is ProcessState.PROCESSED
-    await schedulers.one.go_on()
-    assert await schedulers.state(waits) is ProcessState.PROCESSING
+    with patch.object(one.transitions, "apply", only_the_reply):
+        await one.receive(answer_to(world.requests()[0]), "payment")
+    assert (await world.load(done)).state.process_state is ProcessState.PROCESSED
+    world.now += LOOK_INTERVAL
+    await one.wake(WakeUp(order_id=UNKNOWN))
+    assert [request.order_id for request in world.requests()] == [waits]
+
+
+@pytest.mark.proves("SCH-6", "FLT-7")
+async def test_a_reply_is_recorded_though_nobody_can_look_around(world):
+    """What agents tell is away, and the reply needs none of it."""
+    one = world.instance("one")
+    (order_id,) = await recorded(world, 1)
+    await one.poll()
+    world.now += LOOK_INTERVAL
+    with patch.object(world.parts.measures, "since", away):
+        await one.receive(answer_to(world.requests()[0]), "payment")
+    assert (await world.load(order_id)).state.process_state is ProcessState.PROCESSED
 
 
 @pytest.mark.proves("WRK-2", "SCH-2")
-async def test_a_second_wake_up_does_not_take_the_place_of_an_order_that_runs(schedulers):
-    """Else more requests would be open than the agent has room for."""
-    (order_id,) = await schedulers.record(1)
-    await schedulers.one.wake(WakeUp(order_id=order_id))
-    await schedulers.one.wake(WakeUp(order_id=order_id))
-    assert schedulers.one.places.held(order_id) == {"payment"}
+async def test_a_second_wake_up_does_not_take_a_second_slot(world):
+    """Else an agent would seem to have less room than it has."""
+    world.most = 2
+    one = world.instance("one")
+    first, second = await recorded(world, 2)
+    for order_id in (first, first, second):
+        await one.wake(WakeUp(order_id=order_id))
+    assert [request.order_id for request in world.requests()] == [first, second]
 
 
-@pytest.mark.proves("WRK-2")
-async def test_orders_that_are_being_claimed_keep_their_places(schedulers):
-    """A look at who runs comes before their claims are written: they have not gone on elsewhere."""
-    (order_id,) = await schedulers.record(1)
-    schedulers.one.backlog.put(Waiting(order_id=order_id, priority=Priority.NORMAL, needs="payment"))
-    ((waiting, held),) = schedulers.one._fitting()
-    schedulers.now += LOOK_INTERVAL
-    await schedulers.one._look_around()
-    assert schedulers.one.places.held(order_id) == {"payment"}
-    await schedulers.one._claim(waiting, held)
-    schedulers.now += LOOK_INTERVAL
-    await schedulers.one._look_around()
-    assert schedulers.one.places.held(order_id) == {"payment"}
-    assert schedulers.one.being_claimed == set()
-
-
-@pytest.mark.proves("WRK-2")
-async def test_places_are_kept_while_more_orders_run_than_a_look_shows(schedulers):
-    """Those that were begun last would seem to have gone on."""
-    ids = await schedulers.record(3)
-    for order_id in ids:
-        await schedulers.one.wake(WakeUp(order_id=order_id))
-    schedulers.now += LOOK_INTERVAL
-    with patch("scheduler.service.MOST_PER_QUERY", 2):
-        await schedulers.one._look_around()
-    assert [schedulers.one.places.held(order_id) for order_id in ids] == [{"payment"}] * 3
+@pytest.mark.proves("WRK-2", "SCH-6")
+async def test_a_reply_that_is_refused_frees_no_slot(world):
+    """Its step runs on."""
+    world.most = 1
+    one = world.instance("one")
+    first, second = await recorded(world, 2)
+    for order_id in (first, second):
+        await one.wake(WakeUp(order_id=order_id))
+    (request,) = world.requests()
+    await one.receive(answer_to(request.model_copy(update={"attempt": 7})), "payment")
+    await one.wake(WakeUp(order_id=second))
+    assert world.requests() == []

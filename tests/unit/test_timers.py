@@ -80,7 +80,7 @@ class Waiting:
     def __init__(self, looks):
         self.looks = looks
 
-    async def go_on(self):
+    async def poll(self):
         assert self.looks, "it goes on and on"
         self.looks -= 1
         return self.looks > 0

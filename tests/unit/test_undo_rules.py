@@ -167,7 +167,7 @@ SETTLED = NOW + seconds(5 + 30)
 def test_an_undo_waits_from_the_end_of_the_attempt_on_whatever_was_said_before(said):
     """The same request may have been delivered twice: the other one may call until its time is up."""
     outcome, more = ANSWERS[said]
-    change = scheduler.receive(settling(), answer("stock", outcome, **more), LATER, lambda capability: None)
+    change = scheduler.receive(settling(), answer("stock", outcome, **more), LATER, {})
     state = cancel(change.after, GRACE, LATER).after if outcome == "notTried" else change.after
     assert state.step("stock").not_before == SETTLED
 

@@ -134,7 +134,7 @@ class Orders(World):
         end = self.now + time
         while self.now < end:
             self.now += seconds(1)
-            await self.scheduler.go_on()
+            await self.scheduler.poll()
             await self.supervisor.sweep()
             await self.answer_all()
 
@@ -174,7 +174,7 @@ async def test_an_outage_of_the_bus_is_not_charged_to_the_orders(certain):
     world = Orders()
     under_way = await world.record(0, 5)
     world.now += WAKE_UP_TIME
-    await world.scheduler.go_on()
+    await world.scheduler.poll()
     waiting = await world.record(5, 35)
     if not certain:
         in_doubt(world.parts.bus)

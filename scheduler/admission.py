@@ -1,0 +1,238 @@
+"""Which orders may be claimed now, and which agents take their steps (SCH-11, AGT-10, WRK-2).
+
+What an instance believes is what its last look at store and agents said, and what it has done itself since. The next
+look overrules both: whatever is wrong here, is wrong for one look.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from itertools import chain
+
+from core.agenda import NOTHING, AgendaRow
+from core.measures import Measure, longest_wait, open_until
+from core.orders import Priority
+from core.ports import Clock
+from scheduler.progress import Room
+from scheduler.window import Window
+
+LOOK_INTERVAL = timedelta(seconds=1)
+"""How often an instance looks while it has something to do."""
+
+TURN_OF_NORMAL = 5
+"""Each fifth claim goes to an order of normal priority, if one waits, so that none waits for ever."""
+
+EQUALLY_LONG = timedelta(seconds=10)
+"""Orders of one such span have waited equally long: which goes first is left to each instance, so that they differ."""
+
+REMEMBERED = timedelta(seconds=5)
+"""How long an order is a candidate that no poll has found again; it has been left to polls by then."""
+
+PASSED_OVER = timedelta(seconds=60)
+"""How long an order is left alone that could not be claimed for a reason of its own."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Candidate:
+    """A pending order that may be claimed, as far as this instance knows."""
+
+    order_id: str
+    priority: Priority = Priority.NORMAL
+    needs: str = NOTHING
+    """What it needs an agent for; also `NOTHING` if only reading the order would tell."""
+    since: datetime
+    """From when on it could have been claimed."""
+    heard_at: datetime
+    """When this instance heard of it last."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Doing:
+    """What this instance has made of an order."""
+
+    agents: Sequence[str]
+    look: int
+    """The look before."""
+
+
+@dataclass(kw_only=True)
+class Admission:
+    """One instance's belief of how much is open at the agents, and of who waits."""
+
+    offers: Mapping[str, Sequence[str]]
+    """The agents that offer each capability, the preferred first."""
+    clock: Clock
+    most: int
+    """Requests that may be open at one agent."""
+    _windows: dict[str, Window] = field(init=False)
+    _closed: dict[str, datetime] = field(default_factory=dict)
+    """Until when an agent makes no calls."""
+    _looks: int = 0
+    _looked_at: datetime | None = None
+    _seen: dict[str, Sequence[str]] | None = None
+    """At which agents the steps of each order ran at the last look; None before the first."""
+    _done: dict[str, _Doing] = field(default_factory=dict)
+    """The orders of which this instance knows something newer."""
+    _at_work: Counter[str] = field(default_factory=Counter)
+    _open: Counter[str] = field(default_factory=Counter)
+    """What follows from both: the open requests of each agent."""
+    _lanes: dict[tuple[Priority, str], dict[str, Candidate]] = field(default_factory=dict)
+    _turns: Counter[str] = field(default_factory=Counter)
+    _passed_over: dict[str, datetime] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._windows = {agent: Window(most=self.most) for agents in self.offers.values() for agent in agents}
+
+    # What is open
+
+    @property
+    def most_open(self) -> int:
+        """Requests that may be open at all agents together: where more are, who has room cannot be told any better."""
+        return self.most * len(self._windows)
+
+    def begin_look(self) -> int | None:
+        """Return the number of the look that has to be made now; None if it is not yet time for one.
+
+        A clock that was put back makes it time too, instead of never.
+        """
+        now = self.clock()
+        if self._looked_at and abs(now - self._looked_at) < LOOK_INTERVAL:
+            return None
+        self._looked_at = now
+        self._looks += 1
+        return self._looks
+
+    def saw(self, look: int, running: Iterable[AgendaRow], measures: Iterable[Measure]) -> None:
+        """Believe what the look found; of the orders that were changed here since it began, what was made of them."""
+        rows, known, now = list(running), list(measures), self.clock()
+        self._seen = {row.order_id: str(row.data.get("Agents", "")).split() for row in rows}
+        self._done = {name: doing for name, doing in self._done.items() if doing.look >= look or self._at_work[name]}
+        self._open = Counter(chain.from_iterable(map(self._agents_of, self._seen | self._done)))
+        self._passed_over = {name: until for name, until in self._passed_over.items() if until > now}
+        self._keep(each for each in self._candidates() if abs(now - each.heard_at) < REMEMBERED)
+        open_at: dict[str, set[str]] = defaultdict(set)
+        for row in rows:
+            for agent in self._seen[row.order_id]:
+                open_at[agent].add(row.key)
+        for agent, window in self._windows.items():
+            self._heed(agent, window, open_at[agent], [measure for measure in known if measure.agent == agent])
+
+    def _heed(self, agent: str, window: Window, now_open: set[str], measures: Sequence[Measure]) -> None:
+        if until := open_until(measures, self.clock()):
+            self.close(agent, until)
+        elif measures:
+            self._closed.pop(agent, None)
+        if not self._is_closed(agent):
+            window.adapt(now_open, longest_wait(measures))
+
+    def close(self, agent: str, until: datetime) -> None:
+        """Send nothing to the agent until then, and only a few requests at first."""
+        if not self._is_closed(agent):
+            self._windows[agent].begin_again()
+        self._closed[agent] = until
+
+    @contextmanager
+    def at_work(self, order_id: str) -> Iterator[None]:
+        """While this lasts, a look that does not see yet what becomes of the order does not overrule it."""
+        self._at_work[order_id] += 1
+        try:
+            yield
+        finally:
+            self._at_work[order_id] -= 1
+            if not self._at_work[order_id]:
+                del self._at_work[order_id]
+            if order_id in self._done:
+                self._done[order_id] = replace(self._done[order_id], look=self._looks)
+
+    def is_at(self, order_id: str, agents: Sequence[str]) -> None:
+        """Believe that the order's steps run at these agents, and at no others."""
+        self._open.subtract(self._agents_of(order_id))
+        self._done[order_id] = _Doing(agents, self._looks)
+        self._open.update(agents)
+
+    def room(self) -> Room:
+        """Return who takes steps now; nobody before the first look, since others may have claimed all that can be."""
+        if self._seen is None:
+            return {}
+        takes = {needs: next(filter(self._has_room, agents), None) for needs, agents in self.offers.items()}
+        return {needs: agent for needs, agent in takes.items() if agent}
+
+    def is_any_at_work(self, needs: str) -> bool:
+        """Whether an order with this need waits for nothing but room."""
+        return needs == NOTHING or not all(map(self._is_closed, self.offers.get(needs, ())))
+
+    def _has_room(self, agent: str) -> bool:
+        return not self._is_closed(agent) and self._open[agent] < self._windows[agent].limit
+
+    def _is_closed(self, agent: str) -> bool:
+        return agent in self._closed and self._closed[agent] > self.clock()
+
+    def _agents_of(self, order_id: str) -> Sequence[str]:
+        if order_id in self._done:
+            return self._done[order_id].agents
+        return (self._seen or {}).get(order_id, ())
+
+    # Who waits
+
+    def hear(self, candidate: Candidate) -> None:
+        """Add an order to those that wait, unless it is among them."""
+        self._lanes.setdefault((candidate.priority, candidate.needs), {}).setdefault(candidate.order_id, candidate)
+
+    def found(self, candidates: Iterable[Candidate], began: datetime) -> None:
+        """Believe that these orders wait, and no others but those that were heard of since the search began."""
+        self._keep([*candidates, *(each for each in self._candidates() if each.heard_at >= began)])
+
+    @property
+    def anyone_waits(self) -> bool:
+        """Whether there is any order to claim."""
+        return bool(self._lanes)
+
+    def knows(self, order_id: str) -> bool:
+        """Whether the order is among those that wait."""
+        return any(order_id in lane for lane in self._lanes.values())
+
+    def take(self) -> Candidate | None:
+        """Take out the order to claim next, with a slot at an agent for what it needs; None if there is room for none.
+
+        Those whose need is not known come last: there may be room for them only while nobody else waits for it.
+        """
+        room = self.room()
+        for needs in sorted({needs for _, needs in self._lanes}, key=lambda needs: needs == NOTHING):
+            if needs == NOTHING or needs in room:
+                candidate = self._next(needs)
+                if needs in room:
+                    self.is_at(candidate.order_id, [*(self._seen or {}).get(candidate.order_id, ()), room[needs]])
+                return candidate
+        return None
+
+    def pass_over(self, order_id: str) -> None:
+        """Leave the order alone for a while: it cannot be claimed, and whoever waits behind it can."""
+        self._passed_over[order_id] = self.clock() + PASSED_OVER
+
+    def passes_over(self, order_id: str) -> bool:
+        """Whether the order is left alone now."""
+        return order_id in self._passed_over
+
+    def _next(self, needs: str) -> Candidate:
+        """Take out the first order with this need: high priority first, but each so often a normal one."""
+        self._turns[needs] += 1
+        order = list(Priority) if self._turns[needs] % TURN_OF_NORMAL else list(reversed(Priority))
+        place = next((priority, needs) for priority in order if (priority, needs) in self._lanes)
+        lane = self._lanes[place]
+        candidate = lane.pop(next(iter(lane)))
+        if not lane:
+            del self._lanes[place]
+        return candidate
+
+    def _candidates(self) -> Iterator[Candidate]:
+        for lane in self._lanes.values():
+            yield from lane.values()
+
+    def _keep(self, candidates: Iterable[Candidate]) -> None:
+        """Let these be all that wait, in each lane those first that have waited longest."""
+        kept = sorted(candidates, key=lambda each: each.since.timestamp() // EQUALLY_LONG.total_seconds())
+        self._lanes = {}
+        for candidate in kept:
+            self.hear(candidate)

@@ -1,0 +1,152 @@
+"""Scheduler instances on one store in memory, and agents that work as fast as the test says."""
+
+from collections import deque
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+
+from builders import ALLOWANCE, NOW, REST, THRESHOLD, answer_to, new_order, scheduler, seconds
+
+from adapters.memory import in_memory
+from core.changes import Change, HistoryEntry
+from core.measures import Measure
+from core.messages import AgentRequest, decode, requests_queue
+from core.orders import ProcessState
+from core.transitions import Transitions
+from core.workflow import StepDefinition, Workflow, Workflows
+from scheduler.admission import Admission
+from scheduler.service import SchedulerService
+
+NEEDS = ("payment", "inventory", "shipping")
+
+
+def step(name, *after, capability=None, allowance=None):
+    """A step that asks for nothing in particular."""
+    return StepDefinition(
+        name=name,
+        capability=capability or name,
+        does="do",
+        request=lambda order, results: {},
+        after=after,
+        allowance=allowance,
+    )
+
+
+def only(need, allowance=None):
+    """The workflow that is named like the need, and needs nothing else."""
+    return Workflow(name=need, version=1, steps=(step(need, allowance=allowance),))
+
+
+class Scheduling:
+    """Any number of instances, a clock that the test holds, and orders that were recorded by somebody else."""
+
+    def __init__(self, *extra, offers=None, most=100, buckets=8):
+        self.now, self.most, self.buckets = NOW, most, buckets
+        self.offers = offers or {need: (need,) for need in NEEDS}
+        self.parts = in_memory(clock=lambda: self.now)
+        self.workflows = Workflows(*extra, *(only(need) for need in NEEDS if need not in {each.name for each in extra}))
+        self.numbers = iter(range(10**9))
+
+    def instance(self, name="one", most=None):
+        parts = self.parts
+        return SchedulerService(
+            transitions=Transitions(parts.store, parts.bus, parts.clock, parts.new_id),
+            store=parts.store,
+            clock=parts.clock,
+            rules=replace(scheduler, instance=name, workflows=self.workflows),
+            admission=Admission(offers=self.offers, clock=parts.clock, most=most or self.most),
+            measures=parts.measures,
+            buckets=self.buckets,
+        )
+
+    async def record(self, workflow="payment", bucket="b03", *, since=None, **state):
+        """Record one order that waits since that time, by default since now, and was announced to nobody."""
+        order_id = f"{bucket}-{next(self.numbers):026d}"
+        since = since or self.now
+        known = self.workflows.latest(workflow)
+        version = known.version if known else 1
+        order = new_order(
+            **{"not_before": since, "updated_at": since - seconds(60), "workflow_version": version} | state
+        )
+        order = order.with_state(order_id=order_id, workflow=workflow)
+        order = replace(order, order=replace(order.order, order_id=order_id))
+        if known:
+            steps = known.initial_steps(allowance=ALLOWANCE, threshold=THRESHOLD, rest=REST)
+            order = replace(order, steps=steps)
+        entry = HistoryEntry(at=self.now, actor="t", event="submitted")
+        await self.parts.store.commit(Change(before=None, after=order, entry=entry))
+        return order_id
+
+    async def load(self, order_id):
+        return await self.parts.store.load(order_id)
+
+    async def pending(self, order_ids):
+        """Those of the orders that are still to be claimed."""
+        return [each for each in order_ids if (await self.load(each)).state.process_state is ProcessState.PENDING]
+
+    def requests(self, agent="payment"):
+        """Take all requests to the agent out of its queue."""
+        sent, self.parts.bus.sent = self.parts.bus.sent, []
+        self.parts.bus.sent += [message for message in sent if message.queue != requests_queue(agent)]
+        return [decode(AgentRequest, message.body) for message in sent if message.queue == requests_queue(agent)]
+
+    async def tell(self, agent, waited=0.0, open_until=None):
+        """Let the agent publish how it is doing."""
+        measure = Measure(agent=agent, instance="1", at=self.now, waited=waited, running=0, open_until=open_until)
+        await self.parts.measures.publish(measure)
+
+
+@dataclass
+class Working:
+    """An agent, and the service behind it: so many calls at a time, each of which takes so long."""
+
+    name: str
+    in_flight: int
+    takes: timedelta
+    queue: deque = field(default_factory=deque)
+    calls: list = field(default_factory=list)
+    expired: int = 0
+    waited: float = 0.0
+    told_at: datetime = NOW
+    asked_at: dict = field(default_factory=dict)
+    """When each order's first request was sent."""
+
+    async def go_on(self, world):
+        """Begin and end calls up to now; return the requests that are answered."""
+        for request in world.requests(self.name):
+            self.queue.append(request)
+            self.asked_at.setdefault(request.order_id, world.now)
+        done = [request for until, request in self.calls if until <= world.now]
+        self.calls = [(until, request) for until, request in self.calls if until > world.now]
+        while self.queue and len(self.calls) < self.in_flight:
+            request = self.queue.popleft()
+            if request.complete_by <= world.now + self.takes:
+                self.expired += 1
+                continue
+            self.waited = max(self.waited, request.waited(world.now))
+            self.calls.append((world.now + self.takes, request))
+        if self.calls and world.now - self.told_at >= seconds(1):
+            await world.tell(self.name, self.waited)
+            self.waited, self.told_at = 0.0, world.now
+        return done
+
+
+TICK = seconds(0.25)
+
+
+LONGEST = seconds(100)
+
+
+async def work(world, instances, agents, is_over):
+    """Let the time pass until it is over: agents work, replies reach one instance after the other, all poll."""
+    reached = 0
+    for number in range(round(LONGEST / TICK)):
+        world.now += TICK
+        for agent in agents:
+            for request in await agent.go_on(world):
+                reached += 1
+                await instances[reached % len(instances)].receive(answer_to(request, result={}), agent.name)
+        if number % round(seconds(1) / TICK) == 0:
+            for instance in instances:
+                await instance.poll()
+        if await is_over():
+            return

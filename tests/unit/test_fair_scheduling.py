@@ -1,0 +1,112 @@
+"""Thousands of orders, several instances, agents that are slow or away: who is claimed when (SCH-11, WRK-2, WRK-3)."""
+
+import random
+from collections import Counter
+from datetime import timedelta
+
+import pytest
+from builders import seconds
+from scheduling import NEEDS, Scheduling, Working, only, work
+
+from core.keys import buckets
+from core.orders import Priority
+from scheduler.admission import EQUALLY_LONG, LOOK_INTERVAL, TURN_OF_NORMAL
+from scheduler.service import WAKE_UP_TIME
+
+INSTANCES = 3
+BUCKETS = 16
+ALLOWANCE = seconds(15)
+AGES = 4
+"""Spans of time in which the orders came in."""
+
+RAMP_UP = 3 * LOOK_INTERVAL
+"""The first look, and two more until what FIRST let in is seen to be answered, and as much again may be open."""
+
+
+def a_rate(name, per_second):
+    """An agent that works on twenty requests at a time."""
+    return Working(name, in_flight=20, takes=seconds(20 / per_second))
+
+
+async def some_orders(world, count, needs):
+    """Orders of all ages, priorities and buckets, in no order; those that nobody can do now came first.
+
+    The older, the fewer, and few are normal: so those that are both have little to wait for.
+    """
+    chance = random.Random(15)
+    orders = {}
+    for number in range(count):
+        need = needs[number % len(needs)]
+        (age,) = [AGES] if need == "shipping" else chance.choices(range(AGES), weights=(8, 4, 2, 1))
+        (priority,) = chance.choices(list(Priority), weights=(3, 1))
+        since = world.now - age * EQUALLY_LONG
+        order_id = await world.record(need, chance.choice(buckets(BUCKETS)), since=since, priority=priority)
+        orders[order_id] = (need, age, priority)
+    return orders
+
+
+def before(order, count):
+    """How many orders may be claimed before this one: of the same need, those that have waited as long or longer.
+
+    Urgent ones whatever their age; but every so often each instance has a turn for normal orders.
+    """
+    need, age, priority = order
+    older = sum(count[need, other, priority] for other in range(age, AGES + 1))
+    urgent = sum(count[need, other, Priority.HIGH] for other in range(AGES + 1))
+    if priority is Priority.HIGH:
+        return older + older / (TURN_OF_NORMAL - 1) + INSTANCES
+    return older + min(urgent, (TURN_OF_NORMAL - 1) * (older + INSTANCES))
+
+
+@pytest.mark.proves("SCH-11", "WRK-2", "WRK-3")
+async def test_no_order_waits_longer_than_for_those_before_it():
+    """With one agent away, three needs, two priorities, sixteen buckets, three instances.
+
+    An agent for which orders wait is kept at work: it is given more at least once a second, and what it is given
+    suffices for that second as soon as the limit has grown. So an order is claimed once those before it are done, at
+    the rate of its agent, after the time that takes, and the second until somebody looks.
+    """
+    world = Scheduling(*(only(need, ALLOWANCE) for need in NEEDS), buckets=BUCKETS, most=500)
+    orders = await some_orders(world, 2000, ("payment", "payment", "payment", "inventory", "shipping"))
+    await world.tell("shipping", open_until=world.now + timedelta(hours=1))
+    world.now += WAKE_UP_TIME
+    began, rates = world.now, {"payment": 40, "inventory": 20}
+    agents = [a_rate(name, rate) for name, rate in rates.items()]
+    expected = {order_id for order_id, (need, _, _) in orders.items() if need in rates}
+
+    async def all_are_claimed():
+        return sum(len(agent.asked_at) for agent in agents) == len(expected)
+
+    await work(world, [world.instance(f"i{number}") for number in range(INSTANCES)], agents, all_are_claimed)
+    waited = {order_id: at - began for agent in agents for order_id, at in agent.asked_at.items()}
+    count = Counter(orders.values())
+
+    def bound(order):
+        return RAMP_UP + seconds(before(order, count) / rates[order[0]]) + LOOK_INTERVAL
+
+    late = [(orders[each], waited[each], bound(orders[each])) for each in waited if waited[each] > bound(orders[each])]
+    assert late == []
+    assert waited.keys() == expected
+    assert [agent.expired for agent in agents] == [0, 0]
+    away = {order_id for order_id, (need, _, _) in orders.items() if need == "shipping"}
+    assert set(await world.pending(away)) == away
+
+
+@pytest.mark.proves("WRK-2")
+@pytest.mark.parametrize(
+    ("count", "in_flight", "takes", "instances"),
+    [(2000, 20, 0.25, 3), (400, 100, 5, 3), (100, 1, 0.25, 1)],
+    ids=["thousands", "long calls", "one by one"],
+)
+async def test_a_backlog_at_a_slow_agent_burns_no_attempt(count, in_flight, takes, instances):
+    """What is claimed begins in time, however many wait: no request expires, and no failure is counted."""
+    world = Scheduling(only("payment", ALLOWANCE), most=2000)
+    ids = [await world.record(bucket=f"b{number % 8:02d}") for number in range(count)]
+    agent = Working("payment", in_flight, seconds(takes))
+
+    async def all_are_done():
+        return len(agent.asked_at) == count and not (agent.queue or agent.calls)
+
+    await work(world, [world.instance(f"i{number}") for number in range(instances)], [agent], all_are_done)
+    assert agent.expired == 0
+    assert agent.asked_at.keys() == set(ids)

@@ -1,0 +1,93 @@
+"""What agents tell of themselves (AGT-10)."""
+
+from functools import partial
+
+import pytest
+from builders import NOW, ORDER_ID, seconds
+
+from adapters.memory import MemoryAgentMeasures
+from agents.circuit import Circuit
+from agents.gauge import INTERVAL, Gauge
+from core.errors import UnavailableError
+from core.measures import Measure, longest_wait
+from core.messages import AgentRequest
+
+
+class Clock:
+    """Stands still unless moved."""
+
+    def __init__(self):
+        self.now = NOW
+
+    def __call__(self):
+        return self.now
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+measure = partial(Measure, instance="i", at=NOW, waited=0.1, running=0)
+
+
+def test_an_open_circuit_is_believed_until_its_time_is_over():
+    """Its instance makes no calls meanwhile, so it publishes nothing; other measures grow old."""
+    opened = measure(agent="first", open_until=NOW + seconds(60))
+    assert opened.counts(NOW + seconds(59))
+    assert not opened.counts(NOW + seconds(61))
+    assert not measure(agent="first").counts(NOW + seconds(1))
+
+
+def request(issued_at=NOW, allowance=10):
+    return AgentRequest(
+        order_id=ORDER_ID,
+        step="payment",
+        attempt=1,
+        idempotency_key="k",
+        issued_at=issued_at,
+        complete_by=NOW + seconds(allowance),
+        order={},
+    )
+
+
+@pytest.mark.parametrize(("after", "share"), [(-1, 0.0), (0, 0.0), (5, 0.5), (10, 1.0), (60, 1.0)], ids=str)
+def test_what_a_request_has_waited_is_a_share_of_its_time(after, share):
+    """From when it was issued to its complete-by time; clocks that differ make no nonsense."""
+    assert request().waited(NOW + seconds(after)) == share
+    assert request(issued_at=None).waited(NOW + seconds(after)) == 0.0
+
+
+def gauge_of(clock, measures):
+    circuit = Circuit(orders=10, open_for=seconds(30), clock=clock)
+    return Gauge(agent="payment", instance="a1", circuit=circuit, measures=measures, clock=clock)
+
+
+@pytest.mark.proves("AGT-10")
+async def test_an_agent_publishes_its_longest_wait_once_a_second(clock):
+    """What it published lately is what schedulers go by; the wait of a while ago is forgotten."""
+    measures = MemoryAgentMeasures()
+    gauge = gauge_of(clock, measures)
+    await gauge.arrived(request())
+    clock.now += INTERVAL / 2
+    with gauge.at_work():
+        await gauge.arrived(request(issued_at=NOW - seconds(10)))
+        assert longest_wait(await measures.since(NOW)) == 0.0
+        clock.now += INTERVAL / 2
+        await gauge.arrived(request(issued_at=clock.now))
+    (published,) = await measures.since(clock.now)
+    assert published.waited > 0.5
+    assert published.running == 1
+    clock.now += INTERVAL
+    await gauge.arrived(request(issued_at=clock.now))
+    assert longest_wait(await measures.since(clock.now)) == 0.0
+
+
+async def test_a_measure_that_cannot_be_published_stops_no_request(clock):
+    """The store is away: the agent goes on."""
+
+    class Away:
+        async def publish(self, measure):
+            raise UnavailableError
+
+    await gauge_of(clock, Away()).arrived(request())
