@@ -64,7 +64,7 @@ async def recovered(client, orders, times):
 
 
 @pytest.mark.proves("SUP-4", "SUP-5", "SUP-8", "FLT-5")
-@both_sizes(orders=(4, 20), within=(None, LEASE_SECONDS + 5))
+@both_sizes(orders=(4, 20), within=(None, LEASE_SECONDS + 10))
 async def test_one_supervisor_sweeps_until_it_dies_or_freezes_and_another_takes_over(supervised, orders, within):
     """Never two by turns; frozen beyond the lease and thawed, the old leader counts nothing twice."""
     stack, client, (one, other) = supervised
