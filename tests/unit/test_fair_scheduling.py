@@ -1,5 +1,6 @@
 """Thousands of orders, several instances, agents that are slow or away: who is claimed when (SCH-11, WRK-2, WRK-3)."""
 
+import math
 import random
 from collections import Counter
 from datetime import timedelta
@@ -12,6 +13,7 @@ from core.keys import buckets
 from core.orders import Priority
 from scheduler.admission import EQUALLY_LONG, LOOK_INTERVAL, TURN_OF_NORMAL
 from scheduler.service import WAKE_UP_TIME
+from scheduler.window import FIRST
 
 INSTANCES = 3
 BUCKETS = 16
@@ -110,3 +112,19 @@ async def test_a_backlog_at_a_slow_agent_burns_no_attempt(count, in_flight, take
     await work(world, [world.instance(f"i{number}") for number in range(instances)], [agent], all_are_done)
     assert agent.expired == 0
     assert agent.asked_at.keys() == set(ids)
+
+
+@pytest.mark.proves("WRK-2", "WRK-3")
+async def test_who_hears_of_no_reply_finds_out_too_how_much_may_be_open():
+    """Where each function has a process of its own: all that was claimed is answered when the poll looks again."""
+    world = Scheduling(most=500)
+    for number in range(500):
+        await world.record(bucket=f"b{number % 8:02d}")
+    agent, began = Working("payment", in_flight=500, takes=seconds(0.25)), world.now
+
+    async def all_are_asked():
+        return len(agent.asked_at) == 500
+
+    await work(world, [world.instance("polls")], [agent], all_are_asked, receivers=[world.instance("hears")])
+    doublings = math.ceil(math.log2(500 / FIRST))
+    assert max(agent.asked_at.values()) - began <= (doublings + 2) * LOOK_INTERVAL
