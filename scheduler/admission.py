@@ -167,11 +167,10 @@ class Admission:
     def found(self, candidates: Iterable[Candidate], began: datetime) -> None:
         """Believe that these orders wait, and no others but those that were heard of since the search began."""
         known = {each.order_id: each for each in self._candidates()}
-        again = [
-            replace(each, carried=known[each.order_id].carried) if each.order_id in known else each
-            for each in candidates
-        ]
-        self._keep([*again, *(each for each in known.values() if each.heard_at >= began)])
+        found = {each.order_id: each for each in candidates if not self._at_work[each.order_id]}
+        for order_id in found.keys() & known:
+            found[order_id] = replace(found[order_id], carried=known[order_id].carried)
+        self._keep([*found.values(), *(each for each in known.values() if each.heard_at >= began)])
 
     @property
     def anyone_waits(self) -> bool:

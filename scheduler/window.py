@@ -37,9 +37,9 @@ class Window:
     def adapt(self, now_open: Set[str], waited: float | None) -> None:
         """Set the limit by what is open in the whole system, and by how long requests wait, None if nobody knows.
 
-        How long requests wait that a new limit let in shows only once they begin. So it stays as it is until half as
-        many as are open have been answered since: else it would grow, look by look, while a slow agent has not
-        begun any of them. Without load it goes back to the beginning, because what the agent could do a while ago says
+        How long requests wait that a new limit let in shows only once they begin. So it stays as it is until as many
+        as are open have been answered since: else it would grow, look by look, while a slow agent has not begun any of
+        them. Without load it goes back to the beginning, because what the agent could do a while ago says
         nothing about now.
         """
         count = len(now_open)
@@ -47,7 +47,7 @@ class Window:
         if self._since is None:  # this instance has just begun: others have found out how much may be open
             self.limit = max(self.limit, count)
         since = now_open | (self._since or set())
-        if 2 * (len(since) - count) < count:
+        if len(since) < 2 * count:
             self._since = since
             return
         if waited is not None and waited > LONG_WAIT:

@@ -136,9 +136,9 @@ TICK = seconds(0.25)
 LONGEST = seconds(100)
 
 
-async def work(world, pollers, agents, is_over, *, receivers=None):
-    """Let the time pass until it is over: agents work, replies reach one instance after the other, all pollers poll."""
-    receivers, reached = receivers or pollers, 0
+async def work(world, pollers, agents, is_over, receivers):
+    """Let the time pass until it is over: agents work, replies reach one receiver after the other."""
+    reached = 0
     for number in range(round(LONGEST / TICK)):
         world.now += TICK
         for agent in agents:
