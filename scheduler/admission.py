@@ -4,10 +4,10 @@ What an instance believes is what its last look at store and agents said, and wh
 look overrules both: whatever is wrong here, is wrong for one look.
 """
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import chain
 
@@ -48,15 +48,6 @@ class Candidate:
     """When this instance heard of it last."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Doing:
-    """What this instance has made of an order."""
-
-    agents: Sequence[str]
-    look: int
-    """The look before."""
-
-
 @dataclass(kw_only=True)
 class Admission:
     """One instance's belief of how much is open at the agents, and of who waits."""
@@ -69,15 +60,16 @@ class Admission:
     _windows: dict[str, Window] = field(init=False)
     _closed: dict[str, datetime] = field(default_factory=dict)
     """Until when an agent makes no calls."""
-    _looks: int = 0
     _looked_at: datetime | None = None
     _seen: dict[str, Sequence[str]] | None = None
     """At which agents the steps of each order ran at the last look; None before the first."""
-    _done: dict[str, _Doing] = field(default_factory=dict)
-    """The orders of which this instance knows something newer."""
+    _done: dict[str, Sequence[str]] = field(default_factory=dict)
+    """The same of the orders of which this instance knows something newer."""
+    _newest: dict[str, Sequence[str]] = field(default_factory=dict)
+    """Of these, what a look that is being made may not see."""
     _at_work: Counter[str] = field(default_factory=Counter)
     _open: Counter[str] = field(default_factory=Counter)
-    """What follows from both: the open requests of each agent."""
+    """What follows: the open requests of each agent."""
     _lanes: dict[tuple[Priority, str], dict[str, Candidate]] = field(default_factory=dict)
     _turns: Counter[str] = field(default_factory=Counter)
     _passed_over: dict[str, datetime] = field(default_factory=dict)
@@ -89,43 +81,41 @@ class Admission:
 
     @property
     def most_open(self) -> int:
-        """Requests that may be open at all agents together: where more are, who has room cannot be told any better."""
+        """How many orders of a bucket a look has to see: if as many run there, agents have all that they may have."""
         return self.most * len(self._windows)
 
-    def begin_look(self) -> int | None:
-        """Return the number of the look that has to be made now; None if it is not yet time for one.
+    def begin_look(self) -> bool:
+        """Whether it is time for a look; what is done from now on is known beside it.
 
         A clock that was put back makes it time too, instead of never.
         """
         now = self.clock()
         if self._looked_at and abs(now - self._looked_at) < LOOK_INTERVAL:
-            return None
+            return False
         self._looked_at = now
-        self._looks += 1
-        return self._looks
+        self._at_work = +self._at_work
+        self._newest = {order_id: agents for order_id, agents in self._done.items() if order_id in self._at_work}
+        return True
 
-    def saw(self, look: int, running: Iterable[AgendaRow], measures: Iterable[Measure]) -> None:
-        """Believe what the look found; of the orders that were changed here since it began, what was made of them."""
-        rows, known, now = list(running), list(measures), self.clock()
-        self._seen = {row.order_id: str(row.data.get("Agents", "")).split() for row in rows}
-        self._done = {name: doing for name, doing in self._done.items() if doing.look >= look or self._at_work[name]}
-        self._open = Counter(chain.from_iterable(map(self._agents_of, self._seen | self._done)))
+    def saw(self, running: Sequence[AgendaRow], measures: Sequence[Measure]) -> None:
+        """Believe what the look found, but of orders that were changed here since it began."""
+        now = self.clock()
+        self._seen = {row.order_id: str(row.data.get("Agents", "")).split() for row in running}
+        self._done = self._newest
+        self._open = Counter(chain.from_iterable((self._seen | self._done).values()))
         self._passed_over = {name: until for name, until in self._passed_over.items() if until > now}
         self._keep(each for each in self._candidates() if abs(now - each.heard_at) < REMEMBERED)
-        open_at: dict[str, set[str]] = defaultdict(set)
-        for row in rows:
-            for agent in self._seen[row.order_id]:
-                open_at[agent].add(row.key)
-        for agent, window in self._windows.items():
-            self._heed(agent, window, open_at[agent], [measure for measure in known if measure.agent == agent])
+        for agent in self._windows:
+            now_open = {row.key for row in running if agent in self._seen[row.order_id]}
+            self._heed(agent, now_open, [measure for measure in measures if measure.agent == agent])
 
-    def _heed(self, agent: str, window: Window, now_open: set[str], measures: Sequence[Measure]) -> None:
+    def _heed(self, agent: str, now_open: set[str], measures: Sequence[Measure]) -> None:
         if until := open_until(measures, self.clock()):
             self.close(agent, until)
         elif measures:
             self._closed.pop(agent, None)
         if not self._is_closed(agent):
-            window.adapt(now_open, longest_wait(measures))
+            self._windows[agent].adapt(now_open, longest_wait(measures))
 
     def close(self, agent: str, until: datetime) -> None:
         """Send nothing to the agent until then, and only a few requests at first."""
@@ -135,22 +125,20 @@ class Admission:
 
     @contextmanager
     def at_work(self, order_id: str) -> Iterator[None]:
-        """While this lasts, a look that does not see yet what becomes of the order does not overrule it."""
+        """While this lasts, a look does not overrule what is known of the order: it may not be written yet."""
         self._at_work[order_id] += 1
         try:
             yield
         finally:
             self._at_work[order_id] -= 1
-            if not self._at_work[order_id]:
-                del self._at_work[order_id]
-            if order_id in self._done:
-                self._done[order_id] = replace(self._done[order_id], look=self._looks)
 
     def is_at(self, order_id: str, agents: Sequence[str]) -> None:
         """Believe that the order's steps run at these agents, and at no others."""
-        self._open.subtract(self._agents_of(order_id))
-        self._done[order_id] = _Doing(agents, self._looks)
+        self._open.subtract(self._done.get(order_id, (self._seen or {}).get(order_id, ())))
+        self._done[order_id] = self._newest[order_id] = agents
         self._open.update(agents)
+        for agent in self._windows.keys() & agents:
+            self._windows[agent].peak = max(self._windows[agent].peak, self._open[agent])
 
     def room(self) -> Room:
         """Return who takes steps now; nobody before the first look, since others may have claimed all that can be."""
@@ -169,11 +157,6 @@ class Admission:
     def _is_closed(self, agent: str) -> bool:
         return agent in self._closed and self._closed[agent] > self.clock()
 
-    def _agents_of(self, order_id: str) -> Sequence[str]:
-        if order_id in self._done:
-            return self._done[order_id].agents
-        return (self._seen or {}).get(order_id, ())
-
     # Who waits
 
     def hear(self, candidate: Candidate) -> None:
@@ -182,7 +165,8 @@ class Admission:
 
     def found(self, candidates: Iterable[Candidate], began: datetime) -> None:
         """Believe that these orders wait, and no others but those that were heard of since the search began."""
-        self._keep([*candidates, *(each for each in self._candidates() if each.heard_at >= began)])
+        found = [each for each in candidates if not self._at_work[each.order_id]]
+        self._keep([*found, *(each for each in self._candidates() if each.heard_at >= began)])
 
     @property
     def anyone_waits(self) -> bool:

@@ -99,30 +99,28 @@ class SchedulerService:
 
     def _candidate(self, now: datetime, row: AgendaRow) -> Candidate | None:
         """Return the order if it is to be claimed; a row that cannot be read is passed over."""
+        if self.admission.passes_over(row.order_id):
+            return None
         try:
-            return self._found(row, now) if self._is_wanted(row, now) else None
+            priority, needs = agenda.lane_of(row)
+            since: datetime = row.data["NotBefore"]
+            wanted = self._is_wanted(row, now)
         except (KeyError, TypeError, ValueError):
             log.exception("scheduler.row_passed_over", extra={"order_id": row.order_id, "row": row.key})
             self.admission.pass_over(row.order_id)
             return None
+        candidate = Candidate(order_id=row.order_id, priority=priority, needs=needs, since=since, heard_at=now)
+        return candidate if wanted else None
 
     def _is_wanted(self, row: AgendaRow, now: datetime) -> bool:
         """Whether to try to claim the order; if it was announced only lately, then if we have heard of it."""
-        if self.admission.passes_over(row.order_id) or not agenda.may_be_claimed(row, now):
-            return False
         due = agenda.is_due(row, now, WAKE_UP_TIME) or self.admission.knows(row.order_id)
-        return due and self._can_claim(row, now)
+        return due and self._can_claim(row, now) and agenda.may_be_claimed(row, now)
 
     def _can_claim(self, row: AgendaRow, now: datetime) -> bool:
         """Whether this app goes on with the order; a former version of it wrote rows that do not tell (FLT-12)."""
         version, waited = row.data.get("WorkflowVersion"), now - row.data["NotBefore"]
         return version is None or self.rules.can_claim(row.data["Workflow"], version, waited)
-
-    def _found(self, row: AgendaRow, now: datetime) -> Candidate:
-        priority, needs = agenda.lane_of(row)
-        return Candidate(
-            order_id=row.order_id, priority=priority, needs=needs, since=row.data["NotBefore"], heard_at=now
-        )
 
     def _woken(self, order_id: str, order: Snapshot | None) -> Candidate:
         now = self.clock()
@@ -169,15 +167,14 @@ class SchedulerService:
 
     async def _look(self) -> None:
         """See what is open in the whole system, and how the agents are doing, once in a while."""
-        look = self.admission.begin_look()
-        if look is None:
+        if not self.admission.begin_look():
             return
         pages = await run_all(
             self.store.agenda(bucket, *agenda.all_of(Kind.RUNNING), self.admission.most_open)
             for bucket in self._own_order()
         )
         measures = await self.measures.since(self.clock() - FRESH)
-        self.admission.saw(look, [row for page in pages for row in page], measures)
+        self.admission.saw([row for page in pages for row in page], measures)
 
     def _own_order(self) -> list[str]:
         """Return the buckets, from another one on for each instance: side by side, they take different orders."""

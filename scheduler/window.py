@@ -26,8 +26,10 @@ class Window:
 
     most: int
     limit: int = field(init=False)
+    peak: int = 0
+    """The most that was open since the limit was set."""
     _since: Set[str] | None = None
-    """What was seen open since the limit was set."""
+    """What was seen open since then; None before the first look."""
 
     def __post_init__(self) -> None:
         self.limit = min(FIRST, self.most)
@@ -35,28 +37,28 @@ class Window:
     def adapt(self, now_open: Set[str], waited: float | None) -> None:
         """Set the limit by what is open in the whole system, and by how long requests wait, None if nobody knows.
 
-        How long requests wait that a new limit let in shows only once they begin. So it stays as it is until half as
-        many as are open have been answered since: else it would grow, look by look, while a slow agent has not
-        begun any of them. Without load it goes back to the beginning, because what the agent could do a while ago says
+        How long requests wait that a new limit let in shows only once they begin. So it stays as it is until as many
+        as are open have been answered since: else it would grow, look by look, while a slow agent has not begun any of
+        them. Without load it goes back to the beginning, because what the agent could do a while ago says
         nothing about now.
         """
-        used = len(now_open)
+        count = len(now_open)
+        self.peak = max(self.peak, count)
         if self._since is None:  # this instance has just begun: others have found out how much may be open
-            self.limit = max(self.limit, used)
+            self.limit = max(self.limit, count)
         since = now_open | (self._since or set())
-        answered = len(since) - used
-        if 2 * answered < used:
+        if len(since) < 2 * count:
             self._since = since
             return
-        self._since = now_open
         if waited is not None and waited > LONG_WAIT:
-            self.limit = max(LEAST, int(min(self.limit, used) * SHRINKS_TO))
-        elif 2 * used < self.limit:
+            self.limit = max(LEAST, int(min(self.limit, self.peak) * SHRINKS_TO))
+        elif 2 * self.peak < self.limit:
             self.limit = max(min(FIRST, self.limit), self.limit // GROWS_BY)
         elif waited is not None:
             self.limit *= GROWS_BY
         self.limit = min(self.limit, self.most)
+        self.peak, self._since = count, now_open
 
     def begin_again(self) -> None:
         """Let through only a few: the agent's circuit has opened, and somebody has to try whether it may close."""
-        self.limit = min(LEAST, self.most)
+        self.limit, self.peak = min(LEAST, self.most), 0

@@ -38,5 +38,5 @@ def text_of_belief(admission: Admission, now: datetime) -> str:
     lasting = (waiting, turns, admission._passed_over, admission._closed, admission._windows)
     if now >= next_look(admission):
         return repr(lasting)
-    orders = {order_id: admission._agents_of(order_id) for order_id in {**(admission._seen or {}), **admission._done}}
-    return repr((*lasting, sorted(orders.items()), admission._looked_at))
+    orders = sorted({**(admission._seen or {}), **admission._done}.items())
+    return repr((*lasting, orders, admission._looked_at))

@@ -225,11 +225,11 @@ def never_polls() -> AbstractContextManager[Any]:
 
 
 def believes_for_ever_what_it_did() -> AbstractContextManager[Any]:
-    def saw(self, look, running, measures):
+    def saw(self, running, measures):
         done = dict(self._done)
-        original_saw(self, look, running, measures)
-        for order_id, doing in done.items():
-            self.is_at(order_id, doing.agents)
+        original_saw(self, running, measures)
+        for order_id, agents in done.items():
+            self.is_at(order_id, agents)
 
     return patch.object(Admission, "saw", saw)
 

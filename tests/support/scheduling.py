@@ -136,17 +136,17 @@ TICK = seconds(0.25)
 LONGEST = seconds(100)
 
 
-async def work(world, instances, agents, is_over):
-    """Let the time pass until it is over: agents work, replies reach one instance after the other, all poll."""
+async def work(world, pollers, agents, is_over, receivers):
+    """Let the time pass until it is over: agents work, replies reach one receiver after the other."""
     reached = 0
     for number in range(round(LONGEST / TICK)):
         world.now += TICK
         for agent in agents:
             for request in await agent.go_on(world):
                 reached += 1
-                await instances[reached % len(instances)].receive(answer_to(request, result={}), agent.name)
+                await receivers[reached % len(receivers)].receive(answer_to(request, result={}), agent.name)
         if number % round(seconds(1) / TICK) == 0:
-            for instance in instances:
+            for instance in pollers:
                 await instance.poll()
         if await is_over():
             return

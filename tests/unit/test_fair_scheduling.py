@@ -1,5 +1,6 @@
 """Thousands of orders, several instances, agents that are slow or away: who is claimed when (SCH-11, WRK-2, WRK-3)."""
 
+import math
 import random
 from collections import Counter
 from datetime import timedelta
@@ -12,6 +13,7 @@ from core.keys import buckets
 from core.orders import Priority
 from scheduler.admission import EQUALLY_LONG, LOOK_INTERVAL, TURN_OF_NORMAL
 from scheduler.service import WAKE_UP_TIME
+from scheduler.window import FIRST
 
 INSTANCES = 3
 BUCKETS = 16
@@ -77,7 +79,8 @@ async def test_no_order_waits_longer_than_for_those_before_it():
     async def all_are_claimed():
         return sum(len(agent.asked_at) for agent in agents) == len(expected)
 
-    await work(world, [world.instance(f"i{number}") for number in range(INSTANCES)], agents, all_are_claimed)
+    instances = [world.instance(f"i{number}") for number in range(INSTANCES)]
+    await work(world, instances, agents, all_are_claimed, instances)
     waited = {order_id: at - began for agent in agents for order_id, at in agent.asked_at.items()}
     count = Counter(orders.values())
 
@@ -94,11 +97,11 @@ async def test_no_order_waits_longer_than_for_those_before_it():
 
 @pytest.mark.proves("WRK-2")
 @pytest.mark.parametrize(
-    ("count", "in_flight", "takes", "instances"),
-    [(2000, 20, 0.25, 3), (400, 100, 5, 3), (100, 1, 0.25, 1)],
-    ids=["thousands", "long calls", "one by one"],
+    ("count", "in_flight", "takes", "apart"),
+    [(2000, 20, 0.25, False), (400, 100, 5, False), (100, 1, 0.25, False), (600, 10, 0.5, True)],
+    ids=["thousands", "long calls", "one by one", "replies elsewhere"],
 )
-async def test_a_backlog_at_a_slow_agent_burns_no_attempt(count, in_flight, takes, instances):
+async def test_a_backlog_at_a_slow_agent_burns_no_attempt(count, in_flight, takes, apart):
     """What is claimed begins in time, however many wait: no request expires, and no failure is counted."""
     world = Scheduling(only("payment", ALLOWANCE), most=2000)
     ids = [await world.record(bucket=f"b{number % 8:02d}") for number in range(count)]
@@ -107,6 +110,23 @@ async def test_a_backlog_at_a_slow_agent_burns_no_attempt(count, in_flight, take
     async def all_are_done():
         return len(agent.asked_at) == count and not (agent.queue or agent.calls)
 
-    await work(world, [world.instance(f"i{number}") for number in range(instances)], [agent], all_are_done)
+    pollers = [world.instance(f"i{number}") for number in range(INSTANCES)]
+    await work(world, pollers, [agent], all_are_done, [world.instance("hears")] if apart else pollers)
     assert agent.expired == 0
     assert agent.asked_at.keys() == set(ids)
+
+
+@pytest.mark.proves("WRK-2", "WRK-3")
+async def test_who_hears_of_no_reply_finds_out_too_how_much_may_be_open():
+    """Where each function has a process of its own: all that was claimed is answered when the poll looks again."""
+    world = Scheduling(most=500)
+    for number in range(500):
+        await world.record(bucket=f"b{number % 8:02d}")
+    agent, began = Working("payment", in_flight=500, takes=seconds(0.25)), world.now
+
+    async def all_are_asked():
+        return len(agent.asked_at) == 500
+
+    await work(world, [world.instance("polls")], [agent], all_are_asked, [world.instance("hears")])
+    doublings = math.ceil(math.log2(500 / FIRST))
+    assert max(agent.asked_at.values()) - began <= (doublings + 2) * LOOK_INTERVAL
