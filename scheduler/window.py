@@ -51,7 +51,7 @@ class Window:
             self._since = since
             return
         if waited is not None and waited > LONG_WAIT:
-            self.limit = max(LEAST, int(min(self.limit, self.peak) * SHRINKS_TO))
+            self.limit = max(LEAST, int(self.limit * SHRINKS_TO))
         elif 2 * self.peak < self.limit:
             self.limit = max(min(FIRST, self.limit), self.limit // GROWS_BY)
         elif waited is not None:
