@@ -14,7 +14,7 @@ from local.stack import Stack, StackConfig  # noqa: E402
 ALL_OF_THEM = 5
 """Workers for a whole run, on two cores: half of them wait at any time. A part of the tests needs none."""
 
-FIRST = ("system", "contract", "deployment", "host", "stack", "exploration")
+FIRST = ("host", "stack", "system", "exploration", "contract", "deployment")
 """What waits much comes first: meanwhile the rest has the cores."""
 
 TOGETHER = {

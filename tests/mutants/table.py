@@ -1418,7 +1418,7 @@ MUTANTS = (
         new="if False:",
         tests=(
             f"{ADMISSION}::test_the_limit_does_not_grow_before_what_it_let_in_is_answered",
-            f"{FAIRNESS}::test_a_backlog_at_a_slow_agent_burns_no_attempt[thousands]",
+            f"{FAIRNESS}::test_a_backlog_at_a_slow_agent_burns_no_attempt[a thousand]",
         ),
     ),
     Mutant(
