@@ -2,6 +2,7 @@
 
 import asyncio
 import math
+import os
 import time
 
 import pytest
@@ -20,6 +21,8 @@ ENTITIES_OF_AN_ORDER = 14
 """Submitted: order, state, step, history, agenda. Claimed: state, step, history, two of the agenda. Processed: four."""
 MESSAGES_OF_AN_ORDER = 3
 """Wake-up, request, reply."""
+READS_OF_AN_ORDER = 2 if os.environ.get("LOCAL_FUNCTION_PROCESSES") == "each" else 0
+"""A process knows what it wrote itself: where each function has its own, the claim reads the order, and the reply."""
 IDLE_WRITES_PER_SECOND = 2
 """An agent's measure."""
 ONCE = len(workflows.ALL.all)
@@ -46,7 +49,7 @@ async def test_an_order_costs_three_transactions_and_no_read(driver):
     idle = math.ceil(IDLE_WRITES_PER_SECOND * (time.monotonic() - began)) + ONCE
     assert 3 * ONE_BY_ONE <= counted["table_writes"] <= 3 * ONE_BY_ONE + idle
     assert ENTITIES_OF_AN_ORDER * ONE_BY_ONE <= counted["table_entities"] <= ENTITIES_OF_AN_ORDER * ONE_BY_ONE + idle
-    assert counted["table_loads"] == 0
+    assert counted["table_loads"] == READS_OF_AN_ORDER * ONE_BY_ONE
     assert counted["table_point_reads"] <= idle  # the watch's look at the last sweep
     assert counted["service_bus_messages"] == MESSAGES_OF_AN_ORDER * ONE_BY_ONE
     assert counted["remote_calls"] == ONE_BY_ONE
@@ -64,7 +67,9 @@ async def test_many_orders_share_their_transactions(driver):
     idle = math.ceil(IDLE_WRITES_PER_SECOND * (time.monotonic() - began))
     assert counted["table_writes"] <= 1.5 * AT_ONCE + idle
     assert counted["table_entities"] <= 1.1 * ENTITIES_OF_AN_ORDER * AT_ONCE + idle
-    assert counted["table_loads"] <= 0.3 * AT_ONCE  # where a poll was quicker than a wake-up that came late
+    assert (
+        counted["table_loads"] <= (READS_OF_AN_ORDER + 0.3) * AT_ONCE
+    )  # where a poll was quicker than a wake-up that came late
     assert counted["table_point_reads"] <= idle
     assert counted["service_bus_sends"] <= MESSAGES_OF_AN_ORDER / 3 * AT_ONCE
     assert counted["service_bus_messages"] <= 1.1 * MESSAGES_OF_AN_ORDER * AT_ONCE
