@@ -2,11 +2,13 @@
 
 import os
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, field
 
 import pytest
 from azure.servicebus import ServiceBusMessage, ServiceBusReceivedMessage, ServiceBusSubQueue
 from azure.servicebus.aio import ServiceBusClient, ServiceBusReceiver, ServiceBusSender
+from azure.servicebus.exceptions import MessageAlreadySettled, MessageLockLostError
 from broker_process import RunningBroker, opened
 from bus_queues import OF_THE_BROKERS_TESTS as QUEUES
 
@@ -50,6 +52,7 @@ class QueueUser:
     sender: ServiceBusSender
     receiver: ServiceBusReceiver
     dead_letters: ServiceBusReceiver
+    received: list[ServiceBusReceivedMessage] = field(default_factory=list, repr=False)
 
     async def send(self, *bodies: str | bytes, **properties) -> None:
         for body in bodies:
@@ -62,11 +65,18 @@ class QueueUser:
             more = await self.receiver.receive_messages(count - len(messages), max_wait_time=wait)
             assert more, f"{self.name}: only {len(messages)} of {count} messages came within {wait} s"
             messages += more
+            self.received.extend(more)
         return messages
 
     async def complete(self, *messages: ServiceBusReceivedMessage) -> None:
         for message in messages:
             await self.receiver.complete_message(message)
+
+    async def let_go(self) -> None:
+        """Complete what was received and not settled: what a failed test leaves would be its neighbours' failure."""
+        while self.received:
+            with suppress(MessageAlreadySettled, MessageLockLostError):
+                await self.receiver.complete_message(self.received.pop())
 
     async def receive_dead(self) -> ServiceBusReceivedMessage:
         """Receive one message from the dead-letter queue."""
@@ -75,7 +85,7 @@ class QueueUser:
 
 
 @pytest.fixture(scope="module")
-async def users(client) -> AsyncIterator[dict[str, QueueUser]]:
+async def links(client) -> AsyncIterator[dict[str, QueueUser]]:
     """All queues of the suite; of a namespace only the one that SERVICEBUS_QUEUE names."""
     names = [os.environ.get("SERVICEBUS_QUEUE", "plain")] if NAMESPACE else list(QUEUES)
     found = {
@@ -89,6 +99,14 @@ async def users(client) -> AsyncIterator[dict[str, QueueUser]]:
     }
     async with opened(*(link for user in found.values() for link in (user.sender, user.receiver, user.dead_letters))):
         yield found
+
+
+@pytest.fixture
+async def users(links) -> AsyncIterator[dict[str, QueueUser]]:
+    """The same links for every test, and nothing in their hands afterwards."""
+    yield links
+    for user in links.values():
+        await user.let_go()
 
 
 @pytest.fixture
