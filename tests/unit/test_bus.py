@@ -224,6 +224,32 @@ async def test_a_message_is_called_unsent_only_if_no_try_may_have_arrived(how):
     await bus.close()
 
 
+class Silent(Working):
+    """The client of a bus to which a link opens, or not, and that says nothing after that."""
+
+    def __init__(self, *, opens):
+        super().__init__()
+        self._opens = opens
+
+    async def create_message_batch(self):
+        return await super().create_message_batch() if self._opens else await asyncio.Future()
+
+    async def send_messages(self, batch, **_):
+        await asyncio.Future()
+
+
+@pytest.mark.proves("FLT-8")
+@pytest.mark.parametrize("opens", [True, False], ids=["a link", "no link"])
+async def test_a_bus_that_says_nothing_is_waited_for_as_long_as_a_message_lives(opens):
+    """Nobody knows whether it has arrived, or will: a step has to be put back before its failure is counted."""
+    bus = ServiceBus(lambda: Silent(opens=opens))
+    async with asyncio.timeout(20):
+        with pytest.raises(UnavailableError, match="for as long as a message lives") as raised:
+            await bus.send([replace(LIVES, patience=seconds(0.1))])
+    assert type(raised.value) is UnavailableError
+    await bus.close()
+
+
 @pytest.mark.proves("FLT-8")
 @pytest.mark.parametrize("faults", [["open"], ["send", "open"]], ids=" ".join)
 async def test_a_message_gets_through_a_hiccup(faults):
