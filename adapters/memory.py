@@ -129,7 +129,8 @@ class MemoryArchive:
         if not keys:
             return ArchivePage(orders=[])
         order_id = order_id_of(keys[0])
-        own = [(key, partial(_record, rows[key][1])) for key in keys if order_id_of(key) == order_id]
+        same = itertools.takewhile(lambda key: order_id_of(key) == order_id, keys)
+        own = [(key, partial(_record, rows[key][1])) for key in same]
         return ArchivePage(orders=[archived(order_id, own)], continuation=f"{order_id}~")
 
     async def remove(self, order: ArchivedOrder) -> None:

@@ -1,8 +1,8 @@
 """What becomes of each message to the scheduler.
 
 Wake-ups and replies come in batches, which are settled as one, and only then comes the next. So whatever happens to one
-message, those beside it must not come back for it, and those behind it must not wait for it: not even while the bucket of
-its order is away.
+message, those beside it must not come back for it, and those behind it must not wait, not even while the bucket of its
+order is away.
 """
 
 import logging

@@ -98,7 +98,8 @@ class Street(Scheduling):
             measures=parts.measures,
             **every,
         )
-        self.timers = (self.one.poll, sweeps.sweep, notices.relay, watch.look, alerts.relay, retention.sweep)
+        self.timers = (self.one.poll, sweeps.sweep, notices.relay, alerts.relay)
+        self.seldom = (watch.look, retention.sweep)
 
     # Who lives there
 
@@ -170,7 +171,7 @@ class Street(Scheduling):
         for second in range(LASTS):
             await self._deliver("scheduler_wake", self.wake_ups, self._wake)
             await self._deliver("responses", self.replies, self._receive)
-            for timer in self.timers:
+            for timer in (*self.timers, *self.seldom) if second % 6 == 0 else self.timers:
                 await self._in_turn(timer)
             self._post()
             await self._see(second)

@@ -4,6 +4,7 @@ Beside it means: in the same bucket, lane, batch of messages, and page of whatev
 contract of the state store.
 """
 
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from unittest.mock import patch
 
@@ -11,18 +12,26 @@ import pytest
 from builders import NOW, seconds
 from neighbourhood import LASTS, street
 
+import core.lanes
 from core.changes import HistoryEntry
 from core.errors import ConflictError, InvalidError, QueueRefusedError, UnavailableError
 from core.keys import bucket_of, history_key
-from core.lanes import PAGE
 from operators.requests import OperatorRequest
 from scheduler.admission import LOOK_INTERVAL
 
-FEW, MANY = 1, 110
-"""More than fit a page, a batch, or at an agent."""
+SMALL = {
+    "core.lanes.PAGE": 8,
+    "core.lanes.LONG_PAGE": 10,
+    "supervisor.service.PAGE": 8,
+    "alerts.service.PAGE": 8,
+    "alerts.notices.PAGE": 8,
+    "neighbourhood.BATCH": 8,
+    "scheduler.window.FIRST": 8,
+}
+"""What is read, sent, or given to an agent at once, so that few neighbours are many."""
 
-VERY_MANY = 1100
-"""More than any request to the store returns."""
+MANY, VERY_MANY = 110, 1100
+"""More than fit a page, and more than any request to the store returns."""
 
 
 def garbage(kind, *without, **columns):
@@ -211,15 +220,30 @@ async def usual():
 
 @pytest.mark.proves("FLT-6", "SCH-1", "SUP-2", "ALR-1", "ALR-2", "SUP-7")
 @pytest.mark.parametrize("what", NEIGHBOURS)
-@pytest.mark.parametrize("count", [FEW, pytest.param(MANY), pytest.param(VERY_MANY, marks=pytest.mark.soak)])
-async def test_whatever_is_wrong_with_an_order_others_end_in_their_usual_time(what, count, usual, caplog):
+@pytest.mark.parametrize(
+    ("count", "sizes"),
+    [
+        pytest.param(1, {}, id="one"),
+        pytest.param(25, SMALL, id="many"),
+        pytest.param(MANY, {}, id="full", marks=pytest.mark.soak),
+        pytest.param(VERY_MANY, {}, id="very many", marks=pytest.mark.soak),
+    ],
+)
+async def test_whatever_is_wrong_with_an_order_others_end_in_their_usual_time(what, count, sizes, usual, caplog):
     """One such neighbour, or more than fit a page."""
     caplog.set_level("WARNING")
-    neighbour = NEIGHBOURS[what]
+    with ExitStack() as smaller:
+        for place, size in sizes.items():
+            smaller.enter_context(patch(place, size))
+        await others_are_in_time(NEIGHBOURS[what], count, usual, caplog)
+
+
+async def others_are_in_time(neighbour, count, usual, caplog):
+    """Whoever lives there beside such neighbours."""
     there = await street(neighbour.beside, count, neighbour.spoil, **neighbour.state)
     seen = await lived(there)
     late = {name: (at, seen.get(name)) for name, at in usual.items() if seen.get(name, LASTS) > at + neighbour.late}
-    if count > PAGE:  # the watch tells of a page of orders at a time
+    if count > core.lanes.PAGE:  # the watch tells of a page of orders at a time
         late.pop("is late: alert", None)
     assert (late, there.failures) == ({}, [])
     assert bool(told(there, caplog, there.neighbours[0])) is neighbour.is_told
