@@ -4,7 +4,7 @@ from collections import defaultdict
 from dataclasses import replace
 from datetime import timedelta
 
-from builders import NOW, SOMEWHERE, acting_rules, answer, answer_to, seconds, supervisor
+from builders import ALLOWANCE, NOW, SOMEWHERE, acting_rules, answer, answer_to, seconds, supervisor
 from scheduling import Scheduling, only, step
 
 from adapters.memory import MemoryLeadership, MemoryLease
@@ -124,6 +124,10 @@ class Street(Scheduling):
         await self.parts.store.commit(replace(change, after=after))
         return order_id
 
+    async def is_overdue(self, ago, **more):
+        """An order that ran, and whose time is over."""
+        return await self.runs(ago + 2 * ALLOWANCE.total_seconds(), **more)
+
     async def is_answered(self, *what, **more):
         """An order that runs, and whose reply comes with the others."""
         order_id = await self.runs(*what, **more)
@@ -240,7 +244,16 @@ class Street(Scheduling):
                     self.seen.setdefault(f"{name}: {what}", second)
 
 
-KINDS = {"waits": 300, "is_polled": 300, "runs": 2, "is_answered": 2, "failed": 2, "is_told": 2, "is_over": 2}
+KINDS = {
+    "waits": 300,
+    "is_polled": 300,
+    "runs": 2,
+    "is_overdue": 2,
+    "is_answered": 2,
+    "failed": 2,
+    "is_told": 2,
+    "is_over": 2,
+}
 """The kinds of orders, and how many seconds ago what they wait for began for the neighbours, to stand before others."""
 
 

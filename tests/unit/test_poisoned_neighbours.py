@@ -179,6 +179,7 @@ NEIGHBOURS = {
     ),
     "it runs, and conflicts": Neighbour(beside="runs", state=ELSEWHERE, spoil=next_history_row_is_there),
     "it runs, and has no step": Neighbour(beside="runs", state=ELSEWHERE, spoil=no_row("|step")),
+    "its time is over, and its state is garbage": Neighbour(beside="is_overdue", spoil=garbage("|state", Version="x")),
     "its running row is newer": Neighbour(beside="runs", state=ELSEWHERE, spoil=newer("!running"), is_told=False),
     # In the outbox, and in the list of what failed
     "Event Grid refuses its alert": Neighbour(beside="failed", spoil=fails("events", "publish", ValueError)),
