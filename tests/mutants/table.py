@@ -1603,6 +1603,14 @@ MUTANTS = (
         tests=(f"{FAIRNESS}::test_who_hears_of_no_reply_finds_out_too_how_much_may_be_open",),
     ),
     Mutant(
+        statement="FLT-6",
+        fault="what a queue refuses is tried for as long as it lives",
+        file="adapters/bus.py",
+        old="        except QueueRefusedError:\n            raise  # so it has not arrived either\n",
+        new="",
+        tests=(f"{BUS}::test_who_is_refused_by_a_queue_does_not_try_for_as_long_as_the_message_lives",),
+    ),
+    Mutant(
         statement="SUP-2",
         fault="an order that cannot be recovered ends the sweep of its bucket",
         file="supervisor/service.py",
