@@ -4,7 +4,9 @@ An order id holds the time at which it was made, so the rows of a bucket are sor
 the beginning of the bucket: it is read page by page up to that age, and nothing that is younger is ever looked at.
 """
 
+from collections.abc import Callable, Sequence
 from datetime import datetime
+from functools import partial
 from itertools import groupby
 
 from adapters import tables
@@ -15,8 +17,8 @@ from adapters.tables import MOST_OPERATIONS, TableTransactions
 from adapters.wire import Stored
 from adapters.writes import Record
 from core.archive import ArchivedOrder, ArchivePage
-from core.errors import ConflictError
-from core.keys import bucket_of, state_key
+from core.errors import ConflictError, UnreadableRowError
+from core.keys import bucket_of, order_key, state_key
 from core.orders import Order, OrderState
 
 PAGE = 1000
@@ -30,13 +32,18 @@ def order_id_of(key: str) -> str:
     return key.partition("|")[0]
 
 
-def archived(order_id: str, records: dict[str, Record]) -> ArchivedOrder:
-    """Return the order of these rows."""
+def archived(order_id: str, rows: Sequence[tuple[str, Callable[[], Record]]]) -> ArchivedOrder:
+    """Return the order of these rows: of each its key, and what reads it."""
+    keys, wanted = tuple(key for key, _ in rows), (order_key(order_id), state_key(order_id))
+    try:
+        records = [read() for key, read in rows if key in wanted]
+    except UnreadableRowError as fault:
+        return ArchivedOrder(order_id=order_id, order=None, state=None, keys=keys, fault=str(fault))
     return ArchivedOrder(
         order_id=order_id,
-        order=next((record for record in records.values() if isinstance(record, Order)), None),
-        state=next((record for record in records.values() if isinstance(record, OrderState)), None),
-        keys=tuple(records),
+        order=next((record for record in records if isinstance(record, Order)), None),
+        state=next((record for record in records if isinstance(record, OrderState)), None),
+        keys=keys,
     )
 
 
@@ -90,4 +97,4 @@ class TableArchive:
 
 
 def _archived(order_id: str, rows: list[Stored]) -> ArchivedOrder:
-    return archived(order_id, {row["RowKey"]: record_of(row) for row in rows})
+    return archived(order_id, [(row["RowKey"], partial(record_of, row)) for row in rows])

@@ -158,6 +158,8 @@ class _Tries:
             if self._in_doubt:
                 raise UnavailableError(str(error)) from error
             raise
+        except QueueRefusedError:
+            raise  # so it has not arrived either
         except UnavailableError:
             self._in_doubt = True
             raise

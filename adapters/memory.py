@@ -8,13 +8,14 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 
 from adapters import Adapters, queues, writes
 from adapters.alert_log import alert_key, newest_first
 from adapters.archive import archived, order_id_of
 from adapters.clock import new_ulid, oldest_order_id, utc_now
-from adapters.rows import entity_of
+from adapters.rows import Columns, entity_of, record_of
 from adapters.writes import Create, Delete, Put, Record, Replace, Write
 from core.agenda import AgendaRow, Kind, all_of
 from core.alerts import Acknowledgement, Alert
@@ -31,19 +32,25 @@ from core.rates import turns
 from core.sweeps import Sweep
 from simulator.rules import Effect, FaultInForce
 
+Row = Record | Columns
+"""What stands in a row: a record, or an entity that may hold anything."""
+
 
 class MemoryStateStore:
-    """`StateStore` in memory. `rows` holds by bucket and row key: how often the row was written, and its record."""
+    """`StateStore` in memory. `rows` holds by bucket and row key: how often the row was written, and its record.
 
-    def __init__(self, rows: Mapping[str, Mapping[str, tuple[int, Record]]] | None = None) -> None:
-        self.rows: dict[str, dict[str, tuple[int, Record]]] = {
+    What is no record, but an entity as a table may hold it, is read as from a table.
+    """
+
+    def __init__(self, rows: Mapping[str, Mapping[str, tuple[int, Row]]] | None = None) -> None:
+        self.rows: dict[str, dict[str, tuple[int, Row]]] = {
             bucket: dict(records) for bucket, records in (rows or {}).items()
         }
 
     async def load(self, order_id: str) -> Snapshot | None:
         """See `StateStore.load`."""
         found = self._range(bucket_of(order_id), *order_range(order_id))
-        return writes.snapshot_of((key, record, str(count)) for key, count, record in found)
+        return writes.snapshot_of((key, _record(row), str(count)) for key, count, row in found)
 
     async def commit(self, change: Change) -> Snapshot:
         """See `StateStore.commit`."""
@@ -66,17 +73,17 @@ class MemoryStateStore:
     async def history(self, order_id: str) -> list[HistoryEntry]:
         """See `StateStore.history`."""
         found = self._range(bucket_of(order_id), *history_range(order_id))
-        return [record for _, _, record in found if isinstance(record, HistoryEntry)]
+        return [record for _, _, row in found if isinstance(record := _record(row), HistoryEntry)]
 
     async def agenda(self, bucket: str, start: str, end: str, limit: int) -> list[AgendaRow]:
         """See `StateStore.agenda`."""
         found = self._range(bucket, start, end)[: max(limit, 0)]
-        return [record for _, _, record in found if isinstance(record, AgendaRow)]
+        return [record for key, _, row in found if key[0] == "!" and isinstance(record := _record(row), AgendaRow)]
 
-    async def outbox(self, bucket: str, limit: int) -> list[OutboxEntry]:
+    async def outbox(self, bucket: str, limit: int, start: str = "") -> list[OutboxEntry]:
         """See `StateStore.outbox`."""
-        rows = await self.agenda(bucket, *all_of(Kind.OUTBOX), limit)
-        return [OutboxEntry(key=row.key, event=writes.event_of(row)) for row in rows]
+        first, end = all_of(Kind.OUTBOX)
+        return [writes.entry_of(row) for row in await self.agenda(bucket, max(first, start), end, limit)]
 
     async def postpone(self, bucket: str, key: str, row: AgendaRow) -> None:
         """See `StateStore.postpone`."""
@@ -91,7 +98,7 @@ class MemoryStateStore:
         for key in keys:
             self.rows.get(bucket, {}).pop(key, None)
 
-    def _range(self, bucket: str, start: str, end: str) -> list[tuple[str, int, Record]]:
+    def _range(self, bucket: str, start: str, end: str) -> list[tuple[str, int, Row]]:
         rows = self.rows.get(bucket, {})
         return [(key, *rows[key]) for key in sorted(key for key in rows if start <= key < end)]
 
@@ -122,7 +129,8 @@ class MemoryArchive:
         if not keys:
             return ArchivePage(orders=[])
         order_id = order_id_of(keys[0])
-        own = {key: rows[key][1] for key in keys if order_id_of(key) == order_id}
+        same = itertools.takewhile(lambda key: order_id_of(key) == order_id, keys)
+        own = [(key, partial(_record, rows[key][1])) for key in same]
         return ArchivePage(orders=[archived(order_id, own)], continuation=f"{order_id}~")
 
     async def remove(self, order: ArchivedOrder) -> None:
@@ -140,7 +148,11 @@ class MemoryArchive:
         self._places[bucket] = place
 
 
-def _apply(rows: dict[str, tuple[int, Record]], bucket: str, write: Write) -> None:
+def _record(row: Row) -> Record:
+    return record_of(row) if isinstance(row, Mapping) else row
+
+
+def _apply(rows: dict[str, tuple[int, Row]], bucket: str, write: Write) -> None:
     count, _ = rows.get(write.key, (0, None))
     match write:
         case Create(key, record):

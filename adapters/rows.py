@@ -9,6 +9,7 @@ from adapters.writes import Record, aware, json_text
 from core.agenda import AgendaRow
 from core.changes import HistoryEntry
 from core.errors import InvalidError, UnreadableRowError
+from core.keys import order_in
 from core.orders import Direction, Item, Order, OrderState, Outcome, Policy, Priority, ProcessState, Step, StepState
 
 SCHEMA_VERSION = 1
@@ -80,10 +81,22 @@ def record_of(stored: Columns) -> Record:
         raise UnreadableRowError(f"row {stored['RowKey']} cannot be read: {type(fault).__name__}{what}") from fault
 
 
+def agenda_row_of(stored: Columns) -> AgendaRow:
+    """Return the row of the agenda; one that cannot be read comes with its fault, so that others come beside it."""
+    key = stored["RowKey"]
+    try:
+        columns = columns_of(stored)
+        own = columns.pop("OrderID", "")
+        return AgendaRow(key=key, order_id=order_in(key) or own, data=columns)
+    except (UnreadableRowError, TypeError) as fault:
+        return AgendaRow(key=key, order_id=order_in(key), fault=str(fault))
+
+
 def _record_of(stored: Columns) -> Record:
-    key, columns = stored["RowKey"], columns_of(stored)
+    key = stored["RowKey"]
     if key.startswith("!"):
-        return AgendaRow(key=key, order_id=columns.pop("OrderID"), data=columns)
+        return agenda_row_of(stored)
+    columns = columns_of(stored)
     order_id, kind, *rest = key.split("|")
     match kind:
         case "state":

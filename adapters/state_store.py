@@ -5,7 +5,7 @@ from contextlib import suppress
 
 from adapters import operations, tables, writes
 from adapters.operations import Operation
-from adapters.rows import entity_of, record_of
+from adapters.rows import agenda_row_of, entity_of, record_of
 from adapters.tables import TableTransactions
 from adapters.writes import Create, Delete, Put, Replace, Write
 from core.agenda import AgendaRow, Kind, all_of
@@ -55,12 +55,12 @@ class TableStateStore:
     async def agenda(self, bucket: str, start: str, end: str, limit: int) -> list[AgendaRow]:
         """See `StateStore.agenda`."""
         stored = await self._table.rows(bucket, start, end, limit)
-        return [record for row in stored if isinstance(record := record_of(row), AgendaRow)]
+        return [agenda_row_of(row) for row in stored if row["RowKey"].startswith("!")]
 
-    async def outbox(self, bucket: str, limit: int) -> list[OutboxEntry]:
+    async def outbox(self, bucket: str, limit: int, start: str = "") -> list[OutboxEntry]:
         """See `StateStore.outbox`."""
-        rows = await self.agenda(bucket, *all_of(Kind.OUTBOX), limit)
-        return [OutboxEntry(key=row.key, event=writes.event_of(row)) for row in rows]
+        first, end = all_of(Kind.OUTBOX)
+        return [writes.entry_of(row) for row in await self.agenda(bucket, max(first, start), end, limit)]
 
     async def postpone(self, bucket: str, key: str, row: AgendaRow) -> None:
         """See `StateStore.postpone`."""

@@ -8,7 +8,8 @@ from datetime import datetime
 from typing import Any
 
 from core.agenda import AgendaRow, notice_key, outbox_key
-from core.changes import Change, Event, HistoryEntry, Note
+from core.changes import Change, Event, HistoryEntry, Note, OutboxEntry
+from core.errors import UnreadableRowError
 from core.keys import history_key, order_key, state_key, step_key
 from core.notices import Notice, notices_of
 from core.orders import Order, OrderState, Snapshot, Step
@@ -137,6 +138,14 @@ def event_columns(event: Event) -> dict[str, Any]:
     }
 
 
+def entry_of(row: AgendaRow) -> OutboxEntry:
+    """Return the event that an outbox row holds, or why nobody can read it."""
+    try:
+        return OutboxEntry(key=row.key, event=event_of(row))
+    except (LookupError, ValueError, TypeError) as fault:
+        return OutboxEntry(key=row.key, event=None, fault=row.fault or f"{type(fault).__name__} {fault}")
+
+
 def event_of(row: AgendaRow) -> Event:
     """Return the event that an outbox row holds."""
     return event_from(row.data)
@@ -171,7 +180,10 @@ def aware(time: datetime) -> datetime:
 
 
 def snapshot_of(rows: Iterable[tuple[str, Record, str]]) -> Snapshot | None:
-    """Return the order from its rows, each with key and ETag; None if there are none."""
+    """Return the order from its rows, each with key and ETag; None if there are none.
+
+    Raises `UnreadableRowError` if a step is missing: what is left would pass for an order that needs no more.
+    """
     order: Order | None = None
     state: OrderState | None = None
     steps: list[Step] = []
@@ -187,4 +199,7 @@ def snapshot_of(rows: Iterable[tuple[str, Record, str]]) -> Snapshot | None:
         etags[key] = etag
     if order is None or state is None:
         return None
-    return Snapshot(order=order, state=state, steps=tuple(sorted(steps, key=lambda step: step.number)), etags=etags)
+    steps.sort(key=lambda step: step.number)
+    if not steps or any(step.number != number for number, step in enumerate(steps)):
+        raise UnreadableRowError(f"order {order.order_id} cannot be read: the row of a step is missing")
+    return Snapshot(order=order, state=state, steps=tuple(steps), etags=etags)

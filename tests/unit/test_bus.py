@@ -85,6 +85,19 @@ def test_there_is_no_message_without_its_ids(ids):
         BusMessage(queue="q", message_id=ids[0], correlation_id=ids[1], body="{}")
 
 
+@pytest.mark.proves("FLT-6")
+async def test_who_is_refused_by_a_queue_does_not_try_for_as_long_as_the_message_lives():
+    """It is certain that it has not arrived, so its sender has patience for a while only, and others their turn."""
+    client = Failing(MessagingEntityDisabledError())
+    tries = []
+    create, client.create_message_batch = client.create_message_batch, lambda: tries.append(1) or create()
+    bus = ServiceBus(lambda: client)
+    with pytest.raises(QueueRefusedError):
+        await bus.send([message(1, time_to_live=seconds(2), patience=seconds(0.05))])
+    assert len(tries) == 1
+    await bus.close()
+
+
 class Links:
     """The client of a bus that says how many links are open."""
 
