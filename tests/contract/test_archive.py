@@ -211,6 +211,7 @@ def test_an_erased_order_goes_on_as_before():
     now = order.state.not_before
     change = erase(order, OperatorRequest(**GRACE), now)
     assert change.after.steps == order.steps
+    assert (change.entry.actor, change.entry.detail) == ("operator/grace", "the customer asked for it")
     assert change.after.state == replace(order.state, version=2, updated_at=now)
 
 

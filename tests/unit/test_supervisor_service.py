@@ -118,6 +118,7 @@ async def test_a_sweep_finds_what_is_overdue_however_many_pages_that_are(world):
     await world.scheduler.wake(WakeUp(order_id=ORDER_ID))
     assert await world.supervisor.sweep() == 2 * PAGE + 1
     assert await recovered(world, [*ids, ORDER_ID]) == ids
+    assert (await world.parts.sweeps.last()).recovered == 2 * PAGE + 1
 
 
 @pytest.mark.proves("SUP-4", "FLT-5")
