@@ -12,10 +12,12 @@ class Flushes:
     """Notes what each flush was given, and lets the first one wait."""
 
     def __init__(self, error=None):
-        self.error, self.seen, self.go_on = error, [], asyncio.Event()
+        self.error, self.seen = error, []
+        self.begun, self.go_on = asyncio.Event(), asyncio.Event()
 
     async def flush(self, lane, items):
         self.seen.append(list(items))
+        self.begun.set()
         await self.go_on.wait()
         if self.error:
             raise self.error
@@ -26,8 +28,7 @@ async def submitted(flushes, *items):
     """Submit all of these at once; return their tasks, once the first flush is under way."""
     coalescer = Coalescer(flushes.flush)
     tasks = [asyncio.create_task(coalescer.submit("lane", item)) for item in items]
-    while not flushes.seen:
-        await asyncio.sleep(0)
+    await flushes.begun.wait()
     return tasks
 
 

@@ -554,12 +554,13 @@ async def test_an_urgent_order_that_was_recorded_here_goes_before_all_that_wait(
     """Nothing has to be read to know that it is urgent, and whom it needs."""
     world.most = 1
     one = world.instance("one")
-    running, waits = await recorded(world, 2)
+    await recorded(world, 2)
     await one.poll()
     recorded_here = await world.load(await world.record(priority=Priority.HIGH))
     entry = HistoryEntry(at=world.now, actor="t", event="e")
     await one.transitions.carry_out(transition(recorded_here, recorded_here, entry))
-    await one.wake(WakeUp(order_id=recorded_here.order_id))
+    with patch.object(world.parts.store, "load", away):
+        await one.wake(WakeUp(order_id=recorded_here.order_id))
     await one.receive(answer_to(world.requests()[0]), "payment")
     assert [request.order_id for request in world.requests()] == [recorded_here.order_id]
 

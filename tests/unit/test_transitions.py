@@ -204,5 +204,5 @@ async def test_a_change_is_made_however_often_others_were_first(processes):
         return await commit(change)
 
     with patch.object(processes.parts.store, "commit", often_late):
-        await processes.one.apply(ORDER_ID, lambda order, now: scheduler.claim(order, now))
+        await processes.one.apply(ORDER_ID, scheduler.claim)
     assert (await processes.order()).state.process_state is ProcessState.PROCESSING
