@@ -488,6 +488,21 @@ async def test_what_is_written_while_one_looks_is_not_forgotten():
     assert one.admission.room().keys() == {"payment", "shipping"}
 
 
+@pytest.mark.proves("WRK-2", "SCH-1")
+async def test_the_last_slot_is_enough_for_who_has_taken_it(world):
+    """The order is read once, and claimed."""
+    world.most, reads, load = 1, [], world.parts.store.load
+    (order_id,) = await recorded(world, 1)
+
+    async def counted(order_id):
+        reads.append(order_id)
+        return await load(order_id)
+
+    with patch.object(world.parts.store, "load", counted):
+        await world.instance("one").poll()
+    assert reads == [request.order_id for request in world.requests()] == [order_id]
+
+
 @pytest.mark.proves("WRK-2")
 async def test_one_sees_all_that_is_open_in_a_bucket():
     """However many agents there are, each with all that it may have."""
