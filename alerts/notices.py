@@ -86,7 +86,7 @@ class NoticeService:
 
 def pause(tries: int) -> timedelta:
     """Return how long to wait after so many tries."""
-    return min(LONGEST_PAUSE, timedelta(seconds=2**tries))
+    return timedelta(seconds=min(LONGEST_PAUSE.total_seconds(), 2**tries))
 
 
 def later(row: AgendaRow, tries: int, at: datetime) -> AgendaRow:

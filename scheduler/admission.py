@@ -126,8 +126,7 @@ class Admission:
 
     def close(self, agent: str, until: datetime) -> None:
         """Send nothing to the agent until then, and only a few requests at first."""
-        if not self._is_closed(agent):
-            self._windows[agent].begin_again()
+        self._windows[agent].begin_again()
         self._closed[agent] = until
 
     @contextmanager

@@ -29,6 +29,9 @@ BUS, REMOTE, SERVICES = (
     "tests/unit/test_services.py",
 )
 TRANSITIONS, UNSENT = "tests/unit/test_transitions.py", "tests/unit/test_unsent.py"
+CIRCUIT, COALESCER = "tests/unit/test_circuit.py", "tests/unit/test_coalescer.py"
+OPERATORS, OUTAGES = "tests/unit/test_operator_service.py", "tests/unit/test_outages.py"
+SUBMISSION = "tests/unit/test_submission_rules.py"
 
 MUTANTS = (
     Mutant(
@@ -1739,5 +1742,258 @@ MUTANTS = (
         new="    except ZeroDivisionError as fault:\n        return AgendaRow",
         tests=(f"{STORE}::test_a_row_that_cannot_be_read_concerns_its_order_alone",),
         where=Where.CONTRACT,
+    ),
+    Mutant(
+        statement="SCH-1",
+        fault="an order that could not be claimed is left alone for ever",
+        file="scheduler/admission.py",
+        old="if until > now}",
+        new="if True}",
+        tests=(f"{ADMISSION}::test_an_order_that_was_left_alone_is_tried_again_after_a_while",),
+    ),
+    Mutant(
+        statement="AGT-8",
+        fault="the limit grows while a circuit is open",
+        file="scheduler/admission.py",
+        old="        if not self._is_closed(agent):\n            self._windows[agent].adapt",
+        new="        if True:\n            self._windows[agent].adapt",
+        tests=(f"{ADMISSION}::test_what_ends_while_a_circuit_is_open_lets_no_more_through",),
+    ),
+    Mutant(
+        statement="WRK-2",
+        fault="a look sees no more than one agent may have",
+        file="scheduler/admission.py",
+        old="return self.most * len(self._windows)",
+        new="return self.most",
+        tests=(f"{SCHEDULER}::test_one_sees_all_that_is_open_in_a_bucket",),
+    ),
+    Mutant(
+        statement="WRK-2",
+        fault="a look forgets a claim that is being written",
+        file="scheduler/service.py",
+        old="            with self.admission.at_work(order_id):\n                await",
+        new="            if True:\n                await",
+        tests=(f"{SCHEDULER}::test_what_is_written_while_one_looks_is_not_forgotten",),
+    ),
+    Mutant(
+        statement="SUB-6",
+        fault="a poll forgets whose wake-up came just before it",
+        file="scheduler/service.py",
+        old=" or self.admission.knows(row.order_id)",
+        new="",
+        tests=(f"{SCHEDULER}::test_a_poll_forgets_nobody_whose_wake_up_came",),
+    ),
+    Mutant(
+        statement="WRK-2",
+        fault="a call that gets no turn is made all the same",
+        file="agents/limits.py",
+        old='            raise NotTriedError("the service takes no more calls per second", LATER)',
+        new="            return",
+        tests=(f"{CALLS}::test_a_call_whose_turn_would_come_too_late_takes_none",),
+    ),
+    Mutant(
+        statement="AGT-10",
+        fault="what a request takes to be tried again is taken for a wait",
+        file="agents/service.py",
+        old="            if first:\n                await",
+        new="            if True:\n                await",
+        tests=(f"{AGENT}::test_how_long_a_request_waited_shows_nothing_of_its_tries",),
+    ),
+    Mutant(
+        statement="AGT-8",
+        fault="an order that failed before an answer never counts again",
+        file="agents/circuit.py",
+        old="        self._failed.clear()\n",
+        new="",
+        tests=(f"{CIRCUIT}::test_after_an_answer_every_order_counts_anew",),
+    ),
+    Mutant(
+        statement="AGT-8",
+        fault="a call that ends lets a second one try",
+        file="agents/circuit.py",
+        old="            self._trying = self._trying and not trial",
+        new="            self._trying = False",
+        tests=(f"{CIRCUIT}::test_a_call_that_was_under_way_lets_no_second_one_try",),
+    ),
+    Mutant(
+        statement="SUP-3",
+        fault="an order that is given back is due with the shortest of its tries",
+        file="supervisor/rules.py",
+        old="+ max(step.allowance for step in expired)",
+        new="+ min(step.allowance for step in expired)",
+        tests=(f"{SUPERVISOR_RULES}::test_an_order_that_is_given_back_is_due_when_the_longest_of_its_tries_is",),
+    ),
+    Mutant(
+        statement="SUP-3",
+        fault="an order that has failed keeps the time of the step that failed",
+        file="supervisor/rules.py",
+        old="        after = after.with_state(complete_by=after.earliest_complete_by())\n",
+        new="",
+        tests=(f"{SUPERVISOR_RULES}::test_an_order_that_has_failed_is_due_when_what_still_runs_is",),
+    ),
+    Mutant(
+        statement="SUP-2",
+        fault="of an order that was given back nobody watches what still runs",
+        file="core/agenda.py",
+        old="if due := snapshot.earliest_complete_by():",
+        new="if (due := snapshot.earliest_complete_by()) and state.process_state is ProcessState.PROCESSING:",
+        tests=(f"{SUPERVISOR_RULES}::test_what_still_runs_of_an_order_that_was_given_back_is_watched_like_any_other",),
+    ),
+    Mutant(
+        statement="ALR-1",
+        fault="an order that fails again has the alert that it had",
+        file="core/alerts.py",
+        old='event_id=f"{state.order_id}:{state.version + 1}"',
+        new='event_id=f"{state.order_id}:failed"',
+        tests=(f"{SUPERVISOR_RULES}::test_each_time_that_an_order_fails_has_an_alert_of_its_own",),
+    ),
+    Mutant(
+        statement="UND-1",
+        fault="what a step needs is undone although its own undo failed",
+        file="core/orders.py",
+        old="if step.state is StepState.UNDOING or step.undo_failed]",
+        new="if step.state is StepState.UNDOING]",
+        tests=(f"{UNDO}::test_what_comes_before_a_step_that_could_not_be_undone_stays",),
+    ),
+    Mutant(
+        statement="UND-1",
+        fault="an undo names a failure that did not ask for it",
+        file="core/endings.py",
+        old="return next((step for step in failed if step.policy is Policy.UNDO), failed[0])",
+        new="return failed[0]",
+        tests=(f"{UNDO}::test_the_reason_of_an_undo_is_the_failure_that_asks_for_it",),
+    ),
+    Mutant(
+        statement="UND-2",
+        fault="a refusal takes the doubt of the attempts before it away",
+        file="scheduler/rules.py",
+        old="        in_doubt = step.in_doubt or reply.in_doubt\n",
+        new="        in_doubt = reply.in_doubt\n",
+        tests=(f"{SCHEDULER_RULES}::test_a_refusal_takes_no_doubt_away",),
+    ),
+    Mutant(
+        statement="SCH-6",
+        fault="of all that is said too late only the first is noted",
+        file="scheduler/rules.py",
+        old="{reply.outcome}{reply.reason}{reply.result}",
+        new="{reply.outcome}",
+        tests=(f"{SCHEDULER_RULES}::test_each_thing_that_is_said_too_late_is_noted_by_itself",),
+    ),
+    Mutant(
+        statement="OPR-3",
+        fault="a resubmitted undo takes back what was refused",
+        file="operators/rules.py",
+        old="    if back and not step.undo_failed:\n        return step",
+        new="    if False:\n        return step",
+        tests=(f"{OPERATOR_RULES}::test_of_an_undo_that_stuck_only_what_may_stand_is_seen_to",),
+    ),
+    Mutant(
+        statement="OPR-3",
+        fault="a bulk action is done though the reason is another one by now",
+        file="operators/bulk.py",
+        old="        and where.reason in (None, state.reason)\n",
+        new="",
+        tests=(f"{OPERATORS}::test_a_bulk_action_is_for_orders_of_which_all_holds_that_is_said[reason]",),
+    ),
+    Mutant(
+        statement="SUB-4",
+        fault="all messages that are put back have the same id",
+        file="operators/poison.py",
+        old='again = f"redriven-{uuid4()}"',
+        new='again = "redriven"',
+        tests=(f"{OPERATORS}::test_each_message_that_is_put_back_is_a_message_of_its_own",),
+    ),
+    Mutant(
+        statement="SUP-7",
+        fault="what could not be announced counts as announced",
+        file="alerts/watch.py",
+        old=(
+            "                await self.store.announce(bucket, event)\n                self._told.add(event.event_id)\n"
+        ),
+        new=(
+            "                self._told.add(event.event_id)\n                await self.store.announce(bucket, event)\n"
+        ),
+        tests=(f"{WATCH}::test_what_could_not_be_announced_is_announced_with_the_next_look",),
+    ),
+    Mutant(
+        statement="ALR-2",
+        fault="a notice is gone before an operator is told",
+        file="alerts/notices.py",
+        old="        await self.store.announce(bucket, alerts.notice_given_up(",
+        new=(
+            "        await self.store.confirm(bucket, [row.key])\n"
+            "        await self.store.announce(bucket, alerts.notice_given_up("
+        ),
+        tests=(f"{SENDING}::test_a_notice_is_given_up_only_once_an_operator_is_sure_to_be_told",),
+    ),
+    Mutant(
+        statement="FLT-12",
+        fault="a comparison that failed counts as made",
+        file="alerts/versions.py",
+        old="                await self._compare(workflow)\n                self._compared.add(version)\n",
+        new="                self._compared.add(version)\n                await self._compare(workflow)\n",
+        tests=(f"{VERSIONS}::test_a_version_is_compared_once_and_again_only_if_that_failed",),
+    ),
+    Mutant(
+        statement="SUB-4",
+        fault="a message is kept before anybody is told",
+        file="submission/service.py",
+        old=(
+            "        await self.store.announce(buckets(1)[0], rules.rejection_of(body, fault, arrived))\n"
+            "        await self.poison.put(QUEUE, body, str(fault))"
+        ),
+        new=(
+            "        await self.poison.put(QUEUE, body, str(fault))\n"
+            "        await self.store.announce(buckets(1)[0], rules.rejection_of(body, fault, arrived))"
+        ),
+        tests=(f"{SERVICES}::test_a_message_is_kept_only_once_the_operators_are_sure_to_be_told",),
+    ),
+    Mutant(
+        statement="SUB-3",
+        fault="a message with another private queue is the same submission",
+        file="submission/rules.py",
+        old="state.workflow, state.priority, state.reply_to",
+        new="state.workflow, state.priority",
+        tests=(f"{SUBMISSION}::test_a_message_that_asks_for_something_else_is_another_submission",),
+    ),
+    Mutant(
+        statement="FLT-8",
+        fault="one queue that refuses is taken for an outage",
+        file="core/transitions.py",
+        old="            if not isinstance(error, QueueRefusedError):\n",
+        new="            if True:\n",
+        tests=(f"{UNSENT}::test_a_queue_that_refuses_is_not_taken_for_an_outage",),
+    ),
+    Mutant(
+        statement="FLT-8",
+        fault="all ask at once whether the bus is back",
+        file="core/reach.py",
+        old="        self.lost()\n        try",
+        new="        try",
+        tests=(f"{UNSENT}::test_of_all_who_want_to_know_whether_the_bus_is_back_one_asks_in_a_while",),
+    ),
+    Mutant(
+        statement="FLT-7",
+        fault="a handler waits for longer than its lock lasts",
+        file="edge/outages.py",
+        old="        stop=stop_after_delay(PATIENCE_SECONDS),\n",
+        new="",
+        tests=(f"{OUTAGES}::test_a_handler_gives_its_message_back_before_somebody_else_gets_it",),
+    ),
+    Mutant(
+        statement="FLT-7",
+        fault="in an outage each waits by itself",
+        file="adapters/coalesce.py",
+        old="return [error] * len(items)",
+        new="return [error]",
+        tests=(f"{COALESCER}::test_all_that_wait_for_a_flush_that_fails_fail_with_it",),
+    ),
+    Mutant(
+        statement="FLT-6",
+        fault="who is cut off takes the answer of all others along",
+        file="adapters/coalesce.py",
+        old="    if answer.done():  # its caller was cancelled\n        return\n",
+        new="",
+        tests=(f"{COALESCER}::test_who_waits_no_longer_takes_no_answer_from_the_others",),
     ),
 )

@@ -11,7 +11,8 @@ from builders import NOW, seconds
 
 from adapters.memory import MemoryCallRates
 from agents.limits import CallLimits
-from core.errors import TransientError
+from core.errors import NotTriedError, TransientError
+from core.rates import turns
 
 IN_FLIGHT = 2
 PER_SECOND = 10
@@ -153,3 +154,37 @@ async def test_a_burst_of_calls_is_spread_over_time(idle):
     assert len(service.begun) == 4 * PER_SECOND
     assert service.most_within(seconds(0.001)) <= PER_SECOND / 2 + 1
     assert service.most_within(seconds(1)) <= 1.5 * PER_SECOND + 1
+
+
+@pytest.mark.proves("WRK-2", "AGT-10")
+async def test_a_call_whose_turn_would_come_too_late_takes_none():
+    """Its request goes back, for another agent to take."""
+    service = Rated(1)
+    await service.call()
+    with pytest.raises(NotTriedError, match="no more calls per second"):
+        async with service.limits.turn(service.now + seconds(0.4)):
+            service.begun.append("too late")
+    assert service.begun == [NOW]
+
+
+@pytest.mark.proves("AGT-10", "WRK-2")
+@pytest.mark.parametrize(
+    ("others", "left", "outcome"),
+    [(0, CALL_TIMEOUT / 2, "completed"), (1, CALL_TIMEOUT * 2, "notTried")],
+    ids=["no time to lose", "no time for an answer"],
+)
+async def test_a_call_begins_at_once_or_while_it_can_still_be_answered(others, left, outcome):
+    """However little time is left, a turn that is free is taken; to wait for one makes sense only if time is left."""
+    agency = Agency()
+    agency.agent.limits.rates, agency.agent.limits.per_second = MemoryCallRates(agency.clock), 1 / 3
+    agency.now = agency.request.complete_by - MARGIN - left
+    for _ in range(others):
+        await agency.agent.limits.rates.next_call("payment", 1 / 3, agency.now)
+    await agency.agent.handle(agency.request)
+    assert [reply.outcome for _, reply in agency.replies()] == [outcome]
+
+
+@pytest.mark.proves("WRK-2")
+def test_who_cannot_use_a_turn_takes_none():
+    """It goes to the next one, who may use it to the last moment."""
+    assert turns(None, NOW, seconds(1), [NOW - seconds(1), NOW]) == ([None, NOW], NOW + seconds(1))

@@ -1,16 +1,20 @@
 """What becomes of an order whose requests did not go out: it waits, and no failure is counted (FLT-8)."""
 
+import asyncio
 from dataclasses import replace
 from datetime import timedelta
+from unittest.mock import patch
 
 import pytest
 from builders import NOW, ORDER_ID, answer, answer_to, claimed, new_order, scheduler, seconds, supervisor, timed_out
 from memory_world import World
 
 from core.changes import Change, HistoryEntry
-from core.errors import UnavailableError
+from core.errors import NotSentError, QueueRefusedError, UnavailableError
 from core.messages import AgentRequest, decode, request_id
 from core.orders import Direction, Outcome, Policy, ProcessState, StepState
+from core.reach import PAUSE as REACH_PAUSE
+from core.reach import Reach
 from core.undo import turn_back
 from core.unsent import PAUSE, put_back
 from scheduler.service import WAKE_UP_TIME
@@ -203,3 +207,60 @@ async def test_an_outage_of_the_bus_is_not_charged_to_the_orders(certain):
     orders = [await world.parts.store.load(order_id) for order_id in [*under_way, *waiting]]
     assert {order.state.process_state for order in orders} == {ProcessState.PROCESSED}
     assert max(order.steps[0].attempts for order in orders) <= 3
+
+
+async def away(*_):
+    raise UnavailableError
+
+
+async def not_sent(messages):
+    raise NotSentError
+
+
+@pytest.mark.proves("FLT-8")
+async def test_a_request_that_went_nowhere_is_no_failure_of_who_claimed():
+    """Even if the step cannot be put back either: it times out."""
+    world = World()
+    order = await world.submitted()
+    change, commit = scheduler.claim(order, NOW), world.parts.store.commit
+
+    async def only_the_claim(each):
+        return await (commit(each) if each.entry.event == "claimed" else away())
+
+    with patch.object(world.parts.bus, "send", not_sent), patch.object(world.parts.store, "commit", only_the_claim):
+        assert await world.transitions.carry_out(change)
+    assert (await world.order()).running()
+
+
+@pytest.mark.proves("FLT-8")
+async def test_a_queue_that_refuses_is_not_taken_for_an_outage():
+    """The others take their messages: orders are claimed on."""
+    world = World()
+    order = await world.submitted()
+
+    async def refuses(messages):
+        raise QueueRefusedError
+
+    with patch.object(world.parts.bus, "send", refuses), patch.object(world.parts.bus, "probe", away):
+        await world.transitions.carry_out(scheduler.claim(order, NOW))
+        assert await world.transitions.reach.is_there()
+
+
+@pytest.mark.proves("FLT-8")
+async def test_of_all_who_want_to_know_whether_the_bus_is_back_one_asks_in_a_while():
+    """Each question takes until the bus gives up."""
+    now, asked = NOW, []
+
+    class AwayBus:
+        async def probe(self, queues):
+            asked.append(queues)
+            await asyncio.sleep(0)
+            raise UnavailableError
+
+    reach = Reach(AwayBus(), lambda: now)
+    reach.lost()
+    assert not await reach.is_there()
+    assert asked == []
+    now += REACH_PAUSE
+    assert await asyncio.gather(*(reach.is_there() for _ in range(5))) == [False] * 5
+    assert len(asked) == 1
