@@ -9,7 +9,7 @@ def main() -> None:
     for world in EXPLORED:
         print(f"{world}: ", end="", flush=True)
         with world.running():
-            print(explore(world.beginning()), flush=True)
+            print(explore(world.beginning(), world.bounds()), flush=True)
 
 
 if __name__ == "__main__":
