@@ -216,8 +216,9 @@ def _counted_by_the_rules(change: Change, after: Step) -> None:
     """Each expiry of a step counts once, until it begins afresh; a full count makes it rest, or fail (SUP-3, SUP-4)."""
     before = change.before.steps[after.number]
     expired = change.entry.actor.startswith("supervisor/") and before.complete_by and not after.complete_by
-    resubmitted = before.state is StepState.FAILED and after.state not in (StepState.FAILED, StepState.SKIPPED)
-    afresh = resubmitted or after.state is StepState.UNDOING is not before.state
+    again = before.state is StepState.FAILED and after.state not in (StepState.FAILED, StepState.SKIPPED)
+    mended = again and change.entry.actor.startswith("operator/")
+    afresh = mended or after.state is StepState.UNDOING is not before.state
     expiries = 0 if afresh else _expiries(before) + bool(expired)
     demand(_expiries(after) == expiries, f"{after.name} counts {_expiries(after)} expiries, and had {expiries}")
     forward = change.after.state.direction is Direction.FORWARD

@@ -300,7 +300,7 @@ ONE_SLOT_EACH = WorldOf(faults=1, circuits=True, agents=("payment", "payment-bac
 ONE_SLOT_FOR_TWO = WorldOf(faults=1, workflow=PARALLEL, alone=True, believes=True)
 ONE_SLOT_CANCELLED = WorldOf(acts=1, operator=("cancel",), workflow=PAIR, believes=True)
 
-URGENT_FIRST = WorldOf(faults=1, only=("wake is lost",), workflow=ONE, beside=PAIR, alone=True, believes=True)
+URGENT_FIRST = WorldOf(faults=2, only=("wake is lost",), workflow=ONE, beside=PAIR, alone=True, believes=True)
 RESTS_IN_ANOTHER = WorldOf(
     faults=1, only=("request is held up",), threshold=1, workflow=ONE, beside=RESTING, alone=True, believes=True
 )
@@ -407,7 +407,7 @@ TESTED = (*UNATTENDED, *OPERATED)
 EXPLORED = (
     *TESTED,
     *CIRCUITS,
-    replace(URGENT_FIRST, only=()),
+    replace(URGENT_FIRST, faults=1, only=()),
     replace(RESTS_IN_ANOTHER, apart=True),
     replace(TOLD, faults=2),
     WorldOf(faults=1, believes=True),
