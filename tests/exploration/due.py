@@ -23,7 +23,8 @@ def should_find(world: World, kind: str, now: datetime) -> bool:
     """Whether there is something for this timer to do, of the one order of this world."""
     order = world.order()
     if kind in SENT_BY:
-        return any(f"{SENT_BY[kind]}|" <= key <= f"{SENT_BY[kind]}|{sortable(now)}~" for key in world.agenda())
+        waiting = (key.split("|") for key in world.agenda() if key.startswith(SENT_BY[kind]))
+        return any(since <= sortable(now) for _, since, *_ in waiting)
     if order is None:
         return False
     if kind == "sweep":

@@ -611,7 +611,7 @@ def takes_normal_orders_first() -> AbstractContextManager[Any]:
 
 def ends_the_poll_at_a_row_that_nobody_can_read() -> AbstractContextManager[Any]:
     def candidate(self, now, row):
-        return None if row.data["NotBefore"] > now else original_candidate(self, now, row)
+        return None if row.data["UpdatedAt"] > now else original_candidate(self, now, row)
 
     return patch.object(SchedulerService, "_candidate", candidate)
 

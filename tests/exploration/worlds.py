@@ -302,7 +302,7 @@ ONE_SLOT_CANCELLED = WorldOf(acts=1, operator=("cancel",), workflow=PAIR, believ
 
 URGENT_FIRST = WorldOf(faults=2, only=("wake is lost",), workflow=ONE, beside=PAIR, alone=True, believes=True)
 RESTS_IN_ANOTHER = WorldOf(
-    faults=1, only=("request is held up",), threshold=1, workflow=ONE, beside=RESTING, alone=True, believes=True
+    faults=1, only=("request is held up",), threshold=1, beside=RESTING, alone=True, believes=True
 )
 UNCLAIMABLE = WorldOf(faults=1, workflow=ONE, neighbours=True, alone=True, believes=True)
 PROCESS_EACH = WorldOf(faults=1, apart=True, alone=True, believes=True, workflow=PAIR)
