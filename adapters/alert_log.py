@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 from adapters import tables
 from adapters.operations import Delete, Insert, Replace
-from adapters.rows import Columns, columns_of, entity
+from adapters.rows import Columns, columns_of
 from adapters.tables import TableTransactions
 from adapters.writes import event_columns, event_from, key_part
 from core.alerts import Acknowledgement, Alert
@@ -45,7 +45,7 @@ class TableAlertLog:
         """See `AlertLog.record`."""
         rows = {alert_key(alert): event_columns(alert), id_key(alert.event_id): {"EventId": alert.event_id}}
         with suppress(ConflictError):  # recorded already
-            await self._table.submit(PARTITION, [Insert(entity(PARTITION, key, row)) for key, row in rows.items()])
+            await self._table.submit(PARTITION, [Insert(key, row) for key, row in rows.items()])
 
     async def newest(self, limit: int, after: str = "") -> list[Alert]:
         """See `AlertLog.newest`."""
@@ -66,7 +66,7 @@ class TableAlertLog:
         if "AcknowledgedBy" in known:
             return
         try:
-            await self._table.submit(PARTITION, [Replace(entity(PARTITION, key, known | columns), stored.etag)])
+            await self._table.submit(PARTITION, [Replace(key, known | columns, stored.etag)])
         except ConflictError:
             return  # somebody else was first; nothing but this ever changes an alert
 
@@ -75,7 +75,7 @@ class TableAlertLog:
         old = await self._table.rows(PARTITION, f"{newest_first(time)}~", "~", most)
         ids, keys = [id_key(row["EventId"]) for row in old], [row["RowKey"] for row in old]
         for part in (ids, keys):  # an alert whose removal is cut short is found again
-            await tables.submit_each(self._table, PARTITION, [Delete(PARTITION, key) for key in part])
+            await tables.submit_each(self._table, PARTITION, [Delete(key) for key in part])
         return len(old)
 
 

@@ -10,14 +10,14 @@ from itertools import groupby
 from adapters import tables
 from adapters.clock import oldest_order_id
 from adapters.operations import Delete, Put
-from adapters.rows import columns_of, entity, record_of
+from adapters.records import Record, StateRecord, record_of
+from adapters.rows import columns_of
 from adapters.tables import MOST_OPERATIONS, TableTransactions
 from adapters.wire import Stored
-from adapters.writes import Record
 from core.archive import ArchivedOrder, ArchivePage
 from core.errors import ConflictError
 from core.keys import bucket_of, state_key
-from core.orders import Order, OrderState
+from core.orders import Order
 
 PAGE = 1000
 
@@ -35,7 +35,7 @@ def archived(order_id: str, records: dict[str, Record]) -> ArchivedOrder:
     return ArchivedOrder(
         order_id=order_id,
         order=next((record for record in records.values() if isinstance(record, Order)), None),
-        state=next((record for record in records.values() if isinstance(record, OrderState)), None),
+        state=next((record.state for record in records.values() if isinstance(record, StateRecord)), None),
         keys=tuple(records),
     )
 
@@ -72,12 +72,12 @@ class TableArchive:
         others = [key for key in order.keys if "|history|" not in key]
         if state_key(order.order_id) in others:
             try:
-                await self._table.submit(bucket, [Delete(bucket, key) for key in others])
+                await self._table.submit(bucket, [Delete(key) for key in others])
             except ConflictError:
                 return  # somebody else removes it
         for place in range(0, len(history), MOST_OPERATIONS):
             part = history[place : place + MOST_OPERATIONS]
-            await tables.submit_each(self._table, bucket, [Delete(bucket, key) for key in part])
+            await tables.submit_each(self._table, bucket, [Delete(key) for key in part])
 
     async def place(self, bucket: str) -> str:
         """See `Archive.place`."""
@@ -86,7 +86,7 @@ class TableArchive:
 
     async def go_on_from(self, bucket: str, place: str) -> None:
         """See `Archive.go_on_from`."""
-        await self._places.submit(PLACES, [Put(entity(PLACES, bucket, {"Next": place}))])
+        await self._places.submit(PLACES, [Put(bucket, {"Next": place})])
 
 
 def _archived(order_id: str, rows: list[Stored]) -> ArchivedOrder:

@@ -6,7 +6,6 @@ from adapters import Adapters
 from adapters.alert_log import TableAlertLog
 from adapters.archive import TableArchive
 from adapters.bus import ServiceBus
-from adapters.call_rates import TableCallRates
 from adapters.clock import new_ulid, utc_now
 from adapters.connections import Connections
 from adapters.event_grid import EventGrid
@@ -45,7 +44,6 @@ def connect(settings: Settings, connections: Connections | None = None) -> Adapt
         alerts=TableAlertLog(TableTransactions(partial(pool.table, "alerts"))),
         keys=TableSubmissionKeys(TableTransactions(partial(pool.table, "submissionkeys")), utc_now),
         measures=TableAgentMeasures(agents),
-        rates=TableCallRates(agents, utc_now),
         sweeps=TableSweepLog(agents),
         known_workflows=TableWorkflowLog(agents),
         leadership=BlobLeadership(partial(pool.container, CONTAINER), settings.lease_seconds),

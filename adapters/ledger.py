@@ -12,10 +12,11 @@ from collections.abc import Sequence
 
 from adapters import tables
 from adapters.clock import new_ulid
-from adapters.operations import Delete, Insert, Operation, Put, Replace
-from adapters.rows import columns_of, entity
-from adapters.tables import TableTransactions
-from adapters.writes import json_text, key_part
+from adapters.operations import Delete, Insert, Put, Replace
+from adapters.records import json_text
+from adapters.rows import columns_of
+from adapters.tables import TableOperation, TableTransactions
+from adapters.writes import key_part
 from core.errors import ConflictError
 from simulator.rules import Effect, Fault, FaultInForce
 
@@ -47,9 +48,9 @@ class TableLedger:
 
     async def count_call(self, service: str, key: str, action: str) -> None:
         """See `Ledger.count_call`."""
-        row = entity(service, f"call|{_order_of(key)}|{new_ulid()}", {"Key": key, "Action": action})
+        row = f"call|{_order_of(key)}|{new_ulid()}"
         with contextlib.suppress(ConflictError):  # nobody else writes this row: an earlier try did, its answer was lost
-            await self._table.submit(service, [Insert(row)])
+            await self._table.submit(service, [Insert(row, {"Key": key, "Action": action})])
 
     async def effect(self, service: str, effect: Effect, *, forbids: str | None) -> Effect | None:
         """See `Ledger.effect`; a repetition is found by a read, since a write that conflicts holds up its group.
@@ -60,7 +61,7 @@ class TableLedger:
         for tries_left in reversed(range(MOST_TRIES)):
             if (stored := await self._table.get(service, row)) is not None:
                 return None if stored.get("Forbidden") else _effect(columns_of(stored))
-            operations: list[Operation] = [Insert(entity(service, row, _columns(effect)))]
+            operations: list[TableOperation] = [Insert(row, _columns(effect))]
             if forbids:
                 operations.append(await self._forbid(service, effect.key, forbids))
             try:
@@ -71,13 +72,12 @@ class TableLedger:
                     raise
         return effect
 
-    async def _forbid(self, service: str, key: str, action: str) -> Operation:
+    async def _forbid(self, service: str, key: str, action: str) -> TableOperation:
         """Return the write that makes the action refused from now on, whether it has happened or not."""
         row = _effect_row(key, action)
         if (stored := await self._table.get(service, row)) is not None:
-            happened = entity(service, row, columns_of(stored) | {"Forbidden": True})
-            return Replace(happened, stored.etag)
-        return Insert(entity(service, row, {"Key": key, "Action": action, "Forbidden": True}))
+            return Replace(row, columns_of(stored) | {"Forbidden": True}, stored.etag)
+        return Insert(row, {"Key": key, "Action": action, "Forbidden": True})
 
     async def contents(self, service: str, order_id: str | None) -> tuple[int, Sequence[Effect]]:
         """See `Ledger.contents`."""
@@ -95,12 +95,12 @@ class TableLedger:
     async def set_fault(self, service: str, entry: FaultInForce) -> None:
         """See `Ledger.set_fault`."""
         columns = {"Fault": entry.fault.model_dump_json(by_alias=True, exclude_none=True), "Until": entry.until}
-        await self._table.submit(service, [Put(entity(service, f"fault|{entry.fault.key()}", columns))])
+        await self._table.submit(service, [Put(f"fault|{entry.fault.key()}", columns)])
 
     async def clear_faults(self, service: str, key: str | None) -> None:
         """See `Ledger.clear_faults`."""
         rows = await self._table.rows(service, f"fault|{key or ''}", f"fault|{key or ''}{LAST}")
-        await tables.submit_each(self._table, service, [Delete(service, row["RowKey"]) for row in rows])
+        await tables.submit_each(self._table, service, [Delete(row["RowKey"]) for row in rows])
 
 
 def _effect_row(key: str, action: str) -> str:

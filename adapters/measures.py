@@ -4,7 +4,7 @@ from datetime import datetime
 from zlib import crc32
 
 from adapters.operations import Put
-from adapters.rows import columns_of, entity
+from adapters.rows import columns_of
 from adapters.tables import TableTransactions
 from core.measures import Measure
 
@@ -31,7 +31,7 @@ class TableAgentMeasures:
             "Running": measure.running,
             "OpenUntil": measure.open_until,
         }
-        await self._table.submit(PARTITION, [Put(entity(PARTITION, row, columns))])
+        await self._table.submit(PARTITION, [Put(row, columns)])
 
     async def since(self, moment: datetime) -> list[Measure]:
         """See `AgentMeasures.since`."""

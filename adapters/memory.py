@@ -14,20 +14,20 @@ from adapters import Adapters, queues, writes
 from adapters.alert_log import alert_key, newest_first
 from adapters.archive import archived, order_id_of
 from adapters.clock import new_ulid, oldest_order_id, utc_now
-from adapters.rows import entity_of
-from adapters.writes import Create, Delete, Put, Record, Replace, Write
+from adapters.operations import Delete, Insert, Operation, Put, Replace
+from adapters.records import Record, columns_of_record
+from adapters.rows import stored_form
 from core.agenda import AgendaRow, Kind, all_of
 from core.alerts import Acknowledgement, Alert
 from core.archive import ArchivedOrder, ArchivePage
 from core.changes import Change, Event, HistoryEntry, Note, OutboxEntry
 from core.errors import ConflictError, NotSentError, UnavailableError, UnknownAlertError, UnknownMessageError
-from core.keys import bucket_of, history_key, history_range, order_range
+from core.keys import bucket_of, history_key, history_range, order_range, state_key
 from core.measures import Measure
 from core.messages import AgentRequest, BusMessage
 from core.orders import Snapshot
 from core.poison import PoisonMessage
 from core.ports import Clock, NewId
-from core.rates import turns
 from core.sweeps import Sweep
 from simulator.rules import Effect, FaultInForce
 
@@ -43,14 +43,14 @@ class MemoryStateStore:
     async def load(self, order_id: str) -> Snapshot | None:
         """See `StateStore.load`."""
         found = self._range(bucket_of(order_id), *order_range(order_id))
-        return writes.snapshot_of((key, record, str(count)) for key, count, record in found)
+        return writes.snapshot_of((record, str(count)) for _, count, record in found)
 
     async def commit(self, change: Change) -> Snapshot:
         """See `StateStore.commit`."""
-        bucket, wanted = bucket_of(change.after.order_id), writes.of_change(change)
-        self._write(bucket, wanted)
-        rows = self.rows[bucket]
-        return writes.committed(change, {write.key: str(rows[write.key][0]) for write in wanted if write.key in rows})
+        order_id = change.after.order_id
+        self._write(bucket_of(order_id), writes.of_change(change))
+        count, _ = self.rows[bucket_of(order_id)][state_key(order_id)]
+        return replace(change.recorded(), etag=str(count))
 
     async def committed(self, change: Change) -> bool:
         """See `StateStore.committed`."""
@@ -80,7 +80,7 @@ class MemoryStateStore:
 
     async def postpone(self, bucket: str, key: str, row: AgendaRow) -> None:
         """See `StateStore.postpone`."""
-        self._write_new(bucket, [Delete(key), Create(row.key, row)])
+        self._write_new(bucket, [Delete(key), Insert(row.key, row)])
 
     async def announce(self, bucket: str, event: Event) -> None:
         """See `StateStore.announce`."""
@@ -95,16 +95,16 @@ class MemoryStateStore:
         rows = self.rows.get(bucket, {})
         return [(key, *rows[key]) for key in sorted(key for key in rows if start <= key < end)]
 
-    def _write_new(self, bucket: str, wanted: Sequence[Write]) -> None:
+    def _write_new(self, bucket: str, wanted: Sequence[Operation[Record]]) -> None:
         try:
             self._write(bucket, wanted)
         except ConflictError:
             return  # there already
 
-    def _write(self, bucket: str, wanted: Sequence[Write]) -> None:
+    def _write(self, bucket: str, wanted: Sequence[Operation[Record]]) -> None:
         rows = dict(self.rows.get(bucket, {}))
         for write in wanted:
-            _apply(rows, bucket, write)
+            _apply(rows, write)
         self.rows[bucket] = rows
 
 
@@ -140,26 +140,20 @@ class MemoryArchive:
         self._places[bucket] = place
 
 
-def _apply(rows: dict[str, tuple[int, Record]], bucket: str, write: Write) -> None:
-    count, _ = rows.get(write.key, (0, None))
-    match write:
-        case Create(key, record):
-            if count:
-                raise ConflictError(f"row {key} exists")
-            entity_of(bucket, key, record)  # refuses what a table refuses
-            rows[key] = (1, record)
-        case Replace(key, record, etag):
-            if etag != str(count):
-                raise ConflictError(f"row {key} was changed")
-            entity_of(bucket, key, record)
-            rows[key] = (count + 1, record)
-        case Put(key, record):
-            entity_of(bucket, key, record)
-            rows[key] = (count + 1, record)
+def _apply(rows: dict[str, tuple[int, Record]], operation: Operation[Record]) -> None:
+    count, _ = rows.get(operation.key, (0, None))
+    match operation:
+        case Insert(key) if count:
+            raise ConflictError(f"row {key} exists")
+        case Replace(key, _, etag) if etag != str(count):
+            raise ConflictError(f"row {key} was changed")
+        case Delete(key) if not count:
+            raise ConflictError(f"row {key} is gone")
         case Delete(key):
-            if not count:
-                raise ConflictError(f"row {key} is gone")
             del rows[key]
+        case Insert(key, record) | Replace(key, record) | Put(key, record):
+            stored_form(columns_of_record(record))  # refuses what a table refuses
+            rows[key] = (count + 1, record)
 
 
 class MemoryBus:
@@ -296,20 +290,6 @@ class MemorySubmissionKeys:
         for key in old:
             del self.bound[key]
         return len(old)
-
-
-class MemoryCallRates:
-    """`CallRates` in memory."""
-
-    def __init__(self, clock: Clock) -> None:
-        self._clock = clock
-        self._free: dict[str, datetime] = {}
-
-    async def next_call(self, agent: str, per_second: float, latest: datetime) -> datetime | None:
-        """See `CallRates.next_call`."""
-        spacing = timedelta(seconds=1 / per_second)
-        (begins,), self._free[agent] = turns(self._free.get(agent), self._clock(), spacing, [latest])
-        return begins
 
 
 class MemoryAgentMeasures:
@@ -470,7 +450,6 @@ def in_memory(*, clock: Clock = utc_now, new_id: NewId = new_ulid, instance_id: 
         alerts=MemoryAlertLog(),
         keys=MemorySubmissionKeys(clock),
         measures=MemoryAgentMeasures(),
-        rates=MemoryCallRates(clock),
         sweeps=MemorySweepLog(),
         known_workflows=MemoryWorkflowLog(),
         leadership=MemoryLeadership(MemoryLease(), instance_id, clock),

@@ -1,51 +1,41 @@
-"""What a transaction on a table can do to a row."""
+"""What a transaction can do to the rows of one partition; a row is a record, or the columns that it is stored as."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Generic, TypeVar
 
-Entity = Mapping[str, Any]
-"""Columns by name, the keys `PartitionKey` and `RowKey` among them."""
-
-
-@dataclass(frozen=True, slots=True)
-class _OnEntity:
-    entity: Entity
-
-    @property
-    def partition(self) -> str:
-        """Its partition key."""
-        return str(self.entity["PartitionKey"])
-
-    @property
-    def row(self) -> str:
-        """Its row key."""
-        return str(self.entity["RowKey"])
+Row_co = TypeVar("Row_co", covariant=True)
 
 
 @dataclass(frozen=True, slots=True)
-class Insert(_OnEntity):
+class Insert(Generic[Row_co]):
     """Insert; conflicts if the row exists."""
 
+    key: str
+    row: Row_co
+
 
 @dataclass(frozen=True, slots=True)
-class Replace(_OnEntity):
+class Replace(Generic[Row_co]):
     """Overwrite the whole row; conflicts unless it is as it was under this ETag."""
 
+    key: str
+    row: Row_co
     etag: str
 
 
 @dataclass(frozen=True, slots=True)
-class Put(_OnEntity):
+class Put(Generic[Row_co]):
     """Overwrite the whole row or insert it, whatever is there."""
+
+    key: str
+    row: Row_co
 
 
 @dataclass(frozen=True, slots=True)
 class Delete:
     """Remove a row; conflicts if it is gone."""
 
-    partition: str
-    row: str
+    key: str
 
 
-Operation = Insert | Replace | Put | Delete
+Operation = Insert[Row_co] | Replace[Row_co] | Put[Row_co] | Delete

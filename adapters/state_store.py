@@ -2,16 +2,17 @@
 
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 
-from adapters import operations, tables, writes
-from adapters.operations import Operation
-from adapters.rows import entity_of, record_of
+from adapters import tables, writes
+from adapters.operations import Delete, Insert, Operation, Put, Replace
+from adapters.records import Record, columns_of_record, record_of
+from adapters.rows import Columns
 from adapters.tables import TableTransactions
-from adapters.writes import Create, Delete, Put, Replace, Write
 from core.agenda import AgendaRow, Kind, all_of
 from core.changes import Change, Event, HistoryEntry, Note, OutboxEntry
 from core.errors import ConflictError
-from core.keys import bucket_of, history_key, history_range, order_range
+from core.keys import bucket_of, history_key, history_range, order_range, state_key
 from core.orders import Snapshot
 
 
@@ -24,14 +25,14 @@ class TableStateStore:
     async def load(self, order_id: str) -> Snapshot | None:
         """See `StateStore.load`."""
         stored = await self._table.rows(bucket_of(order_id), *order_range(order_id))
-        return writes.snapshot_of((row["RowKey"], record_of(row), row.etag) for row in stored)
+        return writes.snapshot_of((record_of(row), row.etag) for row in stored)
 
     async def commit(self, change: Change) -> Snapshot:
         """See `StateStore.commit`."""
-        bucket = bucket_of(change.after.order_id)
-        wanted = writes.of_change(change)
-        etags = await self._table.submit(bucket, [_operation(bucket, write) for write in wanted])
-        return writes.committed(change, {write.key: etag for write, etag in zip(wanted, etags, strict=True) if etag})
+        order_id, operations = change.after.order_id, writes.of_change(change)
+        etags = await self._submit(bucket_of(order_id), operations)
+        (etag,) = (etag for each, etag in zip(operations, etags, strict=True) if each.key == state_key(order_id))
+        return replace(change.recorded(), etag=etag)
 
     async def committed(self, change: Change) -> bool:
         """See `StateStore.committed`."""
@@ -41,11 +42,8 @@ class TableStateStore:
 
     async def note(self, note: Note) -> None:
         """See `StateStore.note`."""
-        bucket = bucket_of(note.order_id)
-        try:
-            await self._table.submit(bucket, [_operation(bucket, write) for write in writes.of_note(note)])
-        except ConflictError:
-            return  # noted already
+        with suppress(ConflictError):  # noted already
+            await self._submit(bucket_of(note.order_id), writes.of_note(note))
 
     async def history(self, order_id: str) -> list[HistoryEntry]:
         """See `StateStore.history`."""
@@ -64,26 +62,29 @@ class TableStateStore:
 
     async def postpone(self, bucket: str, key: str, row: AgendaRow) -> None:
         """See `StateStore.postpone`."""
-        wanted = (Delete(key), Create(row.key, row))
         with suppress(ConflictError):
-            await self._table.submit(bucket, [_operation(bucket, write) for write in wanted])
+            await self._submit(bucket, [Delete(key), Insert(row.key, row)])
 
     async def announce(self, bucket: str, event: Event) -> None:
         """See `StateStore.announce`."""
-        await tables.submit_each(self._table, bucket, [_operation(bucket, writes.of_announcement(event))])
+        await tables.submit_each(self._table, bucket, [_as_stored(writes.of_announcement(event))])
 
     async def confirm(self, bucket: str, keys: Sequence[str]) -> None:
         """See `StateStore.confirm`."""
-        await tables.submit_each(self._table, bucket, [operations.Delete(bucket, key) for key in dict.fromkeys(keys)])
+        await tables.submit_each(self._table, bucket, [Delete(key) for key in dict.fromkeys(keys)])
+
+    async def _submit(self, bucket: str, operations: Sequence[Operation[Record]]) -> tables.ETags:
+        return await self._table.submit(bucket, [_as_stored(operation) for operation in operations])
 
 
-def _operation(bucket: str, write: Write) -> Operation:
-    match write:
-        case Create(key, record):
-            return operations.Insert(entity_of(bucket, key, record))
+def _as_stored(operation: Operation[Record]) -> Operation[Columns]:
+    """Return the operation with the columns of its record."""
+    match operation:
+        case Insert(key, record):
+            return Insert(key, columns_of_record(record))
         case Replace(key, record, etag):
-            return operations.Replace(entity_of(bucket, key, record), etag)
+            return Replace(key, columns_of_record(record), etag)
         case Put(key, record):
-            return operations.Put(entity_of(bucket, key, record))
-        case Delete(key):
-            return operations.Delete(bucket, key)
+            return Put(key, columns_of_record(record))
+        case Delete():
+            return operation

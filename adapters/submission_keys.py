@@ -8,7 +8,7 @@ from hashlib import sha256
 
 from adapters import tables
 from adapters.operations import Delete, Insert
-from adapters.rows import columns_of, entity
+from adapters.rows import columns_of
 from adapters.tables import TableTransactions
 from core.errors import ConflictError, UnavailableError
 from core.gathering import run_all
@@ -37,9 +37,7 @@ class TableSubmissionKeys:
         now = self._clock()
         rows = {row: {"OrderID": order_id, "Fingerprint": fingerprint, "At": now}, f"{AGE}{sortable(now)}|{row}": {}}
         try:
-            await self._table.submit(
-                row[:2], [Insert(entity(row[:2], name, columns)) for name, columns in rows.items()]
-            )
+            await self._table.submit(row[:2], [Insert(name, columns) for name, columns in rows.items()])
         except ConflictError:
             return await self._bound(row)
         return order_id, fingerprint
@@ -53,7 +51,7 @@ class TableSubmissionKeys:
         ages = [row["RowKey"] for row in old]
         keys = [age.partition("|")[2] for age in ages]
         for part in (keys, ages):  # a key whose removal is cut short is found again
-            await tables.submit_each(self._table, partition, [Delete(partition, key) for key in part])
+            await tables.submit_each(self._table, partition, [Delete(key) for key in part])
         return len(old)
 
     async def _bound(self, row: str) -> tuple[str, str]:

@@ -1,7 +1,7 @@
 """What each version of a workflow was at first, in table `agents`: a row for each."""
 
 from adapters.operations import Insert
-from adapters.rows import columns_of, entity
+from adapters.rows import columns_of
 from adapters.tables import TableTransactions
 from core.errors import ConflictError, UnavailableError
 
@@ -19,7 +19,7 @@ class TableWorkflowLog:
         row = f"{name}|{version}"
         try:
             if (known := await self._table.get(PARTITION, row)) is None:
-                await self._table.submit(PARTITION, [Insert(entity(PARTITION, row, {"Fingerprint": fingerprint}))])
+                await self._table.submit(PARTITION, [Insert(row, {"Fingerprint": fingerprint})])
                 return fingerprint
         except ConflictError as error:
             raise UnavailableError(f"another instance keeps workflow {name} just now") from error

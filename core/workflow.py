@@ -12,8 +12,8 @@ from core.errors import AppError
 from core.messages import STEP_NAME, AgentRequest, faults_of
 from core.orders import Order, Policy, Step
 
-MOST_STEPS = 80
-"""Of a workflow: all of them can change in one transaction, which takes 100 rows, beside some that are no steps."""
+MAX_STEPS = 20
+"""Of a workflow: the state row keeps them in one column of 32 Ki characters, whatever they are called and suffer."""
 
 Results = Mapping[str, Mapping[str, Any]]
 """What the completed steps answered, by step name."""
@@ -72,7 +72,6 @@ class Workflow:
         """Return the step records of a new order, with the rules that hold for each copied in."""
         return tuple(
             Step(
-                number=number,
                 name=definition.name,
                 capability=definition.capability,
                 agent=definition.capability,
@@ -85,7 +84,7 @@ class Workflow:
                 rest=(definition.rest or rest) if definition.policy is Policy.REST else timedelta(),
                 most_rests=definition.most_rests if definition.policy is Policy.REST else 0,
             )
-            for number, definition in enumerate(self.steps)
+            for definition in self.steps
         )
 
     def faults(self, capabilities: Container[str]) -> Iterator[str]:
@@ -95,8 +94,8 @@ class Workflow:
             yield f"its name has to match {STEP_NAME}"
         if not known:
             yield "there is no step"
-        if len(known) > MOST_STEPS:
-            yield f"there are {len(known)} steps; at most {MOST_STEPS} can change at once"
+        if len(known) > MAX_STEPS:
+            yield f"there are {len(known)} steps; an order can keep {MAX_STEPS}"
         yield from (f"step {name} is defined twice" for name in dict.fromkeys(known) if known.count(name) > 1)
         for place, definition in enumerate(self.steps):
             faults = _faults(definition, known[:place], capabilities)

@@ -9,7 +9,6 @@ from builders import NOW, new_order, scheduler, seconds, supervisor
 
 from adapters.clock import order_ids, utc_now
 from adapters.operations import Insert
-from adapters.rows import entity
 from core import agenda
 from core.changes import Change, Event, HistoryEntry, Note, transition
 from core.errors import ConflictError
@@ -127,7 +126,7 @@ async def test_what_the_agenda_says_of_an_order_follows_its_state(parts):
     """Also while the obligation stays the same: of two steps that run, one ends, and the other is due when it was."""
     order = await recorded(parts.store)
     payment = order.steps[0]
-    order = replace(order, steps=(payment, replace(payment, number=1, name="stock", agent="inventory")))
+    order = replace(order, steps=(payment, replace(payment, name="stock", agent="inventory")))
     running = [replace(step, state=StepState.RUNNING, complete_by=NOW) for step in order.steps]
     both = order.with_steps(*running)
     entry = HistoryEntry(at=NOW, actor="t", event="e", change_id="c1")
@@ -311,7 +310,7 @@ async def test_what_is_there_already_keeps_nothing_new_from_being_written(on_azu
 async def test_an_order_that_no_table_can_hold_takes_no_other_of_its_group_along(on_azurite):
     """What goes wrong before anything is sent is its own matter, too."""
     table = on_azurite.store._table
-    rows = [Insert(entity("b95", new_id(), {"Value": value})) for value in (1, 2, 2**40, 3)]
+    rows = [Insert(new_id(), {"Value": value}) for value in (1, 2, 2**40, 3)]
     outcomes = await at_once(*(table.submit("b95", [row]) for row in rows))
     assert [isinstance(outcome, Exception) for outcome in outcomes] == [False, False, True, False]
     for row, held in zip(rows, (True, True, False, True), strict=True):

@@ -245,7 +245,7 @@ def _only_said(change: Change) -> None:
 
 def _attempted_by_the_rules(world: World, change: Change, after: Step) -> None:
     """Attempts grow by one, take their allowance, and begin no sooner than they may (SUP-3, UND-2)."""
-    before, now = change.before.steps[after.number], change.entry.at
+    before, now = change.before.step(after.name), change.entry.at
     begun = after.attempts - before.attempts
     demand(begun in (0, 1), f"{after.name}: attempt {before.attempts}, then {after.attempts}")
     if not begun:

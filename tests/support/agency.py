@@ -35,14 +35,7 @@ class Agency:
             margin=MARGIN,
             call_timeout=CALL_TIMEOUT,
             circuit=self.circuit,
-            limits=CallLimits(
-                agent="payment",
-                in_flight=in_flight,
-                per_second=None,
-                rates=self.parts.rates,
-                clock=self.clock,
-                sleep=self.sleep,
-            ),
+            limits=CallLimits(in_flight=in_flight, clock=self.clock),
             gauge=Gauge(
                 agent="payment", instance="a1", circuit=self.circuit, measures=self.parts.measures, clock=self.clock
             ),

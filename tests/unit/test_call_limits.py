@@ -1,4 +1,4 @@
-"""How much an agent asks of its service at a time, and in a time (AGT-10, WRK-2)."""
+"""How much an agent asks of its service at a time (AGT-10, WRK-2)."""
 
 import asyncio
 from contextlib import suppress
@@ -7,14 +7,11 @@ from unittest.mock import patch
 
 import pytest
 from agency import CALL_TIMEOUT, CIRCUIT_ORDERS, MARGIN, Agency
-from builders import NOW, seconds
 
-from adapters.memory import MemoryCallRates
 from agents.limits import CallLimits
 from core.errors import TransientError
 
 IN_FLIGHT = 2
-PER_SECOND = 10
 HOUR = timedelta(hours=1)
 
 
@@ -110,46 +107,3 @@ async def test_a_request_that_meets_an_open_circuit_takes_nobody_s_turn():
     with patch.object(CallLimits, "turn", lambda *args: turns.append(args)):
         await agency.agent.handle(agency.request)
     assert turns == []
-
-
-class Rated:
-    """The limits of a service that takes so many calls per second; says when each call begins."""
-
-    def __init__(self, per_second):
-        self.now, self.begun = NOW, []
-        self.limits = CallLimits(
-            agent="payment",
-            in_flight=1000,
-            per_second=per_second,
-            rates=MemoryCallRates(self.clock),
-            clock=self.clock,
-            sleep=self.sleep,
-        )
-
-    def clock(self):
-        return self.now
-
-    async def sleep(self, time):
-        self.begun.append(self.now + seconds(time))
-
-    async def call(self):
-        async with self.limits.turn(self.now + HOUR):
-            pass
-
-    def most_within(self, time):
-        """How many calls began within a time as long as this."""
-        return max(sum(start <= each < start + time for each in self.begun) for start in self.begun)
-
-
-@pytest.mark.proves("WRK-2")
-@pytest.mark.parametrize("idle", [seconds(0), seconds(1), HOUR], ids=["at once", "after a second", "after an hour"])
-async def test_a_burst_of_calls_is_spread_over_time(idle):
-    """However long nobody called: half a second's calls may begin at once, and then no more than the rate allows."""
-    service = Rated(PER_SECOND)
-    await service.call()
-    service.now += idle
-    service.begun.clear()
-    await asyncio.gather(*(service.call() for _ in range(4 * PER_SECOND)))
-    assert len(service.begun) == 4 * PER_SECOND
-    assert service.most_within(seconds(0.001)) <= PER_SECOND / 2 + 1
-    assert service.most_within(seconds(1)) <= 1.5 * PER_SECOND + 1

@@ -24,7 +24,6 @@ def settings(monkeypatch):
     values = app_settings(Ports(), "key", "key") | {
         "SUPERVISOR_SCHEDULE": EVERY_SEVEN,
         "CALLS_IN_FLIGHT": json.dumps({"payment": 3}),
-        "CALLS_PER_SECOND": json.dumps({"payment": 2.5}),
     }
     for name, value in values.items():
         monkeypatch.setenv(name, value)
@@ -75,5 +74,4 @@ def test_how_much_may_be_asked_of_a_service_is_a_setting(settings):
     """By agent; those that are not named have what is usual."""
     base = Base(Settings.read(), in_memory())
     payment, inventory = (processing._agent(base, name).limits for name in ("payment", "inventory"))
-    assert (payment.in_flight, payment.per_second) == (3, 2.5)
-    assert (inventory.in_flight, inventory.per_second) == (processing.CALLS_IN_FLIGHT, None)
+    assert (payment.in_flight, inventory.in_flight) == (3, processing.CALLS_IN_FLIGHT)

@@ -11,7 +11,7 @@ from adapters.memory import in_memory
 from alerts.versions import Versions
 from core.fingerprints import fingerprint
 from core.orders import Policy
-from core.workflow import MOST_STEPS, StepDefinition, Workflow, Workflows
+from core.workflow import MAX_STEPS, StepDefinition, Workflow, Workflows
 
 
 def step(name, *after, **more):
@@ -92,7 +92,7 @@ async def test_what_was_kept_and_cannot_be_read_is_told_like_any_change(parts):
 
 async def test_the_largest_workflow_can_be_kept(parts):
     """A column of a table holds 32 Ki characters."""
-    names = [f"s{number:02}-{'x' * 37}" for number in range(MOST_STEPS)]
+    names = [f"s{number:02}-{'x' * 37}" for number in range(MAX_STEPS)]
     largest = replace(CLAIM, steps=tuple(step(name, *names[:at], undone_by="y") for at, name in enumerate(names)))
     Workflows(largest).check({"payment"})
     await started(parts, largest)
