@@ -314,7 +314,7 @@ async def test_an_order_that_no_table_can_hold_takes_no_other_of_its_group_along
     outcomes = await at_once(*(table.submit("b95", [row]) for row in rows))
     assert [isinstance(outcome, Exception) for outcome in outcomes] == [False, False, True, False]
     for row, held in zip(rows, (True, True, False, True), strict=True):
-        assert bool(await table.get("b95", row.row)) is held
+        assert bool(await table.get("b95", row.key)) is held
 
 
 @pytest.mark.proves("SUP-3")
