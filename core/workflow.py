@@ -32,7 +32,9 @@ class StepDefinition:
     does: str
     """What the agent's service is asked to do."""
     request: Callable[[Order, Results], Mapping[str, Any]]
-    """What of the order, and of the results of the steps before, goes into the request."""
+    """What of the order, and of the results of the steps that it uses, goes into the request."""
+    uses: tuple[str, ...] = ()
+    """The steps whose results the request is made from: it gets these, and no others."""
     after: tuple[str, ...] = ()
     """The steps that have to be done before, which stand above it: so there are no circles.
 
@@ -98,8 +100,17 @@ class Workflow:
             yield f"there are {len(known)} steps; an order can keep {MAX_STEPS}"
         yield from (f"step {name} is defined twice" for name in dict.fromkeys(known) if known.count(name) > 1)
         for place, definition in enumerate(self.steps):
-            faults = _faults(definition, known[:place], capabilities)
+            faults = (*_faults(definition, known[:place], capabilities), *self._unanswered(definition))
             yield from (f"step {definition.name}: {fault}" for fault in faults)
+
+    def _unanswered(self, definition: StepDefinition) -> Iterator[str]:
+        before = set(definition.after)
+        for each in reversed(self.steps):
+            if each.name in before:
+                before.update(each.after)
+        for name in definition.uses:
+            if name not in before:
+                yield f"it uses what {name} answers, and does not come after it"
 
 
 def _faults(definition: StepDefinition, above: Collection[str], capabilities: Container[str]) -> Iterator[str]:

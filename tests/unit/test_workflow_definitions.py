@@ -44,6 +44,11 @@ def test_the_shipped_workflows_are_right():
         pytest.param(flow(), "there is no step", id="empty"),
         pytest.param(flow(step("a"), step("a")), "step a is defined twice", id="twice"),
         pytest.param(flow(step("a", "b")), "step a: it comes after b, which is no step above it", id="unknown step"),
+        pytest.param(
+            flow(step("a"), step("b", uses=("a",))),
+            "step b: it uses what a answers, and does not come after it",
+            id="uses what may not be there",
+        ),
         pytest.param(flow(step("a", capability="postman")), "step a: no agent offers postman", id="nobody offers it"),
         pytest.param(flow(step("a", "a")), "step a: it comes after a, which is no step above it", id="itself"),
         pytest.param(
