@@ -6,14 +6,14 @@ the beginning of the bucket: it is read page by page up to that age, and nothing
 
 from datetime import datetime
 from itertools import groupby
+from typing import Generic
 
-from adapters import tables
 from adapters.clock import oldest_order_id
-from adapters.operations import Delete, Put
-from adapters.records import Record, StateRecord, record_of
-from adapters.rows import columns_of
-from adapters.tables import MOST_OPERATIONS, TableTransactions
-from adapters.wire import Stored
+from adapters.operations import Delete, Put, Row, Stored, Table
+from adapters.records import Record, StateRecord
+from adapters.rows import Columns, columns_of
+from adapters.state_store import Codec
+from adapters.tables import MOST_OPERATIONS
 from core.archive import ArchivedOrder, ArchivePage
 from core.errors import ConflictError
 from core.keys import bucket_of, state_key
@@ -40,11 +40,12 @@ def archived(order_id: str, records: dict[str, Record]) -> ArchivedOrder:
     )
 
 
-class TableArchive:
+class TableArchive(Generic[Row]):
     """`Archive` on a table, with its places in another."""
 
-    def __init__(self, table: TableTransactions, places: TableTransactions) -> None:
+    def __init__(self, table: Table[Row], codec: Codec[Row], places: Table[Columns]) -> None:
         self._table = table
+        self._codec = codec
         self._places = places
 
     async def oldest(self, bucket: str, before: datetime | None, start: str) -> ArchivePage:
@@ -52,18 +53,18 @@ class TableArchive:
         end = oldest_order_id(bucket, before)
         first = start or f"{bucket}-"
         rows = await self._table.rows(bucket, first, end, PAGE) if first < end else []
-        groups = {order_id: list(group) for order_id, group in groupby(rows, lambda row: order_id_of(row["RowKey"]))}
+        groups = {order_id: list(group) for order_id, group in groupby(rows, lambda row: order_id_of(row.key))}
         if len(rows) < PAGE:
-            return ArchivePage(orders=[_archived(*each) for each in groups.items()])
+            return ArchivePage(orders=[self._archived(*each) for each in groups.items()])
         last, cut = groups.popitem()
         if groups:  # the last one may go on after this page: it is the first one of the next
-            return ArchivePage(orders=[_archived(*each) for each in groups.items()], continuation=last)
+            return ArchivePage(orders=[self._archived(*each) for each in groups.items()], continuation=last)
         return await self._alone(bucket, last, cut, end)
 
-    async def _alone(self, bucket: str, order_id: str, rows: list[Stored], end: str) -> ArchivePage:
+    async def _alone(self, bucket: str, order_id: str, rows: list[Stored[Row]], end: str) -> ArchivePage:
         """Return an order that is larger than a page."""
-        rows += await self._table.rows(bucket, f"{rows[-1]['RowKey']} ", min(end, f"{order_id}|~"))
-        return ArchivePage(orders=[_archived(order_id, rows)], continuation=f"{order_id}~")
+        rows += await self._table.rows(bucket, f"{rows[-1].key} ", min(end, f"{order_id}|~"))
+        return ArchivePage(orders=[self._archived(order_id, rows)], continuation=f"{order_id}~")
 
     async def remove(self, order: ArchivedOrder) -> None:
         """See `Archive.remove`."""
@@ -77,7 +78,7 @@ class TableArchive:
                 return  # somebody else removes it
         for place in range(0, len(history), MOST_OPERATIONS):
             part = history[place : place + MOST_OPERATIONS]
-            await tables.submit_each(self._table, bucket, [Delete(key) for key in part])
+            await self._table.submit_each(bucket, [Delete(key) for key in part])
 
     async def place(self, bucket: str) -> str:
         """See `Archive.place`."""
@@ -88,6 +89,5 @@ class TableArchive:
         """See `Archive.go_on_from`."""
         await self._places.submit(PLACES, [Put(bucket, {"Next": place})])
 
-
-def _archived(order_id: str, rows: list[Stored]) -> ArchivedOrder:
-    return archived(order_id, {row["RowKey"]: record_of(row) for row in rows})
+    def _archived(self, order_id: str, rows: list[Stored[Row]]) -> ArchivedOrder:
+        return archived(order_id, {row.key: self._codec.record_of(row) for row in rows})

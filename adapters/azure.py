@@ -15,7 +15,7 @@ from adapters.measures import TableAgentMeasures
 from adapters.queues import StoragePoisonQueues, StorageQueue
 from adapters.remote import HttpRemoteService
 from adapters.settings import Settings
-from adapters.state_store import TableStateStore
+from adapters.state_store import AS_COLUMNS, TableStateStore
 from adapters.submission_keys import TableSubmissionKeys
 from adapters.sweeps import TableSweepLog
 from adapters.tables import TableTransactions
@@ -34,8 +34,8 @@ def connect(settings: Settings, connections: Connections | None = None) -> Adapt
     orders = TableTransactions(partial(pool.table, "orders"))
     agents = TableTransactions(partial(pool.table, "agents"))
     return Adapters(
-        store=TableStateStore(orders),
-        archive=TableArchive(orders, agents),
+        store=TableStateStore(orders, AS_COLUMNS),
+        archive=TableArchive(orders, AS_COLUMNS, agents),
         bus=bus,
         submissions=StorageQueue(partial(pool.queue, "order-submissions")),
         alert_queue=StorageQueue(partial(pool.queue, "operator-alerts")),

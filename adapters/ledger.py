@@ -10,12 +10,10 @@ import hashlib
 import json
 from collections.abc import Sequence
 
-from adapters import tables
 from adapters.clock import new_ulid
-from adapters.operations import Delete, Insert, Put, Replace
+from adapters.operations import Delete, Insert, Operation, Put, Replace, Table
 from adapters.records import json_text
-from adapters.rows import columns_of
-from adapters.tables import TableOperation, TableTransactions
+from adapters.rows import Columns, columns_of
 from adapters.writes import key_part
 from core.errors import ConflictError
 from simulator.rules import Effect, Fault, FaultInForce
@@ -43,7 +41,7 @@ def _order_of(key: str) -> str:
 class TableLedger:
     """`Ledger` on a table."""
 
-    def __init__(self, table: TableTransactions) -> None:
+    def __init__(self, table: Table[Columns]) -> None:
         self._table = table
 
     async def count_call(self, service: str, key: str, action: str) -> None:
@@ -60,8 +58,8 @@ class TableLedger:
         row = _effect_row(effect.key, effect.action)
         for tries_left in reversed(range(MOST_TRIES)):
             if (stored := await self._table.get(service, row)) is not None:
-                return None if stored.get("Forbidden") else _effect(columns_of(stored))
-            operations: list[TableOperation] = [Insert(row, _columns(effect))]
+                return None if stored.row.get("Forbidden") else _effect(columns_of(stored))
+            operations: list[Operation[Columns]] = [Insert(row, _columns(effect))]
             if forbids:
                 operations.append(await self._forbid(service, effect.key, forbids))
             try:
@@ -72,7 +70,7 @@ class TableLedger:
                     raise
         return effect
 
-    async def _forbid(self, service: str, key: str, action: str) -> TableOperation:
+    async def _forbid(self, service: str, key: str, action: str) -> Operation[Columns]:
         """Return the write that makes the action refused from now on, whether it has happened or not."""
         row = _effect_row(key, action)
         if (stored := await self._table.get(service, row)) is not None:
@@ -84,7 +82,7 @@ class TableLedger:
         part = f"{_part(order_id)}|" if order_id else ""
         calls = await self._table.rows(service, f"call|{part}", f"call|{part}{LAST}")
         rows = await self._table.rows(service, f"effect|{part}", f"effect|{part}{LAST}")
-        effects = [_effect(columns_of(row)) for row in rows if "At" in row]
+        effects = [_effect(columns_of(row)) for row in rows if "At" in row.row]
         return len(calls), sorted(effects, key=lambda effect: effect.at)
 
     async def faults(self, service: str) -> Sequence[FaultInForce]:
@@ -100,7 +98,7 @@ class TableLedger:
     async def clear_faults(self, service: str, key: str | None) -> None:
         """See `Ledger.clear_faults`."""
         rows = await self._table.rows(service, f"fault|{key or ''}", f"fault|{key or ''}{LAST}")
-        await tables.submit_each(self._table, service, [Delete(row["RowKey"]) for row in rows])
+        await self._table.submit_each(service, [Delete(row.key) for row in rows])
 
 
 def _effect_row(key: str, action: str) -> str:

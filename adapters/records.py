@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
+from adapters.operations import Stored
 from adapters.rows import Columns, columns_of
 from core.agenda import AgendaRow
 from core.changes import HistoryEntry
@@ -168,13 +169,13 @@ def result_column(place: int) -> str:
     return f"Result{place:02d}"
 
 
-def record_of(stored: Columns) -> Record:
+def record_of(stored: Stored[Columns]) -> Record:
     """Return the record of any row, whose kind its key tells; raises `UnreadableRowError`."""
     try:
-        return _record_of(stored["RowKey"], columns_of(stored))
+        return _record_of(stored.key, columns_of(stored))
     except (LookupError, ValueError, TypeError, AttributeError) as fault:
         what = f" {fault}" if isinstance(fault, KeyError | TypeError) else ""  # others repeat what the row holds
-        raise UnreadableRowError(f"row {stored['RowKey']} cannot be read: {type(fault).__name__}{what}") from fault
+        raise UnreadableRowError(f"row {stored.key} cannot be read: {type(fault).__name__}{what}") from fault
 
 
 def _record_of(key: str, columns: dict[str, Any]) -> Record:

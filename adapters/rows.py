@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from adapters.operations import Stored
 from core.errors import InvalidError, UnreadableRowError
 
 SCHEMA_VERSION = 2
@@ -66,10 +67,10 @@ def aware(time: datetime) -> datetime:
     return time
 
 
-def columns_of(stored: Columns) -> dict[str, Any]:
-    """Return the columns of a row without its keys; raises `UnknownSchemaError`."""
-    version = stored.get("SchemaVersion", 1)
+def columns_of(stored: Stored[Columns]) -> dict[str, Any]:
+    """Return the columns of a row without what all rows have; raises `UnknownSchemaError`."""
+    version = stored.row.get("SchemaVersion", 1)
     if not OLDEST_READABLE <= version <= SCHEMA_VERSION:
         readable = f"this app reads {OLDEST_READABLE} to {SCHEMA_VERSION}"
-        raise UnknownSchemaError(f"row {stored['RowKey']} has schema version {version}; {readable}")
-    return {name: value for name, value in stored.items() if name not in KEYS}
+        raise UnknownSchemaError(f"row {stored.key} has schema version {version}; {readable}")
+    return {name: value for name, value in stored.row.items() if name not in KEYS}

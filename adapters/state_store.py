@@ -1,14 +1,14 @@
 """The state store on Azure Table Storage, or on Cosmos DB for Table."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Generic
 
-from adapters import tables, writes
-from adapters.operations import Delete, Insert, Operation, Put, Replace
+from adapters import writes
+from adapters.operations import Delete, ETags, Insert, Operation, Put, Replace, Row, Stored, Table
 from adapters.records import Record, columns_of_record, record_of
 from adapters.rows import Columns
-from adapters.tables import TableTransactions
 from core.agenda import AgendaRow, Kind, all_of
 from core.changes import Change, Event, HistoryEntry, Note, OutboxEntry
 from core.errors import ConflictError
@@ -16,16 +16,28 @@ from core.keys import bucket_of, history_key, history_range, order_range, state_
 from core.orders import Snapshot
 
 
-class TableStateStore:
+@dataclass(frozen=True, slots=True)
+class Codec(Generic[Row]):
+    """How records become rows, and come back."""
+
+    row_of: Callable[[Record], Row]
+    record_of: Callable[[Stored[Row]], Record]
+
+
+AS_COLUMNS: Codec[Columns] = Codec(columns_of_record, record_of)
+
+
+class TableStateStore(Generic[Row]):
     """`StateStore` on table `orders`: every change is one entity group transaction on one partition."""
 
-    def __init__(self, table: TableTransactions) -> None:
+    def __init__(self, table: Table[Row], codec: Codec[Row]) -> None:
         self._table = table
+        self._codec = codec
 
     async def load(self, order_id: str) -> Snapshot | None:
         """See `StateStore.load`."""
         stored = await self._table.rows(bucket_of(order_id), *order_range(order_id))
-        return writes.snapshot_of((record_of(row), row.etag) for row in stored)
+        return writes.snapshot_of((self._codec.record_of(row), row.etag) for row in stored)
 
     async def commit(self, change: Change) -> Snapshot:
         """See `StateStore.commit`."""
@@ -38,7 +50,8 @@ class TableStateStore:
         """See `StateStore.committed`."""
         order_id = change.after.order_id
         row = await self._table.get(bucket_of(order_id), history_key(order_id, change.after.state.version))
-        return row is not None and row.get("ChangeId") == change.entry.change_id
+        entry = self._codec.record_of(row) if row else None
+        return isinstance(entry, HistoryEntry) and entry.change_id == change.entry.change_id
 
     async def note(self, note: Note) -> None:
         """See `StateStore.note`."""
@@ -48,12 +61,12 @@ class TableStateStore:
     async def history(self, order_id: str) -> list[HistoryEntry]:
         """See `StateStore.history`."""
         stored = await self._table.rows(bucket_of(order_id), *history_range(order_id))
-        return [record for row in stored if isinstance(record := record_of(row), HistoryEntry)]
+        return [record for row in stored if isinstance(record := self._codec.record_of(row), HistoryEntry)]
 
     async def agenda(self, bucket: str, start: str, end: str, limit: int) -> list[AgendaRow]:
         """See `StateStore.agenda`."""
         stored = await self._table.rows(bucket, start, end, limit)
-        return [record for row in stored if isinstance(record := record_of(row), AgendaRow)]
+        return [record for row in stored if isinstance(record := self._codec.record_of(row), AgendaRow)]
 
     async def outbox(self, bucket: str, limit: int) -> list[OutboxEntry]:
         """See `StateStore.outbox`."""
@@ -67,24 +80,22 @@ class TableStateStore:
 
     async def announce(self, bucket: str, event: Event) -> None:
         """See `StateStore.announce`."""
-        await tables.submit_each(self._table, bucket, [_as_stored(writes.of_announcement(event))])
+        await self._table.submit_each(bucket, [self._stored(writes.of_announcement(event))])
 
     async def confirm(self, bucket: str, keys: Sequence[str]) -> None:
         """See `StateStore.confirm`."""
-        await tables.submit_each(self._table, bucket, [Delete(key) for key in dict.fromkeys(keys)])
+        await self._table.submit_each(bucket, [Delete(key) for key in dict.fromkeys(keys)])
 
-    async def _submit(self, bucket: str, operations: Sequence[Operation[Record]]) -> tables.ETags:
-        return await self._table.submit(bucket, [_as_stored(operation) for operation in operations])
+    async def _submit(self, bucket: str, operations: Sequence[Operation[Record]]) -> ETags:
+        return await self._table.submit(bucket, [self._stored(operation) for operation in operations])
 
-
-def _as_stored(operation: Operation[Record]) -> Operation[Columns]:
-    """Return the operation with the columns of its record."""
-    match operation:
-        case Insert(key, record):
-            return Insert(key, columns_of_record(record))
-        case Replace(key, record, etag):
-            return Replace(key, columns_of_record(record), etag)
-        case Put(key, record):
-            return Put(key, columns_of_record(record))
-        case Delete():
-            return operation
+    def _stored(self, operation: Operation[Record]) -> Operation[Row]:
+        match operation:
+            case Insert(key, record):
+                return Insert(key, self._codec.row_of(record))
+            case Replace(key, record, etag):
+                return Replace(key, self._codec.row_of(record), etag)
+            case Put(key, record):
+                return Put(key, self._codec.row_of(record))
+            case Delete():
+                return operation

@@ -3,9 +3,8 @@
 from contextlib import suppress
 from datetime import datetime
 
-from adapters.operations import Insert, Put
-from adapters.rows import columns_of
-from adapters.tables import TableTransactions
+from adapters.operations import Insert, Put, Table
+from adapters.rows import Columns, columns_of
 from core.errors import ConflictError, UnavailableError
 from core.sweeps import Sweep
 
@@ -17,7 +16,7 @@ AWAITED = "awaited"
 class TableSweepLog:
     """`SweepLog` on a table."""
 
-    def __init__(self, table: TableTransactions) -> None:
+    def __init__(self, table: Table[Columns]) -> None:
         self._table = table
 
     async def record(self, sweep: Sweep) -> None:

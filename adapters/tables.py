@@ -1,7 +1,7 @@
 """Table Storage as this app uses it: entity group transactions, point reads, and one shape of query."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import islice
 
@@ -10,13 +10,9 @@ from azure.data.tables.aio import TableClient
 from adapters import wire
 from adapters.coalesce import Coalescer
 from adapters.failures import azure_errors
-from adapters.operations import Delete, Operation
+from adapters.operations import Delete, ETags, Operation, Stored
 from adapters.rows import Columns, stored_form
-from adapters.wire import Stored
 from core.errors import ConflictError, InvalidError, UnavailableError
-
-ETags = Sequence[str | None]
-"""Of the rows that were written, in the order of the operations; None for a row that was removed."""
 
 Outcome = ETags | Exception
 
@@ -35,27 +31,32 @@ class TableTransactions:
         self._commits: Coalescer[Sequence[TableOperation], ETags] = Coalescer(self._flush)
 
     async def submit(self, partition: str, operations: Sequence[TableOperation]) -> ETags:
-        """Carry out all the operations or none: at most 100, each on another row; return the new ETag of each.
-
-        Raises `ConflictError` when a row is not as the operations expect it, `UnavailableError` when it is unknown
-        whether they were carried out, and `InvalidError` for operations that no transaction can hold.
-        """
+        """See `Table.submit`."""
         keys = {operation.key for operation in operations}
         if not len(keys) == len(operations) <= MOST_OPERATIONS:
             raise InvalidError([f"a transaction takes at most {MOST_OPERATIONS} operations, each on another row"])
         stored = [_as_stored(operation) for operation in operations]  # what no row can hold, never meets its neighbours
         return await self._commits.submit(partition, stored) if stored else []
 
-    async def get(self, partition: str, row: str) -> Stored | None:
-        """Return one entity by its keys; None if there is none."""
-        with azure_errors("reading a row"):
-            return await wire.read_one(self._table(), partition, row)
+    async def submit_each(self, partition: str, operations: Sequence[TableOperation]) -> None:
+        """See `Table.submit_each`; they are grouped where possible."""
+        outcomes = await asyncio.gather(
+            *(self.submit(partition, [operation]) for operation in operations), return_exceptions=True
+        )
+        for outcome in outcomes:
+            if isinstance(outcome, BaseException) and not isinstance(outcome, ConflictError):
+                raise outcome
 
-    async def rows(self, partition: str, start: str, end: str, limit: int | None = None) -> list[Stored]:
-        """Return the rows with start <= key < end in key order, up to `limit`."""
+    async def get(self, partition: str, key: str) -> Stored[Columns] | None:
+        """See `Table.get`."""
+        with azure_errors("reading a row"):
+            return await wire.read_one(self._table(), partition, key)
+
+    async def rows(self, partition: str, start: str, end: str, limit: int | None = None) -> list[Stored[Columns]]:
+        """See `Table.rows`."""
         if limit is not None and limit <= 0:
             return []
-        found: list[Stored] = []
+        found: list[Stored[Columns]] = []
         with azure_errors("querying rows"):
             async for entity in wire.read_range(self._table(), partition, start, end, limit):
                 found.append(entity)
@@ -99,16 +100,6 @@ class TableTransactions:
         except Exception as error:  # noqa: BLE001 - it belongs to whoever caused it, whatever it is
             return [error] * len(group), error
         return [list(islice(etags, len(operations))) for operations in group], None
-
-
-async def submit_each(table: TableTransactions, partition: str, operations: Iterable[TableOperation]) -> None:
-    """Carry out operations that do not depend on each other, grouped where possible; pass over those that conflict."""
-    outcomes = await asyncio.gather(
-        *(table.submit(partition, [operation]) for operation in operations), return_exceptions=True
-    )
-    for outcome in outcomes:
-        if isinstance(outcome, BaseException) and not isinstance(outcome, ConflictError):
-            raise outcome
 
 
 def _fitting(waiting: Sequence[Sequence[TableOperation]]) -> Sequence[Sequence[TableOperation]]:

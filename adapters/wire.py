@@ -17,7 +17,7 @@ from azure.core.exceptions import HttpResponseError
 from azure.core.rest import AsyncHttpResponse, HttpRequest
 from azure.data.tables.aio import TableClient
 
-from adapters.operations import Delete, Insert, Operation, Put, Replace
+from adapters.operations import Delete, Insert, Operation, Put, Replace, Stored
 from adapters.rows import Columns, entity
 
 RANGE = "PartitionKey eq '{p}' and RowKey ge '{s}' and RowKey lt '{e}'"
@@ -52,13 +52,7 @@ class TableError(HttpResponseError):
         self.index = int(index.group(1)) if index else None
 
 
-class Stored(dict[str, Any]):
-    """An entity as it is stored, and the ETag under which it was read."""
-
-    etag: str
-
-
-async def read_one(table: TableClient, partition: str, row: str) -> Stored | None:
+async def read_one(table: TableClient, partition: str, row: str) -> Stored[Columns] | None:
     """Return one entity by its keys; None if there is none."""
     answer = await _send(table, HttpRequest("GET", _place(_address(table), partition, row), headers=_HEADERS))
     if answer.status_code == 404 and "TableNotFound" not in answer.text():
@@ -68,7 +62,7 @@ async def read_one(table: TableClient, partition: str, row: str) -> Stored | Non
 
 async def read_range(
     table: TableClient, partition: str, start: str, end: str, limit: int | None
-) -> AsyncIterator[Stored]:
+) -> AsyncIterator[Stored[Columns]]:
     """Yield the entities with start <= row key < end in key order; pages may be short or empty and not be the last."""
     texts = {name: text.replace("'", "''") for name, text in (("p", partition), ("s", start), ("e", end))}
     asked = {"$filter": RANGE.format(**texts)} | ({"$top": str(min(limit, PAGE))} if limit else {})
@@ -87,15 +81,14 @@ def _continuation(headers: Mapping[str, str]) -> dict[str, str] | None:
     return found or None
 
 
-def _stored(wire: Mapping[str, Any]) -> Stored:
-    """Return the entity with its types; what Azure adds itself is left out, but for the ETag."""
-    found = Stored(
-        (name, datetime.fromisoformat(value) if wire.get(f"{name}@odata.type") == "Edm.DateTime" else value)
+def _stored(wire: Mapping[str, Any]) -> Stored[Columns]:
+    """Return the row with the types of its properties; what Azure adds itself is left out."""
+    row = {
+        name: datetime.fromisoformat(value) if wire.get(f"{name}@odata.type") == "Edm.DateTime" else value
         for name, value in wire.items()
         if name != "Timestamp" and "odata." not in name
-    )
-    found.etag = wire["odata.etag"]
-    return found
+    }
+    return Stored(key=wire["RowKey"], row=row, etag=wire["odata.etag"])
 
 
 async def _send(table: TableClient, request: HttpRequest) -> AsyncHttpResponse:

@@ -113,7 +113,7 @@ class Driver:
 
     async def _final_in(self, bucket: str, wanted: set[str]) -> dict[str, Final]:
         rows = await self._orders.rows(bucket, min(wanted), max(wanted) + LAST)
-        return {row["OrderID"]: _final(row) for row in rows if row["RowKey"] == f"{row.get('OrderID')}|state"}
+        return {row.row["OrderID"]: _final(row.row) for row in rows if row.key.endswith("|state")}
 
     async def remote_ledger(self, order_ids: Iterable[str], service: str = "payment") -> "RemoteLedger":
         """Return what the simulated service did for these orders."""

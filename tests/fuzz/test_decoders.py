@@ -16,6 +16,7 @@ import simulator.triggers
 import workflows
 from adapters.clock import order_ids, order_time
 from adapters.memory import in_memory
+from adapters.operations import Stored
 from adapters.poison_envelope import NO_XML, seal
 from adapters.records import columns_of_record, record_of
 from adapters.rows import UnknownSchemaError, entity, stored_form
@@ -160,8 +161,9 @@ def test_every_valid_submission_can_be_stored_and_read_again(name, mail, quantit
         assert record_of(as_stored(write)) == write.row
 
 
-def as_stored(write):
-    return entity("b03", write.key, stored_form(columns_of_record(write.row)))
+def as_stored(write, **more):
+    columns = stored_form(columns_of_record(write.row))
+    return Stored(write.key, {**entity("b03", write.key, columns), **more}, "1")
 
 
 @given(version=st.integers(3, 99))
@@ -171,7 +173,7 @@ def test_a_row_of_a_version_that_this_one_cannot_read_is_refused(version):
     change = new_order(*read(json.dumps(EXAMPLES[Submission]).encode(), TERMS), TERMS, datetime.now(UTC), "s")
     write = of_change(change)[0]
     with pytest.raises(UnknownSchemaError):
-        record_of({**as_stored(write), "SchemaVersion": version})
+        record_of(as_stored(write, SchemaVersion=version))
 
 
 @given(body=st.binary(max_size=300), reason=st.text(max_size=50))

@@ -181,7 +181,7 @@ async def test_an_open_circuit_is_published_before_the_request_goes_back():
     published, send = [], agency.parts.bus.send
 
     async def sends(messages):
-        published.extend(agency.measures())
+        published.extend(await agency.measures())
         await send(messages)
 
     agency.parts.bus.send = sends

@@ -62,7 +62,7 @@ async def test_a_request_for_which_there_is_no_turn_goes_back_and_schedulers_hea
     ((_, reply),) = agency.replies()
     assert (reply.outcome, reply.reason) == ("notTried", "too many calls are in flight")
     assert not reply.circuit_open
-    assert [(measure.waited, measure.open_until) for measure in agency.measures()] == [(1.0, None)]
+    assert [(measure.waited, measure.open_until) for measure in await agency.measures()] == [(1.0, None)]
     ends.set()
     await first
     assert len(calls) == 1
@@ -75,7 +75,7 @@ async def test_an_agent_goes_on_publishing_when_its_clock_was_put_back():
     await agency.agent.handle(agency.request)
     agency.now -= HOUR
     await agency.agent.handle(agency.request)
-    assert [measure.at for measure in agency.measures()] == [agency.now]
+    assert [measure.at for measure in await agency.measures()] == [agency.now]
 
 
 @pytest.mark.proves("AGT-8")

@@ -6,6 +6,7 @@ import pytest
 from builders import NOW, acting_rules, answer, claimed, new_order, scheduler, seconds, supervisor, timed_out
 
 from adapters.memory import in_memory
+from adapters.operations import Stored
 from adapters.records import StateRecord, columns_of_record, record_of
 from adapters.rows import entity, stored_form
 from core.changes import Change, HistoryEntry
@@ -117,18 +118,18 @@ async def test_of_an_order_whose_rows_are_garbage_it_says_that(garbage):
     """And which row it is."""
     parts, order = in_memory(clock=lambda: NOW), new_order()
     columns = stored_form(columns_of_record(StateRecord(order.state, order.steps)))
-    row = {**entity("b03", f"{order.order_id}|state", columns), **GARBAGE[garbage]}
-    row = {name: value for name, value in row.items() if value is not ...}
+    row = {**entity("b03", key := f"{order.order_id}|state", columns), **GARBAGE[garbage]}
+    stored = Stored(key, {name: value for name, value in row.items() if value is not ...}, "1")
 
     async def load(order_id):
-        assert isinstance(record_of(row), StateRecord)
+        assert isinstance(record_of(stored), StateRecord)
 
     parts.store.load = load
     said = await service_on(parts).explain(order.order_id)
     assert said.summary.startswith(f"The order cannot be read: row {order.order_id}|state ")
     assert (said.next_actor, said.next_at, said.if_nothing_happens) == (Actor.OPERATOR, None, "It stays as it is.")
     with pytest.raises(UnreadableRowError):
-        record_of(row)
+        record_of(stored)
 
 
 def service_on(parts):

@@ -85,7 +85,7 @@ async def test_nobody_is_told_of_what_is_as_it_was_or_has_a_version_of_its_own(p
 
 async def test_what_was_kept_and_cannot_be_read_is_told_like_any_change(parts):
     """It stops no timer."""
-    parts.known_workflows.kept["claim", 1] = "{"
+    await parts.known_workflows.first("claim", 1, "{")
     (event,) = await started(parts, CLAIM)
     assert event.data["reason"].endswith("step approve is new; step pay is new")
 
@@ -96,4 +96,4 @@ async def test_the_largest_workflow_can_be_kept(parts):
     largest = replace(CLAIM, steps=tuple(step(name, *names[:at], undone_by="y") for at, name in enumerate(names)))
     Workflows(largest).check({"payment"})
     await started(parts, largest)
-    assert len(parts.known_workflows.kept["claim", 1]) < 32 * 1024
+    assert len(await parts.known_workflows.first("claim", 1, "")) < 32 * 1024
