@@ -10,13 +10,13 @@ from typing import Generic
 
 from adapters.clock import oldest_order_id
 from adapters.operations import Delete, Put, Row, Stored, Table
-from adapters.records import Record, StateRecord
+from adapters.records import StateRecord
 from adapters.rows import Columns, columns_of
 from adapters.state_store import Codec
 from adapters.tables import MOST_OPERATIONS
 from core.archive import ArchivedOrder, ArchivePage
-from core.errors import ConflictError
-from core.keys import bucket_of, state_key
+from core.errors import ConflictError, UnreadableRowError
+from core.keys import bucket_of, order_key, state_key
 from core.orders import Order
 
 PAGE = 1000
@@ -28,16 +28,6 @@ PLACES = "retention"
 def order_id_of(key: str) -> str:
     """Return the order that a row belongs to."""
     return key.partition("|")[0]
-
-
-def archived(order_id: str, records: dict[str, Record]) -> ArchivedOrder:
-    """Return the order of these rows."""
-    return ArchivedOrder(
-        order_id=order_id,
-        order=next((record for record in records.values() if isinstance(record, Order)), None),
-        state=next((record.state for record in records.values() if isinstance(record, StateRecord)), None),
-        keys=tuple(records),
-    )
 
 
 class TableArchive(Generic[Row]):
@@ -90,4 +80,14 @@ class TableArchive(Generic[Row]):
         await self._places.submit(PLACES, [Put(bucket, {"Next": place})])
 
     def _archived(self, order_id: str, rows: list[Stored[Row]]) -> ArchivedOrder:
-        return archived(order_id, {row.key: self._codec.record_of(row) for row in rows})
+        keys, wanted = tuple(row.key for row in rows), (order_key(order_id), state_key(order_id))
+        try:
+            records = [self._codec.record_of(row) for row in rows if row.key in wanted]
+        except UnreadableRowError as fault:
+            return ArchivedOrder(order_id=order_id, order=None, state=None, keys=keys, fault=str(fault))
+        return ArchivedOrder(
+            order_id=order_id,
+            order=next((record for record in records if isinstance(record, Order)), None),
+            state=next((record.state for record in records if isinstance(record, StateRecord)), None),
+            keys=keys,
+        )

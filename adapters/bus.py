@@ -66,7 +66,10 @@ class ServiceBus:
         _raise_one_of(outcomes)
 
     async def _send_while_it_lives(self, message: BusMessage) -> None:
-        """Try again through an outage; a short one, if it is certain that the message has not arrived."""
+        """Try again through an outage; a short one, if it is certain that the message has not arrived.
+
+        A bus that says nothing is not waited for any longer than the message lives.
+        """
         tries = _Tries(message, self._sends)
         retrying = AsyncRetrying(
             retry=retry_if_exception_type(UnavailableError),
@@ -74,7 +77,11 @@ class ServiceBus:
             stop=tries.are_over,
             reraise=True,
         )
-        await retrying(tries.next)
+        try:
+            async with asyncio.timeout(message.time_to_live.total_seconds() if message.time_to_live else None):
+                await retrying(tries.next)
+        except TimeoutError as error:
+            raise UnavailableError(f"queue {message.queue}: no answer for as long as a message lives") from error
 
     async def probe(self, queues: Sequence[str]) -> None:
         """See `Bus.probe`: opens the senders, so that the first message need not wait for that, and peeks once.
@@ -151,14 +158,18 @@ class _Tries:
             if self._in_doubt:
                 raise UnavailableError(str(error)) from error
             raise
+        except QueueRefusedError:
+            raise  # so it has not arrived either
         except UnavailableError:
             self._in_doubt = True
             raise
 
     def are_over(self, state: RetryCallState) -> bool:
-        """Whether the message dies before the next try, or had better be given up."""
+        """Whether the message had better be given up; one in doubt only when it is dead."""
         lives, patience = self._message.time_to_live or timedelta(), self._message.patience
-        return stop_before_delay(lives if self._in_doubt or patience is None else min(patience, lives))(state)
+        if self._in_doubt and lives:
+            return False
+        return stop_before_delay(lives if patience is None else min(patience, lives))(state)
 
 
 async def _send(

@@ -18,7 +18,7 @@ from adapters.clock import new_ulid, utc_now
 from adapters.ledger import TableLedger
 from adapters.measures import TableAgentMeasures
 from adapters.operations import Delete, ETags, Insert, Operation, Put, Replace, Row, Stored
-from adapters.records import Record, columns_of_record
+from adapters.records import Record, columns_of_record, record_of
 from adapters.rows import Columns, entity, stored_form
 from adapters.state_store import Codec, TableStateStore
 from adapters.submission_keys import TableSubmissionKeys
@@ -103,7 +103,13 @@ def _checked(record: Record) -> Record:
     return record
 
 
-AS_RECORDS: Codec[Record] = Codec(lambda record: record, lambda stored: stored.row)
+def _record_of(stored: Stored[Record]) -> Record:
+    """Return the record; tests may have put what is none into its place, which is read as from a table."""
+    row: Any = stored.row
+    return record_of(Stored(stored.key, row, stored.etag)) if isinstance(row, Mapping) else stored.row
+
+
+AS_RECORDS: Codec[Record] = Codec(lambda record: record, _record_of)
 
 
 class MemoryStateStore(TableStateStore[Record]):

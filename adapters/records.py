@@ -1,4 +1,4 @@
-"""The records of table `orders` as columns: each property is named once, and an absent one has the record's default."""
+"""The records of table `orders` as columns: each property is named once, for writing and for reading."""
 
 import json
 from collections.abc import Callable, Iterable
@@ -11,7 +11,7 @@ from adapters.rows import Columns, columns_of
 from core.agenda import AgendaRow
 from core.changes import HistoryEntry
 from core.errors import UnreadableRowError
-from core.keys import sortable
+from core.keys import order_in, sortable
 from core.orders import Direction, Item, Order, OrderState, Outcome, Policy, Priority, ProcessState, Step, StepState
 
 
@@ -47,6 +47,8 @@ class Property:
     column: str
     written: Callable[[Any], Any] = _same
     read: Callable[[Any], Any] = _same
+    optional: bool = False
+    """Whether the record may say nothing of it."""
 
 
 def _duration(field: str, column: str) -> Property:
@@ -55,7 +57,7 @@ def _duration(field: str, column: str) -> Property:
 
 def _time(field: str, column: str) -> Property:
     """Return the property of a time within JSON, which has none."""
-    return Property(field, column, sortable, datetime.fromisoformat)
+    return Property(field, column, sortable, datetime.fromisoformat, optional=True)
 
 
 ITEM = (
@@ -79,8 +81,8 @@ ORDER = (
 
 STATE = (
     Property("order_id", "OrderID"),
-    Property("locked_by", "LockedBy"),
-    Property("complete_by", "CompleteBy"),
+    Property("locked_by", "LockedBy", optional=True),
+    Property("complete_by", "CompleteBy", optional=True),
     Property("process_state", "ProcessState", read=ProcessState),
     Property("failure_count", "FailureCount"),
     Property("version", "Version"),
@@ -90,10 +92,10 @@ STATE = (
     Property("not_before", "NotBefore"),
     Property("updated_at", "UpdatedAt"),
     Property("direction", "Direction", read=Direction),
-    Property("outcome", "Outcome", read=Outcome),
-    Property("reason", "Reason"),
-    Property("reply_to", "ReplyTo"),
-    Property("agenda", "Agenda", json_text, lambda text: tuple(json.loads(text))),
+    Property("outcome", "Outcome", read=Outcome, optional=True),
+    Property("reason", "Reason", optional=True),
+    Property("reply_to", "ReplyTo", optional=True),
+    Property("agenda", "Agenda", json_text, lambda text: tuple(json.loads(text)), optional=True),
 )
 
 STEP = (
@@ -116,7 +118,7 @@ STEP = (
     Property("rests", "Rests"),
     _time("tried_until", "TriedUntil"),
     _time("not_before", "NotBefore"),
-    Property("reason", "Reason"),
+    Property("reason", "Reason", optional=True),
 )
 """An object of the array `Steps`; what the step keeps of its service's answer has a column of its own."""
 
@@ -137,7 +139,11 @@ def _columns(properties: Iterable[Property], record: object) -> dict[str, Any]:
 
 
 def _record(made: Callable[..., Made], properties: Iterable[Property], columns: Columns, **more: Any) -> Made:
-    found = {each.field: each.read(columns[each.column]) for each in properties if each.column in columns}
+    found = {
+        each.field: each.read(columns[each.column])
+        for each in properties
+        if each.column in columns or not each.optional
+    }
     return made(**found, **more)
 
 
@@ -170,7 +176,12 @@ def result_column(place: int) -> str:
 
 
 def record_of(stored: Stored[Columns]) -> Record:
-    """Return the record of any row, whose kind its key tells; raises `UnreadableRowError`."""
+    """Return the record of any row, whose kind its key tells; raises `UnreadableRowError`.
+
+    A row of the agenda that cannot be read comes with its fault, so that others come beside it.
+    """
+    if stored.key.startswith("!"):
+        return _agenda_row(stored)
     try:
         return _record_of(stored.key, columns_of(stored))
     except (LookupError, ValueError, TypeError, AttributeError) as fault:
@@ -178,9 +189,16 @@ def record_of(stored: Stored[Columns]) -> Record:
         raise UnreadableRowError(f"row {stored.key} cannot be read: {type(fault).__name__}{what}") from fault
 
 
-def _record_of(key: str, columns: dict[str, Any]) -> Record:
-    if key.startswith("!"):
-        return AgendaRow(key=key, order_id=columns.pop("OrderID"), data=columns)
+def _agenda_row(stored: Stored[Columns]) -> AgendaRow:
+    try:
+        columns = columns_of(stored)
+        own = columns.pop("OrderID", "")
+        return AgendaRow(key=stored.key, order_id=order_in(stored.key) or own, data=columns)
+    except (UnreadableRowError, TypeError) as fault:
+        return AgendaRow(key=stored.key, order_id=order_in(stored.key), fault=str(fault))
+
+
+def _record_of(key: str, columns: Columns) -> Record:
     match key.split("|")[1]:
         case "state":
             return _state_record(columns)

@@ -66,12 +66,13 @@ class TableStateStore(Generic[Row]):
     async def agenda(self, bucket: str, start: str, end: str, limit: int) -> list[AgendaRow]:
         """See `StateStore.agenda`."""
         stored = await self._table.rows(bucket, start, end, limit)
-        return [record for row in stored if isinstance(record := self._codec.record_of(row), AgendaRow)]
+        rows = (self._codec.record_of(row) for row in stored if row.key.startswith("!"))
+        return [row for row in rows if isinstance(row, AgendaRow)]
 
-    async def outbox(self, bucket: str, limit: int) -> list[OutboxEntry]:
+    async def outbox(self, bucket: str, limit: int, start: str = "") -> list[OutboxEntry]:
         """See `StateStore.outbox`."""
-        rows = await self.agenda(bucket, *all_of(Kind.OUTBOX), limit)
-        return [OutboxEntry(key=row.key, event=writes.event_of(row)) for row in rows]
+        first, end = all_of(Kind.OUTBOX)
+        return [writes.entry_of(row) for row in await self.agenda(bucket, max(first, start), end, limit)]
 
     async def postpone(self, bucket: str, key: str, row: AgendaRow) -> None:
         """See `StateStore.postpone`."""

@@ -9,7 +9,8 @@ from typing import Any
 from adapters.operations import Delete, Insert, Operation, Put, Replace
 from adapters.records import Record, StateRecord, json_text
 from core.agenda import AgendaRow, notice_key, outbox_key
-from core.changes import Change, Event, Note
+from core.changes import Change, Event, Note, OutboxEntry
+from core.errors import UnreadableRowError
 from core.keys import history_key, order_key, state_key
 from core.notices import Notice, notices_of
 from core.orders import Order, Snapshot
@@ -93,6 +94,14 @@ def event_columns(event: Event) -> dict[str, Any]:
     }
 
 
+def entry_of(row: AgendaRow) -> OutboxEntry:
+    """Return the event that an outbox row holds, or why nobody can read it."""
+    try:
+        return OutboxEntry(key=row.key, event=event_of(row))
+    except (LookupError, ValueError, TypeError) as fault:
+        return OutboxEntry(key=row.key, event=None, fault=row.fault or f"{type(fault).__name__} {fault}")
+
+
 def event_of(row: AgendaRow) -> Event:
     """Return the event that an outbox row holds."""
     return event_from(row.data)
@@ -115,7 +124,10 @@ def key_part(text: str) -> str:
 
 
 def snapshot_of(rows: Iterable[tuple[Record, str]]) -> Snapshot | None:
-    """Return the order from its rows, each with its ETag; None if there are none."""
+    """Return the order from its rows, each with its ETag; None if there are none.
+
+    Raises `UnreadableRowError` if it has no steps: it would pass for an order that needs no more.
+    """
     order: Order | None = None
     found: tuple[StateRecord, str] | None = None
     for record, etag in rows:
@@ -127,4 +139,6 @@ def snapshot_of(rows: Iterable[tuple[Record, str]]) -> Snapshot | None:
     if order is None or found is None:
         return None
     record, etag = found
+    if not record.steps:
+        raise UnreadableRowError(f"order {order.order_id} cannot be read: it has no steps")
     return Snapshot(order=order, state=record.state, steps=record.steps, etag=etag)

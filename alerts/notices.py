@@ -2,10 +2,10 @@
 
 import json
 import logging
-from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from typing import TypeGuard
 
 from core import agenda, alerts, keys
 from core.agenda import AgendaRow
@@ -22,9 +22,6 @@ MOST_PAGES = 50
 """Of a bucket in one run: what is left waits for the next one."""
 
 LONGEST_PAUSE = timedelta(minutes=5)
-
-
-Rows = Sequence[AgendaRow]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,34 +51,29 @@ class NoticeService:
             start = f"{page[-1].key} "
         return found
 
-    async def _relay_page(self, bucket: str, page: Rows) -> bool:
+    async def _relay_page(self, bucket: str, page: Sequence[AgendaRow]) -> bool:
         """Send what can be sent and put off the rest; return whether every queue answered.
 
         If none did the bus is away: that is no try that counts, and `UnavailableError` is raised.
         """
-        by_queue: dict[str, list[AgendaRow]] = defaultdict(list)
-        for row in page:
-            by_queue[row.data["Queue"]].append(row)
-        outcomes = await run_all(self._send(bucket, rows) for rows in by_queue.values())
-        silent = [fault for _, fault in outcomes if fault and not isinstance(fault, QueueRefusedError)]
+        outcomes = await run_all((self._send(bucket, *each) for each in _readable(page)), at_most=PAGE)
+        silent = [fault for _, fault in outcomes if _is_silence(fault)]
         away = bool(silent) and len(silent) == len(outcomes)
-        for rows, fault in outcomes:
-            if fault:
-                await run_all(self._not_sent(bucket, row, fault, counts=not away) for row in rows)
+        await run_all(self._not_sent(bucket, row, fault, counts=not away) for row, fault in outcomes if fault)
         if away:
             raise silent[0]
         return not silent
 
-    async def _send(self, bucket: str, rows: Rows) -> tuple[Rows, UnavailableError | None]:
-        """Send the notices for one queue; return them with why it did not take them all."""
+    async def _send(self, bucket: str, row: AgendaRow, message: BusMessage) -> tuple[AgendaRow, Exception | None]:
+        """Send a notice; return it with why it was not sent. Those for one queue travel together all the same."""
         try:
-            await self.bus.send([_message(row) for row in rows])
-        except UnavailableError as fault:
-            return rows, fault
-        await self.store.confirm(bucket, [row.key for row in rows])
-        return rows, None
+            await self.bus.send([message])
+        except Exception as fault:  # noqa: BLE001 - whatever it is counts as a try of this notice, and of no other
+            return row, fault
+        await self.store.confirm(bucket, [row.key])
+        return row, None
 
-    async def _not_sent(self, bucket: str, row: AgendaRow, fault: UnavailableError, *, counts: bool) -> None:
+    async def _not_sent(self, bucket: str, row: AgendaRow, fault: Exception, *, counts: bool) -> None:
         """Try again later, with longer and longer pauses, or give the notice up."""
         now, tries = self.clock(), row.data["Tries"] + counts
         if not counts or tries < self.most_tries:
@@ -94,12 +86,26 @@ class NoticeService:
 
 def pause(tries: int) -> timedelta:
     """Return how long to wait after so many tries."""
-    return min(LONGEST_PAUSE, timedelta(seconds=2**tries))
+    return timedelta(seconds=min(LONGEST_PAUSE.total_seconds(), 2**tries))
 
 
 def later(row: AgendaRow, tries: int, at: datetime) -> AgendaRow:
     """Return the notice as it is owed from this time on."""
     return replace(row, key=agenda.notice_key(at, row.data["NoticeId"]), data={**row.data, "Tries": tries})
+
+
+def _readable(page: Sequence[AgendaRow]) -> Iterator[tuple[AgendaRow, BusMessage]]:
+    """Yield the notices that can be read, as they go over the bus; the others are logged, and wait to be mended."""
+    for row in page:
+        try:
+            yield row, _message(row)
+        except (LookupError, ValueError, TypeError, AttributeError):
+            log.exception("notices.row_passed_over", extra={"row": row.key, "why": row.fault})
+
+
+def _is_silence(fault: Exception | None) -> TypeGuard[UnavailableError]:
+    """Whether there was no answer: the queue may be away, or the whole bus."""
+    return isinstance(fault, UnavailableError) and not isinstance(fault, QueueRefusedError)
 
 
 def _message(row: AgendaRow) -> BusMessage:

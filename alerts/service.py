@@ -1,11 +1,13 @@
 """Moves alerts from the outbox to Event Grid, and from the operators' queue into the log."""
 
 import logging
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from alerts import rules
 from core import keys
-from core.errors import InvalidError
+from core.changes import Event, OutboxEntry
+from core.errors import InvalidError, UnavailableError
 from core.gathering import run_all
 from core.ports import AlertLog, EventPublisher, PoisonQueues, StateStore
 
@@ -34,17 +36,36 @@ class AlertService:
         return sum(await run_all(self._relay_bucket(bucket) for bucket in keys.buckets(self.buckets)))
 
     async def _relay_bucket(self, bucket: str) -> int:
-        """Go on while pages are full: what is confirmed is gone, so the outbox begins with the next page."""
-        sent = 0
+        """Go through the outbox, page by page, and past what cannot be sent."""
+        sent, start = 0, ""
         for _ in range(MOST_PAGES):
-            waiting = await self.store.outbox(bucket, PAGE)
-            if waiting:
-                await self.publisher.publish([entry.event for entry in waiting])
-                await self.store.confirm(bucket, [entry.key for entry in waiting])
-            sent += len(waiting)
-            if len(waiting) < PAGE:
+            page = await self.store.outbox(bucket, PAGE, start)
+            sent += await self._relay_page(bucket, page)
+            if len(page) < PAGE:
                 break
+            start = f"{page[-1].key} "
         return sent
+
+    async def _relay_page(self, bucket: str, page: Sequence[OutboxEntry]) -> int:
+        for entry in page:
+            if entry.fault:
+                log.error("alerts.row_passed_over", extra={"row": entry.key, "why": entry.fault})
+        readable = [(entry.key, entry.event) for entry in page if entry.event]
+        return await self._send(bucket, readable) if readable else 0
+
+    async def _send(self, bucket: str, waiting: Sequence[tuple[str, Event]]) -> int:
+        """Send the events and confirm them; if they are refused, each by itself. One that is refused stays."""
+        try:
+            await self.publisher.publish([event for _, event in waiting])
+        except UnavailableError:
+            raise
+        except Exception:
+            if len(waiting) > 1:
+                return sum(await run_all(self._send(bucket, [each]) for each in waiting))
+            log.exception("alerts.refused", extra={"row": waiting[0][0]})
+            return 0
+        await self.store.confirm(bucket, [key for key, _ in waiting])
+        return len(waiting)
 
     async def record(self, body: bytes) -> None:
         """Keep one alert that arrived on the operators' queue; the same one again changes nothing."""

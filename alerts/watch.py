@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from core import alerts, keys
+from core import agenda, alerts, keys
 from core.agenda import AgendaRow
 from core.changes import Event
-from core.gathering import run_all
+from core.gathering import results_of, settle_all
 from core.lanes import first_of_each_lane
 from core.ports import Clock, StateStore, SweepLog
 
@@ -34,13 +34,17 @@ class Watch:
     """What stands still and was announced by this instance: the outbox forgets events once they are sent."""
 
     async def look(self) -> timedelta:
-        """Return, and log, how long the order has been waiting that could have been claimed first."""
+        """Return, and log, how long the order has been waiting that could have been claimed first.
+
+        If a bucket cannot be read, `UnavailableError` is raised in the end, once it is told what is seen of the others.
+        """
         now = self.clock()
         waiting: list[AgendaRow] = []
-        await run_all(self._look_into(bucket, now, waiting) for bucket in keys.buckets(self.buckets))
-        late = [row for row in waiting if now - _due(row) > self.longest_pending]
+        looks = await settle_all(self._look_into(bucket, now, waiting) for bucket in keys.buckets(self.buckets))
+        late = [row for row in waiting if now - agenda.since(row) > self.longest_pending]
         await self._tell([*map(_of_order, late), *await self._sweeps(now)])
-        longest = max((now - _due(row) for row in waiting), default=timedelta())
+        results_of(looks)
+        longest = max((now - agenda.since(row) for row in waiting), default=timedelta())
         log.info("orders.waiting", extra={"longest_seconds": longest.total_seconds()})
         return longest
 
@@ -49,9 +53,14 @@ class Watch:
         late = now - self.longest_pending
 
         def unheard_of(row: AgendaRow) -> AgendaRow | None:
-            if _due(row) <= now:
+            try:
+                due = agenda.since(row)
+            except ValueError:
+                log.exception("watch.row_passed_over", extra={"row": row.key})
+                return None
+            if due <= now:
                 waiting.append(row)
-            return row if _due(row) < late and _of_order(row)[1].event_id not in self._told else None
+            return row if due < late and _of_order(row)[1].event_id not in self._told else None
 
         await first_of_each_lane(self.store, bucket, late, unheard_of)
 
@@ -74,10 +83,5 @@ class Watch:
 
 
 def _of_order(row: AgendaRow) -> Told:
-    reason = f"it may be claimed since {_due(row):%Y-%m-%d %H:%M:%S} UTC, and is not"
-    return keys.bucket_of(row.order_id), alerts.stalled(f"orders/{row.order_id}", _due(row), reason)
-
-
-def _due(row: AgendaRow) -> datetime:
-    moment: datetime = row.data["NotBefore"]
-    return moment
+    reason = f"it may be claimed since {agenda.since(row):%Y-%m-%d %H:%M:%S} UTC, and is not"
+    return keys.bucket_of(row.order_id), alerts.stalled(f"orders/{row.order_id}", agenda.since(row), reason)

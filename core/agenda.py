@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
-from core.keys import LAST, sortable
+from core.keys import LAST, sortable, time_of
 from core.orders import Outcome, Priority, ProcessState, Snapshot, StepState
 
 
@@ -27,14 +27,20 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AgendaRow:
-    """One open obligation; `data` is what a list shows without loading the order, or the event to send."""
+    """One open obligation; `data` is what a list shows without loading the order, or the event to send.
+
+    Whoever needs something of the data may find that it is not there, or is nonsense: that concerns this row alone.
+    """
 
     key: str
     order_id: str
     data: Mapping[str, Any] = field(default_factory=dict)
+    fault: str = ""
+    """Why nobody can read the row: then it has no data, but its key still tells what is owed to whom, and when."""
 
 
 RANK = {Priority.HIGH: "0", Priority.NORMAL: "1"}
+RANKED = {rank: priority for priority, rank in RANK.items()}
 
 NOTHING = "-"
 """Stands for the capability of an order that needs none: whoever claims it ends it."""
@@ -105,14 +111,19 @@ def lane(priority: Priority, needs: str) -> str:
 
 
 def lane_of(pending: AgendaRow) -> tuple[Priority, str]:
-    """Return the priority and the need of a pending order."""
+    """Return the priority and the need of a pending order; raises LookupError or ValueError if its key names none."""
     _, rank, needs, *_ = pending.key.split("|")
-    return next(priority for priority in Priority if RANK[priority] == rank), needs
+    return RANKED[rank], needs
 
 
 def end_of_lane(pending: AgendaRow) -> str:
     """Return from which row key on the orders of the next priority or need wait."""
     return "|".join([*pending.key.split("|")[:3], LAST])
+
+
+def since(row: AgendaRow) -> datetime:
+    """Return from when on it is owed what the key of a pending, running or failed order says; raises ValueError."""
+    return time_of(row.key.split("|")[-2])
 
 
 def may_be_claimed(pending: AgendaRow, due: datetime) -> bool:
@@ -131,6 +142,11 @@ def polled_from(not_before: datetime, updated_at: datetime, wake_up_time: timede
 def is_due(pending: AgendaRow, now: datetime, wake_up_time: timedelta) -> bool:
     """Whether a poll should claim the order: its time has come, and if it was announced, that was a while ago."""
     return polled_from(pending.data["NotBefore"], pending.data["UpdatedAt"], wake_up_time) <= now
+
+
+def in_time(now: datetime) -> tuple[str, str]:
+    """Row-key range [from, to) of the orders with running steps, of which none is overdue."""
+    return f"{Kind.RUNNING}|{sortable(now)}", f"{Kind.RUNNING}|{LAST}"
 
 
 def overdue(now: datetime) -> tuple[str, str]:

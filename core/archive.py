@@ -13,8 +13,10 @@ class ArchivedOrder:
     order_id: str
     order: Order | None
     state: OrderState | None
-    """None if the order was removed, and its history is left over from a crash."""
+    """None if the order was removed, and its history is left over from a crash; or if it cannot be read."""
     keys: Sequence[str]
+    fault: str = ""
+    """Why the order cannot be read."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

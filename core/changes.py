@@ -39,7 +39,10 @@ class OutboxEntry:
     """An event that is committed and not yet confirmed as sent, with the key by which it is confirmed."""
 
     key: str
-    event: Event
+    event: Event | None
+    """None if nobody can read it."""
+    fault: str = ""
+    """Why, if so."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

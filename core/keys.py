@@ -6,6 +6,8 @@ from datetime import UTC, datetime
 ORDER_ID = re.compile(r"b\d{2}-[0-9A-HJKMNP-TV-Z]{26}")
 """`b<NN>-<ULID>`: the bucket, and a part that sorts by time and cannot be guessed."""
 
+SORTABLE = "%Y-%m-%dT%H:%M:%S.%fZ"
+
 LAST = "~"
 """Sorts after every character that our keys use."""
 
@@ -13,6 +15,12 @@ LAST = "~"
 def bucket_of(order_id: str) -> str:
     """Return the partition that holds the order: an order keeps its bucket for life."""
     return order_id.partition("-")[0]
+
+
+def order_in(key: str) -> str:
+    """Return the order that a row of the agenda is about, by its key; empty if that names none."""
+    found = ORDER_ID.search(key)
+    return found[0] if found else ""
 
 
 def buckets(count: int) -> list[str]:
@@ -49,4 +57,9 @@ def sortable(time: datetime) -> str:
     """Return the time as fixed-width text that sorts as the time does, e.g. 2026-01-31T08:15:00.000000Z."""
     if time.tzinfo is None:
         raise ValueError("a time without a zone means nothing to another machine")
-    return time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return time.astimezone(UTC).strftime(SORTABLE)
+
+
+def time_of(text: str) -> datetime:
+    """Return the time that `sortable` made the text of; raises ValueError for any other text."""
+    return datetime.strptime(text, SORTABLE).replace(tzinfo=UTC)

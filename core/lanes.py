@@ -14,8 +14,8 @@ T = TypeVar("T")
 PAGE = 100
 """How many are read at once, and how many of a lane are enough."""
 
-MOST_PAGES = 10
-"""So far a lane is read past orders that are not chosen."""
+LONG_PAGE = 1000
+"""How many are read at once past orders that are not chosen: as many as a request returns."""
 
 
 async def first_of_each_lane(
@@ -23,21 +23,21 @@ async def first_of_each_lane(
 ) -> list[T]:
     """Return what is chosen of the first pending orders of each priority and need, however many wait in other lanes.
 
-    A lane is read on while too little of it was chosen, for as long as its orders may be claimed by `due`.
+    A lane is read on while too little of it was chosen, for as long as its orders may be claimed by `due`: however
+    many those are that are not chosen, they hide nobody.
     """
     start, end = agenda.all_of(Kind.PENDING)
     chosen: list[T] = []
     count: Counter[str] = Counter()
-    pages: Counter[str] = Counter()
-    while rows := await store.agenda(bucket, start, end, PAGE):
+    size = PAGE
+    while rows := await store.agenda(bucket, start, end, size):
         for row in rows:
             if (choice := choose(row)) is not None:
                 chosen.append(choice)
                 count[agenda.end_of_lane(row)] += 1
-        if len(rows) < PAGE:
+        if len(rows) < size:
             break
         last, lane = rows[-1], agenda.end_of_lane(rows[-1])
-        pages[lane] += 1
-        goes_on = agenda.may_be_claimed(last, due) and count[lane] < PAGE and pages[lane] < MOST_PAGES
-        start = f"{last.key} " if goes_on else lane
+        goes_on = agenda.may_be_claimed(last, due) and count[lane] < PAGE
+        start, size = (f"{last.key} ", LONG_PAGE) if goes_on else (lane, PAGE)
     return chosen

@@ -160,7 +160,7 @@ class Step:
     complete_by: datetime | None = None
     """While an attempt runs, to do the step or to undo it: when its time is up."""
     tried_until: datetime | None = None
-    """When the time of the last attempt to do the step is up: until then it may be delivered a second time."""
+    """When the time of the last attempt is up: until then it may be delivered a second time."""
     not_before: datetime | None = None
     """While the step waits, to be done or to be undone: the earliest time at which that may begin."""
     attempts: int = 0

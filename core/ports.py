@@ -25,7 +25,10 @@ class StateStore(Protocol):
     """The durable record of every order. Every method raises `UnavailableError` when the store cannot be reached."""
 
     async def load(self, order_id: str) -> Snapshot | None:
-        """Return the order with its state and steps, without its history; None if there is no such order."""
+        """Return the order with its state and steps, without its history; None if there is no such order.
+
+        Raises `UnreadableRowError` if one of its rows is missing or cannot be read.
+        """
 
     async def commit(self, change: Change) -> Snapshot:
         """Write all rows of the change, or none; return the order as it is now, with its new ETags.
@@ -44,10 +47,13 @@ class StateStore(Protocol):
         """Return the whole history, oldest first."""
 
     async def agenda(self, bucket: str, start: str, end: str, limit: int) -> list[AgendaRow]:
-        """Return up to `limit` obligations of the bucket with start <= key < end, in key order."""
+        """Return up to `limit` obligations of the bucket with start <= key < end, in key order.
 
-    async def outbox(self, bucket: str, limit: int) -> list[OutboxEntry]:
-        """Return up to `limit` events of the bucket that are not confirmed as sent, oldest first."""
+        A row that cannot be read comes with its `fault`: it concerns nobody but its order.
+        """
+
+    async def outbox(self, bucket: str, limit: int, start: str = "") -> list[OutboxEntry]:
+        """Return up to `limit` events of the bucket that are not confirmed as sent, oldest first; key >= start."""
 
     async def postpone(self, bucket: str, key: str, row: AgendaRow) -> None:
         """Put an obligation in the place of another, both or neither; if that one is met by now, nothing changes."""
@@ -132,7 +138,10 @@ class EventPublisher(Protocol):
     """Event Grid."""
 
     async def publish(self, events: Sequence[Event]) -> None:
-        """Send all events; raises `UnavailableError` if any of them may not have arrived."""
+        """Send all events; raises `UnavailableError` if any of them may not have arrived.
+
+        Whatever else is raised says that one of them is refused, and none has arrived.
+        """
 
 
 class AlertLog(Protocol):

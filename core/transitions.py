@@ -125,13 +125,12 @@ class Transitions:
             log.warning("transition.unsent", extra={"order_id": change.after.order_id, "why": str(error)})
             if not isinstance(error, QueueRefusedError):
                 self.reach.lost()
-            if isinstance(error, NotSentError):
-                await self._put_back(change)
+                await self._put_back(change, certain=isinstance(error, NotSentError))
 
-    async def _put_back(self, change: Change) -> None:
-        """Let the steps wait whose requests did not go out; if even that fails, they time out."""
+    async def _put_back(self, change: Change, *, certain: bool) -> None:
+        """Let the steps wait whose requests the bus has not taken; if even that fails, they time out."""
         order, unsent = change.after, {message.message_id for message in change.messages}
-        decide = partial(put_back, unsent=unsent, actor=change.entry.actor)
+        decide = partial(put_back, unsent=unsent, actor=change.entry.actor, certain=certain)
         try:
             if decide(order, now=self._clock()):
                 await self.apply(order.order_id, lambda order, now: decide(order, now=now))

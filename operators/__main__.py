@@ -81,6 +81,7 @@ def search(api: Api, *, beginning: str, in_json: bool) -> None:
         answer = api.get("search", id=beginning)
         names = ("orderId", "processState", "outcome", "updatedAt", "reason")
         rows = [[order[name] for name in names] for order in answer["orders"]]
+        rows += [[order_id, "unreadable", None, None, "see: explain"] for order_id in answer["unreadable"]]
         more = "\n(there are more: give more of the id)" if answer["more"] else ""
         return answer, table(("ORDER", "STATE", "OUTCOME", "SINCE", "REASON"), rows) + more
 

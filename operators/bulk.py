@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from core import agenda, keys
 from core.agenda import AgendaRow, Kind
 from core.changes import Change
-from core.errors import InvalidError, RefusedError, UnknownOrderError
+from core.errors import ConflictError, InvalidError, RefusedError, UnknownOrderError, UnreadableRowError
 from core.gathering import run_all
 from core.keys import sortable
 from core.orders import ProcessState, Snapshot, StepState
@@ -32,7 +32,7 @@ Action = Callable[[Snapshot, datetime], Change]
 
 
 class NotDone(View):
-    """An order on which the action makes no sense."""
+    """An order on which the action makes no sense, or nobody can act."""
 
     order_id: str
     why: str
@@ -74,7 +74,7 @@ class BulkService:
         return BulkPage(
             dry_run=request.dry_run,
             until=until,
-            matching=[views.listed(row) for row in meant],
+            matching=[views.listed(row, ProcessState.ERROR) for row in meant],
             done=done,
             refused=refused,
             changed=[] if request.dry_run else [row.order_id for row in meant if row.order_id not in handled],
@@ -118,7 +118,7 @@ class BulkService:
 
         try:
             decision = await self.transitions.apply(order_id, decide)
-        except RefusedError as refusal:
+        except (RefusedError, UnreadableRowError, ConflictError) as refusal:
             return NotDone(order_id=order_id, why=str(refusal))
         except UnknownOrderError:
             return None

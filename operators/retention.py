@@ -1,13 +1,14 @@
 """What is kept, and for how long: finished orders are removed by their age, and personal data on request."""
 
 import logging
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from core import keys
 from core.archive import ArchivedOrder
 from core.changes import Change, HistoryEntry, transition
-from core.errors import RefusedError
+from core.errors import RefusedError, UnavailableError
 from core.gathering import run_all
 from core.orders import Outcome, ProcessState, Snapshot
 from core.ports import AlertLog, Archive, Clock, SubmissionKeys
@@ -48,7 +49,7 @@ def is_over(order: ArchivedOrder, since: datetime) -> bool:
     """Whether the order is finished, with nothing left to do for anybody, since before that time."""
     state = order.state
     if state is None:
-        return True  # a history whose order is gone
+        return not order.fault  # a history whose order is gone
     finished = state.process_state is ProcessState.PROCESSED or state.outcome is Outcome.UNDONE
     return finished and state.updated_at < since
 
@@ -84,9 +85,9 @@ class RetentionService:
         start = began
         for _ in range(MOST_PAGES):
             page = await self.archive.oldest(bucket, since, start)
+            _tell_of_unreadable(page.orders)
             over = [order for order in page.orders if is_over(order, since)]
-            await run_all((self.archive.remove(order) for order in over), at_most=AT_ONCE)
-            removed += len(over)
+            removed += sum(await run_all((self._remove(order) for order in over), at_most=AT_ONCE))
             start = page.continuation
             if not start:
                 break
@@ -94,12 +95,24 @@ class RetentionService:
             await self.archive.go_on_from(bucket, start)
         return removed
 
+    async def _remove(self, order: ArchivedOrder) -> bool:
+        """Remove an order; what is wrong with it keeps none of those behind it."""
+        try:
+            await self.archive.remove(order)
+        except UnavailableError:
+            raise
+        except Exception:
+            log.exception("retention.not_removed", extra={"order_id": order.order_id})
+            return False
+        return True
+
     async def find(self, request: FindRequest) -> Found:
         """Return a customer's orders on one page of a bucket: there is no index of customers, so all are looked at."""
         buckets = keys.buckets(self.buckets)
         start = request.continuation or f"{buckets[0]}-"
         bucket = keys.bucket_of(start)
         page = await self.archive.oldest(bucket, None, start)
+        _tell_of_unreadable(page.orders)
         wanted = request.email.casefold()
         theirs = [
             each.order_id for each in page.orders if each.order and each.order.customer_email.casefold() == wanted
@@ -111,3 +124,9 @@ class RetentionService:
         """Forget who the customer of an order is; raises `RefusedError` or `UnknownOrderError`."""
         await self.transitions.apply(order_id, lambda order, now: erase(order, request, now))
         log.info("operators.erased", extra={"order_id": order_id})
+
+
+def _tell_of_unreadable(orders: Iterable[ArchivedOrder]) -> None:
+    for order in orders:
+        if order.fault:
+            log.error("retention.order_passed_over", extra={"order_id": order.order_id, "why": order.fault})

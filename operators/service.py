@@ -49,7 +49,7 @@ class OperatorService:
         start = max(start, f"{continuation} ") if continuation else start
         pages = await run_all(self.store.agenda(bucket, start, end, limit + 1) for bucket in keys.buckets(self.buckets))
         rows = sorted((row for page in pages for row in page), key=lambda row: row.key)
-        shown = [views.listed(row) for row in rows[:limit]]
+        shown = [views.listed(row, state) for row in rows[:limit]]
         return OrderList(
             orders=[order for order in shown if order.process_state is state],
             continuation=rows[limit - 1].key if len(rows) > limit else None,
@@ -58,9 +58,10 @@ class OperatorService:
     async def search(self, beginning: str) -> FoundOrders:
         """Return the first orders whose ids begin so, in any state: one range of one partition."""
         page = await self.archive.oldest(keys.bucket_of(beginning), None, beginning)
-        found = [each.state for each in page.orders if each.order_id.startswith(beginning) and each.state]
+        found = [each for each in page.orders if each.order_id.startswith(beginning)]
         return FoundOrders(
-            orders=[FoundOrder.model_validate(state) for state in found],
+            orders=[FoundOrder.model_validate(each.state) for each in found if each.state],
+            unreadable=[each.order_id for each in found if each.fault],
             more=page.continuation.startswith(beginning),
         )
 

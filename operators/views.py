@@ -115,11 +115,29 @@ class ListedOrder(View):
     outcome: Outcome | None
     failed_steps: list[str]
     reason: str | None
-    updated_at: Time
+    updated_at: Time | None
+    """Null if its row cannot be read."""
 
 
-def listed(row: AgendaRow) -> ListedOrder:
-    """Return what a list shows of an order."""
+def listed(row: AgendaRow, state: ProcessState) -> ListedOrder:
+    """Return what the list of orders in this state shows of an order; if its row cannot be read, that."""
+    try:
+        return _listed(row)
+    except (LookupError, ValueError, TypeError) as fault:
+        return ListedOrder(
+            order_id=row.order_id,
+            process_state=state,
+            failure_count=0,
+            priority=Priority.NORMAL,
+            workflow="unknown",
+            outcome=None,
+            failed_steps=[],
+            reason=f"row {row.key} cannot be read: {row.fault or type(fault).__name__}",
+            updated_at=None,
+        )
+
+
+def _listed(row: AgendaRow) -> ListedOrder:
     data = row.data
     return ListedOrder(
         order_id=row.order_id,
@@ -157,6 +175,8 @@ class FoundOrders(View):
     """The orders whose ids begin so, the oldest first."""
 
     orders: list[FoundOrder]
+    unreadable: list[str]
+    """Those of them that nobody can read: *explain* says why."""
     more: bool
     """Whether there are more: give more of the id."""
 

@@ -5,13 +5,14 @@ look overrules both: whatever is wrong here, is wrong for one look.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import chain
 
 from core.agenda import NOTHING, AgendaRow
+from core.keys import bucket_of
 from core.measures import Measure, longest_wait, open_until
 from core.orders import Priority
 from core.ports import Clock
@@ -97,10 +98,16 @@ class Admission:
         self._newest = {order_id: agents for order_id, agents in self._done.items() if order_id in self._at_work}
         return True
 
-    def saw(self, running: Sequence[AgendaRow], measures: Sequence[Measure]) -> None:
-        """Believe what the look found, but of orders that were changed here since it began."""
+    def saw(
+        self, running: Sequence[AgendaRow], measures: Sequence[Measure], unseen: Collection[str] = frozenset()
+    ) -> None:
+        """Believe what the look found, but of orders that were changed here since it began.
+
+        And of those in the `unseen` buckets, which it could not reach, what the look before had found.
+        """
         now = self.clock()
-        self._seen = {row.order_id: str(row.data.get("Agents", "")).split() for row in running}
+        before = {name: agents for name, agents in (self._seen or {}).items() if bucket_of(name) in unseen}
+        self._seen = before | {row.order_id: str(row.data.get("Agents", "")).split() for row in running}
         self._done = self._newest
         self._open = Counter(chain.from_iterable((self._seen | self._done).values()))
         self._passed_over = {name: until for name, until in self._passed_over.items() if until > now}
@@ -119,8 +126,7 @@ class Admission:
 
     def close(self, agent: str, until: datetime) -> None:
         """Send nothing to the agent until then, and only a few requests at first."""
-        if not self._is_closed(agent):
-            self._windows[agent].begin_again()
+        self._windows[agent].begin_again()
         self._closed[agent] = until
 
     @contextmanager
@@ -192,7 +198,8 @@ class Admission:
         return None
 
     def pass_over(self, order_id: str) -> None:
-        """Leave the order alone for a while: it cannot be claimed, and whoever waits behind it can."""
+        """Leave the order alone for a while: it cannot be claimed, and whoever waits behind it can, at its slot too."""
+        self.is_at(order_id, (self._seen or {}).get(order_id, ()))
         self._passed_over[order_id] = self.clock() + PASSED_OVER
 
     def passes_over(self, order_id: str) -> bool:

@@ -1,7 +1,8 @@
 """What becomes of each message to the scheduler.
 
-Wake-ups and replies come in batches, which are settled as one. So whatever happens to one message, those beside it must
-not come back for it.
+Wake-ups and replies come in batches, which are settled as one, and only then comes the next. So whatever happens to one
+message, those beside it must not come back for it, and those behind it must not wait, not even while the bucket of its
+order is away.
 """
 
 import logging
@@ -38,7 +39,7 @@ class Inbox:
             await self._keep(function, SCHEDULER_REQUESTS, body, fault, correlation_id)
             return
         try:
-            await through_outages(function, partial(self.service.wake, wake_up))
+            await self.service.wake(wake_up)
         except Exception:
             log.exception("scheduler.wake_up_failed", extra={"order_id": wake_up.order_id})
 
@@ -49,8 +50,9 @@ class Inbox:
         except InvalidError as fault:
             await self._keep(function, responses_queue(agent), body, fault, correlation_id)
             return
+        work = partial(self.service.receive, reply, agent)
         try:
-            await through_outages(function, partial(self.service.receive, reply, agent))
+            await (work() if reply.complete_by else through_outages(function, work))
         except Exception as why:  # noqa: BLE001 - an order of a newer version, a row that nobody can read, whatever it is
             await self._later(reply, agent, why)
 

@@ -74,7 +74,7 @@ class Progress:
                     state=state,
                     attempts=step.attempts + 1,
                     complete_by=until,
-                    tried_until=until if state is StepState.RUNNING else step.tried_until,
+                    tried_until=until,
                     not_before=None,
                     reason=None,
                 )

@@ -1,19 +1,19 @@
 """Runs the scheduler's rules: on a wake-up, on a reply, and by polling."""
 
 import logging
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 from itertools import islice
-from typing import Any
+from typing import Any, TypeVar
 from zlib import crc32
 
 from core import agenda, keys
-from core.agenda import NOTHING, AgendaRow, Kind
+from core.agenda import NOTHING, AgendaRow
 from core.changes import Change, Decision, Note
 from core.errors import AppError, UnavailableError, UnknownOrderError
-from core.gathering import run_all
+from core.gathering import run_all, settle_all
 from core.lanes import first_of_each_lane
 from core.messages import AgentReply, WakeUp
 from core.orders import Snapshot, Step
@@ -23,6 +23,8 @@ from scheduler.admission import Admission, Candidate
 from scheduler.rules import SchedulerRules
 
 log = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 WAKE_UP_TIME = timedelta(seconds=5)
 """Time for a wake-up to arrive: a poll that competed with it would only cause conflicts."""
@@ -86,8 +88,8 @@ class SchedulerService:
         Somebody has to while orders wait: a reply claims others only where both reach the same instance (WRK-3).
         """
         began = self.clock()
-        pages = await run_all(self._waiting(bucket) for bucket in self._own_order())
-        found = [candidate for page in pages for candidate in page]
+        pages = await self._of_each_bucket(self._waiting)
+        found = [candidate for page in pages.values() for candidate in page]
         self.admission.found(found, began)
         await self._claim_what_fits()
         return any(map(self.admission.is_any_at_work, {candidate.needs for candidate in found}))
@@ -106,7 +108,8 @@ class SchedulerService:
             since: datetime = row.data["NotBefore"]
             wanted = self._is_wanted(row, now)
         except (KeyError, TypeError, ValueError):
-            log.exception("scheduler.row_passed_over", extra={"order_id": row.order_id, "row": row.key})
+            about = {"order_id": row.order_id, "row": row.key, "why": row.fault}
+            log.exception("scheduler.row_passed_over", extra=about)
             self.admission.pass_over(row.order_id)
             return None
         candidate = Candidate(order_id=row.order_id, priority=priority, needs=needs, since=since, heard_at=now)
@@ -130,30 +133,44 @@ class SchedulerService:
         return Candidate(order_id=order_id, priority=state.priority, needs=needs, since=state.not_before, heard_at=now)
 
     async def _claim_what_fits(self) -> None:
-        """Claim those that wait for as long as agents have room for them, and requests would reach them."""
+        """Claim those that wait for as long as agents have room for them, and requests would reach them.
+
+        Those of which the store says nothing are left to whoever comes next; raises `UnavailableError` if all are.
+        """
         if self.admission.anyone_waits:
             await self._look()
+        tried, silent = 0, list[Candidate]()
         while await self._reaches_agents() and (fitting := list(islice(iter(self.admission.take, None), AT_ONCE))):
-            await run_all(map(self._claim, fitting))
+            answered = await run_all(map(self._claim, fitting))
+            tried += len(fitting)
+            silent += [each for each, was in zip(fitting, answered, strict=True) if not was]
+            if not any(answered):
+                break
+        for candidate in silent:
+            self.admission.hear(candidate)
+        if silent and len(silent) == tried:
+            raise UnavailableError
 
     async def _reaches_agents(self) -> bool:
         """Whether there is any order to claim, and its request would go out."""
         return self.admission.anyone_waits and await self.transitions.reach.is_there()
 
-    async def _claim(self, candidate: Candidate) -> None:
-        """Claim one order; what is wrong with it costs no other anything."""
+    async def _claim(self, candidate: Candidate) -> bool:
+        """Claim one order; what is wrong with it costs no other anything. Return whether the store answered."""
         order_id = candidate.order_id
         try:
             with self.admission.at_work(order_id):
                 await self.transitions.apply(order_id, self._claimed)
         except UnknownOrderError:
             log.warning("scheduler.wake_up_for_unknown_order", extra={"order_id": order_id})
-        except UnavailableError:
-            self.admission.hear(candidate)
-            raise
+            self.admission.pass_over(order_id)
+        except UnavailableError as away:
+            log.warning("scheduler.not_claimed", extra={"order_id": order_id, "why": str(away)})
+            return False
         except Exception:
             log.exception("scheduler.claim_failed", extra={"order_id": order_id})
             self.admission.pass_over(order_id)
+        return True
 
     def _claimed(self, order: Snapshot, now: datetime) -> Change | None:
         """Decide about the claim; an order for which no agent has room waits among those with its need."""
@@ -169,12 +186,25 @@ class SchedulerService:
         """See what is open in the whole system, and how the agents are doing, once in a while."""
         if not self.admission.begin_look():
             return
-        pages = await run_all(
-            self.store.agenda(bucket, *agenda.all_of(Kind.RUNNING), self.admission.most_open)
-            for bucket in self._own_order()
-        )
+        pages = await self._of_each_bucket(self._running)
         measures = await self.measures.since(self.clock() - FRESH)
-        self.admission.saw([row for page in pages for row in page], measures)
+        unseen = {bucket for bucket in self._own_order() if bucket not in pages}
+        self.admission.saw([row for page in pages.values() for row in page], measures, unseen)
+
+    async def _running(self, bucket: str) -> list[AgendaRow]:
+        """Return what runs; no agent works any more on what is overdue, even if nobody can recover it."""
+        running = agenda.in_time(self.clock() - self.rules.clock_tolerance)
+        return await self.store.agenda(bucket, *running, self.admission.most_open)
+
+    async def _of_each_bucket(self, read: Callable[[str], Coroutine[Any, Any, list[T]]]) -> dict[str, list[T]]:
+        """Return what is read of each bucket, but of those that cannot be reached; raises if that is none."""
+        answers = dict(zip(self._own_order(), await settle_all(map(read, self._own_order())), strict=True))
+        failures = {bucket: answer for bucket, answer in answers.items() if isinstance(answer, Exception)}
+        if len(failures) == len(answers):
+            raise ExceptionGroup("no bucket can be read", list(failures.values()))
+        for bucket, why in failures.items():
+            log.warning("scheduler.bucket_passed_over", extra={"bucket": bucket, "why": repr(why)})
+        return {bucket: answer for bucket, answer in answers.items() if not isinstance(answer, Exception)}
 
     def _own_order(self) -> list[str]:
         """Return the buckets, from another one on for each instance: side by side, they take different orders."""

@@ -4,6 +4,7 @@ import logging
 from dataclasses import dataclass
 
 from core import agenda, keys
+from core.errors import UnavailableError
 from core.gathering import run_all
 from core.ports import Clock, Leadership, StateStore, SweepLog
 from core.sweeps import Sweep
@@ -44,13 +45,22 @@ class SupervisorService:
         found = 0
         while self.leadership.held():
             page = await self.store.agenda(bucket, start, end, PAGE)
-            await run_all(self._recover(row.order_id) for row in page)
-            found += len(page)
+            found += sum(await run_all(self._recover(row.order_id) for row in page))
             if len(page) < PAGE:
                 break
             start = page[-1].key + " "
         return found
 
-    async def _recover(self, order_id: str) -> None:
-        """Ask for another try; against a reply, a claim or another supervisor exactly one wins (SUP-4)."""
-        await self.transitions.apply(order_id, self.rules.recover)
+    async def _recover(self, order_id: str) -> bool:
+        """Ask for another try; against a reply, a claim or another supervisor exactly one wins (SUP-4).
+
+        What is wrong with one order costs no other anything: it is logged at each sweep until somebody mends it.
+        """
+        try:
+            await self.transitions.apply(order_id, self.rules.recover)
+        except UnavailableError:
+            raise
+        except Exception:
+            log.exception("supervisor.not_recovered", extra={"order_id": order_id})
+            return False
+        return True

@@ -195,6 +195,15 @@ async def test_a_customer_is_erased_and_the_history_stays(kept):
     assert (await kept.parts.store.load(other)).order.customer_email == "grace@example.com"
 
 
+async def test_a_customer_is_looked_for_in_every_bucket():
+    """One after the other, to the last."""
+    retention, places, continuation = replace(Kept(in_memory()).retention, buckets=3), [], None
+    while not places or continuation:
+        page = await retention.find(FindRequest(email="ada@example.com", continuation=continuation, **GRACE))
+        places.append(continuation := page.continuation)
+    assert places == ["b01-", "b02-", None]
+
+
 async def found(kept, email):
     orders, continuation = [], None
     while True:
@@ -211,6 +220,7 @@ def test_an_erased_order_goes_on_as_before():
     now = order.state.not_before
     change = erase(order, OperatorRequest(**GRACE), now)
     assert change.after.steps == order.steps
+    assert (change.entry.actor, change.entry.detail) == ("operator/grace", "the customer asked for it")
     assert change.after.state == replace(order.state, version=2, updated_at=now)
 
 

@@ -8,11 +8,13 @@ import pytest
 from builders import NOW, new_order, scheduler, seconds, supervisor
 
 from adapters.clock import order_ids, utc_now
-from adapters.operations import Insert
+from adapters.memory import MemoryStateStore
+from adapters.operations import Insert, Put
+from adapters.rows import entity
 from core import agenda
 from core.changes import Change, Event, HistoryEntry, Note, transition
-from core.errors import ConflictError
-from core.keys import LAST, bucket_of
+from core.errors import ConflictError, UnreadableRowError
+from core.keys import LAST, bucket_of, history_key
 from core.orders import Priority, Snapshot, StepState
 from core.transitions import Transitions
 
@@ -183,6 +185,89 @@ async def test_the_outbox_keeps_an_event_until_it_is_confirmed(parts):
     await parts.store.confirm(bucket, [entry.key])
     await parts.store.confirm(bucket, [entry.key])
     assert await parts.store.outbox(bucket, 10) == []
+
+
+async def overwrite(store, bucket, key, **columns):
+    """Let a row hold what no version of the app, or only a newer one, writes."""
+    if isinstance(store, MemoryStateStore):
+        store.rows[bucket][key] = (99, {**entity(bucket, key, {}), **columns})
+    else:
+        await store._table.submit(bucket, [Put(key, columns)])
+
+
+async def three_in(store, bucket):
+    """Three orders that wait one after the other, each with an event for operators; the keys of all their rows."""
+    ids = [f"{bucket}-{str(number) * 26}" for number in range(3)]
+    for order_id in ids:
+        event = Event(event_id=order_id, type="T", subject=f"orders/{order_id}", at=NOW, data={})
+        await store.commit(replace(submission(order_id), events=(event,)))
+    return ids
+
+
+UNREADABLE = {"newer": {"SchemaVersion": 99}, "no version": {"SchemaVersion": "x"}, "empty": {}}
+
+
+@pytest.mark.proves("FLT-6", "FLT-12")
+@pytest.mark.parametrize("wrong", UNREADABLE)
+async def test_a_row_that_cannot_be_read_concerns_its_order_alone(parts, wrong):
+    """Whoever reads it beside others gets the others as they are, and of this one whose it is, and that it is wrong."""
+    bucket = f"b{80 + list(UNREADABLE).index(wrong)}"
+    one, bad, other = await three_in(parts.store, bucket)
+    pending, outbox = agenda.all_of(agenda.Kind.PENDING), await parts.store.outbox(bucket, 10)
+    rows = await parts.store.agenda(bucket, *pending, 10)
+    for key in (rows[1].key, outbox[1].key, f"{bad}|state"):
+        await overwrite(parts.store, bucket, key, **UNREADABLE[wrong])
+    seen = await parts.store.agenda(bucket, *pending, 10)
+    assert [row.order_id for row in seen] == [one, bad, other]
+    assert (seen[0], seen[2]) == (rows[0], rows[2])
+    assert not seen[1].data
+    assert bool(seen[1].fault) is (wrong != "empty")
+    assert [(entry.event is None, bool(entry.fault)) for entry in await parts.store.outbox(bucket, 10)] == [
+        (False, False),
+        (True, True),
+        (False, False),
+    ]
+    assert [entry.key for entry in await parts.store.outbox(bucket, 10, f"{outbox[0].key} ")] == [
+        each.key for each in outbox[1:]
+    ]
+    kept = {each.order_id: (each.state is None, bool(each.fault)) for each in await all_kept(parts.archive, bucket)}
+    assert kept == {one: (False, False), bad: (True, True), other: (False, False)}
+    with pytest.raises(UnreadableRowError):
+        await parts.store.load(bad)
+
+
+async def all_kept(archive, bucket):
+    """All orders of a bucket, page by page."""
+    page = await archive.oldest(bucket, None, "")
+    orders = [*page.orders]
+    while page.continuation:
+        page = await archive.oldest(bucket, None, page.continuation)
+        orders += page.orders
+    return orders
+
+
+@pytest.mark.proves("SUB-2", "SCH-2")
+async def test_an_order_without_steps_cannot_be_read(parts):
+    """It would pass for one that needs no more, and would be called processed."""
+    order = await recorded(parts.store)
+    without = replace(order, steps=())
+    entry = HistoryEntry(at=NOW, actor="t", event="lost", change_id="lost")
+    await parts.store.commit(transition(order, without, entry))
+    with pytest.raises(UnreadableRowError, match="it has no steps"):
+        await parts.store.load(order.order_id)
+
+
+@pytest.mark.proves("FLT-6", "SCH-2")
+async def test_an_order_that_conflicts_for_ever_takes_no_other_of_its_group_commit_along(on_azurite):
+    """The history row of its next version is there: who commits with it, at the same time, is committed."""
+    store = on_azurite.store
+    ids = await three_in(store, "b84")
+    await overwrite(store, "b84", history_key(ids[1], 2), Event="left over")
+    claims = [claim(await store.load(order_id), f"claim-{order_id}") for order_id in ids]
+    for _ in range(2):
+        outcomes = await asyncio.gather(*map(store.commit, claims), return_exceptions=True)
+        assert isinstance(outcomes[1], ConflictError)
+    assert [(await store.load(order_id)).state.version for order_id in ids] == [2, 1, 2]
 
 
 async def test_hostile_text_comes_back_unchanged(parts):

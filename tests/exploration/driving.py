@@ -155,6 +155,18 @@ async def one_after_another(work: Any, *, at_most: int = 64) -> list[Any]:
     return [await each for each in work]
 
 
+async def each_settled(work: Any) -> list[Any]:
+    """Stands in for `settle_all`."""
+    return [await _outcome(each) for each in work]
+
+
+async def _outcome(work: Coroutine[Any, Any, Any]) -> Any:
+    try:
+        return await work
+    except Exception as error:  # noqa: BLE001 - as `settle_all` does
+        return error
+
+
 def settled(coroutine: Coroutine[Any, Any, Any]) -> Any:
     """The result of a coroutine that never waits, such as a method of the store in memory."""
     try:

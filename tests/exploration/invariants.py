@@ -270,7 +270,7 @@ def _completed(world: World, step: Step) -> bool:
 
 def _puts_back_what_was_not_sent(change: Change) -> bool:
     """Whether this is about a request of the handler's own, which the bus did not take."""
-    return "was not sent" in change.entry.detail
+    return "sent: Service Bus is away" in change.entry.detail
 
 
 def check_answered(handler: Handler, change: Change) -> None:

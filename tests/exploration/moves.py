@@ -279,6 +279,8 @@ def _send(world: World, handler: Handler, messages: tuple[BusMessage, ...]) -> I
     yield what, after, Returned(), False
     yield f"{what}, but does not learn of it", after, Raised(UnavailableError), True
     yield f"{what}: the bus is away", world, Raised(NotSentError), True
+    if dead := [each.expires for each in sent if each.kind == "request" and each.expires]:
+        yield f"{what}: the bus says nothing until it is dead", _at(world, max(dead)), Raised(UnavailableError), True
 
 
 def _sent(message: BusMessage, now: datetime) -> Sent:

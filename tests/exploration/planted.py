@@ -225,9 +225,9 @@ def never_polls() -> AbstractContextManager[Any]:
 
 
 def believes_for_ever_what_it_did() -> AbstractContextManager[Any]:
-    def saw(self, running, measures):
+    def saw(self, running, measures, unseen=()):
         done = dict(self._done)
-        original_saw(self, running, measures)
+        original_saw(self, running, measures, unseen)
         for order_id, agents in done.items():
             self.is_at(order_id, agents)
 

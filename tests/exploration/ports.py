@@ -30,8 +30,8 @@ class Store:
     async def agenda(self, bucket, start, end, limit):
         return await Effect("agenda", (bucket, start, end, limit))
 
-    async def outbox(self, bucket, limit):
-        return await Effect("outbox", (bucket, limit))
+    async def outbox(self, bucket, limit, start=""):
+        return await Effect("outbox", (bucket, limit, start))
 
     async def announce(self, bucket, event):
         await Effect("announce", (bucket, event))

@@ -11,7 +11,7 @@ from unittest.mock import patch
 import workflows
 from core.orders import Policy
 from core.workflow import StepDefinition, Workflow, Workflows
-from exploration.driving import one_after_another
+from exploration.driving import each_settled, one_after_another
 from exploration.invariants import ViolationError
 from exploration.moves import on_its_way
 from exploration.roles import SLOTS
@@ -150,6 +150,7 @@ class WorldOf:
             patches.enter_context(patch("exploration.moves.SLOTS", {kind: self._slots(kind) for kind in SLOTS}))
             for module in modules:
                 patches.enter_context(patch(f"{module}.run_all", one_after_another))
+            patches.enter_context(patch("scheduler.service.settle_all", each_settled))
             patches.enter_context(patch("exploration.roles.THRESHOLD", self.threshold))
             patches.enter_context(patch("scheduler.service.log.exception", _must_not_happen))
             patches.enter_context(patch("exploration.roles.BELIEVING", self.believes))

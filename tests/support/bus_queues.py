@@ -1,7 +1,7 @@
 """Service Bus queues that the shared broker has besides the app's own, by name, with their properties."""
 
 OF_THE_BROKERS_TESTS = {
-    "plain": {"LockDuration": "PT30S"},  # first: the generic operations use it
+    "plain": {"LockDuration": "PT5M"},  # first: the generic operations use it
     "quick": {"LockDuration": "PT1S", "MaxDeliveryCount": 2},
     "renewed": {"LockDuration": "PT2S"},
     "mortal": {"DefaultMessageTimeToLive": "PT1S"},

@@ -58,8 +58,8 @@ class Scheduling:
             buckets=self.buckets,
         )
 
-    async def record(self, workflow="payment", bucket="b03", *, since=None, **state):
-        """Record one order that waits since that time, by default since now, and was announced to nobody."""
+    def made(self, workflow="payment", bucket="b03", *, since=None, **state):
+        """An order that waits since that time, by default since now."""
         order_id = f"{bucket}-{next(self.numbers):026d}"
         since = since or self.now
         known = self.workflows.latest(workflow)
@@ -72,9 +72,14 @@ class Scheduling:
         if known:
             steps = known.initial_steps(allowance=ALLOWANCE, threshold=THRESHOLD, rest=REST)
             order = replace(order, steps=steps)
-        entry = HistoryEntry(at=self.now, actor="t", event="submitted")
+        return order
+
+    async def record(self, *what, at=None, **more):
+        """Record one order, which is announced to nobody; return its id."""
+        order = self.made(*what, **more)
+        entry = HistoryEntry(at=at or self.now, actor="t", event="submitted")
         await self.parts.store.commit(Change(before=None, after=order, entry=entry))
-        return order_id
+        return order.order_id
 
     async def load(self, order_id):
         return await self.parts.store.load(order_id)

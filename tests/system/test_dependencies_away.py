@@ -1,11 +1,11 @@
 """Azurite, the broker or Event Grid goes away under load and comes back: nothing that was accepted is lost."""
 
 import asyncio
-import signal
 import time
 from contextlib import asynccontextmanager
 
 import pytest
+from away import frozen, stopped
 from azure.storage.queue.aio import QueueClient
 from client import DONE, PATIENT, claims_and_recoveries_alternate
 from inspection import orders_of, poisoned, processed, until_processed
@@ -28,26 +28,6 @@ async def lasting(tmp_path_factory):
     """A stack that keeps what it has when it stops; every test leaves it whole."""
     async with running(tmp_path_factory.mktemp("stack"), settings=SETTINGS, in_memory=False) as (stack, client):
         yield stack, client
-
-
-@asynccontextmanager
-async def stopped(stack, what):
-    await getattr(stack, f"stop_{what}")()
-    try:
-        yield
-    finally:
-        await getattr(stack, f"start_{what}")()
-
-
-@asynccontextmanager
-async def frozen(stack, what):
-    """Connections stay open, and nothing answers."""
-    process = getattr(stack, what)
-    process.signal(signal.SIGSTOP)
-    try:
-        yield
-    finally:
-        process.signal(signal.SIGCONT)
 
 
 @asynccontextmanager

@@ -8,7 +8,15 @@ from builders import NOW, seconds
 from core.agenda import NOTHING, AgendaRow
 from core.measures import Measure
 from core.orders import Priority
-from scheduler.admission import EQUALLY_LONG, LOOK_INTERVAL, REMEMBERED, TURN_OF_NORMAL, Admission, Candidate
+from scheduler.admission import (
+    EQUALLY_LONG,
+    LOOK_INTERVAL,
+    PASSED_OVER,
+    REMEMBERED,
+    TURN_OF_NORMAL,
+    Admission,
+    Candidate,
+)
 from scheduler.window import FIRST, LEAST, LONG_WAIT, Window
 
 measure = partial(Measure, instance="i", at=NOW, waited=0.1, running=0)
@@ -218,9 +226,11 @@ def test_while_a_circuit_is_open_steps_go_to_another_agent(admission):
     """Afterwards a few at first, to see whether it works again."""
     admission.close("first", NOW + seconds(5))
     assert admission.room()["payment"] == "second"
+    assert admission.is_any_at_work("payment")
     admission.close("second", NOW + seconds(9))
     assert "payment" not in admission.room()
     assert not admission.is_any_at_work("payment")
+    assert admission.is_any_at_work(NOTHING)
     admission.now += seconds(6)
     assert admission.fill() == ["first"] * LEAST
 
@@ -234,6 +244,27 @@ def test_a_look_after_a_circuit_has_closed_lets_no_more_through(admission):
     assert admission.fill()[: LEAST + 1] == ["first"] * LEAST + ["second"]
 
 
+@pytest.mark.proves("AGT-8")
+def test_what_ends_while_a_circuit_is_open_lets_no_more_through(admission):
+    """It says nothing of how the service works: only what begins afterwards does."""
+    opened = measure(agent="first", open_until=NOW + seconds(60))
+    for look in range(3):
+        admission.look([f"o{look}-{number} first" for number in range(LEAST)], [opened])
+    admission.now += seconds(60)
+    admission.look()
+    assert admission.fill()[: LEAST + 1] == ["first"] * LEAST + ["second"]
+
+
+@pytest.mark.proves("AGT-8")
+def test_the_limit_after_a_circuit_has_closed_does_not_grow_by_what_was_used_before():
+    """Those few have to be answered first."""
+    window = Window(most=200)
+    window.adapt(some(FIRST), 0.1)
+    window.begin_again()
+    window.adapt(set(), 0.1)
+    assert window.limit == LEAST
+
+
 @pytest.mark.proves("AGT-8", "AGT-10")
 def test_schedulers_follow_what_agents_tell_of_their_circuits(admission):
     """No calls only when no instance makes any: one whose network is broken does not stop the others."""
@@ -243,6 +274,9 @@ def test_schedulers_follow_what_agents_tell_of_their_circuits(admission):
     admission.look(measures=[opened(instance="a"), opened(instance="b")])
     assert admission.room()["payment"] == "second"
     admission.look(measures=[opened(instance="a"), measure(agent="first", instance="b")])
+    assert admission.room()["payment"] == "first"
+    admission.look(measures=[opened(instance="a"), opened(instance="b", open_until=admission.now + seconds(9))])
+    admission.now += seconds(10)
     assert admission.room()["payment"] == "first"
 
 
@@ -324,3 +358,23 @@ def test_who_was_heard_of_once_is_forgotten_again(admission):
     wait(admission, "new")
     admission.look()
     assert taken(admission) == ["new"]
+
+
+@pytest.mark.proves("SCH-1")
+def test_an_order_that_was_left_alone_is_tried_again_after_a_while(admission):
+    """What was wrong with it may have been mended."""
+    admission.pass_over("odd")
+    admission.look()
+    assert admission.passes_over("odd")
+    admission.now += PASSED_OVER
+    admission.look()
+    assert not admission.passes_over("odd")
+
+
+@pytest.mark.proves("WRK-2")
+def test_an_order_that_is_taken_keeps_the_slots_of_its_steps_that_run(admission):
+    """It was given back for one of them, while the other runs on."""
+    admission.look(["o third"])
+    wait(admission, "o", needs="payment")
+    assert admission.take().order_id == "o"
+    assert len(admission.fill("stock")) == FIRST - 1

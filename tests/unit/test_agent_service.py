@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 from agency import CIRCUIT_ORDERS, MARGIN, OPEN_FOR, Agency
-from builders import ORDER_ID, seconds
+from builders import NOW, ORDER_ID, answer, seconds
 
 from core.errors import NotTriedError, RejectedError, TransientError
 
@@ -188,3 +188,28 @@ async def test_an_open_circuit_is_published_before_the_request_goes_back():
     await agency.agent.handle(agency.request)
     assert [measure.open_until for measure in published] == [agency.circuit.open_until]
     assert agency.circuit.open_until is not None
+
+
+@pytest.mark.proves("AGT-10")
+async def test_how_long_a_request_waited_shows_nothing_of_its_tries():
+    """Schedulers would take a service that fails for an agent that has too much to do."""
+    agency = Agency(*[TransientError("503")] * 5)
+    await agency.agent.handle(agency.request)
+    assert sum(agency.pauses) > 1
+    assert [measure.waited for measure in await agency.measures()] == [0.0]
+
+
+@pytest.mark.proves("AGT-4")
+async def test_of_a_fault_that_says_too_much_the_beginning_is_told():
+    """A reply that is too long to be read would say nothing at all."""
+    agency = Agency(*[TransientError("x" * 5000)] * 1000)
+    await agency.agent.handle(agency.request)
+    ((_, reply),) = agency.replies()
+    assert (reply.outcome, reply.reason) == ("unfinished", "x" * 1000)
+
+
+@pytest.mark.proves("AGT-4")
+def test_what_is_told_meanwhile_and_the_answer_are_two_messages():
+    """A queue that drops what came before would drop the answer."""
+    ids = {answer(outcome=outcome).to_bus("payment", NOW).message_id for outcome in ("unfinished", "completed")}
+    assert len(ids) == 2

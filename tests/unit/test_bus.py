@@ -85,6 +85,19 @@ def test_there_is_no_message_without_its_ids(ids):
         BusMessage(queue="q", message_id=ids[0], correlation_id=ids[1], body="{}")
 
 
+@pytest.mark.proves("FLT-6")
+async def test_who_is_refused_by_a_queue_does_not_try_for_as_long_as_the_message_lives():
+    """It is certain that it has not arrived, so its sender has patience for a while only, and others their turn."""
+    client = Failing(MessagingEntityDisabledError())
+    tries = []
+    create, client.create_message_batch = client.create_message_batch, lambda: tries.append(1) or create()
+    bus = ServiceBus(lambda: client)
+    with pytest.raises(QueueRefusedError):
+        await bus.send([message(1, time_to_live=seconds(2), patience=seconds(0.05))])
+    assert len(tries) == 1
+    await bus.close()
+
+
 class Links:
     """The client of a bus that says how many links are open."""
 
@@ -221,6 +234,32 @@ async def test_a_message_is_called_unsent_only_if_no_try_may_have_arrived(how):
     with pytest.raises(UnavailableError) as raised:
         await bus.send(messages)
     assert type(raised.value) is meaning
+    await bus.close()
+
+
+class Silent(Working):
+    """The client of a bus to which a link opens, or not, and that says nothing after that."""
+
+    def __init__(self, *, opens):
+        super().__init__()
+        self._opens = opens
+
+    async def create_message_batch(self):
+        return await super().create_message_batch() if self._opens else await asyncio.Future()
+
+    async def send_messages(self, batch, **_):
+        await asyncio.Future()
+
+
+@pytest.mark.proves("FLT-8")
+@pytest.mark.parametrize("opens", [True, False], ids=["a link", "no link"])
+async def test_a_bus_that_says_nothing_is_waited_for_as_long_as_a_message_lives(opens):
+    """Nobody knows whether it has arrived, or will: a step has to be put back before its failure is counted."""
+    bus = ServiceBus(lambda: Silent(opens=opens))
+    async with asyncio.timeout(20):
+        with pytest.raises(UnavailableError, match="for as long as a message lives") as raised:
+            await bus.send([replace(LIVES, patience=seconds(0.1))])
+    assert type(raised.value) is UnavailableError
     await bus.close()
 
 

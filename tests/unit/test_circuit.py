@@ -99,12 +99,34 @@ def test_one_call_tries_and_closes_the_circuit_for_all(circuit, clock):
 
 
 @pytest.mark.proves("AGT-8")
-def test_one_call_that_fails_keeps_the_circuit_open(circuit, clock):
+@pytest.mark.parametrize("order_id", ["tries", "order-0"], ids=["another order", "one that failed before"])
+def test_one_call_that_fails_keeps_the_circuit_open(circuit, clock, order_id):
     """And the next one may try when the time is over again."""
     opened(circuit)
     clock.now += OPEN_FOR
-    fail(circuit, "tries")
+    fail(circuit, order_id)
     assert circuit.open_until == clock() + OPEN_FOR
     clock.now += OPEN_FOR
     call(circuit, "tries again")
     assert circuit.open_until is None
+
+
+@pytest.mark.proves("AGT-8")
+def test_a_call_that_was_under_way_lets_no_second_one_try(clock):
+    """It began before the circuit opened, and ends while another tries."""
+    circuit = Circuit(orders=ORDERS, open_for=timedelta(0), clock=clock)
+    under_way = circuit.guard("under way")
+    under_way.__enter__()
+    opened(circuit)
+    with circuit.guard("tries"):
+        under_way.__exit__(TransientError, TransientError("503"), None)
+        with pytest.raises(NotTriedError):
+            call(circuit, "too early")
+
+
+@pytest.mark.proves("AGT-8")
+def test_after_an_answer_every_order_counts_anew(circuit):
+    """Also those that failed before it."""
+    fail(circuit, "order-0")
+    call(circuit, "answered")
+    assert opened(circuit).open_until is not None

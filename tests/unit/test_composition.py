@@ -1,6 +1,7 @@
 """What settings reach of the app that is made from them."""
 
 import json
+from datetime import timedelta
 
 import azure.functions as func
 import pytest
@@ -14,6 +15,25 @@ from local.host.index import index_functions
 from local.host.settings import AppSettings
 from local.ports import Ports
 from local.settings import app_settings
+
+MEANT_FOR = {
+    "AGENT_MARGIN_SECONDS": "1.5",
+    "REMOTE_CALL_TIMEOUT_SECONDS": "11",
+    "CIRCUIT_ORDERS": "12",
+    "CIRCUIT_OPEN_SECONDS": "13",
+    "ALLOWANCE_SECONDS": "61",
+    "FAILURE_THRESHOLD": "14",
+    "REST_SECONDS": "62",
+    "CLOCK_TOLERANCE_SECONDS": "2.5",
+    "MOST_OPEN_REQUESTS": "16",
+    "UNKNOWN_NAME_TRIES": "17",
+    "NOTICE_TRIES": "18",
+    "LONGEST_PENDING_SECONDS": "63",
+    "LONGEST_WITHOUT_SWEEP_SECONDS": "64",
+    "RETENTION_DAYS": "19",
+    "BUCKETS": "20",
+}
+"""A value of its own for each setting that a rule goes by."""
 
 EVERY_SEVEN = "*/7 * * * * *"
 
@@ -75,3 +95,31 @@ def test_how_much_may_be_asked_of_a_service_is_a_setting(settings):
     base = Base(Settings.read(), in_memory())
     payment, inventory = (processing._agent(base, name).limits for name in ("payment", "inventory"))
     assert (payment.in_flight, inventory.in_flight) == (3, processing.CALLS_IN_FLIGHT)
+
+
+def test_each_setting_reaches_what_goes_by_it(settings, monkeypatch):
+    """And nothing else: no two of these values are alike."""
+    for name, value in MEANT_FOR.items():
+        monkeypatch.setenv(name, value)
+    base = Base(Settings.read(), in_memory())
+    agent, submission = processing._agent(base, "payment"), processing._submission(base)
+    terms, scheduler, watch = submission.terms, processing._scheduler(base), operating._watch(base)
+    assert (agent.margin, agent.call_timeout) == (timedelta(seconds=1.5), timedelta(seconds=11))
+    assert (agent.circuit._orders, agent.circuit._open_for) == (12, timedelta(seconds=13))
+    assert (terms.allowance, terms.threshold, terms.rest) == (timedelta(seconds=61), 14, timedelta(seconds=62))
+    assert (len(terms.buckets), submission.unknown_name_tries) == (20, 17)
+    assert scheduler.rules.clock_tolerance == processing._supervisor(base).rules.clock_tolerance
+    assert scheduler.rules.clock_tolerance == timedelta(seconds=2.5)
+    assert (scheduler.admission.most, scheduler.buckets) == (16, 20)
+    assert operating._notices(base).most_tries == 18
+    assert (watch.longest_pending, watch.longest_without_sweep) == (timedelta(seconds=63), timedelta(seconds=64))
+    assert operating._retention(base).keep == timedelta(days=19)
+    monkeypatch.setenv("RETENTION_DAYS", "0")
+    assert operating._retention(Base(Settings.read(), in_memory())).keep is None
+
+
+def test_health_asks_all_that_the_app_cannot_work_without(settings):
+    """But Event Grid, which has no call that changes nothing."""
+    base = Base(Settings.read(), in_memory())
+    health = operating._operators(base).health
+    assert set(health.checks) == {"stateStore", "submissionQueue", "serviceBus"}

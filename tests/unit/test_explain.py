@@ -18,6 +18,7 @@ from core.workflow import StepDefinition, Workflow, Workflows
 from operators.explain import Actor, explain
 from operators.service import OperatorService
 from scheduler.rules import LONGEST_UPGRADE
+from scheduler.service import WAKE_UP_TIME
 
 LATER = NOW + seconds(60)
 
@@ -156,3 +157,20 @@ async def test_what_an_operator_can_do_is_said_of_an_order_at_a_step_that_its_wo
     await parts.store.commit(Change(before=None, after=order, entry=entry))
     said = await service_on(parts).explain(order.order_id)
     assert said.waiting_for == "an operator, who can resubmit or cancel it"
+
+
+@pytest.mark.proves("OPR-2", "SUP-2")
+def test_once_the_time_is_up_it_waits_for_the_supervisor():
+    """No answer counts any more."""
+    order = claimed()
+    assert explained(order, at=order.state.complete_by).next_actor is Actor.AGENT
+    late = explained(order, at=timed_out(order))
+    assert (late.next_actor, late.next_at) == (Actor.SUPERVISOR, timed_out(order))
+
+
+@pytest.mark.proves("OPR-2", "SUB-6")
+def test_of_an_order_whose_wake_up_is_lost_it_says_when_a_poll_finds_it():
+    """It leaves the wake-up its time."""
+    said = explained(new_order())
+    assert said.next_at == NOW
+    assert said.if_nothing_happens.startswith(f"From {NOW + WAKE_UP_TIME:%Y-%m-%d %H:%M:%S} UTC on")

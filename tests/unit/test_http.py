@@ -4,10 +4,11 @@ import json
 
 import azure.functions as func
 import pytest
+from builders import ORDER_ID
 from pydantic import BaseModel
 
-from core.errors import ConflictError, InvalidError, UnavailableError
-from edge.http import answers, body_of, ok
+from core.errors import ConflictError, InvalidError, UnavailableError, UnknownOrderError
+from edge.http import MOST_BODY_BYTES, answers, body_of, ok, order_id_of
 
 AWAY = UnavailableError("table away")
 
@@ -86,3 +87,18 @@ async def test_every_fault_is_told():
     status, _, body = await answer_to(InvalidError(["a: wrong", "b: missing"]))
     assert status == 400
     assert json.loads(body)["faults"] == ["a: wrong", "b: missing"]
+
+
+@pytest.mark.parametrize("order_id", [f"{ORDER_ID}x", f"x{ORDER_ID}", "b03", ""])
+def test_what_can_be_no_order_is_not_looked_for(order_id):
+    """It could reach rows of another kind."""
+    request = func.HttpRequest(method="GET", url="http://x/api", body=b"", route_params={"orderId": order_id})
+    with pytest.raises(UnknownOrderError):
+        order_id_of(request)
+
+
+def test_a_body_that_is_too_long_is_not_read():
+    """It is refused by its length."""
+    body = b" " * (MOST_BODY_BYTES + 1)
+    with pytest.raises(InvalidError, match="more than the"):
+        body_of(func.HttpRequest(method="POST", url="http://x/api", body=body), BaseModel)

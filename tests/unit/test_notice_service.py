@@ -8,8 +8,8 @@ from builders import NOW
 
 from adapters.memory import MemoryBus, in_memory
 from adapters.writes import notice_row
-from alerts.notices import LONGEST_PAUSE, NoticeService
-from alerts.service import PAGE, AlertService
+from alerts.notices import LONGEST_PAUSE, NoticeService, pause
+from alerts.service import PAGE, QUEUE, AlertService
 from core.agenda import Kind, all_of
 from core.changes import Event
 from core.errors import QueueRefusedError, UnavailableError
@@ -181,3 +181,46 @@ async def test_a_notice_that_is_sent_again_is_the_same_notice(post):
 
 async def crashes(*_):
     raise UnavailableError("gone")
+
+
+@pytest.mark.proves("ALR-2")
+async def test_a_notice_is_given_up_only_once_an_operator_is_sure_to_be_told(post):
+    """After a crash in between it is given up anew."""
+    post.bus.faults["status-full"] = QueueRefusedError("over quota")
+    post.owe("status-full", 0)
+    for _ in range(2):
+        await post.notices.relay()
+        post.now += LONGEST_PAUSE
+    with patch.object(post.parts.store, "announce", crashes), pytest.raises(ExceptionGroup):
+        await post.notices.relay()
+    assert len(await post.owed()) == 1
+    await post.notices.relay()
+    assert (await post.owed(), len(await post.parts.store.outbox(BUCKET, 10))) == ([], 1)
+
+
+@pytest.mark.proves("ALR-2")
+async def test_no_run_waits_for_a_silent_queue_on_page_after_page(post):
+    """Each time takes until the bus gives up; the rest is sent with the next run."""
+    post.bus.faults["status-a"] = UnavailableError("timed out")
+    post.owe("status-a", *range(PAGE - 1))
+    post.owe("status-b", PAGE - 1)
+    post.owe("status-b", *range(PAGE, 2 * PAGE))
+    assert await post.notices.relay() == PAGE
+    assert len(post.bus.sent) == 1
+
+
+@pytest.mark.proves("ALR-2")
+def test_pauses_between_tries_grow_up_to_a_bound():
+    """However often it was tried."""
+    assert [pause(tries).total_seconds() for tries in (1, 2, 3)] == [2, 4, 8]
+    assert pause(100) == LONGEST_PAUSE
+
+
+@pytest.mark.proves("FLT-6")
+async def test_an_alert_that_cannot_be_read_is_kept_with_its_reason(post):
+    """Whoever put it on the queue."""
+    await post.alerts.record(b"no event")
+    (kept,) = post.parts.poison.kept
+    assert (kept.source, kept.body) == (QUEUE, b"no event")
+    assert kept.reason
+    assert await post.parts.alerts.newest(10) == []

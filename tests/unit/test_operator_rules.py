@@ -91,7 +91,21 @@ def test_a_resubmitted_step_may_begin_at_once_and_rest_again():
     failed = in_error(FAILED, NOT, NOT, NOT)
     tired = replace(failed.steps[0], policy=Policy.REST, rests=3, failure_count=2, not_before=NOW + seconds(3600))
     step = resubmit(failed.with_steps(tired), REQUEST, NOW).after.steps[0]
-    assert (step.rests, step.failure_count, step.not_before) == (0, 0, None)
+    assert (step.rests, step.failure_count, step.not_before, step.reason) == (0, 0, None, None)
+
+
+@pytest.mark.proves("OPR-3", "OPR-4", "UND-4")
+def test_of_an_undo_that_stuck_only_what_may_stand_is_seen_to():
+    """A step that was refused on the way forward, and of which nothing is in doubt, is left as it is."""
+    stuck = in_error(FAILED, FAILED, NOT, NOT, outcome=Outcome.UNDO_INCOMPLETE, direction=Direction.UNDO)
+    stuck = stuck.with_steps(replace(stuck.steps[0], in_doubt=False))
+    assert states(resubmit(stuck, REQUEST, NOW).after) == ["Failed", "Undoing", "NotStarted", "NotStarted"]
+    assert states(skip(stuck, skipping(), workflows.ALL, NOW).after) == [
+        "Failed",
+        "Skipped",
+        "NotStarted",
+        "NotStarted",
+    ]
 
 
 @pytest.mark.proves("OPR-3")
@@ -108,6 +122,7 @@ def test_an_order_goes_on_after_a_skipped_step():
     """What comes after it begins, although it was not done; the history says which step, who, and why."""
     change = skip(in_error(DONE, DONE, FAILED, NOT), skipping(), workflows.ALL, NOW)
     assert states(change.after) == ["Completed", "Completed", "Skipped", "NotStarted"]
+    assert change.after.step("shipment").reason is None
     assert change.after.state.process_state is ProcessState.PENDING
     assert (change.entry.event, change.entry.detail) == ("skipped", "shipment: done by hand")
     assert requested(scheduler.claim(change.after, NOW)) == {("capture", "do")}
@@ -133,12 +148,14 @@ def test_an_order_with_two_failed_steps_waits_until_both_are_seen_to():
     """Skipping one of them leaves it in Error; which one is meant has to be said."""
     plain = Workflow(name="order", version=2, steps=tuple(replace(step, uses=()) for step in ORDER.steps))
     failed = in_error(FAILED, FAILED, NOT, NOT)
+    failed = failed.with_steps(replace(failed.steps[1], reason="card declined"))
     with pytest.raises(RefusedError, match="name one of them: stock, payment"):
         skip(failed, skipping(), Workflows(plain), NOW)
     with pytest.raises(RefusedError, match="of this order that is: stock, payment"):
         skip(failed, skipping("capture"), Workflows(plain), NOW)
     change = skip(failed, skipping("stock"), Workflows(plain), NOW)
     assert (change.after.state.process_state, change.entry.event, change.messages) == ("Error", "step-skipped", ())
+    assert change.after.state.reason == "card declined"
     change = skip(change.after, skipping(), Workflows(plain), NOW)
     assert (change.after.state.process_state, change.entry.event) == ("Pending", "skipped")
 
@@ -163,7 +180,7 @@ def test_a_skipped_step_is_undone_with_the_others():
 @pytest.mark.proves("OPR-4", "OPR-6", "UND-1")
 @pytest.mark.parametrize(
     "snapshot",
-    [order(DONE, NOT, NOT, NOT), in_error(DONE, FAILED, NOT, NOT)],
+    [order(DONE, NOT, NOT, NOT, complete_by=NOW + seconds(9)), in_error(DONE, FAILED, NOT, NOT)],
     ids=["pending", "error"],
 )
 def test_a_cancelled_order_that_nobody_handles_is_claimed_to_be_undone(snapshot):
@@ -171,6 +188,7 @@ def test_a_cancelled_order_that_nobody_handles_is_claimed_to_be_undone(snapshot)
     change = cancel(snapshot, REQUEST, NOW)
     state = change.after.state
     assert (state.process_state, state.direction, state.outcome) == ("Pending", Direction.UNDO, None)
+    assert state.complete_by is None
     assert (change.entry.event, change.entry.actor, change.entry.detail) == (
         "cancelled",
         "operator/grace",

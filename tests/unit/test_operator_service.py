@@ -2,18 +2,24 @@
 
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
+from unittest.mock import patch
 
 import pytest
-from builders import NOW, acting_rules, new_order, scheduler, seconds, supervisor, timed_out
+from builders import NOW, TOLERANCE, acting_rules, new_order, scheduler, seconds, supervisor, timed_out
 
 import workflows
 from adapters.memory import in_memory
-from core.changes import Change, HistoryEntry
+from core.changes import Change, Event, HistoryEntry
+from core.errors import UnknownMessageError
 from core.measures import Measure
-from core.orders import ProcessState
+from core.orders import Outcome, ProcessState, StepState
 from core.transitions import Transitions
+from operators.alerts import AcknowledgeRequest, AlertDesk
+from operators.bulk import BulkService, meant_by
 from operators.overview import OverviewService
 from operators.poison import PoisonService
+from operators.requests import BulkRequest, OperatorRequest, Where
 from operators.service import OperatorService
 from scheduler.rules import LONGEST_UPGRADE
 from workflows.order import ORDER
@@ -123,3 +129,181 @@ async def test_an_explanation_says_that_only_a_newer_version_of_the_app_can_go_o
     explanation = await service_on(parts).explain(order.order_id)
     assert explanation.waiting_for.endswith("this one does not know workflow payment-only version 9")
     assert explanation.next_at == NOW + LONGEST_UPGRADE + timedelta(microseconds=1)
+
+
+# Many orders
+
+
+GRACE = {"operator": "grace", "note": "the provider is back"}
+resubmit_all = partial(BulkRequest, action="resubmit", **GRACE)
+
+
+async def record(parts, number, order, bucket="b03"):
+    """Let the store hold this order under an id of its own; return it."""
+    order_id = f"{bucket}-{number:026d}"
+    order = replace(order.with_state(order_id=order_id), order=replace(order.order, order_id=order_id))
+    entry = HistoryEntry(at=NOW, actor="t", event="failed")
+    return await parts.store.commit(Change(before=None, after=order, entry=entry))
+
+
+async def failed(parts, number, *, ago=60, reason="card declined", outcome=Outcome.FAILED, step="payment"):
+    """An order of which this step failed so many seconds ago."""
+    order = new_order(process_state=ProcessState.ERROR, outcome=outcome, reason=reason, updated_at=NOW - seconds(ago))
+    (only,) = order.steps
+    only = replace(only, name=step, state=StepState.FAILED, attempts=1)
+    return await record(parts, number, replace(order, steps=(only,)))
+
+
+def bulk_on(parts):
+    return BulkService(
+        transitions=Transitions(parts.store, parts.bus, parts.clock, parts.new_id),
+        store=parts.store,
+        clock=parts.clock,
+        workflows=workflows.ALL,
+        clock_tolerance=TOLERANCE,
+        buckets=8,
+    )
+
+
+WHERE = {
+    "reason": ({"reason": "sold out"}, {"reason": "sold out"}),
+    "outcome": ({"outcome": Outcome.UNDO_INCOMPLETE}, {"outcome": Outcome.UNDO_INCOMPLETE}),
+    "step": ({"step": "stock"}, {"step": "stock"}),
+    "since": ({"since": NOW - seconds(30)}, {"ago": 30}),
+}
+
+
+@pytest.mark.proves("OPR-3", "OPR-4")
+@pytest.mark.parametrize("what", WHERE)
+async def test_a_bulk_action_is_for_orders_of_which_all_holds_that_is_said(what):
+    """By the list, and again by the order itself, which may have changed since."""
+    parts, (said, odd) = in_memory(clock=lambda: NOW), WHERE[what]
+    orders, where = [await failed(parts, 0), await failed(parts, 1, **odd)], Where(**said)
+    page = await bulk_on(parts).run(resubmit_all(where=where))
+    assert [each.order_id for each in page.matching] == [orders[1].order_id]
+    assert [meant_by(order, where, NOW) for order in orders] == [False, True]
+
+
+@pytest.mark.proves("OPR-3")
+async def test_a_bulk_action_is_for_orders_that_failed_before_a_time_that_is_over():
+    """On every machine: no clock can write an order into what was looked through."""
+    parts = in_memory(clock=lambda: NOW)
+    order = await failed(parts, 0)
+    assert (await bulk_on(parts).run(resubmit_all())).until == NOW - TOLERANCE
+    assert meant_by(order, Where(), order.state.updated_at + seconds(1))
+    assert not meant_by(order, Where(), order.state.updated_at)
+    assert not meant_by(order.with_state(process_state=ProcessState.PENDING), Where(), NOW)
+
+
+@pytest.mark.proves("OPR-3")
+async def test_a_bulk_action_goes_through_all_orders_once():
+    """Page by page, to the end and no further."""
+    parts = in_memory(clock=lambda: NOW)
+    ids = [(await failed(parts, number, ago=60 - number)).order_id for number in range(3)]
+    done, pages, continuation = [], 0, None
+    while pages == 0 or continuation:
+        request = resubmit_all(until=NOW - TOLERANCE, dry_run=False, limit=1, continuation=continuation)
+        page = await bulk_on(parts).run(request)
+        done, pages, continuation = [*done, *page.done], pages + 1, page.continuation
+    assert (done, pages) == (ids, len(ids))
+
+
+@pytest.mark.proves("OPR-3")
+async def test_an_order_that_is_gone_holds_up_no_bulk_action():
+    """It was removed meanwhile: the others are acted on, and it is named."""
+    parts = in_memory(clock=lambda: NOW)
+    gone, there = [(await failed(parts, number)).order_id for number in range(2)]
+    rows = parts.store.rows["b03"]
+    for key in [key for key in rows if key.startswith(gone)]:
+        del rows[key]
+    page = await bulk_on(parts).run(resubmit_all(until=NOW - TOLERANCE, dry_run=False))
+    assert (page.done, page.changed, page.refused) == ([there], [gone], [])
+
+
+@pytest.mark.proves("OPR-4")
+async def test_a_bulk_skip_skips_the_step_that_is_named():
+    """Also where another has failed too."""
+    parts = in_memory(clock=lambda: NOW)
+    done, lost = StepState.COMPLETED, StepState.FAILED
+    steps = ORDER.initial_steps(allowance=seconds(5), threshold=3, rest=timedelta(0))
+    states = zip(steps, (done, done, lost, lost), strict=True)
+    steps = tuple(replace(step, state=state, attempts=1, result={}) for step, state in states)
+    order = new_order(workflow_version=2, process_state=ProcessState.ERROR, updated_at=NOW - seconds(60))
+    order = await record(parts, 0, replace(order.with_state(workflow="order", outcome=Outcome.FAILED), steps=steps))
+    request = BulkRequest(action="skip", where=Where(step="shipment"), until=NOW - TOLERANCE, dry_run=False, **GRACE)
+    assert (await bulk_on(parts).run(request)).done == [order.order_id]
+    assert (await parts.store.load(order.order_id)).step("shipment").state is StepState.SKIPPED
+
+
+@pytest.mark.proves("OPR-1")
+async def test_every_open_order_is_on_one_page():
+    """Of all buckets, wherever a page ends."""
+    parts = in_memory(clock=lambda: NOW)
+    places = [(0, "b00"), (1, "b03"), (2, "b00"), (3, "b05")]
+    ids = [(await record(parts, number, new_order(), bucket)).order_id for number, bucket in places]
+    seen, pages, continuation = [], 0, None
+    while pages == 0 or continuation:
+        page = await service_on(parts).list(ProcessState.PENDING, 2, continuation)
+        seen, pages, continuation = [*seen, *(each.order_id for each in page.orders)], pages + 1, page.continuation
+    assert (sorted(seen), pages) == (sorted(ids), 2)
+
+
+@pytest.mark.proves("OPR-1")
+async def test_only_orders_whose_ids_begin_so_are_found():
+    """And not the one that comes next."""
+    parts = in_memory(clock=lambda: NOW)
+    order = await record(parts, 5, new_order())
+    assert [each.order_id for each in (await service_on(parts).search("b03-0")).orders] == [order.order_id]
+    assert (await service_on(parts).search(f"b03-{4:026d}")).orders == []
+
+
+@pytest.mark.proves("OPR-1")
+async def test_the_overview_says_where_it_did_not_count_to_the_end():
+    """One bucket with more than are counted is enough."""
+    parts = in_memory(clock=lambda: NOW)
+    for number in range(2):
+        await record(parts, number, new_order())
+    with patch("operators.overview.MOST_COUNTED", 2):
+        counted = (await overview_on(parts).look()).open_orders
+    assert counted[ProcessState.PENDING].at_least
+    assert not counted[ProcessState.ERROR].at_least
+
+
+# Alerts, and what nobody could read
+
+
+@pytest.mark.proves("ALR-1")
+async def test_alerts_are_shown_newest_first_and_grouped_by_their_cause():
+    """What an event says of itself takes nothing of ours away; each alert is acknowledged once."""
+    parts = in_memory(clock=lambda: NOW)
+    desk = AlertDesk(alert_log=parts.alerts, clock=parts.clock)
+    for number, (reason, ago) in enumerate([("card declined", 60), ("sold out", 50), ("card declined", 40)]):
+        data = {"step": "payment", "reason": reason, "id": "not ours"}
+        await parts.alerts.record(Event(event_id=f"e{number}", type="T", subject="s", at=NOW - seconds(ago), data=data))
+    page = await desk.list(2, None)
+    rest = await desk.list(2, page.continuation)
+    assert [alert.id for alert in (*page.alerts, *rest.alerts)] == ["e2", "e1", "e0"]
+    assert rest.continuation is None
+    newest, oldest = page.alerts[0].key, rest.alerts[0].key
+    known = await desk.acknowledge(AcknowledgeRequest(alerts=(newest, newest, "no-such-alert"), **GRACE))
+    assert (known.acknowledged, known.unknown) == ([newest], ["no-such-alert"])
+    cause, other = (await desk.causes()).causes
+    assert (cause.reason, cause.count, other.count) == ("card declined", 2, 1)
+    assert (cause.first, cause.last, cause.unacknowledged) == (NOW - seconds(60), NOW - seconds(40), [oldest])
+
+
+@pytest.mark.proves("SUB-4", "FLT-6")
+async def test_each_message_that_is_put_back_is_a_message_of_its_own():
+    """Else a queue that knows ids would drop the second; and only what the app's own queues held is touched."""
+    parts, who = in_memory(clock=lambda: NOW), OperatorRequest(**GRACE)
+    service = PoisonService(poison=parts.poison, bus=parts.bus, storage_queues={}, bus_queues=("payment-requests",))
+    for source in ("payment-requests", "payment-requests", "elsewhere"):
+        await parts.poison.put(source, b"{}", "r", "c-1")
+    first, second, other = parts.poison.kept
+    for message in (first, second):
+        await service.redrive(message.source, message.message_id, who)
+    assert [message.correlation_id for message in parts.bus.sent] == ["c-1", "c-1"]
+    assert len({message.message_id for message in parts.bus.sent}) == 2
+    with pytest.raises(UnknownMessageError):
+        await service.drop("elsewhere", other.message_id, who)
+    assert parts.poison.kept == [other]

@@ -1,6 +1,7 @@
 """What triggers do while something is away."""
 
 import logging
+from unittest.mock import patch
 
 import pytest
 
@@ -55,3 +56,29 @@ async def test_each_function_has_outages_of_its_own(caplog):
         pass
     lines = [(record.message, record.function) for record in caplog.records]
     assert lines == [("outage.began", "relay"), ("outage.ended", "relay")]
+
+
+@pytest.mark.proves("FLT-7")
+async def test_a_handler_gives_its_message_back_before_somebody_else_gets_it():
+    """A lock does not last longer than its patience."""
+    failures = [UnavailableError("store away")]
+
+    async def work():
+        if failures:
+            raise failures.pop()
+
+    with patch("edge.outages.PATIENCE_SECONDS", 0), pytest.raises(UnavailableError):
+        await through_outages("f", work)
+
+
+async def test_a_bug_among_outages_is_not_waited_for():
+    """Of several orders one met an outage, and another a bug, which would only come again."""
+    tries = []
+
+    async def work():
+        tries.append(1)
+        if len(tries) == 1:
+            raise ExceptionGroup("2 of 5 failed", [UnavailableError("a"), KeyError("b")])
+
+    with pytest.raises(ExceptionGroup):
+        await through_outages("f", work)

@@ -1,11 +1,12 @@
 """What an operator may do with a poison message."""
 
 import json
+import random
 
 import pytest
 
 from adapters.memory import in_memory
-from adapters.poison_envelope import unseal
+from adapters.poison_envelope import seal, unseal
 from core.errors import RefusedError, UnavailableError, UnknownMessageError
 from core.poison import PoisonMessage
 from operators.poison import PoisonService, shown
@@ -136,3 +137,11 @@ async def test_the_list_says_how_many_there_are(world):
     assert "there are more" not in poison_text(answer)
     answer["counts"] = {"payment-responses": 35}
     assert "(there are more from payment-responses: about 35 are kept)" in poison_text(answer)
+
+
+@pytest.mark.proves("SUB-4")
+def test_what_is_kept_says_whose_it_was_and_whether_it_is_whole():
+    """Only what is whole can be put back, and a reply only with its id."""
+    short = unseal("q", "m", seal(b"{}", "why", "then", "c-1"), "now")
+    assert (short.correlation_id, short.shortened, short.kept_at) == ("c-1", False, "then")
+    assert unseal("q", "m", seal(random.Random(1).randbytes(100_000), "why", "then"), "now").shortened

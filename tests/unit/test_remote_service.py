@@ -14,7 +14,7 @@ from builders import ORDER_ID, seconds
 import agents.triggers
 from adapters.bus import _outgoing
 from adapters.memory import MemoryPoisonQueues
-from adapters.remote import MOST_BYTES, HttpRemoteService
+from adapters.remote import MOST_BYTES, MOST_REASON_CHARACTERS, HttpRemoteService
 from agents import rules
 from core.errors import RejectedError, TransientError
 from core.messages import AgentRequest
@@ -65,6 +65,24 @@ async def test_a_refusal_is_final_and_says_why(service, status):
     with pytest.raises(RejectedError, match="card declined") as raised:
         await service.call()
     assert not raised.value.in_doubt
+
+
+@pytest.mark.proves("AGT-6")
+async def test_of_a_refusal_that_says_too_much_the_beginning_is_kept(service):
+    """It stands in the order's record, and in alerts."""
+    service.answer = web.Response(status=422, text=json.dumps({"detail": "x" * 5000}))
+    with pytest.raises(RejectedError) as raised:
+        await service.call()
+    assert str(raised.value) == "x" * MOST_REASON_CHARACTERS
+
+
+@pytest.mark.proves("AGT-1")
+async def test_a_call_goes_where_it_is_sent_and_nowhere_else(service):
+    """A service may not send it on; a request of a former version asks for the one operation of its time."""
+    service.answer = web.Response(status=307, headers={"Location": "/elsewhere"})
+    with pytest.raises(TransientError):
+        await service.call(Agency().request.model_copy(update={"operation": ""}))
+    assert service.paths == ["/pay/authorise"]
 
 
 def too_long(size):
@@ -135,9 +153,12 @@ async def test_a_forged_request_is_kept_with_its_reason_and_costs_no_call(servic
     app.register_functions(agents.triggers.blueprint(agency.agent, poison))
     (function,) = app.get_functions()
     await function.get_user_function()(
-        ServiceBusMessage(body=body, message_id="m", application_properties={}, user_properties={})
+        ServiceBusMessage(
+            body=body, message_id="m", correlation_id=ORDER_ID, application_properties={}, user_properties={}
+        )
     )
     (kept,) = poison.kept
+    assert (kept.source, kept.correlation_id) == ("payment-requests", ORDER_ID)
     assert next(iter(FORGED[label])) in kept.reason
     assert agency.remote.calls == []
     forged = AgentRequest.model_construct(**dict(agency.request) | {"operation": FORGED[label].get("operation", "/")})

@@ -76,6 +76,8 @@ async def test_a_reply_whose_id_names_another_request_is_kept_apart(scheduler):
     await scheduler.get((body_of(one), one.request_id), (body_of(other), one.request_id), (body_of(third), "a:b:c:d"))
     assert scheduler.replies == [one]
     assert [body for body, _ in scheduler.kept()] == [body_of(other), body_of(third)]
+    kept = [(each.source, each.correlation_id) for each in scheduler.poison.kept]
+    assert kept == [("payment-responses", one.request_id), ("payment-responses", "a:b:c:d")]
     assert all("correlation id: it is not that of the request" in reason for _, reason in scheduler.kept())
 
 
@@ -132,6 +134,23 @@ async def test_a_reply_whose_time_is_over_does_not_come_again(with_a_neighbour):
     late = THREE[1].model_copy(update={"complete_by": NOW + PAUSE})
     await with_a_neighbour.get((body_of(late), late.request_id))
     assert (with_a_neighbour.replies, with_a_neighbour.bus.sent) == ([], [])
+
+
+@pytest.mark.proves("FLT-7")
+async def test_a_reply_of_an_older_agent_waits_through_an_outage(scheduler):
+    """It cannot be put off, since it does not say how long it counts."""
+    reply = THREE[0]
+    scheduler.cannot[reply.order_id] = UnavailableError()
+
+    async def until_it_is_back(function, work):
+        with pytest.raises(UnavailableError):
+            await work()
+        scheduler.cannot.clear()
+        return await work()
+
+    with patch("scheduler.inbox.through_outages", until_it_is_back):
+        await scheduler.get((body_of(reply), None))
+    assert (scheduler.replies, scheduler.bus.sent) == ([reply], [])
 
 
 @pytest.mark.proves("FLT-12")

@@ -53,6 +53,14 @@ def test_a_step_whose_request_cannot_be_made_has_failed_and_says_why():
     assert change.entry.detail == f"pay: {why}"
 
 
+@pytest.mark.proves("UND-2")
+def test_a_step_whose_request_cannot_be_made_again_stays_in_doubt():
+    """The workflow was changed after an attempt that had no answer: that one may have been carried out."""
+    order, rules = claim_of(step("pay", request=broken))
+    tried = replace(order.steps[0], attempts=1, in_doubt=True)
+    assert rules.claim(order.with_steps(tried), NOW).after.step("pay").in_doubt
+
+
 @pytest.mark.proves("SCH-8", "UND-1")
 def test_the_policy_of_the_step_decides_what_that_means():
     """The step before it is done, which the failure does not undo by itself."""

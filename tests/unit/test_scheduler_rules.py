@@ -20,7 +20,7 @@ from builders import (
 
 from core.changes import Change, Note
 from core.errors import NewerWorkflowError
-from core.messages import AgentRequest, decode
+from core.messages import SENDING, AgentRequest, decode
 from core.orders import Direction, Outcome, ProcessState, StepState
 from scheduler.rules import LONGEST_UPGRADE
 from workflows.order import ORDER
@@ -49,7 +49,7 @@ def test_a_claim_sends_the_agent_what_it_needs_and_nothing_personal():
     assert message.reply_to == "payment-responses"
     assert message.message_id == f"{ORDER_ID}:payment:1:do"
     assert message.correlation_id == ORDER_ID
-    assert message.time_to_live == seconds(5)
+    assert (message.time_to_live, message.patience) == (seconds(5), SENDING)
     assert request.idempotency_key == f"{ORDER_ID}:payment"
     assert request.complete_by == NOW + seconds(5)
     assert request.order == {
@@ -124,6 +124,7 @@ def test_a_reply_over_the_queue_of_another_agent_is_recorded_and_changes_nothing
     assert isinstance(note, Note)
     assert note.entry.event == "reply-refused"
     assert "it came over the queue of shipping, but payment was asked" in note.entry.detail
+    assert note.note_id != scheduler.receive(claimed(), reply, NOW, agent="inventory").note_id
 
 
 @pytest.mark.proves("SCH-6", "FLT-6")
@@ -154,6 +155,32 @@ def test_a_repeated_reply_changes_nothing():
     assert first.note_id == again.note_id
 
 
+@pytest.mark.proves("SCH-6")
+def test_each_thing_that_is_said_too_late_is_noted_by_itself():
+    """What an agent says of one attempt may differ from one delivery to the next."""
+    order = scheduler.receive(claimed(), COMPLETED, NOW).after
+    said = [COMPLETED, answer(result={"reference": "p-2"}), FAILED, answer(outcome="failed", reason="no such card")]
+    assert len({scheduler.receive(order, reply, NOW).note_id for reply in said}) == len(said)
+
+
+@pytest.mark.proves("SCH-5")
+def test_a_step_that_is_done_is_in_no_doubt_any_more():
+    """And says nothing of the faults on the way."""
+    order = claimed()
+    order = order.with_steps(replace(order.steps[0], in_doubt=True, reason="503 down"))
+    (step,) = scheduler.receive(order, COMPLETED, NOW).after.steps
+    assert (step.in_doubt, step.reason, step.complete_by) == (False, None, None)
+
+
+@pytest.mark.proves("UND-2", "SCH-8")
+def test_a_refusal_takes_no_doubt_away():
+    """An attempt before had no answer: that this one is refused says nothing of its effect."""
+    order = claimed()
+    order = order.with_steps(replace(order.steps[0], in_doubt=True))
+    (step,) = scheduler.receive(order, FAILED, NOW).after.steps
+    assert (step.state, step.in_doubt, step.complete_by) == (StepState.FAILED, True, None)
+
+
 @pytest.mark.proves("SCH-8", "ALR-1")
 def test_an_error_reply_sets_the_order_to_error_with_one_alert():
     """The service's reason is on the step, on the order, and in the event that is committed with them."""
@@ -175,7 +202,8 @@ def test_a_step_that_was_not_tried_waits_without_a_failure():
     """`notTried` puts the order back until the time that the agent names, and counts nothing."""
     reply = answer(outcome="notTried", retry_after=30, reason="circuit open")
     after = scheduler.receive(claimed(), reply, NOW).after
-    assert (after.state.process_state, after.state.locked_by) == (ProcessState.PENDING, None)
+    state = after.state
+    assert (state.process_state, state.locked_by, state.complete_by) == (ProcessState.PENDING, None, None)
     assert after.state.not_before == NOW + seconds(30)
     assert (after.state.failure_count, after.step("payment").failure_count) == (0, 0)
 
@@ -211,6 +239,7 @@ def test_a_step_that_was_not_tried_goes_to_another_agent():
     assert decode(AgentRequest, message.body).idempotency_key == f"{ORDER_ID}:payment"
     assert change.after.step("payment").agent == "payment-backup"
     assert change.after.step("payment").attempts == 2
+    assert change.entry.detail == "payment was not tried: circuit open; payment attempt 2 started at payment-backup"
 
 
 @pytest.mark.proves("AGT-10", "WRK-2")
@@ -225,8 +254,10 @@ def test_an_order_of_a_workflow_that_is_gone_is_reported_not_guessed():
     change = scheduler.claim(new_order(workflow_version=0), NOW)
     assert change.after.state.process_state is ProcessState.ERROR
     assert "version 0" in change.after.state.reason
-    change = scheduler.claim(new_order(workflow_version=0, direction=Direction.UNDO), NOW)
+    back = new_order(workflow_version=0, direction=Direction.UNDO)
+    change = scheduler.claim(back.with_steps(replace(back.steps[0], state=StepState.UNDOING)), NOW)
     assert change.after.state.outcome is Outcome.UNDO_INCOMPLETE
+    assert change.events[0].data["stillToBeUndone"] == ["payment"]
 
 
 @pytest.mark.proves("SCH-12", "SUP-3", "ALR-1")

@@ -6,12 +6,12 @@ from unittest.mock import patch
 
 import pytest
 from builders import NOW, answer, answer_to, seconds
-from scheduling import Scheduling, step
+from scheduling import Scheduling, only, step
 
 from core.changes import HistoryEntry, transition
 from core.errors import ConflictError, UnavailableError
 from core.keys import bucket_of, buckets
-from core.lanes import PAGE
+from core.lanes import PAGE, first_of_each_lane
 from core.messages import WakeUp
 from core.orders import Priority, ProcessState
 from core.workflow import Workflow
@@ -455,3 +455,145 @@ async def test_a_reply_that_is_refused_frees_no_slot(world):
     await one.receive(answer_to(request.model_copy(update={"attempt": 7})), "payment")
     await one.wake(WakeUp(order_id=second))
     assert world.requests() == []
+
+
+# What an instance believes while something is being written
+
+
+TWO = Workflow(name="two", version=1, steps=(step("payment"), step("inventory", "payment")))
+
+
+def looked_around(world, instance):
+    """Let the instance look, and see nothing, while it writes."""
+    commit = world.parts.store.commit
+
+    async def slowly(change):
+        world.now += LOOK_INTERVAL
+        instance.admission.begin_look()
+        instance.admission.saw([], [])
+        return await commit(change)
+
+    return patch.object(world.parts.store, "commit", slowly)
+
+
+@pytest.mark.proves("WRK-2")
+async def test_what_is_written_while_one_looks_is_not_forgotten():
+    """The look found the agent free, since the write was not done: be it a claim or a reply."""
+    world = Scheduling(TWO, most=1)
+    one = world.instance("one")
+    first = await world.record("two")
+    with looked_around(world, one):
+        await one.wake(WakeUp(order_id=first))
+    assert "payment" not in one.admission.room()
+    (request,) = world.requests()
+    with looked_around(world, one):
+        await one.receive(answer_to(request), "payment")
+    assert one.admission.room().keys() == {"payment", "shipping"}
+
+
+@pytest.mark.proves("WRK-2", "SCH-1")
+async def test_the_last_slot_is_enough_for_who_has_taken_it(world):
+    """The order is read once, and claimed."""
+    world.most, reads, load = 1, [], world.parts.store.load
+    (order_id,) = await recorded(world, 1)
+
+    async def counted(order_id):
+        reads.append(order_id)
+        return await load(order_id)
+
+    with patch.object(world.parts.store, "load", counted):
+        await world.instance("one").poll()
+    assert reads == [request.order_id for request in world.requests()] == [order_id]
+
+
+@pytest.mark.proves("WRK-2")
+async def test_one_sees_all_that_is_open_in_a_bucket():
+    """However many agents there are, each with all that it may have."""
+    needs = ("payment", "inventory", "shipping", "fourth")
+    world = Scheduling(only("fourth"), offers={need: (need,) for need in needs}, buckets=1)
+    for need in needs:
+        await recorded(world, FIRST, "b00", workflow=need)
+    await world.instance("one").poll()
+    assert [len(world.requests(need)) for need in needs] == [FIRST] * 4
+    await recorded(world, 1, "b00", workflow="fourth")
+    other = world.instance("other")
+    await other.poll()
+    assert other.admission.room() == {}
+
+
+# What is known of who waits
+
+
+def announced(world):
+    """From just now on: its wake-up is under way."""
+    return {"updated_at": world.now}
+
+
+@pytest.mark.proves("SUB-6", "SCH-1")
+async def test_a_poll_forgets_nobody_whose_wake_up_came(world):
+    """It found no room; who polls soon after need not wait until polls take care of it."""
+    world.most = 1
+    one = world.instance("one")
+    first, second = [await world.record(**announced(world)) for _ in range(2)]
+    for order_id in (first, second):
+        await one.wake(WakeUp(order_id=order_id))
+    world.now += LOOK_INTERVAL
+    await one.poll()
+    await one.receive(answer_to(world.requests()[0]), "payment")
+    assert [request.order_id for request in world.requests()] == [second]
+
+
+@pytest.mark.proves("SCH-1")
+async def test_a_poll_does_not_go_on_for_who_has_to_wait_for_a_time(world):
+    """Though a wake-up named it: its step rests for hours."""
+    one = world.instance("one")
+    order_id = await world.record(since=world.now + timedelta(hours=6))
+    one.admission.hear(one._woken(order_id, await world.load(order_id)))
+    assert not await one.poll()
+
+
+@pytest.mark.proves("SUB-6", "SCH-2")
+async def test_who_is_held_by_another_is_no_candidate():
+    """One of its steps waits for room, which whoever holds it finds."""
+    both = Workflow(name="both", version=1, steps=(step("payment"), step("inventory")))
+    world = Scheduling(both, most=1)
+    one, other = world.instance("one"), world.instance("other")
+    (full,) = await recorded(world, 1, workflow="inventory")
+    (held,) = await recorded(world, 1, workflow="both")
+    for order_id in (full, held):
+        await one.wake(WakeUp(order_id=order_id))
+    await other.wake(WakeUp(order_id=held))
+    assert (await world.load(held)).state.process_state is ProcessState.PROCESSING
+    assert not other.admission.knows(held)
+
+
+@pytest.mark.proves("SCH-11", "SUB-6")
+async def test_an_urgent_order_that_was_recorded_here_goes_before_all_that_wait(world):
+    """Nothing has to be read to know that it is urgent, and whom it needs."""
+    world.most = 1
+    one = world.instance("one")
+    await recorded(world, 2)
+    await one.poll()
+    recorded_here = await world.load(await world.record(priority=Priority.HIGH))
+    entry = HistoryEntry(at=world.now, actor="t", event="e")
+    await one.transitions.carry_out(transition(recorded_here, recorded_here, entry))
+    with patch.object(world.parts.store, "load", away):
+        await one.wake(WakeUp(order_id=recorded_here.order_id))
+    await one.receive(answer_to(world.requests()[0]), "payment")
+    assert [request.order_id for request in world.requests()] == [recorded_here.order_id]
+
+
+@pytest.mark.proves("SCH-1")
+async def test_a_lane_of_which_nobody_may_be_claimed_yet_is_read_no_further(world):
+    """A thousand orders that rest are not read with each poll."""
+    for _ in range(6):
+        await world.record(bucket="b00", since=world.now + seconds(60))
+    agenda, reads = world.parts.store.agenda, []
+
+    async def counted(*query):
+        reads.append(query)
+        return await agenda(*query)
+
+    with patch("core.lanes.PAGE", 2), patch.object(world.parts.store, "agenda", counted):
+        assert await first_of_each_lane(world.parts.store, "b00", world.now, lambda row: None) == []
+    assert len(reads) == 2

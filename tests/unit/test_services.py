@@ -1,6 +1,7 @@
 """The services on parts in memory: what they load, decide, commit and send."""
 
 import json
+from unittest.mock import patch
 
 import azure.functions as func
 import pytest
@@ -79,6 +80,16 @@ async def test_a_message_that_is_refused_again_and_again_raises_one_alert(world,
     events = [entry.event for bucket in buckets(8) for entry in await world.parts.store.outbox(bucket, 10)]
     assert [event.at for event in events] == [NOW]
     assert len(world.parts.poison.kept) == 1
+
+
+@pytest.mark.proves("SUB-3", "SUB-4", "ALR-1")
+@pytest.mark.parametrize("other", ["no submission", MESSAGE % ',"priority":"high"'], ids=["invalid", "other content"])
+async def test_a_message_is_kept_only_once_the_operators_are_sure_to_be_told(world, other):
+    """After a crash in between both are done again, and neither is lost."""
+    await world.submitted()
+    with patch.multiple(world.parts.store, announce=away, note=away), pytest.raises(UnavailableError):
+        await world.submission.record(other.encode(), NOW)
+    assert world.parts.poison.kept == []
 
 
 async def away(*_):

@@ -17,8 +17,12 @@ from builders import (
     timed_out,
 )
 
+from core.agenda import Kind, obligations
+from core.keys import sortable
 from core.messages import WakeUp
 from core.orders import Outcome, Policy, ProcessState, StepState
+from operators.requests import OperatorRequest
+from operators.rules import resubmit
 
 
 @pytest.mark.proves("SUP-3")
@@ -62,6 +66,20 @@ def test_the_order_is_given_up_once_the_count_reaches_the_threshold():
     assert "timed out 3 times" in state.reason
 
 
+@pytest.mark.proves("ALR-1")
+def test_each_time_that_an_order_fails_has_an_alert_of_its_own():
+    """Resubmitted, it fails again; the alert says how often it was tried."""
+    step = replace(new_order().steps[0], threshold=1)
+    order, events = new_order().with_steps(step), []
+    for now in (NOW, NOW + seconds(3600)):
+        running = claimed(order, now)
+        change = supervisor.recover(running, timed_out(running))
+        events += change.events
+        order = resubmit(change.after, OperatorRequest(operator="grace", note="again"), now).after
+    assert [event.data["failureCount"] for event in events] == [1, 1]
+    assert len({event.event_id for event in events}) == 2
+
+
 @pytest.mark.proves("SUP-3")
 def test_attempts_only_ever_grow():
     """Every new claim is a new attempt, so that a reply to a former one is told apart."""
@@ -82,6 +100,7 @@ def test_a_step_rests_a_bounded_number_of_times():
     assert (rests.after.step("payment").failure_count, rests.after.step("payment").rests) == (0, 1)
     assert scheduler.claim(rests.after, now + seconds(59)) is None
     again = claimed(rests.after, now + seconds(60))
+    assert again.step("payment").not_before is None
     assert supervisor.recover(again, timed_out(again)).after.state.process_state is ProcessState.ERROR
 
 
@@ -123,6 +142,44 @@ def test_steps_that_expire_together_are_one_failure_of_the_order():
     after = supervisor.recover(two_steps({}, {}), NOW + seconds(7)).after
     assert after.state.failure_count == 1
     assert [step.failure_count for step in after.steps] == [1, 1]
+
+
+@pytest.mark.proves("SUP-3")
+def test_an_order_that_is_given_back_is_due_when_the_longest_of_its_tries_is():
+    """From when on it may be claimed, and so long as the step takes that may take longest."""
+    after = supervisor.recover(two_steps({}, {"allowance": seconds(60)}), NOW + seconds(7)).after
+    assert after.state.complete_by == NOW + seconds(67)
+    rests = {"policy": Policy.REST, "most_rests": 1, "threshold": 1}
+    after = supervisor.recover(two_steps(rests, rests), NOW + seconds(7)).after
+    assert after.state.complete_by == NOW + seconds(7) + seconds(60) + seconds(5)
+
+
+@pytest.mark.proves("SUP-3", "SCH-12")
+def test_an_order_that_has_failed_is_due_when_what_still_runs_is():
+    """It is not given back: the scheduler that has it ends it with the last answer."""
+    change = supervisor.recover(two_steps({"threshold": 1}, {"complete_by": NOW + seconds(60)}), NOW + seconds(7))
+    state = change.after.state
+    assert (change.entry.event, state.process_state, state.locked_by) == ("step-failed", ProcessState.PROCESSING, "s1")
+    assert state.complete_by == NOW + seconds(60)
+
+
+@pytest.mark.proves("SUP-3", "SCH-12")
+def test_an_order_that_fails_while_nobody_has_it_is_ended_by_who_claims_it():
+    """It was given back for one step when another failed for good; it is no second handling that ends here."""
+    waits = {"state": StepState.NOT_STARTED, "complete_by": None}
+    order = two_steps(waits, {"threshold": 1}).with_state(process_state=ProcessState.PENDING, locked_by=None)
+    change = supervisor.recover(order, NOW + seconds(7))
+    assert (change.entry.event, change.after.state.process_state) == ("expired", ProcessState.PENDING)
+    assert change.messages
+
+
+@pytest.mark.proves("SUP-2", "SUP-3")
+def test_what_still_runs_of_an_order_that_was_given_back_is_watched_like_any_other():
+    """Nobody has the order; the agenda says when that step is due."""
+    after = supervisor.recover(two_steps({}, {"complete_by": NOW + seconds(60)}), NOW + seconds(7)).after
+    assert after.state.process_state is ProcessState.PENDING
+    due = f"{Kind.RUNNING}|{sortable(NOW + seconds(60))}|{ORDER_ID}"
+    assert due in obligations(after)
 
 
 @pytest.mark.proves("SUP-3")

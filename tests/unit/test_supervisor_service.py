@@ -118,6 +118,16 @@ async def test_a_sweep_finds_what_is_overdue_however_many_pages_that_are(world):
     await world.scheduler.wake(WakeUp(order_id=ORDER_ID))
     assert await world.supervisor.sweep() == 2 * PAGE + 1
     assert await recovered(world, [*ids, ORDER_ID]) == ids
+    assert (await world.parts.sweeps.last()).recovered == 2 * PAGE + 1
+
+
+@pytest.mark.proves("SUP-2", "FLT-9")
+async def test_a_sweep_looks_at_nothing_whose_reply_may_still_count(world):
+    """Until the tolerance has passed too; nor does it say that it recovered anything."""
+    await world.submitted()
+    await world.scheduler.wake(WakeUp(order_id=ORDER_ID))
+    world.now += ALLOWANCE + TOLERANCE / 2
+    assert await world.supervisor.sweep() == 0
 
 
 @pytest.mark.proves("SUP-4", "FLT-5")

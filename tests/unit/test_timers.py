@@ -94,3 +94,15 @@ async def test_a_poll_goes_on_while_orders_wait_but_ends_in_time(monkeypatch, lo
     scheduler = Waiting(looks=3)
     await triggers._poll(scheduler)
     assert scheduler.looks == left
+
+
+async def test_the_rounds_of_a_poll_are_a_while_apart(monkeypatch):
+    """Each reads all buckets."""
+    pauses = []
+
+    async def sleep(time):
+        pauses.append(time)
+
+    monkeypatch.setattr(triggers.asyncio, "sleep", sleep)
+    await triggers._poll(Waiting(looks=3))
+    assert pauses == [triggers.ROUND_SECONDS] * 2

@@ -3,6 +3,7 @@
 import asyncio
 from contextlib import suppress
 from dataclasses import replace
+from unittest.mock import patch
 
 import pytest
 from builders import NOW, ORDER_ID, answer, new_order, scheduler, supervisor, timed_out
@@ -183,3 +184,25 @@ def test_a_process_remembers_only_so_many_orders():
     for order in (orders[0], orders[1], orders[0], orders[2]):
         remembered.keep(order)
     assert [remembered.look(name) for name in "abc"] == [orders[0], None, orders[2]]
+
+
+async def test_an_order_that_was_read_is_remembered_too(processes):
+    """Though nothing was done about it."""
+    await processes.other.apply(ORDER_ID, lambda *_: None)
+    assert processes.other.last_known(ORDER_ID) == await processes.order()
+
+
+@pytest.mark.proves("SCH-2", "FLT-7")
+async def test_a_change_is_made_however_often_others_were_first(processes):
+    """Each time on what they wrote; it is given up only where nobody can have been."""
+    commit, refused = processes.parts.store.commit, []
+
+    async def often_late(change):
+        if len(refused) < 5:
+            refused.append(change)
+            raise ConflictError
+        return await commit(change)
+
+    with patch.object(processes.parts.store, "commit", often_late):
+        await processes.one.apply(ORDER_ID, scheduler.claim)
+    assert (await processes.order()).state.process_state is ProcessState.PROCESSING

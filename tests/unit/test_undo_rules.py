@@ -128,6 +128,32 @@ def test_an_undo_that_cannot_be_done_ends_with_what_is_left():
     assert event.data["actionRequired"] is True
 
 
+@pytest.mark.proves("UND-1", "UND-4", "UND-5")
+def test_what_comes_before_a_step_that_could_not_be_undone_stays():
+    """It may be needed; the alert names all that stands."""
+    change = claimed_to_undo(order(DONE, DONE, DONE, NOT))
+    stuck = answer("shipment", "failed", action="undo", attempt=2, reason="on its way")
+    change = scheduler.receive(change.after, stuck, LATER)
+    assert (change.messages, change.after.state.outcome) == ((), Outcome.UNDO_INCOMPLETE)
+    assert change.events[0].data["stillToBeUndone"] == ["stock", "payment", "shipment"]
+
+
+@pytest.mark.proves("UND-2", "UND-5")
+def test_a_step_that_nothing_undoes_is_not_left_to_be_undone():
+    """Whatever is in doubt about it."""
+    snapshot = order(FAILED, NOT, NOT, NOT)
+    snapshot = snapshot.with_steps(replace(snapshot.steps[0], undoable=False, in_doubt=True))
+    assert claimed_to_undo(snapshot).after.state.outcome is Outcome.UNDONE
+
+
+@pytest.mark.proves("UND-2")
+def test_the_undo_of_a_step_that_was_done_need_not_wait():
+    """It took effect: nothing of it is still to come."""
+    snapshot = order(DONE, NOT, NOT, NOT)
+    back = turn_back(snapshot.with_steps(replace(snapshot.steps[0], settling=seconds(30))), NOW)
+    assert back.step("stock").not_before is None
+
+
 @pytest.mark.proves("UND-5")
 def test_an_order_with_nothing_to_take_back_is_undone_at_once():
     """No request goes out, and the event only informs."""
@@ -281,6 +307,15 @@ def test_one_of_several_failed_steps_is_enough_to_ask_for_the_undo():
     stock, payment = (replace(snapshot.steps[n], policy=policy) for n, policy in enumerate((Policy.UNDO, Policy.ERROR)))
     change = scheduler.receive(snapshot.with_steps(stock, payment), answer("payment", "failed", reason="no"), LATER)
     assert (change.entry.event, change.after.state.direction) == ("undo-requested", Direction.UNDO)
+
+
+@pytest.mark.proves("UND-1")
+def test_the_reason_of_an_undo_is_the_failure_that_asks_for_it():
+    """Not that of a step which would have left the order to an operator."""
+    snapshot = order(FAILED, RUNS, NOT, NOT)
+    stock, payment = (replace(snapshot.steps[n], policy=policy) for n, policy in enumerate((Policy.ERROR, Policy.UNDO)))
+    change = scheduler.receive(snapshot.with_steps(stock, payment), answer("payment", "failed", reason="no"), LATER)
+    assert change.after.state.reason == "payment: no"
 
 
 @pytest.mark.proves("UND-5")

@@ -1,16 +1,20 @@
 """What becomes of an order whose requests did not go out: it waits, and no failure is counted (FLT-8)."""
 
+import asyncio
 from dataclasses import replace
 from datetime import timedelta
+from unittest.mock import patch
 
 import pytest
 from builders import NOW, ORDER_ID, answer, answer_to, claimed, new_order, scheduler, seconds, supervisor, timed_out
 from memory_world import World
 
 from core.changes import Change, HistoryEntry
-from core.errors import UnavailableError
+from core.errors import NotSentError, QueueRefusedError, UnavailableError
 from core.messages import AgentRequest, decode, request_id
 from core.orders import Direction, Outcome, Policy, ProcessState, StepState
+from core.reach import PAUSE as REACH_PAUSE
+from core.reach import Reach
 from core.undo import turn_back
 from core.unsent import PAUSE, put_back
 from scheduler.service import WAKE_UP_TIME
@@ -19,8 +23,8 @@ FIRST = request_id(ORDER_ID, "payment", 1, "do")
 SOON = NOW + seconds(1)
 
 
-def back(order, *unsent, now=SOON):
-    return put_back(order, unsent or (FIRST,), "scheduler/s1", now)
+def back(order, *unsent, now=SOON, certain=True):
+    return put_back(order, unsent or (FIRST,), "scheduler/s1", now, certain=certain)
 
 
 @pytest.mark.proves("FLT-8", "SCH-3")
@@ -40,6 +44,19 @@ def test_a_step_whose_request_did_not_go_out_waits_again_and_nothing_is_counted(
     assert scheduler.claim(change.after, SOON) is None
     again = scheduler.claim(change.after, SOON + PAUSE)
     assert again.messages[0].message_id == request_id(ORDER_ID, "payment", 2, "do")
+
+
+@pytest.mark.proves("FLT-8", "UND-2")
+def test_a_step_whose_request_may_have_gone_out_waits_once_its_time_is_up():
+    """Until then there may be a reply; nothing is counted, and it is in doubt whether it was done."""
+    order = claimed()
+    time_is_up = order.steps[0].complete_by
+    assert back(order, certain=False) is None
+    change = back(order, certain=False, now=time_is_up)
+    (step,) = change.after.steps
+    assert (step.state, step.failure_count, step.in_doubt) == (StepState.NOT_STARTED, 0, True)
+    assert (change.after.state.failure_count, step.not_before) == (0, time_is_up + PAUSE)
+    assert change.entry.detail == "payment attempt 1 may not have been sent: Service Bus is away"
 
 
 @pytest.mark.proves("FLT-8", "SCH-6")
@@ -153,11 +170,13 @@ class Orders(World):
         return [state.failure_count for state in states]
 
 
-def in_doubt(bus):
-    """Let what is sent while the bus is away be told as what may have arrived."""
+def in_doubt(world):
+    """Let what is sent while the bus is away be told as what may have arrived, once it is dead."""
+    bus = world.parts.bus
 
     async def send(messages):
         if bus.away:
+            world.now += max(message.time_to_live or timedelta() for message in messages)
             raise UnavailableError
         bus.sent.extend(messages)
 
@@ -169,7 +188,7 @@ def in_doubt(bus):
 async def test_an_outage_of_the_bus_is_not_charged_to_the_orders(certain):
     """Five minutes, sixty times what a step has: one failure at most of what was under way, no other, and no `Error`.
 
-    If it is in doubt whether a request arrived, it is under way; then nothing more is claimed.
+    Nor does one fail of which it is in doubt whether its request arrived; then nothing more is claimed.
     """
     world = Orders()
     under_way = await world.record(0, 5)
@@ -177,14 +196,71 @@ async def test_an_outage_of_the_bus_is_not_charged_to_the_orders(certain):
     await world.scheduler.poll()
     waiting = await world.record(5, 35)
     if not certain:
-        in_doubt(world.parts.bus)
+        in_doubt(world)
     world.parts.bus.away = True
     await world.pass_by(OUTAGE)
     assert await world.failures(under_way) == [1] * 5
-    assert set(await world.failures(waiting)) == ({0} if certain else {0, 1})
+    assert await world.failures(waiting) == [0] * 30
     world.parts.bus.away = False
     world.parts.bus.sent.clear()
     await world.pass_by(timedelta(seconds=10))
     orders = [await world.parts.store.load(order_id) for order_id in [*under_way, *waiting]]
     assert {order.state.process_state for order in orders} == {ProcessState.PROCESSED}
     assert max(order.steps[0].attempts for order in orders) <= 3
+
+
+async def away(*_):
+    raise UnavailableError
+
+
+async def not_sent(messages):
+    raise NotSentError
+
+
+@pytest.mark.proves("FLT-8")
+async def test_a_request_that_went_nowhere_is_no_failure_of_who_claimed():
+    """Even if the step cannot be put back either: it times out."""
+    world = World()
+    order = await world.submitted()
+    change, commit = scheduler.claim(order, NOW), world.parts.store.commit
+
+    async def only_the_claim(each):
+        return await (commit(each) if each.entry.event == "claimed" else away())
+
+    with patch.object(world.parts.bus, "send", not_sent), patch.object(world.parts.store, "commit", only_the_claim):
+        assert await world.transitions.carry_out(change)
+    assert (await world.order()).running()
+
+
+@pytest.mark.proves("FLT-8")
+async def test_a_queue_that_refuses_is_not_taken_for_an_outage():
+    """The others take their messages: orders are claimed on."""
+    world = World()
+    order = await world.submitted()
+
+    async def refuses(messages):
+        raise QueueRefusedError
+
+    with patch.object(world.parts.bus, "send", refuses), patch.object(world.parts.bus, "probe", away):
+        await world.transitions.carry_out(scheduler.claim(order, NOW))
+        assert await world.transitions.reach.is_there()
+
+
+@pytest.mark.proves("FLT-8")
+async def test_of_all_who_want_to_know_whether_the_bus_is_back_one_asks_in_a_while():
+    """Each question takes until the bus gives up."""
+    now, asked = NOW, []
+
+    class AwayBus:
+        async def probe(self, queues):
+            asked.append(queues)
+            await asyncio.sleep(0)
+            raise UnavailableError
+
+    reach = Reach(AwayBus(), lambda: now)
+    reach.lost()
+    assert not await reach.is_there()
+    assert asked == []
+    now += REACH_PAUSE
+    assert await asyncio.gather(*(reach.is_there() for _ in range(5))) == [False] * 5
+    assert len(asked) == 1

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from datetime import timedelta
+from unittest.mock import patch
 
 import pytest
 from builders import NOW, ORDER_ID, new_order, seconds
@@ -10,6 +11,7 @@ from adapters.memory import MemoryStateStore, of_columns
 from adapters.sweeps import TableSweepLog
 from alerts.watch import Watch
 from core.changes import Change, HistoryEntry
+from core.errors import UnavailableError
 from core.keys import buckets
 from core.lanes import PAGE
 from core.orders import Priority, ProcessState
@@ -129,3 +131,28 @@ async def test_only_what_stands_still_is_remembered():
     store.rows = rows
     await watch.look()
     assert [event.subject for event in await announced(store)] == [f"orders/{ORDER_ID}"]
+
+
+async def away(*_):
+    raise UnavailableError
+
+
+@pytest.mark.proves("SUP-7")
+async def test_what_could_not_be_announced_is_announced_with_the_next_look():
+    """The store was away for a moment."""
+    watch, store = await watched(pending_since(seconds(121)))
+    with patch.object(store, "announce", away), pytest.raises(UnavailableError):
+        await watch.look()
+    await watch.look()
+    assert [event.subject for event in await announced(store)] == [f"orders/{ORDER_ID}"]
+
+
+@pytest.mark.proves("SUP-7", "ALR-1")
+async def test_what_stands_still_twice_is_announced_twice():
+    """One alert for each beginning: the first one may have been seen to long ago."""
+    ids = set()
+    for ago in (121, 200):
+        watch, store = await watched(pending_since(seconds(ago)))
+        await watch.look()
+        ids |= {event.event_id for event in await announced(store)}
+    assert len(ids) == 2

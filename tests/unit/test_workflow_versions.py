@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from datetime import timedelta
+from unittest.mock import patch
 
 import pytest
 from builders import NOW
@@ -9,6 +10,7 @@ from builders import NOW
 import workflows
 from adapters.memory import in_memory
 from alerts.versions import Versions
+from core.errors import UnavailableError
 from core.fingerprints import fingerprint
 from core.orders import Policy
 from core.workflow import MAX_STEPS, StepDefinition, Workflow, Workflows
@@ -97,3 +99,22 @@ async def test_the_largest_workflow_can_be_kept(parts):
     Workflows(largest).check({"payment"})
     await started(parts, largest)
     assert len(await parts.known_workflows.first("claim", 1, "")) < 32 * 1024
+
+
+async def away(*_):
+    raise UnavailableError
+
+
+@pytest.mark.proves("FLT-12")
+async def test_a_version_is_compared_once_and_again_only_if_that_failed(parts):
+    """The store may be away when the app starts; later it is asked for nothing."""
+    known, store = parts.known_workflows, parts.store
+    await started(parts, CLAIM)
+    changed = Workflows(replace(CLAIM, steps=(APPROVE,)))
+    versions = Versions(workflows=changed, known=known, store=store, clock=parts.clock)
+    with patch.object(store, "announce", away), pytest.raises(UnavailableError):
+        await versions.compare()
+    await versions.compare()
+    assert len(await store.outbox("b00", 100)) == 1
+    with patch.object(known, "first", away):
+        await versions.compare()

@@ -11,6 +11,7 @@ from azure.servicebus.aio import ServiceBusClient, ServiceBusReceiver, ServiceBu
 from azure.servicebus.exceptions import MessageAlreadySettled, MessageLockLostError
 from broker_process import RunningBroker, opened
 from bus_queues import OF_THE_BROKERS_TESTS as QUEUES
+from waiting import PATIENCE_SECONDS
 
 NAMESPACE = os.environ.get("SERVICEBUS_CONNECTION")
 
@@ -58,7 +59,7 @@ class QueueUser:
         for body in bodies:
             await self.sender.send_messages(ServiceBusMessage(body, **properties))
 
-    async def receive(self, count: int = 1, wait: float = 30) -> list[ServiceBusReceivedMessage]:
+    async def receive(self, count: int = 1, wait: float = PATIENCE_SECONDS) -> list[ServiceBusReceivedMessage]:
         """Receive exactly `count` messages, or fail."""
         messages: list[ServiceBusReceivedMessage] = []
         while len(messages) < count:
@@ -80,7 +81,7 @@ class QueueUser:
 
     async def receive_dead(self) -> ServiceBusReceivedMessage:
         """Receive one message from the dead-letter queue."""
-        [message] = await self.dead_letters.receive_messages(1, max_wait_time=30)
+        [message] = await self.dead_letters.receive_messages(1, max_wait_time=PATIENCE_SECONDS)
         return message
 
 

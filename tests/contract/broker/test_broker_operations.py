@@ -13,7 +13,7 @@ from azure.servicebus.exceptions import (
     MessagingEntityNotFoundError,
     ServiceBusError,
 )
-from waiting import eventually
+from waiting import PATIENCE_SECONDS, eventually
 
 
 def soon(seconds: float) -> datetime:
@@ -130,7 +130,7 @@ async def test_receive_and_delete_removes_on_delivery(client, plain):
     async with client.get_queue_receiver(plain.name, receive_mode=mode) as deleting:
         messages = []
         while len(messages) < 2:
-            messages += await deleting.receive_messages(2 - len(messages), max_wait_time=5)
+            messages += await deleting.receive_messages(2 - len(messages), max_wait_time=PATIENCE_SECONDS)
     assert [str(message) for message in messages] == ["r1", "r2"]
     assert await plain.receiver.peek_messages(1, sequence_number=messages[0].sequence_number) == []
 
@@ -222,7 +222,7 @@ async def test_prefetched_messages_are_given_back_at_close(client, plain):
     """What a receiver prefetched and did not use is available to others when it closes, and not counted."""
     await plain.send(*[f"f{i}" for i in range(20)])
     async with client.get_queue_receiver(plain.name, prefetch_count=20) as prefetching:
-        [first] = await prefetching.receive_messages(1, max_wait_time=5)
+        [first] = await prefetching.receive_messages(1, max_wait_time=PATIENCE_SECONDS)
         await prefetching.complete_message(first)
     messages = await plain.receive(19)
     await plain.complete(*messages)

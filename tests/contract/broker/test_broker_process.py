@@ -12,6 +12,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from azure.servicebus import ServiceBusMessage, ServiceBusSubQueue
 from broker_process import opened, run_node, running_broker, write_config
+from waiting import PATIENCE_SECONDS
 
 FAULTY = {
     "LockDuration": "PT6M",
@@ -93,7 +94,9 @@ async def test_orderly_restart_keeps_everything(tmp_path):
             opened(*links_of(client)) as (sender, unique_sender, receiver, _),
         ):
             await sender.send_messages([ServiceBusMessage(f"m{i}", subject="kept") for i in range(5)])
-            deferred, dead, completed, abandoned, locked = await receiver.receive_messages(5, max_wait_time=5)
+            deferred, dead, completed, abandoned, locked = await receiver.receive_messages(
+                5, max_wait_time=PATIENCE_SECONDS
+            )
             await receiver.defer_message(deferred)
             await receiver.dead_letter_message(dead, reason="Why", error_description="because")
             await receiver.complete_message(completed)
@@ -110,14 +113,14 @@ async def test_orderly_restart_keeps_everything(tmp_path):
         ):
             await sender.send_messages(ServiceBusMessage("new"))
             await unique_sender.send_messages(ServiceBusMessage("second", message_id="one"))
-            again, new = await receiver.receive_messages(2, max_wait_time=5)
+            again, new = await receiver.receive_messages(2, max_wait_time=PATIENCE_SECONDS)
             assert (str(again), again.subject, again.delivery_count) == ("m3", "kept", 1)
             assert new.sequence_number > scheduled
             [deferred] = await receiver.receive_deferred_messages(deferred.sequence_number)
             assert str(deferred) == "m0"
             # A lock belongs to the message: it outlives the link, and even the broker.
             await receiver._settle_message_via_mgmt_link("completed", [locked.lock_token])
-            [dead] = await dead_letters.receive_messages(1, max_wait_time=5)
+            [dead] = await dead_letters.receive_messages(1, max_wait_time=PATIENCE_SECONDS)
             reasons = (dead.dead_letter_reason, dead.dead_letter_error_description)
             assert (str(dead), *reasons) == ("m1", "Why", "because")
             await sender.cancel_scheduled_messages(scheduled)
@@ -143,13 +146,13 @@ async def test_clients_carry_on_after_a_restart(tmp_path):
         opened(client.get_queue_sender("q"), client.get_queue_receiver("q")) as (sender, receiver),
     ):
         await sender.send_messages(ServiceBusMessage("before"))
-        [message] = await receiver.receive_messages(1, max_wait_time=5)
+        [message] = await receiver.receive_messages(1, max_wait_time=PATIENCE_SECONDS)
         assert await broker.stop() == 0
         await broker.start()
         await sender.send_messages(ServiceBusMessage("after"))
         await receiver.complete_message(message)
         assert (await broker.health())["queues"]["q"]["locked"] == 0
-        [message] = await receiver.receive_messages(1, max_wait_time=5)
+        [message] = await receiver.receive_messages(1, max_wait_time=PATIENCE_SECONDS)
         assert str(message) == "after"
         await receiver.complete_message(message)
 

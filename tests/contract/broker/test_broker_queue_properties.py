@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 from azure.servicebus import ServiceBusMessage
 from azure.servicebus.exceptions import MessageLockLostError
-from waiting import eventually
+from waiting import PATIENCE_SECONDS, eventually
 
 
 async def test_expired_lock_makes_the_message_available_and_counts(special):
@@ -149,7 +149,7 @@ async def test_health_counts_each_state(special, broker):
     assert health["queues"]["plain"] == counts(active=1, locked=1, scheduled=1, deadLettered=1)
     await queue.sender.cancel_scheduled_messages(numbers)
     await queue.complete(locked, *await queue.receive(1))
-    for message in await queue.dead_letters.receive_messages(1, max_wait_time=5):
+    for message in await queue.dead_letters.receive_messages(1, max_wait_time=PATIENCE_SECONDS):
         await queue.dead_letters.complete_message(message)
     assert (await broker.health())["queues"]["plain"] == counts()
 

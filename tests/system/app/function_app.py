@@ -58,6 +58,12 @@ def slow_service() -> Workflow:
     return Workflow(name="settling", version=1, steps=(stock, settling))
 
 
+def resting() -> Workflow:
+    """Whose payment rests once it has timed out, and goes on soon enough to be tried again while something is away."""
+    payment = replace(PAYMENT_ONLY.steps[0], threshold=1, policy=Policy.REST, rest=timedelta(seconds=20))
+    return Workflow(name="resting", version=1, steps=(payment,))
+
+
 def restock() -> Workflow:
     """Nothing but a call to the inventory: an order that needs no payment."""
     return Workflow(name="restock", version=1, steps=(replace(ORDER.steps[0], after=(), allowance=LONG),))
@@ -72,6 +78,7 @@ workflows.ALL = Workflows(
     patient(),
     payment_short(),
     slow_service(),
+    resting(),
     restock(),
 )
 spec = spec_from_file_location("production_function_app", Path(__file__).parents[3] / "function_app.py")

@@ -1,0 +1,28 @@
+"""Parts of a stack that go away and come back."""
+
+import signal
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from local.stack import Stack
+
+
+@asynccontextmanager
+async def stopped(stack: Stack, what: str) -> AsyncIterator[None]:
+    """Nobody listens."""
+    await getattr(stack, f"stop_{what}")()
+    try:
+        yield
+    finally:
+        await getattr(stack, f"start_{what}")()
+
+
+@asynccontextmanager
+async def frozen(stack: Stack, what: str) -> AsyncIterator[None]:
+    """Connections stay open, and nothing answers."""
+    process = getattr(stack, what)
+    process.signal(signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        process.signal(signal.SIGCONT)

@@ -1,0 +1,269 @@
+"""Orders side by side in one bucket: all roles at work on them, second by second, and when what was seen of them."""
+
+from collections import defaultdict
+from dataclasses import replace
+from datetime import timedelta
+
+from builders import ALLOWANCE, NOW, SOMEWHERE, acting_rules, answer, answer_to, seconds, supervisor
+from scheduling import Scheduling, only, step
+
+from adapters.memory import MemoryLeadership, MemoryLease
+from adapters.records import columns_of_record
+from adapters.rows import entity, stored_form
+from alerts.notices import NoticeService
+from alerts.service import AlertService
+from alerts.watch import Watch
+from core.agenda import Kind, all_of
+from core.alerts import order_ended
+from core.changes import Change, HistoryEntry
+from core.errors import UnavailableError
+from core.gathering import run_all
+from core.keys import bucket_of
+from core.messages import SCHEDULER_REQUESTS, AgentReply, WakeUp, decode
+from core.orders import Outcome, ProcessState
+from core.workflow import Workflow
+from edge.outages import next_time
+from operators.retention import RetentionService
+from operators.service import OperatorService
+from operators.views import listed as listed_as
+from scheduler.inbox import Inbox
+from supervisor.service import SupervisorService
+
+BUCKET = "b01"
+BATCH = 64
+"""Messages of one invocation; the next batch comes when the one before has ended."""
+
+LASTS = 12
+"""Seconds in which all that is to happen has happened; also a time-out, and what follows from it."""
+
+TOO_LARGE = 300_000
+
+
+def with_request(name, request):
+    return Workflow(name=name, version=1, steps=(replace(step("payment"), request=request),))
+
+
+ODD = (
+    with_request("broken", lambda order, results: {"claim": results["claim"]}),
+    with_request("large", lambda order, results: {"text": "x" * TOO_LARGE}),
+    replace(only("payment"), name="retired", version=2),
+)
+"""Workflows that their authors should look at again."""
+
+
+class Street(Scheduling):
+    """All roles on one store. Neighbours stand before the other orders in everything that is read in order."""
+
+    def __init__(self):
+        super().__init__(*ODD, most=5000, buckets=3)
+        self.neighbours, self.others = [], {}
+        self.wake_ups, self.replies = [], []
+        self.seen, self.failures = {}, []
+        self.busy_until = defaultdict(lambda: NOW)
+        parts, self.one = self.parts, self.instance()
+        every = {"store": parts.store, "clock": parts.clock, "buckets": self.buckets}
+        transitions = self.one.transitions
+        self.inbox = Inbox(service=self.one, poison=parts.poison, bus=parts.bus, clock=parts.clock)
+        sweeps = SupervisorService(
+            transitions=transitions,
+            leadership=MemoryLeadership(MemoryLease(), "v1", parts.clock),
+            sweeps=parts.sweeps,
+            rules=supervisor,
+            **every,
+        )
+        alerts = AlertService(
+            publisher=parts.events,
+            alert_log=parts.alerts,
+            poison=parts.poison,
+            store=parts.store,
+            buckets=self.buckets,
+        )
+        notices = NoticeService(bus=parts.bus, most_tries=3, **every)
+        watch = Watch(
+            sweeps=parts.sweeps, longest_pending=seconds(100), longest_without_sweep=timedelta(days=1), **every
+        )
+        retention = RetentionService(
+            transitions=transitions,
+            archive=parts.archive,
+            alert_log=parts.alerts,
+            submission_keys=parts.keys,
+            clock=parts.clock,
+            keep=timedelta(days=30),
+            buckets=self.buckets,
+        )
+        self.operators = OperatorService(
+            transitions=transitions,
+            archive=parts.archive,
+            workflows=self.workflows,
+            acting=acting_rules,
+            measures=parts.measures,
+            **every,
+        )
+        self.timers = (self.one.poll, sweeps.sweep, notices.relay, alerts.relay)
+        self.seldom = (watch.look, retention.sweep)
+
+    # Who lives there
+
+    async def is_polled(self, ago, workflow="payment", bucket=BUCKET, **state):
+        """An order that nobody has claimed, and whose wake-up was lost."""
+        return await self.record(workflow, bucket, since=self.now - seconds(ago), **state)
+
+    async def waits(self, *what, **more):
+        """An order that nobody has claimed; its wake-up comes with the others."""
+        order_id = await self.is_polled(*what, **more)
+        self.wake_ups.append(WakeUp(order_id=order_id))
+        return order_id
+
+    async def runs(self, ago, workflow="payment", bucket=BUCKET):
+        """An order that was claimed so long ago."""
+        order_id = await self.record(workflow, bucket)
+        order = await self.load(order_id)
+        change = self.one.rules.claim(order, self.now, SOMEWHERE)
+        claimed = change.after.steps[0].complete_by - seconds(ago)
+        (running,) = change.after.steps
+        after = change.after.with_steps(replace(running, complete_by=claimed)).with_state(complete_by=claimed)
+        await self.parts.store.commit(replace(change, after=after))
+        return order_id
+
+    async def is_overdue(self, ago, **more):
+        """An order that ran, and whose time is over."""
+        return await self.runs(ago + 2 * ALLOWANCE.total_seconds(), **more)
+
+    async def is_answered(self, *what, **more):
+        """An order that runs, and whose reply comes with the others."""
+        order_id = await self.runs(*what, **more)
+        step = (await self.load(order_id)).steps[0]
+        self.replies.append(answer(step.name, order_id=order_id, complete_by=step.complete_by, result={}))
+        return order_id
+
+    async def failed(self, ago):
+        """An order in Error, of which no operator has heard yet."""
+        at = self.now - seconds(ago)
+        order = self.made("payment", BUCKET, process_state=ProcessState.ERROR, outcome=Outcome.FAILED, updated_at=at)
+        entry, event = HistoryEntry(at=at, actor="t", event="failed"), order_ended(order, "payment", at)
+        await self.parts.store.commit(Change(before=None, after=order, entry=entry, events=(event,)))
+        return order.order_id
+
+    async def is_told(self, ago, queue="status-other"):
+        """An order whose sender is to hear that it was received."""
+        ended = {"process_state": ProcessState.PROCESSED, "reply_to": queue}
+        return await self.record("payment", BUCKET, at=self.now - seconds(ago), **ended)
+
+    async def is_over(self, ago):
+        """An order that is to be removed."""
+        at = self.now - timedelta(days=60) - seconds(ago)
+        return await self.record("payment", BUCKET, process_state=ProcessState.PROCESSED, updated_at=at)
+
+    # What is wrong with one
+
+    def key(self, order_id, kind):
+        """The row of this kind of an order, its own or one of the agenda."""
+        rows = self.parts.store.rows[bucket_of(order_id)]
+        (key,) = (key for key in rows if order_id in key and kind in key)
+        return key
+
+    def spoil(self, order_id, kind, *without, **columns):
+        """Let a row of the order be as no version of the app writes it."""
+        rows, key = self.parts.store.rows[bucket_of(order_id)], self.key(order_id, kind)
+        count, record = rows[key]
+        row = {**entity(bucket_of(order_id), key, stored_form(columns_of_record(record))), **columns}
+        rows[key] = (count, {name: value for name, value in row.items() if name not in without})
+
+    # What happens
+
+    async def live(self):
+        """Let all of them have their turn each second; return when what was to become of the others was seen."""
+        for second in range(LASTS):
+            await self._deliver("scheduler_wake", self.wake_ups, self._wake)
+            await self._deliver("responses", self.replies, self._receive)
+            for timer in (*self.timers, *self.seldom) if second % 6 == 0 else self.timers:
+                await self._in_turn(timer)
+            self._post()
+            await self._see(second)
+            self.now += seconds(1)
+        return self.seen
+
+    async def _in_turn(self, timer):
+        """An outage ends a run early; whatever else ends one is a failure, and the timer comes again too."""
+        try:
+            async with next_time("a timer"):
+                await timer()
+        except Exception as failure:  # noqa: BLE001
+            self.failures.append(failure)
+
+    async def _deliver(self, function, messages, handle):
+        while messages and self.busy_until[function] <= self.now:
+            batch = messages[:BATCH]
+            del messages[:BATCH]
+            await run_all(map(handle, batch))
+
+    async def _wake(self, wake_up):
+        await self.inbox.wake("scheduler_wake", wake_up.to_json().encode(), wake_up.order_id)
+
+    async def _receive(self, reply):
+        agent = reply.step  # here steps have the names of the agents that do them
+        await self.inbox.receive("responses", agent, reply.to_json().encode(), reply.request_id)
+
+    async def through_outages(self, function, work, patience_seconds=45.0):
+        """Stands in for the one of `edge`, and keeps its function busy for as long without waiting."""
+        try:
+            return await work()
+        except UnavailableError:
+            self.busy_until[function] = self.now + seconds(patience_seconds)
+            raise
+
+    def _post(self):
+        """Bring what was sent to where it is to go: agents answer everything within a second."""
+        self.replies += [answer_to(each, result={}, complete_by=each.complete_by) for each in self.requests("payment")]
+        sent, self.parts.bus.sent = self.parts.bus.sent, []
+        for message in sent:
+            if message.queue == SCHEDULER_REQUESTS:
+                self.wake_ups.append(decode(WakeUp, message.body))
+            elif message.queue.endswith("-responses"):
+                self.replies.append(decode(AgentReply, message.body))
+            else:
+                self.parts.bus.sent.append(message)
+
+    async def _see(self, second):
+        store, parts = self.parts.store, self.parts
+        subjects = {event.subject for event in parts.events.published}
+        told = {message.correlation_id for message in parts.bus.sent}
+        rows = await store.agenda(BUCKET, *all_of(Kind.ERROR), 5000)
+        listed = {listed_as(row, ProcessState.ERROR).order_id for row in rows}
+        for name, order_id in self.others.items():
+            order = await store.load(order_id)
+            processed = order and order.state.process_state is ProcessState.PROCESSED
+            happened = {
+                "processed": processed,
+                "alert": f"orders/{order_id}" in subjects,
+                "notice": order_id in told,
+                "listed": order_id in listed,
+                "removed": order is None,
+            }
+            for what, has in happened.items():
+                if has:
+                    self.seen.setdefault(f"{name}: {what}", second)
+
+
+KINDS = {
+    "waits": 300,
+    "is_polled": 300,
+    "runs": 2,
+    "is_overdue": 2,
+    "is_answered": 2,
+    "failed": 2,
+    "is_told": 2,
+    "is_over": 2,
+}
+"""The kinds of orders, and how many seconds ago what they wait for began for the neighbours, to stand before others."""
+
+
+async def street(beside=None, count=0, spoil=None, **state):
+    """A street with so many neighbours of a kind, each of which something is wrong with, and one other of each kind."""
+    there = Street()
+    there.neighbours = [await getattr(there, beside)(KINDS[beside], **state) for _ in range(count)]
+    for order_id in there.neighbours if spoil else ():
+        await spoil(there, order_id)
+    there.others = {kind: await getattr(there, kind)(1) for kind in KINDS}
+    there.others["is late"] = await there.is_polled(120, workflow_version=99)
+    return there

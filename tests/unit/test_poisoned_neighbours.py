@@ -1,0 +1,250 @@
+"""Whatever is wrong with one order, every other beside it ends in its usual time, and operators hear of the one.
+
+Beside it means: in the same bucket, lane, batch of messages, and page of whatever reads one. Group commits are in the
+contract of the state store.
+"""
+
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from unittest.mock import patch
+
+import pytest
+from builders import NOW, seconds
+from neighbourhood import LASTS, street
+
+import core.lanes
+from core.changes import HistoryEntry
+from core.errors import ConflictError, InvalidError, QueueRefusedError, UnavailableError
+from core.keys import bucket_of, history_key
+from operators.requests import OperatorRequest
+from scheduler.admission import LOOK_INTERVAL
+
+SMALL = {
+    "core.lanes.PAGE": 8,
+    "core.lanes.LONG_PAGE": 10,
+    "supervisor.service.PAGE": 8,
+    "alerts.service.PAGE": 8,
+    "alerts.notices.PAGE": 8,
+    "neighbourhood.BATCH": 8,
+    "scheduler.window.FIRST": 8,
+}
+"""What is read, sent, or given to an agent at once, so that few neighbours are many."""
+
+MANY, VERY_MANY = 110, 1100
+"""More than fit a page, and more than any request to the store returns."""
+
+
+def garbage(kind, *without, **columns):
+    """Its row of this kind says nonsense, or lacks something."""
+
+    async def spoil(there, order_id):
+        there.spoil(order_id, kind, *without, **columns)
+
+    return spoil
+
+
+def newer(kind):
+    """A newer version of the app has written its row of this kind."""
+    return garbage(kind, SchemaVersion=99)
+
+
+def no_row(kind):
+    """Its row of this kind is not there."""
+
+    async def spoil(there, order_id):
+        del there.parts.store.rows[bucket_of(order_id)][there.key(order_id, kind)]
+
+    return spoil
+
+
+def elsewhere(kind, place):
+    """Its row in the agenda has a key that means nothing."""
+
+    async def spoil(there, order_id):
+        rows, key = there.parts.store.rows[bucket_of(order_id)], there.key(order_id, kind)
+        count, row = rows.pop(key)
+        there = place.format(order_id)
+        rows[there] = (count, replace(row, key=there))
+
+    return spoil
+
+
+async def next_history_row_is_there(there, order_id):
+    """Each change of it conflicts, and nobody else has made it."""
+    version = (await there.load(order_id)).state.version + 1
+    entry = HistoryEntry(at=there.now, actor="t", event="left over")
+    there.parts.store.rows[bucket_of(order_id)][history_key(order_id, version)] = (1, entry)
+
+
+def refusing(do, error):
+    """Does not do it for those that are `bad`."""
+
+    async def refuse(what, *more):
+        if any(bad in str(what) for bad in refuse.bad):
+            raise error()
+        return await do(what, *more)
+
+    refuse.bad = []
+    return refuse
+
+
+def fails(port, method, error):
+    """What the port is asked to do for it fails."""
+
+    async def spoil(there, order_id):
+        part = getattr(there.parts, port)
+        do = getattr(part, method)
+        if not hasattr(do, "bad"):
+            setattr(part, method, refusing(do, error))
+        getattr(part, method).bad.append(order_id)
+
+    return spoil
+
+
+def too_large():
+    return InvalidError(["it is too large"])
+
+
+async def bucket_is_away(there, order_id):
+    """Nothing in its partition can be read or written; it is another one than that of the others."""
+    for name in ("load", "commit", "agenda", "outbox"):
+        await fails("store", name, UnavailableError)(there, bucket_of(order_id))
+
+
+async def is_cancelled(there, order_id):
+    """An operator acts on it."""
+    await there.operators.cancel(order_id, OperatorRequest(operator="grace", note="not wanted any more"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Neighbour:
+    """What is wrong with an order, and where it stands: in what is read, sent or taken before the other orders."""
+
+    beside: str
+    spoil: object = None
+    state: dict = field(default_factory=dict)
+    is_told: bool = True
+    """Whether operators hear of it, in the log or by an alert."""
+    late: float = 0
+    """Seconds that others lose: what was in doubt may run, so it has its slot until the next look."""
+
+
+ELSEWHERE = {"workflow": "inventory"}
+"""What runs, or is asked for, takes room at its agent, as it should: here that is another one than the others need."""
+
+NEIGHBOURS = {
+    # In the lane from which orders are claimed, in the batch of wake-ups, in the page that the watch reads
+    "its workflow is gone": Neighbour(beside="waits", state={"workflow": "unheard-of"}),
+    "its version is retired": Neighbour(beside="waits", state={"workflow": "retired", "workflow_version": 1}),
+    "its version is newer": Neighbour(beside="waits", state={"workflow_version": 99}),
+    "its request cannot be made": Neighbour(beside="waits", state={"workflow": "broken"}),
+    "its request is too large": Neighbour(beside="waits", state={"workflow": "large"}),
+    "it rests": Neighbour(beside="waits", state={"not_before": NOW + seconds(3600)}, is_told=False),
+    "an operator cancels it": Neighbour(beside="waits", spoil=is_cancelled),
+    "its state is garbage": Neighbour(beside="waits", spoil=garbage("|state", ProcessState="{")),
+    "its state lacks something": Neighbour(beside="waits", spoil=garbage("|state", "Version")),
+    "its state is newer": Neighbour(beside="waits", spoil=newer("|state")),
+    "it has no state": Neighbour(beside="waits", spoil=no_row("|state")),
+    "it has no order": Neighbour(beside="waits", spoil=no_row("|order")),
+    "its order is garbage": Neighbour(beside="waits", spoil=garbage("|order", Items="[{")),
+    "it has no step": Neighbour(beside="waits", spoil=garbage("|state", Steps="[]")),
+    "its step is garbage": Neighbour(beside="waits", spoil=garbage("|state", Steps='[{"Name":"payment","State":7}]')),
+    "its pending row is empty": Neighbour(
+        beside="is_polled", spoil=garbage("!pending", "NotBefore", "Workflow", "OrderID")
+    ),
+    "its pending row is garbage": Neighbour(beside="is_polled", spoil=garbage("!pending", NotBefore="soon")),
+    "its pending row is newer": Neighbour(beside="is_polled", spoil=newer("!pending")),
+    "its pending row has a strange key": Neighbour(
+        beside="is_polled", spoil=elsewhere("!pending", "!pending|1|-|x|{}")
+    ),
+    "its pending row has a strange rank": Neighbour(
+        beside="is_polled", spoil=elsewhere("!pending", "!pending|0x|payment|2026-01-31T08:00:00.000000Z|{}")
+    ),
+    "it conflicts for ever": Neighbour(beside="waits", spoil=fails("store", "commit", ConflictError)),
+    "its next history row is there": Neighbour(beside="waits", spoil=next_history_row_is_there),
+    "its messages cannot be sent": Neighbour(beside="waits", state=ELSEWHERE, spoil=fails("bus", "send", too_large)),
+    "its agent's queue refuses": Neighbour(
+        beside="waits", state=ELSEWHERE, spoil=fails("bus", "send", QueueRefusedError)
+    ),
+    # In the batch of replies, in the page that is swept, in what a look sees
+    "its reply is for a newer version": Neighbour(beside="is_answered", spoil=garbage("|state", WorkflowVersion=99)),
+    "it is answered, and its state is garbage": Neighbour(beside="is_answered", spoil=garbage("|state", Version="x")),
+    "it is answered, and conflicts": Neighbour(beside="is_answered", spoil=next_history_row_is_there),
+    "its bucket is away": Neighbour(beside="is_answered", state=ELSEWHERE | {"bucket": "b02"}, spoil=bucket_is_away),
+    "its bucket is away, and it waits": Neighbour(
+        beside="waits", state={"bucket": "b02"}, spoil=bucket_is_away, late=LOOK_INTERVAL.total_seconds()
+    ),
+    "it runs, and its state is garbage": Neighbour(
+        beside="runs", state=ELSEWHERE, spoil=garbage("|state", Version="x")
+    ),
+    "it runs, and conflicts": Neighbour(beside="runs", state=ELSEWHERE, spoil=next_history_row_is_there),
+    "it runs, and has no step": Neighbour(beside="runs", state=ELSEWHERE, spoil=garbage("|state", Steps="[]")),
+    "its time is over, and its state is garbage": Neighbour(beside="is_overdue", spoil=garbage("|state", Version="x")),
+    "its running row is newer": Neighbour(beside="runs", state=ELSEWHERE, spoil=newer("!running"), is_told=False),
+    # In the outbox, and in the list of what failed
+    "Event Grid refuses its alert": Neighbour(beside="failed", spoil=fails("events", "publish", ValueError)),
+    "its alert is garbage": Neighbour(beside="failed", spoil=garbage("!outbox", Data="{")),
+    "its alert is newer": Neighbour(beside="failed", spoil=newer("!outbox")),
+    "its row in the list is empty": Neighbour(beside="failed", spoil=garbage("!error", "ProcessState", "UpdatedAt")),
+    # Among the notices
+    "its sender's queue refuses": Neighbour(beside="is_told", spoil=fails("bus", "send", QueueRefusedError)),
+    "its notice cannot be sent": Neighbour(beside="is_told", spoil=fails("bus", "send", too_large)),
+    "its notice is garbage": Neighbour(beside="is_told", spoil=garbage("!notice", "Queue")),
+    "its notice is newer": Neighbour(beside="is_told", spoil=newer("!notice")),
+    # Among what is removed by its age
+    "it is over, and its state is garbage": Neighbour(beside="is_over", spoil=garbage("|state", ProcessState="{")),
+    "it is over, and its state is newer": Neighbour(beside="is_over", spoil=newer("|state")),
+    "it is over, and its order is garbage": Neighbour(beside="is_over", spoil=garbage("|order", "Items")),
+}
+
+
+async def lived(there):
+    with (
+        patch("scheduler.inbox.through_outages", there.through_outages),
+        patch("core.transitions.MOST_CONFLICTS", 2),
+        patch("operators.retention.MOST_PAGES", 5000),  # in memory, a page is an order
+    ):
+        return await there.live()
+
+
+def told(there, caplog, order_id):
+    """What says in the log, or to operators, that something is with this order."""
+    log = [line.message for line in caplog.records if order_id in str(vars(line))]
+    return log + [event.type for event in there.parts.events.published if order_id in event.subject]
+
+
+@pytest.fixture(scope="module")
+async def usual():
+    """When what becomes of the others is seen where nothing is wrong with anybody."""
+    return await lived(await street())
+
+
+@pytest.mark.proves("FLT-6", "SCH-1", "SUP-2", "ALR-1", "ALR-2", "SUP-7")
+@pytest.mark.parametrize("what", NEIGHBOURS)
+@pytest.mark.parametrize(
+    ("count", "sizes"),
+    [
+        pytest.param(1, {}, id="one"),
+        pytest.param(25, SMALL, id="many"),
+        pytest.param(MANY, {}, id="full", marks=pytest.mark.soak),
+        pytest.param(VERY_MANY, {}, id="very many", marks=pytest.mark.soak),
+    ],
+)
+async def test_whatever_is_wrong_with_an_order_others_end_in_their_usual_time(what, count, sizes, usual, caplog):
+    """One such neighbour, or more than fit a page."""
+    caplog.set_level("WARNING")
+    with ExitStack() as smaller:
+        for place, size in sizes.items():
+            smaller.enter_context(patch(place, size))
+        await others_are_in_time(NEIGHBOURS[what], count, usual, caplog)
+
+
+async def others_are_in_time(neighbour, count, usual, caplog):
+    """Whoever lives there beside such neighbours."""
+    there = await street(neighbour.beside, count, neighbour.spoil, **neighbour.state)
+    seen = await lived(there)
+    late = {name: (at, seen.get(name)) for name, at in usual.items() if seen.get(name, LASTS) > at + neighbour.late}
+    if count > core.lanes.PAGE:  # the watch tells of a page of orders at a time
+        late.pop("is late: alert", None)
+    assert (late, there.failures) == ({}, [])
+    assert bool(told(there, caplog, there.neighbours[0])) is neighbour.is_told
