@@ -52,15 +52,21 @@ class NoticeService:
         return found
 
     async def _relay_page(self, bucket: str, page: Sequence[AgendaRow]) -> bool:
-        """Send what can be sent and put off the rest; return whether every queue answered.
+        """Send what can be sent and put off the rest; return whether every notice had an answer.
 
-        If none did the bus is away: that is no try that counts, and `UnavailableError` is raised.
+        Silence counts as a try where other queues answer, and this one does not. If none does the bus is away, and
+        `UnavailableError` is raised.
         """
         outcomes = await run_all((self._send(bucket, *each) for each in _readable(page)), at_most=PAGE)
         silent = [fault for _, fault in outcomes if _is_silence(fault)]
-        away = bool(silent) and len(silent) == len(outcomes)
-        await run_all(self._not_sent(bucket, row, fault, counts=not away) for row, fault in outcomes if fault)
-        if away:
+        answering = {row.data["Queue"] for row, fault in outcomes if not _is_silence(fault)}
+        hiccups = answering or {row.data["Queue"] for row, _ in outcomes}
+        await run_all(
+            self._not_sent(bucket, row, fault, counts=not _is_silence(fault) or row.data["Queue"] not in hiccups)
+            for row, fault in outcomes
+            if fault
+        )
+        if silent and not answering:
             raise silent[0]
         return not silent
 

@@ -15,6 +15,7 @@ import pytest
 import yaml
 from azure.storage.queue.aio import QueueClient
 from deploying import RESPONSES, index
+from waiting import PATIENCE_SECONDS
 
 from adapters.azure import connect
 from adapters.settings import Settings
@@ -128,7 +129,7 @@ def test_a_docker_that_does_not_answer_is_missing(tmp_path):
 FUNC = """#!{python}
 import os, sys, time, urllib.request
 url = "http://127.0.0.1:{port}/health"
-for attempt in range(100):
+for attempt in range({attempts}):
     try:
         urllib.request.urlopen(url, timeout=5)
         break
@@ -148,7 +149,9 @@ async def test_make_func_starts_everything_and_stops_it_again(services, tmp_path
     programs.mkdir()
     ports = replace(services.ports, eventgrid_port=Ports.free().eventgrid_port)
     (programs / "docker").write_text(f'#!/bin/sh\necho docker "$@" | sed "s|{ROOT}/||" >> {said}\n')
-    (programs / "func").write_text(FUNC.format(python=sys.executable, port=ports.eventgrid_port))
+    (programs / "func").write_text(
+        FUNC.format(python=sys.executable, port=ports.eventgrid_port, attempts=10 * PATIENCE_SECONDS)
+    )
     for program in programs.iterdir():
         program.chmod(stat.S_IRWXU)
     monkeypatch.setattr(core_tools, "Ports", lambda: ports)

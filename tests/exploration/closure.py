@@ -27,7 +27,7 @@ def explored_to_closure(world, about):
     judge = Judge() if "OPR-2" in failures else None
     failures.discard("OPR-2")
     with world.running():
-        seen = explore(world.beginning(), **({"watch": judge.watch} if judge else {}))
+        seen = explore(world.beginning(), world.bounds(), **({"watch": judge.watch} if judge else {}))
     assert seen.ends > 0
     assert [what for failure in failures for what in HAPPENS[failure] if not seen.happened(what)] == []
     print(f"{world}: {seen}")

@@ -67,10 +67,10 @@ class Handler:
     pending: Effect | None = None
     since: Any = None
     """When it began to wait."""
-    knew: Snapshot | None = None
-    """The order as its process remembered it when this began."""
-    knows: Snapshot | None = None
-    """The order as its process remembers it now."""
+    knew: tuple[Snapshot, ...] = ()
+    """The orders as its process remembered them when this began."""
+    knows: tuple[Snapshot, ...] = ()
+    """The orders as its process remembers them now."""
     belief: Any = None
     """What its process believed when it began; once it has ended, what it believes then."""
 
@@ -99,9 +99,9 @@ class Tape:
         assert isinstance(answer, Returned)
         return answer.value
 
-    def known(self) -> Snapshot | None:
-        """The one order, if its process remembers it."""
-        return next(iter(self.remembered._orders.values()), None)
+    def known(self) -> tuple[Snapshot, ...]:
+        """What its process remembers."""
+        return tuple(self.remembered._orders.values())
 
     def next(self) -> Answer | None:
         """The answer to an effect, if it is known."""
@@ -124,8 +124,8 @@ Begin = Callable[[Tape, Handler], Coroutine[Any, Any, Any]]
 def run(handler: Handler, begin: Begin, ask: Callable[[str], Any]) -> tuple[Handler, Effect | Ended]:
     """Run the handler on its log until it asks for something new, or ends."""
     tape = Tape(log=list(handler.log), ask=ask, remembered=Remembered(), belief=handler.belief)
-    if handler.knew:
-        tape.remembered.keep(handler.knew)
+    for order in handler.knew:
+        tape.remembered.keep(order)
     coroutine = begin(tape, handler)
     try:
         effect = coroutine.send(None)
@@ -150,9 +150,17 @@ def _stopped(handler: Handler, tape: Tape, effect: Effect | None = None) -> Hand
 
 
 async def one_after_another(work: Any, *, at_most: int = 64) -> list[Any]:
-    """Stands in for `run_all`: there is one order, so no page has more than one, and nothing to run side by side."""
+    """Stands in for `run_all`: most worlds have one order, and so nothing to run side by side."""
     del at_most
-    return [await each for each in work]
+    results, failures = [], []
+    for each in work:
+        try:
+            results.append(await each)
+        except Exception as failure:  # noqa: BLE001 - it is raised once all have had their turn
+            failures.append(failure)
+    if failures:
+        raise ExceptionGroup(f"{len(failures)} failed", failures)
+    return results
 
 
 async def each_settled(work: Any) -> list[Any]:

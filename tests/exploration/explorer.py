@@ -1,12 +1,15 @@
 """Goes through every state that a world can get into, nearest first: the first violation found has the shortest way."""
 
 import time
-from collections import deque
-from collections.abc import Callable, Sequence
+from collections import defaultdict, deque
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from types import MappingProxyType
 
-from exploration.invariants import ViolationError, check, check_end
+from exploration.invariants import check, check_end, has_ended
 from exploration.moves import Move, forget, moves
+from exploration.violations import ViolationError
 from exploration.world import World
 
 
@@ -17,6 +20,8 @@ class Explored:
     states: int = 0
     transitions: int = 0
     ends: int = 0
+    longest: timedelta = timedelta()
+    """From any state to the end of an order it takes at most this long, if nothing else goes wrong."""
     labels: set[str] = field(default_factory=set)
     """All that happened somewhere."""
     seconds: float = 0.0
@@ -26,7 +31,8 @@ class Explored:
         return any(what in label for label in self.labels)
 
     def __str__(self) -> str:
-        return f"{self.states} states, {self.transitions} transitions, {self.ends} ends, {self.seconds:.1f} s"
+        what = f"{self.states} states, {self.transitions} transitions, {self.ends} ends"
+        return f"{what}, at most {self.longest.total_seconds():.0f} s to the end; {self.seconds:.1f} s"
 
 
 class FoundError(AssertionError):
@@ -41,12 +47,16 @@ class FoundError(AssertionError):
 
 @dataclass(kw_only=True)
 class _Search:
-    """Where each state was first reached from, and from where each can be reached without a fault."""
+    """Where each state was first reached from, and from where each can be reached by itself."""
 
     parents: list[tuple[int, str]] = field(default_factory=list)
+    times: list[datetime] = field(default_factory=list)
     numbers: dict[bytes, int] = field(default_factory=dict)
     before: list[list[int]] = field(default_factory=list)
-    good: list[int] = field(default_factory=list)
+    quiet: list[int] = field(default_factory=list)
+    """Where nothing is left to do."""
+    ended: dict[str, set[int]] = field(default_factory=lambda: defaultdict(set))
+    """Where each order has ended."""
 
     def add(self, world: World, parent: int, label: str) -> int | None:
         """Number the state; None if it is known."""
@@ -55,6 +65,7 @@ class _Search:
             return None
         self.numbers[key] = number = len(self.parents)
         self.parents.append((parent, label))
+        self.times.append(world.now)
         self.before.append([])
         return number
 
@@ -66,15 +77,36 @@ class _Search:
             labels.append(label)
         return labels[::-1]
 
-    def stranded(self) -> int | None:
-        """The first state from which no good end can be reached without another fault."""
-        reaching, to_do = set(self.good), list(self.good)
-        while to_do:
-            for number in self.before[to_do.pop()]:
-                if number not in reaching:
-                    reaching.add(number)
-                    to_do.append(number)
-        return next((number for number in range(len(self.parents)) if number not in reaching), None)
+    def check_reached(self) -> None:
+        """Raise `FoundError` for the first state from which nothing leads to where nothing is left to do."""
+        latest = self._latest(self.quiet)
+        stranded = next((number for number in range(len(self.times)) if number not in latest), None)
+        if stranded is not None:
+            raise FoundError("from here no end can be reached, though nothing else goes wrong", self.way_to(stranded))
+
+    def longest(self, order_id: str, bound: timedelta | None) -> timedelta:
+        """How long the order takes at most to its end; raises `FoundError` for a state from which that is too long."""
+        takes = {number: end - self.times[number] for number, end in self._latest(self.ended[order_id]).items()}
+        too_long = min((number for number in takes if bound is not None and takes[number] > bound), default=None)
+        if too_long is not None:
+            what = f"from here {order_id} may take {takes[too_long]}, though nothing else goes wrong: more than {bound}"
+            raise FoundError(what, self.way_to(too_long))
+        return max(takes.values())
+
+    def _latest(self, ends: Collection[int]) -> dict[int, datetime]:
+        """When the first of these ends is reached at the latest, from each state from which one is, by itself.
+
+        Time never runs backwards, so a circle takes none, and whoever comes from the latest end first, knows.
+        """
+        latest = {number: self.times[number] for number in ends}
+        for end in sorted(ends, key=lambda number: self.times[number], reverse=True):
+            to_do = [*self.before[end]]
+            while to_do:
+                number = to_do.pop()
+                if number not in latest:
+                    latest[number] = self.times[end]
+                    to_do += self.before[number]
+        return latest
 
 
 def _look_away(world: World, following: Sequence[Move]) -> None:
@@ -82,10 +114,14 @@ def _look_away(world: World, following: Sequence[Move]) -> None:
 
 
 def explore(
-    beginning: World, most_states: int = 5_000_000, watch: Callable[[World, Sequence[Move]], None] = _look_away
+    beginning: World,
+    bounds: Mapping[str, timedelta] = MappingProxyType({}),
+    most_states: int = 5_000_000,
+    watch: Callable[[World, Sequence[Move]], None] = _look_away,
 ) -> Explored:
     """Go through all states; raises `FoundError` for the nearest one in which something does not hold.
 
+    Also if from some state an order may take longer to its end than `bounds` says, though nothing else goes wrong.
     Who watches is shown each state with all that can happen next, and may raise `ViolationError` too.
     """
     forget()
@@ -97,10 +133,12 @@ def explore(
         try:
             check(world)
             following = list(moves(world))
-            if all(move.fault for move in following):
+            if not any(move.by_itself for move in following):
                 check_end(world)
                 seen.ends += 1
-                search.good.append(number)
+                search.quiet.append(number)
+            for part in filter(has_ended, world.each()):
+                search.ended[part.order_id].add(number)
             watch(world, following)
         except ViolationError as violation:
             raise FoundError(str(violation), [*search.way_to(number), *_last_step(world)]) from violation
@@ -110,12 +148,12 @@ def explore(
             new = search.add(move.world, number, move.label)
             if new is not None:
                 waiting.append((new, move.world))
-            if not move.fault:
+            if move.by_itself:
                 search.before[search.numbers[move.world.key()] if new is None else new].append(number)
         assert len(search.parents) < most_states, f"more than {most_states} states"
     seen.states, seen.seconds = len(search.parents), time.monotonic() - began
-    if (number := search.stranded()) is not None:
-        raise FoundError("from here no end can be reached, though nothing else goes wrong", search.way_to(number))
+    search.check_reached()
+    seen.longest = max(search.longest(order_id, bounds.get(order_id)) for order_id in search.ended)
     return seen
 
 

@@ -1,7 +1,6 @@
 """What must hold in every state of every world (pattern.md, 10)."""
 
 import re
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -15,7 +14,9 @@ from core.orders import Direction, Outcome, ProcessState, Snapshot, Step, StepSt
 from core.workflow import Workflow
 from exploration import roles
 from exploration.driving import Effect, Handler
-from exploration.roles import QUEUES, TOLERANCE, decode
+from exploration.roles import KINDS, TOLERANCE, decode
+from exploration.told import check_alert, check_notices, stands
+from exploration.violations import demand
 from exploration.world import World
 
 GIVES_BACK = {"recovered", "put-back"}
@@ -25,30 +26,28 @@ ENDS = {"processed", "failed", "undone", "undo-incomplete", "undo-requested"}
 
 OPEN = (StepState.NOT_STARTED, StepState.RUNNING)
 RUNS = (StepState.RUNNING, StepState.UNDOING)
+ENDED = (ProcessState.PROCESSED, ProcessState.ERROR)
+ACTED_ON = ("Agents", "NotBefore", "UpdatedAt", "Workflow", "WorkflowVersion")
 NEVER = datetime.min.replace(tzinfo=UTC)
 
 EVENTS_OF = {"resubmit": {"resubmitted"}, "skip": {"skipped", "step-skipped"}, "cancel": {"cancelled"}}
 """What the history says of an operator's action."""
 
 
-class ViolationError(AssertionError):
-    """Something that must never be."""
-
-
-def demand(holds: object, what: str) -> None:
-    """Raise unless it holds."""
-    if not holds:
-        raise ViolationError(what)
-
-
 def check(world: World) -> None:
-    """Check a state."""
+    """Check a state: of each order what must hold, whatever becomes of those beside it."""
+    for part in world.each():
+        _check(part)
+
+
+def _check(world: World) -> None:
     order = world.order()
     if order is None:
         _not_lost(world)
         return
     _alerted_once(world)
     _nothing_stands_half_done(world, order)
+    check_notices(world)
     if not world.rows.sound:
         _check_rows(world, order)
         world.rows.sound = True
@@ -63,6 +62,23 @@ def _check_rows(world: World, order: Snapshot) -> None:
     _failures_counted_once(world, order)
     _over_for_good(world)
     _waits_for_nothing_else(order)
+    _ended_as_its_steps_say(order)
+
+
+def _ended_as_its_steps_say(order: Snapshot) -> None:
+    """An order has ended as its steps have, and no step has failed for which nothing follows (SCH-8, SCH-12, UND-5)."""
+    state, steps = order.state, {step.name: step.state for step in order.steps}
+    standing = [step.name for step in order.steps if stands(step)]
+    gone = roles.WORKFLOWS.find(state.workflow, state.workflow_version) is None or roles.KNOWN
+    if state.process_state is ProcessState.PROCESSED:
+        demand(set(steps.values()) <= {StepState.COMPLETED, StepState.SKIPPED}, f"the order is Processed: {steps}")
+    if state.process_state is ProcessState.ERROR:
+        holds = {
+            Outcome.FAILED: order.in_state(StepState.FAILED) or gone,
+            Outcome.UNDONE: not standing,
+            Outcome.UNDO_INCOMPLETE: standing,
+        }
+        demand(holds[state.outcome], f"the order is called {state.outcome}: {steps}")
 
 
 def _over_for_good(world: World) -> None:
@@ -87,7 +103,8 @@ def _nothing_stands_half_done(world: World, order: Snapshot) -> None:
 
 
 def _not_lost(world: World) -> None:
-    here = any(sent.kind == "submission" for sent in world.queue) or "submission" in world.handlers
+    begun = (handler.job for handler in world.handlers.values())
+    here = any(each.kind == "submission" and world.order_id in each.body for each in (*world.queue, *begun))
     demand(here or world.poison, "the order was accepted, and is nowhere")
 
 
@@ -123,9 +140,20 @@ def _shown_as_it_is(order: Snapshot) -> None:
 
 
 def _owed_as_it_is(world: World, order: Snapshot) -> None:
-    stored = {key for key in world.agenda() if not key.startswith(Kind.OUTBOX)}
+    stored = {key for key in world.agenda() if not key.startswith((Kind.OUTBOX, Kind.NOTICE))}
     owed = set(_owed(order))
     demand(stored == owed, f"the agenda holds {sorted(stored)}, owed is {sorted(owed)}")
+    for row in (world.agenda()[key] for key in owed):
+        said = {name: row.data.get(name) for name in ACTED_ON}
+        demand(said == _acted_on(order), f"{row.key} says {said} of {_acted_on(order)}")
+
+
+def _acted_on(order: Snapshot) -> dict[str, object]:
+    """What rows of the agenda say that others go by: who waits for how long, for whom, and where there is room."""
+    state = order.state
+    agents = " ".join(step.agent for step in order.steps if step.state in RUNS and step.complete_by)
+    said = (agents or None, state.not_before, state.updated_at, state.workflow, state.workflow_version)
+    return dict(zip(ACTED_ON, said, strict=True))
 
 
 def _owed(order: Snapshot) -> Iterator[str]:
@@ -134,7 +162,8 @@ def _owed(order: Snapshot) -> Iterator[str]:
     if state.process_state is ProcessState.PENDING:
         ready = _ready(order)
         first = min(ready, key=lambda step: step.not_before or state.not_before).capability if ready else "-"
-        yield f"!pending|1|{first}|{sortable(state.not_before)}|{state.order_id}"
+        rank = {"high": 0, "normal": 1}[state.priority]
+        yield f"!pending|{rank}|{first}|{sortable(state.not_before)}|{state.order_id}"
     if due:
         yield f"!running|{sortable(min(due))}|{state.order_id}"
     if state.process_state is ProcessState.ERROR and state.outcome is not Outcome.UNDONE:
@@ -143,7 +172,8 @@ def _owed(order: Snapshot) -> Iterator[str]:
 
 def _ready(order: Snapshot) -> list[Step]:
     """The steps whose turn it is, by the workflow itself."""
-    workflow, by_name = roles.WORKFLOWS.all[0], {step.name: step for step in order.steps}
+    workflow = next(each for each in roles.WORKFLOWS.all if each.name == order.state.workflow)
+    by_name = {step.name: step for step in order.steps}
     if order.state.direction is Direction.UNDO:
         owed = {step.name for step in order.steps if step.state is StepState.UNDOING or step.undo_failed}
         waiting = [step for step in order.steps if step.state is StepState.UNDOING and step.complete_by is None]
@@ -182,6 +212,27 @@ def _failures_counted_once(world: World, order: Snapshot) -> None:
     demand(not single or attempts == claims, f"{attempts} attempts, though the order was claimed {claims} times")
 
 
+def _counted_by_the_rules(change: Change, after: Step) -> None:
+    """Each expiry of a step counts once, until it begins afresh; a full count makes it rest, or fail (SUP-3, SUP-4)."""
+    before = change.before.step(after.name)
+    expired = change.entry.actor.startswith("supervisor/") and before.complete_by and not after.complete_by
+    again = before.state is StepState.FAILED and after.state not in (StepState.FAILED, StepState.SKIPPED)
+    mended = again and change.entry.actor.startswith("operator/")
+    afresh = mended or after.state is StepState.UNDOING is not before.state
+    expiries = 0 if afresh else _expiries(before) + bool(expired)
+    demand(_expiries(after) == expiries, f"{after.name} counts {_expiries(after)} expiries, and had {expiries}")
+    forward = change.after.state.direction is Direction.FORWARD
+    tried_again = after.state is StepState.UNDOING or (forward and after.state in OPEN)
+    full = after.failure_count >= after.threshold
+    demand(not (full and tried_again), f"{after.name} is {after.state} after {after.failure_count} failures")
+    demand(after.rests <= after.most_rests, f"{after.name} rests for the {after.rests}th time")
+
+
+def _expiries(step: Step) -> int:
+    """How often the step has expired since it began afresh: each rest stands for a full count."""
+    return step.rests * step.threshold + step.failure_count
+
+
 def _alerted_once(world: World) -> None:
     """One alert for each time that the order ended in `Error`: sent, or owed (ALR-1)."""
     failed = [entry for entry in world.history() if entry.event in {"failed", "undone", "undo-incomplete"}]
@@ -190,9 +241,8 @@ def _alerted_once(world: World) -> None:
     demand(len(alerts) == len(failed), f"{len(failed)} times Error, {len(alerts)} alerts")
 
 
-def check_commit(world: World, change: Change, after: World) -> None:
+def check_commit(world: World, change: Change) -> None:
     """Check a write at the moment at which the store carries it out."""
-    del after
     stored = world.order()
     if change.before is None or stored is None:
         demand(stored is None, "an order was written over a recorded one")
@@ -202,10 +252,11 @@ def check_commit(world: World, change: Change, after: World) -> None:
     _nothing_done_again(change)
     _by_one_who_knows_it(change)
     _out_of_error_by_an_operator(change)
-    _told_as_it_is(change)
+    check_alert(change)
     _only_said(change)
     for step in change.after.steps:
         _attempted_by_the_rules(world, change, step)
+        _counted_by_the_rules(change, step)
     for step in change.before.running():
         now = change.after.step(step.name)
         if now and now.runs and now.attempts == step.attempts:
@@ -221,17 +272,6 @@ def _out_of_error_by_an_operator(change: Change) -> None:
     """What has failed stays so until somebody has mended it."""
     out = change.before.state.process_state is ProcessState.ERROR is not change.after.state.process_state
     demand(not out or change.entry.actor.startswith("operator/"), f"{change.entry.actor} took the order out of Error")
-
-
-def _told_as_it_is(change: Change) -> None:
-    """Whoever ends an order in `Error` tells the operators what stands in it (ALR-1)."""
-    state, (told, *more) = change.after.state, change.events or (None,)
-    ended = state.process_state is ProcessState.ERROR is not change.before.state.process_state
-    demand(bool(told) == ended and not more, f"“{change.entry.event}”, and alerts: {change.events}")
-    if told:
-        names = {"orderId": state.order_id, "reason": state.reason, "outcome": state.outcome}
-        said = {name: told.data[name] for name in names}
-        demand(said == names, f"the alert says {said}, the order {names}")
 
 
 def _only_said(change: Change) -> None:
@@ -278,9 +318,9 @@ def check_answered(handler: Handler, change: Change) -> None:
     if handler.job.kind != "reply" or change.before is None or _puts_back_what_was_not_sent(change):
         return
     reply = decode(AgentReply, handler.job.body)
-    named = (reply.step, reply.attempt, handler.job.agent)
+    named = (reply.order_id, reply.step, reply.attempt, handler.job.agent)
     answered = [step for step in change.before.running() if step not in change.after.steps]
-    others = [step.name for step in answered if (step.name, step.attempts, step.agent) != named]
+    others = [step.name for step in answered if (change.after.order_id, step.name, step.attempts, step.agent) != named]
     demand(not others, f"a reply to attempt {reply.attempt} of {reply.step} changed {others} (SCH-6)")
 
 
@@ -372,15 +412,15 @@ def check_effect(world: World, handler: Handler, effect: Effect) -> None:
         _called_in_time(world, effect.args[0])
     if effect.name == "send":
         for message in effect.args[0]:
-            if message.queue == QUEUES["request"]:
+            if KINDS.get(message.queue) in ("request", "backup-request"):
                 _recorded_first(world, decode(AgentRequest, message.body))
-            if message.queue == QUEUES["reply"]:
+            if KINDS.get(message.queue) == "reply":
                 _replied_in_time(world, handler, message)
 
 
 def _called_in_time(world: World, request: AgentRequest) -> None:
     demand(world.now < request.complete_by, "the service was called after the complete-by time (AGT-5)")
-    key = f"{world.order_id}:{request.step}"
+    key = f"{request.order_id}:{request.step}"
     demand(request.idempotency_key == key, f"idempotency key {request.idempotency_key} for {key} (AGT-3)")
 
 
@@ -392,18 +432,32 @@ def _replied_in_time(world: World, agent: Handler, reply: BusMessage) -> None:
 
 
 def _recorded_first(world: World, request: AgentRequest) -> None:
-    order = world.order()
+    order = world.about(request.order_id).order()
     step = order.step(request.step) if order else None
     demand(step and step.attempts >= request.attempt, "a request goes out that is not recorded as running (SCH-3)")
 
 
+def has_ended(world: World) -> bool:
+    """Whether the order is at an end, of which only an operator can make a beginning; also if it was never recorded."""
+    state = world.state()
+    return state.process_state in ENDED if state else bool(world.poison)
+
+
 def check_end(world: World) -> None:
-    """Check a state in which nothing can happen any more."""
+    """Check a state in which nothing happens by itself any more: each order has ended, and nobody owes it anything.
+
+    But an operator, if it is in `Error` and was not undone.
+    """
+    for part in world.each():
+        _check_end(part)
+
+
+def _check_end(world: World) -> None:
     state = world.state()
     if state is None:
         demand(world.poison, "nothing can happen any more, and the order is not recorded")
         return
-    ended = state.process_state in {ProcessState.PROCESSED, ProcessState.ERROR}
-    demand(ended, f"nothing can happen any more, and the order is {state.process_state}")
-    owed = Counter(key.split("|")[0] for key in world.agenda())
-    demand(not owed - Counter({str(Kind.ERROR): 1}), f"nothing can happen any more, and this is owed: {dict(owed)}")
+    demand(has_ended(world), f"nothing can happen any more, and the order is {state.process_state}")
+    waits = state.process_state is ProcessState.ERROR and state.outcome is not Outcome.UNDONE
+    owed = [key.split("|")[0] for key in world.agenda()]
+    demand(owed == ["!error"] * waits, f"nothing can happen any more, and this is owed: {owed}")

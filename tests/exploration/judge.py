@@ -1,9 +1,10 @@
 """Whether what an explanation says of an order is what then happens, in every state of a world (OPR-2)."""
 
 from exploration import roles
-from exploration.invariants import EVENTS_OF, demand
+from exploration.invariants import EVENTS_OF
 from exploration.moves import moves
 from exploration.roles import TOLERANCE
+from exploration.violations import demand
 from operators import explain as explaining
 from operators import rules as operator_rules
 from operators.explain import ActingRules, Actor, explain, what_comes_otherwise
@@ -112,7 +113,7 @@ def left_alone(world, order):
     been = set()
     while world.order().state.version == order.state.version:
         been.add(world.key())  # a sweep without the lease leads nowhere
-        by_itself = (each for each in moves(world) if not each.fault and not each.label.startswith("operator begins"))
+        by_itself = (each for each in moves(world) if each.by_itself)
         going_on = next((each for each in by_itself if each.world.key() not in been), None)
         if going_on is None:
             return None

@@ -7,7 +7,6 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from adapters.memory import MemoryStateStore
-from core import agenda
 from core.agenda import Kind
 from core.changes import Change
 from core.errors import (
@@ -21,17 +20,21 @@ from core.errors import (
 )
 from core.keys import bucket_of
 from core.messages import AgentRequest, BusMessage
-from core.orders import ProcessState
+from core.orders import ProcessState, Snapshot
 from exploration import invariants, roles
 from exploration.beliefs import next_look, text_of_belief
 from exploration.driving import Answer, Effect, Ended, Handler, Job, Raised, Returned, run, settled
-from exploration.roles import KINDS, LEASE, MARGIN, QUEUES, REMEMBERING, SLOTS, TOLERANCE, begin, clock_of
+from exploration.due import is_due
+from exploration.roles import KINDS, LEASE, MARGIN, QUEUES, REMEMBERING, SENDERS, SLOTS, TOLERANCE, begin, clock_of
+from exploration.side_by_side import check_room, check_turn
+from exploration.told import check_published
+from exploration.violations import ViolationError
 from exploration.world import Rows, Sent, World, forget_texts, text_of
 from operators import rules as operator_rules
 from scheduler.service import WAKE_UP_TIME
 
 INSTANT = timedelta(microseconds=1)
-TIMERS = ("sweep", "relay", "poll")
+TIMERS = ("sweep", "relay", "poll", "notify")
 READS = {"load", "committed", "agenda", "outbox", "acquire"}
 """Done at once: to read later is to be slow before the write, which then conflicts, and the handler reads again."""
 
@@ -43,6 +46,13 @@ class Move:
     label: str
     world: World
     fault: bool = False
+    act: bool = False
+    """Whether somebody decides to do it."""
+
+    @property
+    def by_itself(self) -> bool:
+        """Whether it happens although nothing goes wrong and nobody acts: sooner or later, if nothing else does."""
+        return not (self.fault or self.act)
 
 
 def moves(world: World) -> Iterator[Move]:
@@ -82,7 +92,7 @@ def _beginnings(world: World) -> Iterator[Move]:
             yield _begun(world.without_message(message), slot, job, f"{slot} takes the {message.kind}")
     for kind in TIMERS:
         for slot in _idle(world, kind):
-            if _is_due(world, kind, clock_of(slot, world.now)):
+            if is_due(world, kind, clock_of(slot, world.now)):
                 begun = _begun(world, slot, Job(kind=kind, body=world.order_id), f"{slot} begins to {kind}")
                 if slot not in world.beliefs or begun.world.key() != world.key():
                     yield begun  # what believes that there is no room does nothing until it looks
@@ -93,32 +103,24 @@ def _idle(world: World, kind: str) -> list[str]:
     idle = [slot for slot in SLOTS[kind] if slot not in world.handlers]
     if kind == "sweep" or not world.alike:
         return idle
-    return list({text_of(world.stale(slot)): slot for slot in reversed(idle)}.values())[::-1]
-
-
-def _is_due(world: World, kind: str, now: datetime) -> bool:
-    """Whether a timer would find something; a run that finds nothing changes nothing."""
-    rows = world.agenda()
-    if kind == "poll":
-        pending = (row for key, row in rows.items() if key.startswith(Kind.PENDING))
-        return any(agenda.is_due(row, now, WAKE_UP_TIME) for row in pending)
-    start, end = agenda.overdue(now - TOLERANCE) if kind == "sweep" else agenda.all_of(Kind.OUTBOX)
-    return any(start <= key < end for key in rows)
+    return list({text_of(world.recalled(slot)): slot for slot in reversed(idle)}.values())[::-1]
 
 
 def _acts(world: World) -> Iterator[Move]:
     """What an operator may do now: at any moment, but nobody waits for it."""
-    order = world.order()
-    if order is None or not world.acts_left or "operator" in world.handlers:
+    if not world.acts_left or "operator" in world.handlers:
         return
     spent = world.but(acts_left=world.acts_left - 1)
-    for kind in operator_rules.possible(order, roles.WORKFLOWS, world.now):
-        if kind in world.operator:
-            yield _begun(spent, "operator", Job(kind=kind, body=world.order_id), f"operator begins to {kind}")
+    for part in world.each():
+        order = part.order()
+        for kind in operator_rules.possible(order, roles.WORKFLOWS, world.now) if order else ():
+            if kind in world.operator:
+                begun = _begun(spent, "operator", Job(kind=kind, body=part.order_id), f"operator begins to {kind}")
+                yield replace(begun, act=True)
 
 
 def _begun(world: World, slot: str, job: Job, label: str) -> Move:
-    handler = Handler(slot=slot, job=job, knew=world.stale(slot), belief=world.beliefs.get(slot))
+    handler = Handler(slot=slot, job=job, knew=world.recalled(slot), belief=world.beliefs.get(slot))
     return Move(label, _go_on(world, handler))
 
 
@@ -162,7 +164,7 @@ def _go_on(world: World, handler: Handler) -> World:
         handler, reached, ids = _run(world, handler)
         world = world.but(ids=ids)
         if isinstance(reached, Ended):
-            knows = handler.knows if handler.slot in REMEMBERING else None
+            knows = handler.knows if handler.slot in REMEMBERING else ()
             rested = world.without_handler(handler.slot, knows).believing(handler.slot, handler.belief)
             return _ended(rested, handler, reached.error)
         if reached.name not in READS:
@@ -175,13 +177,22 @@ def _go_on(world: World, handler: Handler) -> World:
 
 def _ended(world: World, handler: Handler, error: Exception | None) -> World:
     """The message is settled; or, when something was away, delivered again."""
-    if isinstance(error, UnavailableError | NewerWorkflowError):
+    if any(isinstance(each, UnavailableError | NewerWorkflowError) for each in _causes(error)):
         return _given_back(world, handler)
     if error is not None and not (handler.slot == "operator" and isinstance(error, RefusedError)):
-        raise invariants.ViolationError(f"{handler.slot} failed at the {handler.job}: {error!r}")
+        raise ViolationError(f"{handler.slot} failed at the {handler.job}: {error!r}")
     if handler.slot == "operator" and error is None:
-        invariants.check_acted(world, handler)
+        invariants.check_acted(world.about(handler.job.body), handler)
     return world
+
+
+def _causes(error: Exception | None) -> Iterator[Exception]:
+    """What was raised, of several things each; a fault among them is no outage, and comes alone."""
+    if isinstance(error, ExceptionGroup):
+        causes = [cause for each in error.exceptions for cause in _causes(each)]
+        yield from [cause for cause in causes if not isinstance(cause, UnavailableError)][:1] or causes
+    elif error is not None:
+        yield error
 
 
 def _given_back(world: World, handler: Handler) -> World:
@@ -201,7 +212,7 @@ def _read(world: World, effect: Effect) -> tuple[World, Answer]:
         until = world.now + LEASE
         return world.but(lease=(slot, until)), Returned(until)
     if effect.name == "load":
-        return world, Returned(world.order())
+        return world, Returned(world.about(*effect.args).order())
     method = getattr(MemoryStateStore, effect.name)
     return world, Returned(settled(method(world.store(), *effect.args)))
 
@@ -238,6 +249,7 @@ Outcome = tuple[str, World, Answer, bool]
 def _commit(world: World, handler: Handler, change: Change) -> Iterator[Outcome]:
     what = f"commits “{change.entry.event}”"
     invariants.check_answered(handler, change)
+    check_turn(world, handler, change)
     away, conflict = Raised(UnavailableError), Raised(ConflictError, "another writer was first")
     written = _write(world, change)
     if written is None:
@@ -259,12 +271,13 @@ def _write(world: World, change: Change) -> tuple[World, Any] | None:
     except ConflictError:
         return None
     after = world.but(rows=Rows(store.rows[bucket_of(world.order_id)]))
-    invariants.check_commit(world, change, after)
+    invariants.check_commit(world.about(change.after.order_id), change)
+    check_room(after, change)
     return after, snapshot
 
 
 def _note(world: World, handler: Handler, note: Any) -> Iterator[Outcome]:
-    invariants.check_note(world, handler, note)
+    invariants.check_note(world.about(note.order_id), handler, note)
     store = world.store()
     settled(store.note(note))
     after = world.but(rows=Rows(store.rows[bucket_of(world.order_id)]))
@@ -273,9 +286,10 @@ def _note(world: World, handler: Handler, note: Any) -> Iterator[Outcome]:
 
 
 def _send(world: World, handler: Handler, messages: tuple[BusMessage, ...]) -> Iterator[Outcome]:
-    sent = [_sent(message, world.now) for message in messages]
-    what = f"sends the {' and the '.join(each.kind for each in sent)}"
-    after = world.with_messages(sent)
+    notices = [message.body for message in messages if message.queue.startswith(SENDERS)]
+    sent = [_sent(message, world.now) for message in messages if message.body not in notices]
+    what = f"sends the {' and the '.join([each.kind for each in sent] + ['notice' for _ in notices])}"
+    after = world.with_messages(sent).but(heard=world.heard.union(notices))
     yield what, after, Returned(), False
     yield f"{what}, but does not learn of it", after, Raised(UnavailableError), True
     yield f"{what}: the bus is away", world, Raised(NotSentError), True
@@ -296,7 +310,7 @@ def _call(world: World, handler: Handler, request: AgentRequest, timeout: timede
     if world.refuses and request.action == "do" and f"{request.idempotency_key} undo" in world.effects:
         yield "the service refuses what was undone", world, rejected, False
         return
-    invariants.check_call(world, request)
+    invariants.check_call(world.about(request.order_id), request)
     if world.now >= handler.since + timeout:
         yield "the service has not answered in time", world, transient, False
         yield "the service has not answered in time, though it did its work", happened, transient, False
@@ -318,6 +332,7 @@ def _with_effect(world: World, request: AgentRequest) -> frozenset[str]:
 
 
 def _publish(world: World, handler: Handler, events: tuple[Any, ...]) -> Iterator[Outcome]:
+    check_published(world, events)
     after = world.but(published=world.published | {event.event_id for event in events})
     yield "publishes the alert", after, Returned(), False
     yield "publishes the alert, but does not learn of it", after, Raised(UnavailableError), True
@@ -327,6 +342,12 @@ def _publish(world: World, handler: Handler, events: tuple[Any, ...]) -> Iterato
 def _confirm(world: World, handler: Handler, bucket: str, keys: tuple[str, ...]) -> Iterator[Outcome]:
     rows = Rows({key: row for key, row in world.rows.items() if key not in keys})
     yield "clears the outbox", world.but(rows=rows), Returned(), False
+
+
+def _postpone(world: World, handler: Handler, bucket: str, key: str, row: Any) -> Iterator[Outcome]:
+    store = world.store()
+    settled(store.postpone(bucket, key, row))
+    yield "puts the notice off", world.but(rows=Rows(store.rows[bucket])), Returned(), False
 
 
 def _poison(world: World, handler: Handler, source: str, body: bytes, reason: str) -> Iterator[Outcome]:
@@ -346,6 +367,7 @@ _OUTCOMES: Mapping[str, Any] = {
     "call": _call,
     "publish": _publish,
     "confirm": _confirm,
+    "postpone": _postpone,
     "poison": _poison,
     "announce": _announce,
 }
@@ -383,7 +405,7 @@ def _moments(world: World) -> Iterator[datetime]:
     yield from _set_moments(world)
     if world.lease and any(handler.job.kind == "sweep" for handler in world.handlers.values()):
         yield world.lease[1]  # nobody else asks whether it still holds
-    elif world.lease and any(_is_due(world, "sweep", clock_of(slot, world.now)) for slot in SLOTS["sweep"]):
+    elif world.lease and any(is_due(world, "sweep", clock_of(slot, world.now)) for slot in SLOTS["sweep"]):
         yield world.lease[1]  # another supervisor may take over
     for handler in world.handlers.values():
         if handler.pending and handler.pending.name == "call":
@@ -392,15 +414,21 @@ def _moments(world: World) -> Iterator[datetime]:
 
 def _set_moments(world: World) -> Iterator[datetime]:
     """The moments that the order's records set, each when the clocks of those whom it concerns show it."""
-    order = world.order()
-    if order and order.state.process_state is ProcessState.PENDING:
+    for part in world.each():
+        if order := part.order():
+            yield from _moments_of(order, world)
+    for row in (row for key, row in world.agenda().items() if key.startswith(Kind.NOTICE)):
+        yield datetime.fromisoformat(row.key.split("|")[1])
+
+
+def _moments_of(order: Snapshot, world: World) -> Iterator[datetime]:
+    if order.state.process_state is ProcessState.PENDING:
         looks = map(next_look, () if world.open else world.beliefs.values())
-        yield from (
-            look for look in looks if look <= order.state.not_before + 2 * WAKE_UP_TIME
-        )  # later ones say the same
+        soon = order.state.not_before + 2 * WAKE_UP_TIME  # of what becomes of one order, later looks say the same
+        yield from (look for look in looks if look <= soon or (world.others and is_due(world, "poll", look)))
         yield from _shown("poll", order.state.not_before)
         yield from _shown("poll", order.state.not_before + WAKE_UP_TIME)
-    for step in order.running() if order else ():
+    for step in order.running():
         if step.complete_by:
             yield from _shown("request", step.complete_by - MARGIN)
             yield step.complete_by
@@ -431,6 +459,6 @@ def _faults(world: World) -> Iterator[Move]:
         yield Move(f"{slot} crashes before: {before}", crashed, fault=True)
 
 
-def on_its_way(world: World, submission: Mapping[str, Any]) -> World:
-    """The world with one order on its way."""
-    return world.with_messages([Sent(kind="submission", body=json.dumps(submission))])
+def on_its_way(world: World, *submissions: Mapping[str, Any]) -> World:
+    """The world with these orders on their way."""
+    return world.with_messages(Sent(kind="submission", body=json.dumps(each)) for each in submissions)

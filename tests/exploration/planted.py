@@ -7,12 +7,13 @@ from datetime import timedelta
 from typing import Any
 from unittest.mock import patch
 
-from adapters import memory
+from adapters import memory, writes
 from adapters.operations import Delete
 from agents import rules as agent_rules
 from agents.service import AgentService
+from alerts.notices import NoticeService
 from alerts.service import AlertService
-from core import agenda, endings, transitions, undo
+from core import agenda, alerts, endings, notices, transitions, undo, unsent
 from core.agenda import Kind
 from core.changes import Change, transition
 from core.errors import ConflictError, NewerWorkflowError, RejectedError, TransientError
@@ -21,6 +22,7 @@ from core.messages import AgentReply
 from core.orders import Direction, Outcome, ProcessState, Snapshot, Step, StepState
 from core.transitions import Transitions
 from core.workflow import Workflows
+from exploration.ports import Publisher
 from exploration.roles import TOLERANCE
 from exploration.worlds import (
     CANCELLED,
@@ -30,6 +32,7 @@ from exploration.worlds import (
     GONE,
     NOT_BUILT,
     ONE_SLOT,
+    PLAIN_ENDED,
     REROUTED,
     RESTED,
     RESTS_BESIDE,
@@ -37,17 +40,20 @@ from exploration.worlds import (
     SETTLES,
     SKIPPED,
     TAKEN_BACK,
+    TOLD,
     TRIED_AGAIN,
     TWO_STEPS,
     UNANSWERED,
+    UNCLAIMABLE,
     UNDISTURBED,
     UNDO_FAILS,
     UPGRADED,
+    URGENT_FIRST,
     WorldOf,
 )
 from operators import rules as operator_rules
 from operators.service import OperatorService
-from scheduler import progress
+from scheduler import admission, progress
 from scheduler import rules as scheduler_rules
 from scheduler.admission import Admission
 from scheduler.progress import Progress
@@ -76,6 +82,9 @@ original_overdue = agenda.overdue
 original_why_invalid = SchedulerRules._why_invalid
 original_unfinished = SchedulerRules._unfinished
 original_saw = Admission.saw
+original_notices_of = writes.notices_of
+original_send_notices = NoticeService._send
+original_candidate = SchedulerService._candidate
 original_receive = SchedulerRules.receive
 
 
@@ -484,6 +493,129 @@ def takes_what_went_wrong_for_a_failure() -> AbstractContextManager[Any]:
     return patch.object(SchedulerRules, "_unfinished", unfinished)
 
 
+def waits_long_after_what_was_not_sent() -> AbstractContextManager[Any]:
+    return patch.object(unsent, "PAUSE", timedelta(minutes=1))
+
+
+def a_counted_step(change: Callable[[Step, Step], Step]) -> AbstractContextManager[Any]:
+    """What the supervisor makes of a step that has expired, changed once more, by the step before and after."""
+    counted = supervisor_rules._counted
+    return patch.object(supervisor_rules, "_counted", lambda step, *args: change(step, counted(step, *args)))
+
+
+def rests_for_twice_as_long() -> AbstractContextManager[Any]:
+    def longer(before, after):
+        return replace(after, not_before=after.not_before + after.rest) if after.rests > before.rests else after
+
+    return a_counted_step(longer)
+
+
+def counts_no_failure_of_the_step() -> AbstractContextManager[Any]:
+    return a_counted_step(lambda before, after: replace(after, failure_count=before.failure_count))
+
+
+def tries_once_more() -> AbstractContextManager[Any]:
+    counted = supervisor_rules._counted
+
+    def patient(step, *args):
+        return replace(counted(replace(step, threshold=step.threshold + 1), *args), threshold=step.threshold)
+
+    return patch.object(supervisor_rules, "_counted", patient)
+
+
+def a_started_step(before: dict[str, Any], after: Callable[[Step], Step]) -> AbstractContextManager[Any]:
+    """The steps that begin, changed before it is asked whether they may, and again once they have begun."""
+    started = Progress._started
+    return patch.object(
+        Progress, "_started", lambda self, ready: map(after, started(self, [replace(each, **before) for each in ready]))
+    )
+
+
+def allows_more_than_its_time() -> AbstractContextManager[Any]:
+    return a_started_step({}, lambda step: replace(step, complete_by=step.complete_by + TOLERANCE))
+
+
+def starts_steps_that_rest() -> AbstractContextManager[Any]:
+    return a_started_step({"not_before": None}, lambda step: step)
+
+
+def takes_replies_to_what_has_failed() -> AbstractContextManager[Any]:
+    def why_invalid(self, step, *args):
+        return "" if step.state is StepState.FAILED else original_why_invalid(self, step, *args)
+
+    return patch.object(SchedulerRules, "_why_invalid", why_invalid)
+
+
+def calls_incomplete_what_is_undone() -> AbstractContextManager[Any]:
+    def end(before, after, outcome, cause, entry):
+        stuck = next(iter(after.in_state(StepState.FAILED)), None)
+        outcome = Outcome.UNDO_INCOMPLETE if stuck and outcome is Outcome.UNDONE else outcome
+        return original_end(before, after, outcome, cause or stuck, entry)
+
+    return patch.object(endings, "end", end)
+
+
+def offers_less_than_can_be_done() -> AbstractContextManager[Any]:
+    return patch.object(alerts, "ACTIONS", {outcome: ["resubmit"] for outcome in Outcome})
+
+
+def publishes_no_reasons() -> AbstractContextManager[Any]:
+    published = Publisher.publish
+
+    async def publish(self, events):
+        await published(self, [replace(event, data={**event.data, "reason": None}) for event in events])
+
+    return patch.object(Publisher, "publish", publish)
+
+
+def tells_of_a_step_again() -> AbstractContextManager[Any]:
+    def notices_of(before, after, at):
+        forgotten = before and before.with_steps(*(replace(s, state=StepState.NOT_STARTED) for s in before.steps))
+        return original_notices_of(forgotten, after, at)
+
+    return patch.object(writes, "notices_of", notices_of)
+
+
+def numbers_notices_by_transition() -> AbstractContextManager[Any]:
+    return patch.object(notices, "MOST_PER_TRANSITION", 0)
+
+
+def confirms_notices_before_it_sends() -> AbstractContextManager[Any]:
+    async def send(self, bucket, row, message):
+        await self.store.confirm(bucket, [row.key])
+        return await original_send_notices(self, bucket, row, message)
+
+    return patch.object(NoticeService, "_send", send)
+
+
+def backup_answers_without_a_time_to_live() -> AbstractContextManager[Any]:
+    def to_bus(self, agent, now):
+        message = original_to_bus(self, agent, now)
+        return replace(message, time_to_live=None) if agent == "payment-backup" else message
+
+    return patch.object(AgentReply, "to_bus", to_bus)
+
+
+def names_no_agents_in_the_agenda() -> AbstractContextManager[Any]:
+    summary = agenda._summary
+    return patch.object(agenda, "_summary", lambda order: summary(order) | {"Agents": None})
+
+
+def claims_more_than_fits() -> AbstractContextManager[Any]:
+    return patch.object(Admission, "_has_room", lambda self, agent: True)
+
+
+def takes_normal_orders_first() -> AbstractContextManager[Any]:
+    return patch.object(admission, "TURN_OF_NORMAL", 1)
+
+
+def ends_the_poll_at_a_row_that_nobody_can_read() -> AbstractContextManager[Any]:
+    def candidate(self, now, row):
+        return None if row.data["UpdatedAt"] > now else original_candidate(self, now, row)
+
+    return patch.object(SchedulerService, "_candidate", candidate)
+
+
 class _Both:
     """Several patches as one."""
 
@@ -545,6 +677,24 @@ PLANTED: Mapping[str, tuple[Plant, WorldOf]] = {
     "SCH-12 ends what was retired while it runs": (ends_what_was_retired_while_it_runs, RETIRED_WHILE_IT_RUNS),
     "SCH-8 passes on what a workflow raises": (passes_on_what_a_workflow_raises, NOT_BUILT),
     "AGT-4 takes what went wrong for a failure": (takes_what_went_wrong_for_a_failure, GIVEN_UP),
+    "FLT-8 waits long after what was not sent": (waits_long_after_what_was_not_sent, TRIED_AGAIN),
+    "SUP-3 rests for twice as long": (rests_for_twice_as_long, RESTED),
+    "SUP-4 counts no failure of the step": (counts_no_failure_of_the_step, TRIED_AGAIN),
+    "SUP-3 tries once more than the threshold": (tries_once_more, GIVEN_UP),
+    "SCH-3 allows more than its time": (allows_more_than_its_time, UNDISTURBED),
+    "SUP-3 starts steps that rest": (starts_steps_that_rest, RESTS_BESIDE),
+    "SCH-6 takes replies to what has failed": (takes_replies_to_what_has_failed, GIVEN_UP),
+    "UND-5 calls incomplete what is undone": (calls_incomplete_what_is_undone, PLAIN_ENDED),
+    "ALR-1 offers less than can be done": (offers_less_than_can_be_done, GIVEN_UP),
+    "ALR-1 publishes no reasons": (publishes_no_reasons, GIVEN_UP),
+    "ALR-2 tells of a step again": (tells_of_a_step_again, TOLD),
+    "ALR-2 numbers notices by their transition": (numbers_notices_by_transition, TOLD),
+    "ALR-2 confirms notices before it sends them": (confirms_notices_before_it_sends, TOLD),
+    "AGT-4 the backup answers without a time to live": (backup_answers_without_a_time_to_live, REROUTED),
+    "AGT-10 names no agents in the agenda": (names_no_agents_in_the_agenda, UNDISTURBED),
+    "WRK-2 claims more than fits": (claims_more_than_fits, URGENT_FIRST),
+    "SCH-11 takes normal orders first": (takes_normal_orders_first, URGENT_FIRST),
+    "SCH-11 ends the poll at a row that nobody can read": (ends_the_poll_at_a_row_that_nobody_can_read, UNCLAIMABLE),
     "OPR-3 counts attempts afresh": (counts_attempts_afresh, GIVEN_UP),
     "OPR-4 takes running steps for ended": (takes_running_steps_for_ended, CANCELLED),
     "OPR-4 takes the order from its scheduler": (takes_the_order_from_its_scheduler, CANCELLED),

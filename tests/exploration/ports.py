@@ -36,6 +36,9 @@ class Store:
     async def announce(self, bucket, event):
         await Effect("announce", (bucket, event))
 
+    async def postpone(self, bucket, key, row):
+        await Effect("postpone", (bucket, key, row))
+
     async def confirm(self, bucket, keys):
         await Effect("confirm", (bucket, tuple(keys)))
 

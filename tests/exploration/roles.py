@@ -8,6 +8,7 @@ from typing import Any
 
 import workflows
 from agents.service import AgentService
+from alerts.notices import NoticeService
 from alerts.service import AlertService
 from core import messages
 from core.keys import buckets
@@ -69,8 +70,12 @@ OFFERS: Mapping[str, Sequence[str]] = {"payment": ("payment",)}
 BUCKETS = 1
 MOST_OPEN = 10
 """At one agent."""
+PROCESSES = 2
+"""How many schedulers look for themselves."""
 BELIEVING = False
 """Whether what a scheduler's process believes outlives an event; if not, it begins anew with each."""
+SENDERS = "status-"
+"""What the names of the senders' queues begin with."""
 GRACE = OperatorRequest(operator="grace", note="mended")
 
 SLOTS = {
@@ -82,11 +87,12 @@ SLOTS = {
     "backup-request": ("agent-3",),
     "sweep": ("supervisor-1", "supervisor-2"),
     "relay": ("relay",),
+    "notify": ("notify",),
 }
 """Who may do what; each does one thing at a time, side by side with all the others."""
 
-REMEMBERING = ("scheduler-1", "scheduler-2")
-"""Who remembers the order from one thing that it does to the next, until it crashes."""
+REMEMBERING = ("scheduler-1", "scheduler-2", "scheduler-3")
+"""Who remembers orders from one thing that it does to the next, until it crashes."""
 
 
 def clock_of(slot: str, now: datetime) -> datetime:
@@ -160,7 +166,7 @@ def _submission(at: Surroundings) -> SubmissionService:
     terms = Terms(
         workflows=WORKFLOWS,
         skus=frozenset(BY_SKU),
-        reply_to_prefix="status-",
+        reply_to_prefix=SENDERS,
         buckets=frozenset(buckets(BUCKETS)),
         allowance=ALLOWED,
         threshold=THRESHOLD,
@@ -223,6 +229,10 @@ def _alerts() -> AlertService:
     return AlertService(store=Store(), publisher=Publisher(), alert_log=None, poison=Poison(), buckets=BUCKETS)
 
 
+def _notices(at: Surroundings) -> NoticeService:
+    return NoticeService(store=Store(), bus=Bus(), clock=at.now, buckets=BUCKETS, most_tries=1)
+
+
 _DOES: Mapping[str, Callable[[Surroundings, Job], Coroutine[Any, Any, Any]]] = {
     "submission": lambda at, job: _submission(at).record(job.body.encode()),
     "wake": lambda at, job: _scheduler(at).wake(decode(WakeUp, job.body)),
@@ -232,6 +242,7 @@ _DOES: Mapping[str, Callable[[Surroundings, Job], Coroutine[Any, Any, Any]]] = {
     "backup-request": lambda at, job: _agent(at, "payment-backup").handle(decode(AgentRequest, job.body)),
     "sweep": lambda at, job: _supervisor(at).sweep(),
     "relay": lambda at, job: _alerts().relay(),
+    "notify": lambda at, job: _notices(at).relay(),
     "resubmit": lambda at, job: _operator(at).resubmit(job.body, GRACE),
     "skip": lambda at, job: _operator(at).skip(job.body, SkipRequest(operator="grace", note="done by hand")),
     "cancel": lambda at, job: _operator(at).cancel(job.body, GRACE),

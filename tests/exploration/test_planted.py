@@ -24,7 +24,7 @@ def test_a_planted_fault_is_found(label):
     """Each is caught in its world, with the shortest story that leads to it."""
     plant, world = PLANTED[label]
     with plant(), world.running(), pytest.raises(FoundError) as found:
-        explore(world.beginning())
+        explore(world.beginning(), world.bounds())
     assert not any(each in found.value.violation for each in NO_FAULT)
     print(f"{label}\n{found.value}\n")
 

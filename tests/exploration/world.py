@@ -5,7 +5,8 @@ cannot make a difference, such as the change ids of writes that nobody will ask 
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
@@ -34,6 +35,14 @@ class Rows(dict[str, tuple[int, Any]]):
         store = MemoryStateStore()
         store.rows = {bucket_of(order_id): self}
         return store
+
+    @cached_property
+    def parts(self) -> dict[str, "Rows"]:
+        """The rows of each order by themselves."""
+        parts: dict[str, Rows] = defaultdict(Rows)
+        for key, row in self.items():
+            parts[row[1].order_id if isinstance(row[1], AgendaRow) else key.partition("|")[0]][key] = row
+        return parts
 
     @cached_property
     def order(self) -> Snapshot | None:
@@ -87,13 +96,18 @@ class World:
     operator: tuple[str, ...]
     """What the operator does, where it makes sense."""
     order_id: str
+    """The order, or the first of them."""
+    others: tuple[str, ...] = ()
+    """The orders beside it."""
+    shared: bool = False
+    """Whether the bucket holds more than the order."""
     alike: bool = True
     """Whether the instances of a role differ in nothing but their names."""
     rows: Rows = field(default_factory=Rows)
     queue: tuple[Sent, ...] = ()
     handlers: Mapping[str, Handler] = field(default_factory=dict)
-    remembered: Mapping[str, Snapshot] = field(default_factory=dict)
-    """By slot: the order as it was there last written or read."""
+    remembered: Mapping[str, tuple[Snapshot, ...]] = field(default_factory=dict)
+    """By slot: the orders as they were there last written or read."""
     beliefs: Mapping[str, Admission] = field(default_factory=dict)
     """What the processes believe of store and agents, in worlds in which that outlives an event."""
     lease: tuple[str, datetime] | None = None
@@ -101,6 +115,8 @@ class World:
     """What has happened at the remote services: `<idempotency key> do`, `<idempotency key> undo`."""
     published: frozenset[str] = frozenset()
     """Ids of the events that Event Grid has taken."""
+    heard: frozenset[str] = frozenset()
+    """The notices that the sender has got."""
     poison: frozenset[str] = frozenset()
     only: tuple[str, ...] = ()
     """What goes wrong, by what the labels say; empty if anything may."""
@@ -119,6 +135,24 @@ class World:
         world = object.__new__(World)
         world.__dict__.update(self.__dict__, **changes)
         return world
+
+    def about(self, order_id: str) -> "World":
+        """The world as it is for one order alone."""
+        if not self.shared:
+            return self
+        return self.but(
+            order_id=order_id,
+            others=(),
+            shared=False,
+            rows=self.rows.parts[order_id],
+            queue=tuple(sent for sent in self.queue if order_id in sent.body),
+            effects=frozenset(effect for effect in self.effects if effect.startswith(order_id)),
+            published=frozenset(event for event in self.published if event.startswith(order_id)),
+        )
+
+    def each(self) -> Iterator["World"]:
+        """The world as it is for each order alone."""
+        return map(self.about, (self.order_id, *self.others))
 
     def store(self) -> MemoryStateStore:
         """The state store, to read from; whoever writes takes its rows from there."""
@@ -154,7 +188,7 @@ class World:
         others = {name: each for name, each in self.beliefs.items() if name != slot}
         return self.but(beliefs={**others, slot: belief} if belief else others)
 
-    def without_handler(self, slot: str, knows: Snapshot | None = None) -> "World":
+    def without_handler(self, slot: str, knows: tuple[Snapshot, ...] = ()) -> "World":
         """The world in which this slot is idle, and remembers this."""
         remembered = {name: each for name, each in self.remembered.items() if name != slot}
         return self.but(
@@ -162,10 +196,13 @@ class World:
             remembered=remembered | ({slot: knows} if knows else {}),
         )
 
-    def stale(self, slot: str) -> Snapshot | None:
-        """What is remembered there, if it is out of date; what is not makes no difference from reading the order."""
-        known = self.remembered.get(slot)
-        return None if known == self.order() else known
+    def recalled(self, slot: str) -> tuple[Snapshot, ...]:
+        """What is remembered there that may make a difference from reading it.
+
+        So does the only order if it is out of date; of two, what is known of one says how urgent it is.
+        """
+        known = self.remembered.get(slot, ())
+        return known if self.others else tuple(order for order in known if order != self.order())
 
     def with_messages(self, messages: Iterable[Sent]) -> "World":
         """The world with more messages on their way; their order means nothing."""
@@ -185,7 +222,7 @@ class World:
                 *(text_of(sent) for sent in self.queue),
                 *(f"{slot} {text}" for _, text, slot in sorted(map(_handler_text, self.handlers.values()))),
                 *(f"{slot} {text}" for text, slot in sorted((text_of(o), slot) for slot, o in self.remembered.items())),
-                f"{sorted(self.effects)} {sorted(self.published)} {sorted(self.poison)} {sorted(self.open)}",
+                *(str(sorted(each)) for each in (self.effects, self.published, self.poison, self.open, self.heard)),
                 *(text_of(change) for change in self.landing),
                 *(f"{slot} {text_of_belief(belief, self.now)}" for slot, belief in sorted(self.beliefs.items())),
             )

@@ -9,16 +9,22 @@ from typing import Any
 from unittest.mock import patch
 
 import workflows
+from core.agenda import AgendaRow
 from core.orders import Policy
 from core.workflow import StepDefinition, Workflow, Workflows
 from exploration.driving import each_settled, one_after_another
-from exploration.invariants import ViolationError
-from exploration.moves import on_its_way
-from exploration.roles import SLOTS
-from exploration.world import World
+from exploration.moves import INSTANT, on_its_way
+from exploration.roles import ALLOWED, REST, SLOTS, TOLERANCE
+from exploration.violations import demand
+from exploration.world import Rows, World
+from scheduler.service import WAKE_UP_TIME
 
 NOW = datetime(2026, 1, 31, 8, 15, tzinfo=UTC)
 ORDER_ID = "b00-01JCX4T9Q8ZK7M2N5P6R3S1V0W"
+BESIDE_ID = "b00-01JCX4T9Q8ZK7M2N5P6R3S1V0X"
+GARBAGE_ID, NEWER_ID = "b00-01JCX4T9Q8ZK7M2N5P6R3S1V0A", "b00-01JCX4T9Q8ZK7M2N5P6R3S1V0B"
+APART = {"wake": "scheduler-1", "reply": "scheduler-2", "poll": "scheduler-3"}
+"""Who does what where each function has a process of its own."""
 SUBMISSION = {
     "schemaVersion": 1,
     "orderId": ORDER_ID,
@@ -79,6 +85,16 @@ BESIDE_ONE = replace(BESIDE, name="beside-one", steps=BESIDE.steps[:2])
 SETTLING = Workflow(name="settling", version=1, steps=(replace(_step("a"), settling=LONG),))
 RETIRING = Workflow(name="retiring", version=1, steps=(_step("a"), replace(_step("b"), allowance=LONG)))
 BROKEN = Workflow(name="broken", version=1, steps=(_step("a"), replace(_step("b", "a"), request=_broken)))
+BEFORE = "!pending|0|payment|2026-01-31T08:00:00.000000Z"
+NEIGHBOURS = (
+    AgendaRow(key=f"{BEFORE}|{GARBAGE_ID}", order_id=GARBAGE_ID, data={"NotBefore": "early"}),
+    AgendaRow(
+        key=f"{BEFORE}|{NEWER_ID}",
+        order_id=NEWER_ID,
+        data={"NotBefore": NOW, "UpdatedAt": NOW, "Workflow": "unheard-of", "WorkflowVersion": 1},
+    ),
+)
+"""A row that nobody can read, and an order that follows a workflow which nobody knows yet."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -108,6 +124,14 @@ class WorldOf:
     """Whether there is an agent at all; if not, every step expires without a fault."""
     clocks: tuple[tuple[str, timedelta], ...] = ()
     """By how much the clocks of instances are ahead; those of all others show the true time."""
+    apart: bool = False
+    """Whether each of the scheduler's functions has a process of its own, which believes and remembers for itself."""
+    tells: bool = False
+    """Whether the sender is told what happens."""
+    beside: Workflow | None = None
+    """What a second order follows that comes at the same time; the first is urgent then, and the second is not."""
+    neighbours: bool = False
+    """Whether orders lie in the same bucket that nobody can claim, and that came before."""
     others: tuple[tuple[str, Workflow], ...] = ()
     """Instances of another version of the app, and what they know instead of this order's workflow."""
 
@@ -122,6 +146,10 @@ class WorldOf:
             *(f"{slot} knows version {known.version} of {self.workflow.version}" for slot, known in self.others),
             "alone" if self.alone else "",
             "what schedulers believe lasts" if self.believes else "",
+            "a process for each function" if self.apart else "",
+            "the sender is told" if self.tells else "",
+            f"beside a normal order, {self.beside.name}" if self.beside else "",
+            "beside orders that nobody can claim" if self.neighbours else "",
         ]
         return ", ".join(filter(None, parts))
 
@@ -136,14 +164,66 @@ class WorldOf:
             refuses=not any(step.settling for step in self.workflow.steps),
             may_open=frozenset(self.agents if self.circuits else ()),
             order_id=ORDER_ID,
-            alike=not (self.clocks or self.others or self.believes),
+            others=(BESIDE_ID,) if self.beside else (),
+            alike=not (self.clocks or self.others or self.believes or self.apart),
+            shared=bool(self.beside or self.neighbours),
+            rows=Rows({row.key: (1, row) for row in NEIGHBOURS} if self.neighbours else {}),
         )
-        return on_its_way(world, SUBMISSION | {"workflow": self.workflow.name})
+        return on_its_way(world, *self._submissions())
+
+    def _submissions(self) -> Iterator[dict[str, Any]]:
+        more: dict[str, Any] = {"replyTo": "status-1"} if self.tells else {}
+        more |= {"priority": "high"} if self.beside or self.neighbours else {}
+        yield SUBMISSION | {"workflow": self.workflow.name} | more
+        if self.beside:
+            yield SUBMISSION | {"workflow": self.beside.name, "orderId": BESIDE_ID}
+
+    def bounds(self) -> dict[str, timedelta]:
+        """How long each order takes at most, by the rules, from any state to its end, if nothing else goes wrong.
+
+        That is: handlers take no time, messages are delivered, timers come as soon as they would find something, a
+        circuit that opened closes when somebody waits for nothing else. Where two orders share a slot, each may have to
+        wait until what the other lost of a step shows; not until that has rested.
+        """
+        bounds = {ORDER_ID: self._bound(self.workflow)}
+        if self.beside:
+            bounds |= {BESIDE_ID: self._bound(self.beside) + self._longest_try(self.workflow)}
+            bounds[ORDER_ID] += self._longest_try(self.beside)
+        return bounds
+
+    def _bound(self, workflow: Workflow) -> timedelta:
+        """What an order takes by itself.
+
+        What was lost of a step shows when its time is up; then it may have to rest, or to settle, and it goes on.
+        Where there are answers, nothing more can take time, and steps that run at once wait at once. Where there are
+        none, that happens at each try of each step, on the way forward and back.
+        """
+        ways = [self._way(step) for step in workflow.steps]
+        return max(ways) if self._is_answered() else 2 * sum(ways, start=timedelta())
+
+    def _way(self, step: StepDefinition) -> timedelta:
+        rests = step.most_rests if step.policy is Policy.REST else 0
+        tries = (step.threshold or self.threshold) * (rests + 1)
+        if self._is_answered():
+            rests, tries = min(rests, 1), 1
+        return tries * self._try(step) + rests * REST + step.settling
+
+    def _try(self, step: StepDefinition) -> timedelta:
+        """How long a try takes: until a poll finds what no wake-up announced, and then until it is given up."""
+        clocks = max((abs(ahead) for _, ahead in self.clocks), default=timedelta())
+        return WAKE_UP_TIME + (step.allowance or ALLOWED) + TOLERANCE + INSTANT + clocks
+
+    def _longest_try(self, workflow: Workflow) -> timedelta:
+        return max(map(self._try, workflow.steps))
+
+    def _is_answered(self) -> bool:
+        """Whether replies count: not for whom the workflow is retired."""
+        return self.answered and all(known.version <= self.workflow.version for _, known in self.others)
 
     @contextmanager
     def running(self) -> Iterator[None]:
         """While this lasts, the services do one thing after another, quietly, by these rules."""
-        modules = ("scheduler.service", "supervisor.service", "alerts.service")
+        modules = ("scheduler.service", "supervisor.service", "alerts.service", "alerts.notices")
         logged = logging.root.manager.disable
         logging.disable(logging.CRITICAL)
         with ExitStack() as patches:
@@ -156,7 +236,9 @@ class WorldOf:
             patches.enter_context(patch("exploration.roles.BELIEVING", self.believes))
             patches.enter_context(patch("exploration.roles.MOST_OPEN", 1 if self.believes else 10))
             patches.enter_context(patch("exploration.roles.OFFERS", {"payment": self.agents}))
-            patches.enter_context(patch("exploration.roles.WORKFLOWS", Workflows(self.workflow)))
+            known = dict.fromkeys(filter(None, (self.workflow, self.beside)))
+            patches.enter_context(patch("exploration.roles.WORKFLOWS", Workflows(*known)))
+            patches.enter_context(patch("exploration.roles.PROCESSES", self._processes()))
             known = {slot: Workflows(workflow) for slot, workflow in self.others}
             patches.enter_context(patch("exploration.roles.KNOWN", known))
             patches.enter_context(patch("exploration.roles.CLOCKS", dict(self.clocks)))
@@ -166,17 +248,22 @@ class WorldOf:
             finally:
                 logging.disable(logged)
 
+    def _processes(self) -> int:
+        return len({slot for kind in APART for slot in self._slots(kind)})
+
     def _slots(self, kind: str) -> tuple[str, ...]:
         """Who there is to do this."""
         if kind.endswith("request") and not self.answered:
             return ()
+        if kind in APART and self.apart:
+            return (APART[kind],)
         extra = {slot for slot, _ in self.others}
         return tuple(name for place, name in enumerate(SLOTS[kind]) if not (self.alone and place) or name in extra)
 
 
-def _must_not_happen(message: str, **_: Any) -> None:
-    """Stand in for the log where it would tell of an order that is passed over."""
-    raise ViolationError(message)
+def _must_not_happen(message: str, *, extra: Mapping[str, Any]) -> None:
+    """Stand in for the log where it would tell of an order that is passed over, but for a neighbour."""
+    demand(extra["order_id"] == GARBAGE_ID, message)
 
 
 ALL_ACTS = ("resubmit", "skip", "cancel")
@@ -214,8 +301,16 @@ ONE_SLOT_EACH = WorldOf(faults=1, circuits=True, agents=("payment", "payment-bac
 ONE_SLOT_FOR_TWO = WorldOf(faults=1, workflow=PARALLEL, alone=True, believes=True)
 ONE_SLOT_CANCELLED = WorldOf(acts=1, operator=("cancel",), workflow=PAIR, believes=True)
 
+URGENT_FIRST = WorldOf(faults=2, only=("wake is lost",), workflow=ONE, beside=PAIR, alone=True, believes=True)
+RESTS_IN_ANOTHER = WorldOf(
+    faults=1, only=("request is held up",), threshold=1, beside=RESTING, alone=True, believes=True
+)
+UNCLAIMABLE = WorldOf(faults=1, workflow=ONE, neighbours=True, alone=True, believes=True)
+PROCESS_EACH = WorldOf(faults=1, apart=True, alone=True, believes=True, workflow=PAIR)
+TOLD = WorldOf(faults=1, only=("notify", "rejects"), threshold=1, workflow=PAIR, tells=True, alone=True)
+
 CIRCUITS = (
-    WorldOf(faults=2, circuits=True, threshold=1, agents=("payment", "payment-backup")),
+    WorldOf(faults=2, circuits=True, threshold=1, agents=("payment", "payment-backup"), alone=True),
     WorldOf(faults=2, threshold=1, workflow=RESTING),
 )
 """In which agents cannot be asked, steps go to others, or rest."""
@@ -248,6 +343,11 @@ UNATTENDED: Mapping[WorldOf, tuple[str, ...]] = {
     ONE_SLOT: ANYTHING,
     ONE_SLOT_EACH: ANYTHING,
     ONE_SLOT_FOR_TWO: (),
+    PROCESS_EACH: ANYTHING,
+    URGENT_FIRST: (),
+    RESTS_IN_ANOTHER: (),
+    UNCLAIMABLE: ANYTHING,
+    TOLD: (),
 }
 """The worlds of `make test` in which an operator does little or nothing, with the statements that each is about."""
 
@@ -308,6 +408,9 @@ TESTED = (*UNATTENDED, *OPERATED)
 EXPLORED = (
     *TESTED,
     *CIRCUITS,
+    replace(URGENT_FIRST, faults=1, only=()),
+    replace(RESTS_IN_ANOTHER, apart=True),
+    replace(TOLD, faults=2),
     WorldOf(faults=1, believes=True),
     WorldOf(faults=2, workflow=PAIR, alone=True, believes=True),
     WorldOf(faults=2, threshold=1),
@@ -320,9 +423,10 @@ EXPLORED = (
     WorldOf(faults=1, threshold=1, workflow=PARALLEL),
     WorldOf(faults=1, threshold=2, workflow=IN_SEQUENCE),
     WorldOf(faults=1, threshold=1, acts=1, workflow=PARALLEL_ERROR),
-    WorldOf(faults=2, threshold=1, workflow=PAIR),
-    WorldOf(faults=2, acts=1, threshold=1),
-    WorldOf(faults=1, acts=2, operator=ALL_ACTS, threshold=1),
-    WorldOf(faults=1, acts=1, operator=("cancel",), workflow=PARALLEL),
-    WorldOf(faults=2, acts=2, operator=("skip",), threshold=1, workflow=PAIR),
+    WorldOf(faults=2, threshold=1, workflow=PAIR, alone=True),
+    WorldOf(faults=2, acts=1, threshold=1, alone=True),
+    WorldOf(faults=1, acts=2, operator=ALL_ACTS, threshold=1, alone=True),
+    replace(PARALLEL_CANCELLED, faults=1, only=("is lost", "rejects"), alone=True),
+    replace(PARALLEL_CANCELLED, faults=1, only=("crashes",), alone=True),
+    WorldOf(faults=2, acts=2, operator=("skip",), threshold=1, workflow=PAIR, alone=True),
 )

@@ -1,0 +1,43 @@
+"""When timers have something to do. What they should find is read off the records: the shipped agenda is not asked."""
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+
+from core import agenda
+from core.agenda import AgendaRow, Kind
+from core.keys import sortable
+from core.orders import ProcessState
+from exploration.roles import TOLERANCE
+from exploration.world import World
+from scheduler.service import WAKE_UP_TIME
+
+SENT_BY = {"relay": Kind.OUTBOX, "notify": Kind.NOTICE}
+
+
+def is_due(world: World, kind: str, now: datetime) -> bool:
+    """Whether a timer should find something, or would; a run that finds nothing changes nothing."""
+    return any(should_find(part, kind, now) or _would_find(part.agenda(), kind, now) for part in world.each())
+
+
+def should_find(world: World, kind: str, now: datetime) -> bool:
+    """Whether there is something for this timer to do, of the one order of this world."""
+    order = world.order()
+    if kind in SENT_BY:
+        waiting = (key.split("|") for key in world.agenda() if key.startswith(SENT_BY[kind]))
+        return any(since <= sortable(now) for _, since, *_ in waiting)
+    if order is None:
+        return False
+    if kind == "sweep":
+        return any(now > step.complete_by + TOLERANCE for step in order.steps if step.complete_by)
+    state = order.state
+    announced = WAKE_UP_TIME if state.not_before <= state.updated_at else timedelta()
+    return state.process_state is ProcessState.PENDING and now >= state.not_before + announced
+
+
+def _would_find(rows: Mapping[str, AgendaRow], kind: str, now: datetime) -> bool:
+    """Whether the shipped code finds something, which may be too early."""
+    if kind == "sweep":
+        start, end = agenda.overdue(now - TOLERANCE)
+        return any(start <= key < end for key in rows)
+    pending = (row for key, row in rows.items() if key.startswith(Kind.PENDING))
+    return kind == "poll" and any(agenda.is_due(row, now, WAKE_UP_TIME) for row in pending)

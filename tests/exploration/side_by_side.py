@@ -1,0 +1,61 @@
+"""What must hold of orders that wait for the same agent (SCH-11, WRK-2)."""
+
+from datetime import datetime
+
+from core.agenda import Kind
+from core.changes import Change
+from core.orders import Priority, Snapshot, Step
+from exploration import roles
+from exploration.driving import Handler, Returned
+from exploration.due import should_find
+from exploration.violations import demand
+from exploration.world import Sent, World
+
+
+def check_turn(world: World, handler: Handler, change: Change) -> None:
+    """Check that a poll claims no order while one waits that it has found, needs the same, and is more urgent.
+
+    A wake-up and a reply know only of those orders of which their process has heard.
+    """
+    claimed = change.before
+    if handler.job.kind != "poll" or change.entry.event != "claimed" or claimed.state.priority is Priority.HIGH:
+        return
+    for part in world.each():
+        order = part.order()
+        urgent = order and order.state.priority is Priority.HIGH and _needs(order) & _needs(claimed)
+        passed_over = urgent and part.order_id in _found(handler) and should_find(part, "poll", world.now)
+        demand(not passed_over, f"{claimed.order_id} is claimed, and {part.order_id} is passed over (SCH-11)")
+
+
+def _found(poll: Handler) -> set[str]:
+    """The pending orders that the poll has read of."""
+    pages = [answer.value for answer in poll.log if isinstance(answer, Returned) and isinstance(answer.value, list)]
+    return {row.order_id for page in pages for row in page if getattr(row, "key", "").startswith(Kind.PENDING)}
+
+
+def _needs(order: Snapshot) -> set[str]:
+    """What the steps of an order that have not begun are for."""
+    return {step.capability for step in order.steps if not step.runs}
+
+
+def check_room(after: World, change: Change) -> None:
+    """Check that no more orders are at an agent than it has slots, for each process that looks for itself (WRK-2).
+
+    An order of which the answer is there, or the time is over, is at no agent any more, whatever its records say.
+    """
+    if not roles.BELIEVING or change.entry.event != "claimed":
+        return
+    orders = [order for part in after.each() if (order := part.order())]
+    answered = {order.order_id for order in orders for sent in after.queue if _answers(sent, order.order_id)}
+    for agent in {step.agent for step in change.after.running()}:
+        running = (order for order in orders if any(_is_at(step, agent, after.now) for step in order.running()))
+        there = sum(order.order_id not in answered for order in running)
+        demand(there <= roles.MOST_OPEN * roles.PROCESSES, f"{there} orders are at {agent}")
+
+
+def _is_at(step: Step, agent: str, now: datetime) -> bool:
+    return step.agent == agent and now <= step.complete_by + roles.TOLERANCE
+
+
+def _answers(sent: Sent, order_id: str) -> bool:
+    return sent.kind == "reply" and order_id in sent.body

@@ -1,0 +1,117 @@
+"""What operators and senders have to be told of an order, read off its records and its history (ALR-1 to ALR-3)."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from core.agenda import Kind
+from core.changes import Change, Event, HistoryEntry
+from core.orders import Direction, Outcome, ProcessState, Snapshot, Step, StepState
+from exploration import roles
+from exploration.violations import demand
+from exploration.world import World
+from operators import rules as operator_rules
+
+ENDS_TOLD = {
+    "processed": "order-completed",
+    "failed": "order-failed",
+    "undone": "order-undone",
+    "undo-incomplete": "order-failed",
+}
+COMPLETED = re.compile(r"(\S+) completed by attempt")
+STARTED = re.compile(r" attempt \d+ started")
+
+Told = tuple[str, str | None]
+"""An event, and the step that it is about."""
+
+
+def stands(step: Step) -> bool:
+    """Whether the step may have had an effect that was not taken back, and could be."""
+    doubtful = step.state is StepState.FAILED and (step.in_doubt or step.result is not None)
+    return step.undoable and (step.state in (StepState.COMPLETED, StepState.UNDOING) or doubtful)
+
+
+def check_alert(change: Change) -> None:
+    """Check that whoever ends an order in `Error` tells the operators what stands in it, and what they can do."""
+    state, (told, *more) = change.after.state, change.events or (None,)
+    ended = state.process_state is ProcessState.ERROR is not change.before.state.process_state
+    demand(bool(told) == ended and not more, f"“{change.entry.event}”, and alerts: {change.events}")
+    if told:
+        _says_what_is(change.after, change.entry, told)
+
+
+def _says_what_is(order: Snapshot, entry: HistoryEntry, told: Event) -> None:
+    state, undone = order.state, order.state.outcome is Outcome.UNDONE
+    back = state.direction is Direction.UNDO
+    expected = {
+        "orderId": state.order_id,
+        "reason": state.reason,
+        "outcome": state.outcome,
+        "failureCount": state.failure_count,
+        "stillToBeUndone": [step.name for step in order.steps if back and stands(step)],
+        "actionRequired": not undone,
+    }
+    said = {name: told.data[name] for name in expected}
+    demand(said == expected, f"the alert says {said}, the order {expected}")
+    kind = "OrderProcessing.OrderUndone" if undone else "OrderProcessing.OrderFailed"
+    about = (kind, f"orders/{state.order_id}", entry.at)
+    demand((told.type, told.subject, told.at) == about, f"the alert is {told}, and should be {about}")
+    _names_the_cause(order, entry, told)
+    possible = operator_rules.possible(order, roles.WORKFLOWS, entry.at)
+    demand(set(possible) <= set(told.data["actions"]), f"operators can {possible}, and are told {told.data['actions']}")
+
+
+def _names_the_cause(order: Snapshot, entry: HistoryEntry, told: Event) -> None:
+    """Check which step is named: one that has failed, with its own reason; none if none has."""
+    cause = order.step(told.data["step"])
+    if cause is None:
+        blamed = [step.name for step in order.in_state(StepState.FAILED) if step.reason == told.data["reason"]]
+        demand(not (told.data["step"] or blamed), f"the alert names “{told.data['step']}”, and {blamed} failed")
+        return
+    failed = cause.state is StepState.FAILED and cause.reason == told.data["reason"]
+    demand(failed and entry.detail == f"{cause.name}: {cause.reason}", f"the alert blames {cause} for {entry.detail}")
+
+
+def check_published(world: World, events: Sequence[Event]) -> None:
+    """Check that what goes to Event Grid is, to the letter, what was written with the transitions."""
+    written = {row.data["EventId"]: row.data for key, row in world.agenda().items() if key.startswith(Kind.OUTBOX)}
+    for event in events:
+        row = written.get(event.event_id)
+        demand(row, f"published is what nobody wrote: {event}")
+        same = (event.type, event.subject, event.data) == (row["Type"], row["Subject"], json.loads(row["Data"]))
+        demand(same, f"published is {event}, written was {row}")
+
+
+def check_notices(world: World) -> None:
+    """Check that the sender was told, or will be, of each thing that happened, once and in order (ALR-2)."""
+    if not world.state().reply_to:
+        demand(not any(key.startswith(Kind.NOTICE) for key in world.agenda()), "somebody is told who did not ask")
+        return
+    notices = {(row["Sequence"], row["NoticeId"]): (row["Event"], row.get("Step")) for row in _notices(world)}
+    heard = map(json.loads, world.heard)
+    notices |= {(each["sequence"], each["noticeId"]): (each["event"], each.get("step")) for each in heard}
+    told = [notices[key] for key in sorted(notices)]
+    happened = _happened(world)
+    demand(told == happened, f"the sender hears {told}; it happened {happened} (ALR-2)")
+    sequences, ids = {sequence for sequence, _ in notices}, {name for _, name in notices}
+    demand(len(sequences) == len(ids) == len(told), f"notices share a sequence or an id: {sorted(notices)}")
+
+
+def _happened(world: World) -> list[Told]:
+    """What there is to tell the sender, by the history; what is done once an order goes back is undone."""
+    happened: list[Told] = []
+    turned_back = False
+    for entry in (entry for entry in world.history() if entry.change_id):
+        if entry.event == "submitted":
+            happened.append(("received", None))
+        if STARTED.search(entry.detail) and ("processing-started", None) not in happened:
+            happened.append(("processing-started", None))
+        turned_back = turned_back or entry.event in {"cancelled", "undo-requested"}
+        happened += [("step-completed", step) for step in COMPLETED.findall(entry.detail) if not turned_back]
+        happened += [(ENDS_TOLD[entry.event], None)] if entry.event in ENDS_TOLD else []
+    return happened
+
+
+def _notices(world: World) -> Iterator[Mapping[str, Any]]:
+    return (row.data for key, row in world.agenda().items() if key.startswith(Kind.NOTICE))
