@@ -65,7 +65,7 @@ bench: $(VENV)/.installed local/node_modules/.installed
 # Only what the stack puts there: DATA_DIR may name a folder that holds other things too.
 clean:
 	@echo 'emptying $(DATA); a running stack is not stopped'
-	@cd '$(DATA)' 2>/dev/null && rm -rf azurite broker logs Config.json lock || true
+	@cd '$(DATA)' 2>/dev/null && rm -rf azurite broker logs Config.json lock layout || true
 
 lock: $(VENV)/.installed
 	@$(BIN)/python -m pip install -q --disable-pip-version-check uv

@@ -8,7 +8,6 @@ from core.ports import (
     AlertLog,
     Archive,
     Bus,
-    CallRates,
     Clock,
     EventPublisher,
     Leadership,
@@ -38,7 +37,6 @@ class Adapters:
     alerts: AlertLog
     keys: SubmissionKeys
     measures: AgentMeasures
-    rates: CallRates
     sweeps: SweepLog
     known_workflows: WorkflowLog
     leadership: Leadership

@@ -6,10 +6,8 @@ Beside each stands a row that holds its event id: the same event is kept once, t
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 
-from adapters import tables
-from adapters.operations import Delete, Insert, Replace
-from adapters.rows import Columns, columns_of, entity
-from adapters.tables import TableTransactions
+from adapters.operations import Delete, Insert, Replace, Table
+from adapters.rows import Columns, columns_of
 from adapters.writes import event_columns, event_from, key_part
 from core.alerts import Acknowledgement, Alert
 from core.changes import Event
@@ -38,19 +36,19 @@ def id_key(event_id: str) -> str:
 class TableAlertLog:
     """`AlertLog` on a table."""
 
-    def __init__(self, table: TableTransactions) -> None:
+    def __init__(self, table: Table[Columns]) -> None:
         self._table = table
 
     async def record(self, alert: Event) -> None:
         """See `AlertLog.record`."""
         rows = {alert_key(alert): event_columns(alert), id_key(alert.event_id): {"EventId": alert.event_id}}
         with suppress(ConflictError):  # recorded already
-            await self._table.submit(PARTITION, [Insert(entity(PARTITION, key, row)) for key, row in rows.items()])
+            await self._table.submit(PARTITION, [Insert(key, row) for key, row in rows.items()])
 
     async def newest(self, limit: int, after: str = "") -> list[Alert]:
         """See `AlertLog.newest`."""
         stored = await self._table.rows(PARTITION, max("0", f"{after} "), "~", limit)
-        return [_alert(row["RowKey"], columns_of(row)) for row in stored]
+        return [_alert(row.key, columns_of(row)) for row in stored]
 
     async def acknowledge(self, key: str, acknowledgement: Acknowledgement) -> None:
         """See `AlertLog.acknowledge`."""
@@ -66,16 +64,16 @@ class TableAlertLog:
         if "AcknowledgedBy" in known:
             return
         try:
-            await self._table.submit(PARTITION, [Replace(entity(PARTITION, key, known | columns), stored.etag)])
+            await self._table.submit(PARTITION, [Replace(key, known | columns, stored.etag)])
         except ConflictError:
             return  # somebody else was first; nothing but this ever changes an alert
 
     async def remove_before(self, time: datetime, most: int) -> int:
         """See `AlertLog.remove_before`."""
         old = await self._table.rows(PARTITION, f"{newest_first(time)}~", "~", most)
-        ids, keys = [id_key(row["EventId"]) for row in old], [row["RowKey"] for row in old]
+        ids, keys = [id_key(row.row["EventId"]) for row in old], [row.key for row in old]
         for part in (ids, keys):  # an alert whose removal is cut short is found again
-            await tables.submit_each(self._table, PARTITION, [Delete(PARTITION, key) for key in part])
+            await self._table.submit_each(PARTITION, [Delete(key) for key in part])
         return len(old)
 
 

@@ -4,22 +4,20 @@ An order id holds the time at which it was made, so the rows of a bucket are sor
 the beginning of the bucket: it is read page by page up to that age, and nothing that is younger is ever looked at.
 """
 
-from collections.abc import Callable, Sequence
 from datetime import datetime
-from functools import partial
 from itertools import groupby
+from typing import Generic
 
-from adapters import tables
 from adapters.clock import oldest_order_id
-from adapters.operations import Delete, Put
-from adapters.rows import columns_of, entity, record_of
-from adapters.tables import MOST_OPERATIONS, TableTransactions
-from adapters.wire import Stored
-from adapters.writes import Record
+from adapters.operations import Delete, Put, Row, Stored, Table
+from adapters.records import StateRecord
+from adapters.rows import Columns, columns_of
+from adapters.state_store import Codec
+from adapters.tables import MOST_OPERATIONS
 from core.archive import ArchivedOrder, ArchivePage
 from core.errors import ConflictError, UnreadableRowError
 from core.keys import bucket_of, order_key, state_key
-from core.orders import Order, OrderState
+from core.orders import Order
 
 PAGE = 1000
 
@@ -32,26 +30,12 @@ def order_id_of(key: str) -> str:
     return key.partition("|")[0]
 
 
-def archived(order_id: str, rows: Sequence[tuple[str, Callable[[], Record]]]) -> ArchivedOrder:
-    """Return the order of these rows: of each its key, and what reads it."""
-    keys, wanted = tuple(key for key, _ in rows), (order_key(order_id), state_key(order_id))
-    try:
-        records = [read() for key, read in rows if key in wanted]
-    except UnreadableRowError as fault:
-        return ArchivedOrder(order_id=order_id, order=None, state=None, keys=keys, fault=str(fault))
-    return ArchivedOrder(
-        order_id=order_id,
-        order=next((record for record in records if isinstance(record, Order)), None),
-        state=next((record for record in records if isinstance(record, OrderState)), None),
-        keys=keys,
-    )
-
-
-class TableArchive:
+class TableArchive(Generic[Row]):
     """`Archive` on a table, with its places in another."""
 
-    def __init__(self, table: TableTransactions, places: TableTransactions) -> None:
+    def __init__(self, table: Table[Row], codec: Codec[Row], places: Table[Columns]) -> None:
         self._table = table
+        self._codec = codec
         self._places = places
 
     async def oldest(self, bucket: str, before: datetime | None, start: str) -> ArchivePage:
@@ -59,18 +43,18 @@ class TableArchive:
         end = oldest_order_id(bucket, before)
         first = start or f"{bucket}-"
         rows = await self._table.rows(bucket, first, end, PAGE) if first < end else []
-        groups = {order_id: list(group) for order_id, group in groupby(rows, lambda row: order_id_of(row["RowKey"]))}
+        groups = {order_id: list(group) for order_id, group in groupby(rows, lambda row: order_id_of(row.key))}
         if len(rows) < PAGE:
-            return ArchivePage(orders=[_archived(*each) for each in groups.items()])
+            return ArchivePage(orders=[self._archived(*each) for each in groups.items()])
         last, cut = groups.popitem()
         if groups:  # the last one may go on after this page: it is the first one of the next
-            return ArchivePage(orders=[_archived(*each) for each in groups.items()], continuation=last)
+            return ArchivePage(orders=[self._archived(*each) for each in groups.items()], continuation=last)
         return await self._alone(bucket, last, cut, end)
 
-    async def _alone(self, bucket: str, order_id: str, rows: list[Stored], end: str) -> ArchivePage:
+    async def _alone(self, bucket: str, order_id: str, rows: list[Stored[Row]], end: str) -> ArchivePage:
         """Return an order that is larger than a page."""
-        rows += await self._table.rows(bucket, f"{rows[-1]['RowKey']} ", min(end, f"{order_id}|~"))
-        return ArchivePage(orders=[_archived(order_id, rows)], continuation=f"{order_id}~")
+        rows += await self._table.rows(bucket, f"{rows[-1].key} ", min(end, f"{order_id}|~"))
+        return ArchivePage(orders=[self._archived(order_id, rows)], continuation=f"{order_id}~")
 
     async def remove(self, order: ArchivedOrder) -> None:
         """See `Archive.remove`."""
@@ -79,12 +63,12 @@ class TableArchive:
         others = [key for key in order.keys if "|history|" not in key]
         if state_key(order.order_id) in others:
             try:
-                await self._table.submit(bucket, [Delete(bucket, key) for key in others])
+                await self._table.submit(bucket, [Delete(key) for key in others])
             except ConflictError:
                 return  # somebody else removes it
         for place in range(0, len(history), MOST_OPERATIONS):
             part = history[place : place + MOST_OPERATIONS]
-            await tables.submit_each(self._table, bucket, [Delete(bucket, key) for key in part])
+            await self._table.submit_each(bucket, [Delete(key) for key in part])
 
     async def place(self, bucket: str) -> str:
         """See `Archive.place`."""
@@ -93,8 +77,17 @@ class TableArchive:
 
     async def go_on_from(self, bucket: str, place: str) -> None:
         """See `Archive.go_on_from`."""
-        await self._places.submit(PLACES, [Put(entity(PLACES, bucket, {"Next": place}))])
+        await self._places.submit(PLACES, [Put(bucket, {"Next": place})])
 
-
-def _archived(order_id: str, rows: list[Stored]) -> ArchivedOrder:
-    return archived(order_id, [(row["RowKey"], partial(record_of, row)) for row in rows])
+    def _archived(self, order_id: str, rows: list[Stored[Row]]) -> ArchivedOrder:
+        keys, wanted = tuple(row.key for row in rows), (order_key(order_id), state_key(order_id))
+        try:
+            records = [self._codec.record_of(row) for row in rows if row.key in wanted]
+        except UnreadableRowError as fault:
+            return ArchivedOrder(order_id=order_id, order=None, state=None, keys=keys, fault=str(fault))
+        return ArchivedOrder(
+            order_id=order_id,
+            order=next((record for record in records if isinstance(record, Order)), None),
+            state=next((record.state for record in records if isinstance(record, StateRecord)), None),
+            keys=keys,
+        )

@@ -6,7 +6,6 @@ from adapters import Adapters
 from adapters.alert_log import TableAlertLog
 from adapters.archive import TableArchive
 from adapters.bus import ServiceBus
-from adapters.call_rates import TableCallRates
 from adapters.clock import new_ulid, utc_now
 from adapters.connections import Connections
 from adapters.event_grid import EventGrid
@@ -16,7 +15,7 @@ from adapters.measures import TableAgentMeasures
 from adapters.queues import StoragePoisonQueues, StorageQueue
 from adapters.remote import HttpRemoteService
 from adapters.settings import Settings
-from adapters.state_store import TableStateStore
+from adapters.state_store import AS_COLUMNS, TableStateStore
 from adapters.submission_keys import TableSubmissionKeys
 from adapters.sweeps import TableSweepLog
 from adapters.tables import TableTransactions
@@ -35,8 +34,8 @@ def connect(settings: Settings, connections: Connections | None = None) -> Adapt
     orders = TableTransactions(partial(pool.table, "orders"))
     agents = TableTransactions(partial(pool.table, "agents"))
     return Adapters(
-        store=TableStateStore(orders),
-        archive=TableArchive(orders, agents),
+        store=TableStateStore(orders, AS_COLUMNS),
+        archive=TableArchive(orders, AS_COLUMNS, agents),
         bus=bus,
         submissions=StorageQueue(partial(pool.queue, "order-submissions")),
         alert_queue=StorageQueue(partial(pool.queue, "operator-alerts")),
@@ -45,7 +44,6 @@ def connect(settings: Settings, connections: Connections | None = None) -> Adapt
         alerts=TableAlertLog(TableTransactions(partial(pool.table, "alerts"))),
         keys=TableSubmissionKeys(TableTransactions(partial(pool.table, "submissionkeys")), utc_now),
         measures=TableAgentMeasures(agents),
-        rates=TableCallRates(agents, utc_now),
         sweeps=TableSweepLog(agents),
         known_workflows=TableWorkflowLog(agents),
         leadership=BlobLeadership(partial(pool.container, CONTAINER), settings.lease_seconds),

@@ -10,12 +10,11 @@ import hashlib
 import json
 from collections.abc import Sequence
 
-from adapters import tables
 from adapters.clock import new_ulid
-from adapters.operations import Delete, Insert, Operation, Put, Replace
-from adapters.rows import columns_of, entity
-from adapters.tables import TableTransactions
-from adapters.writes import json_text, key_part
+from adapters.operations import Delete, Insert, Operation, Put, Replace, Table
+from adapters.records import json_text
+from adapters.rows import Columns, columns_of
+from adapters.writes import key_part
 from core.errors import ConflictError
 from simulator.rules import Effect, Fault, FaultInForce
 
@@ -42,14 +41,14 @@ def _order_of(key: str) -> str:
 class TableLedger:
     """`Ledger` on a table."""
 
-    def __init__(self, table: TableTransactions) -> None:
+    def __init__(self, table: Table[Columns]) -> None:
         self._table = table
 
     async def count_call(self, service: str, key: str, action: str) -> None:
         """See `Ledger.count_call`."""
-        row = entity(service, f"call|{_order_of(key)}|{new_ulid()}", {"Key": key, "Action": action})
+        row = f"call|{_order_of(key)}|{new_ulid()}"
         with contextlib.suppress(ConflictError):  # nobody else writes this row: an earlier try did, its answer was lost
-            await self._table.submit(service, [Insert(row)])
+            await self._table.submit(service, [Insert(row, {"Key": key, "Action": action})])
 
     async def effect(self, service: str, effect: Effect, *, forbids: str | None) -> Effect | None:
         """See `Ledger.effect`; a repetition is found by a read, since a write that conflicts holds up its group.
@@ -59,8 +58,8 @@ class TableLedger:
         row = _effect_row(effect.key, effect.action)
         for tries_left in reversed(range(MOST_TRIES)):
             if (stored := await self._table.get(service, row)) is not None:
-                return None if stored.get("Forbidden") else _effect(columns_of(stored))
-            operations: list[Operation] = [Insert(entity(service, row, _columns(effect)))]
+                return None if stored.row.get("Forbidden") else _effect(columns_of(stored))
+            operations: list[Operation[Columns]] = [Insert(row, _columns(effect))]
             if forbids:
                 operations.append(await self._forbid(service, effect.key, forbids))
             try:
@@ -71,20 +70,19 @@ class TableLedger:
                     raise
         return effect
 
-    async def _forbid(self, service: str, key: str, action: str) -> Operation:
+    async def _forbid(self, service: str, key: str, action: str) -> Operation[Columns]:
         """Return the write that makes the action refused from now on, whether it has happened or not."""
         row = _effect_row(key, action)
         if (stored := await self._table.get(service, row)) is not None:
-            happened = entity(service, row, columns_of(stored) | {"Forbidden": True})
-            return Replace(happened, stored.etag)
-        return Insert(entity(service, row, {"Key": key, "Action": action, "Forbidden": True}))
+            return Replace(row, columns_of(stored) | {"Forbidden": True}, stored.etag)
+        return Insert(row, {"Key": key, "Action": action, "Forbidden": True})
 
     async def contents(self, service: str, order_id: str | None) -> tuple[int, Sequence[Effect]]:
         """See `Ledger.contents`."""
         part = f"{_part(order_id)}|" if order_id else ""
         calls = await self._table.rows(service, f"call|{part}", f"call|{part}{LAST}")
         rows = await self._table.rows(service, f"effect|{part}", f"effect|{part}{LAST}")
-        effects = [_effect(columns_of(row)) for row in rows if "At" in row]
+        effects = [_effect(columns_of(row)) for row in rows if "At" in row.row]
         return len(calls), sorted(effects, key=lambda effect: effect.at)
 
     async def faults(self, service: str) -> Sequence[FaultInForce]:
@@ -95,12 +93,12 @@ class TableLedger:
     async def set_fault(self, service: str, entry: FaultInForce) -> None:
         """See `Ledger.set_fault`."""
         columns = {"Fault": entry.fault.model_dump_json(by_alias=True, exclude_none=True), "Until": entry.until}
-        await self._table.submit(service, [Put(entity(service, f"fault|{entry.fault.key()}", columns))])
+        await self._table.submit(service, [Put(f"fault|{entry.fault.key()}", columns)])
 
     async def clear_faults(self, service: str, key: str | None) -> None:
         """See `Ledger.clear_faults`."""
         rows = await self._table.rows(service, f"fault|{key or ''}", f"fault|{key or ''}{LAST}")
-        await tables.submit_each(self._table, service, [Delete(service, row["RowKey"]) for row in rows])
+        await self._table.submit_each(service, [Delete(row.key) for row in rows])
 
 
 def _effect_row(key: str, action: str) -> str:

@@ -3,9 +3,8 @@
 from datetime import datetime
 from zlib import crc32
 
-from adapters.operations import Put
-from adapters.rows import columns_of, entity
-from adapters.tables import TableTransactions
+from adapters.operations import Put, Table
+from adapters.rows import Columns, columns_of
 from core.measures import Measure
 
 PARTITION = "measures"
@@ -17,7 +16,7 @@ MOST_INSTANCES = 256
 class TableAgentMeasures:
     """`AgentMeasures` on a table."""
 
-    def __init__(self, table: TableTransactions) -> None:
+    def __init__(self, table: Table[Columns]) -> None:
         self._table = table
 
     async def publish(self, measure: Measure) -> None:
@@ -31,7 +30,7 @@ class TableAgentMeasures:
             "Running": measure.running,
             "OpenUntil": measure.open_until,
         }
-        await self._table.submit(PARTITION, [Put(entity(PARTITION, row, columns))])
+        await self._table.submit(PARTITION, [Put(row, columns)])
 
     async def since(self, moment: datetime) -> list[Measure]:
         """See `AgentMeasures.since`."""

@@ -1,177 +1,132 @@
-"""Every port in memory: for unit tests, and for the explorer, which copies and hashes whole worlds.
+"""The outside world in memory: for unit tests, and for the explorer, which copies and hashes whole worlds.
 
-All state stands in plain dicts and lists of immutable values, so that `copy()` of those is a copy of the world.
+What stands in tables is the shipped code on tables in memory.
 """
 
 import itertools
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from functools import partial
-from typing import Any
+from typing import Any, Generic
 
-from adapters import Adapters, queues, writes
-from adapters.alert_log import alert_key, newest_first
-from adapters.archive import archived, order_id_of
-from adapters.clock import new_ulid, oldest_order_id, utc_now
-from adapters.rows import Columns, entity_of, record_of
-from adapters.writes import Create, Delete, Put, Record, Replace, Write
-from core.agenda import AgendaRow, Kind, all_of
-from core.alerts import Acknowledgement, Alert
-from core.archive import ArchivedOrder, ArchivePage
-from core.changes import Change, Event, HistoryEntry, Note, OutboxEntry
-from core.errors import ConflictError, NotSentError, UnavailableError, UnknownAlertError, UnknownMessageError
-from core.keys import bucket_of, history_key, history_range, order_range
-from core.measures import Measure
+from adapters import Adapters, queues
+from adapters.alert_log import TableAlertLog
+from adapters.archive import TableArchive
+from adapters.clock import new_ulid, utc_now
+from adapters.ledger import TableLedger
+from adapters.measures import TableAgentMeasures
+from adapters.operations import Delete, ETags, Insert, Operation, Put, Replace, Row, Stored
+from adapters.records import Record, columns_of_record, record_of
+from adapters.rows import Columns, entity, stored_form
+from adapters.state_store import Codec, TableStateStore
+from adapters.submission_keys import TableSubmissionKeys
+from adapters.sweeps import TableSweepLog
+from adapters.workflow_log import TableWorkflowLog
+from core.changes import Event
+from core.errors import ConflictError, NotSentError, UnavailableError, UnknownMessageError
 from core.messages import AgentRequest, BusMessage
-from core.orders import Snapshot
 from core.poison import PoisonMessage
 from core.ports import Clock, NewId
-from core.rates import turns
-from core.sweeps import Sweep
-from simulator.rules import Effect, FaultInForce
-
-Row = Record | Columns
-"""What stands in a row: a record, or an entity that may hold anything."""
 
 
-class MemoryStateStore:
-    """`StateStore` in memory. `rows` holds by bucket and row key: how often the row was written, and its record.
+class MemoryTable(Generic[Row]):
+    """`Table` in memory: `partitions` holds by partition and row key how often the row was written, and the row."""
 
-    What is no record, but an entity as a table may hold it, is read as from a table.
-    """
-
-    def __init__(self, rows: Mapping[str, Mapping[str, tuple[int, Row]]] | None = None) -> None:
-        self.rows: dict[str, dict[str, tuple[int, Row]]] = {
-            bucket: dict(records) for bucket, records in (rows or {}).items()
+    def __init__(self, as_stored: Callable[[Row], Row], partitions: "Partitions[Row] | None" = None) -> None:
+        self._as_stored = as_stored
+        self.partitions: dict[str, dict[str, tuple[int, Row]]] = {
+            partition: dict(rows) for partition, rows in (partitions or {}).items()
         }
 
-    async def load(self, order_id: str) -> Snapshot | None:
-        """See `StateStore.load`."""
-        found = self._range(bucket_of(order_id), *order_range(order_id))
-        return writes.snapshot_of((key, _record(row), str(count)) for key, count, row in found)
+    async def submit(self, partition: str, operations: Sequence[Operation[Row]]) -> ETags:
+        """See `Table.submit`."""
+        rows = dict(self.partitions.get(partition, {}))
+        for operation in operations:
+            _apply(rows, self._stored(operation))
+        self.partitions[partition] = rows
+        return [str(rows[each.key][0]) if each.key in rows else None for each in operations]
 
-    async def commit(self, change: Change) -> Snapshot:
-        """See `StateStore.commit`."""
-        bucket, wanted = bucket_of(change.after.order_id), writes.of_change(change)
-        self._write(bucket, wanted)
-        rows = self.rows[bucket]
-        return writes.committed(change, {write.key: str(rows[write.key][0]) for write in wanted if write.key in rows})
+    def _stored(self, operation: Operation[Row]) -> Operation[Row]:
+        return operation if isinstance(operation, Delete) else replace(operation, row=self._as_stored(operation.row))
 
-    async def committed(self, change: Change) -> bool:
-        """See `StateStore.committed`."""
-        order_id = change.after.order_id
-        key = history_key(order_id, change.after.state.version)
-        _, record = self.rows.get(bucket_of(order_id), {}).get(key, (0, None))
-        return isinstance(record, HistoryEntry) and record.change_id == change.entry.change_id
+    async def submit_each(self, partition: str, operations: Sequence[Operation[Row]]) -> None:
+        """See `Table.submit_each`."""
+        for operation in operations:
+            with suppress(ConflictError):
+                await self.submit(partition, [operation])
 
-    async def note(self, note: Note) -> None:
-        """See `StateStore.note`."""
-        self._write_new(bucket_of(note.order_id), writes.of_note(note))
+    async def get(self, partition: str, key: str) -> Stored[Row] | None:
+        """See `Table.get`."""
+        count, row = self.partitions.get(partition, {}).get(key, (0, None))
+        return None if row is None else Stored(key, row, str(count))
 
-    async def history(self, order_id: str) -> list[HistoryEntry]:
-        """See `StateStore.history`."""
-        found = self._range(bucket_of(order_id), *history_range(order_id))
-        return [record for _, _, row in found if isinstance(record := _record(row), HistoryEntry)]
-
-    async def agenda(self, bucket: str, start: str, end: str, limit: int) -> list[AgendaRow]:
-        """See `StateStore.agenda`."""
-        found = self._range(bucket, start, end)[: max(limit, 0)]
-        return [record for key, _, row in found if key[0] == "!" and isinstance(record := _record(row), AgendaRow)]
-
-    async def outbox(self, bucket: str, limit: int, start: str = "") -> list[OutboxEntry]:
-        """See `StateStore.outbox`."""
-        first, end = all_of(Kind.OUTBOX)
-        return [writes.entry_of(row) for row in await self.agenda(bucket, max(first, start), end, limit)]
-
-    async def postpone(self, bucket: str, key: str, row: AgendaRow) -> None:
-        """See `StateStore.postpone`."""
-        self._write_new(bucket, [Delete(key), Create(row.key, row)])
-
-    async def announce(self, bucket: str, event: Event) -> None:
-        """See `StateStore.announce`."""
-        self._write_new(bucket, [writes.of_announcement(event)])
-
-    async def confirm(self, bucket: str, keys: Sequence[str]) -> None:
-        """See `StateStore.confirm`."""
-        for key in keys:
-            self.rows.get(bucket, {}).pop(key, None)
-
-    def _range(self, bucket: str, start: str, end: str) -> list[tuple[str, int, Row]]:
-        rows = self.rows.get(bucket, {})
-        return [(key, *rows[key]) for key in sorted(key for key in rows if start <= key < end)]
-
-    def _write_new(self, bucket: str, wanted: Sequence[Write]) -> None:
-        try:
-            self._write(bucket, wanted)
-        except ConflictError:
-            return  # there already
-
-    def _write(self, bucket: str, wanted: Sequence[Write]) -> None:
-        rows = dict(self.rows.get(bucket, {}))
-        for write in wanted:
-            _apply(rows, bucket, write)
-        self.rows[bucket] = rows
+    async def rows(self, partition: str, start: str, end: str, limit: int | None = None) -> list[Stored[Row]]:
+        """See `Table.rows`."""
+        rows = self.partitions.get(partition, {})
+        found = sorted(key for key in rows if start <= key < end)[: None if limit is None else max(limit, 0)]
+        return [Stored(key, rows[key][1], str(rows[key][0])) for key in found]
 
 
-class MemoryArchive:
-    """`Archive` on a `MemoryStateStore`, one order to a page."""
-
-    def __init__(self, store: MemoryStateStore) -> None:
-        self._store = store
-        self._places: dict[str, str] = {}
-
-    async def oldest(self, bucket: str, before: datetime | None, start: str) -> ArchivePage:
-        """See `Archive.oldest`."""
-        rows, end = self._store.rows.get(bucket, {}), oldest_order_id(bucket, before)
-        keys = sorted(key for key in rows if (start or f"{bucket}-") <= key < end)
-        if not keys:
-            return ArchivePage(orders=[])
-        order_id = order_id_of(keys[0])
-        same = itertools.takewhile(lambda key: order_id_of(key) == order_id, keys)
-        own = [(key, partial(_record, rows[key][1])) for key in same]
-        return ArchivePage(orders=[archived(order_id, own)], continuation=f"{order_id}~")
-
-    async def remove(self, order: ArchivedOrder) -> None:
-        """See `Archive.remove`."""
-        rows = self._store.rows[bucket_of(order.order_id)]
-        for key in order.keys:
-            rows.pop(key, None)
-
-    async def place(self, bucket: str) -> str:
-        """See `Archive.place`."""
-        return self._places.get(bucket, "")
-
-    async def go_on_from(self, bucket: str, place: str) -> None:
-        """See `Archive.go_on_from`."""
-        self._places[bucket] = place
+Partitions = Mapping[str, Mapping[str, tuple[int, Row]]]
 
 
-def _record(row: Row) -> Record:
-    return record_of(row) if isinstance(row, Mapping) else row
-
-
-def _apply(rows: dict[str, tuple[int, Row]], bucket: str, write: Write) -> None:
-    count, _ = rows.get(write.key, (0, None))
-    match write:
-        case Create(key, record):
-            if count:
-                raise ConflictError(f"row {key} exists")
-            entity_of(bucket, key, record)  # refuses what a table refuses
-            rows[key] = (1, record)
-        case Replace(key, record, etag):
-            if etag != str(count):
-                raise ConflictError(f"row {key} was changed")
-            entity_of(bucket, key, record)
-            rows[key] = (count + 1, record)
-        case Put(key, record):
-            entity_of(bucket, key, record)
-            rows[key] = (count + 1, record)
+def _apply(rows: dict[str, tuple[int, Row]], operation: Operation[Row]) -> None:
+    count = rows[operation.key][0] if operation.key in rows else 0
+    match operation:
+        case Insert(key) if count:
+            raise ConflictError(f"row {key} exists")
+        case Replace(key, _, etag) if etag != str(count):
+            raise ConflictError(f"row {key} was changed")
+        case Delete(key) if not count:
+            raise ConflictError(f"row {key} is gone")
         case Delete(key):
-            if not count:
-                raise ConflictError(f"row {key} is gone")
             del rows[key]
+        case Insert(key, row) | Replace(key, row) | Put(key, row):
+            rows[key] = (count + 1, row)
+
+
+def of_columns() -> MemoryTable[Columns]:
+    """Return a table whose rows are stored as they would be on Azure."""
+    return MemoryTable(lambda row: entity("memory", "", stored_form(row)))
+
+
+def of_records(partitions: Partitions[Record] | None = None) -> MemoryTable[Record]:
+    """Return a table that holds records as they are, which is quicker."""
+    return MemoryTable(_checked, partitions)
+
+
+def _checked(record: Record) -> Record:
+    """Return the record; raises for what no row can hold."""
+    stored_form(columns_of_record(record))
+    return record
+
+
+def _record_of(stored: Stored[Record]) -> Record:
+    """Return the record; tests may have put what is none into its place, which is read as from a table."""
+    row: Any = stored.row
+    return record_of(Stored(stored.key, row, stored.etag)) if isinstance(row, Mapping) else stored.row
+
+
+AS_RECORDS: Codec[Record] = Codec(lambda record: record, _record_of)
+
+
+class MemoryStateStore(TableStateStore[Record]):
+    """`StateStore` in memory; its `rows` may be looked at, and changed."""
+
+    def __init__(self, partitions: Partitions[Record] | None = None) -> None:
+        self.table = of_records(partitions)
+        super().__init__(self.table, AS_RECORDS)
+
+    @property
+    def rows(self) -> dict[str, dict[str, tuple[int, Record]]]:
+        """By bucket and row key: how often the row was written, and its record."""
+        return self.table.partitions
+
+    @rows.setter
+    def rows(self, partitions: dict[str, dict[str, tuple[int, Record]]]) -> None:
+        self.table.partitions = partitions
 
 
 class MemoryBus:
@@ -259,118 +214,6 @@ class MemoryEventPublisher:
         self.published.extend(events)
 
 
-class MemoryAlertLog:
-    """`AlertLog` in memory."""
-
-    def __init__(self) -> None:
-        self.alerts: dict[str, Alert] = {}
-
-    async def record(self, alert: Event) -> None:
-        """See `AlertLog.record`."""
-        if all(known.event.event_id != alert.event_id for known in self.alerts.values()):
-            key = alert_key(alert)
-            self.alerts[key] = Alert(key=key, event=alert)
-
-    async def newest(self, limit: int, after: str = "") -> list[Alert]:
-        """See `AlertLog.newest`."""
-        return [self.alerts[key] for key in sorted(self.alerts) if key > after][: max(limit, 0)]
-
-    async def acknowledge(self, key: str, acknowledgement: Acknowledgement) -> None:
-        """See `AlertLog.acknowledge`."""
-        if (alert := self.alerts.get(key)) is None:
-            raise UnknownAlertError
-        if alert.acknowledged is None:
-            self.alerts[key] = replace(alert, acknowledged=acknowledgement)
-
-    async def remove_before(self, time: datetime, most: int) -> int:
-        """See `AlertLog.remove_before`."""
-        old = [key for key in sorted(self.alerts) if key > f"{newest_first(time)}~"][:most]
-        for key in old:
-            del self.alerts[key]
-        return len(old)
-
-
-class MemorySubmissionKeys:
-    """`SubmissionKeys` in memory."""
-
-    def __init__(self, clock: Clock) -> None:
-        self._clock = clock
-        self.bound: dict[str, tuple[datetime, str, str]] = {}
-
-    async def claim(self, key: str, order_id: str, fingerprint: str) -> tuple[str, str]:
-        """See `SubmissionKeys.claim`."""
-        _, *bound = self.bound.setdefault(key, (self._clock(), order_id, fingerprint))
-        return bound[0], bound[1]
-
-    async def remove_before(self, time: datetime) -> int:
-        """See `SubmissionKeys.remove_before`."""
-        old = [key for key, (at, *_) in self.bound.items() if at < time]
-        for key in old:
-            del self.bound[key]
-        return len(old)
-
-
-class MemoryCallRates:
-    """`CallRates` in memory."""
-
-    def __init__(self, clock: Clock) -> None:
-        self._clock = clock
-        self._free: dict[str, datetime] = {}
-
-    async def next_call(self, agent: str, per_second: float, latest: datetime) -> datetime | None:
-        """See `CallRates.next_call`."""
-        spacing = timedelta(seconds=1 / per_second)
-        (begins,), self._free[agent] = turns(self._free.get(agent), self._clock(), spacing, [latest])
-        return begins
-
-
-class MemoryAgentMeasures:
-    """`AgentMeasures` in memory."""
-
-    def __init__(self) -> None:
-        self.published: dict[tuple[str, str], Measure] = {}
-
-    async def publish(self, measure: Measure) -> None:
-        """See `AgentMeasures.publish`."""
-        self.published[measure.agent, measure.instance] = measure
-
-    async def since(self, moment: datetime) -> list[Measure]:
-        """See `AgentMeasures.since`."""
-        return [measure for measure in self.published.values() if measure.counts(moment)]
-
-
-class MemorySweepLog:
-    """`SweepLog` in memory."""
-
-    def __init__(self) -> None:
-        self.kept: Sweep | None = None
-        self._awaited: datetime | None = None
-
-    async def record(self, sweep: Sweep) -> None:
-        """See `SweepLog.record`."""
-        self.kept = sweep
-
-    async def last(self) -> Sweep | None:
-        """See `SweepLog.last`."""
-        return self.kept
-
-    async def awaited_since(self, now: datetime) -> datetime:
-        """See `SweepLog.awaited_since`."""
-        self._awaited = self._awaited or now
-        return self._awaited
-
-
-class MemoryWorkflowLog:
-    """`WorkflowLog` in memory."""
-
-    def __init__(self) -> None:
-        self.kept: dict[tuple[str, int], str] = {}
-
-    async def first(self, name: str, version: int, fingerprint: str) -> str:
-        """See `WorkflowLog.first`."""
-        return self.kept.setdefault((name, version), fingerprint)
-
-
 @dataclass
 class MemoryLease:
     """The one lease that several `MemoryLeadership`s compete for."""
@@ -418,76 +261,29 @@ class MemoryRemoteService:
         return self.answer
 
 
-@dataclass
-class MemoryLedger:
-    """`Ledger` in memory; `forbidden` holds the keys and actions that were undone, and are refused since."""
-
-    calls: list[tuple[str, str, str]] = field(default_factory=list)
-    effects: dict[tuple[str, str, str], Effect] = field(default_factory=dict)
-    forbidden: set[tuple[str, str, str]] = field(default_factory=set)
-    in_force: dict[tuple[str, str], FaultInForce] = field(default_factory=dict)
-
-    async def count_call(self, service: str, key: str, action: str) -> None:
-        """See `Ledger.count_call`."""
-        self.calls.append((service, key, action))
-
-    async def effect(self, service: str, effect: Effect, *, forbids: str | None) -> Effect | None:
-        """See `Ledger.effect`."""
-        place = (service, effect.key, effect.action)
-        if place in self.forbidden:
-            return None
-        if forbids:
-            self.forbidden.add((service, effect.key, forbids))
-        return self.effects.setdefault(place, effect)
-
-    async def contents(self, service: str, order_id: str | None) -> tuple[int, Sequence[Effect]]:
-        """See `Ledger.contents`."""
-        calls = [call for call in self.calls if call[0] == service and order_id in (None, call[1].partition(":")[0])]
-        effects = [
-            effect
-            for (of, key, _), effect in self.effects.items()
-            if of == service and order_id in (None, key.partition(":")[0])
-        ]
-        return len(calls), sorted(effects, key=lambda effect: effect.at)
-
-    async def faults(self, service: str) -> Sequence[FaultInForce]:
-        """See `Ledger.faults`."""
-        return [entry for (of, _), entry in self.in_force.items() if of == service]
-
-    async def set_fault(self, service: str, entry: FaultInForce) -> None:
-        """See `Ledger.set_fault`."""
-        self.in_force[service, entry.fault.key()] = entry
-
-    async def clear_faults(self, service: str, key: str | None) -> None:
-        """See `Ledger.clear_faults`."""
-        for place in [place for place in self.in_force if place[0] == service and key in (None, place[1])]:
-            del self.in_force[place]
-
-
 def in_memory(*, clock: Clock = utc_now, new_id: NewId = new_ulid, instance_id: str = "memory") -> Adapters:
     """Return all parts in memory."""
 
     async def close() -> None:
         """Nothing is open."""
 
-    store = MemoryStateStore()
+    store, agents = MemoryStateStore(), of_columns()
     return Adapters(
         store=store,
-        archive=MemoryArchive(store),
+        archive=TableArchive(store.table, AS_RECORDS, agents),
         bus=MemoryBus(),
         submissions=MemoryTextQueue(),
         alert_queue=MemoryTextQueue(),
         poison=MemoryPoisonQueues(),
         events=MemoryEventPublisher(),
-        alerts=MemoryAlertLog(),
-        keys=MemorySubmissionKeys(clock),
-        measures=MemoryAgentMeasures(),
-        rates=MemoryCallRates(clock),
-        sweeps=MemorySweepLog(),
-        known_workflows=MemoryWorkflowLog(),
+        alerts=TableAlertLog(of_columns()),
+        keys=TableSubmissionKeys(of_columns(), clock),
+        measures=TableAgentMeasures(agents),
+        sweeps=TableSweepLog(agents),
+        known_workflows=TableWorkflowLog(agents),
         leadership=MemoryLeadership(MemoryLease(), instance_id, clock),
         services={name: MemoryRemoteService() for name in ("payment", "payment-backup", "inventory", "shipping")},
-        ledger=MemoryLedger(),
+        ledger=TableLedger(of_columns()),
         clock=clock,
         new_id=new_id,
         close=close,

@@ -23,7 +23,6 @@ EXPECTED = {
     "PAYMENT_URL": "the payment service's address, http:// or https://",
     "PAYMENT_BACKUP_URL": "the address of another way to the payment service, or nothing",
     "CALLS_IN_FLIGHT": 'JSON such as {"payment": 50}',
-    "CALLS_PER_SECOND": 'JSON such as {"payment": 20}',
     "INVENTORY_URL": "the inventory service's address, http:// or https://",
     "SHIPPING_URL": "the shipping service's address, http:// or https://",
     "REPLY_TO_PREFIX": "the beginning of a queue's name",
@@ -88,8 +87,6 @@ class Settings(BaseSettings):
     """Another way to the payment provider, for when the first one fails; it has to know the same idempotency keys."""
     calls_in_flight: dict[str, Annotated[int, Field(ge=1)]] = Field(default_factory=dict, alias="CALLS_IN_FLIGHT")
     """By agent, as JSON: how many calls one instance may have under way at a time; 100 for those not named."""
-    calls_per_second: dict[str, Annotated[float, Field(gt=0)]] = Field(default_factory=dict, alias="CALLS_PER_SECOND")
-    """By agent, as JSON: how many calls all instances together may make; no limit for those not named."""
     circuit_orders: int = Field(10, alias="CIRCUIT_ORDERS", ge=1)
     """An agent's circuit opens when its service has failed for so many orders, one after another (AGT-8)."""
     circuit_open_seconds: Seconds = Field(30, alias="CIRCUIT_OPEN_SECONDS")
@@ -186,12 +183,8 @@ def _cross_faults(settings: Settings) -> Iterator[str]:
     if settings.event_grid_endpoint.startswith("http://") and not settings.event_grid_key:
         yield "EVENT_GRID_KEY: missing; an http:// endpoint takes no managed identity"
     names = [agent.name for agent in settings.agents()]
-    for alias, limits in (
-        ("CALLS_IN_FLIGHT", settings.calls_in_flight),
-        ("CALLS_PER_SECOND", settings.calls_per_second),
-    ):
-        for name in limits.keys() - names:
-            yield f"{alias}: there is no agent {name}; expected {', '.join(names)}"
+    for name in settings.calls_in_flight.keys() - names:
+        yield f"CALLS_IN_FLIGHT: there is no agent {name}; expected {', '.join(names)}"
     prefix = settings.reply_to_prefix.lower()  # Service Bus makes no difference
     if taken := [name for name in bus_queues(names) if name.startswith(prefix)]:
         yield f"REPLY_TO_PREFIX: queues of the app's own begin with it, {', '.join(taken)}"

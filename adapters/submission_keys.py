@@ -6,10 +6,8 @@ Beside each key stands a row that sorts by the time at which the key was bound: 
 from datetime import datetime
 from hashlib import sha256
 
-from adapters import tables
-from adapters.operations import Delete, Insert
-from adapters.rows import columns_of, entity
-from adapters.tables import TableTransactions
+from adapters.operations import Delete, Insert, Table
+from adapters.rows import Columns, columns_of
 from core.errors import ConflictError, UnavailableError
 from core.gathering import run_all
 from core.keys import sortable
@@ -27,7 +25,7 @@ AT_ONCE = 16
 class TableSubmissionKeys:
     """`SubmissionKeys` on a table; keys are hashed, because a client may put anything into them."""
 
-    def __init__(self, table: TableTransactions, clock: Clock) -> None:
+    def __init__(self, table: Table[Columns], clock: Clock) -> None:
         self._table = table
         self._clock = clock
 
@@ -37,9 +35,7 @@ class TableSubmissionKeys:
         now = self._clock()
         rows = {row: {"OrderID": order_id, "Fingerprint": fingerprint, "At": now}, f"{AGE}{sortable(now)}|{row}": {}}
         try:
-            await self._table.submit(
-                row[:2], [Insert(entity(row[:2], name, columns)) for name, columns in rows.items()]
-            )
+            await self._table.submit(row[:2], [Insert(name, columns) for name, columns in rows.items()])
         except ConflictError:
             return await self._bound(row)
         return order_id, fingerprint
@@ -50,10 +46,10 @@ class TableSubmissionKeys:
 
     async def _remove(self, partition: str, time: datetime) -> int:
         old = await self._table.rows(partition, AGE, f"{AGE}{sortable(time)}", MOST)
-        ages = [row["RowKey"] for row in old]
+        ages = [row.key for row in old]
         keys = [age.partition("|")[2] for age in ages]
         for part in (keys, ages):  # a key whose removal is cut short is found again
-            await tables.submit_each(self._table, partition, [Delete(partition, key) for key in part])
+            await self._table.submit_each(partition, [Delete(key) for key in part])
         return len(old)
 
     async def _bound(self, row: str) -> tuple[str, str]:

@@ -3,9 +3,8 @@
 from contextlib import suppress
 from datetime import datetime
 
-from adapters.operations import Insert, Put
-from adapters.rows import columns_of, entity
-from adapters.tables import TableTransactions
+from adapters.operations import Insert, Put, Table
+from adapters.rows import Columns, columns_of
 from core.errors import ConflictError, UnavailableError
 from core.sweeps import Sweep
 
@@ -17,13 +16,13 @@ AWAITED = "awaited"
 class TableSweepLog:
     """`SweepLog` on a table."""
 
-    def __init__(self, table: TableTransactions) -> None:
+    def __init__(self, table: Table[Columns]) -> None:
         self._table = table
 
     async def record(self, sweep: Sweep) -> None:
         """See `SweepLog.record`."""
         columns = {"At": sweep.at, "Instance": sweep.instance, "Recovered": sweep.recovered}
-        await self._table.submit(PARTITION, [Put(entity(PARTITION, ROW, columns))])
+        await self._table.submit(PARTITION, [Put(ROW, columns)])
 
     async def last(self) -> Sweep | None:
         """See `SweepLog.last`."""
@@ -36,7 +35,7 @@ class TableSweepLog:
     async def awaited_since(self, now: datetime) -> datetime:
         """See `SweepLog.awaited_since`."""
         with suppress(ConflictError):  # somebody has asked before
-            await self._table.submit(PARTITION, [Insert(entity(PARTITION, AWAITED, {"Since": now}))])
+            await self._table.submit(PARTITION, [Insert(AWAITED, {"Since": now})])
         stored = await self._table.get(PARTITION, AWAITED)
         if stored is None:
             raise UnavailableError("a row that exists cannot be read")

@@ -1,7 +1,8 @@
 """Table Storage as this app uses it: entity group transactions, point reads, and one shape of query."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import islice
 
 from azure.data.tables.aio import TableClient
@@ -9,14 +10,13 @@ from azure.data.tables.aio import TableClient
 from adapters import wire
 from adapters.coalesce import Coalescer
 from adapters.failures import azure_errors
-from adapters.operations import Delete, Operation
-from adapters.wire import Stored
+from adapters.operations import Delete, ETags, Operation, Stored
+from adapters.rows import Columns, stored_form
 from core.errors import ConflictError, InvalidError, UnavailableError
 
-ETags = Sequence[str | None]
-"""Of the rows that were written, in the order of the operations; None for a row that was removed."""
-
 Outcome = ETags | Exception
+
+TableOperation = Operation[Columns]
 
 MOST_OPERATIONS = 100
 MOST_BYTES = 1_500_000
@@ -28,29 +28,35 @@ class TableTransactions:
 
     def __init__(self, table: Callable[[], TableClient]) -> None:
         self._table = table
-        self._commits: Coalescer[Sequence[Operation], ETags] = Coalescer(self._flush)
+        self._commits: Coalescer[Sequence[TableOperation], ETags] = Coalescer(self._flush)
 
-    async def submit(self, partition: str, operations: Sequence[Operation]) -> ETags:
-        """Carry out all the operations or none: at most 100, each on another row; return the new ETag of each.
-
-        Raises `ConflictError` when a row is not as the operations expect it, `UnavailableError` when it is unknown
-        whether they were carried out, and `InvalidError` for operations that no transaction can hold.
-        """
-        rows = {operation.row for operation in operations}
-        if not len(rows) == len(operations) <= MOST_OPERATIONS:
+    async def submit(self, partition: str, operations: Sequence[TableOperation]) -> ETags:
+        """See `Table.submit`."""
+        keys = {operation.key for operation in operations}
+        if not len(keys) == len(operations) <= MOST_OPERATIONS:
             raise InvalidError([f"a transaction takes at most {MOST_OPERATIONS} operations, each on another row"])
-        return await self._commits.submit(partition, operations) if operations else []
+        stored = [_as_stored(operation) for operation in operations]  # what no row can hold, never meets its neighbours
+        return await self._commits.submit(partition, stored) if stored else []
 
-    async def get(self, partition: str, row: str) -> Stored | None:
-        """Return one entity by its keys; None if there is none."""
+    async def submit_each(self, partition: str, operations: Sequence[TableOperation]) -> None:
+        """See `Table.submit_each`; they are grouped where possible."""
+        outcomes = await asyncio.gather(
+            *(self.submit(partition, [operation]) for operation in operations), return_exceptions=True
+        )
+        for outcome in outcomes:
+            if isinstance(outcome, BaseException) and not isinstance(outcome, ConflictError):
+                raise outcome
+
+    async def get(self, partition: str, key: str) -> Stored[Columns] | None:
+        """See `Table.get`."""
         with azure_errors("reading a row"):
-            return await wire.read_one(self._table(), partition, row)
+            return await wire.read_one(self._table(), partition, key)
 
-    async def rows(self, partition: str, start: str, end: str, limit: int | None = None) -> list[Stored]:
-        """Return the rows with start <= key < end in key order, up to `limit`."""
+    async def rows(self, partition: str, start: str, end: str, limit: int | None = None) -> list[Stored[Columns]]:
+        """See `Table.rows`."""
         if limit is not None and limit <= 0:
             return []
-        found: list[Stored] = []
+        found: list[Stored[Columns]] = []
         with azure_errors("querying rows"):
             async for entity in wire.read_range(self._table(), partition, start, end, limit):
                 found.append(entity)
@@ -58,75 +64,69 @@ class TableTransactions:
                     break
         return found
 
-    async def _flush(self, partition: str, waiting: Sequence[Sequence[Operation]]) -> list[Outcome]:
-        del partition  # each operation names it
-        return await self._commit(_fitting(waiting))
-
-    async def _commit(self, group: Sequence[Sequence[Operation]]) -> list[Outcome]:
+    async def _flush(self, partition: str, waiting: Sequence[Sequence[TableOperation]]) -> list[Outcome]:
         """Commit all together; if one is refused, all the others together; if one of those is, each by itself.
 
         Many conflicts in one group mean that another process does the same work: then to leave out one after the other
         would take as many round trips as there are orders, and the others would wait for all of them. Who is refused
         is refused for what it did itself: if nobody says which one that was, each is tried by itself.
         """
-        outcomes, error = await self._try(group)
+        group = _fitting(waiting)
+        outcomes, error = await self._try(partition, group)
         if error is None or isinstance(error, UnavailableError) or len(group) == 1:
             return outcomes
         guilty = _owner(group, error)
         if guilty is None:
-            return await self._each(group)
+            return await self._each(partition, group)
         others = [*group[:guilty], *group[guilty + 1 :]]
-        outcomes, again = await self._try(others)
+        outcomes, again = await self._try(partition, others)
         if again and not isinstance(again, UnavailableError):
-            outcomes = await self._each(others)
+            outcomes = await self._each(partition, others)
         return [*outcomes[:guilty], error, *outcomes[guilty:]]
 
-    async def _each(self, group: Sequence[Sequence[Operation]]) -> list[Outcome]:
+    async def _each(self, partition: str, group: Sequence[Sequence[TableOperation]]) -> list[Outcome]:
         """Commit each by itself."""
-        alone = await asyncio.gather(*(self._try([operations]) for operations in group))
+        alone = await asyncio.gather(*(self._try(partition, [operations]) for operations in group))
         return [outcome for each, _ in alone for outcome in each]
 
-    async def _try(self, group: Sequence[Sequence[Operation]]) -> tuple[list[Outcome], Exception | None]:
+    async def _try(
+        self, partition: str, group: Sequence[Sequence[TableOperation]]
+    ) -> tuple[list[Outcome], Exception | None]:
         """Return the outcome of each submission, and the error that they share, if there was one."""
         try:
             with azure_errors("writing rows"):
-                etags = iter(await wire.transact(self._table(), [operation for each in group for operation in each]))
+                operations = [operation for each in group for operation in each]
+                etags = iter(await wire.transact(self._table(), partition, operations))
         except Exception as error:  # noqa: BLE001 - it belongs to whoever caused it, whatever it is
             return [error] * len(group), error
         return [list(islice(etags, len(operations))) for operations in group], None
 
 
-async def submit_each(table: TableTransactions, partition: str, operations: Iterable[Operation]) -> None:
-    """Carry out operations that do not depend on each other, grouped where possible; pass over those that conflict."""
-    outcomes = await asyncio.gather(
-        *(table.submit(partition, [operation]) for operation in operations), return_exceptions=True
-    )
-    for outcome in outcomes:
-        if isinstance(outcome, BaseException) and not isinstance(outcome, ConflictError):
-            raise outcome
-
-
-def _fitting(waiting: Sequence[Sequence[Operation]]) -> Sequence[Sequence[Operation]]:
+def _fitting(waiting: Sequence[Sequence[TableOperation]]) -> Sequence[Sequence[TableOperation]]:
     """Return the first submissions, as many as one transaction can hold; no row may occur in it twice."""
-    rows: set[str] = set()
+    keys: set[str] = set()
     size = 0
     for number, operations in enumerate(waiting):
-        own = {operation.row for operation in operations}
+        own = {operation.key for operation in operations}
         size += sum(_bytes(operation) for operation in operations)
-        if number and (own & rows or len(own) + len(rows) > MOST_OPERATIONS or size > MOST_BYTES):
+        if number and (own & keys or len(own) + len(keys) > MOST_OPERATIONS or size > MOST_BYTES):
             return waiting[:number]
-        rows |= own
+        keys |= own
     return waiting
 
 
-def _bytes(operation: Operation) -> int:
+def _as_stored(operation: TableOperation) -> TableOperation:
+    return operation if isinstance(operation, Delete) else replace(operation, row=stored_form(operation.row))
+
+
+def _bytes(operation: TableOperation) -> int:
     """Estimate generously what the operation takes in the request, where JSON escapes what is not ASCII."""
-    values = () if isinstance(operation, Delete) else operation.entity.values()
+    values = () if isinstance(operation, Delete) else operation.row.values()
     texts = [value for value in values if isinstance(value, str)]
     return 1000 + sum(len(text) * (2 if text.isascii() else 12) for text in texts)
 
 
-def _owner(group: Sequence[Sequence[Operation]], error: Exception) -> int | None:
+def _owner(group: Sequence[Sequence[TableOperation]], error: Exception) -> int | None:
     """Return the number of the submission at fault; None if the error does not say."""
     index = getattr(error.__cause__ or error, "index", None)
     if index is None:

@@ -17,7 +17,8 @@ from azure.core.exceptions import HttpResponseError
 from azure.core.rest import AsyncHttpResponse, HttpRequest
 from azure.data.tables.aio import TableClient
 
-from adapters.operations import Delete, Entity, Insert, Operation, Put, Replace
+from adapters.operations import Delete, Insert, Operation, Put, Replace, Stored
+from adapters.rows import Columns, entity
 
 RANGE = "PartitionKey eq '{p}' and RowKey ge '{s}' and RowKey lt '{e}'"
 """The only query there is: what it costs depends on how much it returns, never on the size of the table."""
@@ -51,13 +52,7 @@ class TableError(HttpResponseError):
         self.index = int(index.group(1)) if index else None
 
 
-class Stored(dict[str, Any]):
-    """An entity as it is stored, and the ETag under which it was read."""
-
-    etag: str
-
-
-async def read_one(table: TableClient, partition: str, row: str) -> Stored | None:
+async def read_one(table: TableClient, partition: str, row: str) -> Stored[Columns] | None:
     """Return one entity by its keys; None if there is none."""
     answer = await _send(table, HttpRequest("GET", _place(_address(table), partition, row), headers=_HEADERS))
     if answer.status_code == 404 and "TableNotFound" not in answer.text():
@@ -67,7 +62,7 @@ async def read_one(table: TableClient, partition: str, row: str) -> Stored | Non
 
 async def read_range(
     table: TableClient, partition: str, start: str, end: str, limit: int | None
-) -> AsyncIterator[Stored]:
+) -> AsyncIterator[Stored[Columns]]:
     """Yield the entities with start <= row key < end in key order; pages may be short or empty and not be the last."""
     texts = {name: text.replace("'", "''") for name, text in (("p", partition), ("s", start), ("e", end))}
     asked = {"$filter": RANGE.format(**texts)} | ({"$top": str(min(limit, PAGE))} if limit else {})
@@ -75,8 +70,8 @@ async def read_range(
     while more is not None:
         query = "&".join(f"{name}={quote(value, safe='')}" for name, value in (asked | more).items())
         answer = await _send(table, HttpRequest("GET", f"{_address(table)}()?{query}", headers=_HEADERS))
-        for entity in _json_of(answer)["value"]:
-            yield _stored(entity)
+        for found in _json_of(answer)["value"]:
+            yield _stored(found)
         more = _continuation(answer.headers)
 
 
@@ -86,15 +81,14 @@ def _continuation(headers: Mapping[str, str]) -> dict[str, str] | None:
     return found or None
 
 
-def _stored(wire: Mapping[str, Any]) -> Stored:
-    """Return the entity with its types; what Azure adds itself is left out, but for the ETag."""
-    found = Stored(
-        (name, datetime.fromisoformat(value) if wire.get(f"{name}@odata.type") == "Edm.DateTime" else value)
+def _stored(wire: Mapping[str, Any]) -> Stored[Columns]:
+    """Return the row with the types of its properties; what Azure adds itself is left out."""
+    row = {
+        name: datetime.fromisoformat(value) if wire.get(f"{name}@odata.type") == "Edm.DateTime" else value
         for name, value in wire.items()
         if name != "Timestamp" and "odata." not in name
-    )
-    found.etag = wire["odata.etag"]
-    return found
+    }
+    return Stored(key=wire["RowKey"], row=row, etag=wire["odata.etag"])
 
 
 async def _send(table: TableClient, request: HttpRequest) -> AsyncHttpResponse:
@@ -115,7 +109,7 @@ def _address(table: TableClient) -> str:
     return f"{table.url}/{table.table_name}"
 
 
-async def transact(table: TableClient, operations: Sequence[Operation]) -> list[str | None]:
+async def transact(table: TableClient, partition: str, operations: Sequence[Operation[Columns]]) -> list[str | None]:
     """Carry out all operations or none; return the new ETag of each, None for a deletion.
 
     Raises `TableError`, and whatever the SDK's pipeline raises for an outage.
@@ -125,7 +119,7 @@ async def transact(table: TableClient, operations: Sequence[Operation]) -> list[
         "POST",
         f"{table.url}/$batch",
         headers={**_HEADERS, "Content-Type": f"multipart/mixed; boundary={boundary}"},
-        content=body_of(_address(table), boundary, operations),
+        content=body_of(_address(table), boundary, partition, operations),
     )
     response = await _send(table, request)
     if response.status_code != 202:
@@ -133,28 +127,28 @@ async def transact(table: TableClient, operations: Sequence[Operation]) -> list[
     return _etags(response.content, len(operations))
 
 
-def body_of(address: str, boundary: str, operations: Sequence[Operation]) -> bytes:
+def body_of(address: str, boundary: str, partition: str, operations: Sequence[Operation[Columns]]) -> bytes:
     """Return the body of the request: one change set with one part for each operation."""
-    parts = "".join(f"--changes\r\n{PART}{_part(address, operation)}\r\n" for operation in operations)
+    parts = "".join(f"--changes\r\n{PART}{_part(address, partition, operation)}\r\n" for operation in operations)
     head = f"--{boundary}\r\nContent-Type: multipart/mixed; boundary=changes\r\n\r\n"
     return f"{head}{parts}--changes--\r\n\r\n--{boundary}--\r\n".encode()
 
 
-def _part(address: str, operation: Operation) -> str:
-    place = _place(address, operation.partition, operation.row)
+def _part(address: str, partition: str, operation: Operation[Columns]) -> str:
+    place = _place(address, partition, operation.key)
     match operation:
-        case Insert(entity):
-            return _with_body(f"POST {address} HTTP/1.1\r\n", entity)
-        case Replace(entity, etag):
-            return _with_body(f"PUT {place} HTTP/1.1\r\nIf-Match: {etag}\r\n", entity)
-        case Put(entity):
-            return _with_body(f"PUT {place} HTTP/1.1\r\n", entity)
+        case Insert(key, row):
+            return _with_body(f"POST {address} HTTP/1.1\r\n", partition, key, row)
+        case Replace(key, row, etag):
+            return _with_body(f"PUT {place} HTTP/1.1\r\nIf-Match: {etag}\r\n", partition, key, row)
+        case Put(key, row):
+            return _with_body(f"PUT {place} HTTP/1.1\r\n", partition, key, row)
         case Delete():
             return f"DELETE {place} HTTP/1.1\r\nIf-Match: *\r\nAccept: application/json\r\n\r\n"
 
 
-def _with_body(head: str, entity: Entity) -> str:
-    body = json.dumps(wire_form(entity), separators=(",", ":"))
+def _with_body(head: str, partition: str, key: str, row: Columns) -> str:
+    body = json.dumps(wire_form(entity(partition, key, row)), separators=(",", ":"))
     return f"{head}{JSON_BODY}Content-Length: {len(body)}\r\n\r\n{body}"
 
 
@@ -163,10 +157,10 @@ def _place(address: str, *keys: str) -> str:
     return f"{address}(PartitionKey='{partition}',RowKey='{row}')"
 
 
-def wire_form(entity: Entity) -> dict[str, Any]:
+def wire_form(columns: Columns) -> dict[str, Any]:
     """Return the entity with the types that JSON lacks beside their values; raises TypeError for one we do not use."""
     wire: dict[str, Any] = {}
-    for name, value in entity.items():
+    for name, value in columns.items():
         match value:
             case bool():
                 wire[name] = value

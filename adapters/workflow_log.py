@@ -1,8 +1,7 @@
 """What each version of a workflow was at first, in table `agents`: a row for each."""
 
-from adapters.operations import Insert
-from adapters.rows import columns_of, entity
-from adapters.tables import TableTransactions
+from adapters.operations import Insert, Table
+from adapters.rows import Columns, columns_of
 from core.errors import ConflictError, UnavailableError
 
 PARTITION = "workflows"
@@ -11,7 +10,7 @@ PARTITION = "workflows"
 class TableWorkflowLog:
     """`WorkflowLog` on a table."""
 
-    def __init__(self, table: TableTransactions) -> None:
+    def __init__(self, table: Table[Columns]) -> None:
         self._table = table
 
     async def first(self, name: str, version: int, fingerprint: str) -> str:
@@ -19,7 +18,7 @@ class TableWorkflowLog:
         row = f"{name}|{version}"
         try:
             if (known := await self._table.get(PARTITION, row)) is None:
-                await self._table.submit(PARTITION, [Insert(entity(PARTITION, row, {"Fingerprint": fingerprint}))])
+                await self._table.submit(PARTITION, [Insert(row, {"Fingerprint": fingerprint})])
                 return fingerprint
         except ConflictError as error:
             raise UnavailableError(f"another instance keeps workflow {name} just now") from error

@@ -1,11 +1,8 @@
 """The circuit breaker of one remote service, as one instance of its agent sees it (AGT-8)."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from datetime import datetime, timedelta
-from typing import NoReturn
-
-from pybreaker import STATE_CLOSED, STATE_OPEN, CircuitBreaker, CircuitBreakerError, CircuitMemoryStorage
 
 from core.errors import CircuitOpenError, RejectedError, TransientError
 from core.ports import Clock
@@ -21,24 +18,14 @@ class Circuit:
     """
 
     def __init__(self, *, orders: int, open_for: timedelta, clock: Clock) -> None:
-        self._storage = CircuitMemoryStorage(STATE_CLOSED)
-        self._breaker = CircuitBreaker(
-            fail_max=orders,
-            reset_timeout=open_for.total_seconds(),
-            state_storage=self._storage,
-            throw_new_error_on_trip=False,
-        )
+        self._orders = orders
         self._open_for = open_for
         self._clock = clock
         self._failed: set[str] = set()
         """Orders for which the service failed since it last worked."""
         self._trying = False
-
-    @property
-    def open_until(self) -> datetime | None:
+        self.open_until: datetime | None = None
         """Until when no call is made; None while the circuit is closed."""
-        opened_at = self._storage.opened_at if self._breaker.current_state == STATE_OPEN else None
-        return opened_at + self._open_for if opened_at else None
 
     @contextmanager
     def guard(self, order_id: str) -> Iterator[None]:
@@ -50,39 +37,33 @@ class Circuit:
         self._trying = trial
         try:
             yield
-        except TransientError as fault:
-            self._has_failed(order_id, fault, trial=trial)
+        except TransientError:
+            self._fails(order_id, trial=trial)
             raise
         except RejectedError:  # the service works, and says no
-            self._works()
+            self._works(trial=trial)
             raise
         else:
-            self._works()
+            self._works(trial=trial)
         finally:
             self._trying = self._trying and not trial
 
     def admit(self) -> bool:
         """Return whether a call that began now would be the one that tries; raises `CircuitOpenError`."""
-        if (until := self.open_until) is None:
+        if self.open_until is None:
             return False
-        if (left := until - self._clock()) > timedelta():
+        if (left := self.open_until - self._clock()) > timedelta():
             raise CircuitOpenError("the circuit is open: the service fails for one order after another", left)
         if self._trying:
             raise CircuitOpenError("the circuit is open, and one call tries whether the service works again", ONE_TRIES)
         return True
 
-    def _has_failed(self, order_id: str, fault: TransientError, *, trial: bool) -> None:
-        if order_id in self._failed and not trial:
-            return
+    def _fails(self, order_id: str, *, trial: bool) -> None:
         self._failed.add(order_id)
+        if trial or (self.open_until is None and len(self._failed) >= self._orders):
+            self.open_until = self._clock() + self._open_for
 
-        def fail() -> NoReturn:
-            raise fault
-
-        with suppress(TransientError, CircuitBreakerError):
-            self._breaker.call(fail)
-
-    def _works(self) -> None:
-        self._failed.clear()
-        with suppress(CircuitBreakerError):  # it was opened while this call was under way, and stays so for its time
-            self._breaker.call(lambda: None)
+    def _works(self, *, trial: bool) -> None:
+        if trial or self.open_until is None:  # else it was opened while this call was under way, and stays so
+            self._failed.clear()
+            self.open_until = None

@@ -62,15 +62,15 @@ class Driver:
         """Return fresh order ids."""
         return [self._new_id() for _ in range(count)]
 
-    async def submit(self, order_id: str) -> None:
-        """Put one order on the queue, as the shop does."""
+    async def submit(self, order_id: str, workflow: str | None = None) -> None:
+        """Put one order on the queue, as the shop does; of the driver's own workflow unless another is named."""
         message = Submission(
             schema_version=1,
             order_id=order_id,
             placed_at=order_time(order_id),
             customer=Submission.Customer(name="Ada", email="ada@example.com"),
             items=(Submission.Line(sku="TEA-SENCHA", quantity=2, unit_price="14.00"),),
-            workflow=self._workflow,
+            workflow=workflow or self._workflow,
         )
         await self._submissions.put(message.to_json())
 
@@ -113,7 +113,7 @@ class Driver:
 
     async def _final_in(self, bucket: str, wanted: set[str]) -> dict[str, Final]:
         rows = await self._orders.rows(bucket, min(wanted), max(wanted) + LAST)
-        return {row["OrderID"]: _final(row) for row in rows if row["RowKey"] == f"{row.get('OrderID')}|state"}
+        return {row.row["OrderID"]: _final(row.row) for row in rows if row.key.endswith("|state")}
 
     async def remote_ledger(self, order_ids: Iterable[str], service: str = "payment") -> "RemoteLedger":
         """Return what the simulated service did for these orders."""

@@ -113,7 +113,7 @@ def _mark_processed(marks: Marks) -> None:
     original = TableStateStore.commit
 
     @wraps(original)
-    async def commit(self: TableStateStore, change: Change) -> Snapshot:
+    async def commit(self: TableStateStore[Any], change: Change) -> Snapshot:
         committed = await original(self, change)
         if change.after.state.process_state is ProcessState.PROCESSED:
             marks.add(change.after.order_id)

@@ -114,12 +114,8 @@ def _agent(base: Base, name: str) -> AgentService:
         call_timeout=timedelta(seconds=settings.remote_call_timeout_seconds),
         circuit=circuit,
         limits=CallLimits(
-            agent=name,
             in_flight=settings.calls_in_flight.get(name, CALLS_IN_FLIGHT),
-            per_second=settings.calls_per_second.get(name),
-            rates=parts.rates,
             clock=parts.clock,
-            sleep=asyncio.sleep,
         ),
         gauge=Gauge(
             agent=name,

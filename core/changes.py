@@ -63,7 +63,7 @@ class Change:
         return replace(self, entry=replace(self.entry, change_id=change_id))
 
     def changed_steps(self) -> tuple[Step, ...]:
-        """Return the steps whose rows have to be written."""
+        """Return the steps that are not as they were."""
         before = self.before.steps if self.before else ()
         return tuple(step for step in self.after.steps if step not in before)
 

@@ -34,13 +34,8 @@ def order_key(order_id: str) -> str:
 
 
 def state_key(order_id: str) -> str:
-    """Row of the state record."""
+    """Row of the state record, with the steps."""
     return f"{order_id}|state"
-
-
-def step_key(order_id: str, number: int) -> str:
-    """Row of one workflow step."""
-    return f"{order_id}|step|{number:02d}"
 
 
 def history_key(order_id: str, version: int, note: str = "") -> str:
@@ -49,7 +44,7 @@ def history_key(order_id: str, version: int, note: str = "") -> str:
 
 
 def order_range(order_id: str) -> tuple[str, str]:
-    """Row-key range [from, to) that loads order, state and steps, but not the history."""
+    """Row-key range [from, to) that loads the order and its state, but not the history."""
     return f"{order_id}|order", f"{order_id}|{LAST}"
 
 

@@ -80,6 +80,9 @@ class Item:
     unit_price: str
 
 
+MAX_REASON = 300
+"""Characters that a step keeps of why it failed; the history has all of them."""
+
 ERASED = "erased"
 """Stands for personal data that was erased."""
 
@@ -131,7 +134,6 @@ class OrderState:
 class Step:
     """One workflow step, with a copy of the rules that hold for it, so that the supervisor needs no workflow."""
 
-    number: int
     name: str
     capability: str
     """What the step needs done; one or several agents offer it (AGT-10)."""
@@ -142,11 +144,8 @@ class Step:
     threshold: int
     """The step is given up once `failure_count` reaches this number."""
     policy: Policy
-    after: tuple[str, ...] | None = ()
-    """The steps that have to be done before.
-
-    None in rows of a version that did not record it: all that stand above, so that nothing begins too early.
-    """
+    after: tuple[str, ...] = ()
+    """The steps that have to be done before."""
     undoable: bool = False
     """Whether there is anything to undo once it was done."""
     settling: timedelta = timedelta()
@@ -198,13 +197,13 @@ class Step:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Snapshot:
-    """One order as it was loaded: its rows, and the ETags under which they may be replaced."""
+    """One order as it was loaded, and the ETag under which it may be changed."""
 
     order: Order
     state: OrderState
     steps: tuple[Step, ...]
-    etags: Mapping[str, str] = field(default_factory=dict)
-    """ETag by row key; empty for an order that is not recorded yet."""
+    etag: str | None = None
+    """Of the state row, which every transition replaces; None for an order that is not recorded yet."""
 
     @property
     def order_id(self) -> str:
@@ -239,7 +238,7 @@ class Snapshot:
         if self.in_state(StepState.FAILED):  # no new step starts (SCH-12)
             return ()
         done = {step.name for step in self.in_state(*DONE)}
-        return tuple(step for step in self.in_state(StepState.NOT_STARTED) if done >= self._directly_before(step))
+        return tuple(step for step in self.in_state(StepState.NOT_STARTED) if done.issuperset(step.after))
 
     def _ready_to_be_undone(self) -> tuple[Step, ...]:
         """Return the steps on which nothing depends that is not undone yet, once nothing moves forward any more."""
@@ -249,16 +248,12 @@ class Snapshot:
         standing = {name for step in owed for name in self._before(step)}
         return tuple(step for step in self.steps if step.waits_for_undo and step.name not in standing)
 
-    def _directly_before(self, step: Step) -> set[str]:
-        above = (each.name for each in self.steps[: step.number])
-        return set(above if step.after is None else step.after)
-
     def _before(self, step: Step) -> set[str]:
         """Return the steps on which this one depends, directly or not; all of them stand above it."""
-        before = self._directly_before(step)
-        for each in reversed(self.steps[: step.number]):
+        before = set(step.after)
+        for each in reversed(self.steps):
             if each.name in before:
-                before |= self._directly_before(each)
+                before.update(each.after)
         return before
 
     def claimable_from(self, since: datetime) -> datetime:
@@ -266,9 +261,9 @@ class Snapshot:
         return max(since, min((step.not_before or since for step in self.ready()), default=since))
 
     def with_steps(self, *changed: Step) -> "Snapshot":
-        """Return a snapshot in which these steps replace those of the same number."""
-        by_number = {step.number: step for step in changed}
-        return replace(self, steps=tuple(by_number.get(step.number, step) for step in self.steps))
+        """Return a snapshot in which these steps replace those of the same name."""
+        by_name = {step.name: step for step in changed}
+        return replace(self, steps=tuple(by_name.get(step.name, step) for step in self.steps))
 
     def with_state(self, **changes: Any) -> "Snapshot":
         """Return a snapshot whose state record has these properties replaced."""

@@ -187,16 +187,6 @@ class AgentMeasures(Protocol):
         """Return what says something of the time since then (`Measure.counts`); raises `UnavailableError`."""
 
 
-class CallRates(Protocol):
-    """How many calls per second the instances of an agent make together."""
-
-    async def next_call(self, agent: str, per_second: float, latest: datetime) -> datetime | None:
-        """Take the next turn; return when it begins, None if that would be after `latest` (and none is taken).
-
-        Raises `UnavailableError`.
-        """
-
-
 class SweepLog(Protocol):
     """The last sweep of any supervisor."""
 

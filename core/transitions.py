@@ -42,8 +42,8 @@ def _in_brief(change: Change) -> dict[str, object]:
 
 def _seconds(change: Change) -> dict[str, float]:
     """Return how long the steps took that are done or undone now: their last attempt, from its start to its answer."""
-    done = {step.number for step in change.after.in_state(StepState.COMPLETED, StepState.UNDONE)}
-    ended = (step for step in (change.before.running() if change.before else ()) if step.number in done)
+    done = {step.name for step in change.after.in_state(StepState.COMPLETED, StepState.UNDONE)}
+    ended = (step for step in (change.before.running() if change.before else ()) if step.name in done)
     return {
         step.name: (change.entry.at - step.complete_by + step.allowance).total_seconds()
         for step in ended

@@ -12,8 +12,8 @@ from core.errors import AppError
 from core.messages import STEP_NAME, AgentRequest, faults_of
 from core.orders import Order, Policy, Step
 
-MOST_STEPS = 80
-"""Of a workflow: all of them can change in one transaction, which takes 100 rows, beside some that are no steps."""
+MAX_STEPS = 20
+"""Of a workflow: the state row keeps them in one column of 32 Ki characters, whatever they are called and suffer."""
 
 Results = Mapping[str, Mapping[str, Any]]
 """What the completed steps answered, by step name."""
@@ -32,7 +32,9 @@ class StepDefinition:
     does: str
     """What the agent's service is asked to do."""
     request: Callable[[Order, Results], Mapping[str, Any]]
-    """What of the order, and of the results of the steps before, goes into the request."""
+    """What of the order, and of the results of the steps that it uses, goes into the request."""
+    uses: tuple[str, ...] = ()
+    """The steps whose results the request is made from: it gets these, and no others."""
     after: tuple[str, ...] = ()
     """The steps that have to be done before, which stand above it: so there are no circles.
 
@@ -72,7 +74,6 @@ class Workflow:
         """Return the step records of a new order, with the rules that hold for each copied in."""
         return tuple(
             Step(
-                number=number,
                 name=definition.name,
                 capability=definition.capability,
                 agent=definition.capability,
@@ -85,7 +86,7 @@ class Workflow:
                 rest=(definition.rest or rest) if definition.policy is Policy.REST else timedelta(),
                 most_rests=definition.most_rests if definition.policy is Policy.REST else 0,
             )
-            for number, definition in enumerate(self.steps)
+            for definition in self.steps
         )
 
     def faults(self, capabilities: Container[str]) -> Iterator[str]:
@@ -95,12 +96,21 @@ class Workflow:
             yield f"its name has to match {STEP_NAME}"
         if not known:
             yield "there is no step"
-        if len(known) > MOST_STEPS:
-            yield f"there are {len(known)} steps; at most {MOST_STEPS} can change at once"
+        if len(known) > MAX_STEPS:
+            yield f"there are {len(known)} steps; an order can keep {MAX_STEPS}"
         yield from (f"step {name} is defined twice" for name in dict.fromkeys(known) if known.count(name) > 1)
         for place, definition in enumerate(self.steps):
-            faults = _faults(definition, known[:place], capabilities)
+            faults = (*_faults(definition, known[:place], capabilities), *self._unanswered(definition))
             yield from (f"step {definition.name}: {fault}" for fault in faults)
+
+    def _unanswered(self, definition: StepDefinition) -> Iterator[str]:
+        before = set(definition.after)
+        for each in reversed(self.steps):
+            if each.name in before:
+                before.update(each.after)
+        for name in definition.uses:
+            if name not in before:
+                yield f"it uses what {name} answers, and does not come after it"
 
 
 def _faults(definition: StepDefinition, above: Collection[str], capabilities: Container[str]) -> Iterator[str]:

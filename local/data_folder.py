@@ -1,9 +1,10 @@
-"""The folder with the data of a stack, which only one stack may use at a time."""
+"""The folder with the data of a stack, which only one stack may use at a time, and only one that can read them."""
 
 import fcntl
 import os
 from pathlib import Path
 
+from adapters.rows import OLDEST_READABLE, SCHEMA_VERSION
 from local.ports import StackError
 
 
@@ -20,11 +21,24 @@ class DataFolder:
             self._path.mkdir(parents=True, exist_ok=True)
             self._lock = os.open(self._path / "lock", os.O_CREAT | os.O_RDWR, 0o644)
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self._check_layout()
         except BlockingIOError as error:
             self.release()
             raise StackError(f"another stack uses the data in {self._path}: set DATA_DIR to another folder") from error
         except OSError as error:
             raise StackError(f"the data folder {self._path} cannot be used ({error}): set DATA_DIR") from error
+
+    def _check_layout(self) -> None:
+        """Refuse rows that this version of the app cannot read; those without a mark are older than the mark."""
+        mark = self._path / "layout"
+        known = mark.read_text() if mark.exists() else "1" if (self._path / "azurite").exists() else None
+        if known is not None and not OLDEST_READABLE <= int(known) <= SCHEMA_VERSION:
+            self.release()
+            raise StackError(
+                f"the data in {self._path} are of layout {known}, and this app reads {OLDEST_READABLE} to"
+                f" {SCHEMA_VERSION}: empty the folder with `make clean`, or set DATA_DIR to another one"
+            )
+        mark.write_text(str(SCHEMA_VERSION))
 
     def release(self) -> None:
         """Let another stack have the folder."""

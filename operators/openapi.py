@@ -1,26 +1,16 @@
-"""The OpenAPI description of the operators' API, made from the very models that read requests and write answers."""
+"""The OpenAPI description of the operators' API, made from its routes and the models that read and write them."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
-from typing import Any
+from typing import Any, TypeVar, get_type_hints
 
 from pydantic import BaseModel
 from pydantic.json_schema import JsonSchemaMode, models_json_schema
 
 from core.keys import ORDER_ID
-from operators.alerts import Acknowledged, AcknowledgeRequest, AlertList, CauseList
-from operators.bulk import BulkPage
-from operators.explain import Explanation
-from operators.overview import Overview
-from operators.poison import PoisonList, Settled
-from operators.requests import BEGINNING_OF_ID, KEY, BulkRequest, FindRequest, OperatorRequest, SkipRequest
-from operators.retention import Found
-from operators.service import AGENDA_OF
-from operators.views import Acted, FoundOrders, OrderList, OrderView, View
+from operators.views import View
 
-MOST_LISTED = 500
-
+Call = TypeVar("Call", bound=Callable[..., Awaitable[View]])
 Schema = dict[str, Any]
 
 
@@ -35,143 +25,75 @@ class Problem(View):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Operation:
-    """One call: its own refusals beside those that every call knows."""
+class Route:
+    """One call: which function answers it, and how it is described."""
 
     method: str
     path: str
-    summary: str
+    query: Sequence[Schema]
+    call: Callable[..., Awaitable[View]]
+    """Takes the services, the request, and the body if there is one."""
     answer: type[View]
-    status: int = 200
-    body: type[BaseModel] | None = None
-    query: Sequence[Schema] = ()
-    refusals: Sequence[int] = ()
+    body: type[BaseModel] | None
+
+    @property
+    def name(self) -> str:
+        """The name of the app's function."""
+        return self.call.__name__
+
+    @property
+    def summary(self) -> str:
+        """The first line of what the function says of itself."""
+        return (self.call.__doc__ or "").partition("\n")[0].removesuffix(".")
+
+    @property
+    def acts(self) -> bool:
+        """Whether it asks for something to be done to what the path names, which may be done later."""
+        return self.method == "POST" and "{" in self.path
+
+    @property
+    def status(self) -> int:
+        """Of an answer that is no refusal."""
+        return 202 if self.acts else 200
+
+    def refusals(self) -> Iterator[int]:
+        """Yield the statuses of refusals, beside that for a missing key."""
+        if self.body or self.query:
+            yield 400
+        if "{" in self.path:
+            yield 404
+        if self.acts:
+            yield 409
+        if self.body:
+            yield 411
+        yield 503
 
 
-def _query(name: str, **schema: Any) -> Schema:
-    return {"name": name, "in": "query", "required": False, "schema": schema}
+class Routes(list[Route]):
+    """Calls, described by the function that answers it: its name, its docstring, its answer, its parameter `body`."""
+
+    def get(self, path: str, *parameters: Schema) -> Callable[[Call], Call]:
+        """Decorate the function that answers a GET with these parameters in its query."""
+        return self._route("GET", path, parameters)
+
+    def post(self, path: str) -> Callable[[Call], Call]:
+        """Decorate the function that answers a POST."""
+        return self._route("POST", path, ())
+
+    def _route(self, method: str, path: str, parameters: Sequence[Schema]) -> Callable[[Call], Call]:
+        def add(call: Call) -> Call:
+            types = get_type_hints(call)
+            answer, body = types["return"], types.get("body")
+            self.append(Route(method=method, path=path, query=parameters, call=call, answer=answer, body=body))
+            return call
+
+        return add
 
 
-LIMIT = _query("limit", type="integer", minimum=1, maximum=MOST_LISTED, default=50)
-CONTINUATION = _query("continuation", type="string", pattern=KEY)
-STATE = _query("state", type="string", enum=[str(state) for state in AGENDA_OF], default="Error")
-ORDER = "/api/operator/orders/{orderId}"
-POISON = "/api/operator/poison/{queue}/{messageId}"
+def query(name: str, *, required: bool = False, **schema: Any) -> Schema:
+    """Return the description of a parameter in the query."""
+    return {"name": name, "in": "query", "required": required, "schema": schema}
 
-OPERATIONS = (
-    Operation(
-        method="get",
-        path="/api/operator/overview",
-        summary="Show how the system is doing",
-        answer=Overview,
-    ),
-    Operation(
-        method="get",
-        path="/api/operator/orders",
-        summary="List the open orders of a state, the longest waiting first",
-        answer=OrderList,
-        query=(STATE, LIMIT, CONTINUATION),
-        refusals=(400,),
-    ),
-    Operation(
-        method="get",
-        path="/api/operator/search",
-        summary="Find orders in any state by the beginning of their ids",
-        answer=FoundOrders,
-        query=({**_query("id", type="string", pattern=BEGINNING_OF_ID), "required": True},),
-        refusals=(400,),
-    ),
-    Operation(
-        method="get",
-        path=ORDER,
-        summary="Show an order with its steps and its whole history",
-        answer=OrderView,
-        refusals=(404,),
-    ),
-    Operation(
-        method="get",
-        path=f"{ORDER}/explain",
-        summary="Say why an order is where it is, who acts next and when, and what happens if nothing comes",
-        answer=Explanation,
-        refusals=(404,),
-    ),
-    *(
-        Operation(
-            method="post",
-            path=f"{ORDER}/{action}",
-            summary=summary,
-            answer=Acted,
-            status=202,
-            body=body,
-            refusals=(400, 404, 409),
-        )
-        for action, summary, body in (
-            ("resubmit", "Let an order in Error go on from the steps that failed", OperatorRequest),
-            ("skip", "Leave out a failed step that was done, or taken back, by other means", SkipRequest),
-            ("cancel", "Have an order undone that is not finished", OperatorRequest),
-            ("erase", "Forget who the customer of an order is; its history stays", OperatorRequest),
-        )
-    ),
-    Operation(
-        method="post",
-        path="/api/operator/bulk",
-        summary="Resubmit, skip a step of, or cancel many orders in Error, page by page",
-        answer=BulkPage,
-        body=BulkRequest,
-        refusals=(400,),
-    ),
-    Operation(
-        method="post",
-        path="/api/operator/customers/find",
-        summary="Find a customer's orders, page by page through all orders",
-        answer=Found,
-        body=FindRequest,
-        refusals=(400,),
-    ),
-    Operation(
-        method="get",
-        path="/api/operator/alerts",
-        summary="List the alerts, newest first",
-        answer=AlertList,
-        query=(LIMIT, CONTINUATION),
-        refusals=(400,),
-    ),
-    Operation(
-        method="get",
-        path="/api/operator/alerts/causes",
-        summary="Group the newest alerts by their cause",
-        answer=CauseList,
-    ),
-    Operation(
-        method="post",
-        path="/api/operator/alerts/acknowledge",
-        summary="Take alerts upon yourself; the first one who does stays",
-        answer=Acknowledged,
-        body=AcknowledgeRequest,
-        refusals=(400,),
-    ),
-    Operation(
-        method="get",
-        path="/api/operator/poison",
-        summary="List the messages that nobody could read, with their reasons",
-        answer=PoisonList,
-    ),
-    *(
-        Operation(
-            method="post",
-            path=f"{POISON}/{action}",
-            summary=summary,
-            answer=Settled,
-            status=202,
-            body=OperatorRequest,
-            refusals=(400, 404, 409),
-        )
-        for action, summary in (
-            ("redrive", "Put a message back on its queue"),
-            ("drop", "Remove a message for good"),
-        )
-    ),
-)
 
 PARAMETERS: Mapping[str, Schema] = {
     "orderId": {"type": "string", "pattern": f"^{ORDER_ID.pattern}$"},
@@ -188,13 +110,12 @@ REFUSALS = {
 }
 
 
-@cache
-def description() -> Schema:
-    """Return the description as OpenAPI 3.1."""
-    references, schemas = _schemas()
+def description(routes: Sequence[Route]) -> Schema:
+    """Return the description of these calls as OpenAPI 3.1."""
+    references, schemas = _schemas(routes)
     paths: dict[str, Schema] = {}
-    for operation in OPERATIONS:
-        paths.setdefault(operation.path, {})[operation.method] = _operation(operation, references)
+    for route in routes:
+        paths.setdefault(f"/{route.path}", {})[route.method.lower()] = _operation(route, references)
     return {
         "openapi": "3.1.0",
         "info": {"title": "Operators' API", "version": "1"},
@@ -207,10 +128,10 @@ def description() -> Schema:
     }
 
 
-def _schemas() -> tuple[Mapping[type[BaseModel], Schema], Schema]:
+def _schemas(routes: Sequence[Route]) -> tuple[Mapping[type[BaseModel], Schema], Schema]:
     """Return where the schema of each model stands, and all of them by name."""
-    bodies = {operation.body for operation in OPERATIONS if operation.body}
-    answers: set[type[BaseModel]] = {Problem, *(operation.answer for operation in OPERATIONS)}
+    bodies = {route.body for route in routes if route.body}
+    answers: set[type[BaseModel]] = {Problem, *(route.answer for route in routes)}
     modes: dict[type[BaseModel], JsonSchemaMode] = dict.fromkeys(bodies, "validation")
     modes |= dict.fromkeys(answers, "serialization")
     models = sorted(modes.items(), key=lambda each: each[0].__name__)
@@ -218,21 +139,21 @@ def _schemas() -> tuple[Mapping[type[BaseModel], Schema], Schema]:
     return {model: found[model, mode] for model, mode in models}, definitions["$defs"]
 
 
-def _operation(operation: Operation, references: Mapping[type[BaseModel], Schema]) -> Schema:
+def _operation(route: Route, references: Mapping[type[BaseModel], Schema]) -> Schema:
     described: Schema = {
-        "summary": operation.summary,
-        "parameters": [*_path_parameters(operation.path), *operation.query],
+        "summary": route.summary,
+        "parameters": [*_path_parameters(route.path), *route.query],
         "responses": {
-            str(operation.status): _json("Done", references[operation.answer]),
+            str(route.status): _json("Done", references[route.answer]),
             "401": {"description": "The key is missing or wrong, and nothing was changed"},
             **{
                 str(status): _json(REFUSALS[status], references[Problem], "application/problem+json")
-                for status in (*operation.refusals, *((411,) if operation.body else ()), 503)
+                for status in route.refusals()
             },
         },
     }
-    if operation.body:
-        described["requestBody"] = {"required": True, **_json("", references[operation.body])}
+    if route.body:
+        described["requestBody"] = {"required": True, **_json("", references[route.body])}
     return described
 
 

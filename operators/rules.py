@@ -10,10 +10,9 @@ from functools import partial
 
 from core.changes import Change, HistoryEntry, transition
 from core.errors import RefusedError
-from core.orders import Direction, Outcome, ProcessState, Snapshot, Step, StepState
+from core.orders import DONE, Direction, Outcome, ProcessState, Snapshot, Step, StepState
 from core.undo import turn_back
-from core.workflow import Workflows
-from operators.needs import who_needs
+from core.workflow import StepDefinition, Workflows
 from operators.requests import OperatorRequest, SkipRequest
 
 CANCELLED = "cancelled by an operator"
@@ -129,8 +128,14 @@ def _demand_unneeded(order: Snapshot, step: Step, workflows: Workflows) -> None:
     workflow = workflows.find(state.workflow, state.workflow_version)
     if workflow is None:
         raise RefusedError(f"workflow {state.workflow} version {state.workflow_version} is not part of this app")
-    if needing := who_needs(order, step, workflow):
+    to_come = (each.name for each in order.steps if each.name != step.name and each.state not in DONE)
+    if needing := [name for name in to_come if _uses(workflow.definition(name), step)]:
         raise RefusedError(f"{', '.join(needing)} cannot be done without what {step.name} answers")
+
+
+def _uses(definition: StepDefinition | None, step: Step) -> bool:
+    """Whether a step's request is made from the other's answer; if its workflow was changed, nobody can tell."""
+    return definition is None or step.name in definition.uses
 
 
 def _afresh(step: Step, direction: Direction) -> Step:

@@ -1,9 +1,10 @@
 """Binds the operators' API to HTTP: nothing under /api/operator works without the key (OPR-5)."""
 
 import re
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from functools import cache
+from typing import Any, TypeVar
 
 import azure.functions as func
 
@@ -12,25 +13,25 @@ from core.orders import ProcessState
 from edge.functions import Functions
 from edge.http import answers, body_of, ok, order_id_of
 from edge.timers import in_turn
-from operators.alerts import AcknowledgeRequest, AlertDesk
-from operators.bulk import BulkService
+from operators.alerts import Acknowledged, AcknowledgeRequest, AlertDesk, AlertList, CauseList
+from operators.bulk import BulkPage, BulkService
+from operators.explain import Explanation
 from operators.health import HealthService
-from operators.openapi import MOST_LISTED, description
-from operators.overview import OverviewService
-from operators.poison import PoisonService, Settled
+from operators.openapi import Route, Routes, description, query
+from operators.overview import Overview, OverviewService
+from operators.poison import PoisonList, PoisonService, Settled
 from operators.requests import BEGINNING_OF_ID, KEY, BulkRequest, FindRequest, OperatorRequest, SkipRequest
-from operators.retention import RetentionService
+from operators.retention import Found, RetentionService
 from operators.service import AGENDA_OF, OperatorService
-from operators.views import Acted, View
+from operators.views import Acted, FoundOrders, OrderList, OrderView
 
+MOST_LISTED = 500
 BEGINNING = re.compile(BEGINNING_OF_ID)
 LIMIT = re.compile(r"[0-9]{1,3}")
 WRONG_LIMIT = f"limit: expected a number from 1 to {MOST_LISTED}"
+EVERY_HOUR = "0 17 * * * *"
 
 Request = TypeVar("Request", bound=OperatorRequest)
-
-
-EVERY_HOUR = "0 17 * * * *"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -59,140 +60,169 @@ def blueprint(services: OperatorServices) -> func.Blueprint:
     @triggers.route("api/openapi.json", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
     @answers
     async def operator_openapi(req: func.HttpRequest) -> func.HttpResponse:
-        return ok(description())
+        return ok(_description())
 
-    @triggers.route("api/operator/overview", methods=["GET"], auth_level=func.AuthLevel.FUNCTION)
-    @answers
-    async def operator_overview(req: func.HttpRequest) -> func.HttpResponse:
-        return shown(await services.overview.look())
+    @triggers.timer_trigger(arg_name="timer", schedule=EVERY_HOUR, use_monitor=False)
+    async def operator_retention(timer: func.TimerRequest) -> None:
+        await in_turn("operator_retention", services.retention.sweep)
 
-    _bind_orders(triggers, services.orders)
-    _bind_actions(triggers, services.orders)
-    _bind_bulk(triggers, services.bulk)
-    _bind_alerts(triggers, services.alerts)
-    _bind_poison(triggers, services.poison)
-    _bind_retention(triggers, services.retention)
+    for route in ROUTES:
+        _bind(triggers, route, services)
     return triggers
 
 
-def shown(view: View, status: int = 200) -> func.HttpResponse:
-    """Answer with a view."""
-    return ok(view.model_dump(mode="json", by_alias=True), status)
+@cache
+def _description() -> Mapping[str, Any]:
+    return description(ROUTES)
 
 
-def _bind_orders(triggers: func.Blueprint, service: OperatorService) -> None:
-    @triggers.route("api/operator/orders", methods=["GET"], auth_level=func.AuthLevel.FUNCTION)
+def _bind(triggers: Functions, route: Route, services: OperatorServices) -> None:
+    @triggers.function_name(route.name)
+    @triggers.route(route.path, methods=[route.method], auth_level=func.AuthLevel.FUNCTION)
     @answers
-    async def operator_orders(req: func.HttpRequest) -> func.HttpResponse:
-        return shown(await service.list(*_listing_of(req)))
-
-    @triggers.route("api/operator/search", methods=["GET"], auth_level=func.AuthLevel.FUNCTION)
-    @answers
-    async def operator_search(req: func.HttpRequest) -> func.HttpResponse:
-        beginning = req.params.get("id", "").strip()
-        if not BEGINNING.fullmatch(beginning):
-            raise InvalidError(["id: expected the beginning of an order id, such as b07-01JCX"])
-        return shown(await service.search(beginning))
-
-    @triggers.route("api/operator/orders/{orderId}", methods=["GET"], auth_level=func.AuthLevel.FUNCTION)
-    @answers
-    async def operator_order(req: func.HttpRequest) -> func.HttpResponse:
-        return shown(await service.inspect(order_id_of(req)))
-
-    @triggers.route("api/operator/orders/{orderId}/explain", methods=["GET"], auth_level=func.AuthLevel.FUNCTION)
-    @answers
-    async def operator_explain(req: func.HttpRequest) -> func.HttpResponse:
-        return shown(await service.explain(order_id_of(req)))
+    async def operator(req: func.HttpRequest) -> func.HttpResponse:
+        body = (body_of(req, route.body),) if route.body else ()
+        answer = await route.call(services, req, *body)
+        return ok(answer.model_dump(mode="json", by_alias=True), route.status)
 
 
-def _bind_actions(triggers: func.Blueprint, service: OperatorService) -> None:
-    @triggers.route("api/operator/orders/{orderId}/resubmit", methods=["POST"], auth_level=func.AuthLevel.FUNCTION)
-    @answers
-    async def operator_resubmit(req: func.HttpRequest) -> func.HttpResponse:
-        return await _act(req, OperatorRequest, service.resubmit, "resubmitted")
+ROUTES = Routes()
+"""What operators may ask; each is a function of the app, and stands in the description of the API."""
 
-    @triggers.route("api/operator/orders/{orderId}/skip", methods=["POST"], auth_level=func.AuthLevel.FUNCTION)
-    @answers
-    async def operator_skip(req: func.HttpRequest) -> func.HttpResponse:
-        return await _act(req, SkipRequest, service.skip, "skipped")
+ORDER = "api/operator/orders/{orderId}"
+POISON = "api/operator/poison/{queue}/{messageId}"
+STATE = query("state", type="string", enum=[str(state) for state in AGENDA_OF], default="Error")
+PAGE = (
+    query("limit", type="integer", minimum=1, maximum=MOST_LISTED, default=50),
+    query("continuation", type="string", pattern=KEY),
+)
+ID = query("id", required=True, type="string", pattern=BEGINNING_OF_ID)
 
-    @triggers.route("api/operator/orders/{orderId}/cancel", methods=["POST"], auth_level=func.AuthLevel.FUNCTION)
-    @answers
-    async def operator_cancel(req: func.HttpRequest) -> func.HttpResponse:
-        return await _act(req, OperatorRequest, service.cancel, "cancelled")
+
+@ROUTES.get("api/operator/overview")
+async def operator_overview(services: OperatorServices, _: func.HttpRequest) -> Overview:
+    """Show how the system is doing."""
+    return await services.overview.look()
+
+
+@ROUTES.get("api/operator/orders", STATE, *PAGE)
+async def operator_orders(services: OperatorServices, req: func.HttpRequest) -> OrderList:
+    """List the open orders of a state, the longest waiting first."""
+    return await services.orders.list(*_listing_of(req))
+
+
+@ROUTES.get("api/operator/search", ID)
+async def operator_search(services: OperatorServices, req: func.HttpRequest) -> FoundOrders:
+    """Find orders in any state by the beginning of their ids."""
+    beginning = req.params.get("id", "").strip()
+    if not BEGINNING.fullmatch(beginning):
+        raise InvalidError(["id: expected the beginning of an order id, such as b07-01JCX"])
+    return await services.orders.search(beginning)
+
+
+@ROUTES.get(ORDER)
+async def operator_order(services: OperatorServices, req: func.HttpRequest) -> OrderView:
+    """Show an order with its steps and its whole history."""
+    return await services.orders.inspect(order_id_of(req))
+
+
+@ROUTES.get(f"{ORDER}/explain")
+async def operator_explain(services: OperatorServices, req: func.HttpRequest) -> Explanation:
+    """Say why an order is where it is, who acts next and when, and what happens if nothing comes."""
+    return await services.orders.explain(order_id_of(req))
+
+
+@ROUTES.post(f"{ORDER}/resubmit")
+async def operator_resubmit(services: OperatorServices, req: func.HttpRequest, body: OperatorRequest) -> Acted:
+    """Let an order in Error go on from the steps that failed."""
+    return await _act(services.orders.resubmit, req, body, "resubmitted")
+
+
+@ROUTES.post(f"{ORDER}/skip")
+async def operator_skip(services: OperatorServices, req: func.HttpRequest, body: SkipRequest) -> Acted:
+    """Leave out a failed step that was done, or taken back, by other means."""
+    return await _act(services.orders.skip, req, body, "skipped")
+
+
+@ROUTES.post(f"{ORDER}/cancel")
+async def operator_cancel(services: OperatorServices, req: func.HttpRequest, body: OperatorRequest) -> Acted:
+    """Have an order undone that is not finished."""
+    return await _act(services.orders.cancel, req, body, "cancelled")
+
+
+@ROUTES.post(f"{ORDER}/erase")
+async def operator_erase(services: OperatorServices, req: func.HttpRequest, body: OperatorRequest) -> Acted:
+    """Forget who the customer of an order is; its history stays."""
+    return await _act(services.retention.erase, req, body, "erased")
 
 
 async def _act(
-    req: func.HttpRequest, body: type[Request], action: Callable[[str, Request], Awaitable[None]], done: str
-) -> func.HttpResponse:
+    action: Callable[[str, Request], Awaitable[None]], req: func.HttpRequest, body: Request, done: str
+) -> Acted:
     order_id = order_id_of(req)
-    await action(order_id, body_of(req, body))
-    return shown(Acted(order_id=order_id, status=done), 202)
+    await action(order_id, body)
+    return Acted(order_id=order_id, status=done)
 
 
-def _bind_bulk(triggers: func.Blueprint, bulk: BulkService) -> None:
-    @triggers.route("api/operator/bulk", methods=["POST"], auth_level=func.AuthLevel.FUNCTION)
-    @answers
-    async def operator_bulk(req: func.HttpRequest) -> func.HttpResponse:
-        return shown(await bulk.run(body_of(req, BulkRequest)))
+@ROUTES.post("api/operator/bulk")
+async def operator_bulk(services: OperatorServices, _: func.HttpRequest, body: BulkRequest) -> BulkPage:
+    """Resubmit, skip a step of, or cancel many orders in Error, page by page."""
+    return await services.bulk.run(body)
 
 
-def _bind_alerts(triggers: func.Blueprint, alerts: AlertDesk) -> None:
-    @triggers.route("api/operator/alerts", methods=["GET"], auth_level=func.AuthLevel.FUNCTION)
-    @answers
-    async def operator_alerts(req: func.HttpRequest) -> func.HttpResponse:
-        return shown(await alerts.list(*_page_of(req)))
-
-    @triggers.route("api/operator/alerts/causes", methods=["GET"], auth_level=func.AuthLevel.FUNCTION)
-    @answers
-    async def operator_alert_causes(req: func.HttpRequest) -> func.HttpResponse:
-        return shown(await alerts.causes())
-
-    @triggers.route("api/operator/alerts/acknowledge", methods=["POST"], auth_level=func.AuthLevel.FUNCTION)
-    @answers
-    async def operator_alerts_acknowledge(req: func.HttpRequest) -> func.HttpResponse:
-        return shown(await alerts.acknowledge(body_of(req, AcknowledgeRequest)))
+@ROUTES.post("api/operator/customers/find")
+async def operator_find_customer(services: OperatorServices, _: func.HttpRequest, body: FindRequest) -> Found:
+    """Find a customer's orders, page by page through all orders."""
+    return await services.retention.find(body)
 
 
-def _bind_retention(triggers: func.Blueprint, retention: RetentionService) -> None:
-    @triggers.timer_trigger(arg_name="timer", schedule=EVERY_HOUR, use_monitor=False)
-    async def operator_retention(timer: func.TimerRequest) -> None:
-        await in_turn("operator_retention", retention.sweep)
-
-    @triggers.route("api/operator/orders/{orderId}/erase", methods=["POST"], auth_level=func.AuthLevel.FUNCTION)
-    @answers
-    async def operator_erase(req: func.HttpRequest) -> func.HttpResponse:
-        return await _act(req, OperatorRequest, retention.erase, "erased")
-
-    @triggers.route("api/operator/customers/find", methods=["POST"], auth_level=func.AuthLevel.FUNCTION)
-    @answers
-    async def operator_find_customer(req: func.HttpRequest) -> func.HttpResponse:
-        return shown(await retention.find(body_of(req, FindRequest)))
+@ROUTES.get("api/operator/alerts", *PAGE)
+async def operator_alerts(services: OperatorServices, req: func.HttpRequest) -> AlertList:
+    """List the alerts, newest first."""
+    return await services.alerts.list(*_page_of(req))
 
 
-def _bind_poison(triggers: func.Blueprint, poison: PoisonService) -> None:
-    @triggers.route("api/operator/poison", methods=["GET"], auth_level=func.AuthLevel.FUNCTION)
-    @answers
-    async def operator_poison(req: func.HttpRequest) -> func.HttpResponse:
-        return shown(await poison.list())
+@ROUTES.get("api/operator/alerts/causes")
+async def operator_alert_causes(services: OperatorServices, _: func.HttpRequest) -> CauseList:
+    """Group the newest alerts by their cause."""
+    return await services.alerts.causes()
 
-    @triggers.route(
-        "api/operator/poison/{queue}/{messageId}/redrive", methods=["POST"], auth_level=func.AuthLevel.FUNCTION
-    )
-    @answers
-    async def operator_poison_redrive(req: func.HttpRequest) -> func.HttpResponse:
-        queue, message_id = req.route_params["queue"], req.route_params["messageId"]
-        await poison.redrive(queue, message_id, body_of(req, OperatorRequest))
-        return shown(Settled(queue=queue, id=message_id, status="redriven"), 202)
 
-    @triggers.route(
-        "api/operator/poison/{queue}/{messageId}/drop", methods=["POST"], auth_level=func.AuthLevel.FUNCTION
-    )
-    @answers
-    async def operator_poison_drop(req: func.HttpRequest) -> func.HttpResponse:
-        queue, message_id = req.route_params["queue"], req.route_params["messageId"]
-        await poison.drop(queue, message_id, body_of(req, OperatorRequest))
-        return shown(Settled(queue=queue, id=message_id, status="dropped"), 202)
+@ROUTES.post("api/operator/alerts/acknowledge")
+async def operator_alerts_acknowledge(
+    services: OperatorServices, _: func.HttpRequest, body: AcknowledgeRequest
+) -> Acknowledged:
+    """Take alerts upon yourself; the first one who does stays."""
+    return await services.alerts.acknowledge(body)
+
+
+@ROUTES.get("api/operator/poison")
+async def operator_poison(services: OperatorServices, _: func.HttpRequest) -> PoisonList:
+    """List the messages that nobody could read, with their reasons."""
+    return await services.poison.list()
+
+
+@ROUTES.post(f"{POISON}/redrive")
+async def operator_poison_redrive(services: OperatorServices, req: func.HttpRequest, body: OperatorRequest) -> Settled:
+    """Put a message back on its queue."""
+    return await _settle(services.poison.redrive, req, body, "redriven")
+
+
+@ROUTES.post(f"{POISON}/drop")
+async def operator_poison_drop(services: OperatorServices, req: func.HttpRequest, body: OperatorRequest) -> Settled:
+    """Remove a message for good."""
+    return await _settle(services.poison.drop, req, body, "dropped")
+
+
+async def _settle(
+    action: Callable[[str, str, OperatorRequest], Awaitable[None]],
+    req: func.HttpRequest,
+    body: OperatorRequest,
+    done: str,
+) -> Settled:
+    queue, message_id = req.route_params["queue"], req.route_params["messageId"]
+    await action(queue, message_id, body)
+    return Settled(queue=queue, id=message_id, status=done)
 
 
 def _listing_of(req: func.HttpRequest) -> tuple[ProcessState, int, str | None]:

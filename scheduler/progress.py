@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from core import endings
 from core.changes import Change, HistoryEntry, transition
 from core.messages import BusMessage
-from core.orders import DONE, Direction, Outcome, ProcessState, Snapshot, Step, StepState
+from core.orders import DONE, MAX_REASON, Direction, Outcome, ProcessState, Snapshot, Step, StepState
 from core.workflow import Workflow
 from scheduler.requests import BrokenRequestError, request_of
 
@@ -108,9 +108,9 @@ class Progress:
 
 def _unasked(order: Snapshot, started: Step, reason: str) -> Step:
     """Return the step as it failed; what nobody was asked to undo may stand."""
-    before = order.steps[started.number]
+    before = next(step for step in order.steps if step.name == started.name)
     undo = started.state is StepState.UNDOING
-    return replace(before, state=StepState.FAILED, reason=reason, in_doubt=before.in_doubt or undo)
+    return replace(before, state=StepState.FAILED, reason=reason[:MAX_REASON], in_doubt=before.in_doubt or undo)
 
 
 def handled(order: Snapshot, instance: str) -> Snapshot:

@@ -46,7 +46,8 @@ def no_such_step(workflow: Workflow, step: str) -> str:
 
 
 def _request(order: Snapshot, step: Step, definition: StepDefinition, issued_at: datetime) -> BusMessage:
-    results = {each.name: each.result for each in order.steps if each.result is not None}
+    used = (each for each in order.steps if each.name in definition.uses)
+    results = {each.name: each.result for each in used if each.result is not None}
     content = definition.request(order.order, results)
     undo = step.state is StepState.UNDOING
     message = AgentRequest(

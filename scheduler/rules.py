@@ -10,7 +10,7 @@ from core import endings
 from core.changes import Change, Decision, HistoryEntry, Note, transition
 from core.errors import NewerWorkflowError
 from core.messages import AgentReply
-from core.orders import Direction, Outcome, ProcessState, Snapshot, Step, StepState
+from core.orders import MAX_REASON, Direction, Outcome, ProcessState, Snapshot, Step, StepState
 from core.texts import plain, without_particulars
 from core.undo import to_be_undone
 from core.workflow import StepDefinition, Workflow, Workflows
@@ -162,7 +162,7 @@ class SchedulerRules:
     def _failed(self, step: Step, reply: AgentReply, now: datetime) -> tuple[Step, HistoryEntry]:
         reason = reply.reason or NO_REASON
         in_doubt = step.in_doubt or reply.in_doubt
-        failed = replace(step, state=StepState.FAILED, complete_by=None, reason=reason, in_doubt=in_doubt)
+        failed = replace(step, state=StepState.FAILED, complete_by=None, reason=reason[:MAX_REASON], in_doubt=in_doubt)
         return failed, self._entry(now, "step-failed", f"{step.name}: {reason}")
 
     def _not_tried(self, step: Step, reply: AgentReply, now: datetime, room: Room) -> tuple[Step, HistoryEntry]:

@@ -2,7 +2,6 @@
 
 import asyncio
 import base64
-import itertools
 import json
 import random
 from dataclasses import replace
@@ -14,8 +13,6 @@ from azure.storage.queue.aio import QueueClient
 from builders import NOW, seconds
 from delivered_events import take_events
 
-from adapters.call_rates import TableCallRates
-from adapters.clock import utc_now
 from adapters.connections import Connections
 from adapters.lease import BlobLeadership
 from adapters.memory import MemoryLeadership, MemoryLease
@@ -299,33 +296,6 @@ async def test_since_when_a_sweep_is_awaited_is_what_the_first_one_said(parts):
     assert len(set(said)) == 1
     await parts.sweeps.record(Sweep(at=NOW + seconds(5), instance="v1", recovered=0))
     assert await parts.sweeps.awaited_since(NOW + seconds(9)) == said[0]
-
-
-@pytest.mark.proves("AGT-10", "WRK-2")
-async def test_calls_take_their_turns_at_a_steady_rate(parts):
-    """Side by side they are given turns apart; who cannot use a turn in time takes none."""
-    agent, rate = f"agent-{uuid4().hex[:8]}", 20.0
-    latest = parts.clock() + seconds(60)
-    turns = await asyncio.gather(*(parts.rates.next_call(agent, rate, latest) for _ in range(10)))
-    spacing = [after - before for before, after in itertools.pairwise(sorted(turns))]
-    assert min(spacing) >= seconds(0.05)
-    assert max(turns) - min(turns) < seconds(2)
-    assert await parts.rates.next_call(agent, rate, parts.clock() - seconds(1)) is None
-    assert await parts.rates.next_call(agent, rate, latest) >= max(turns) + seconds(0.05)
-
-
-@pytest.mark.proves("FLT-9", "WRK-2")
-@pytest.mark.parametrize("minutes", [-5, 5])
-async def test_a_host_with_a_wrong_clock_takes_no_turns_away(on_azurite, minutes):
-    """It says when the next call may begin by its own clock: neither the others wait for that, nor it for theirs."""
-    table, agent, rate = on_azurite.rates._table, f"agent-{uuid4().hex[:8]}", 20.0
-    wrong = TableCallRates(table, lambda: utc_now() + seconds(60 * minutes))
-    begun = []
-    for _ in range(5):
-        assert await wrong.next_call(agent, rate, utc_now() + seconds(60 * minutes + 10))
-        begun.append(await on_azurite.rates.next_call(agent, rate, utc_now() + seconds(10)))
-    assert None not in begun
-    assert max(begun) <= utc_now() + seconds(5)
 
 
 @pytest.mark.proves("SUB-4", "FLT-6")

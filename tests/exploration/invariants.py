@@ -214,7 +214,7 @@ def _failures_counted_once(world: World, order: Snapshot) -> None:
 
 def _counted_by_the_rules(change: Change, after: Step) -> None:
     """Each expiry of a step counts once, until it begins afresh; a full count makes it rest, or fail (SUP-3, SUP-4)."""
-    before = change.before.steps[after.number]
+    before = change.before.step(after.name)
     expired = change.entry.actor.startswith("supervisor/") and before.complete_by and not after.complete_by
     again = before.state is StepState.FAILED and after.state not in (StepState.FAILED, StepState.SKIPPED)
     mended = again and change.entry.actor.startswith("operator/")
@@ -285,7 +285,7 @@ def _only_said(change: Change) -> None:
 
 def _attempted_by_the_rules(world: World, change: Change, after: Step) -> None:
     """Attempts grow by one, take their allowance, and begin no sooner than they may (SUP-3, UND-2)."""
-    before, now = change.before.steps[after.number], change.entry.at
+    before, now = change.before.step(after.name), change.entry.at
     begun = after.attempts - before.attempts
     demand(begun in (0, 1), f"{after.name}: attempt {before.attempts}, then {after.attempts}")
     if not begun:

@@ -8,7 +8,7 @@ from typing import Any
 from unittest.mock import patch
 
 from adapters import memory, writes
-from adapters.writes import Delete
+from adapters.operations import Delete
 from agents import rules as agent_rules
 from agents.service import AgentService
 from alerts.notices import NoticeService
@@ -100,11 +100,11 @@ def claims_what_is_taken() -> AbstractContextManager[Any]:
 
 
 def writes_without_looking_at_etags() -> AbstractContextManager[Any]:
-    def apply(rows, bucket, write):
+    def apply(rows, write):
         if isinstance(write, Delete):
             rows.pop(write.key, None)
         else:
-            rows[write.key] = (rows.get(write.key, (0, None))[0] + 1, write.record)
+            rows[write.key] = (rows.get(write.key, (0, None))[0] + 1, write.row)
 
     return patch.object(memory, "_apply", apply)
 

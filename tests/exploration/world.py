@@ -14,6 +14,7 @@ from hashlib import blake2b
 from typing import Any
 
 from adapters.memory import MemoryStateStore
+from adapters.records import StateRecord
 from core.agenda import AgendaRow
 from core.changes import Change, HistoryEntry
 from core.keys import bucket_of, order_key, state_key
@@ -46,7 +47,7 @@ class Rows(dict[str, tuple[int, Any]]):
     @cached_property
     def order(self) -> Snapshot | None:
         """The order as it is stored."""
-        order_id = next((record.order_id for _, record in self.values() if isinstance(record, OrderState)), None)
+        order_id = next((record.state.order_id for _, record in self.values() if isinstance(record, StateRecord)), None)
         return settled(self.store(order_id).load(order_id)) if order_id else None
 
     @cached_property
@@ -164,7 +165,7 @@ class World:
     def state(self) -> OrderState | None:
         """The state record."""
         found = self.rows.get(state_key(self.order_id))
-        return found[1] if found else None
+        return found[1].state if found else None
 
     def history(self) -> list[HistoryEntry]:
         """Every entry, oldest first."""

@@ -6,7 +6,7 @@ from transports import Recorder
 
 from adapters.connections import Connections
 from adapters.ledger import TableLedger
-from adapters.memory import MemoryLedger
+from adapters.memory import of_columns
 from adapters.settings import Settings
 from adapters.tables import TableTransactions
 
@@ -14,7 +14,7 @@ from adapters.tables import TableTransactions
 @pytest.fixture
 def world():
     """All in memory."""
-    return World(MemoryLedger())
+    return World(TableLedger(of_columns()))
 
 
 @pytest.fixture(scope="module")
@@ -40,4 +40,4 @@ async def table_ledger(table):
 @pytest.fixture(params=["memory", "azurite"])
 def ledger(request):
     """The ledger, of either kind."""
-    return MemoryLedger() if request.param == "memory" else request.getfixturevalue("table_ledger")
+    return TableLedger(of_columns()) if request.param == "memory" else request.getfixturevalue("table_ledger")

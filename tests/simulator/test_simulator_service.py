@@ -6,16 +6,17 @@ import pytest
 from builders import seconds
 from simulated_world import World
 
-from adapters.memory import MemoryLedger
+from adapters.ledger import TableLedger
+from adapters.memory import of_columns
 from core.errors import UnavailableError
 from simulator.service import FAULT_CACHE_SECONDS
 
 
-class WatchedLedger(MemoryLedger):
+class WatchedLedger(TableLedger):
     """Counts how often the faults were read; fails while it is told to."""
 
     def __init__(self):
-        super().__init__()
+        super().__init__(of_columns())
         self.readings = 0
         self.reads = asyncio.Event()
         self.away = False

@@ -5,14 +5,15 @@ import json
 import azure.functions as func
 import pytest
 
-from adapters.memory import MemoryLedger
+from adapters.ledger import TableLedger
+from adapters.memory import of_columns
 from core.errors import UnavailableError
 from simulator.triggers import blueprint
 
 CALL = {"orderId": "o1", "step": "payment", "order": {"items": [{"sku": "TEA"}]}}
 
 
-class AwayLedger(MemoryLedger):
+class AwayLedger(TableLedger):
     """A ledger whose store cannot be reached."""
 
     async def count_call(self, service, key, action):
@@ -164,7 +165,7 @@ async def test_every_fault_of_a_faults_body_is_named(api):
 
 async def test_without_its_store_a_service_is_unavailable(world):
     """503, so that the agent tries again."""
-    world.host.ledger = AwayLedger()
+    world.host.ledger = AwayLedger(of_columns())
     api = Api(world.host)
     for status, body, kind in (await api.call(), await api.ledger()):
         assert (status, body["status"], kind) == (503, 503, "application/problem+json")

@@ -73,6 +73,14 @@ async def test_two_stacks_cannot_use_one_data_folder(services):
         await Stack(StackConfig.for_tests(services.config.data)).start()
 
 
+async def test_data_of_a_former_layout_are_refused_with_what_to_do(tmp_path):
+    """Before anything is started, and nothing of them is touched."""
+    (tmp_path / "azurite").mkdir()
+    with pytest.raises(StackError, match=r"are of layout 1, .*: empty the folder with `make clean`"):
+        await Stack(StackConfig.for_tests(tmp_path)).start()
+    assert {each.name for each in tmp_path.iterdir()} == {"azurite", "lock"}
+
+
 def test_ports_of_tests_are_not_those_of_outgoing_connections():
     """A part that is stopped for a while finds its port free."""
     ports = Ports.free()

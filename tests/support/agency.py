@@ -1,6 +1,7 @@
 """The payment agent, with a clock that the test holds."""
 
 from dataclasses import replace
+from datetime import UTC, datetime
 
 from builders import ALLOWANCE, NOW, new_order, scheduler, seconds
 
@@ -35,14 +36,7 @@ class Agency:
             margin=MARGIN,
             call_timeout=CALL_TIMEOUT,
             circuit=self.circuit,
-            limits=CallLimits(
-                agent="payment",
-                in_flight=in_flight,
-                per_second=None,
-                rates=self.parts.rates,
-                clock=self.clock,
-                sleep=self.sleep,
-            ),
+            limits=CallLimits(in_flight=in_flight, clock=self.clock),
             gauge=Gauge(
                 agent="payment", instance="a1", circuit=self.circuit, measures=self.parts.measures, clock=self.clock
             ),
@@ -61,6 +55,6 @@ class Agency:
     def replies(self):
         return [(m.correlation_id, AgentReply.model_validate_json(m.body)) for m in self.parts.bus.sent]
 
-    def measures(self):
+    async def measures(self):
         """What the agent says of itself."""
-        return list(self.parts.measures.published.values())
+        return await self.parts.measures.since(datetime.min.replace(tzinfo=UTC))

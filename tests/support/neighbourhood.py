@@ -8,7 +8,8 @@ from builders import ALLOWANCE, NOW, SOMEWHERE, acting_rules, answer, answer_to,
 from scheduling import Scheduling, only, step
 
 from adapters.memory import MemoryLeadership, MemoryLease
-from adapters.rows import entity_of
+from adapters.records import columns_of_record
+from adapters.rows import entity, stored_form
 from alerts.notices import NoticeService
 from alerts.service import AlertService
 from alerts.watch import Watch
@@ -165,8 +166,8 @@ class Street(Scheduling):
         """Let a row of the order be as no version of the app writes it."""
         rows, key = self.parts.store.rows[bucket_of(order_id)], self.key(order_id, kind)
         count, record = rows[key]
-        entity = entity_of(bucket_of(order_id), key, record) | columns
-        rows[key] = (count, {name: value for name, value in entity.items() if name not in without})
+        row = {**entity(bucket_of(order_id), key, stored_form(columns_of_record(record))), **columns}
+        rows[key] = (count, {name: value for name, value in row.items() if name not in without})
 
     # What happens
 

@@ -16,7 +16,7 @@ from adapters.azure import connect
 from adapters.clock import new_ulid, order_ids, utc_now
 from adapters.connections import Connections
 from adapters.operations import Insert
-from adapters.rows import entity_of
+from adapters.records import columns_of_record
 from adapters.settings import Settings
 from adapters.writes import of_change
 from alerts.service import AlertService
@@ -129,7 +129,7 @@ async def fill(parts, count):
 
 
 def operations_of(order_id):
-    return [Insert(entity_of(bucket_of(order_id), w.key, w.record)) for w in of_change(finished_order(order_id))]
+    return [Insert(w.key, columns_of_record(w.row)) for w in of_change(finished_order(order_id))]
 
 
 @pytest.mark.proves("SUP-2", "SCH-1")

@@ -181,7 +181,7 @@ async def test_an_open_circuit_is_published_before_the_request_goes_back():
     published, send = [], agency.parts.bus.send
 
     async def sends(messages):
-        published.extend(agency.measures())
+        published.extend(await agency.measures())
         await send(messages)
 
     agency.parts.bus.send = sends
@@ -196,7 +196,7 @@ async def test_how_long_a_request_waited_shows_nothing_of_its_tries():
     agency = Agency(*[TransientError("503")] * 5)
     await agency.agent.handle(agency.request)
     assert sum(agency.pauses) > 1
-    assert [measure.waited for measure in agency.measures()] == [0.0]
+    assert [measure.waited for measure in await agency.measures()] == [0.0]
 
 
 @pytest.mark.proves("AGT-4")

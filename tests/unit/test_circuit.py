@@ -1,8 +1,9 @@
 """The circuit breaker: what opens it, what it lets through, what closes it (AGT-8)."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 import pytest
+from builders import NOW
 
 from agents.circuit import Circuit
 from core.errors import NotTriedError, RejectedError, TransientError
@@ -12,12 +13,12 @@ OPEN_FOR = timedelta(seconds=30)
 
 
 class Clock:
-    """The time, which a test may set forward; the breaker itself reads the real one."""
+    """The time, which a test sets forward."""
 
-    ahead = timedelta()
+    now = NOW
 
     def __call__(self):
-        return datetime.now(UTC) + self.ahead
+        return self.now
 
 
 @pytest.fixture
@@ -51,10 +52,10 @@ def opened(circuit):
 def test_it_opens_when_one_order_after_another_fails(circuit, clock):
     """Then no call is made, and whoever asks hears when to come again."""
     opened(circuit)
-    assert circuit.open_until - clock() <= OPEN_FOR
+    assert circuit.open_until - clock() == OPEN_FOR
     with pytest.raises(NotTriedError) as refused:
         call(circuit, "another")
-    assert timedelta() < refused.value.retry_after <= OPEN_FOR
+    assert refused.value.retry_after == OPEN_FOR
 
 
 def test_one_order_that_fails_again_and_again_stops_nobody_else(circuit):
@@ -78,6 +79,7 @@ def test_any_answer_shows_that_the_service_works(circuit, answer):
     assert circuit.open_until is None
 
 
+@pytest.mark.proves("AGT-8")
 def test_a_call_that_was_under_way_leaves_an_open_circuit_open(circuit):
     """It says nothing of the time since."""
     with circuit.guard("under way"):
@@ -86,22 +88,25 @@ def test_a_call_that_was_under_way_leaves_an_open_circuit_open(circuit):
 
 
 @pytest.mark.proves("AGT-8")
-def test_one_call_tries_and_closes_the_circuit_for_all(clock):
+def test_one_call_tries_and_closes_the_circuit_for_all(circuit, clock):
     """When the time is over: one at a time, the others wait for what becomes of it."""
-    circuit = opened(Circuit(orders=ORDERS, open_for=timedelta(0), clock=clock))
+    opened(circuit)
+    clock.now += OPEN_FOR
     with circuit.guard("tries"), pytest.raises(NotTriedError):
         call(circuit, "too early")
     assert circuit.open_until is None
     call(circuit, "after")
 
 
+@pytest.mark.proves("AGT-8")
 @pytest.mark.parametrize("order_id", ["tries", "order-0"], ids=["another order", "one that failed before"])
-def test_one_call_that_fails_keeps_the_circuit_open(clock, order_id):
+def test_one_call_that_fails_keeps_the_circuit_open(circuit, clock, order_id):
     """And the next one may try when the time is over again."""
-    circuit = opened(Circuit(orders=ORDERS, open_for=timedelta(0), clock=clock))
-    before = circuit.open_until
+    opened(circuit)
+    clock.now += OPEN_FOR
     fail(circuit, order_id)
-    assert circuit.open_until > before
+    assert circuit.open_until == clock() + OPEN_FOR
+    clock.now += OPEN_FOR
     call(circuit, "tries again")
     assert circuit.open_until is None
 

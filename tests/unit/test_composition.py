@@ -44,7 +44,6 @@ def settings(monkeypatch):
     values = app_settings(Ports(), "key", "key") | {
         "SUPERVISOR_SCHEDULE": EVERY_SEVEN,
         "CALLS_IN_FLIGHT": json.dumps({"payment": 3}),
-        "CALLS_PER_SECOND": json.dumps({"payment": 2.5}),
     }
     for name, value in values.items():
         monkeypatch.setenv(name, value)
@@ -95,8 +94,7 @@ def test_how_much_may_be_asked_of_a_service_is_a_setting(settings):
     """By agent; those that are not named have what is usual."""
     base = Base(Settings.read(), in_memory())
     payment, inventory = (processing._agent(base, name).limits for name in ("payment", "inventory"))
-    assert (payment.in_flight, payment.per_second) == (3, 2.5)
-    assert (inventory.in_flight, inventory.per_second) == (processing.CALLS_IN_FLIGHT, None)
+    assert (payment.in_flight, inventory.in_flight) == (3, processing.CALLS_IN_FLIGHT)
 
 
 def test_each_setting_reaches_what_goes_by_it(settings, monkeypatch):
@@ -107,7 +105,7 @@ def test_each_setting_reaches_what_goes_by_it(settings, monkeypatch):
     agent, submission = processing._agent(base, "payment"), processing._submission(base)
     terms, scheduler, watch = submission.terms, processing._scheduler(base), operating._watch(base)
     assert (agent.margin, agent.call_timeout) == (timedelta(seconds=1.5), timedelta(seconds=11))
-    assert (agent.circuit._breaker.fail_max, agent.circuit._open_for) == (12, timedelta(seconds=13))
+    assert (agent.circuit._orders, agent.circuit._open_for) == (12, timedelta(seconds=13))
     assert (terms.allowance, terms.threshold, terms.rest) == (timedelta(seconds=61), 14, timedelta(seconds=62))
     assert (len(terms.buckets), submission.unknown_name_tries) == (20, 17)
     assert scheduler.rules.clock_tolerance == processing._supervisor(base).rules.clock_tolerance

@@ -6,11 +6,13 @@ import pytest
 from builders import NOW, acting_rules, answer, claimed, new_order, scheduler, seconds, supervisor, timed_out
 
 from adapters.memory import in_memory
-from adapters.rows import entity_of, record_of
+from adapters.operations import Stored
+from adapters.records import StateRecord, columns_of_record, record_of
+from adapters.rows import entity, stored_form
 from core.changes import Change, HistoryEntry
 from core.errors import UnreadableRowError
 from core.measures import Measure
-from core.orders import OrderState, ProcessState, StepState
+from core.orders import ProcessState, StepState
 from core.transitions import Transitions
 from core.workflow import StepDefinition, Workflow, Workflows
 from operators.explain import Actor, explain
@@ -116,18 +118,19 @@ GARBAGE = {
 async def test_of_an_order_whose_rows_are_garbage_it_says_that(garbage):
     """And which row it is."""
     parts, order = in_memory(clock=lambda: NOW), new_order()
-    row = entity_of("b03", f"{order.order_id}|state", order.state) | GARBAGE[garbage]
-    row = {name: value for name, value in row.items() if value is not ...}
+    columns = stored_form(columns_of_record(StateRecord(order.state, order.steps)))
+    row = {**entity("b03", key := f"{order.order_id}|state", columns), **GARBAGE[garbage]}
+    stored = Stored(key, {name: value for name, value in row.items() if value is not ...}, "1")
 
     async def load(order_id):
-        assert isinstance(record_of(row), OrderState)
+        assert isinstance(record_of(stored), StateRecord)
 
     parts.store.load = load
     said = await service_on(parts).explain(order.order_id)
     assert said.summary.startswith(f"The order cannot be read: row {order.order_id}|state ")
     assert (said.next_actor, said.next_at, said.if_nothing_happens) == (Actor.OPERATOR, None, "It stays as it is.")
     with pytest.raises(UnreadableRowError):
-        record_of(row)
+        record_of(stored)
 
 
 def service_on(parts):
@@ -149,7 +152,7 @@ async def test_what_an_operator_can_do_is_said_of_an_order_at_a_step_that_its_wo
     parts = in_memory(clock=lambda: NOW)
     failed = scheduler.receive(claimed(), answer(outcome="failed", reason="no"), NOW).after
     named = replace(failed.steps[0], name="paid")
-    order = replace(failed, steps=(named, replace(named, number=1, name="sent", state=StepState.NOT_STARTED)))
+    order = replace(failed, steps=(named, replace(named, name="sent", state=StepState.NOT_STARTED)))
     entry = HistoryEntry(at=NOW, actor="t", event="submitted")
     await parts.store.commit(Change(before=None, after=order, entry=entry))
     said = await service_on(parts).explain(order.order_id)

@@ -5,7 +5,8 @@ from functools import partial
 import pytest
 from builders import NOW, ORDER_ID, seconds
 
-from adapters.memory import MemoryAgentMeasures
+from adapters.measures import TableAgentMeasures
+from adapters.memory import of_columns
 from agents.circuit import Circuit
 from agents.gauge import INTERVAL, Gauge
 from core.errors import UnavailableError
@@ -66,7 +67,7 @@ def gauge_of(clock, measures):
 @pytest.mark.proves("AGT-10")
 async def test_an_agent_publishes_its_longest_wait_once_a_second(clock):
     """What it published lately is what schedulers go by; the wait of a while ago is forgotten."""
-    measures = MemoryAgentMeasures()
+    measures = TableAgentMeasures(of_columns())
     gauge = gauge_of(clock, measures)
     await gauge.arrived(request())
     clock.now += INTERVAL / 2

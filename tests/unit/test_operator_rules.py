@@ -143,28 +143,10 @@ def test_a_step_whose_answer_is_needed_cannot_be_skipped(snapshot, step, needing
         skip(snapshot, skipping(step), workflows.ALL, NOW)
 
 
-def looks_at_everything(order, results):
-    return {name: dict(result) for name, result in results.items()}
-
-
-def counts_on_a_number(order, results):
-    return {"total": int(results["stock"]["reference"])}
-
-
-@pytest.mark.proves("OPR-4")
-@pytest.mark.parametrize("request_of", [looks_at_everything, counts_on_a_number])
-def test_when_nobody_can_tell_whether_an_answer_is_needed_the_step_cannot_be_skipped(request_of):
-    """A request that takes all results, or that cannot be made without a real one."""
-    stock, payment, shipment, capture = ORDER.steps
-    odd = Workflows(replace(ORDER, steps=(stock, payment, replace(shipment, request=request_of), capture)))
-    with pytest.raises(RefusedError, match="cannot be done without"):
-        skip(in_error(NOT, FAILED, NOT, NOT), skipping(), odd, NOW)
-
-
 @pytest.mark.proves("OPR-4")
 def test_an_order_with_two_failed_steps_waits_until_both_are_seen_to():
     """Skipping one of them leaves it in Error; which one is meant has to be said."""
-    plain = Workflow(name="order", version=2, steps=tuple(replace(step, request=lambda *_: {}) for step in ORDER.steps))
+    plain = Workflow(name="order", version=2, steps=tuple(replace(step, uses=()) for step in ORDER.steps))
     failed = in_error(FAILED, FAILED, NOT, NOT)
     failed = failed.with_steps(replace(failed.steps[1], reason="card declined"))
     with pytest.raises(RefusedError, match="name one of them: stock, payment"):

@@ -150,7 +150,8 @@ async def failed(parts, number, *, ago=60, reason="card declined", outcome=Outco
     """An order of which this step failed so many seconds ago."""
     order = new_order(process_state=ProcessState.ERROR, outcome=outcome, reason=reason, updated_at=NOW - seconds(ago))
     (only,) = order.steps
-    return await record(parts, number, order.with_steps(replace(only, name=step, state=StepState.FAILED, attempts=1)))
+    only = replace(only, name=step, state=StepState.FAILED, attempts=1)
+    return await record(parts, number, replace(order, steps=(only,)))
 
 
 def bulk_on(parts):

@@ -7,7 +7,7 @@ import pytest
 from builders import ALLOWANCE, NOW, ORDER_ID, REST, THRESHOLD, answer, new_order, scheduler, seconds, supervisor
 
 from core.messages import AgentRequest, WakeUp, decode
-from core.orders import Direction, Outcome, Policy, ProcessState, StepState
+from core.orders import Direction, Outcome, Policy, ProcessState
 from core.workflow import StepDefinition, Workflow, Workflows
 from operators import rules as operator_rules
 from operators.requests import OperatorRequest
@@ -121,14 +121,3 @@ def test_an_order_that_may_be_claimed_keeps_its_place_among_those_that_wait():
     order = supervisor.recover(rules.claim(order, NOW).after, NOW + seconds(7)).after
     later = rules.receive(order, answer("runs", result={}), NOW + seconds(50)).after
     assert (later.state.process_state, later.state.not_before) == (ProcessState.PENDING, NOW + seconds(7))
-
-
-@pytest.mark.proves("SCH-10", "FLT-12")
-def test_a_step_that_does_not_say_what_it_comes_after_comes_after_all_above_it():
-    """So it is with what an earlier version of the app recorded: nothing begins too early, or is undone too early."""
-    order, _ = order_of(step("first"), step("second"), step("third", "first"))
-    order = replace(order, steps=tuple(replace(each, after=None) for each in order.steps))
-    assert [each.name for each in order.ready()] == ["first"]
-    done = (replace(each, state=StepState.COMPLETED, attempts=1) for each in order.steps)
-    back = operator_rules.cancel(replace(order, steps=tuple(done)), GRACE, NOW).after
-    assert [each.name for each in back.ready()] == ["third"]

@@ -45,7 +45,7 @@ def garbage(kind, *without, **columns):
 
 def newer(kind):
     """A newer version of the app has written its row of this kind."""
-    return garbage(kind, SchemaVersion=2)
+    return garbage(kind, SchemaVersion=99)
 
 
 def no_row(kind):
@@ -147,8 +147,8 @@ NEIGHBOURS = {
     "it has no state": Neighbour(beside="waits", spoil=no_row("|state")),
     "it has no order": Neighbour(beside="waits", spoil=no_row("|order")),
     "its order is garbage": Neighbour(beside="waits", spoil=garbage("|order", Items="[{")),
-    "it has no step": Neighbour(beside="waits", spoil=no_row("|step")),
-    "its step is garbage": Neighbour(beside="waits", spoil=garbage("|step", "Threshold", State=7)),
+    "it has no step": Neighbour(beside="waits", spoil=garbage("|state", Steps="[]")),
+    "its step is garbage": Neighbour(beside="waits", spoil=garbage("|state", Steps='[{"Name":"payment","State":7}]')),
     "its pending row is empty": Neighbour(
         beside="is_polled", spoil=garbage("!pending", "NotBefore", "Workflow", "OrderID")
     ),
@@ -178,7 +178,7 @@ NEIGHBOURS = {
         beside="runs", state=ELSEWHERE, spoil=garbage("|state", Version="x")
     ),
     "it runs, and conflicts": Neighbour(beside="runs", state=ELSEWHERE, spoil=next_history_row_is_there),
-    "it runs, and has no step": Neighbour(beside="runs", state=ELSEWHERE, spoil=no_row("|step")),
+    "it runs, and has no step": Neighbour(beside="runs", state=ELSEWHERE, spoil=garbage("|state", Steps="[]")),
     "its time is over, and its state is garbage": Neighbour(beside="is_overdue", spoil=garbage("|state", Version="x")),
     "its running row is newer": Neighbour(beside="runs", state=ELSEWHERE, spoil=newer("!running"), is_told=False),
     # In the outbox, and in the list of what failed

@@ -176,3 +176,20 @@ def test_a_request_may_hold_what_json_can():
     order, rules = claim_of(step("pay", request=lambda order, results: {"at": moment, "amount": Decimal("28.00")}))
     (message,) = rules.claim(order, NOW).messages
     assert json.loads(message.body)["order"] == {"at": "2026-01-31T00:00:00Z", "amount": "28.00"}
+
+
+def everything(order, results):
+    return {"results": dict(results)}
+
+
+@pytest.mark.proves("SCH-10", "OPR-4")
+def test_a_request_is_made_from_the_answers_that_its_step_uses_and_no_others():
+    """So whoever forgets to name one sees that at once, and a step that nobody uses can be skipped."""
+    steps = (step(name, keeps=("reference",)) for name in ("a", "b"))
+    order, rules = claim_of(*steps, step("c", "a", "b", uses=("b",), request=everything))
+    order = rules.claim(order, NOW).after
+    for name in ("a", "b"):
+        change = rules.receive(order, answer(name, result={"reference": f"{name}-1", "more": 1}), NOW)
+        order = change.after
+    (message,) = change.messages
+    assert json.loads(message.body)["order"] == {"results": {"b": {"reference": "b-1"}}}

@@ -224,7 +224,7 @@ def test_what_is_in_doubt_stays_so_though_it_is_not_tried_again():
 def test_an_order_waits_for_the_first_of_its_steps_only():
     """Two may begin, each at a time of its own: the one that has to wait for longer holds up no other."""
     first = replace(new_order().steps[0], not_before=NOW + seconds(60))
-    order = replace(new_order(), steps=(first, replace(first, number=1, name="other", not_before=NOW + seconds(10))))
+    order = replace(new_order(), steps=(first, replace(first, name="other", not_before=NOW + seconds(10))))
     assert order.claimable_from(NOW) == NOW + seconds(10)
 
 

@@ -326,15 +326,18 @@ async def test_after_a_reply_that_tells_of_an_open_circuit_nothing_more_is_sent(
 
 @pytest.mark.proves("SCH-6")
 async def test_a_reply_over_the_queue_of_another_agent_closes_no_agent(world):
-    """It is recorded, and says nothing of the agent that was asked: others are sent on."""
+    """It is recorded, and says nothing of either agent: others are sent on to both."""
     one = world.instance("one")
     first, second = await recorded(world, 2)
+    elsewhere = await world.record("shipping")
     await one.wake(WakeUp(order_id=first))
     open_for = {"reason": "open", "retry_after": OPEN_FOR.total_seconds(), "circuit_open": True}
     await one.receive(answer_to(world.requests()[0], "notTried", **open_for), "shipping")
     assert (await world.load(first)).state.process_state is ProcessState.PROCESSING
-    await one.wake(WakeUp(order_id=second))
-    assert [request.order_id for request in world.requests()] == [second]
+    for order_id in (second, elsewhere):
+        await one.wake(WakeUp(order_id=order_id))
+    sent = {agent: [request.order_id for request in world.requests(agent)] for agent in ("payment", "shipping")}
+    assert sent == {"payment": [second], "shipping": [elsewhere]}
 
 
 @pytest.mark.proves("AGT-8")

@@ -108,7 +108,7 @@ def test_a_step_rests_a_bounded_number_of_times():
 def test_one_step_rests_while_another_is_tried_again():
     """The order goes on with the other; the one that rests begins when its time has come."""
     first = replace(new_order().steps[0], policy=Policy.REST, rest=seconds(60), most_rests=1, threshold=1)
-    other = replace(first, number=1, name="other", most_rests=0, threshold=3)
+    other = replace(first, name="other", most_rests=0, threshold=3)
     pending = replace(new_order(), steps=(first, other))
     running = pending.with_state(process_state=ProcessState.PROCESSING, locked_by="s1").with_steps(
         *(replace(step, state=StepState.RUNNING, attempts=1, complete_by=NOW + seconds(5)) for step in (first, other))
@@ -132,7 +132,7 @@ def test_only_an_operator_takes_an_order_out_of_error():
 def two_steps(*changes):
     """An order of two steps that run at the same time, each with these changes."""
     step = replace(claimed().steps[0], rest=seconds(60))
-    steps = (replace(step, number=number, name=f"s{number}", **each) for number, each in enumerate(changes))
+    steps = (replace(step, name=f"s{number}", **each) for number, each in enumerate(changes))
     return replace(claimed(), steps=tuple(steps))
 
 

@@ -83,7 +83,7 @@ def two(**first):
     """An order of two steps side by side, both running unless the test says otherwise of the first."""
     order = claimed()
     (step,) = order.steps
-    return replace(order, steps=(replace(step, **first), replace(step, number=1, name="stock", capability="inventory")))
+    return replace(order, steps=(replace(step, **first), replace(step, name="stock", capability="inventory")))
 
 
 @pytest.mark.proves("FLT-8", "SCH-10")
@@ -101,7 +101,7 @@ def test_after_a_failure_nothing_waits_to_be_tried():
     stock = request_id(ORDER_ID, "stock", 1, "do")
     order = two(**failed)
     assert back(order, stock).after.state.outcome is Outcome.FAILED
-    third = replace(order.steps[1], number=2, name="ship", complete_by=NOW + seconds(4))
+    third = replace(order.steps[1], name="ship", complete_by=NOW + seconds(4))
     change = back(replace(order, steps=(*order.steps, third)), stock)
     assert (change.after.state.process_state, change.after.state.complete_by) == (
         ProcessState.PROCESSING,

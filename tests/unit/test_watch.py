@@ -7,7 +7,8 @@ from unittest.mock import patch
 import pytest
 from builders import NOW, ORDER_ID, new_order, seconds
 
-from adapters.memory import MemoryStateStore, MemorySweepLog
+from adapters.memory import MemoryStateStore, of_columns
+from adapters.sweeps import TableSweepLog
 from alerts.watch import Watch
 from core.changes import Change, HistoryEntry
 from core.errors import UnavailableError
@@ -31,8 +32,9 @@ def watching(store, sweeps, now=NOW):
 
 async def watched(*orders, sweep=None):
     """The watch on a store with these orders, and its store."""
-    store, sweeps = MemoryStateStore(), MemorySweepLog()
-    sweeps.kept = sweep
+    store, sweeps = MemoryStateStore(), TableSweepLog(of_columns())
+    if sweep:
+        await sweeps.record(sweep)
     for order in orders:
         await store.commit(Change(before=None, after=order, entry=HistoryEntry(at=NOW, actor="t", event="submitted")))
     return watching(store, sweeps), store
@@ -92,7 +94,7 @@ async def test_a_sweep_that_stays_away_is_announced(ago, told):
 @pytest.mark.proves("SUP-7")
 async def test_that_nobody_has_ever_swept_is_announced_however_short_lived_who_looks_is():
     """Each look may find an instance of its own, which was not there when the first one looked; there is one event."""
-    store, sweeps = MemoryStateStore(), MemorySweepLog()
+    store, sweeps = MemoryStateStore(), TableSweepLog(of_columns())
     for late in (0, 15, 30):
         await watching(store, sweeps, NOW + seconds(late)).look()
     assert await announced(store) == []

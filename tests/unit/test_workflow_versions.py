@@ -13,7 +13,7 @@ from alerts.versions import Versions
 from core.errors import UnavailableError
 from core.fingerprints import fingerprint
 from core.orders import Policy
-from core.workflow import MOST_STEPS, StepDefinition, Workflow, Workflows
+from core.workflow import MAX_STEPS, StepDefinition, Workflow, Workflows
 
 
 def step(name, *after, **more):
@@ -87,18 +87,18 @@ async def test_nobody_is_told_of_what_is_as_it_was_or_has_a_version_of_its_own(p
 
 async def test_what_was_kept_and_cannot_be_read_is_told_like_any_change(parts):
     """It stops no timer."""
-    parts.known_workflows.kept["claim", 1] = "{"
+    await parts.known_workflows.first("claim", 1, "{")
     (event,) = await started(parts, CLAIM)
     assert event.data["reason"].endswith("step approve is new; step pay is new")
 
 
 async def test_the_largest_workflow_can_be_kept(parts):
     """A column of a table holds 32 Ki characters."""
-    names = [f"s{number:02}-{'x' * 37}" for number in range(MOST_STEPS)]
+    names = [f"s{number:02}-{'x' * 37}" for number in range(MAX_STEPS)]
     largest = replace(CLAIM, steps=tuple(step(name, *names[:at], undone_by="y") for at, name in enumerate(names)))
     Workflows(largest).check({"payment"})
     await started(parts, largest)
-    assert len(parts.known_workflows.kept["claim", 1]) < 32 * 1024
+    assert len(await parts.known_workflows.first("claim", 1, "")) < 32 * 1024
 
 
 async def away(*_):
