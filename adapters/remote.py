@@ -16,8 +16,6 @@ TOO_LONG = f"the service's answer is too long to be passed on: more than {MOST_B
 MOST_REASON_CHARACTERS = 500
 PASSING = {408, 409, 425, 429}
 """409 says that a call with the same key is still under way (draft-ietf-httpapi-idempotency-key-header)."""
-FIRST_OPERATION = "authorise"
-"""What requests meant that were sent by the version that knew one operation."""
 
 
 class HttpRemoteService:
@@ -46,7 +44,7 @@ class HttpRemoteService:
 
     async def _post(self, request: AgentRequest, timeout_seconds: float) -> tuple[int, bytes]:
         async with self._session().post(
-            f"{self._base_url}/{request.operation or FIRST_OPERATION}",
+            f"{self._base_url}/{request.operation}",
             json={"orderId": request.order_id, "step": request.step, "order": dict(request.order)},
             headers={"Idempotency-Key": request.idempotency_key},
             timeout=aiohttp.ClientTimeout(total=timeout_seconds),

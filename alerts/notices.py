@@ -60,9 +60,9 @@ class NoticeService:
         outcomes = await run_all((self._send(bucket, *each) for each in _readable(page)), at_most=PAGE)
         silent = [fault for _, fault in outcomes if _is_silence(fault)]
         answering = {row.data["Queue"] for row, fault in outcomes if not _is_silence(fault)}
-        hiccups = answering or {row.data["Queue"] for row, _ in outcomes}
+        excused = answering or {row.data["Queue"] for row, _ in outcomes}
         await run_all(
-            self._not_sent(bucket, row, fault, counts=not _is_silence(fault) or row.data["Queue"] not in hiccups)
+            self._not_sent(bucket, row, fault, counts=not _is_silence(fault) or row.data["Queue"] not in excused)
             for row, fault in outcomes
             if fault
         )

@@ -29,8 +29,9 @@ NO_TEXT = r"\x00-\x1f\x7f-\x9f\uFFFE\uFFFF"
 Text = Annotated[str, Field(min_length=1, max_length=200, pattern=f"^[^{NO_TEXT}]+$")]
 Email = Annotated[str, Field(min_length=1, max_length=200, pattern=rf"^[^@\s{NO_TEXT}]+@[^@\s{NO_TEXT}]+$")]
 Price = Annotated[str, Field(pattern=r"^\d{1,7}\.\d{2}$")]
-OPERATION = re.compile(r"([a-z][a-z0-9-]{0,40})?")
+OPERATION = re.compile(r"[a-z][a-z0-9-]{0,40}")
 """What a remote service can be asked to do: part of an address, so never a path."""
+Operation = Annotated[str, Field(pattern=f"^{OPERATION.pattern}$")]
 Key = Annotated[str, Field(pattern=r"^[\x21-\x7e]{1,200}$")]
 STEP_NAME = r"^[a-z][a-z0-9-]{0,40}$"
 """Also of a workflow."""
@@ -159,16 +160,16 @@ class AgentRequest(AttemptMessage):
     """Asks an agent to carry out one attempt of one step before `complete_by` (SCH-4)."""
 
     action: Literal["do", "undo"] = "do"
-    operation: Annotated[str, Field(pattern=f"^{OPERATION.pattern}$")] = ""
-    """What the remote service is asked to do; empty in a message of a version that knew one operation for each."""
+    operation: Operation
+    """What the remote service is asked to do."""
     idempotency_key: Key
-    issued_at: Moment | None = None
+    issued_at: Moment
     complete_by: Moment
     order: Mapping[str, Any]
 
     def waited(self, now: datetime) -> float:
-        """Return the share of the request's time that has passed, 0 to 1; 0 if it does not say when it was issued."""
-        if self.issued_at is None or self.complete_by <= self.issued_at:
+        """Return the share of the request's time that has passed, 0 to 1; 0 if it never had any."""
+        if self.complete_by <= self.issued_at:
             return 0.0
         return min(1.0, max(0.0, (now - self.issued_at) / (self.complete_by - self.issued_at)))
 
@@ -198,8 +199,8 @@ class AgentReply(AttemptMessage):
     """Whether the agent tries nothing at all until then."""
     in_doubt: bool = False
     """Whether a call before had no answer, so that its effect may have happened, or may still come (UND-2)."""
-    complete_by: AwareDatetime | None = None
-    """That of the request: until then the reply lives (AGT-4). None in a message of a version that did not say it."""
+    complete_by: AwareDatetime
+    """That of the request: until then the reply lives (AGT-4)."""
 
     def to_bus(self, agent: str, now: datetime, pause: timedelta | None = None) -> BusMessage:
         """Address the reply to the schedulers; correlated by the id of the request, it lives until complete-by (AGT-4).
@@ -212,7 +213,7 @@ class AgentReply(AttemptMessage):
             message_id=f"{self.request_id}:{self.outcome}",
             correlation_id=self.request_id,
             body=self.to_json(),
-            time_to_live=self.complete_by - begins if self.complete_by else None,
+            time_to_live=self.complete_by - begins,
             not_before=begins if pause else None,
         )
 

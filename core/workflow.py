@@ -126,8 +126,9 @@ def _faults(definition: StepDefinition, above: Collection[str], capabilities: Co
         value = getattr(definition, name)
         if value is not None and value <= type(value)():
             yield f"{name} is {value}; it has to be more"
-    for operation in filter(None, (definition.does, definition.undone_by)):
-        yield from _unspeakable(definition.name, operation)
+    for operation in (definition.does, definition.undone_by):
+        if operation is not None:
+            yield from _unspeakable(definition.name, operation)
 
 
 def _unspeakable(step: str, operation: str) -> list[str]:
@@ -139,6 +140,7 @@ def _unspeakable(step: str, operation: str) -> list[str]:
             operation=operation,
             attempt=1,
             idempotency_key="any",
+            issued_at=datetime.fromtimestamp(0, UTC),
             complete_by=datetime.fromtimestamp(0, UTC),
             order={},
         )

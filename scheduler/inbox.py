@@ -50,19 +50,13 @@ class Inbox:
         except InvalidError as fault:
             await self._keep(function, responses_queue(agent), body, fault, correlation_id)
             return
-        work = partial(self.service.receive, reply, agent)
         try:
-            await (work() if reply.complete_by else through_outages(function, work))
+            await self.service.receive(reply, agent)
         except Exception as why:  # noqa: BLE001 - an order of a newer version, a row that nobody can read, whatever it is
             await self._later(reply, agent, why)
 
     async def _later(self, reply: AgentReply, agent: str, why: Exception) -> None:
-        """Send the reply to its queue once more, for as long as it counts; then it is dropped, and the step times out.
-
-        That of an older agent does not say how long it counts, so `why` is raised.
-        """
-        if reply.complete_by is None:
-            raise why
+        """Send the reply to its queue again for as long as it counts; then it is dropped, and the step times out."""
         now, about = self.clock(), {"order_id": reply.order_id, "reply": reply.request_id}
         if now + PAUSE >= reply.complete_by:
             log.warning("scheduler.reply_dropped", extra=about, exc_info=why)

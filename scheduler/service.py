@@ -121,9 +121,9 @@ class SchedulerService:
         return due and self._can_claim(row, now) and agenda.may_be_claimed(row, now)
 
     def _can_claim(self, row: AgendaRow, now: datetime) -> bool:
-        """Whether this app goes on with the order; a former version of it wrote rows that do not tell (FLT-12)."""
-        version, waited = row.data.get("WorkflowVersion"), now - row.data["NotBefore"]
-        return version is None or self.rules.can_claim(row.data["Workflow"], version, waited)
+        """Whether this app goes on with the order, or leaves it to a newer one (FLT-12)."""
+        waited = now - row.data["NotBefore"]
+        return self.rules.can_claim(row.data["Workflow"], row.data["WorkflowVersion"], waited)
 
     def _woken(self, order_id: str, order: Snapshot | None) -> Candidate:
         now = self.clock()

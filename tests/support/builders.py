@@ -53,7 +53,17 @@ acting_rules = ActingRules(
 
 def answer(step: str = "payment", outcome: str = "completed", **more) -> AgentReply:
     """What an agent says of the first attempt to do a step, unless the test says otherwise."""
-    return AgentReply(**{"order_id": ORDER_ID, "step": step, "action": "do", "attempt": 1, "outcome": outcome} | more)
+    return AgentReply(
+        **{
+            "order_id": ORDER_ID,
+            "step": step,
+            "action": "do",
+            "attempt": 1,
+            "outcome": outcome,
+            "complete_by": NOW + ALLOWANCE,
+        }
+        | more
+    )
 
 
 def answer_to(request: AttemptMessage, outcome: str = "completed", **more) -> AgentReply:

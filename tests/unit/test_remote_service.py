@@ -78,10 +78,10 @@ async def test_of_a_refusal_that_says_too_much_the_beginning_is_kept(service):
 
 @pytest.mark.proves("AGT-1")
 async def test_a_call_goes_where_it_is_sent_and_nowhere_else(service):
-    """A service may not send it on; a request of a former version asks for the one operation of its time."""
+    """A service may not send it on."""
     service.answer = web.Response(status=307, headers={"Location": "/elsewhere"})
     with pytest.raises(TransientError):
-        await service.call(Agency().request.model_copy(update={"operation": ""}))
+        await service.call()
     assert service.paths == ["/pay/authorise"]
 
 

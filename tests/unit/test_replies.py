@@ -136,31 +136,6 @@ async def test_a_reply_whose_time_is_over_does_not_come_again(with_a_neighbour):
     assert (with_a_neighbour.replies, with_a_neighbour.bus.sent) == ([], [])
 
 
-@pytest.mark.proves("FLT-7")
-async def test_a_reply_of_an_older_agent_waits_through_an_outage(scheduler):
-    """It cannot be put off, since it does not say how long it counts."""
-    reply = THREE[0]
-    scheduler.cannot[reply.order_id] = UnavailableError()
-
-    async def until_it_is_back(function, work):
-        with pytest.raises(UnavailableError):
-            await work()
-        scheduler.cannot.clear()
-        return await work()
-
-    with patch("scheduler.inbox.through_outages", until_it_is_back):
-        await scheduler.get((body_of(reply), None))
-    assert (scheduler.replies, scheduler.bus.sent) == ([reply], [])
-
-
-@pytest.mark.proves("FLT-12")
-async def test_a_reply_of_an_older_agent_is_given_back(with_a_neighbour):
-    """It does not say how long it counts; the queue knows."""
-    with pytest.raises(ExceptionGroup):
-        await with_a_neighbour.get((body_of(THREE[1]), THREE[1].request_id))
-    assert with_a_neighbour.bus.sent == []
-
-
 @pytest.mark.proves("SCH-1", "FLT-6")
 async def test_a_wake_up_that_comes_to_nothing_brings_no_other_back(with_a_neighbour):
     """The poll finds its order."""

@@ -174,17 +174,6 @@ async def test_a_poll_gives_up_an_order_that_nobody_has_known_for_long(world):
     assert (await world.load(order_id)).state.process_state is ProcessState.ERROR
 
 
-@pytest.mark.proves("FLT-12", "SCH-1")
-async def test_a_poll_claims_what_a_former_version_wrote(world):
-    """Its agenda rows do not tell the version of the workflow."""
-    (order_id,) = await recorded(world, 1)
-    rows = world.parts.store.rows[bucket_of(order_id)]
-    (key,) = (key for key in rows if key.startswith("!pending"))
-    del rows[key][1].data["WorkflowVersion"]
-    await world.instance("one").poll()
-    assert [request.order_id for request in world.requests()] == [order_id]
-
-
 @pytest.mark.proves("WRK-3", "SCH-11")
 async def test_who_has_waited_longest_goes_first_whatever_its_bucket():
     """Sixteen buckets, each with more than are claimed at a time, and in each one order that came before."""
