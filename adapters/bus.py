@@ -151,15 +151,11 @@ class _Tries:
         self._in_doubt = False
 
     async def next(self) -> None:
-        """Try once; raises `NotSentError` only if no try before may have arrived either."""
+        """Try once."""
         try:
             await self._sends.submit(self._message.queue, self._message)
-        except NotSentError as error:
-            if self._in_doubt:
-                raise UnavailableError(str(error)) from error
-            raise
-        except QueueRefusedError:
-            raise  # so it has not arrived either
+        except (NotSentError, QueueRefusedError):
+            raise  # it has not arrived
         except UnavailableError:
             self._in_doubt = True
             raise

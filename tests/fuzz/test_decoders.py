@@ -58,8 +58,10 @@ EXAMPLES = {
     AgentRequest: {
         "orderId": ORDER_ID,
         "step": "payment",
+        "operation": "ship",
         "attempt": 1,
         "idempotencyKey": "k",
+        "issuedAt": "2026-01-31T08:14:00Z",
         "completeBy": "2026-01-31T08:15:00Z",
         "order": {},
     },
@@ -69,6 +71,7 @@ EXAMPLES = {
         "action": "do",
         "attempt": 1,
         "outcome": "completed",
+        "completeBy": "2026-01-31T08:15:00Z",
         "result": {"a": 1},
     },
     OperatorRequest: {"operator": "grace", "note": "mended"},
@@ -145,6 +148,8 @@ NAMES = st.text(st.characters(blacklist_categories=("Cs",)), min_size=1, max_siz
     quantity=st.integers(1, 1000),
     lines=st.integers(1, 50),
 )
+@example(name="\ufffe", mail="a", quantity=1, lines=1)
+@example(name="\x85", mail="a", quantity=1, lines=1)
 def test_every_valid_submission_can_be_stored_and_read_again(name, mail, quantity, lines):
     """Nothing that is accepted is too long, too strange, or lost on the way through the queue to the rows and back."""
     line = {"sku": "TEA-SENCHA", "quantity": quantity, "unitPrice": "9999999.99"}

@@ -3,6 +3,7 @@
 import asyncio
 import io
 import json
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from urllib.parse import quote
 
@@ -183,7 +184,8 @@ NOBODY = "b00-01JCX4T9Q8ZK7M2N5P6R3S1V0W"
 def reply(order_id, **changes):
     """A payment agent's answer."""
     named = {"orderId": order_id, "step": "payment", "attempt": 1, "action": "do"}
-    return json.dumps({"schemaVersion": 1, **named, "outcome": "completed", **changes})
+    said = {"outcome": "completed", "completeBy": (datetime.now(UTC) + timedelta(minutes=5)).isoformat()}
+    return json.dumps({"schemaVersion": 1, **named, **said, **changes})
 
 
 BAD_MESSAGES = {

@@ -120,6 +120,7 @@ async def test_a_request_put_back_is_carried_out(client, poison):
         "operation": "authorise",
         "attempt": 1,
         "idempotencyKey": f"{order_id}:payment",
+        "issuedAt": datetime.now(UTC).isoformat(),
         "completeBy": (datetime.now(UTC) + timedelta(seconds=30)).isoformat(),
         "order": {"items": [{"sku": "TEA-SENCHA", "quantity": 1}]},
     }
@@ -140,6 +141,7 @@ async def test_a_reply_put_back_is_known_by_what_it_names(client, poison):
     await client.until(order_id, "Processed")
     correlation = f"{order_id}:payment:1:do"
     named = {"orderId": order_id, "step": "payment", "attempt": 1, "action": "do"}
+    named["completeBy"] = (datetime.now(UTC) + timedelta(seconds=30)).isoformat()
     message_id = await poison.keep_with_reason(
         "payment-responses", named | {"outcome": "failed", "reason": "no"}, correlationId=correlation
     )

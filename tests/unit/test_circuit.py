@@ -65,6 +65,7 @@ def test_one_order_that_fails_again_and_again_stops_nobody_else(circuit):
     assert circuit.open_until is None
 
 
+@pytest.mark.proves("AGT-8")
 @pytest.mark.parametrize("answer", [None, RejectedError("card declined")], ids=["done", "refused"])
 def test_any_answer_shows_that_the_service_works(circuit, answer):
     """Also a refusal: the failures before it count no more."""
