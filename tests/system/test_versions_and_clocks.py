@@ -94,6 +94,10 @@ async def test_a_supervisor_whose_clock_is_ahead_takes_no_order_before_its_time_
 
 
 def turns(order):
-    """Each claim with the recovery that followed."""
-    found = [entry for entry in order["history"] if entry["event"] in ("claimed", "recovered")]
-    return zip(found[::2], found[1::2], strict=False)
+    """Each recovery with the claim before it; an order may be claimed again without one, if it was put back."""
+    claim = None
+    for entry in order["history"]:
+        if entry["event"] == "claimed":
+            claim = entry
+        if entry["event"] == "recovered":
+            yield claim, entry
