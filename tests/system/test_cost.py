@@ -52,6 +52,8 @@ class Cost:
 
 
 ONE_STEP = Cost(1)
+FOUND_BY_POLLS = 1 if EACH else 0.3
+"""Of a burst the share that a poll claims, which has a process of its own: no room at first, or a late wake-up."""
 WORKFLOWS = {"payment-only": ONE_STEP, "in-sequence": Cost(3)}
 IDLE_WRITES_PER_SECOND = 2
 """An agent's measure."""
@@ -112,9 +114,7 @@ async def test_many_orders_share_their_transactions(at_once):
     idle = math.ceil(IDLE_WRITES_PER_SECOND * (time.monotonic() - began))
     assert counted["table_writes"] <= 1.5 * AT_ONCE + idle
     assert counted["table_entities"] <= 1.1 * ONE_STEP.entities * AT_ONCE + idle
-    assert (
-        counted["table_loads"] <= (ONE_STEP.reads + 0.3) * AT_ONCE
-    )  # where a poll was quicker than a wake-up that came late
+    assert counted["table_loads"] <= (ONE_STEP.reads + FOUND_BY_POLLS) * AT_ONCE
     assert counted["table_point_reads"] <= idle
     assert counted["service_bus_sends"] <= ONE_STEP.messages / 3 * AT_ONCE
     assert counted["service_bus_messages"] <= 1.1 * ONE_STEP.messages * AT_ONCE
