@@ -7,7 +7,7 @@ from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 
 from adapters.operations import Delete, Insert, Replace, Table
-from adapters.rows import Columns, columns_of
+from adapters.rows import Columns, columns_of, read_each
 from adapters.writes import event_columns, event_from, key_part
 from core.alerts import Acknowledgement, Alert
 from core.changes import Event
@@ -48,7 +48,7 @@ class TableAlertLog:
     async def newest(self, limit: int, after: str = "") -> list[Alert]:
         """See `AlertLog.newest`."""
         stored = await self._table.rows(PARTITION, max("0", f"{after} "), "~", limit)
-        return [_alert(row.key, columns_of(row)) for row in stored]
+        return read_each(stored, lambda row: _alert(row.key, columns_of(row)))
 
     async def acknowledge(self, key: str, acknowledgement: Acknowledgement) -> None:
         """See `AlertLog.acknowledge`."""
@@ -71,7 +71,7 @@ class TableAlertLog:
     async def remove_before(self, time: datetime, most: int) -> int:
         """See `AlertLog.remove_before`."""
         old = await self._table.rows(PARTITION, f"{newest_first(time)}~", "~", most)
-        ids, keys = [id_key(row.row["EventId"]) for row in old], [row.key for row in old]
+        ids, keys = [id_key(str(row.row.get("EventId"))) for row in old], [row.key for row in old]
         for part in (ids, keys):  # an alert whose removal is cut short is found again
             await self._table.submit_each(PARTITION, [Delete(key) for key in part])
         return len(old)

@@ -83,8 +83,11 @@ class TableArchive(Generic[Row]):
         keys, wanted = tuple(row.key for row in rows), (order_key(order_id), state_key(order_id))
         try:
             records = [self._codec.record_of(row) for row in rows if row.key in wanted]
-        except UnreadableRowError as fault:
-            return ArchivedOrder(order_id=order_id, order=None, state=None, keys=keys, fault=str(fault))
+            fault = "of its two rows one is missing" if len(records) == 1 else None
+        except UnreadableRowError as error:
+            fault = str(error)
+        if fault:
+            return ArchivedOrder(order_id=order_id, order=None, state=None, keys=keys, fault=fault)
         return ArchivedOrder(
             order_id=order_id,
             order=next((record for record in records if isinstance(record, Order)), None),

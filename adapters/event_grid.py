@@ -8,6 +8,7 @@ from azure.eventgrid.aio import EventGridPublisherClient
 
 from adapters.failures import azure_errors
 from core.changes import Event
+from core.errors import ConflictError, UnavailableError
 
 SOURCE = "/order-processing"
 MOST_AT_ONCE = 100
@@ -22,8 +23,12 @@ class EventGrid:
     async def publish(self, events: Sequence[Event]) -> None:
         """See `EventPublisher.publish`."""
         for start in range(0, len(events), MOST_AT_ONCE):
-            with azure_errors("Event Grid"):
-                await self._client().send([_cloud_event(event) for event in events[start : start + MOST_AT_ONCE]])
+            batch = [_cloud_event(event) for event in events[start : start + MOST_AT_ONCE]]
+            try:
+                with azure_errors("Event Grid"):
+                    await self._client().send(batch)
+            except ConflictError as error:  # 404: the topic is not there, which says nothing of the events
+                raise UnavailableError(str(error)) from error
 
 
 def _cloud_event(event: Event) -> CloudEvent[dict[str, Any]]:

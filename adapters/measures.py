@@ -4,7 +4,7 @@ from datetime import datetime
 from zlib import crc32
 
 from adapters.operations import Put, Table
-from adapters.rows import Columns, columns_of
+from adapters.rows import Columns, columns_of, read_each
 from core.measures import Measure
 
 PARTITION = "measures"
@@ -34,7 +34,7 @@ class TableAgentMeasures:
 
     async def since(self, moment: datetime) -> list[Measure]:
         """See `AgentMeasures.since`."""
-        found = [_measure(columns_of(row)) for row in await self._table.rows(PARTITION, "a", "~")]
+        found = read_each(await self._table.rows(PARTITION, "a", "~"), lambda row: _measure(columns_of(row)))
         return [measure for measure in found if measure.counts(moment)]
 
 

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
 from adapters.operations import Stored
-from adapters.rows import Columns, columns_of
+from adapters.rows import OLDEST_ORDERS, Columns, aware, columns_of
 from core.agenda import AgendaRow
 from core.changes import HistoryEntry
 from core.errors import UnreadableRowError
@@ -35,6 +35,10 @@ def _same(value: Any) -> Any:
     return value
 
 
+def _moment(text: str) -> datetime:
+    return aware(datetime.fromisoformat(text))
+
+
 def _seconds(value: float) -> timedelta:
     return timedelta(seconds=value)
 
@@ -45,6 +49,8 @@ class Property:
 
     field: str
     column: str
+    kind: type | tuple[type, ...] = str
+    """Of what is stored: a hand in the table may have put anything there."""
     written: Callable[[Any], Any] = _same
     read: Callable[[Any], Any] = _same
     optional: bool = False
@@ -52,28 +58,29 @@ class Property:
 
 
 def _duration(field: str, column: str) -> Property:
-    return Property(field, column, timedelta.total_seconds, _seconds)
+    return Property(field, column, (int, float), timedelta.total_seconds, _seconds)
 
 
 def _time(field: str, column: str) -> Property:
     """Return the property of a time within JSON, which has none."""
-    return Property(field, column, sortable, datetime.fromisoformat, optional=True)
+    return Property(field, column, str, sortable, _moment, optional=True)
 
 
 ITEM = (
     Property("sku", "sku"),
-    Property("quantity", "quantity"),
+    Property("quantity", "quantity", int),
     Property("unit_price", "unitPrice"),
 )
 
 ORDER = (
     Property("order_id", "OrderID"),
-    Property("placed_at", "PlacedAt"),
+    Property("placed_at", "PlacedAt", datetime),
     Property("customer_name", "CustomerName"),
     Property("customer_email", "CustomerEmail"),
     Property(
         "items",
         "Items",
+        str,
         lambda items: json_text([_columns(ITEM, item) for item in items]),
         lambda text: tuple(_record(Item, ITEM, item) for item in json.loads(text)),
     ),
@@ -82,20 +89,20 @@ ORDER = (
 STATE = (
     Property("order_id", "OrderID"),
     Property("locked_by", "LockedBy", optional=True),
-    Property("complete_by", "CompleteBy", optional=True),
+    Property("complete_by", "CompleteBy", datetime, optional=True),
     Property("process_state", "ProcessState", read=ProcessState),
-    Property("failure_count", "FailureCount"),
-    Property("version", "Version"),
+    Property("failure_count", "FailureCount", int),
+    Property("version", "Version", int),
     Property("workflow", "Workflow"),
-    Property("workflow_version", "WorkflowVersion"),
+    Property("workflow_version", "WorkflowVersion", int),
     Property("priority", "Priority", read=Priority),
-    Property("not_before", "NotBefore"),
-    Property("updated_at", "UpdatedAt"),
+    Property("not_before", "NotBefore", datetime),
+    Property("updated_at", "UpdatedAt", datetime),
     Property("direction", "Direction", read=Direction),
     Property("outcome", "Outcome", read=Outcome, optional=True),
     Property("reason", "Reason", optional=True),
     Property("reply_to", "ReplyTo", optional=True),
-    Property("agenda", "Agenda", json_text, lambda text: tuple(json.loads(text)), optional=True),
+    Property("agenda", "Agenda", str, json_text, lambda text: tuple(json.loads(text)), optional=True),
 )
 
 STEP = (
@@ -104,18 +111,18 @@ STEP = (
     Property("agent", "Agent"),
     Property("state", "State", read=StepState),
     _time("complete_by", "CompleteBy"),
-    Property("attempts", "Attempts"),
-    Property("failure_count", "FailureCount"),
+    Property("attempts", "Attempts", int),
+    Property("failure_count", "FailureCount", int),
     _duration("allowance", "AllowanceSeconds"),
-    Property("threshold", "Threshold"),
+    Property("threshold", "Threshold", int),
     Property("policy", "Policy", read=Policy),
-    Property("after", "After", read=tuple),
-    Property("undoable", "Undoable"),
-    Property("in_doubt", "InDoubt"),
+    Property("after", "After", (list, tuple), read=tuple),
+    Property("undoable", "Undoable", bool),
+    Property("in_doubt", "InDoubt", bool),
     _duration("settling", "SettlingSeconds"),
     _duration("rest", "RestSeconds"),
-    Property("most_rests", "MostRests"),
-    Property("rests", "Rests"),
+    Property("most_rests", "MostRests", int),
+    Property("rests", "Rests", int),
     _time("tried_until", "TriedUntil"),
     _time("not_before", "NotBefore"),
     Property("reason", "Reason", optional=True),
@@ -123,7 +130,7 @@ STEP = (
 """An object of the array `Steps`; what the step keeps of its service's answer has a column of its own."""
 
 HISTORY = (
-    Property("at", "At"),
+    Property("at", "At", datetime),
     Property("actor", "Actor"),
     Property("event", "Event"),
     Property("detail", "Detail"),
@@ -140,11 +147,17 @@ def _columns(properties: Iterable[Property], record: object) -> dict[str, Any]:
 
 def _record(made: Callable[..., Made], properties: Iterable[Property], columns: Columns, **more: Any) -> Made:
     found = {
-        each.field: each.read(columns[each.column])
+        each.field: each.read(_checked(each, columns[each.column]))
         for each in properties
         if each.column in columns or not each.optional
     }
     return made(**found, **more)
+
+
+def _checked(wanted: Property, value: Any) -> Any:
+    if not isinstance(value, wanted.kind):
+        raise TypeError(f"{wanted.column} is a {type(value).__name__}")
+    return value
 
 
 def columns_of_record(record: Record) -> Columns:
@@ -183,7 +196,7 @@ def record_of(stored: Stored[Columns]) -> Record:
     if stored.key.startswith("!"):
         return _agenda_row(stored)
     try:
-        return _record_of(stored.key, columns_of(stored))
+        return _record_of(stored.key, columns_of(stored, OLDEST_ORDERS))
     except (LookupError, ValueError, TypeError, AttributeError) as fault:
         what = f" {fault}" if isinstance(fault, KeyError | TypeError) else ""  # others repeat what the row holds
         raise UnreadableRowError(f"row {stored.key} cannot be read: {type(fault).__name__}{what}") from fault
@@ -191,9 +204,9 @@ def record_of(stored: Stored[Columns]) -> Record:
 
 def _agenda_row(stored: Stored[Columns]) -> AgendaRow:
     try:
-        columns = columns_of(stored)
+        columns = columns_of(stored, OLDEST_ORDERS)
         own = columns.pop("OrderID", "")
-        return AgendaRow(key=stored.key, order_id=order_in(stored.key) or own, data=columns)
+        return AgendaRow(key=stored.key, order_id=order_in(stored.key) or order_in(str(own)), data=columns)
     except (UnreadableRowError, TypeError) as fault:
         return AgendaRow(key=stored.key, order_id=order_in(stored.key), fault=str(fault))
 

@@ -126,7 +126,7 @@ def key_part(text: str) -> str:
 def snapshot_of(rows: Iterable[tuple[Record, str]]) -> Snapshot | None:
     """Return the order from its rows, each with its ETag; None if there are none.
 
-    Raises `UnreadableRowError` if it has no steps: it would pass for an order that needs no more.
+    Raises `UnreadableRowError` if one of the rows is missing, or the steps: it would pass for one that needs no more.
     """
     order: Order | None = None
     found: tuple[StateRecord, str] | None = None
@@ -136,8 +136,10 @@ def snapshot_of(rows: Iterable[tuple[Record, str]]) -> Snapshot | None:
                 order = record
             case StateRecord():
                 found = record, etag
-    if order is None or found is None:
+    if order is None and found is None:
         return None
+    if order is None or found is None:
+        raise UnreadableRowError("the order cannot be read: of its two rows one is missing")
     record, etag = found
     if not record.steps:
         raise UnreadableRowError(f"order {order.order_id} cannot be read: it has no steps")

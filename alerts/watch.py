@@ -42,8 +42,9 @@ class Watch:
         waiting: list[AgendaRow] = []
         looks = await settle_all(self._look_into(bucket, now, waiting) for bucket in keys.buckets(self.buckets))
         late = [row for row in waiting if now - agenda.since(row) > self.longest_pending]
-        await self._tell([*map(_of_order, late), *await self._sweeps(now)])
-        results_of(looks)
+        (sweeps,) = await settle_all([self._sweeps(now)])
+        await self._tell([*map(_of_order, late), *([] if isinstance(sweeps, Exception) else sweeps)])
+        results_of([*looks, sweeps])
         longest = max((now - agenda.since(row) for row in waiting), default=timedelta())
         log.info("orders.waiting", extra={"longest_seconds": longest.total_seconds()})
         return longest
@@ -57,6 +58,8 @@ class Watch:
                 due = agenda.since(row)
             except ValueError:
                 log.exception("watch.row_passed_over", extra={"row": row.key})
+                return None
+            if not row.order_id:  # the poll logs it
                 return None
             if due <= now:
                 waiting.append(row)

@@ -39,5 +39,6 @@ async def first_of_each_lane(
             break
         last, lane = rows[-1], agenda.end_of_lane(rows[-1])
         goes_on = agenda.may_be_claimed(last, due) and count[lane] < PAGE
-        start, size = (f"{last.key} ", LONG_PAGE) if goes_on else (lane, PAGE)
+        beyond = f"{last.key} "
+        start, size = (beyond, LONG_PAGE) if goes_on else (max(lane, beyond), PAGE)
     return chosen

@@ -18,6 +18,7 @@ from core.errors import (
     UnknownLengthError,
     UnknownMessageError,
     UnknownOrderError,
+    UnreadableRowError,
 )
 from core.keys import ORDER_ID
 from core.messages import decode
@@ -63,6 +64,8 @@ def problem_of(error: AppError) -> func.HttpResponse:  # noqa: PLR0911 - one for
             return problem(404, "No such message is kept")
         case RefusedError():
             return problem(409, "The request makes no sense in the present state", str(error))
+        case UnreadableRowError():
+            return problem(409, "The order cannot be read, and nothing was changed", str(error))
         case ConflictError() | UnavailableError():
             return problem(503, "A service that is needed is away; try again", headers={"Retry-After": "1"})
     return problem(500, "An unexpected error occurred")

@@ -4,7 +4,7 @@ import fcntl
 import os
 from pathlib import Path
 
-from adapters.rows import OLDEST_READABLE, SCHEMA_VERSION
+from adapters.rows import OLDEST_ORDERS, SCHEMA_VERSION
 from local.ports import StackError
 
 
@@ -31,11 +31,12 @@ class DataFolder:
     def _check_layout(self) -> None:
         """Refuse rows that this version of the app cannot read; those without a mark are older than the mark."""
         mark = self._path / "layout"
-        known = mark.read_text() if mark.exists() else "1" if (self._path / "azurite").exists() else None
-        if known is not None and not OLDEST_READABLE <= int(known) <= SCHEMA_VERSION:
+        former = "1" if (self._path / "azurite").exists() else ""
+        known = (mark.read_text() if mark.exists() else "") or former
+        if known and known not in map(str, range(OLDEST_ORDERS, SCHEMA_VERSION + 1)):
             self.release()
             raise StackError(
-                f"the data in {self._path} are of layout {known}, and this app reads {OLDEST_READABLE} to"
+                f"the data in {self._path} are of layout {known}, and this app reads {OLDEST_ORDERS} to"
                 f" {SCHEMA_VERSION}: empty the folder with `make clean`, or set DATA_DIR to another one"
             )
         mark.write_text(str(SCHEMA_VERSION))

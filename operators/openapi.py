@@ -62,7 +62,6 @@ class Route:
             yield 400
         if "{" in self.path:
             yield 404
-        if self.acts:
             yield 409
         if self.body:
             yield 411

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 
-from core.errors import InvalidError
+from core.errors import AppError, InvalidError
 from core.messages import SCHEDULER_REQUESTS, AgentReply, WakeUp, decode, responses_queue
 from core.ports import Bus, Clock, PoisonQueues
 from edge.outages import through_outages
@@ -19,7 +19,8 @@ from scheduler.service import SchedulerService
 log = logging.getLogger(__name__)
 
 PAUSE = timedelta(seconds=1)
-"""After which a reply comes again that could not be acted on."""
+"""After which a reply comes again at the soonest that could not be acted on."""
+LONGEST_PAUSE = timedelta(seconds=30)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,12 +58,13 @@ class Inbox:
 
     async def _later(self, reply: AgentReply, agent: str, why: Exception) -> None:
         """Send the reply to its queue again for as long as it counts; then it is dropped, and the step times out."""
-        now, about = self.clock(), {"order_id": reply.order_id, "reply": reply.request_id}
-        if now + PAUSE >= reply.complete_by:
-            log.warning("scheduler.reply_dropped", extra=about, exc_info=why)
+        now, about = self.clock(), {"order_id": reply.order_id, "reply": reply.request_id, "why": repr(why)}
+        pause = max(PAUSE, min(LONGEST_PAUSE, (reply.complete_by - now) / 10))
+        if now + pause >= reply.complete_by:
+            log.warning("scheduler.reply_dropped", extra=about)
             return
-        log.warning("scheduler.reply_put_off", extra=about, exc_info=why)
-        await self.bus.send([reply.to_bus(agent, now, PAUSE)])
+        log.warning("scheduler.reply_put_off", extra=about, exc_info=None if isinstance(why, AppError) else why)
+        await self.bus.send([reply.to_bus(agent, now, pause)])
 
     async def _keep(
         self, function: str, queue: str, body: bytes, fault: InvalidError, correlation_id: str | None

@@ -16,6 +16,7 @@ from delivered_events import take_events
 from adapters.connections import Connections
 from adapters.lease import BlobLeadership
 from adapters.memory import MemoryLeadership, MemoryLease
+from adapters.operations import Delete, Put
 from adapters.queues import StorageQueue
 from adapters.settings import Settings, SettingsError
 from core.alerts import Acknowledgement
@@ -287,6 +288,20 @@ async def test_an_open_circuit_is_known_until_its_time_is_over(parts):
     await parts.measures.publish(opened)
     assert opened in await parts.measures.since(NOW + seconds(59))
     assert opened not in await parts.measures.since(NOW + seconds(61))
+
+
+@pytest.mark.proves("AGT-10", "FLT-6")
+async def test_a_row_that_nobody_can_read_takes_no_other_along(parts):
+    """Of what agents tell, and of the alerts: one garbage row would stop all claims, or hide all alerts."""
+    told = Measure(agent="reads", instance="i1", at=NOW, waited=0.0, running=1)
+    await parts.measures.publish(told)
+    await parts.alerts.record(event := alert(77))
+    await parts.measures._table.submit("measures", [Put("garbage|1", {"SchemaVersion": 99})])
+    await parts.alerts._table.submit("alerts", [Put("0|garbage", {"Type": "t"})])
+    assert told in await parts.measures.since(NOW)
+    assert event in [each.event for each in await parts.alerts.newest(1000)]
+    await parts.alerts._table.submit("alerts", [Delete("0|garbage")])
+    await parts.measures._table.submit("measures", [Delete("garbage|1")])
 
 
 @pytest.mark.proves("SUP-7")

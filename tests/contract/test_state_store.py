@@ -9,7 +9,7 @@ from builders import NOW, new_order, scheduler, seconds, supervisor
 
 from adapters.clock import order_ids, utc_now
 from adapters.memory import MemoryStateStore
-from adapters.operations import Insert, Put
+from adapters.operations import Delete, Insert, Put
 from adapters.rows import entity
 from core import agenda
 from core.changes import Change, Event, HistoryEntry, Note, transition
@@ -255,6 +255,21 @@ async def test_an_order_without_steps_cannot_be_read(parts):
     await parts.store.commit(transition(order, without, entry))
     with pytest.raises(UnreadableRowError, match="it has no steps"):
         await parts.store.load(order.order_id)
+
+
+@pytest.mark.proves("FLT-6")
+@pytest.mark.parametrize("missing", ["order", "state"])
+async def test_an_order_of_which_a_row_is_missing_cannot_be_read_and_is_kept(parts, missing):
+    """It is no unknown order, and none that nobody needs: what is left of it is all there is to mend it by."""
+    order = await recorded(parts.store)
+    rows, bucket = {f"{order.order_id}|{kind}" for kind in ("order", "state")}, bucket_of(order.order_id)
+    gone = f"{order.order_id}|{missing}"
+    await parts.store._table.submit(bucket, [Delete(gone)])
+    with pytest.raises(UnreadableRowError, match="one is missing"):
+        await parts.store.load(order.order_id)
+    (kept,) = [each for each in await all_kept(parts.archive, bucket) if each.order_id == order.order_id]
+    assert (kept.state, kept.fault) == (None, "of its two rows one is missing")
+    await parts.store._table.submit(bucket, [Delete(key) for key in rows - {gone}])  # nobody else would
 
 
 @pytest.mark.proves("FLT-6", "SCH-2")

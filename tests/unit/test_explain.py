@@ -109,7 +109,11 @@ GARBAGE = {
     "a state that there is not": {"ProcessState": "Perhaps"},
     "a column that is gone": {"NotBefore": ...},
     "a number that is a text": {"FailureCount": "many", "NotBefore": "soon", "Direction": 7},
+    "a time that is a text": {"UpdatedAt": "2026-01-31T08:15:00Z"},
+    "a name that is a number": {"LockedBy": 7},
+    "a time of a step without a zone": {"Steps": '[{"CompleteBy":"2026-01-31T08:15:00"}]'},
     "a version to come": {"SchemaVersion": 99},
+    "a version that is gone": {"SchemaVersion": 1},
 }
 
 

@@ -7,7 +7,7 @@ import pytest
 from builders import ORDER_ID
 from pydantic import BaseModel
 
-from core.errors import ConflictError, InvalidError, UnavailableError, UnknownOrderError
+from core.errors import ConflictError, InvalidError, UnavailableError, UnknownOrderError, UnreadableRowError
 from edge.http import MOST_BODY_BYTES, answers, body_of, ok, order_id_of
 
 AWAY = UnavailableError("table away")
@@ -37,6 +37,13 @@ async def test_what_is_away_is_to_be_tried_again(error):
     """Also when several buckets were asked at once."""
     status, retry_after, _ = await answer_to(error)
     assert (status, retry_after) == (503, "1")
+
+
+@pytest.mark.proves("OPR-2", "FLT-6")
+async def test_of_an_order_that_cannot_be_read_the_caller_hears_why():
+    """It is no fault of the request, and nothing that passes."""
+    status, _, body = await answer_to(UnreadableRowError("row x|state cannot be read: KeyError 'Version'"))
+    assert (status, json.loads(body)["detail"]) == (409, "row x|state cannot be read: KeyError 'Version'")
 
 
 @pytest.mark.parametrize(

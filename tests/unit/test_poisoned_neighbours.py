@@ -168,7 +168,9 @@ NEIGHBOURS = {
     ),
     # In the batch of replies, in the page that is swept, in what a look sees
     "its reply is for a newer version": Neighbour(beside="is_answered", spoil=garbage("|state", WorkflowVersion=99)),
-    "it is answered, and its state is garbage": Neighbour(beside="is_answered", spoil=garbage("|state", Version="x")),
+    "it is answered, and its state is garbage": Neighbour(
+        beside="is_answered", spoil=garbage("|state", Version="x"), late=LOOK_INTERVAL.total_seconds()
+    ),
     "it is answered, and conflicts": Neighbour(beside="is_answered", spoil=next_history_row_is_there),
     "its bucket is away": Neighbour(beside="is_answered", state=ELSEWHERE | {"bucket": "b02"}, spoil=bucket_is_away),
     "its bucket is away, and it waits": Neighbour(

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from datetime import timedelta
-from unittest.mock import patch
+from unittest.mock import AsyncMock, patch
 
 import pytest
 from builders import NOW, ORDER_ID, new_order, seconds
@@ -11,7 +11,7 @@ from adapters.memory import MemoryStateStore, of_columns
 from adapters.sweeps import TableSweepLog
 from alerts.watch import Watch
 from core.changes import Change, HistoryEntry
-from core.errors import UnavailableError
+from core.errors import UnavailableError, UnreadableRowError
 from core.keys import buckets
 from core.lanes import PAGE
 from core.orders import Priority, ProcessState
@@ -79,6 +79,15 @@ async def test_an_order_that_waits_too_long_is_announced_once():
     await watch.look()
     (event,) = await announced(store)
     assert (event.type, event.subject) == ("OrderProcessing.Stalled", f"orders/{ORDER_ID}")
+
+
+@pytest.mark.proves("SUP-7", "FLT-6")
+async def test_an_order_that_waits_too_long_is_announced_though_nobody_can_read_of_sweeps():
+    """And that they cannot be read is raised."""
+    watch, store = await watched(pending_since(seconds(121)))
+    with patch.object(watch.sweeps, "last", AsyncMock(side_effect=UnreadableRowError)), pytest.raises(ExceptionGroup):
+        await watch.look()
+    assert [event.subject for event in await announced(store)] == [f"orders/{ORDER_ID}"]
 
 
 @pytest.mark.proves("SUP-7")
