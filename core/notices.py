@@ -28,7 +28,7 @@ class Notice:
 
 
 MOST_PER_TRANSITION = 100
-"""More steps than a transaction has rows cannot be completed at once."""
+"""More than there are steps in a workflow."""
 
 
 def notices_of(before: Snapshot | None, after: Snapshot, at: datetime) -> list[Notice]:

@@ -31,7 +31,7 @@ class StateStore(Protocol):
         """
 
     async def commit(self, change: Change) -> Snapshot:
-        """Write all rows of the change, or none; return the order as it is now, with its new ETags.
+        """Write all rows of the change, or none; return the order as it is now, with its new ETag.
 
         Raises `ConflictError` when another writer was first, or, after a lost answer, it was this very change: ask
         `committed`. After an `UnavailableError` it is unknown whether the change was written.

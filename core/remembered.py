@@ -1,7 +1,7 @@
 """The orders that a process wrote or read last: to decide on one saves a read.
 
 What is remembered may be out of date, so it proves nothing. `Transitions` believes it only as far as a change that was
-decided on it could be written under its ETags.
+decided on it could be written under its ETag.
 """
 
 from core.orders import ProcessState, Snapshot

@@ -140,7 +140,7 @@ class Transitions:
     async def _commit(self, change: Change) -> bool:
         """Write the change and remember the order; False if another writer was first."""
         order_id = change.after.order_id
-        self._remembered.take(order_id)  # until its new ETags are known
+        self._remembered.take(order_id)  # until its new ETag is known
         try:
             self._remembered.keep(await self._store.commit(change))
         except (ConflictError, UnavailableError) as error:

@@ -1218,7 +1218,7 @@ MUTANTS = (
         statement="FLT-7",
         fault="an order that was read is remembered as it was, though its write was not answered",
         file="core/transitions.py",
-        old="        self._remembered.take(order_id)  # until its new ETags are known\n",
+        old="        self._remembered.take(order_id)  # until its new ETag is known\n",
         new="",
         tests=(f"{TRANSITIONS}::test_an_order_whose_write_was_not_answered_is_read_again",),
     ),
