@@ -57,6 +57,12 @@ def no_row(kind):
     return spoil
 
 
+async def is_not_there(there, order_id):
+    """Somebody has deleted its rows, but not what stands in the agenda."""
+    for kind in ("|order", "|state"):
+        await no_row(kind)(there, order_id)
+
+
 def elsewhere(kind, place):
     """Its row in the agenda has a key that means nothing."""
 
@@ -145,6 +151,7 @@ NEIGHBOURS = {
     "its state lacks something": Neighbour(beside="waits", spoil=garbage("|state", "Version")),
     "its state is newer": Neighbour(beside="waits", spoil=newer("|state")),
     "it has no state": Neighbour(beside="waits", spoil=no_row("|state")),
+    "it is not there": Neighbour(beside="waits", spoil=is_not_there),
     "it has no order": Neighbour(beside="waits", spoil=no_row("|order")),
     "its order is garbage": Neighbour(beside="waits", spoil=garbage("|order", Items="[{")),
     "it has no step": Neighbour(beside="waits", spoil=garbage("|state", Steps="[]")),
