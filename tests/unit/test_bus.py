@@ -255,11 +255,15 @@ class Silent(Working):
 @pytest.mark.parametrize("opens", [True, False], ids=["a link", "no link"])
 async def test_a_bus_that_says_nothing_is_waited_for_as_long_as_a_message_lives(opens):
     """Nobody knows whether it has arrived, or will: a step has to be put back before its failure is counted."""
-    bus = ServiceBus(lambda: Silent(opens=opens))
+    bus, before = ServiceBus(lambda: Silent(opens=opens)), asyncio.all_tasks()
     async with asyncio.timeout(20):
         with pytest.raises(UnavailableError, match="for as long as a message lives") as raised:
             await bus.send([replace(LIVES, patience=seconds(0.1))])
     assert type(raised.value) is UnavailableError
+    waiting = asyncio.all_tasks() - before  # for an answer that never comes
+    for task in waiting:
+        task.cancel()
+    await asyncio.gather(*waiting, return_exceptions=True)
     await bus.close()
 
 
