@@ -10,6 +10,9 @@ export PATH := $(abspath $(BIN)):$(PATH)
 # Compiled modules let a host start in two thirds of the time.
 unexport PYTHONDONTWRITEBYTECODE
 
+# What a process keeps in its memory matters most to these.
+EACH := $(addprefix tests/system/test_,example.py workflows.py cost.py notices.py many_hosts.py)
+
 .PHONY: help run func operator test check soak explore mutants pattern bench clean lock
 
 help:
@@ -17,7 +20,7 @@ help:
 	@echo 'make func     the same app under Azure Functions Core Tools and Microsoft'"'"'s emulators (needs func and Docker)'
 	@echo 'make operator ARGS="list"   the operators'"'"' tools, on the running system (ARGS="--help" tells which)'
 	@echo 'make test     run every test that needs neither Docker nor Azure (ARGS="-k sweep" for some)'
-	@echo 'make soak     what is slow by nature: full sizes, long outages, many kills; each function in a process of its own; forty minutes, alone'
+	@echo 'make soak     what is slow by nature: full sizes, long outages, many kills, a process for each function; half an hour, alone'
 	@echo 'make check    lint, types, import rule; every finished statement of the pattern has a test'
 	@echo 'make explore  go through every state of small worlds, with every fault (minutes; make test does the smaller ones)'
 	@echo 'make mutants  plant faults into the code one by one; a test has to notice each (ARGS="SUP-5" for some)'
@@ -40,7 +43,7 @@ test: $(VENV)/.installed local/node_modules/.installed
 	@$(BIN)/python -m pytest $(ARGS)
 
 soak: $(VENV)/.installed local/node_modules/.installed
-	@test -n '$(ARGS)' || LOCAL_FUNCTION_PROCESSES=each $(BIN)/python -m pytest -n 5 tests/system tests/stack
+	@test -n '$(ARGS)' || LOCAL_FUNCTION_PROCESSES=each $(BIN)/python -m pytest -n 4 $(EACH)
 	@$(BIN)/python -m pytest -n 0 -v --timeout 1800 -m soak $(ARGS)
 
 check: $(VENV)/.installed
