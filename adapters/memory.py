@@ -30,11 +30,14 @@ from core.messages import AgentRequest, BusMessage
 from core.poison import PoisonMessage
 from core.ports import Clock, NewId
 
+Partitions = Mapping[str, Mapping[str, tuple[int, Row]]]
+"""By partition and row key: how often the row was written, and the row."""
+
 
 class MemoryTable(Generic[Row]):
-    """`Table` in memory: `partitions` holds by partition and row key how often the row was written, and the row."""
+    """`Table` in memory."""
 
-    def __init__(self, as_stored: Callable[[Row], Row], partitions: "Partitions[Row] | None" = None) -> None:
+    def __init__(self, as_stored: Callable[[Row], Row], partitions: Partitions[Row] | None = None) -> None:
         self._as_stored = as_stored
         self.partitions: dict[str, dict[str, tuple[int, Row]]] = {
             partition: dict(rows) for partition, rows in (partitions or {}).items()
@@ -67,9 +70,6 @@ class MemoryTable(Generic[Row]):
         rows = self.partitions.get(partition, {})
         found = sorted(key for key in rows if start <= key < end)[: None if limit is None else max(limit, 0)]
         return [Stored(key, rows[key][1], str(rows[key][0])) for key in found]
-
-
-Partitions = Mapping[str, Mapping[str, tuple[int, Row]]]
 
 
 def _apply(rows: dict[str, tuple[int, Row]], operation: Operation[Row]) -> None:

@@ -2,7 +2,7 @@
 
 import json
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TypeGuard
@@ -60,9 +60,8 @@ class NoticeService:
         outcomes = await run_all((self._send(bucket, *each) for each in _readable(page)), at_most=PAGE)
         silent = [fault for _, fault in outcomes if _is_silence(fault)]
         answering = {row.data["Queue"] for row, fault in outcomes if not _is_silence(fault)}
-        excused = answering or {row.data["Queue"] for row, _ in outcomes}
         await run_all(
-            self._not_sent(bucket, row, fault, counts=not _is_silence(fault) or row.data["Queue"] not in excused)
+            self._not_sent(bucket, row, fault, counts=_counts(row, fault, answering))
             for row, fault in outcomes
             if fault
         )
@@ -112,6 +111,11 @@ def _readable(page: Sequence[AgendaRow]) -> Iterator[tuple[AgendaRow, BusMessage
 def _is_silence(fault: Exception | None) -> TypeGuard[UnavailableError]:
     """Whether there was no answer: the queue may be away, or the whole bus."""
     return isinstance(fault, UnavailableError) and not isinstance(fault, QueueRefusedError)
+
+
+def _counts(row: AgendaRow, fault: Exception, answering: Collection[str]) -> bool:
+    """Whether this was a try: an answer, or silence of this queue alone."""
+    return not _is_silence(fault) or (bool(answering) and row.data["Queue"] not in answering)
 
 
 def _message(row: AgendaRow) -> BusMessage:

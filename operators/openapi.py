@@ -103,7 +103,7 @@ PARAMETERS: Mapping[str, Schema] = {
 REFUSALS = {
     400: "The request is not valid; every fault is named",
     404: "There is no such thing",
-    409: "The request makes no sense in the present state, and nothing was changed",
+    409: "The request makes no sense in the present state, or the order cannot be read; nothing was changed",
     411: "The body came without a Content-Length, or in chunks, and was not read",
     503: "Something that is needed is away; try again",
 }
