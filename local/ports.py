@@ -10,8 +10,11 @@ from dataclasses import dataclass, fields
 HOST = "127.0.0.1"
 
 RANDOM_PORTS = range(12_000, 32_000)
-"""Below the ports that Linux gives to outgoing connections: one of those could take the port of a part that a test has
-stopped and wants to start again."""
+"""Below the ports that Linux gives to outgoing connections."""
+
+_reserved: list[socket.socket] = []
+"""A socket on each port that `Ports.free` gave, for as long as this process lives: nobody else is given the port,
+neither between the choice and the start of what listens there, nor while a test has stopped it for a moment."""
 
 
 class StackError(Exception):
@@ -32,8 +35,8 @@ class Ports:
 
     @classmethod
     def free(cls) -> "Ports":
-        """Return ports that nobody listens on now, so that several stacks can run side by side."""
-        free = _random_free_ports()
+        """Reserve ports that nobody else has, so that several stacks can run side by side."""
+        free = _reserve_random_ports()
         return cls(**{field.name: next(free) for field in fields(cls)})
 
     @classmethod
@@ -94,7 +97,20 @@ def listen(port: int) -> socket.socket:
     return server
 
 
-def _random_free_ports() -> Iterator[int]:
+def _reserve_random_ports() -> Iterator[int]:
     for port in random.sample(RANDOM_PORTS, len(RANDOM_PORTS)):
-        if is_free(port):
+        if (held := _reserve(port)) is not None:
+            _reserved.append(held)
             yield port
+
+
+def _reserve(port: int) -> socket.socket | None:
+    """Bind the port without listening: whoever shares addresses, as servers do, can still listen there."""
+    held = socket.socket()
+    try:
+        held.bind((HOST, port))  # without SO_REUSEADDR, so that it fails where another process holds the port
+    except OSError:
+        held.close()
+        return None
+    held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    return held
