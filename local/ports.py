@@ -12,10 +12,6 @@ HOST = "127.0.0.1"
 RANDOM_PORTS = range(12_000, 32_000)
 """Below the ports that Linux gives to outgoing connections."""
 
-_reserved: list[socket.socket] = []
-"""A socket on each port that `Ports.free` gave, for as long as this process lives: nobody else is given the port,
-neither between the choice and the start of what listens there, nor while a test has stopped it for a moment."""
-
 
 class StackError(Exception):
     """The stack cannot run; the message says why and what to do."""
@@ -99,18 +95,22 @@ def listen(port: int) -> socket.socket:
 
 def _reserve_random_ports() -> Iterator[int]:
     for port in random.sample(RANDOM_PORTS, len(RANDOM_PORTS)):
-        if (held := _reserve(port)) is not None:
-            _reserved.append(held)
+        if _reserve(port):
             yield port
 
 
-def _reserve(port: int) -> socket.socket | None:
-    """Bind the port without listening: whoever shares addresses, as servers do, can still listen there."""
+def _reserve(port: int) -> bool:
+    """Keep others from the port for as long as this process lives; return whether nobody else has it.
+
+    So it is nobody else's between the choice and the start of what listens there, nor while a test has stopped that for
+    a moment. The socket is bound and does not listen: whoever shares addresses, as servers do, can listen beside it.
+    """
     held = socket.socket()
     try:
         held.bind((HOST, port))  # without SO_REUSEADDR, so that it fails where another process holds the port
     except OSError:
         held.close()
-        return None
+        return False
     held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    return held
+    held.detach()
+    return True
