@@ -4,7 +4,7 @@ What stands in tables is the shipped code on tables in memory.
 """
 
 import itertools
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -282,7 +282,7 @@ def in_memory(*, clock: Clock = utc_now, new_id: NewId = new_ulid, instance_id: 
         sweeps=TableSweepLog(agents),
         known_workflows=TableWorkflowLog(agents),
         leadership=MemoryLeadership(MemoryLease(), instance_id, clock),
-        services={name: MemoryRemoteService() for name in ("payment", "payment-backup", "inventory", "shipping")},
+        services=defaultdict(MemoryRemoteService),
         ledger=TableLedger(of_columns()),
         clock=clock,
         new_id=new_id,

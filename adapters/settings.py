@@ -4,41 +4,31 @@ import os
 import re
 import secrets
 import socket
-from collections.abc import Iterator, Mapping
-from typing import Annotated, NamedTuple, Self
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Annotated, Self
 
 from pydantic import Field, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from core.business import Agent
 from core.errors import AppError
 from core.messages import bus_queues
 
-Url = Annotated[str, Field(pattern=r"^https?://\S+$")]
+URL = re.compile(r"https?://\S+")
+Url = Annotated[str, Field(pattern=f"^{URL.pattern}$")]
 StorageUri = Annotated[str, Field(pattern=r"^https://\S+$")]
 Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 EXPECTED = {
     "ServiceBus__fullyQualifiedNamespace": "a host name such as orders.servicebus.windows.net",
     "EVENT_GRID_ENDPOINT": "the topic's address, http:// or https://",
-    "PAYMENT_URL": "the payment service's address, http:// or https://",
-    "PAYMENT_BACKUP_URL": "the address of another way to the payment service, or nothing",
     "CALLS_IN_FLIGHT": 'JSON such as {"payment": 50}',
-    "INVENTORY_URL": "the inventory service's address, http:// or https://",
-    "SHIPPING_URL": "the shipping service's address, http:// or https://",
     "REPLY_TO_PREFIX": "the beginning of a queue's name",
     "SUPERVISOR_SCHEDULE": "when to sweep, as NCRONTAB or hh:mm:ss",
     "SCHEDULER_POLL_SCHEDULE": "when to look for pending orders, as NCRONTAB or hh:mm:ss",
     "OUTBOX_SCHEDULE": "when to send what the outbox holds, as NCRONTAB or hh:mm:ss",
     "WATCH_SCHEDULE": "when to look how long orders wait, as NCRONTAB or hh:mm:ss",
 }
-
-
-class AgentSettings(NamedTuple):
-    """One agent, what it offers, and where its service is."""
-
-    name: str
-    offers: str
-    url: str
 
 
 class SettingsError(AppError):
@@ -80,11 +70,8 @@ class Settings(BaseSettings):
     event_grid_key: SecretStr | None = Field(None, alias="EVENT_GRID_KEY")
     """Without it a managed identity is used, for which the endpoint has to be https."""
     event_grid_client_id: str | None = Field(None, alias="EVENT_GRID__clientId")
-    payment_url: Url = Field(alias="PAYMENT_URL")
-    inventory_url: Url = Field(alias="INVENTORY_URL")
-    shipping_url: Url = Field(alias="SHIPPING_URL")
-    payment_backup_url: Url | None = Field(None, alias="PAYMENT_BACKUP_URL")
-    """Another way to the payment provider, for when the first one fails; it has to know the same idempotency keys."""
+    addresses: Mapping[str, str] = Field(default_factory=dict)
+    """Of the agents' services, by agent: each agent says which setting holds its own."""
     calls_in_flight: dict[str, Annotated[int, Field(ge=1)]] = Field(default_factory=dict, alias="CALLS_IN_FLIGHT")
     """By agent, as JSON: how many calls one instance may have under way at a time; 100 for those not named."""
     circuit_orders: int = Field(10, alias="CIRCUIT_ORDERS", ge=1)
@@ -136,22 +123,13 @@ class Settings(BaseSettings):
     outbox_schedule: str = Field(alias="OUTBOX_SCHEDULE")
     watch_schedule: str = Field(alias="WATCH_SCHEDULE")
 
-    def agents(self) -> tuple[AgentSettings, ...]:
-        """Return the agents, of those that offer the same the preferred first."""
-        every = (
-            ("payment", "payment", self.payment_url),
-            ("payment-backup", "payment", self.payment_backup_url),
-            ("inventory", "inventory", self.inventory_url),
-            ("shipping", "shipping", self.shipping_url),
-        )
-        return tuple(AgentSettings(name, offers, url) for name, offers, url in every if url)
-
     @classmethod
-    def read(cls) -> Self:
-        """Read the environment; raises `SettingsError` that names every fault."""
-        faults = list(_connection_faults(os.environ))
+    def read(cls, agents: Sequence[Agent]) -> Self:
+        """Read the environment, also for what the agents need; raises `SettingsError` that names every fault."""
+        addresses = {agent.name: os.environ[agent.address] for agent in agents if os.environ.get(agent.address)}
+        faults = [*_connection_faults(os.environ), *_address_faults(agents, addresses)]
         try:
-            settings = cls()
+            settings = cls(addresses=addresses)
         except ValidationError as error:
             raise SettingsError(sorted([*faults, *_field_faults(error)])) from None
         faults += _cross_faults(settings)
@@ -165,6 +143,15 @@ def _field_faults(error: ValidationError) -> Iterator[str]:
         name = str(fault["loc"][0])
         what = "missing" if fault["type"] == "missing" else fault["msg"]
         yield f"{name}: {what}" + (f"; expected {EXPECTED[name]}" if name in EXPECTED else "")
+
+
+def _address_faults(agents: Sequence[Agent], addresses: Mapping[str, str]) -> Iterator[str]:
+    for agent in agents:
+        expected = f"expected the address of the {agent.name} service, http:// or https://"
+        if agent.name not in addresses and not agent.optional:
+            yield f"{agent.address}: missing; {expected}"
+        elif agent.name in addresses and not URL.fullmatch(addresses[agent.name]):
+            yield f"{agent.address}: no address; {expected}" + (", or nothing" if agent.optional else "")
 
 
 def _connection_faults(environ: Mapping[str, str]) -> Iterator[str]:
@@ -182,7 +169,7 @@ def _connection_faults(environ: Mapping[str, str]) -> Iterator[str]:
 def _cross_faults(settings: Settings) -> Iterator[str]:
     if settings.event_grid_endpoint.startswith("http://") and not settings.event_grid_key:
         yield "EVENT_GRID_KEY: missing; an http:// endpoint takes no managed identity"
-    names = [agent.name for agent in settings.agents()]
+    names = list(settings.addresses)
     for name in settings.calls_in_flight.keys() - names:
         yield f"CALLS_IN_FLIGHT: there is no agent {name}; expected {', '.join(names)}"
     prefix = settings.reply_to_prefix.lower()  # Service Bus makes no difference

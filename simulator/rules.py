@@ -10,26 +10,35 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
-ACTIONS = {
-    "payment": ("authorise", "capture", "void", "refund"),
-    "inventory": ("reserve", "release"),
-    "shipping": ("ship", "cancel"),
-}
-OTHER_DOORS = {"payment-backup": "payment"}
-"""Other ways to a service: they fail by themselves, but effects, keys and ledger are the service's own."""
-
-UNDOES = {"void": "authorise", "refund": "capture", "release": "reserve", "cancel": "ship"}
-"""Which action each undo takes back: under the same key it is refused from then on (UND-2)."""
-
-REASONS = {"payment": "card declined", "inventory": "out of stock", "shipping": "address not deliverable"}
+from core.business import Agent, Business
+from core.workflow import Workflows
 
 LONGEST_WAIT_SECONDS = 10.0
 """How long `hang` and `late` hold an answer back unless told otherwise: longer than callers wait."""
 
 
-def service_of(door: str) -> str:
-    """Return the service to which a door leads; it may be unknown."""
-    return OTHER_DOORS.get(door, door)
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Service:
+    """The simulated service of one agent."""
+
+    name: str
+    """Whose effects and keys these are: agents that offer the same share them, though each fails by itself."""
+    actions: frozenset[str]
+    undoes: Mapping[str, str]
+    """Which action each undo takes back: under the same key it is refused from then on (UND-2)."""
+    refusal: str
+
+
+def simulated(business: Business) -> Mapping[str, Service]:
+    """Return the service of each agent, which does what the workflows ask of it."""
+    return {agent.name: _service(agent, business.workflows) for agent in business.agents}
+
+
+def _service(agent: Agent, workflows: Workflows) -> Service:
+    steps = [step for workflow in workflows.all for step in workflow.steps if step.capability == agent.offers]
+    undoes = {step.undone_by: step.does for step in steps if step.undone_by}
+    actions = frozenset([*undoes, *(step.does for step in steps)])
+    return Service(name=agent.offers, actions=actions, undoes=undoes, refusal=agent.refusal)
 
 
 class Mode(StrEnum):
@@ -140,7 +149,7 @@ def _precedence(fault: Fault) -> tuple[bool, bool, str]:
     return fault.match.order_id is not None, fault.match.sku is not None, fault.key()
 
 
-def plan(service: str, fault: Fault | None, chance: float) -> Plan:
+def plan(service: Service, fault: Fault | None, chance: float) -> Plan:
     """Return what a call meets; `chance` is a random number from 0 to 1."""
     if fault is None:
         return Plan(effect=True, status=200)
@@ -150,7 +159,7 @@ def plan(service: str, fault: Fault | None, chance: float) -> Plan:
         Mode.DOWN: Plan(effect=False, status=503, reason="the service is down"),
         Mode.SLOW: Plan(effect=True, status=200, delay_seconds=1.0 if fault.latency_ms is None else wait),
         Mode.FLAKY: _flaky(fault.failure_rate, chance),
-        Mode.REJECT: Plan(effect=False, status=422, reason=REASONS[service]),
+        Mode.REJECT: Plan(effect=False, status=422, reason=service.refusal),
         Mode.HANG: Plan(effect=False, status=504, reason="no answer", delay_seconds=wait),
         Mode.LATE: Plan(
             effect=True, effect_is_late=True, status=504, reason="the answer came too late", delay_seconds=wait

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from core.ports import Clock
 from simulator import rules
-from simulator.rules import Call, Effect, Fault, FaultInForce, Match, Mode
+from simulator.rules import Call, Effect, Fault, FaultInForce, Match, Mode, Service
 
 FAULT_CACHE_SECONDS = 0.25
 """How long a host may go by the faults it has read: reading them for each call is too dear."""
@@ -55,6 +55,8 @@ class Answer:
 class Simulator:
     """All simulated services of this app."""
 
+    services: Mapping[str, Service]
+    """By agent."""
     ledger: Ledger
     clock: Clock
     sleep: Callable[[float], Awaitable[None]]
@@ -62,11 +64,16 @@ class Simulator:
     _known: dict[str, tuple[datetime, asyncio.Future[Sequence[FaultInForce]]]] = field(default_factory=dict)
     """By service: when a reading of its faults began, and the reading."""
 
-    async def call(self, door: str, action: str, key: str, call: Call) -> Answer:
+    def knows(self, agent: str, action: str | None = None) -> bool:
+        """Whether there is a service of this agent, and whether it does this."""
+        service = self.services.get(agent)
+        return service is not None and (action is None or action in service.actions)
+
+    async def call(self, agent: str, action: str, key: str, call: Call) -> Answer:
         """Do what the action says, at most once for each key, unless a fault is in the way."""
-        service = rules.service_of(door)
-        await self.ledger.count_call(service, key, action)
-        fault = rules.fault_for(await self._faults(door), action, call, self.clock())
+        service = self.services[agent]
+        await self.ledger.count_call(service.name, key, action)
+        fault = rules.fault_for(await self._faults(agent), action, call, self.clock())
         plan = rules.plan(service, fault, self.chance())
         stands: Effect | None = None
         if plan.effect_is_late:
@@ -81,19 +88,19 @@ class Simulator:
             return _problem(plan.status, plan.reason)
         return Answer(status=200, body=stands.result)
 
-    async def _happen(self, service: str, action: str, key: str, call: Call) -> Effect | None:
+    async def _happen(self, service: Service, action: str, key: str, call: Call) -> Effect | None:
         effect = Effect(
             key=key,
             action=action,
             order_id=call.order_id,
             at=self.clock(),
-            result=rules.result_of(service, action, key, call),
+            result=rules.result_of(service.name, action, key, call),
         )
-        return await self.ledger.effect(service, effect, forbids=rules.UNDOES.get(action))
+        return await self.ledger.effect(service.name, effect, forbids=service.undoes.get(action))
 
-    async def report(self, service: str, order_id: str | None) -> Mapping[str, Any]:
-        """Return the ledger of a service: every effect that really happened, once."""
-        calls, effects = await self.ledger.contents(rules.service_of(service), order_id)
+    async def report(self, agent: str, order_id: str | None) -> Mapping[str, Any]:
+        """Return the ledger of an agent's service: every effect that really happened, once."""
+        calls, effects = await self.ledger.contents(self.services[agent].name, order_id)
         return {
             "calls": calls,
             "effects": [

@@ -7,7 +7,7 @@ import azure.functions as func
 from core.errors import InvalidError
 from edge.functions import Functions
 from edge.http import answers, body_of, ok, problem
-from simulator.rules import ACTIONS, Call, Fault, service_of
+from simulator.rules import Call, Fault
 from simulator.service import Simulator
 
 KEY = re.compile(r"[\x21-\x7e]{1,200}")
@@ -22,13 +22,13 @@ def blueprint(service: Simulator) -> func.Blueprint:
     @answers
     async def simulator_ledger(req: func.HttpRequest) -> func.HttpResponse:
         name = req.route_params["service"]
-        return ok(await service.report(name, req.params.get("orderId"))) if service_of(name) in ACTIONS else _unknown()
+        return ok(await service.report(name, req.params.get("orderId"))) if service.knows(name) else _unknown()
 
     @triggers.route("simulator/{service}/faults", methods=["GET", "PUT"], auth_level=func.AuthLevel.FUNCTION)
     @answers
     async def simulator_faults(req: func.HttpRequest) -> func.HttpResponse:
         name = req.route_params["service"]
-        if service_of(name) not in ACTIONS:
+        if not service.knows(name):
             return _unknown()
         if req.method == "GET":
             return ok(await service.faults(name))
@@ -38,7 +38,7 @@ def blueprint(service: Simulator) -> func.Blueprint:
     @answers
     async def simulator_call(req: func.HttpRequest) -> func.HttpResponse:
         name, action = req.route_params["service"], req.route_params["action"]
-        if action not in ACTIONS.get(service_of(name), ()):
+        if not service.knows(name, action):
             return _unknown()
         answer = await service.call(name, action, _key(req), body_of(req, Call))
         if answer.status == 200:

@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from uuid import uuid4
 
 import pytest
+from apps import app
 from builders import new_order
 from ulid import ULID
 
@@ -16,9 +17,8 @@ from adapters.submission_keys import PARTITIONS
 from core.changes import Change, Event, HistoryEntry, Note
 from core.keys import history_range
 from core.orders import Outcome, ProcessState
-from core.transitions import Transitions
 from operators.requests import FindRequest, OperatorRequest
-from operators.retention import RetentionService, erase
+from operators.retention import erase
 
 NOW = datetime(2020, 6, 1, 12, tzinfo=UTC)
 DAY = timedelta(days=1)
@@ -30,15 +30,8 @@ class Kept:
 
     def __init__(self, parts, keys=None):
         self.parts = parts
-        self.retention = RetentionService(
-            transitions=Transitions(parts.store, parts.bus, lambda: NOW, lambda: str(uuid4())),
-            archive=parts.archive,
-            alert_log=parts.alerts,
-            submission_keys=keys or in_memory().keys,
-            clock=lambda: NOW,
-            keep=30 * DAY,
-            buckets=1,
-        )
+        parts = replace(parts, clock=lambda: NOW, keys=keys or in_memory().keys)
+        self.retention = app(parts, retention_days=30, buckets=1).retention
 
     async def order(self, *, days, ended=None, notes=0, email="ada@example.com", **state):
         """Record an order that was made so many days ago, and ended then unless it is said otherwise."""

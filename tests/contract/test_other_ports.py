@@ -25,6 +25,7 @@ from core.errors import InvalidError, UnavailableError, UnknownAlertError, Unkno
 from core.measures import Measure
 from core.messages import WakeUp
 from core.sweeps import Sweep
+from shop.business import SHOP
 from simulator.rules import Effect, Fault, FaultInForce
 
 
@@ -262,7 +263,7 @@ def test_every_wrong_setting_is_named_at_once(monkeypatch):
     for name, value in {"BUCKETS": "0", "LEASE_SECONDS": "5", "ALLOWANCE_SECONDS": "soon"}.items():
         monkeypatch.setenv(name, value)
     with pytest.raises(SettingsError) as caught:
-        Settings.read()
+        Settings.read(SHOP.agents)
     for name in ("BUCKETS", "LEASE_SECONDS", "ALLOWANCE_SECONDS", "StateStorage", "ServiceBus", "PAYMENT_URL"):
         assert name in str(caught.value)
 

@@ -10,8 +10,11 @@ from adapters.settings import Settings, SettingsError
 from local.ports import Ports
 from local.servicebus_config import ROOT
 from local.settings import app_settings
+from shop.business import SHOP
 
-REQUIRED = {field.alias for field in Settings.model_fields.values() if field.is_required()} | {
+REQUIRED = {
+    *(field.alias for field in Settings.model_fields.values() if field.is_required()),
+    *(agent.address for agent in SHOP.agents if not agent.optional),
     "StateStorage",
     "ServiceBus",
 }
@@ -45,10 +48,10 @@ def test_the_app_does_not_start_and_says_why():
 
 def test_everything_that_is_missing_is_named(monkeypatch):
     """With no settings at all."""
-    for name in {field.alias for field in Settings.model_fields.values()} | REQUIRED:
+    for name in {field.alias for field in Settings.model_fields.values() if field.alias} | REQUIRED:
         monkeypatch.delenv(name, raising=False)
     with pytest.raises(SettingsError) as caught:
-        Settings.read()
+        Settings.read(SHOP.agents)
     assert named(str(caught.value).splitlines()) == REQUIRED
 
 
@@ -59,5 +62,5 @@ def test_private_queues_cannot_be_the_apps_own(prefix, monkeypatch):
     for name, value in (app_settings(Ports(), "k", "k") | {"REPLY_TO_PREFIX": prefix}).items():
         monkeypatch.setenv(name, value)
     with pytest.raises(SettingsError) as caught:
-        Settings.read()
+        Settings.read(SHOP.agents)
     assert {fault.partition(":")[0] for fault in caught.value.faults} == {"REPLY_TO_PREFIX"}

@@ -24,6 +24,7 @@ from local.ports import Ports
 from local.servicebus_config import ROOT, config, queues
 from local.settings import app_settings
 from local.stack import Stack, StackConfig
+from shop.business import SHOP
 
 MOST_CONNECTIONS = 10
 """What the emulator allows for one namespace."""
@@ -88,7 +89,7 @@ async def test_the_app_opens_no_more_connections_than_the_emulator_allows(servic
     used = [each["queueName"] for each in triggers if each["type"] == "serviceBusTrigger"]
     for name, value in services.app_environment().items():
         monkeypatch.setenv(name, value)
-    parts = connect(Settings.read())
+    parts = connect(Settings.read(SHOP.agents))
     await parts.bus.probe([*used, RESPONSES])
     open_now = [
         each for each in psutil.Process().net_connections("tcp")

@@ -9,6 +9,7 @@ from adapters.settings import Settings
 from local.ports import Ports
 from local.servicebus_config import ROOT
 from local.settings import app_settings
+from shop.business import SHOP
 
 PLATFORM = {
     "AzureWebJobsStorage__blobServiceUri", "AzureWebJobsStorage__credential", "AzureWebJobsStorage__clientId",
@@ -23,6 +24,8 @@ KEYS = {"StateStorage", "ServiceBus", "EVENT_GRID_KEY"}
 """The other way to connect, for emulators; in Azure there are no keys."""
 OWN = {"INSTANCE_ID"}
 """Each process finds its own."""
+ALL = {field.alias for field in Settings.model_fields.values() if field.alias} | {each.address for each in SHOP.agents}
+"""What the app reads, for itself and for its agents."""
 
 
 def test_service_bus_queues_have_the_properties_of_the_file(deployed):
@@ -51,7 +54,7 @@ def test_nothing_is_deployed_twice(deployed):
 def test_every_setting_is_set_and_read(deployed):
     """What the app reads is set in Azure, but for the keys; what is set is read by the app or by the platform."""
     [settings] = [each.properties for each in deployed.resources if each.name == "appsettings"]
-    read = {field.alias for field in Settings.model_fields.values()}
+    read = ALL
     with_sign_in = {SIGN_IN} if deployed.given.get("operatorSignInClientId") else set()
     assert set(settings) == (read - KEYS - OWN) | PLATFORM | with_sign_in
 
@@ -59,12 +62,12 @@ def test_every_setting_is_set_and_read(deployed):
 def test_the_app_accepts_its_settings(deployed, monkeypatch):
     """The app starts with what Azure sets; a value that only Azure knows stands for itself."""
     [settings] = [each.properties for each in deployed.resources if each.name == "appsettings"]
-    for name in {field.alias for field in Settings.model_fields.values()}:
+    for name in ALL:
         monkeypatch.delenv(name, raising=False)
     given = {"PAYMENT_URL": "https://p", "INVENTORY_URL": "https://i", "SHIPPING_URL": "https://s"}
     for name, value in settings.items():
         monkeypatch.setenv(name, known(str(value)) or given.get(name, ""))
-    read = Settings.read()
+    read = Settings.read(SHOP.agents)
     assert read.state_storage is None
     assert str(read.simulator_enabled) == str(bool(deployed.given.get("simulatedServices")))
 
@@ -86,7 +89,7 @@ def test_every_function_in_the_templates_exists(deployed, functions):
 
 def test_embedded_settings_are_read_too(functions):
     """What the embedded stack sets is read by the app, by a trigger or by the host."""
-    read = {field.alias for field in Settings.model_fields.values()} | {"AzureWebJobsStorage", "OPERATOR_KEY"}
+    read = ALL | {"AzureWebJobsStorage", "OPERATOR_KEY"}
     assert set(app_settings(Ports(), "", "")) <= read
     connections = {each["connection"] for each in functions.values() if "connection" in each}
     assert connections <= read

@@ -6,13 +6,12 @@ from datetime import UTC, datetime, timedelta
 
 import azure.functions as func
 import pytest
-from builders import ORDER_ID, TOLERANCE, acting_rules, claimed
+from apps import app
+from builders import ORDER_ID, claimed
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-import operators.triggers
 import shop.triggers
-import simulator.triggers
 import workflows
 from adapters.clock import order_ids, order_time
 from adapters.memory import in_memory
@@ -22,22 +21,13 @@ from adapters.records import columns_of_record, record_of
 from adapters.rows import UnknownSchemaError, entity, stored_form
 from adapters.writes import of_change
 from alerts import rules as alert_rules
+from bootstrap import functions
 from core.errors import InvalidError
 from core.messages import AgentReply, AgentRequest, Submission, WakeUp, decode
-from core.transitions import Transitions
-from operators.alerts import AlertDesk
-from operators.bulk import BulkService
-from operators.health import HealthService
-from operators.overview import OverviewService
-from operators.poison import PoisonService
 from operators.requests import BulkRequest, OperatorRequest
-from operators.retention import RetentionService
-from operators.service import OperatorService
-from operators.triggers import OperatorServices
 from shop.rules import Purchase
 from shop.service import ShopService
 from simulator.rules import Call, Fault
-from simulator.service import Simulator
 from submission.rules import Terms, new_order, read
 
 JSON = st.recursive(
@@ -192,75 +182,16 @@ def test_a_poison_message_is_wrapped_whatever_it_is(body, reason):
 def handlers():
     """Every HTTP function of the app, on parts in memory."""
     parts = in_memory()
-    transitions = Transitions(parts.store, parts.bus, parts.clock, parts.new_id)
-    shop_service = ShopService(
+    engine = app(parts, simulator_enabled=True)
+    front = ShopService(
         store=parts.store,
         submissions=parts.submissions,
         keys=parts.keys,
         new_order_id=order_ids(8),
         placed_at=order_time,
     )
-    operator = OperatorService(
-        transitions=transitions,
-        store=parts.store,
-        archive=parts.archive,
-        clock=parts.clock,
-        workflows=workflows.ALL,
-        acting=acting_rules,
-        measures=parts.measures,
-        buckets=8,
-    )
-    bulk = BulkService(
-        transitions=transitions,
-        store=parts.store,
-        clock=parts.clock,
-        workflows=workflows.ALL,
-        clock_tolerance=TOLERANCE,
-        buckets=8,
-    )
-    desk = AlertDesk(alert_log=parts.alerts, clock=parts.clock)
-    poison = PoisonService(
-        poison=parts.poison, bus=parts.bus, storage_queues={"order-submissions": parts.submissions}, bus_queues=()
-    )
-
-    async def sleep(seconds):
-        del seconds
-
-    services = Simulator(ledger=parts.ledger, clock=parts.clock, sleep=sleep, chance=lambda: 0.9)
-    services_of_operators = OperatorServices(
-        orders=operator,
-        bulk=bulk,
-        alerts=desk,
-        poison=poison,
-        overview=OverviewService(
-            store=parts.store,
-            measures=parts.measures,
-            sweeps=parts.sweeps,
-            poison=poison,
-            clock=parts.clock,
-            buckets=8,
-        ),
-        retention=RetentionService(
-            transitions=transitions,
-            archive=parts.archive,
-            alert_log=parts.alerts,
-            submission_keys=parts.keys,
-            clock=parts.clock,
-            keep=None,
-            buckets=8,
-        ),
-        health=HealthService(checks={}),
-    )
-    app = func.FunctionApp()
-    for blueprint in (
-        shop.triggers.blueprint(shop_service),
-        operators.triggers.blueprint(services_of_operators),
-        simulator.triggers.blueprint(services),
-    ):
-        app.register_functions(blueprint)
-    return {
-        each.get_function_name(): each.get_user_function() for each in app.get_functions() if each.is_http_function()
-    }
+    bound = functions(engine, shop.triggers.blueprint(front)).get_functions()
+    return {each.get_function_name(): each.get_user_function() for each in bound if each.is_http_function()}
 
 
 HANDLERS = handlers()

@@ -2,10 +2,10 @@
 
 from tests.mutants.mutant import Mutant, Where
 
-AGENT, CALLS, COMPOSITION = (
+AGENT, CALLS, BOOTSTRAP = (
     "tests/unit/test_agent_service.py",
     "tests/unit/test_call_limits.py",
-    "tests/unit/test_composition.py",
+    "tests/unit/test_bootstrap.py",
 )
 NOTICES, SENDING = "tests/unit/test_notices_of_changes.py", "tests/unit/test_notice_service.py"
 SCHEDULER, SUPERVISOR = "tests/unit/test_scheduler_service.py", "tests/unit/test_supervisor_service.py"
@@ -128,7 +128,7 @@ MUTANTS = (
         file="supervisor/triggers.py",
         old='schedule="%SUPERVISOR_SCHEDULE%"',
         new='schedule="*/15 * * * * *"',
-        tests=(f"{COMPOSITION}::test_how_often_the_supervisor_sweeps_is_a_setting",),
+        tests=(f"{BOOTSTRAP}::test_how_often_the_supervisor_sweeps_is_a_setting",),
     ),
     Mutant(
         statement="SUP-1",
@@ -136,7 +136,7 @@ MUTANTS = (
         file="supervisor/triggers.py",
         old='schedule="%SUPERVISOR_SCHEDULE%"',
         new='schedule="%SCHEDULER_POLL_SCHEDULE%"',
-        tests=(f"{COMPOSITION}::test_how_often_the_supervisor_sweeps_is_a_setting",),
+        tests=(f"{BOOTSTRAP}::test_how_often_the_supervisor_sweeps_is_a_setting",),
     ),
     Mutant(
         statement="SUP-1",
@@ -144,7 +144,7 @@ MUTANTS = (
         file="supervisor/triggers.py",
         old='await in_turn("supervisor_sweep", service.sweep)',
         new="pass",
-        tests=(f"{COMPOSITION}::test_how_often_the_supervisor_sweeps_is_a_setting",),
+        tests=(f"{BOOTSTRAP}::test_how_often_the_supervisor_sweeps_is_a_setting",),
     ),
     Mutant(
         statement="AGT-2",
@@ -456,10 +456,10 @@ MUTANTS = (
     Mutant(
         statement="AGT-10",
         fault="the setting for calls in flight is ignored",
-        file="composition/processing.py",
-        old="in_flight=settings.calls_in_flight.get(name, CALLS_IN_FLIGHT),",
-        new="in_flight=CALLS_IN_FLIGHT,",
-        tests=(f"{COMPOSITION}::test_how_much_may_be_asked_of_a_service_is_a_setting",),
+        file="bootstrap.py",
+        old="in_flight=settings.calls_in_flight.get(agent.name, agent.calls_in_flight)",
+        new="in_flight=agent.calls_in_flight",
+        tests=(f"{BOOTSTRAP}::test_how_much_may_be_asked_of_a_service_is_a_setting",),
     ),
     Mutant(
         statement="AGT-10",

@@ -13,7 +13,10 @@ from simulated_world import World
 from adapters.ledger import TableLedger
 from adapters.tables import TableTransactions
 from core.errors import UnavailableError
-from simulator.rules import UNDOES, Effect, Fault, FaultInForce
+from shop.business import SHOP
+from simulator.rules import Effect, Fault, FaultInForce, simulated
+
+PAYMENT = simulated(SHOP)["payment"]
 
 RANGE = re.compile(r"PartitionKey eq '[^']+' and RowKey ge '[^']+' and RowKey lt '[^']+'")
 ONLY_AZURITE = pytest.mark.parametrize("ledger", ["azurite"], indirect=True)
@@ -185,7 +188,7 @@ async def test_a_call_costs_few_requests(ledger, order, recorder, action, reques
     """What happens is one write, however many rows it takes."""
     recorder.requests.clear()
     await ledger.count_call("payment", f"{order}:payment", action)
-    await ledger.effect("payment", effect(order, action), forbids=UNDOES.get(action))
+    await ledger.effect("payment", effect(order, action), forbids=PAYMENT.undoes.get(action))
     assert [method for method, _ in recorder.requests] == requests
 
 

@@ -6,7 +6,10 @@ from pydantic import ValidationError
 
 from core.errors import InvalidError
 from core.messages import decode
-from simulator.rules import ACTIONS, UNDOES, Call, Fault, FaultInForce, Plan, fault_for, in_force, plan, result_of
+from shop.business import SHOP
+from simulator.rules import Call, Fault, FaultInForce, Plan, fault_for, in_force, plan, result_of, simulated
+
+PAYMENT = simulated(SHOP)["payment"]
 
 CALL = Call.model_validate({"orderId": "o1", "step": "payment", "order": {"items": [{"sku": "TEA"}, {"sku": "CUP"}]}})
 
@@ -47,26 +50,26 @@ FOR_ORDER_WITH_TEA = entry(mode="slow", match={"orderId": "o1", "sku": "TEA"})
 )
 def test_each_mode_has_its_own_outcome(mode, chance, expected):
     """A mode decides whether there is an effect, what the answer is, and when it comes."""
-    assert plan("payment", fault(mode, failureRate=0.4), chance) == expected
+    assert plan(PAYMENT, fault(mode, failureRate=0.4), chance) == expected
 
 
 @pytest.mark.parametrize("chance", [0.0, 0.999])
 @pytest.mark.parametrize(("rate", "statuses"), [(0, {200}), (1, {502, 503})])
 def test_the_failure_rate_may_be_none_or_all(rate, statuses, chance):
     """At rate 0 no call fails, at rate 1 every call does."""
-    assert plan("payment", fault("flaky", failureRate=rate), chance).status in statuses
+    assert plan(PAYMENT, fault("flaky", failureRate=rate), chance).status in statuses
 
 
 def test_a_call_without_a_fault_is_carried_out():
     """Nothing in force means an effect and an answer at once."""
-    assert plan("payment", None, 0) == Plan(effect=True, status=200)
+    assert plan(PAYMENT, None, 0) == Plan(effect=True, status=200)
 
 
 @pytest.mark.parametrize("mode", ["slow", "hang", "late"])
 def test_the_latency_is_in_milliseconds(mode):
     """`latencyMs` says how long an answer is held back, zero included."""
-    assert plan("payment", fault(mode, latencyMs=250), 0).delay_seconds == 0.25
-    assert plan("payment", fault(mode, latencyMs=0), 0).delay_seconds == 0
+    assert plan(PAYMENT, fault(mode, latencyMs=250), 0).delay_seconds == 0.25
+    assert plan(PAYMENT, fault(mode, latencyMs=0), 0).delay_seconds == 0
 
 
 @pytest.mark.parametrize(
@@ -75,7 +78,7 @@ def test_the_latency_is_in_milliseconds(mode):
 )
 def test_a_refusal_says_why(service, reason):
     """Each service refuses for a reason of its own, and nothing happens."""
-    assert plan(service, fault("reject"), 0) == Plan(effect=False, status=422, reason=reason)
+    assert plan(simulated(SHOP)[service], fault("reject"), 0) == Plan(effect=False, status=422, reason=reason)
 
 
 @pytest.mark.parametrize(
@@ -146,6 +149,5 @@ def test_results_are_the_same_for_every_repetition():
 
 def test_every_undo_undoes_an_action_of_its_own_service():
     """Each pair belongs to one service, and every action is one half of a pair."""
-    for actions in ACTIONS.values():
-        undos = [action for action in actions if action in UNDOES]
-        assert {UNDOES[undo] for undo in undos} | set(undos) == set(actions)
+    for service in simulated(SHOP).values():
+        assert {*service.undoes, *service.undoes.values()} == service.actions

@@ -3,13 +3,10 @@
 from dataclasses import replace
 from datetime import UTC, datetime
 
+from apps import app
 from builders import ALLOWANCE, NOW, new_order, scheduler, seconds
 
-from adapters.memory import MemoryRemoteService, in_memory
-from agents.circuit import Circuit
-from agents.gauge import Gauge
-from agents.limits import CallLimits
-from agents.service import AgentService
+from adapters.memory import in_memory
 from core.messages import AgentReply, AgentRequest
 
 MARGIN = seconds(0.5)
@@ -24,23 +21,20 @@ class Agency:
         self.now = begins
         self.pauses = []
         """How long the agent slept, each time, in seconds."""
-        self.parts = in_memory()
-        self.remote = MemoryRemoteService(failures=list(failures))
-        self.circuit = Circuit(orders=CIRCUIT_ORDERS, open_for=OPEN_FOR, clock=self.clock)
-        self.agent = AgentService(
-            name="payment",
-            remote=self.remote,
-            bus=self.parts.bus,
-            clock=self.clock,
-            sleep=self.sleep,
-            margin=MARGIN,
-            call_timeout=CALL_TIMEOUT,
-            circuit=self.circuit,
-            limits=CallLimits(in_flight=in_flight, clock=self.clock),
-            gauge=Gauge(
-                agent="payment", instance="a1", circuit=self.circuit, measures=self.parts.measures, clock=self.clock
-            ),
+        self.parts = in_memory(clock=self.clock)
+        self.remote = self.parts.services["payment"]
+        self.remote.failures = list(failures)
+        there = app(
+            self.parts,
+            instance_id="a1",
+            agent_margin_seconds=MARGIN.total_seconds(),
+            remote_call_timeout_seconds=CALL_TIMEOUT.total_seconds(),
+            circuit_orders=CIRCUIT_ORDERS,
+            circuit_open_seconds=OPEN_FOR.total_seconds(),
+            calls_in_flight={"payment": in_flight},
         )
+        self.agent = replace(there.agent(there.agents[0]), sleep=self.sleep)
+        self.circuit = self.agent.circuit
         order = new_order(not_before=begins, updated_at=begins)
         (message,) = scheduler.claim(order.with_steps(replace(order.steps[0], allowance=allowance)), begins).messages
         self.request = AgentRequest.model_validate_json(message.body)

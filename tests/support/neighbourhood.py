@@ -4,15 +4,11 @@ from collections import defaultdict
 from dataclasses import replace
 from datetime import timedelta
 
-from builders import ALLOWANCE, NOW, SOMEWHERE, acting_rules, answer, answer_to, seconds, supervisor
+from builders import ALLOWANCE, NOW, SOMEWHERE, answer, answer_to, seconds
 from scheduling import Scheduling, only, step
 
-from adapters.memory import MemoryLeadership, MemoryLease
 from adapters.records import columns_of_record
 from adapters.rows import entity, stored_form
-from alerts.notices import NoticeService
-from alerts.service import AlertService
-from alerts.watch import Watch
 from core.agenda import Kind, all_of
 from core.alerts import order_ended
 from core.changes import Change, HistoryEntry
@@ -23,11 +19,7 @@ from core.messages import SCHEDULER_REQUESTS, AgentReply, WakeUp, decode
 from core.orders import Outcome, ProcessState
 from core.workflow import Workflow
 from edge.outages import next_time
-from operators.retention import RetentionService
-from operators.service import OperatorService
 from operators.views import listed as listed_as
-from scheduler.inbox import Inbox
-from supervisor.service import SupervisorService
 
 BUCKET = "b01"
 BATCH = 64
@@ -60,47 +52,17 @@ class Street(Scheduling):
         self.wake_ups, self.replies = [], []
         self.seen, self.failures = {}, []
         self.busy_until = defaultdict(lambda: NOW)
-        parts, self.one = self.parts, self.instance()
-        every = {"store": parts.store, "clock": parts.clock, "buckets": self.buckets}
-        transitions = self.one.transitions
-        self.inbox = Inbox(service=self.one, poison=parts.poison, bus=parts.bus, clock=parts.clock)
-        sweeps = SupervisorService(
-            transitions=transitions,
-            leadership=MemoryLeadership(MemoryLease(), "v1", parts.clock),
-            sweeps=parts.sweeps,
-            rules=supervisor,
-            **every,
+        there = self.app(
+            instance_id="one",
+            most_open_requests=self.most,
+            notice_tries=3,
+            retention_days=30,
+            longest_pending_seconds=100,
+            longest_without_sweep_seconds=86_400,
         )
-        alerts = AlertService(
-            publisher=parts.events,
-            alert_log=parts.alerts,
-            poison=parts.poison,
-            store=parts.store,
-            buckets=self.buckets,
-        )
-        notices = NoticeService(bus=parts.bus, most_tries=3, **every)
-        watch = Watch(
-            sweeps=parts.sweeps, longest_pending=seconds(100), longest_without_sweep=timedelta(days=1), **every
-        )
-        retention = RetentionService(
-            transitions=transitions,
-            archive=parts.archive,
-            alert_log=parts.alerts,
-            submission_keys=parts.keys,
-            clock=parts.clock,
-            keep=timedelta(days=30),
-            buckets=self.buckets,
-        )
-        self.operators = OperatorService(
-            transitions=transitions,
-            archive=parts.archive,
-            workflows=self.workflows,
-            acting=acting_rules,
-            measures=parts.measures,
-            **every,
-        )
-        self.timers = (self.one.poll, sweeps.sweep, notices.relay, alerts.relay)
-        self.seldom = (watch.look, retention.sweep)
+        self.one, self.inbox, self.operators = there.scheduler, there.inbox, there.orders
+        self.timers = (self.one.poll, there.supervisor.sweep, there.notices.relay, there.alerts.relay)
+        self.seldom = (there.watch.look, there.retention.sweep)
 
     # Who lives there
 

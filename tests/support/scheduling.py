@@ -4,17 +4,15 @@ from collections import deque
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
-from builders import ALLOWANCE, NOW, REST, THRESHOLD, answer_to, new_order, scheduler, seconds
+from apps import app
+from builders import ALLOWANCE, NOW, REST, THRESHOLD, answer_to, new_order, seconds
 
 from adapters.memory import in_memory
 from core.changes import Change, HistoryEntry
 from core.measures import Measure
 from core.messages import AgentRequest, decode, requests_queue
 from core.orders import ProcessState
-from core.transitions import Transitions
 from core.workflow import StepDefinition, Workflow, Workflows
-from scheduler.admission import Admission
-from scheduler.service import SchedulerService
 
 NEEDS = ("payment", "inventory", "shipping")
 
@@ -47,16 +45,11 @@ class Scheduling:
         self.numbers = iter(range(10**9))
 
     def instance(self, name="one", most=None):
-        parts = self.parts
-        return SchedulerService(
-            transitions=Transitions(parts.store, parts.bus, parts.clock, parts.new_id),
-            store=parts.store,
-            clock=parts.clock,
-            rules=replace(scheduler, instance=name, workflows=self.workflows),
-            admission=Admission(offers=self.offers, clock=parts.clock, most=most or self.most),
-            measures=parts.measures,
-            buckets=self.buckets,
-        )
+        return self.app(instance_id=name, most_open_requests=most or self.most).scheduler
+
+    def app(self, **settings):
+        """All roles of an instance."""
+        return app(self.parts, workflows=self.workflows, offers=self.offers, buckets=self.buckets, **settings)
 
     def made(self, workflow="payment", bucket="b03", *, since=None, **state):
         """An order that waits since that time, by default since now."""

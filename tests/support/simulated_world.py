@@ -6,7 +6,8 @@ from datetime import datetime
 
 from builders import NOW, seconds
 
-from simulator.rules import Call, Fault
+from shop.business import SHOP
+from simulator.rules import Call, Fault, simulated
 from simulator.service import FAULT_CACHE_SECONDS, Answer, Ledger, Simulator
 
 
@@ -23,7 +24,13 @@ class World:
         self.host = self.another_host()
 
     def another_host(self) -> Simulator:
-        return Simulator(ledger=self.ledger, clock=lambda: self.now, sleep=self.sleep, chance=lambda: self.chance)
+        return Simulator(
+            services=simulated(SHOP),
+            ledger=self.ledger,
+            clock=lambda: self.now,
+            sleep=self.sleep,
+            chance=lambda: self.chance,
+        )
 
     async def sleep(self, delay: float) -> None:
         self.slept.append(delay)

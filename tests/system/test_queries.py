@@ -6,12 +6,12 @@ from dataclasses import replace
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
+from apps import app as app_of
 from azure.core.pipeline.transport import AioHttpTransport
-from builders import ALLOWANCE, TOLERANCE, acting_rules, new_order, scheduler, supervisor
+from builders import ALLOWANCE, TOLERANCE, new_order, scheduler
 from scale import both_sizes
 from stacks import running
 
-import workflows
 from adapters.azure import connect
 from adapters.clock import new_ulid, order_ids, utc_now
 from adapters.connections import Connections
@@ -19,16 +19,10 @@ from adapters.operations import Insert
 from adapters.records import columns_of_record
 from adapters.settings import Settings
 from adapters.writes import of_change
-from alerts.service import AlertService
 from core.changes import Change, HistoryEntry, transition
 from core.gathering import run_all
 from core.keys import bucket_of, buckets
 from core.orders import ProcessState, StepState
-from core.transitions import Transitions
-from operators.service import OperatorService
-from scheduler.admission import Admission
-from scheduler.service import SchedulerService
-from supervisor.service import SupervisorService
 
 RANGE = re.compile(r"^PartitionKey eq '[^']+' and RowKey ge '[^']+' and RowKey lt '[^']+'$")
 
@@ -65,39 +59,8 @@ async def periodic(storage):
     """The periodic work of all roles, on a store that nobody else touches."""
     settings, recorder = storage, Recorder()
     parts = connect(settings, Connections(settings, transport=lambda: recorder))
-    transitions = Transitions(parts.store, parts.bus, parts.clock, parts.new_id)
-    common = {"store": parts.store, "buckets": settings.buckets}
-    watching = {
-        "admission": Admission(offers={"payment": ("payment",)}, clock=parts.clock, most=1000),
-        "measures": parts.measures,
-    }
-    roles = (
-        SchedulerService(
-            transitions=transitions,
-            clock=parts.clock,
-            rules=scheduler,
-            **watching,
-            **common,
-        ),
-        SupervisorService(
-            transitions=transitions,
-            clock=parts.clock,
-            rules=supervisor,
-            leadership=parts.leadership,
-            sweeps=parts.sweeps,
-            **common,
-        ),
-        AlertService(publisher=parts.events, alert_log=parts.alerts, poison=parts.poison, **common),
-        OperatorService(
-            transitions=transitions,
-            archive=parts.archive,
-            clock=parts.clock,
-            workflows=workflows.ALL,
-            acting=acting_rules,
-            measures=parts.measures,
-            **common,
-        ),
-    )
+    app = app_of(parts, buckets=settings.buckets, most_open_requests=1000)
+    roles = app.scheduler, app.supervisor, app.alerts, app.orders
     yield parts, recorder, roles
     await parts.close()
 

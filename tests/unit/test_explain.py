@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from apps import app
 from builders import NOW, acting_rules, answer, claimed, new_order, scheduler, seconds, supervisor, timed_out
 
 from adapters.memory import in_memory
@@ -13,10 +14,8 @@ from core.changes import Change, HistoryEntry
 from core.errors import UnreadableRowError
 from core.measures import Measure
 from core.orders import ProcessState, StepState
-from core.transitions import Transitions
 from core.workflow import StepDefinition, Workflow, Workflows
 from operators.explain import Actor, explain
-from operators.service import OperatorService
 from scheduler.rules import LONGEST_UPGRADE
 from scheduler.service import WAKE_UP_TIME
 
@@ -138,16 +137,7 @@ async def test_of_an_order_whose_rows_are_garbage_it_says_that(garbage):
 
 
 def service_on(parts):
-    return OperatorService(
-        transitions=Transitions(parts.store, parts.bus, parts.clock, parts.new_id),
-        store=parts.store,
-        archive=parts.archive,
-        clock=parts.clock,
-        workflows=scheduler.workflows,
-        acting=acting_rules,
-        measures=parts.measures,
-        buckets=8,
-    )
+    return app(parts).orders
 
 
 @pytest.mark.proves("OPR-2", "OPR-4")

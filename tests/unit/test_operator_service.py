@@ -6,36 +6,24 @@ from functools import partial
 from unittest.mock import patch
 
 import pytest
-from builders import NOW, TOLERANCE, acting_rules, new_order, scheduler, seconds, supervisor, timed_out
+from apps import ALONE, app
+from builders import NOW, TOLERANCE, new_order, scheduler, seconds, supervisor, timed_out
 
-import workflows
 from adapters.memory import in_memory
 from core.changes import Change, Event, HistoryEntry
 from core.errors import UnknownMessageError
 from core.measures import Measure
 from core.orders import Outcome, ProcessState, StepState
-from core.transitions import Transitions
 from operators.alerts import AcknowledgeRequest, AlertDesk
-from operators.bulk import BulkService, meant_by
-from operators.overview import OverviewService
+from operators.bulk import meant_by
 from operators.poison import PoisonService
 from operators.requests import BulkRequest, OperatorRequest, Where
-from operators.service import OperatorService
 from scheduler.rules import LONGEST_UPGRADE
 from workflows.order import ORDER
 
 
 def service_on(parts):
-    return OperatorService(
-        transitions=Transitions(parts.store, parts.bus, parts.clock, parts.new_id),
-        store=parts.store,
-        archive=parts.archive,
-        clock=parts.clock,
-        workflows=workflows.ALL,
-        acting=acting_rules,
-        measures=parts.measures,
-        buckets=8,
-    )
+    return app(parts, offers=ALONE | {"payment": ("payment", "payment-backup")}).orders
 
 
 async def listed(service):
@@ -64,10 +52,7 @@ async def test_an_order_is_listed_by_the_state_that_it_is_in_now():
 
 
 def overview_on(parts):
-    poison = PoisonService(poison=parts.poison, bus=parts.bus, storage_queues={}, bus_queues=())
-    return OverviewService(
-        store=parts.store, measures=parts.measures, sweeps=parts.sweeps, poison=poison, clock=parts.clock, buckets=8
-    )
+    return app(parts).overview
 
 
 @pytest.mark.proves("OPR-1")
@@ -155,14 +140,7 @@ async def failed(parts, number, *, ago=60, reason="card declined", outcome=Outco
 
 
 def bulk_on(parts):
-    return BulkService(
-        transitions=Transitions(parts.store, parts.bus, parts.clock, parts.new_id),
-        store=parts.store,
-        clock=parts.clock,
-        workflows=workflows.ALL,
-        clock_tolerance=TOLERANCE,
-        buckets=8,
-    )
+    return app(parts).bulk
 
 
 WHERE = {

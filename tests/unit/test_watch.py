@@ -5,11 +5,11 @@ from datetime import timedelta
 from unittest.mock import AsyncMock, patch
 
 import pytest
+from apps import app
 from builders import NOW, ORDER_ID, new_order, seconds
 
-from adapters.memory import MemoryStateStore, of_columns
+from adapters.memory import MemoryStateStore, in_memory, of_columns
 from adapters.sweeps import TableSweepLog
-from alerts.watch import Watch
 from core.changes import Change, HistoryEntry
 from core.errors import UnavailableError, UnreadableRowError
 from core.keys import buckets
@@ -20,14 +20,8 @@ from core.sweeps import Sweep
 
 def watching(store, sweeps, now=NOW):
     """An instance of the watch at that time."""
-    return Watch(
-        store=store,
-        sweeps=sweeps,
-        clock=lambda: now,
-        buckets=8,
-        longest_pending=seconds(120),
-        longest_without_sweep=seconds(30),
-    )
+    parts = replace(in_memory(clock=lambda: now), store=store, sweeps=sweeps)
+    return app(parts, longest_pending_seconds=120, longest_without_sweep_seconds=30).watch
 
 
 async def watched(*orders, sweep=None):

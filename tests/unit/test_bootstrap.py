@@ -3,18 +3,17 @@
 import json
 from datetime import timedelta
 
-import azure.functions as func
 import pytest
 
 from adapters.memory import in_memory
 from adapters.settings import Settings, SettingsError
-from composition import operating, processing
-from composition.base import Base
+from bootstrap import bootstrap, functions
 from edge.functions import answering
 from local.host.index import index_functions
 from local.host.settings import AppSettings
 from local.ports import Ports
 from local.settings import app_settings
+from shop.business import SHOP
 
 MEANT_FOR = {
     "AGENT_MARGIN_SECONDS": "1.5",
@@ -50,21 +49,21 @@ def settings(monkeypatch):
     return values
 
 
-def indexed(base, settings):
+def made():
+    """The app, from what the environment says, on parts in memory."""
+    return bootstrap(Settings.read(SHOP.agents), SHOP, in_memory())
+
+
+def indexed(app, settings):
     """The functions as the embedded host sees them, by name."""
-    app = func.FunctionApp()
-    for blueprint in processing.blueprints(base):
-        app.register_functions(blueprint)
-    found = index_functions(app.get_functions(), AppSettings(values=settings), None)
+    found = index_functions(functions(app).get_functions(), AppSettings(values=settings), None)
     return {function.name: function for function in found}
 
 
 def test_every_function_always_answers(settings):
     """What is cancelled within it is turned into an ordinary failure, first of all."""
-    base, app = Base(Settings.read(), in_memory()), func.FunctionApp()
-    for blueprint in (*processing.blueprints(base), *operating.blueprints(base)):
-        app.register_functions(blueprint)
-    plain = {each.get_function_name(): each.get_user_function().__code__ for each in app.get_functions()}
+    bound = functions(made()).get_functions()
+    plain = {each.get_function_name(): each.get_user_function().__code__ for each in bound}
     assert len(plain) > 30
     assert [
         name for name, code in plain.items() if code is not answering(test_every_function_always_answers).__code__
@@ -74,11 +73,11 @@ def test_every_function_always_answers(settings):
 @pytest.mark.proves("SUP-1")
 async def test_how_often_the_supervisor_sweeps_is_a_setting(settings):
     """The timer has the schedule of the setting, whatever that is, and sweeps."""
-    base = Base(Settings.read(), in_memory())
-    sweep = indexed(base, settings)["supervisor_sweep"]
+    app = made()
+    sweep = indexed(app, settings)["supervisor_sweep"]
     assert sweep.trigger.schedule == EVERY_SEVEN
     await sweep.handler(None)
-    assert (await base.parts.sweeps.last()).instance == base.settings.instance_id
+    assert (await app.adapters.sweeps.last()).instance == app.settings.instance_id
 
 
 @pytest.mark.proves("SUP-1")
@@ -86,40 +85,39 @@ def test_without_the_schedule_of_the_supervisor_the_app_does_not_start(settings,
     """A timer without one would never come."""
     monkeypatch.delenv("SUPERVISOR_SCHEDULE")
     with pytest.raises(SettingsError, match="SUPERVISOR_SCHEDULE"):
-        Settings.read()
+        Settings.read(SHOP.agents)
 
 
 @pytest.mark.proves("AGT-10", "WRK-2")
 def test_how_much_may_be_asked_of_a_service_is_a_setting(settings):
     """By agent; those that are not named have what is usual."""
-    base = Base(Settings.read(), in_memory())
-    payment, inventory = (processing._agent(base, name).limits for name in ("payment", "inventory"))
-    assert (payment.in_flight, inventory.in_flight) == (3, processing.CALLS_IN_FLIGHT)
+    app = made()
+    limits = {agent.name: app.agent(agent).limits for agent in app.agents}
+    assert (limits["payment"].in_flight, limits["inventory"].in_flight) == (3, 100)
 
 
 def test_each_setting_reaches_what_goes_by_it(settings, monkeypatch):
     """And nothing else: no two of these values are alike."""
     for name, value in MEANT_FOR.items():
         monkeypatch.setenv(name, value)
-    base = Base(Settings.read(), in_memory())
-    agent, submission = processing._agent(base, "payment"), processing._submission(base)
-    terms, scheduler, watch = submission.terms, processing._scheduler(base), operating._watch(base)
+    app = made()
+    agent, submission = app.agent(app.agents[0]), app.submission
+    terms, scheduler, watch = submission.terms, app.scheduler, app.watch
     assert (agent.margin, agent.call_timeout) == (timedelta(seconds=1.5), timedelta(seconds=11))
     assert (agent.circuit._orders, agent.circuit._open_for) == (12, timedelta(seconds=13))
     assert (terms.allowance, terms.threshold, terms.rest) == (timedelta(seconds=61), 14, timedelta(seconds=62))
     assert (len(terms.buckets), submission.unknown_name_tries) == (20, 17)
-    assert scheduler.rules.clock_tolerance == processing._supervisor(base).rules.clock_tolerance
+    assert scheduler.rules.clock_tolerance == app.supervisor.rules.clock_tolerance
     assert scheduler.rules.clock_tolerance == timedelta(seconds=2.5)
     assert (scheduler.admission.most, scheduler.buckets) == (16, 20)
-    assert operating._notices(base).most_tries == 18
+    assert app.notices.most_tries == 18
     assert (watch.longest_pending, watch.longest_without_sweep) == (timedelta(seconds=63), timedelta(seconds=64))
-    assert operating._retention(base).keep == timedelta(days=19)
+    assert app.retention.keep == timedelta(days=19)
     monkeypatch.setenv("RETENTION_DAYS", "0")
-    assert operating._retention(Base(Settings.read(), in_memory())).keep is None
+    assert made().retention.keep is None
 
 
 def test_health_asks_all_that_the_app_cannot_work_without(settings):
     """But Event Grid, which has no call that changes nothing."""
-    base = Base(Settings.read(), in_memory())
-    health = operating._operators(base).health
+    health = made().operators.health
     assert set(health.checks) == {"stateStore", "submissionQueue", "serviceBus"}

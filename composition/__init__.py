@@ -1,1 +1,0 @@
-"""Puts the roles together: what each service is given, and which functions it is bound to."""

@@ -1,0 +1,31 @@
+"""The app as it is deployed, on the parts that a test gives it."""
+
+from builders import ALLOWANCE, REST, THRESHOLD, TOLERANCE
+
+from adapters.settings import Settings
+from bootstrap import App, bootstrap
+from core.business import Agent, Business
+from local.ports import Ports
+from local.settings import app_settings
+from shop.business import SHOP
+
+IN_SECONDS = {"allowance": ALLOWANCE, "rest": REST, "clock_tolerance": TOLERANCE}
+SETTINGS = Settings.model_validate(app_settings(Ports(), "key", "key")).model_copy(
+    update={
+        "instance_id": "i1",
+        "failure_threshold": THRESHOLD,
+        **{f"{name}_seconds": time.total_seconds() for name, time in IN_SECONDS.items()},
+    }
+)
+ALONE = {capability: (capability,) for capability in ("payment", "inventory", "shipping")}
+"""One agent for each capability, of its name."""
+
+
+def app(parts, *, workflows=SHOP.workflows, offers=ALONE, **settings) -> App:
+    """The app with these settings, which have the names of the fields, instead of the tests' own."""
+    agents = [
+        Agent(name=name, offers=capability, address=name) for capability, names in offers.items() for name in names
+    ]
+    addresses = {agent.name: f"http://{agent.name}" for agent in agents}
+    chosen = SETTINGS.model_copy(update={"addresses": addresses} | settings)
+    return bootstrap(chosen, Business(workflows=workflows, agents=agents), parts)
