@@ -1,17 +1,20 @@
 """The shipped services on the explorer's ports, one set for each handler that begins."""
 
+from collections import defaultdict
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from datetime import datetime, timedelta
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
-import workflows
+from apps import SETTINGS
+
+from adapters import Adapters
+from adapters.settings import Settings
 from agents.service import AgentService
-from alerts.notices import NoticeService
-from alerts.service import AlertService
+from bootstrap import App
 from core import messages
-from core.keys import buckets
+from core.business import Agent, Business
 from core.messages import (
     SCHEDULER_REQUESTS,
     AgentReply,
@@ -38,20 +41,13 @@ from exploration.ports import (
     Sweeps,
 )
 from operators.requests import OperatorRequest, SkipRequest
-from operators.service import OperatorService
 from scheduler.admission import Admission
-from scheduler.rules import SchedulerRules
-from scheduler.service import SchedulerService
-from submission.rules import Terms
-from submission.service import SubmissionService
-from supervisor.rules import SupervisorRules
-from supervisor.service import SupervisorService
-from workflows.catalogue import BY_SKU
+from shop.business import SHOP
 
 decode = lru_cache(maxsize=10_000)(messages.decode)
 """A handler that is run anew reads its message anew: what it says is remembered."""
 
-WORKFLOWS = Workflows(*workflows.ALL.all)
+WORKFLOWS = SHOP.workflows
 """What the explored app knows; a world puts its own in its place."""
 
 KNOWN: Mapping[str, Workflows] = {}
@@ -115,135 +111,98 @@ QUEUES = {
 KINDS = {queue: kind for kind, queue in QUEUES.items()} | {responses_queue("payment-backup"): "reply"}
 
 
-@dataclass(frozen=True, slots=True)
-class Surroundings:
-    """What a handler is given: who it is, its clock and its ids, both off the tape."""
+@lru_cache
+def settings_of(slot: str, threshold: int, most_open: int, offers: tuple[str, ...]) -> Settings:
+    """What an instance is set to do."""
+    return SETTINGS.model_copy(
+        update={
+            "instance_id": slot,
+            "addresses": dict.fromkeys(offers, "http://explored"),
+            "buckets": BUCKETS,
+            "reply_to_prefix": SENDERS,
+            "allowance_seconds": ALLOWED.total_seconds(),
+            "agent_margin_seconds": MARGIN.total_seconds(),
+            "remote_call_timeout_seconds": ALLOWED.total_seconds(),
+            "clock_tolerance_seconds": TOLERANCE.total_seconds(),
+            "rest_seconds": REST.total_seconds(),
+            "failure_threshold": threshold,
+            "most_open_requests": most_open,
+            "unknown_name_tries": 1,
+            "notice_tries": 1,
+        }
+    )
 
-    tape: Tape
-    slot: str
 
-    def now(self) -> Any:
-        """The clock."""
-        return clock_of(self.slot, self.tape.read("now"))
+UNUSED = dict.fromkeys(
+    ("archive", "submissions", "alert_queue", "alerts", "keys", "known_workflows", "ledger", "new_id", "close")
+)
+"""The parts that nothing here reaches."""
 
+
+class Explored(App):
+    """The app as one event finds it: clock and ids off the tape, and what outlives events in its process."""
+
+    def __init__(self, tape: Tape, slot: str) -> None:
+        agents = tuple(agent for names in OFFERS.values() for agent in names)
+        business = Business(
+            workflows=known_to(slot),
+            agents=[Agent(name=name, offers=offer, address=name) for offer, names in OFFERS.items() for name in names],
+        )
+        adapters = Adapters(
+            store=Store(),
+            bus=Bus(),
+            poison=Poison(),
+            events=Publisher(),
+            measures=Measures(tape),
+            sweeps=Sweeps(),
+            leadership=Leadership(tape, slot),
+            services=defaultdict(Remote),
+            clock=lambda: clock_of(slot, tape.read("now")),
+            **UNUSED,
+        )
+        super().__init__(settings_of(slot, THRESHOLD, MOST_OPEN, agents), business, adapters)
+        self.__dict__["tape"] = tape
+
+    @cached_property
     def transitions(self) -> Transitions:
-        """The one way in which an order changes."""
-        return Transitions(Store(), Bus(), self.now, lambda: self.tape.read("id"), self.tape.remembered)
+        parts = self.adapters
+        return Transitions(parts.store, parts.bus, parts.clock, lambda: self.tape.read("id"), self.tape.remembered)
 
+    @cached_property
     def admission(self) -> Admission:
         """What the process believes."""
-        if not (BELIEVING and self.tape.belief):
-            admission = Admission(offers=OFFERS, clock=self.now, most=MOST_OPEN)
-        else:
-            admission = recalled(self.tape.belief, self.now)
-        self.tape.belief = admission if BELIEVING else None
-        return admission
+        belief = (
+            recalled(self.tape.belief, self.adapters.clock) if BELIEVING and self.tape.belief else super().admission
+        )
+        self.tape.belief = belief if BELIEVING else None
+        return belief
+
+    def agent(self, name: str) -> AgentService:
+        (agent,) = (each for each in self.agents if each.name == name)
+        circuit = Circuit(self.tape, name)
+        return replace(super().agent(agent), sleep=sleep, circuit=circuit, limits=NoLimits(), gauge=NoGauge())
+
+
+async def sleep(seconds: float) -> None:
+    """A pause is no matter of correctness: the time may pass at any moment anyway."""
 
 
 def begin(tape: Tape, handler: Handler) -> Coroutine[Any, Any, Any]:
     """The coroutine of the service that a handler runs."""
-    return _DOES[handler.job.kind](Surroundings(tape, handler.slot), handler.job)
+    return _DOES[handler.job.kind](Explored(tape, handler.slot), handler.job)
 
 
-def _receive(at: Surroundings, job: Job) -> Coroutine[Any, Any, Any]:
-    return _scheduler(at).receive(decode(AgentReply, job.body), job.agent)
-
-
-def _operator(at: Surroundings) -> OperatorService:
-    return OperatorService(
-        transitions=at.transitions(),
-        store=Store(),
-        archive=None,
-        clock=at.now,
-        workflows=WORKFLOWS,
-        acting=None,
-        measures=Measures(at.tape),
-        buckets=BUCKETS,
-    )
-
-
-def _submission(at: Surroundings) -> SubmissionService:
-    terms = Terms(
-        workflows=WORKFLOWS,
-        skus=frozenset(BY_SKU),
-        reply_to_prefix=SENDERS,
-        buckets=frozenset(buckets(BUCKETS)),
-        allowance=ALLOWED,
-        threshold=THRESHOLD,
-        rest=REST,
-    )
-    return SubmissionService(
-        transitions=at.transitions(),
-        store=Store(),
-        poison=Poison(),
-        clock=at.now,
-        terms=terms,
-        instance=at.slot,
-        unknown_name_tries=1,
-    )
-
-
-def _scheduler(at: Surroundings) -> SchedulerService:
-    return SchedulerService(
-        transitions=at.transitions(),
-        store=Store(),
-        clock=at.now,
-        rules=SchedulerRules(instance=at.slot, workflows=known_to(at.slot), clock_tolerance=TOLERANCE),
-        admission=at.admission(),
-        measures=Measures(at.tape),
-        buckets=BUCKETS,
-    )
-
-
-def _agent(at: Surroundings, name: str) -> AgentService:
-    async def sleep(seconds: float) -> None:
-        """A pause is no matter of correctness: the time may pass at any moment anyway."""
-
-    return AgentService(
-        name=name,
-        remote=Remote(),
-        bus=Bus(),
-        clock=at.now,
-        sleep=sleep,
-        margin=MARGIN,
-        call_timeout=ALLOWED,
-        circuit=Circuit(at.tape, name),
-        limits=NoLimits(),
-        gauge=NoGauge(),
-    )
-
-
-def _supervisor(at: Surroundings) -> SupervisorService:
-    return SupervisorService(
-        transitions=at.transitions(),
-        store=Store(),
-        leadership=Leadership(at.tape, at.slot),
-        sweeps=Sweeps(),
-        clock=at.now,
-        rules=SupervisorRules(instance=at.slot, clock_tolerance=TOLERANCE),
-        buckets=BUCKETS,
-    )
-
-
-def _alerts() -> AlertService:
-    return AlertService(store=Store(), publisher=Publisher(), alert_log=None, poison=Poison(), buckets=BUCKETS)
-
-
-def _notices(at: Surroundings) -> NoticeService:
-    return NoticeService(store=Store(), bus=Bus(), clock=at.now, buckets=BUCKETS, most_tries=1)
-
-
-_DOES: Mapping[str, Callable[[Surroundings, Job], Coroutine[Any, Any, Any]]] = {
-    "submission": lambda at, job: _submission(at).record(job.body.encode()),
-    "wake": lambda at, job: _scheduler(at).wake(decode(WakeUp, job.body)),
-    "reply": _receive,
-    "poll": lambda at, job: _scheduler(at).poll(),
-    "request": lambda at, job: _agent(at, "payment").handle(decode(AgentRequest, job.body)),
-    "backup-request": lambda at, job: _agent(at, "payment-backup").handle(decode(AgentRequest, job.body)),
-    "sweep": lambda at, job: _supervisor(at).sweep(),
-    "relay": lambda at, job: _alerts().relay(),
-    "notify": lambda at, job: _notices(at).relay(),
-    "resubmit": lambda at, job: _operator(at).resubmit(job.body, GRACE),
-    "skip": lambda at, job: _operator(at).skip(job.body, SkipRequest(operator="grace", note="done by hand")),
-    "cancel": lambda at, job: _operator(at).cancel(job.body, GRACE),
+_DOES: Mapping[str, Callable[[Explored, Job], Coroutine[Any, Any, Any]]] = {
+    "submission": lambda app, job: app.submission.record(job.body.encode()),
+    "wake": lambda app, job: app.scheduler.wake(decode(WakeUp, job.body)),
+    "reply": lambda app, job: app.scheduler.receive(decode(AgentReply, job.body), job.agent),
+    "poll": lambda app, job: app.scheduler.poll(),
+    "request": lambda app, job: app.agent("payment").handle(decode(AgentRequest, job.body)),
+    "backup-request": lambda app, job: app.agent("payment-backup").handle(decode(AgentRequest, job.body)),
+    "sweep": lambda app, job: app.supervisor.sweep(),
+    "relay": lambda app, job: app.alerts.relay(),
+    "notify": lambda app, job: app.notices.relay(),
+    "resubmit": lambda app, job: app.orders.resubmit(job.body, GRACE),
+    "skip": lambda app, job: app.orders.skip(job.body, SkipRequest(operator="grace", note="done by hand")),
+    "cancel": lambda app, job: app.orders.cancel(job.body, GRACE),
 }
