@@ -52,6 +52,7 @@ check: $(VENV)/.installed
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 	@$(BIN)/python -m tests.pattern --brief
+	@$(BIN)/python -m local.declared
 
 explore: $(VENV)/.installed
 	@PYTHONPATH=tests $(BIN)/python -m exploration

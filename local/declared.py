@@ -1,0 +1,37 @@
+"""Whether what a business declares is everywhere where a deployment needs it: `python -m local.declared`."""
+
+import json
+import re
+import sys
+from collections.abc import Iterator, Sequence
+
+from core.business import Agent
+from core.messages import requests_queue, responses_queue
+from local.servicebus_config import ROOT, queues
+from shop.business import SHOP
+
+QUEUES, TEMPLATE, BICEP = "infra/queues.json", "local.settings.template.json", "infra/modules/app.bicep"
+PARAMETERS = "infra/main.parameters.json"
+
+
+def faults(agents: Sequence[Agent]) -> Iterator[str]:
+    """Yield a line for each thing that is missing, or that belongs to no declared agent, with its file."""
+    wanted = {queue for agent in agents for queue in (requests_queue(agent.name), responses_queue(agent.name))}
+    there = {each["name"] for each in queues()["serviceBusQueues"]}
+    of_agents = {name for name in there if name.endswith(("-requests", "-responses")) and name != "scheduler-requests"}
+    yield from (f"{QUEUES}: there is no Service Bus queue {name}" for name in sorted(wanted - there))
+    for name in sorted(of_agents - wanted):
+        yield f"{QUEUES}: {name} belongs to no agent that the business declares"
+    local_settings = json.loads((ROOT / TEMPLATE).read_text())["Values"]
+    bicep, parameters = (ROOT / BICEP).read_text(), (ROOT / PARAMETERS).read_text()
+    for agent in agents:
+        if agent.address not in local_settings and not agent.optional:
+            yield f"{TEMPLATE}: {agent.address}, the address of the agent {agent.name}, is missing"
+        if not re.search(rf"^ *{agent.address}:", bicep, re.MULTILINE):
+            yield f"{BICEP}: the setting {agent.address} of the agent {agent.name} is missing"
+        if f"${{{agent.address}=}}" not in parameters:
+            yield f"{PARAMETERS}: no parameter takes ${{{agent.address}=}}"
+
+
+if __name__ == "__main__":
+    sys.exit("\n".join(faults(SHOP.agents)) or 0)
