@@ -20,9 +20,8 @@ import submission.triggers
 import supervisor.triggers
 from adapters import Adapters
 from adapters.settings import Settings
-from agents.circuit import Circuit
+from agents.circuit import CallLimits, Circuit
 from agents.gauge import Gauge
-from agents.limits import CallLimits
 from agents.service import AgentService
 from alerts.notices import NoticeService
 from alerts.service import AlertService

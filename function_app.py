@@ -7,7 +7,7 @@ from adapters.clock import order_ids, order_time
 from adapters.settings import Settings
 from bootstrap import bootstrap, functions
 from core.business import Business
-from edge.logs import show_fields
+from entrypoints.logs import show_fields
 from shop import triggers
 from shop.business import SHOP
 from shop.service import ShopService

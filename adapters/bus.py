@@ -22,8 +22,8 @@ from tenacity import (
     wait_exponential_jitter,
 )
 
-from adapters.coalesce import Coalescer
 from adapters.failures import OUTAGES, azure_errors
+from adapters.tables import Coalescer
 from core.errors import InvalidError, NotSentError, QueueRefusedError, UnavailableError
 from core.messages import BusMessage
 

@@ -1,11 +1,43 @@
-"""The circuit breaker of one remote service, as one instance of its agent sees it (AGT-8)."""
+"""What spares a remote service: a circuit breaker (AGT-8), and a limit of the calls in flight (AGT-10, WRK-2)."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from core.errors import CircuitOpenError, RejectedError, TransientError
+from core.errors import CircuitOpenError, NotTriedError, RejectedError, TransientError
 from core.ports import Clock
+
+LATER = timedelta(seconds=1)
+"""When a request may come again that found no turn within its time."""
+
+
+@dataclass(kw_only=True)
+class CallLimits:
+    """How many calls one instance may have in flight at a service."""
+
+    in_flight: int
+    clock: Clock
+    _slots: asyncio.Semaphore = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._slots = asyncio.Semaphore(self.in_flight)
+
+    @asynccontextmanager
+    async def turn(self, latest: datetime) -> AsyncIterator[None]:
+        """Wait for the turn of one call; raises `NotTriedError` if it does not come before `latest`."""
+        left = (latest - self.clock()).total_seconds()
+        try:
+            async with asyncio.timeout(left):
+                await self._slots.acquire()
+        except TimeoutError:
+            raise NotTriedError("too many calls are in flight", LATER) from None
+        try:
+            yield
+        finally:
+            self._slots.release()
+
 
 ONE_TRIES = timedelta(seconds=1)
 """How long others wait while one call tries whether the circuit may close."""

@@ -9,9 +9,8 @@ from typing import Any
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, wait_exponential_jitter
 
 from agents import rules
-from agents.circuit import Circuit
+from agents.circuit import CallLimits, Circuit
 from agents.gauge import Gauge
-from agents.limits import CallLimits
 from core.errors import NotTriedError, RejectedError, TransientError
 from core.messages import AgentReply, AgentRequest
 from core.ports import Bus, Clock, RemoteService

@@ -12,8 +12,7 @@ from agents.service import AgentService
 from core.errors import InvalidError
 from core.messages import AgentRequest, decode, requests_queue
 from core.ports import PoisonQueues
-from edge.functions import Functions
-from edge.outages import through_outages
+from entrypoints.functions import Functions, through_outages
 
 
 def blueprint(agent: AgentService, poison: PoisonQueues) -> func.Blueprint:

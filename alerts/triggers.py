@@ -6,9 +6,8 @@ from alerts.notices import NoticeService
 from alerts.service import QUEUE, AlertService
 from alerts.versions import Versions
 from alerts.watch import Watch
-from edge.functions import Functions
-from edge.outages import through_outages
-from edge.timers import in_turn
+from entrypoints.functions import Functions, through_outages
+from entrypoints.timers import in_turn
 
 
 def blueprint(service: AlertService, notices: NoticeService, watch: Watch, versions: Versions) -> func.Blueprint:

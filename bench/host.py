@@ -3,9 +3,13 @@
 import os
 from pathlib import Path
 
+from bench.calls import SWITCH, Calls
 from bench.spies import install
 from local.host.__main__ import main
 
 if __name__ == "__main__":
-    install(Path(os.environ["BENCH_FOLDER"]))
+    folder = Path(os.environ["BENCH_FOLDER"])
+    install(folder)
+    if os.environ.get(SWITCH):
+        Calls(folder).install()
     main()

@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Callable
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 
 from core.changes import Change, Decision, Note
@@ -14,11 +14,77 @@ from core.errors import (
     UnavailableError,
     UnknownOrderError,
 )
-from core.orders import Snapshot, StepState
+from core.messages import SCHEDULER_REQUESTS
+from core.orders import ProcessState, Snapshot, StepState
 from core.ports import Bus, Clock, NewId, StateStore
-from core.reach import Reach
-from core.remembered import Remembered
 from core.unsent import put_back
+
+MOST = 2_000
+"""Several times what a scheduler has open at its agents. An order of four steps takes about 6 KB, so this is 12 MB."""
+
+ENDED = (ProcessState.PROCESSED, ProcessState.ERROR)
+
+
+class Remembered:
+    """The orders that a process wrote or read last, at most so many: to decide on one of them saves a read.
+
+    What is remembered may be out of date, so it proves nothing: it is believed only as far as a change that was decided
+    on it could be written under its ETag. Of more orders, those are forgotten that were kept longest ago.
+    """
+
+    def __init__(self, most: int = MOST) -> None:
+        self._most = most
+        self._orders: dict[str, Snapshot] = {}
+
+    def keep(self, order: Snapshot) -> None:
+        """Remember the order in the place of what was known of it; not one that has ended, which nobody handles."""
+        self.take(order.order_id)
+        if order.state.process_state in ENDED:
+            return
+        self._orders[order.order_id] = order
+        if len(self._orders) > self._most:
+            del self._orders[next(iter(self._orders))]
+
+    def take(self, order_id: str) -> Snapshot | None:
+        """Return the order, and forget it: whoever finds out how it stands now keeps that."""
+        return self._orders.pop(order_id, None)
+
+    def look(self, order_id: str) -> Snapshot | None:
+        """Return the order as it was when it was kept; None if it is not remembered."""
+        return self._orders.get(order_id)
+
+
+PAUSE = timedelta(seconds=2)
+"""Between two questions whether the bus is back."""
+
+
+class Reach:
+    """What one process knows of the bus: it is there until something could not be sent, and then once it answers."""
+
+    def __init__(self, bus: Bus, clock: Clock) -> None:
+        self._bus = bus
+        self._clock = clock
+        self._ask_at: datetime | None = None
+        """When to ask again; None while the bus is there."""
+
+    def lost(self) -> None:
+        """Note that something could not be sent."""
+        self._ask_at = self._clock() + PAUSE
+
+    async def is_there(self) -> bool:
+        """Whether requests would go out now; of all who want to know, one asks the bus at a time."""
+        if self._ask_at is None:
+            return True
+        if self._clock() < self._ask_at:
+            return False
+        self.lost()
+        try:
+            await self._bus.probe([SCHEDULER_REQUESTS])
+        except UnavailableError:
+            return False
+        self._ask_at = None
+        return True
+
 
 log = logging.getLogger(__name__)
 

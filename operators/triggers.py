@@ -10,9 +10,9 @@ import azure.functions as func
 
 from core.errors import InvalidError
 from core.orders import ProcessState
-from edge.functions import Functions
-from edge.http import answers, body_of, ok, order_id_of
-from edge.timers import in_turn
+from entrypoints.functions import Functions
+from entrypoints.http import answers, body_of, ok, order_id_of
+from entrypoints.timers import in_turn
 from operators.alerts import Acknowledged, AcknowledgeRequest, AlertDesk, AlertList, CauseList
 from operators.bulk import BulkPage, BulkService
 from operators.explain import Explanation

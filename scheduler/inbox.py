@@ -13,7 +13,7 @@ from functools import partial
 from core.errors import AppError, InvalidError
 from core.messages import SCHEDULER_REQUESTS, AgentReply, WakeUp, decode, responses_queue
 from core.ports import Bus, Clock, PoisonQueues
-from edge.outages import through_outages
+from entrypoints.functions import through_outages
 from scheduler.service import SchedulerService
 
 log = logging.getLogger(__name__)

@@ -10,8 +10,8 @@ import azure.functions as func
 
 from core.gathering import run_all
 from core.messages import SCHEDULER_REQUESTS, responses_queue
-from edge.functions import Functions
-from edge.timers import in_turn
+from entrypoints.functions import Functions
+from entrypoints.timers import in_turn
 from scheduler.inbox import Inbox
 from scheduler.service import SchedulerService
 

@@ -3,8 +3,8 @@
 import azure.functions as func
 
 from core.errors import InvalidError
-from edge.functions import Functions
-from edge.http import answers, body_of, ok, order_id_of
+from entrypoints.functions import Functions
+from entrypoints.http import answers, body_of, ok, order_id_of
 from shop import rules
 from shop.rules import Purchase
 from shop.service import ShopService

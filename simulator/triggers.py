@@ -5,8 +5,8 @@ import re
 import azure.functions as func
 
 from core.errors import InvalidError
-from edge.functions import Functions
-from edge.http import answers, body_of, ok, problem
+from entrypoints.functions import Functions
+from entrypoints.http import answers, body_of, ok, problem
 from simulator.rules import Call, Fault
 from simulator.service import Simulator
 

@@ -4,8 +4,7 @@ from datetime import UTC, datetime
 
 import azure.functions as func
 
-from edge.functions import Functions
-from edge.outages import through_outages
+from entrypoints.functions import Functions, through_outages
 from submission.service import QUEUE, SubmissionService
 
 

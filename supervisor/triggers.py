@@ -2,8 +2,8 @@
 
 import azure.functions as func
 
-from edge.functions import Functions
-from edge.timers import in_turn
+from entrypoints.functions import Functions
+from entrypoints.timers import in_turn
 from supervisor.service import SupervisorService
 
 

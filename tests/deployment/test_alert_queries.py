@@ -11,7 +11,18 @@ import pytest
 from core.orders import ProcessState, StepState
 from local.servicebus_config import ROOT
 
-FOLDERS = ("core", "edge", "adapters", "shop", "submission", "scheduler", "agents", "supervisor", "alerts", "operators")
+FOLDERS = (
+    "core",
+    "entrypoints",
+    "adapters",
+    "shop",
+    "submission",
+    "scheduler",
+    "agents",
+    "supervisor",
+    "alerts",
+    "operators",
+)
 WORKBOOK = json.loads((ROOT / "infra/workbook.json").read_text())
 QUERIES = {path.name: path.read_text() for path in sorted((ROOT / "infra/queries").glob("*.kql"))} | {
     item["name"]: item["content"]["query"] for item in WORKBOOK["items"] if item["type"] == 3

@@ -12,7 +12,7 @@ import yaml
 from pydantic import TypeAdapter
 
 from adapters.settings import Settings
-from edge.outages import PATIENCE_SECONDS
+from entrypoints.functions import PATIENCE_SECONDS
 from local.servicebus_config import ROOT, config
 
 SCHEMAS = Path(__file__).parent / "schemas"

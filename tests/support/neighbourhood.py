@@ -18,7 +18,7 @@ from core.keys import bucket_of
 from core.messages import SCHEDULER_REQUESTS, AgentReply, WakeUp, decode
 from core.orders import Outcome, ProcessState
 from core.workflow import Workflow
-from edge.outages import next_time
+from entrypoints.functions import next_time
 from operators.views import listed as listed_as
 
 BUCKET = "b01"
@@ -167,7 +167,7 @@ class Street(Scheduling):
         await self.inbox.receive("responses", agent, reply.to_json().encode(), reply.request_id)
 
     async def through_outages(self, function, work, patience_seconds=45.0):
-        """Stands in for the one of `edge`, and keeps its function busy for as long without waiting."""
+        """Stands in for the one of `entrypoints`, and keeps its function busy for as long without waiting."""
         try:
             return await work()
         except UnavailableError:

@@ -11,7 +11,18 @@ from stacks import running
 ROOT = Path(__file__).parent.parent.parent
 PAGE = ROOT / "docs/your-own-workflow.md"
 WRITTEN = re.compile(r"`(workflows/\w+\.py)`[^\n]*:\n\n```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
-COPIED = ("core", "workflows", "shop", "submission", "scheduler", "agents", "supervisor", "alerts", "operators", "edge")
+COPIED = (
+    "core",
+    "workflows",
+    "shop",
+    "submission",
+    "scheduler",
+    "agents",
+    "supervisor",
+    "alerts",
+    "operators",
+    "entrypoints",
+)
 
 
 async def test_the_page_leads_to_a_running_workflow(tmp_path):

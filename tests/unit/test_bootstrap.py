@@ -8,7 +8,7 @@ import pytest
 from adapters.memory import in_memory
 from adapters.settings import Settings, SettingsError
 from bootstrap import bootstrap, functions
-from edge.functions import answering
+from entrypoints.functions import answering
 from local.host.index import index_functions
 from local.host.settings import AppSettings
 from local.ports import Ports

@@ -8,7 +8,7 @@ from unittest.mock import patch
 import pytest
 from agency import CALL_TIMEOUT, CIRCUIT_ORDERS, MARGIN, Agency
 
-from agents.limits import CallLimits
+from agents.circuit import CallLimits
 from core.errors import TransientError
 
 IN_FLIGHT = 2

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from adapters.coalesce import Coalescer
+from adapters.tables import Coalescer
 from core.errors import UnavailableError
 
 

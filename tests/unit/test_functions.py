@@ -8,7 +8,7 @@ import azure.functions as func
 import pytest
 
 from core.errors import CutOffError, UnavailableError
-from edge.functions import Functions, answering
+from entrypoints.functions import Functions, answering
 
 CUT_OFF = asyncio.CancelledError()
 TRIGGERS = {

@@ -8,7 +8,7 @@ from builders import ORDER_ID
 from pydantic import BaseModel
 
 from core.errors import ConflictError, InvalidError, UnavailableError, UnknownOrderError, UnreadableRowError
-from edge.http import MOST_BODY_BYTES, answers, body_of, ok, order_id_of
+from entrypoints.http import MOST_BODY_BYTES, answers, body_of, ok, order_id_of
 
 AWAY = UnavailableError("table away")
 

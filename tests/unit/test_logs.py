@@ -5,7 +5,7 @@ import logging
 
 import pytest
 
-from edge.logs import show_fields
+from entrypoints.logs import show_fields
 
 
 class Worker(logging.Handler):

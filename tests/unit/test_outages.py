@@ -6,7 +6,7 @@ from unittest.mock import patch
 import pytest
 
 from core.errors import UnavailableError
-from edge.outages import next_time, through_outages
+from entrypoints.functions import next_time, through_outages
 
 
 @pytest.mark.proves("FLT-7", "FLT-8")
@@ -67,7 +67,7 @@ async def test_a_handler_gives_its_message_back_before_somebody_else_gets_it():
         if failures:
             raise failures.pop()
 
-    with patch("edge.outages.PATIENCE_SECONDS", 0), pytest.raises(UnavailableError):
+    with patch("entrypoints.functions.PATIENCE_SECONDS", 0), pytest.raises(UnavailableError):
         await through_outages("f", work)
 
 

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from core.errors import UnavailableError
-from edge.timers import in_turn
+from entrypoints.timers import in_turn
 from scheduler import triggers
 
 LATENCY = 0.05

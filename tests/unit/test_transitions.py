@@ -12,8 +12,7 @@ from adapters.memory import in_memory
 from core.changes import Change, HistoryEntry, Note
 from core.errors import ConflictError, RefusedError, UnavailableError
 from core.orders import ProcessState
-from core.remembered import Remembered
-from core.transitions import Transitions
+from core.transitions import Remembered, Transitions
 from operators import rules as operator_rules
 from operators.requests import OperatorRequest
 from operators.retention import erase

@@ -13,8 +13,8 @@ from core.changes import Change, HistoryEntry
 from core.errors import NotSentError, QueueRefusedError, UnavailableError
 from core.messages import AgentRequest, decode, request_id
 from core.orders import Direction, Outcome, Policy, ProcessState, StepState
-from core.reach import PAUSE as REACH_PAUSE
-from core.reach import Reach
+from core.transitions import PAUSE as REACH_PAUSE
+from core.transitions import Reach
 from core.undo import turn_back
 from core.unsent import PAUSE, put_back
 from scheduler.service import WAKE_UP_TIME

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import azure.functions as func
 
-from edge.timers import in_turn
+from entrypoints.timers import in_turn
 
 app = func.FunctionApp(http_auth_level=func.AuthLevel.ANONYMOUS)
 seen: dict[str, list] = {}

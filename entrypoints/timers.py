@@ -9,7 +9,7 @@ import math
 import time
 from collections.abc import Awaitable, Callable
 
-from edge.outages import next_time
+from entrypoints.functions import next_time
 
 log = logging.getLogger(__name__)
 

@@ -1,0 +1,137 @@
+"""Where a function begins: what every function of the app has, whatever starts it.
+
+While the store or the bus is away, a function waits, and says so once. Were its message given back at once, it would
+come back at once, and a short outage would wear out its deliveries and end it as poison. So it tries again by itself,
+with back-off, for longer than a restart of a dependency takes.
+"""
+
+import asyncio
+import functools
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from inspect import iscoroutinefunction
+from typing import Any, TypeVar
+
+import azure.functions as func
+from tenacity import AsyncRetrying, retry_if_exception, stop_after_delay, wait_exponential_jitter
+
+from core.errors import CutOffError, UnavailableError
+
+log = logging.getLogger(__name__)
+
+Handler = Callable[..., Awaitable[Any]]
+T = TypeVar("T")
+
+PATIENCE_SECONDS = 45.0
+"""Less than the lock of a message lasts, so that it is given back before somebody else gets it."""
+
+
+class Functions(func.Blueprint):
+    """A blueprint whose functions always answer (`answering`)."""
+
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]  # it has no annotations
+
+    def route(self, *args: Any, **options: Any) -> Callable[..., Any]:
+        """See `func.Blueprint`."""
+        return _of_answering(super().route(*args, **options))
+
+    def queue_trigger(self, *args: Any, **options: Any) -> Callable[..., Any]:
+        """See `func.Blueprint`."""
+        return _of_answering(super().queue_trigger(*args, **options))
+
+    def service_bus_queue_trigger(self, *args: Any, **options: Any) -> Callable[..., Any]:
+        """See `func.Blueprint`."""
+        return _of_answering(super().service_bus_queue_trigger(*args, **options))
+
+    def timer_trigger(self, *args: Any, **options: Any) -> Callable[..., Any]:
+        """See `func.Blueprint`."""
+        return _of_answering(super().timer_trigger(*args, **options))
+
+
+def _of_answering(decorate: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorate what is still a plain function with `answering` first."""
+    return lambda target: decorate(answering(target) if iscoroutinefunction(target) else target)
+
+
+def answering(handler: Handler) -> Handler:
+    """Make an ordinary failure of a `CancelledError` that the handler raises, alone or among others.
+
+    For one of those Azure's worker sends no answer: the function would seem to run until its time-out, which ends the
+    process and all that runs in it.
+    """
+
+    @functools.wraps(handler)
+    async def answers(*args: Any, **arguments: Any) -> Any:
+        try:
+            return await handler(*args, **arguments)
+        except (asyncio.CancelledError, BaseExceptionGroup) as error:
+            if _is_cut_off(error):
+                raise CutOffError(f"{handler.__module__}.{handler.__name__}") from error
+            raise
+
+    return answers
+
+
+def _is_cut_off(error: BaseException) -> bool:
+    """Tell whether something was cancelled, and not the function itself by whoever called it."""
+    task = asyncio.current_task()
+    if task is not None and task.cancelling():
+        return False
+    return not isinstance(error, BaseExceptionGroup) or error.subgroup(asyncio.CancelledError) is not None
+
+
+_away: set[str] = set()
+"""The functions that met an outage which lasts. Each has its own: what one needs may be away while another goes on."""
+
+
+def _seen(function: str, error: BaseException | None) -> None:
+    """Note a failure, in the log only if it is the first."""
+    if function not in _away:
+        _away.add(function)
+        log.warning("outage.began", extra={"function": function, "why": str(error)})
+
+
+def _over(function: str) -> None:
+    """Note that the function worked."""
+    if function in _away:
+        _away.discard(function)
+        log.warning("outage.ended", extra={"function": function})
+
+
+async def through_outages(function: str, work: Callable[[], Awaitable[T]]) -> T:
+    """Do the work of a function, again if something that it needs is away.
+
+    Raises `UnavailableError` when that takes too long.
+    """
+    retrying = AsyncRetrying(
+        retry=retry_if_exception(_is_outage),
+        wait=wait_exponential_jitter(multiplier=0.2, max=3, jitter=0.5),
+        stop=stop_after_delay(PATIENCE_SECONDS),
+        before_sleep=lambda state: _seen(function, state.outcome.exception() if state.outcome else None),
+        reraise=True,
+    )
+    async for attempt in retrying:
+        with attempt:
+            result = await work()
+    _over(function)
+    return result
+
+
+@asynccontextmanager
+async def next_time(function: str) -> AsyncIterator[None]:
+    """Let a periodic run of a function end early when something is away: the timer comes again."""
+    try:
+        yield
+    except* UnavailableError as outage:
+        _seen(function, outage.exceptions[0])
+    else:
+        _over(function)
+
+
+def _is_outage(error: BaseException) -> bool:
+    """Whether something was away, and nothing else is wrong."""
+    if isinstance(error, BaseExceptionGroup):
+        return error.split(UnavailableError)[1] is None
+    return isinstance(error, UnavailableError)
