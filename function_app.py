@@ -1,4 +1,4 @@
-"""Where Azure Functions begins: settings -> adapters -> services -> functions."""
+"""Where Azure Functions begins: business, settings -> adapters -> services -> functions."""
 
 import azure.functions as func
 
@@ -7,10 +7,11 @@ from adapters.settings import Settings
 from composition import operating, processing
 from composition.base import Base
 from edge.logs import show_fields
+from shop.business import SHOP
 
 show_fields()
 settings = Settings.read()
-base = Base(settings, connect(settings))
+base = Base(SHOP, settings, connect(settings))
 app = func.FunctionApp()
 for blueprint in (*processing.blueprints(base), *operating.blueprints(base)):
     app.register_functions(blueprint)

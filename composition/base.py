@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from datetime import timedelta
 from functools import cached_property
 
-import workflows
 from adapters import Adapters
 from adapters.settings import Settings
+from core.business import Business
 from core.messages import bus_queues
 from core.transitions import Transitions
 from scheduler.rules import SchedulerRules
@@ -16,8 +16,9 @@ from supervisor.rules import SupervisorRules
 
 @dataclass(frozen=True)
 class Base:
-    """One app's settings and adapters."""
+    """One app's business, settings and adapters."""
 
+    business: Business
     settings: Settings
     parts: Adapters
 
@@ -53,7 +54,10 @@ class Base:
     def scheduler_rules(self) -> SchedulerRules:
         """What the scheduler decides by; operators are told by them what comes next."""
         return SchedulerRules(
-            instance=self.settings.instance_id, workflows=workflows.ALL, clock_tolerance=self.tolerance
+            instance=self.settings.instance_id,
+            workflows=self.business.workflows,
+            payload=self.business.payload,
+            clock_tolerance=self.tolerance,
         )
 
     @cached_property

@@ -10,7 +10,6 @@ import alerts.service
 import alerts.triggers
 import operators.triggers
 import submission.service
-import workflows
 from alerts.notices import NoticeService
 from alerts.service import AlertService
 from alerts.versions import Versions
@@ -68,7 +67,9 @@ def _watch(base: Base) -> Watch:
 
 def _versions(base: Base) -> Versions:
     parts = base.parts
-    return Versions(workflows=workflows.ALL, known=parts.known_workflows, store=parts.store, clock=parts.clock)
+    return Versions(
+        workflows=base.business.workflows, known=parts.known_workflows, store=parts.store, clock=parts.clock
+    )
 
 
 def _operators(base: Base) -> OperatorServices:
@@ -90,7 +91,8 @@ def _orders(base: Base) -> OperatorService:
         store=base.parts.store,
         archive=base.parts.archive,
         clock=base.parts.clock,
-        workflows=workflows.ALL,
+        workflows=base.business.workflows,
+        payload=base.business.payload,
         acting=ActingRules(
             claim=base.scheduler_rules.claim,
             recover=base.supervisor_rules.recover,
@@ -110,7 +112,7 @@ def _bulk(base: Base) -> BulkService:
         transitions=base.transitions,
         store=base.parts.store,
         clock=base.parts.clock,
-        workflows=workflows.ALL,
+        workflows=base.business.workflows,
         clock_tolerance=base.tolerance,
         buckets=base.settings.buckets,
     )
@@ -145,6 +147,7 @@ def _retention(base: Base) -> RetentionService:
         alert_log=base.parts.alerts,
         submission_keys=base.parts.keys,
         clock=base.parts.clock,
+        payload=base.business.payload,
         keep=timedelta(days=days) if days else None,
         buckets=base.settings.buckets,
     )

@@ -13,7 +13,6 @@ import shop.triggers
 import simulator.triggers
 import submission.triggers
 import supervisor.triggers
-import workflows
 from adapters.clock import order_ids, order_time
 from agents.circuit import Circuit
 from agents.gauge import Gauge
@@ -29,7 +28,6 @@ from simulator.service import Simulator
 from submission.rules import Terms
 from submission.service import SubmissionService
 from supervisor.service import SupervisorService
-from workflows.catalogue import BY_SKU
 
 CALLS_IN_FLIGHT = 100
 """Of one agent instance, unless a setting says otherwise."""
@@ -37,7 +35,7 @@ CALLS_IN_FLIGHT = 100
 
 def blueprints(base: Base) -> Iterator[func.Blueprint]:
     """Return the functions of these roles; raises ValueError if a workflow needs what no agent offers."""
-    workflows.ALL.check(base.offers)
+    base.business.workflows.check(base.offers)
     poison = base.parts.poison
     yield shop.triggers.blueprint(_shop(base))
     yield submission.triggers.blueprint(_submission(base))
@@ -69,8 +67,8 @@ def _submission(base: Base) -> SubmissionService:
         instance=settings.instance_id,
         unknown_name_tries=settings.unknown_name_tries,
         terms=Terms(
-            workflows=workflows.ALL,
-            skus=frozenset(BY_SKU),
+            workflows=base.business.workflows,
+            payload=base.business.payload,
             reply_to_prefix=settings.reply_to_prefix,
             buckets=frozenset(buckets(settings.buckets)),
             allowance=timedelta(seconds=settings.allowance_seconds),

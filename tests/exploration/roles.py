@@ -6,7 +6,8 @@ from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import Any
 
-import workflows
+import builders
+
 from agents.service import AgentService
 from alerts.notices import NoticeService
 from alerts.service import AlertService
@@ -46,12 +47,11 @@ from submission.rules import Terms
 from submission.service import SubmissionService
 from supervisor.rules import SupervisorRules
 from supervisor.service import SupervisorService
-from workflows.catalogue import BY_SKU
 
 decode = lru_cache(maxsize=10_000)(messages.decode)
 """A handler that is run anew reads its message anew: what it says is remembered."""
 
-WORKFLOWS = Workflows(*workflows.ALL.all)
+WORKFLOWS = Workflows(*builders.WORKFLOWS.all)
 """What the explored app knows; a world puts its own in its place."""
 
 KNOWN: Mapping[str, Workflows] = {}
@@ -156,6 +156,7 @@ def _operator(at: Surroundings) -> OperatorService:
         archive=None,
         clock=at.now,
         workflows=WORKFLOWS,
+        payload=builders.PAYLOAD,
         acting=None,
         measures=Measures(at.tape),
         buckets=BUCKETS,
@@ -165,7 +166,7 @@ def _operator(at: Surroundings) -> OperatorService:
 def _submission(at: Surroundings) -> SubmissionService:
     terms = Terms(
         workflows=WORKFLOWS,
-        skus=frozenset(BY_SKU),
+        payload=builders.PAYLOAD,
         reply_to_prefix=SENDERS,
         buckets=frozenset(buckets(BUCKETS)),
         allowance=ALLOWED,
@@ -188,7 +189,9 @@ def _scheduler(at: Surroundings) -> SchedulerService:
         transitions=at.transitions(),
         store=Store(),
         clock=at.now,
-        rules=SchedulerRules(instance=at.slot, workflows=known_to(at.slot), clock_tolerance=TOLERANCE),
+        rules=SchedulerRules(
+            instance=at.slot, workflows=known_to(at.slot), payload=builders.PAYLOAD, clock_tolerance=TOLERANCE
+        ),
         admission=at.admission(),
         measures=Measures(at.tape),
         buckets=BUCKETS,

@@ -2,18 +2,18 @@
 
 import asyncio
 import json
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import azure.functions as func
 import pytest
-from builders import ORDER_ID, TOLERANCE, acting_rules, claimed
+from builders import CONTENT, ORDER_ID, PAYLOAD, TOLERANCE, WORKFLOWS, acting_rules, claimed
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 import operators.triggers
 import shop.triggers
 import simulator.triggers
-import workflows
 from adapters.clock import order_ids, order_time
 from adapters.memory import in_memory
 from adapters.operations import Stored
@@ -22,6 +22,7 @@ from adapters.records import columns_of_record, record_of
 from adapters.rows import UnknownSchemaError, entity, stored_form
 from adapters.writes import of_change
 from alerts import rules as alert_rules
+from core.business import Payload
 from core.errors import InvalidError
 from core.messages import AgentReply, AgentRequest, Submission, WakeUp, decode
 from core.transitions import Transitions
@@ -34,6 +35,7 @@ from operators.requests import BulkRequest, OperatorRequest
 from operators.retention import RetentionService
 from operators.service import OperatorService
 from operators.triggers import OperatorServices
+from shop.payload import Content
 from shop.rules import Purchase
 from shop.service import ShopService
 from simulator.rules import Call, Fault
@@ -45,15 +47,15 @@ JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=20), inner, max_size=4),
     max_leaves=12,
 )
-MODELS = (Submission, WakeUp, AgentRequest, AgentReply, OperatorRequest, BulkRequest, Purchase, Call, Fault)
+MODELS = (Content, WakeUp, AgentRequest, AgentReply, OperatorRequest, BulkRequest, Purchase, Call, Fault)
 EXAMPLES = {
     Submission: {
         "schemaVersion": 1,
         "orderId": ORDER_ID,
         "placedAt": "2026-01-31T08:15:00Z",
-        "customer": {"name": "Ada", "email": "ada@example.com"},
-        "items": [{"sku": "TEA-SENCHA", "quantity": 2, "unitPrice": "14.00"}],
+        **CONTENT,
     },
+    Content: CONTENT,
     WakeUp: {"orderId": ORDER_ID, "steps": ["payment"]},
     AgentRequest: {
         "orderId": ORDER_ID,
@@ -63,7 +65,7 @@ EXAMPLES = {
         "idempotencyKey": "k",
         "issuedAt": "2026-01-31T08:14:00Z",
         "completeBy": "2026-01-31T08:15:00Z",
-        "order": {},
+        "content": {},
     },
     AgentReply: {
         "orderId": ORDER_ID,
@@ -130,14 +132,39 @@ def test_an_alert_is_read_or_refused(body):
 
 
 TERMS = Terms(
-    workflows=workflows.ALL,
-    skus=frozenset({"TEA-SENCHA"}),
+    workflows=WORKFLOWS,
+    payload=PAYLOAD,
     reply_to_prefix="status-",
     buckets=frozenset({"b03"}),
     allowance=claimed().steps[0].allowance,
     rest=timedelta(),
     threshold=3,
 )
+ANY_BUSINESS = replace(
+    TERMS,
+    payload=Payload(
+        check=lambda payload: None,
+        erased=lambda payload: payload,
+        personal=lambda payload: (),
+        belongs_to=lambda payload, wanted: False,
+    ),
+)
+"""Its payload may be whatever JSON can hold."""
+
+
+@pytest.mark.proves("SUB-4", "FLT-6")
+@pytest.mark.parametrize("terms", [TERMS, ANY_BUSINESS], ids=["the shop's", "any"])
+@given(body=ANYTHING | spoiled(EXAMPLES[Submission]))
+def test_a_submission_is_read_or_refused_and_what_is_read_can_be_stored(terms, body):
+    """The engine's own fields, and beside them a payload of the shop or of any other business."""
+    accepted = decodes_or_says_why(lambda text: read(text, terms), body)
+    if accepted is None:
+        return
+    change = new_order(*accepted, terms, datetime(2026, 1, 31, tzinfo=UTC), "submission/i")
+    for write in of_change(change):
+        assert record_of(as_stored(write)) == write.row
+
+
 NAMES = st.text(st.characters(blacklist_categories=("Cs",)), min_size=1, max_size=200)
 
 
@@ -205,7 +232,8 @@ def handlers():
         store=parts.store,
         archive=parts.archive,
         clock=parts.clock,
-        workflows=workflows.ALL,
+        workflows=WORKFLOWS,
+        payload=PAYLOAD,
         acting=acting_rules,
         measures=parts.measures,
         buckets=8,
@@ -214,7 +242,7 @@ def handlers():
         transitions=transitions,
         store=parts.store,
         clock=parts.clock,
-        workflows=workflows.ALL,
+        workflows=WORKFLOWS,
         clock_tolerance=TOLERANCE,
         buckets=8,
     )
@@ -246,6 +274,7 @@ def handlers():
             alert_log=parts.alerts,
             submission_keys=parts.keys,
             clock=parts.clock,
+            payload=PAYLOAD,
             keep=None,
             buckets=8,
         ),

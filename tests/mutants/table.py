@@ -761,7 +761,7 @@ MUTANTS = (
         statement="SCH-8",
         fault="a key that is the customer's name is shown",
         file="scheduler/requests.py",
-        old="_without_customer(says, order)}",
+        old="_without(personal, says)}",
         new="says}",
         tests=(f"{REQUESTS}::test_what_is_said_of_an_error_is_short_and_shows_nothing_personal",),
     ),
@@ -1012,7 +1012,7 @@ MUTANTS = (
     Mutant(
         statement="SUB-2",
         fault="an e-mail address may hold what a name may not",
-        file="core/messages.py",
+        file="shop/payload.py",
         old=r"^[^@\s{NO_TEXT}]+@[^@\s{NO_TEXT}]+$",
         new=r"^[^@\s]+@[^@\s]+$",
         tests=("tests/fuzz/test_decoders.py::test_every_valid_submission_can_be_stored_and_read_again",),

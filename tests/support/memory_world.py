@@ -2,9 +2,8 @@
 
 from dataclasses import replace
 
-from builders import ALLOWANCE, NOW, ORDER_ID, REST, THRESHOLD, scheduler, supervisor
+from builders import ALLOWANCE, NOW, ORDER_ID, PAYLOAD, REST, THRESHOLD, WORKFLOWS, scheduler, supervisor
 
-import workflows
 from adapters.memory import MemoryLeadership, MemoryLease, in_memory
 from alerts.notices import NoticeService
 from core.transitions import Transitions
@@ -13,7 +12,6 @@ from scheduler.service import SchedulerService
 from submission.rules import Terms
 from submission.service import SubmissionService
 from supervisor.service import SupervisorService
-from workflows.catalogue import BY_SKU
 
 MESSAGE = (
     f'{{"schemaVersion":1,"orderId":"{ORDER_ID}","placedAt":"2026-01-31T08:15:00Z",'
@@ -33,8 +31,8 @@ class World:
         self.parts = in_memory(clock=lambda: self.now, new_id=lambda: f"c{next(self.ids)}")
         self.transitions = Transitions(self.parts.store, self.parts.bus, self.parts.clock, self.parts.new_id)
         self.terms = Terms(
-            workflows=workflows.ALL,
-            skus=frozenset(BY_SKU),
+            workflows=WORKFLOWS,
+            payload=PAYLOAD,
             reply_to_prefix="status-",
             buckets=frozenset({"b03"}),
             allowance=ALLOWANCE,

@@ -4,7 +4,7 @@ from collections import defaultdict
 from dataclasses import replace
 from datetime import timedelta
 
-from builders import ALLOWANCE, NOW, SOMEWHERE, acting_rules, answer, answer_to, seconds, supervisor
+from builders import ALLOWANCE, NOW, PAYLOAD, SOMEWHERE, acting_rules, answer, answer_to, seconds, supervisor
 from scheduling import Scheduling, only, step
 
 from adapters.memory import MemoryLeadership, MemoryLease
@@ -88,6 +88,7 @@ class Street(Scheduling):
             alert_log=parts.alerts,
             submission_keys=parts.keys,
             clock=parts.clock,
+            payload=PAYLOAD,
             keep=timedelta(days=30),
             buckets=self.buckets,
         )
@@ -95,6 +96,7 @@ class Street(Scheduling):
             transitions=transitions,
             archive=parts.archive,
             workflows=self.workflows,
+            payload=PAYLOAD,
             acting=acting_rules,
             measures=parts.measures,
             **every,

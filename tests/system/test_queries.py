@@ -7,11 +7,10 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from azure.core.pipeline.transport import AioHttpTransport
-from builders import ALLOWANCE, TOLERANCE, acting_rules, new_order, scheduler, supervisor
+from builders import ALLOWANCE, PAYLOAD, TOLERANCE, WORKFLOWS, acting_rules, new_order, scheduler, supervisor
 from scale import both_sizes
 from stacks import running
 
-import workflows
 from adapters.azure import connect
 from adapters.clock import new_ulid, order_ids, utc_now
 from adapters.connections import Connections
@@ -92,7 +91,8 @@ async def periodic(storage):
             transitions=transitions,
             archive=parts.archive,
             clock=parts.clock,
-            workflows=workflows.ALL,
+            workflows=WORKFLOWS,
+            payload=PAYLOAD,
             acting=acting_rules,
             measures=parts.measures,
             **common,

@@ -15,6 +15,7 @@ from local.host.index import index_functions
 from local.host.settings import AppSettings
 from local.ports import Ports
 from local.settings import app_settings
+from shop.business import SHOP
 
 MEANT_FOR = {
     "AGENT_MARGIN_SECONDS": "1.5",
@@ -61,7 +62,7 @@ def indexed(base, settings):
 
 def test_every_function_always_answers(settings):
     """What is cancelled within it is turned into an ordinary failure, first of all."""
-    base, app = Base(Settings.read(), in_memory()), func.FunctionApp()
+    base, app = Base(SHOP, Settings.read(), in_memory()), func.FunctionApp()
     for blueprint in (*processing.blueprints(base), *operating.blueprints(base)):
         app.register_functions(blueprint)
     plain = {each.get_function_name(): each.get_user_function().__code__ for each in app.get_functions()}
@@ -74,7 +75,7 @@ def test_every_function_always_answers(settings):
 @pytest.mark.proves("SUP-1")
 async def test_how_often_the_supervisor_sweeps_is_a_setting(settings):
     """The timer has the schedule of the setting, whatever that is, and sweeps."""
-    base = Base(Settings.read(), in_memory())
+    base = Base(SHOP, Settings.read(), in_memory())
     sweep = indexed(base, settings)["supervisor_sweep"]
     assert sweep.trigger.schedule == EVERY_SEVEN
     await sweep.handler(None)
@@ -92,7 +93,7 @@ def test_without_the_schedule_of_the_supervisor_the_app_does_not_start(settings,
 @pytest.mark.proves("AGT-10", "WRK-2")
 def test_how_much_may_be_asked_of_a_service_is_a_setting(settings):
     """By agent; those that are not named have what is usual."""
-    base = Base(Settings.read(), in_memory())
+    base = Base(SHOP, Settings.read(), in_memory())
     payment, inventory = (processing._agent(base, name).limits for name in ("payment", "inventory"))
     assert (payment.in_flight, inventory.in_flight) == (3, processing.CALLS_IN_FLIGHT)
 
@@ -101,7 +102,7 @@ def test_each_setting_reaches_what_goes_by_it(settings, monkeypatch):
     """And nothing else: no two of these values are alike."""
     for name, value in MEANT_FOR.items():
         monkeypatch.setenv(name, value)
-    base = Base(Settings.read(), in_memory())
+    base = Base(SHOP, Settings.read(), in_memory())
     agent, submission = processing._agent(base, "payment"), processing._submission(base)
     terms, scheduler, watch = submission.terms, processing._scheduler(base), operating._watch(base)
     assert (agent.margin, agent.call_timeout) == (timedelta(seconds=1.5), timedelta(seconds=11))
@@ -115,11 +116,11 @@ def test_each_setting_reaches_what_goes_by_it(settings, monkeypatch):
     assert (watch.longest_pending, watch.longest_without_sweep) == (timedelta(seconds=63), timedelta(seconds=64))
     assert operating._retention(base).keep == timedelta(days=19)
     monkeypatch.setenv("RETENTION_DAYS", "0")
-    assert operating._retention(Base(Settings.read(), in_memory())).keep is None
+    assert operating._retention(Base(SHOP, Settings.read(), in_memory())).keep is None
 
 
 def test_health_asks_all_that_the_app_cannot_work_without(settings):
     """But Event Grid, which has no call that changes nothing."""
-    base = Base(Settings.read(), in_memory())
+    base = Base(SHOP, Settings.read(), in_memory())
     health = operating._operators(base).health
     assert set(health.checks) == {"stateStore", "submissionQueue", "serviceBus"}

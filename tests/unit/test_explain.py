@@ -144,6 +144,7 @@ def service_on(parts):
         archive=parts.archive,
         clock=parts.clock,
         workflows=scheduler.workflows,
+        payload=scheduler.payload,
         acting=acting_rules,
         measures=parts.measures,
         buckets=8,

@@ -6,9 +6,19 @@ from functools import partial
 from unittest.mock import patch
 
 import pytest
-from builders import NOW, TOLERANCE, acting_rules, new_order, scheduler, seconds, supervisor, timed_out
+from builders import (
+    NOW,
+    PAYLOAD,
+    TOLERANCE,
+    WORKFLOWS,
+    acting_rules,
+    new_order,
+    scheduler,
+    seconds,
+    supervisor,
+    timed_out,
+)
 
-import workflows
 from adapters.memory import in_memory
 from core.changes import Change, Event, HistoryEntry
 from core.errors import UnknownMessageError
@@ -22,7 +32,7 @@ from operators.poison import PoisonService
 from operators.requests import BulkRequest, OperatorRequest, Where
 from operators.service import OperatorService
 from scheduler.rules import LONGEST_UPGRADE
-from workflows.order import ORDER
+from shop.workflows import ORDER
 
 
 def service_on(parts):
@@ -31,7 +41,8 @@ def service_on(parts):
         store=parts.store,
         archive=parts.archive,
         clock=parts.clock,
-        workflows=workflows.ALL,
+        workflows=WORKFLOWS,
+        payload=PAYLOAD,
         acting=acting_rules,
         measures=parts.measures,
         buckets=8,
@@ -159,7 +170,7 @@ def bulk_on(parts):
         transitions=Transitions(parts.store, parts.bus, parts.clock, parts.new_id),
         store=parts.store,
         clock=parts.clock,
-        workflows=workflows.ALL,
+        workflows=WORKFLOWS,
         clock_tolerance=TOLERANCE,
         buckets=8,
     )

@@ -1,0 +1,36 @@
+"""What the engine asks of a business: what is to be done for an order, and what its payload may be."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from core.workflow import Workflows
+
+MAX_PAYLOAD = 32 * 1024
+"""Of a payload as compact JSON, in UTF-16 units: what one property of a table can hold."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Payload:
+    """What only the business knows of a payload, a JSON object.
+
+    `check` is asked of what was sent; the others of whatever was recorded, also by another version, so none may raise.
+    """
+
+    check: Callable[[Mapping[str, Any]], None]
+    """Raises `InvalidError` with all faults; `UnknownNameError` if a newer version of the app may know better."""
+    erased: Callable[[Mapping[str, Any]], Mapping[str, Any]]
+    """Returns it without personal data; of what is erased already, the same."""
+    personal: Callable[[Mapping[str, Any]], Iterable[str]]
+    """Returns the values that no log and no history may show."""
+    belongs_to: Callable[[Mapping[str, Any], str], bool]
+    """Whether the order is that of the person whom an operator looks for."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Business:
+    """One business, as the engine is given it."""
+
+    workflows: Workflows
+    """Every workflow, and every version that orders in flight may still be on."""
+    payload: Payload
