@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
+from core.business import Payload
 from core.errors import UnknownNameError
 from core.messages import NO_TEXT, Text, decode
 from core.orders import ERASED
@@ -72,3 +73,6 @@ def belongs_to(payload: Mapping[str, Any], email: str) -> bool:
     """Whether the customer has this address, in capitals or not."""
     customer = payload.get("customer")
     return isinstance(customer, Mapping) and str(customer.get("email")).casefold() == email.casefold()
+
+
+PAYLOAD = Payload(check=check, erased=erased, personal=personal, belongs_to=belongs_to)
