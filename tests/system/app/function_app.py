@@ -1,4 +1,4 @@
-"""The production app with more workflows: the order workflow under each policy, and in two versions."""
+"""The production app with more workflows: those that are measured, and the order workflow under each policy."""
 
 from collections.abc import Callable
 from dataclasses import replace
