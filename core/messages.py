@@ -226,7 +226,7 @@ def decode(model: type[Decoded], body: bytes | str) -> Decoded:
 
 def payload_in(body: bytes) -> Mapping[str, Any]:
     """Return the payload of a submission, whatever else is wrong; raises `InvalidError` if it is no JSON object."""
-    own = {name for field, info in Submission.model_fields.items() for name in (field, info.alias)}
+    own = {field.alias for field in Submission.model_fields.values()}
     fields = decode(RootModel[dict[str, Any]], body).root
     return {name: value for name, value in fields.items() if name not in own}
 
