@@ -50,7 +50,6 @@ from submission.rules import Terms
 from submission.service import SubmissionService
 from supervisor.rules import SupervisorRules
 from supervisor.service import SupervisorService
-from workflows.catalogue import BY_SKU
 
 
 @dataclass(frozen=True)
@@ -90,7 +89,7 @@ class App:
             unknown_name_tries=self.settings.unknown_name_tries,
             terms=Terms(
                 workflows=self.business.workflows,
-                skus=frozenset(BY_SKU),
+                payload=self.business.payload,
                 reply_to_prefix=self.settings.reply_to_prefix,
                 buckets=frozenset(buckets(self.settings.buckets)),
                 allowance=timedelta(seconds=self.settings.allowance_seconds),
@@ -103,7 +102,10 @@ class App:
     def scheduler_rules(self) -> SchedulerRules:
         """What the scheduler decides by; operators are told by them what comes next."""
         return SchedulerRules(
-            instance=self.settings.instance_id, workflows=self.business.workflows, clock_tolerance=self._tolerance
+            instance=self.settings.instance_id,
+            workflows=self.business.workflows,
+            payload=self.business.payload,
+            clock_tolerance=self._tolerance,
         )
 
     @cached_property
@@ -243,6 +245,7 @@ class App:
             archive=self.adapters.archive,
             clock=self.adapters.clock,
             workflows=self.business.workflows,
+            payload=self.business.payload,
             acting=ActingRules(
                 claim=self.scheduler_rules.claim,
                 recover=self.supervisor_rules.recover,
@@ -301,6 +304,7 @@ class App:
             alert_log=self.adapters.alerts,
             submission_keys=self.adapters.keys,
             clock=self.adapters.clock,
+            payload=self.business.payload,
             keep=timedelta(days=days) if days else None,
             buckets=self.settings.buckets,
         )

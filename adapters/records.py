@@ -12,7 +12,8 @@ from core.agenda import AgendaRow
 from core.changes import HistoryEntry
 from core.errors import UnreadableRowError
 from core.keys import order_in, sortable
-from core.orders import Direction, Item, Order, OrderState, Outcome, Policy, Priority, ProcessState, Step, StepState
+from core.orders import Direction, Order, OrderState, Outcome, Policy, Priority, ProcessState, Step, StepState
+from core.texts import json_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,17 +27,19 @@ class StateRecord:
 Record = Order | StateRecord | HistoryEntry | AgendaRow
 
 
-def json_text(value: Any) -> str:
-    """Return the value as compact JSON."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=dict)
-
-
 def _same(value: Any) -> Any:
     return value
 
 
 def _moment(text: str) -> datetime:
     return aware(datetime.fromisoformat(text))
+
+
+def _object(text: str) -> dict[str, Any]:
+    value = json.loads(text)
+    if not isinstance(value, dict):
+        raise TypeError(f"Payload is a {type(value).__name__}")
+    return value
 
 
 def _seconds(value: float) -> timedelta:
@@ -66,24 +69,10 @@ def _time(field: str, column: str) -> Property:
     return Property(field, column, str, sortable, _moment, optional=True)
 
 
-ITEM = (
-    Property("sku", "sku"),
-    Property("quantity", "quantity", int),
-    Property("unit_price", "unitPrice"),
-)
-
 ORDER = (
     Property("order_id", "OrderID"),
     Property("placed_at", "PlacedAt", datetime),
-    Property("customer_name", "CustomerName"),
-    Property("customer_email", "CustomerEmail"),
-    Property(
-        "items",
-        "Items",
-        str,
-        lambda items: json_text([_columns(ITEM, item) for item in items]),
-        lambda text: tuple(_record(Item, ITEM, item) for item in json.loads(text)),
-    ),
+    Property("payload", "Payload", str, json_text, _object),
 )
 
 STATE = (

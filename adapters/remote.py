@@ -45,7 +45,7 @@ class HttpRemoteService:
     async def _post(self, request: AgentRequest, timeout_seconds: float) -> tuple[int, bytes]:
         async with self._session().post(
             f"{self._base_url}/{request.operation}",
-            json={"orderId": request.order_id, "step": request.step, "order": dict(request.order)},
+            json={"orderId": request.order_id, "step": request.step, "order": dict(request.content)},
             headers={"Idempotency-Key": request.idempotency_key},
             timeout=aiohttp.ClientTimeout(total=timeout_seconds),
             allow_redirects=False,

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 from adapters.operations import Stored
 from core.errors import InvalidError, UnreadableRowError
+from core.texts import utf16_units
 
 SCHEMA_VERSION = 2
 OLDEST_ORDERS = 2
@@ -46,16 +47,12 @@ def entity(partition: str, key: str, row: Columns) -> Columns:
 def _too_large(columns: Columns) -> Iterator[str]:
     total = 0
     for name, value in columns.items():
-        size = _utf16_units(value) if isinstance(value, str) else 8
+        size = utf16_units(value) if isinstance(value, str) else 8
         total += 2 * size
         if size > MAX_CHARACTERS:
             yield f"{name}: {size} characters; a property can hold {MAX_CHARACTERS}"
     if total > MAX_ROW_BYTES:
         yield f"{total} bytes in one row; it can hold {MAX_ROW_BYTES}"
-
-
-def _utf16_units(text: str) -> int:
-    return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
 def _stored(value: Any) -> Any:

@@ -7,13 +7,14 @@ from dataclasses import replace
 from typing import Any
 
 from adapters.operations import Delete, Insert, Operation, Put, Replace
-from adapters.records import Record, StateRecord, json_text
+from adapters.records import Record, StateRecord
 from core.agenda import AgendaRow, notice_key, outbox_key
 from core.changes import Change, Event, Note, OutboxEntry
 from core.errors import UnreadableRowError
 from core.keys import history_key, order_key, state_key
 from core.notices import Notice, notices_of
 from core.orders import Order, Snapshot
+from core.texts import json_text
 
 
 def of_change(change: Change) -> list[Operation[Record]]:

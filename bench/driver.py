@@ -31,6 +31,12 @@ QUIET_SECONDS = 2.0
 """After this long without progress the state rows are asked: a kill may have come between a commit and its mark."""
 LOOK_SECONDS = 0.05
 
+APP = Path(__file__).parent / "app"
+CONTENT: Mapping[str, Any] = {
+    "customer": {"name": "Ada", "email": "ada@example.com"},
+    "items": [{"sku": "TEA-SENCHA", "quantity": 2, "unitPrice": "14.00"}],
+}
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Final:
@@ -68,9 +74,8 @@ class Driver:
             schema_version=1,
             order_id=order_id,
             placed_at=order_time(order_id),
-            customer=Submission.Customer(name="Ada", email="ada@example.com"),
-            items=(Submission.Line(sku="TEA-SENCHA", quantity=2, unit_price="14.00"),),
             workflow=workflow or self._workflow,
+            **CONTENT,
         )
         await self._submissions.put(message.to_json())
 
@@ -162,7 +167,7 @@ async def running(
 ) -> AsyncIterator[Driver]:
     """Start a stack of its own whose hosts are watched; `folder` must be empty."""
     watched = {"BENCH_FOLDER": str(folder), **(settings or {})}
-    config = StackConfig.for_tests(folder / "stack", hosts=hosts, settings=watched)
+    config = StackConfig.for_tests(folder / "stack", hosts=hosts, settings=watched, app=APP)
     async with WatchedStack(config) as stack:
         driver = Driver(stack, folder, workflow)
         try:

@@ -1,4 +1,4 @@
-"""Orders as they are kept: what has to be known of one to remove it, or to find a customer's."""
+"""Orders as they are kept: what has to be known of one to remove it, or to find whose it is."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -29,7 +29,7 @@ def buckets(count: int) -> list[str]:
 
 
 def order_key(order_id: str) -> str:
-    """Row of what the customer ordered."""
+    """Row of what was submitted."""
     return f"{order_id}|order"
 
 

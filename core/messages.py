@@ -2,7 +2,7 @@
 
 Decoding names every fault of a message at once; an unknown `schemaVersion` is one of them. Fields that a later version
 may add are ignored between our own roles, so that two versions of the app can run side by side; in what a
-submitter sends, an unknown field is a fault.
+submitter sends, they are the business's, which knows of each what it is.
 """
 
 import re
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, RootModel, ValidationError
 from pydantic.alias_generators import to_camel
 
 from core.errors import InvalidError
@@ -27,8 +27,6 @@ OrderId = Annotated[str, Field(pattern=f"^{ORDER_ID.pattern}$")]
 NO_TEXT = r"\x00-\x1f\x7f-\x9f\uFFFE\uFFFF"
 """Control characters, and those that are none: the XML in which Storage Queues travel cannot hold them."""
 Text = Annotated[str, Field(min_length=1, max_length=200, pattern=f"^[^{NO_TEXT}]+$")]
-Email = Annotated[str, Field(min_length=1, max_length=200, pattern=rf"^[^@\s{NO_TEXT}]+@[^@\s{NO_TEXT}]+$")]
-Price = Annotated[str, Field(pattern=r"^\d{1,7}\.\d{2}$")]
 OPERATION = re.compile(r"[a-z][a-z0-9-]{0,40}")
 """What a remote service can be asked to do: part of an address, so never a path."""
 Operation = Annotated[str, Field(pattern=f"^{OPERATION.pattern}$")]
@@ -84,37 +82,23 @@ class Message(BaseModel):
 
 
 class Submission(Message):
-    """What the shop puts on the queue `order-submissions` (SUB-1)."""
+    """What a submitter puts on the queue `order-submissions` (SUB-1); what is not named here is the payload."""
 
-    model_config = ConfigDict(extra="forbid", strict=True)
-
-    class Customer(BaseModel):
-        """Who ordered: personal data, which never leaves the order row."""
-
-        model_config = ConfigDict(frozen=True, extra="forbid")
-        name: Text
-        email: Email
-
-    class Line(BaseModel):
-        """One product of the order."""
-
-        model_config = ConfigDict(
-            alias_generator=to_camel, populate_by_name=True, frozen=True, extra="forbid", strict=True
-        )
-        sku: Annotated[Text, Field(max_length=40)]
-        quantity: Annotated[int, Field(ge=1, le=1000)]
-        unit_price: Price
+    model_config = ConfigDict(extra="allow", strict=True)
 
     schema_version: Literal[1]
     order_id: OrderId
     placed_at: Annotated[
         Moment, Field(strict=False, ge=datetime(2000, 1, 1, tzinfo=UTC), lt=datetime(2100, 1, 1, tzinfo=UTC))
     ]
-    customer: Customer
-    items: Annotated[tuple[Line, ...], Field(min_length=1, max_length=50, strict=False)]
     workflow: StepName = "order"
     priority: Annotated[Priority, Field(strict=False)] = Priority.NORMAL
     reply_to: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,100}$")] | None = None
+
+    @property
+    def payload(self) -> Mapping[str, Any]:
+        """What the business has to say of the order."""
+        return self.model_extra or {}
 
     def to_json(self) -> str:
         """Return the message as it goes over the wire: in ASCII, which a Storage Queue can hold whatever it says."""
@@ -165,7 +149,8 @@ class AgentRequest(AttemptMessage):
     idempotency_key: Key
     issued_at: Moment
     complete_by: Moment
-    order: Mapping[str, Any]
+    content: Mapping[str, Any]
+    """What the step's definition takes from the order, and from the results of steps before."""
 
     def waited(self, now: datetime) -> float:
         """Return the share of the request's time that has passed, 0 to 1; 0 if it never had any."""
@@ -237,6 +222,13 @@ def decode(model: type[Decoded], body: bytes | str) -> Decoded:
         return model.model_validate_json(body)
     except ValidationError as error:
         raise InvalidError(faults_of(error)) from None
+
+
+def payload_in(body: bytes) -> Mapping[str, Any]:
+    """Return the payload of a submission, whatever else is wrong; raises `InvalidError` if it is no JSON object."""
+    own = {field.alias for field in Submission.model_fields.values()}
+    fields = decode(RootModel[dict[str, Any]], body).root
+    return {name: value for name, value in fields.items() if name not in own}
 
 
 def faults_of(error: ValidationError) -> list[str]:

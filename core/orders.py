@@ -71,15 +71,6 @@ class Outcome(StrEnum):
     """Something could not be taken back; an operator can let the undo go on (UND-4)."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Item:
-    """One line of an order; `unit_price` is a decimal string such as "12.50" (EUR)."""
-
-    sku: str
-    quantity: int
-    unit_price: str
-
-
 MAX_REASON = 300
 """Characters that a step keeps of why it failed; the history has all of them."""
 
@@ -89,17 +80,12 @@ ERASED = "erased"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Order:
-    """What the customer ordered; never changes after submission, but that it may be erased who the customer is."""
+    """What was submitted; never changes, but that personal data may be erased."""
 
     order_id: str
     placed_at: datetime
-    customer_name: str
-    customer_email: str
-    items: tuple[Item, ...]
-
-    def without_customer(self) -> "Order":
-        """Return the order with the personal data erased."""
-        return replace(self, customer_name=ERASED, customer_email=ERASED)
+    payload: Mapping[str, Any]
+    """A JSON object that only the business understands."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

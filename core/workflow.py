@@ -142,7 +142,7 @@ def _unspeakable(step: str, operation: str) -> list[str]:
             idempotency_key="any",
             issued_at=datetime.fromtimestamp(0, UTC),
             complete_by=datetime.fromtimestamp(0, UTC),
-            order={},
+            content={},
         )
     except ValidationError as fault:
         return faults_of(fault)

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 
 from core import keys
 from core.archive import ArchivedOrder
+from core.business import Payload
 from core.changes import Change, HistoryEntry, transition
 from core.errors import RefusedError, UnavailableError
 from core.gathering import run_all
@@ -32,15 +33,15 @@ class Found(View):
     continuation: str | None = None
 
 
-def erase(order: Snapshot, request: OperatorRequest, now: datetime) -> Change:
+def erase(order: Snapshot, request: OperatorRequest, payload: Payload, now: datetime) -> Change:
     """Forget who the customer is; order, state and history stay, and say who erased it and why.
 
     Raises `RefusedError` if nothing is left to erase.
     """
-    erased = order.order.without_customer()
-    if order.order == erased:
+    erased = payload.erased(order.order.payload)
+    if order.order.payload == erased:
         raise RefusedError("the customer's data was erased already")
-    after = replace(order, order=erased)
+    after = replace(order, order=replace(order.order, payload=erased))
     entry = HistoryEntry(at=now, actor=f"operator/{request.operator}", event="erased", detail=request.note)
     return transition(order, after, entry)
 
@@ -63,6 +64,7 @@ class RetentionService:
     alert_log: AlertLog
     submission_keys: SubmissionKeys
     clock: Clock
+    payload: Payload
     keep: timedelta | None
     """For how long finished orders, alerts and customers' keys are kept; None for ever."""
     buckets: int
@@ -113,16 +115,17 @@ class RetentionService:
         bucket = keys.bucket_of(start)
         page = await self.archive.oldest(bucket, None, start)
         _tell_of_unreadable(page.orders)
-        wanted = request.email.casefold()
         theirs = [
-            each.order_id for each in page.orders if each.order and each.order.customer_email.casefold() == wanted
+            each.order_id
+            for each in page.orders
+            if each.order and self.payload.belongs_to(each.order.payload, request.email)
         ]
         following = [f"{name}-" for name in buckets if name > bucket][:1]
         return Found(orders=theirs, continuation=page.continuation or next(iter(following), None))
 
     async def erase(self, order_id: str, request: OperatorRequest) -> None:
         """Forget who the customer of an order is; raises `RefusedError` or `UnknownOrderError`."""
-        await self.transitions.apply(order_id, lambda order, now: erase(order, request, now))
+        await self.transitions.apply(order_id, lambda order, now: erase(order, request, self.payload, now))
         log.info("operators.erased", extra={"order_id": order_id})
 
 

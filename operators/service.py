@@ -4,6 +4,7 @@ import logging
 from dataclasses import dataclass, replace
 
 from core import agenda, keys
+from core.business import Payload
 from core.changes import Change
 from core.errors import UnknownOrderError, UnreadableRowError
 from core.gathering import run_all
@@ -35,6 +36,7 @@ class OperatorService:
     archive: Archive
     clock: Clock
     workflows: Workflows
+    payload: Payload
     acting: ActingRules
     measures: AgentMeasures
     buckets: int
@@ -76,7 +78,7 @@ class OperatorService:
         """Return everything about one order, its whole history included; raises `UnknownOrderError`."""
         order = await self.load(order_id)
         actions = rules.possible(order, self.workflows, self.clock())
-        return views.order_view(order, await self.store.history(order_id), actions)
+        return views.order_view(order, self.payload, await self.store.history(order_id), actions)
 
     async def explain(self, order_id: str) -> Explanation:
         """Return why the order is where it is (OPR-2); raises `UnknownOrderError`."""

@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, PlainSerializer, WithJsonSchema
 from pydantic.alias_generators import to_camel
 
 from core.agenda import AgendaRow
+from core.business import Payload
 from core.changes import HistoryEntry
 from core.orders import Direction, Outcome, Policy, Priority, ProcessState, Snapshot, StepState
 
@@ -24,14 +25,6 @@ class View(BaseModel):
     model_config = ConfigDict(
         frozen=True, extra="forbid", alias_generator=to_camel, populate_by_name=True, from_attributes=True
     )
-
-
-class ItemView(View):
-    """One line of an order."""
-
-    sku: str
-    quantity: int
-    unit_price: str
 
 
 class StepView(View):
@@ -85,19 +78,20 @@ class OrderView(StateView):
     """Everything about one order but who the customer is (OPR-1)."""
 
     placed_at: Time
-    items: list[ItemView]
+    payload: dict[str, Any]
+    """What was submitted, without personal data."""
     steps: list[StepView]
     history: list[EntryView]
     actions: list[str]
     """What an operator can do with the order as it is."""
 
 
-def order_view(order: Snapshot, history: Iterable[HistoryEntry], actions: Iterable[str]) -> OrderView:
+def order_view(order: Snapshot, payload: Payload, history: Iterable[HistoryEntry], actions: Iterable[str]) -> OrderView:
     """Return everything about an order but personal data (OPR-1)."""
     return OrderView(
         **dict(StateView.model_validate(order.state)),
         placed_at=order.order.placed_at,
-        items=[ItemView.model_validate(item) for item in order.order.items],
+        payload=dict(payload.erased(order.order.payload)),
         steps=[StepView.model_validate(step) for step in order.steps],
         history=[EntryView.model_validate(entry) for entry in history],
         actions=list(actions),

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from core import endings
+from core.business import Payload
 from core.changes import Change, HistoryEntry, transition
 from core.messages import BusMessage
 from core.orders import DONE, MAX_REASON, Direction, Outcome, ProcessState, Snapshot, Step, StepState
@@ -20,6 +21,7 @@ class Progress:
 
     before: Snapshot
     workflow: Workflow
+    payload: Payload
     room: Room
     instance: str
     entry: HistoryEntry
@@ -94,7 +96,7 @@ class Progress:
         requests, failed = [], []
         for step in started:
             try:
-                requests.append(request_of(order, step, self.workflow, self.entry.at))
+                requests.append(request_of(order, step, self.workflow, self.payload, self.entry.at))
             except BrokenRequestError as fault:
                 failed.append(_unasked(order, step, str(fault)))
         return requests, failed

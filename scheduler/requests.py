@@ -2,14 +2,16 @@
 
 import re
 import traceback
+from collections.abc import Iterable
 from datetime import datetime
 from pathlib import Path
 
 from pydantic import ValidationError
 
+from core.business import Payload
 from core.errors import AppError, InvalidError
 from core.messages import AgentRequest, BusMessage, faults_of
-from core.orders import ERASED, Order, Snapshot, Step, StepState
+from core.orders import ERASED, Snapshot, Step, StepState
 from core.texts import plain
 from core.workflow import StepDefinition, Workflow
 
@@ -27,7 +29,7 @@ class BrokenRequestError(AppError):
     """The workflow cannot make the request of a step; what it says is fit to be shown."""
 
 
-def request_of(order: Snapshot, step: Step, workflow: Workflow, issued_at: datetime) -> BusMessage:
+def request_of(order: Snapshot, step: Step, workflow: Workflow, payload: Payload, issued_at: datetime) -> BusMessage:
     """Return the request of an attempt that begins now; raises `BrokenRequestError`."""
     name = f"{workflow.name} v{workflow.version}"
     definition = workflow.definition(step.name)
@@ -36,7 +38,7 @@ def request_of(order: Snapshot, step: Step, workflow: Workflow, issued_at: datet
     try:
         return _request(order, step, definition, issued_at)
     except Exception as error:  # whatever a workflow raises, its step has failed
-        told = _told(error, order.order)
+        told = _told(error, payload.personal(order.order.payload))
         raise BrokenRequestError(f"{name}, step {step.name}: request failed: {told}") from error
 
 
@@ -59,15 +61,15 @@ def _request(order: Snapshot, step: Step, definition: StepDefinition, issued_at:
         idempotency_key=f"{order.order_id}:{step.name}",  # the same for every attempt, and for the undo (AGT-3)
         issued_at=issued_at,
         complete_by=issued_at + step.allowance,
-        order={**content, "result": step.result or {}} if undo else content,
+        content={**content, "result": step.result or {}} if undo else content,
     ).to_bus(step.agent, time_to_live=step.allowance)
     if (size := len(message.body.encode())) > MOST_BYTES:
         raise InvalidError([f"it has {size} bytes; a message carries {MOST_BYTES}"])
     return message
 
 
-def _told(error: Exception, order: Order) -> str:
-    """Return the kind of the error, and what it says or else where it was raised: nothing of the customer."""
+def _told(error: Exception, personal: Iterable[str]) -> str:
+    """Return the kind of the error, and what it says or else where it was raised: nothing personal."""
     if isinstance(error, ValidationError):
         says = "; ".join(faults_of(error))
     elif isinstance(error, NAMES_CODE):
@@ -75,9 +77,10 @@ def _told(error: Exception, order: Order) -> str:
     else:
         place = traceback.extract_tb(error.__traceback__)[-1]
         says = f"at {Path(place.filename).name}, line {place.lineno}"
-    return plain(f"{type(error).__name__} {_without_customer(says, order)}", MOST_TOLD)
+    return plain(f"{type(error).__name__} {_without(personal, says)}", MOST_TOLD)
 
 
-def _without_customer(text: str, order: Order) -> str:
-    personal = "|".join(re.escape(value) for value in (order.customer_email, order.customer_name) if value)
-    return re.sub(rf"(?<!\w)(?:{personal})(?!\w)", ERASED, text, flags=re.IGNORECASE) if personal else text
+def _without(personal: Iterable[str], text: str) -> str:
+    """Return the text without these values; of two that begin alike the longer one goes first."""
+    values = "|".join(re.escape(value) for value in sorted(personal, key=len, reverse=True) if value)
+    return re.sub(rf"(?<!\w)(?:{values})(?!\w)", ERASED, text, flags=re.IGNORECASE) if values else text

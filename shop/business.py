@@ -1,7 +1,9 @@
-"""The business of this deployment: the shop's workflows, and the agents that carry out their steps."""
+"""The business of this deployment: a shop for tea."""
 
-import workflows
 from core.business import Agent, Business
+from core.workflow import Workflows
+from shop.payload import PAYLOAD
+from shop.workflows import ORDER, ORDER_1, RETURN
 
 DECLINED = "card declined"
 
@@ -13,4 +15,4 @@ AGENTS = (
 )
 """The backup is another way to the payment provider, for when the first one fails; it knows the same keys."""
 
-SHOP = Business(workflows=workflows.ALL, agents=AGENTS)
+SHOP = Business(workflows=Workflows(ORDER_1, ORDER, RETURN), agents=AGENTS, payload=PAYLOAD)

@@ -10,7 +10,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from core.errors import InvalidError
 from core.messages import Submission
 from core.orders import Priority, Snapshot
-from workflows.catalogue import BY_SKU, PRODUCTS
+from shop.catalogue import BY_SKU, PRODUCTS
+from shop.payload import Content, Customer, Line
 
 CURRENCY = "EUR"
 
@@ -27,7 +28,7 @@ class Purchase(BaseModel):
     """The body of `POST /api/orders`: what, and for whom. Prices are the shop's, never the customer's."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
-    customer: Submission.Customer
+    customer: Customer
     items: Annotated[tuple[Wish, ...], Field(min_length=1, max_length=50, strict=False)]
     priority: Annotated[Priority, Field(strict=False)] = Priority.NORMAL
 
@@ -45,16 +46,18 @@ def check(purchase: Purchase) -> None:
 
 def submission(purchase: Purchase, order_id: str, placed_at: datetime) -> Submission:
     """Return the message that submits the order, at the shop's prices (SUB-1)."""
+    content = Content(
+        customer=purchase.customer,
+        items=tuple(
+            Line(sku=wish.sku, quantity=wish.quantity, unit_price=BY_SKU[wish.sku].price) for wish in purchase.items
+        ),
+    )
     return Submission(
         schema_version=1,
         order_id=order_id,
         placed_at=placed_at,
-        customer=purchase.customer,
-        items=tuple(
-            Submission.Line(sku=wish.sku, quantity=wish.quantity, unit_price=BY_SKU[wish.sku].price)
-            for wish in purchase.items
-        ),
         priority=purchase.priority,
+        **content.payload(),
     )
 
 

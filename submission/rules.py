@@ -1,16 +1,19 @@
 """What a submission message becomes: a new order, or a refusal that names every fault."""
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
 from core import alerts
+from core.business import MAX_PAYLOAD, Payload
 from core.changes import Change, Event, HistoryEntry, Note
-from core.errors import InvalidError, UnknownNameError
+from core.errors import Faults, InvalidError, UnknownNameError
 from core.keys import bucket_of, sortable
-from core.messages import Submission, WakeUp, decode
-from core.orders import Item, Order, OrderState, Snapshot
+from core.messages import Submission, WakeUp, decode, payload_in
+from core.orders import Order, OrderState, Snapshot
+from core.texts import json_text, utf16_units
 from core.workflow import Workflow, Workflows
 
 
@@ -19,7 +22,7 @@ class Terms:
     """What holds for every new order unless its workflow says otherwise."""
 
     workflows: Workflows
-    skus: frozenset[str]
+    payload: Payload
     reply_to_prefix: str
     buckets: frozenset[str]
     allowance: timedelta
@@ -32,40 +35,47 @@ def read(body: bytes, terms: Terms) -> tuple[Submission, Workflow]:
 
     That is `UnknownNameError` if a newer version of the app might know better (FLT-12).
     """
-    message = decode(Submission, body)
-    workflow = terms.workflows.latest(message.workflow)
-    unknown = list(_unknown_names(message, terms))
+    payload, faults = payload_in(body), Faults()
+    with faults.kept():
+        message = decode(Submission, body)
+        workflow = _workflow_of(message, terms)
+    with faults.kept():
+        terms.payload.check(payload)
+        _check_form(payload, terms)
+    faults.tell()
+    return message, workflow
+
+
+def _workflow_of(message: Submission, terms: Terms) -> Workflow:
+    """Return the workflow that the order is to follow; raises `InvalidError` for names of which we know nothing."""
+    unknown, workflow = [], terms.workflows.latest(message.workflow)
+    if bucket_of(message.order_id) not in terms.buckets:
+        unknown.append(f"orderId: the bucket is none of {', '.join(sorted(terms.buckets))}")
+    if workflow is None:
+        unknown.append(f"workflow: there is no workflow {message.workflow}")
     if message.reply_to and not message.reply_to.startswith(terms.reply_to_prefix):
         fault = f"replyTo: only queues whose names begin with {terms.reply_to_prefix} are accepted"  # SUB-5
         raise InvalidError([*unknown, fault])
     if unknown or workflow is None:
         raise UnknownNameError(unknown)
-    return message, workflow
+    return workflow
 
 
-def _unknown_names(message: Submission, terms: Terms) -> Iterator[str]:
-    """Say what the message names that this version does not know."""
-    for place, line in enumerate(message.items):
-        if line.sku not in terms.skus:
-            yield f"items.{place}.sku: there is no product {line.sku}"
-    if bucket_of(message.order_id) not in terms.buckets:
-        yield f"orderId: the bucket is none of {', '.join(sorted(terms.buckets))}"
-    if terms.workflows.latest(message.workflow) is None:
-        yield f"workflow: there is no workflow {message.workflow}"
+def _check_form(payload: Mapping[str, Any], terms: Terms) -> None:
+    """Raise `InvalidError` for what a row cannot hold, now or once it is erased."""
+    try:
+        texts = [json_text(each, allow_nan=False) for each in (payload, terms.payload.erased(payload))]
+    except ValueError as fault:
+        raise InvalidError([f"body: {fault}"]) from None
+    length = max(map(utf16_units, texts))
+    if length > MAX_PAYLOAD:
+        raise InvalidError([f"body: the order's content has {length} characters; it can have {MAX_PAYLOAD}"])
 
 
 def new_order(message: Submission, workflow: Workflow, terms: Terms, now: datetime, actor: str) -> Change:
     """Return the order's first version: all its rows in one transaction, then a wake-up (SUB-2, SUB-6)."""
     snapshot = Snapshot(
-        order=Order(
-            order_id=message.order_id,
-            placed_at=message.placed_at,
-            customer_name=message.customer.name,
-            customer_email=message.customer.email,
-            items=tuple(
-                Item(sku=line.sku, quantity=line.quantity, unit_price=line.unit_price) for line in message.items
-            ),
-        ),
+        order=Order(order_id=message.order_id, placed_at=message.placed_at, payload=message.payload),
         state=OrderState(
             order_id=message.order_id,
             workflow=workflow.name,
@@ -85,15 +95,16 @@ def new_order(message: Submission, workflow: Workflow, terms: Terms, now: dateti
     )
 
 
-def same_submission(existing: Snapshot, new: Snapshot) -> bool:
+def same_submission(existing: Snapshot, new: Snapshot, business: Payload) -> bool:
     """Whether a message that came again says what the recorded order says, as far as that is not erased (SUB-3)."""
-    erased = existing.order == existing.order.without_customer()
+    was, sent = existing.order.payload, new.order.payload
+    same_payload = was == (business.erased(sent) if was == business.erased(was) else sent)
 
-    def content(snapshot: Snapshot) -> tuple[object, ...]:
-        order, state = snapshot.order, snapshot.state
-        return order.without_customer() if erased else order, state.workflow, state.priority, state.reply_to
+    def rest(snapshot: Snapshot) -> tuple[object, ...]:
+        state = snapshot.state
+        return snapshot.order.placed_at, state.workflow, state.priority, state.reply_to
 
-    return content(existing) == content(new)
+    return same_payload and rest(existing) == rest(new)
 
 
 OTHER_CONTENT = "an order with this id is recorded already, with other content"

@@ -50,7 +50,7 @@ class SubmissionService:
         existing = await self.store.load(message.order_id)
         if existing is None:
             raise UnavailableError("the order was refused as if it were there, and is not")
-        if not rules.same_submission(existing, change.after):
+        if not rules.same_submission(existing, change.after, self.terms.payload):
             now = self.clock()
             await self.transitions.carry_out(rules.refusal_of(existing, body, arrived or now, now, actor))
             await self.poison.put(QUEUE, body, rules.OTHER_CONTENT)

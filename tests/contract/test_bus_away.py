@@ -21,7 +21,7 @@ QUEUE = "shipping-requests"
 def request(number):
     """A request that would be tried again for a minute, were it not certain that it has not arrived."""
     times = {"issuedAt": "2026-01-31T08:14:00Z", "completeBy": "2026-01-31T08:15:00Z"}
-    fields = {"operation": "ship", "idempotencyKey": "k", "order": {}, **times}
+    fields = {"operation": "ship", "idempotencyKey": "k", "content": {}, **times}
     order_id = f"b00-{number:026d}"
     named = AgentRequest.model_validate({"orderId": order_id, "step": "shipping", "attempt": 1, **fields})
     return named.to_bus("shipping", time_to_live=seconds(60))

@@ -288,10 +288,10 @@ async def test_an_order_that_conflicts_for_ever_takes_no_other_of_its_group_comm
 async def test_hostile_text_comes_back_unchanged(parts):
     """Whatever people write into names, reasons and notes is text."""
     change = submission(reason=HOSTILE)
-    change = replace(change, after=replace(change.after, order=replace(change.after.order, customer_name=HOSTILE)))
+    change = replace(change, after=replace(change.after, order=replace(change.after.order, payload={HOSTILE: HOSTILE})))
     await parts.store.commit(change)
     order = await parts.store.load(change.after.order_id)
-    assert (order.order.customer_name, order.state.reason) == (HOSTILE, HOSTILE)
+    assert (order.order.payload, order.state.reason) == ({HOSTILE: HOSTILE}, HOSTILE)
 
 
 async def test_a_time_without_a_zone_is_refused(parts):

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from functools import cached_property, lru_cache
 from typing import Any
 
+import builders
 from apps import SETTINGS
 
 from adapters import Adapters
@@ -42,12 +43,11 @@ from exploration.ports import (
 )
 from operators.requests import OperatorRequest, SkipRequest
 from scheduler.admission import Admission
-from shop.business import SHOP
 
 decode = lru_cache(maxsize=10_000)(messages.decode)
 """A handler that is run anew reads its message anew: what it says is remembered."""
 
-WORKFLOWS = SHOP.workflows
+WORKFLOWS = Workflows(*builders.WORKFLOWS.all)
 """What the explored app knows; a world puts its own in its place."""
 
 KNOWN: Mapping[str, Workflows] = {}
@@ -147,6 +147,7 @@ class Explored(App):
         business = Business(
             workflows=known_to(slot),
             agents=[Agent(name=name, offers=offer, address=name) for offer, names in OFFERS.items() for name in names],
+            payload=builders.PAYLOAD,
         )
         adapters = Adapters(
             store=Store(),

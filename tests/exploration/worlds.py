@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from unittest.mock import patch
 
-import workflows
+from bench.workflows import PAYMENT_ONLY
 from core.agenda import AgendaRow
 from core.orders import Policy
 from core.workflow import StepDefinition, Workflow, Workflows
@@ -60,7 +60,7 @@ def _step(name: str, *after: str, policy: Policy = Policy.UNDO, rests: int = 0) 
     )
 
 
-SINGLE = workflows.ALL.latest("payment-only")
+SINGLE = PAYMENT_ONLY
 IN_SEQUENCE = Workflow(name="in-sequence", version=1, steps=(_step("a"), _step("b", "a"), _step("c", "b")))
 ONE = Workflow(name="one", version=1, steps=(_step("a"),))
 RESTING = Workflow(name="resting", version=1, steps=(_step("a", policy=Policy.REST, rests=1),))

@@ -2,17 +2,17 @@
 
 import asyncio
 import json
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import azure.functions as func
 import pytest
 from apps import app
-from builders import ORDER_ID, claimed
+from builders import CONTENT, ORDER_ID, PAYLOAD, WORKFLOWS, claimed
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 import shop.triggers
-import workflows
 from adapters.clock import order_ids, order_time
 from adapters.memory import in_memory
 from adapters.operations import Stored
@@ -22,9 +22,11 @@ from adapters.rows import UnknownSchemaError, entity, stored_form
 from adapters.writes import of_change
 from alerts import rules as alert_rules
 from bootstrap import functions
+from core.business import Payload
 from core.errors import InvalidError
 from core.messages import AgentReply, AgentRequest, Submission, WakeUp, decode
 from operators.requests import BulkRequest, OperatorRequest
+from shop.payload import Content
 from shop.rules import Purchase
 from shop.service import ShopService
 from simulator.rules import Call, Fault
@@ -35,15 +37,15 @@ JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=20), inner, max_size=4),
     max_leaves=12,
 )
-MODELS = (Submission, WakeUp, AgentRequest, AgentReply, OperatorRequest, BulkRequest, Purchase, Call, Fault)
+MODELS = (Content, WakeUp, AgentRequest, AgentReply, OperatorRequest, BulkRequest, Purchase, Call, Fault)
 EXAMPLES = {
     Submission: {
         "schemaVersion": 1,
         "orderId": ORDER_ID,
         "placedAt": "2026-01-31T08:15:00Z",
-        "customer": {"name": "Ada", "email": "ada@example.com"},
-        "items": [{"sku": "TEA-SENCHA", "quantity": 2, "unitPrice": "14.00"}],
+        **CONTENT,
     },
+    Content: CONTENT,
     WakeUp: {"orderId": ORDER_ID, "steps": ["payment"]},
     AgentRequest: {
         "orderId": ORDER_ID,
@@ -53,7 +55,7 @@ EXAMPLES = {
         "idempotencyKey": "k",
         "issuedAt": "2026-01-31T08:14:00Z",
         "completeBy": "2026-01-31T08:15:00Z",
-        "order": {},
+        "content": {},
     },
     AgentReply: {
         "orderId": ORDER_ID,
@@ -120,14 +122,39 @@ def test_an_alert_is_read_or_refused(body):
 
 
 TERMS = Terms(
-    workflows=workflows.ALL,
-    skus=frozenset({"TEA-SENCHA"}),
+    workflows=WORKFLOWS,
+    payload=PAYLOAD,
     reply_to_prefix="status-",
     buckets=frozenset({"b03"}),
     allowance=claimed().steps[0].allowance,
     rest=timedelta(),
     threshold=3,
 )
+ANY_BUSINESS = replace(
+    TERMS,
+    payload=Payload(
+        check=lambda payload: None,
+        erased=lambda payload: payload,
+        personal=lambda payload: (),
+        belongs_to=lambda payload, wanted: False,
+    ),
+)
+"""Its payload may be whatever JSON can hold."""
+
+
+@pytest.mark.proves("SUB-4", "FLT-6")
+@pytest.mark.parametrize("terms", [TERMS, ANY_BUSINESS], ids=["the shop's", "any"])
+@given(body=ANYTHING | spoiled(EXAMPLES[Submission]))
+def test_a_submission_is_read_or_refused_and_what_is_read_can_be_stored(terms, body):
+    """The engine's own fields, and beside them a payload of the shop or of any other business."""
+    accepted = decodes_or_says_why(lambda text: read(text, terms), body)
+    if accepted is None:
+        return
+    change = new_order(*accepted, terms, datetime(2026, 1, 31, tzinfo=UTC), "submission/i")
+    for write in of_change(change):
+        assert record_of(as_stored(write)) == write.row
+
+
 NAMES = st.text(st.characters(blacklist_categories=("Cs",)), min_size=1, max_size=200)
 
 

@@ -1,13 +1,12 @@
 """The app as it is deployed, on the parts that a test gives it."""
 
-from builders import ALLOWANCE, REST, THRESHOLD, TOLERANCE
+from builders import ALLOWANCE, PAYLOAD, REST, THRESHOLD, TOLERANCE, WORKFLOWS
 
 from adapters.settings import Settings
 from bootstrap import App, bootstrap
 from core.business import Agent, Business
 from local.ports import Ports
 from local.settings import app_settings
-from shop.business import SHOP
 
 IN_SECONDS = {"allowance": ALLOWANCE, "rest": REST, "clock_tolerance": TOLERANCE}
 SETTINGS = Settings.model_validate(app_settings(Ports(), "key", "key")).model_copy(
@@ -21,11 +20,11 @@ ALONE = {capability: (capability,) for capability in ("payment", "inventory", "s
 """One agent for each capability, of its name."""
 
 
-def app(parts, *, workflows=SHOP.workflows, offers=ALONE, **settings) -> App:
+def app(parts, *, workflows=WORKFLOWS, offers=ALONE, **settings) -> App:
     """The app with these settings, which have the names of the fields, instead of the tests' own."""
     agents = [
         Agent(name=name, offers=capability, address=name) for capability, names in offers.items() for name in names
     ]
     addresses = {agent.name: f"http://{agent.name}" for agent in agents}
     chosen = SETTINGS.model_copy(update={"addresses": addresses} | settings)
-    return bootstrap(chosen, Business(workflows=workflows, agents=agents), parts)
+    return bootstrap(chosen, Business(workflows=workflows, agents=agents, payload=PAYLOAD), parts)

@@ -3,9 +3,9 @@
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-import workflows
+from bench.workflows import MEASURED
 from core.messages import AgentReply, AttemptMessage
-from core.orders import Item, Order, OrderState, Snapshot
+from core.orders import Order, OrderState, Snapshot
 from operators.explain import ActingRules
 from scheduler.rules import LONGEST_UPGRADE, SchedulerRules
 from scheduler.service import FRESH, WAKE_UP_TIME
@@ -18,6 +18,10 @@ TOLERANCE = timedelta(seconds=1)
 THRESHOLD = 3
 
 REST = timedelta(seconds=60)
+CONTENT = {
+    "customer": {"name": "Ada", "email": "ada@example.com"},
+    "items": [{"sku": "TEA-SENCHA", "quantity": 2, "unitPrice": "14.00"}],
+}
 
 
 SOMEWHERE = {capability: capability for capability in ("payment", "inventory", "shipping")}
@@ -35,7 +39,9 @@ class Rules(SchedulerRules):
         return super().receive(order, reply, now, room, agent or (step.agent if step else "payment"))
 
 
-scheduler = Rules(instance="s1", workflows=workflows.ALL, clock_tolerance=TOLERANCE)
+WORKFLOWS, PAYLOAD = MEASURED.workflows, MEASURED.payload
+
+scheduler = Rules(instance="s1", workflows=WORKFLOWS, payload=PAYLOAD, clock_tolerance=TOLERANCE)
 other_scheduler = replace(scheduler, instance="s2")
 supervisor = SupervisorRules(instance="v1", clock_tolerance=TOLERANCE)
 
@@ -78,15 +84,9 @@ def seconds(count: float) -> timedelta:
 
 def new_order(**state) -> Snapshot:
     """An order as submission records it."""
-    workflow = workflows.ALL.latest("payment-only")
+    workflow = WORKFLOWS.latest("payment-only")
     return Snapshot(
-        order=Order(
-            order_id=ORDER_ID,
-            placed_at=NOW,
-            customer_name="Ada",
-            customer_email="ada@example.com",
-            items=(Item(sku="TEA-SENCHA", quantity=2, unit_price="14.00"),),
-        ),
+        order=Order(order_id=ORDER_ID, placed_at=NOW, payload=CONTENT),
         state=OrderState(
             order_id=ORDER_ID,
             workflow="payment-only",

@@ -248,7 +248,7 @@ async def test_bad_messages_are_kept_with_their_reasons_and_hold_nothing_up(clie
         await client.until(order_id, "Processed")
     assert kept.keys() - earlier.keys() == (await kept_now()).keys() - earlier.keys() == wanted.keys()
     order = await client.order(before[0])
-    assert order["items"] == recorded["items"]
+    assert order["payload"] == recorded["payload"]
     assert "submission-refused" in events(order)
     await eventually(partial(alerts_of_refusals, client, len(submissions)))
 

@@ -11,7 +11,7 @@ from client import KILLED, PATIENT, events
 from doors import CommandLine
 from inspection import states_of, unfinished
 from scale import both_sizes
-from stacks import running
+from stacks import APP, running
 from submitting import new_order_id
 from waiting import eventually
 
@@ -30,7 +30,7 @@ SIGNED = ("--operator", "grace", "-m", "the provider is back")
 @pytest.fixture(scope="module")
 async def breakable(tmp_path_factory):
     """A stack whose host may be killed."""
-    async with running(tmp_path_factory.mktemp("stack"), settings=PATIENT | KILLED) as (stack, client):
+    async with running(tmp_path_factory.mktemp("stack"), app=APP, settings=PATIENT | KILLED) as (stack, client):
         yield stack, client
 
 

@@ -34,7 +34,7 @@ async def test_an_order_is_processed_and_leaves_nothing_to_do(client):
     assert state["FailureCount"] == 0
     assert "LockedBy" not in state
     assert "CompleteBy" not in state
-    assert rows[f"{order_id}|order"]["CustomerName"] == "Ada"
+    assert json.loads(rows[f"{order_id}|order"]["Payload"])["customer"]["name"] == "Ada"
     _, step = json.loads(state["Steps"])[:2]
     assert (step["Name"], step["Agent"], step["State"], step["Attempts"]) == ("payment", "payment", "Completed", 1)
     assert len([key for key in rows if "|history|" in key]) == state["Version"] == 6

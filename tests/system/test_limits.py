@@ -8,7 +8,7 @@ import pytest
 from client import QUICK
 from inspection import orders_of, states_of, until_processed, until_recorded
 from scale import both_sizes
-from stacks import FUNCTIONS, names, running
+from stacks import APP, FUNCTIONS, names, running
 from submitting import submit_new
 from waiting import eventually
 
@@ -38,7 +38,7 @@ WITHOUT_WAKE_UPS = names(*FUNCTIONS, but={"scheduler_wake"})
 async def idle(tmp_path_factory):
     """A stack without hosts: each test starts what it needs."""
     folder = tmp_path_factory.mktemp("stack")
-    async with running(folder, hosts=0, functions=WITHOUT_WAKE_UPS, settings=SETTINGS) as (stack, client):
+    async with running(folder, hosts=0, app=APP, functions=WITHOUT_WAKE_UPS, settings=SETTINGS) as (stack, client):
         yield stack, client
 
 

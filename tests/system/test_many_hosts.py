@@ -7,7 +7,7 @@ import pytest
 from client import DONE, KILLED, PATIENT, claims_and_recoveries_alternate
 from inspection import orders_of, poisoned, processed, until_processed
 from scale import both_sizes
-from stacks import is_by, running
+from stacks import APP, is_by, running
 from submitting import submit_new
 from waiting import eventually
 
@@ -24,7 +24,7 @@ SETTINGS = PATIENT | {
 @pytest.fixture(scope="module")
 async def three_hosts(tmp_path_factory):
     """A stack of three hosts; a test that kills one starts another."""
-    async with running(tmp_path_factory.mktemp("stack"), hosts=3, settings=SETTINGS) as (stack, client):
+    async with running(tmp_path_factory.mktemp("stack"), hosts=3, app=APP, settings=SETTINGS) as (stack, client):
         yield stack, client
 
 

@@ -10,19 +10,8 @@ from stacks import running
 
 ROOT = Path(__file__).parent.parent.parent
 PAGE = ROOT / "docs/your-own-workflow.md"
-WRITTEN = re.compile(r"`(workflows/\w+\.py)`[^\n]*:\n\n```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
-COPIED = (
-    "core",
-    "workflows",
-    "shop",
-    "submission",
-    "scheduler",
-    "agents",
-    "supervisor",
-    "alerts",
-    "operators",
-    "entrypoints",
-)
+WRITTEN = re.compile(r"`(shop/\w+\.py)`[^\n]*:\n\n```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
+COPIED = ("core", "shop", "submission", "scheduler", "agents", "supervisor", "alerts", "operators", "entrypoints")
 
 
 async def test_the_page_leads_to_a_running_workflow(tmp_path):
@@ -33,7 +22,7 @@ async def test_the_page_leads_to_a_running_workflow(tmp_path):
     for file in ("function_app.py", "host.json"):
         shutil.copy(ROOT / file, copy)
     written = WRITTEN.findall(PAGE.read_text())
-    assert [path for path, _ in written] == ["workflows/sample.py", "workflows/__init__.py"]
+    assert [path for path, _ in written] == ["shop/sample.py", "shop/business.py"]
     for path, text in written:
         (copy / path).write_text(text)
     async with running(tmp_path / "stack", app=copy) as (stack, _):

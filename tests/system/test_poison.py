@@ -122,7 +122,7 @@ async def test_a_request_put_back_is_carried_out(client, poison):
         "idempotencyKey": f"{order_id}:payment",
         "issuedAt": datetime.now(UTC).isoformat(),
         "completeBy": (datetime.now(UTC) + timedelta(seconds=30)).isoformat(),
-        "order": {"items": [{"sku": "TEA-SENCHA", "quantity": 1}]},
+        "content": {"items": [{"sku": "TEA-SENCHA", "quantity": 1}]},
     }
     message_id = await poison.keep_with_reason("payment-requests", request, correlationId=order_id)
     assert await poison.act("redrive", "payment-requests", message_id) == 202

@@ -19,7 +19,7 @@ from adapters.connections import Connections
 from adapters.settings import Settings
 from core.changes import Change, HistoryEntry
 from core.gathering import run_all
-from workflows.order import ORDER_1
+from shop.workflows import ORDER_1
 
 BEFORE = {
     "stock": {"payment"},

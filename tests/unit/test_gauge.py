@@ -49,7 +49,7 @@ def request(issued_at=NOW, allowance=10):
         idempotency_key="k",
         issued_at=issued_at,
         complete_by=NOW + seconds(allowance),
-        order={},
+        content={},
     )
 
 

@@ -3,9 +3,20 @@
 from dataclasses import replace
 
 import pytest
-from builders import NOW, answer, claimed, failed_for_good, new_order, scheduler, seconds, supervisor, timed_out
+from builders import (
+    NOW,
+    PAYLOAD,
+    WORKFLOWS,
+    answer,
+    claimed,
+    failed_for_good,
+    new_order,
+    scheduler,
+    seconds,
+    supervisor,
+    timed_out,
+)
 
-import workflows
 from core.alerts import ACTIONS
 from core.errors import RefusedError
 from core.messages import AgentRequest, decode
@@ -14,7 +25,7 @@ from core.workflow import Workflow, Workflows
 from operators.requests import OperatorRequest, SkipRequest
 from operators.rules import cancel, possible, resubmit, skip
 from operators.views import order_view
-from workflows.order import ORDER
+from shop.workflows import ORDER
 
 REQUEST = OperatorRequest(operator="grace", note="the provider is back")
 DONE, NOT, RUNS, FAILED = StepState.COMPLETED, StepState.NOT_STARTED, StepState.RUNNING, StepState.FAILED
@@ -100,7 +111,7 @@ def test_of_an_undo_that_stuck_only_what_may_stand_is_seen_to():
     stuck = in_error(FAILED, FAILED, NOT, NOT, outcome=Outcome.UNDO_INCOMPLETE, direction=Direction.UNDO)
     stuck = stuck.with_steps(replace(stuck.steps[0], in_doubt=False))
     assert states(resubmit(stuck, REQUEST, NOW).after) == ["Failed", "Undoing", "NotStarted", "NotStarted"]
-    assert states(skip(stuck, skipping(), workflows.ALL, NOW).after) == [
+    assert states(skip(stuck, skipping(), WORKFLOWS, NOW).after) == [
         "Failed",
         "Skipped",
         "NotStarted",
@@ -109,7 +120,7 @@ def test_of_an_undo_that_stuck_only_what_may_stand_is_seen_to():
 
 
 @pytest.mark.proves("OPR-3")
-@pytest.mark.parametrize("action", [resubmit, lambda *args: skip(args[0], skipping(), workflows.ALL, NOW)])
+@pytest.mark.parametrize("action", [resubmit, lambda *args: skip(args[0], skipping(), WORKFLOWS, NOW)])
 @pytest.mark.parametrize("snapshot", [new_order(), claimed()], ids=["pending", "processing"])
 def test_only_an_order_in_error_can_be_resubmitted_or_freed_of_a_step(snapshot, action):
     """Anything else is refused with the reason."""
@@ -120,7 +131,7 @@ def test_only_an_order_in_error_can_be_resubmitted_or_freed_of_a_step(snapshot, 
 @pytest.mark.proves("OPR-4", "OPR-6")
 def test_an_order_goes_on_after_a_skipped_step():
     """What comes after it begins, although it was not done; the history says which step, who, and why."""
-    change = skip(in_error(DONE, DONE, FAILED, NOT), skipping(), workflows.ALL, NOW)
+    change = skip(in_error(DONE, DONE, FAILED, NOT), skipping(), WORKFLOWS, NOW)
     assert states(change.after) == ["Completed", "Completed", "Skipped", "NotStarted"]
     assert change.after.step("shipment").reason is None
     assert change.after.state.process_state is ProcessState.PENDING
@@ -140,7 +151,7 @@ def test_an_order_goes_on_after_a_skipped_step():
 def test_a_step_whose_answer_is_needed_cannot_be_skipped(snapshot, step, needing):
     """The shipment names the reservation, the capture names the authorisation."""
     with pytest.raises(RefusedError, match=needing):
-        skip(snapshot, skipping(step), workflows.ALL, NOW)
+        skip(snapshot, skipping(step), WORKFLOWS, NOW)
 
 
 @pytest.mark.proves("OPR-4")
@@ -164,7 +175,7 @@ def test_an_order_with_two_failed_steps_waits_until_both_are_seen_to():
 def test_an_undo_that_was_done_by_hand_can_be_skipped():
     """The undo goes on, and the order ends as undone."""
     back = in_error(FAILED, StepState.UNDONE, NOT, NOT, outcome=Outcome.UNDO_INCOMPLETE, direction=Direction.UNDO)
-    change = skip(back, skipping("stock"), workflows.ALL, NOW)
+    change = skip(back, skipping("stock"), WORKFLOWS, NOW)
     end = scheduler.claim(change.after, NOW)
     assert (end.after.state.outcome, states(end.after)[0]) == (Outcome.UNDONE, "Skipped")
 
@@ -172,7 +183,7 @@ def test_an_undo_that_was_done_by_hand_can_be_skipped():
 @pytest.mark.proves("OPR-4", "UND-2")
 def test_a_skipped_step_is_undone_with_the_others():
     """It was tried, so it may have been done."""
-    change = skip(in_error(DONE, DONE, FAILED, NOT), skipping(), workflows.ALL, NOW)
+    change = skip(in_error(DONE, DONE, FAILED, NOT), skipping(), WORKFLOWS, NOW)
     change = cancel(change.after, REQUEST, NOW)
     assert states(change.after) == ["Undoing", "Undoing", "Undoing", "NotStarted"]
 
@@ -278,7 +289,7 @@ def test_an_order_cannot_be_cancelled_where_that_makes_no_sense(snapshot, why):
 )
 def test_what_can_be_done_is_shown_and_alerts_promise_no_less(snapshot, actions):
     """The alert says what operators can do with an order that ended so; only whether a skip is safe, it cannot know."""
-    assert possible(snapshot, workflows.ALL, NOW) == actions
+    assert possible(snapshot, WORKFLOWS, NOW) == actions
     if outcome := snapshot.state.outcome:
         assert set(ACTIONS[outcome]) - {"skip"} == set(actions) - {"skip"}
         assert set(actions) <= set(ACTIONS[outcome])
@@ -287,7 +298,7 @@ def test_what_can_be_done_is_shown_and_alerts_promise_no_less(snapshot, actions)
 @pytest.mark.proves("OPR-1")
 def test_the_full_view_shows_the_documented_properties_and_no_personal_data():
     """Null stands where a documented property has no value; the customer is not shown."""
-    view = order_view(new_order(), [], []).model_dump(mode="json", by_alias=True)
+    view = order_view(new_order(), PAYLOAD, [], []).model_dump(mode="json", by_alias=True)
     assert {name: view[name] for name in ("lockedBy", "completeBy", "processState", "failureCount")} == {
         "lockedBy": None,
         "completeBy": None,

@@ -19,7 +19,7 @@ from operators.bulk import meant_by
 from operators.poison import PoisonService
 from operators.requests import BulkRequest, OperatorRequest, Where
 from scheduler.rules import LONGEST_UPGRADE
-from workflows.order import ORDER
+from shop.workflows import ORDER
 
 
 def service_on(parts):

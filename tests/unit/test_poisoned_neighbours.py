@@ -153,7 +153,7 @@ NEIGHBOURS = {
     "it has no state": Neighbour(beside="waits", spoil=no_row("|state")),
     "it is not there": Neighbour(beside="waits", spoil=is_not_there),
     "it has no order": Neighbour(beside="waits", spoil=no_row("|order")),
-    "its order is garbage": Neighbour(beside="waits", spoil=garbage("|order", Items="[{")),
+    "its order is garbage": Neighbour(beside="waits", spoil=garbage("|order", Payload="[{")),
     "it has no step": Neighbour(beside="waits", spoil=garbage("|state", Steps="[]")),
     "its step is garbage": Neighbour(beside="waits", spoil=garbage("|state", Steps='[{"Name":"payment","State":7}]')),
     "its pending row is empty": Neighbour(
@@ -203,7 +203,7 @@ NEIGHBOURS = {
     # Among what is removed by its age
     "it is over, and its state is garbage": Neighbour(beside="is_over", spoil=garbage("|state", ProcessState="{")),
     "it is over, and its state is newer": Neighbour(beside="is_over", spoil=newer("|state")),
-    "it is over, and its order is garbage": Neighbour(beside="is_over", spoil=garbage("|order", "Items")),
+    "it is over, and its order is garbage": Neighbour(beside="is_over", spoil=garbage("|order", "Payload")),
 }
 
 

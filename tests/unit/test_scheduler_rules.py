@@ -23,7 +23,7 @@ from core.errors import NewerWorkflowError
 from core.messages import SENDING, AgentRequest, decode
 from core.orders import Direction, Outcome, ProcessState, StepState
 from scheduler.rules import LONGEST_UPGRADE
-from workflows.order import ORDER
+from shop.workflows import ORDER
 
 COMPLETED = answer(result={"reference": "p-1"})
 FAILED = answer(outcome="failed", reason="card declined")
@@ -52,7 +52,7 @@ def test_a_claim_sends_the_agent_what_it_needs_and_nothing_personal():
     assert (message.time_to_live, message.patience) == (seconds(5), SENDING)
     assert request.idempotency_key == f"{ORDER_ID}:payment"
     assert request.complete_by == NOW + seconds(5)
-    assert request.order == {
+    assert request.content == {
         "items": [{"sku": "TEA-SENCHA", "quantity": 2}],
         "amount": "28.00",
         "currency": "EUR",

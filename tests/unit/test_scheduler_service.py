@@ -78,7 +78,7 @@ async def test_an_instance_looks_into_every_bucket(world):
     assert {bucket_of(request.order_id) for request in world.requests()} == set(buckets(8))
 
 
-TO_WHOM = replace(step("payment"), request=lambda order, _: {"to": order.customer_name})
+TO_WHOM = replace(step("payment"), request=lambda order, _: {"to": order.payload["customer"]["name"]})
 
 
 @pytest.mark.proves("SCH-4")
@@ -90,7 +90,7 @@ async def test_what_a_service_gets_does_not_depend_on_who_claims():
         recorded = await world.load(await world.record("to-whom"))
         await one.transitions.carry_out(transition(recorded, recorded, HistoryEntry(at=NOW, actor="t", event="e")))
         await instance.wake(WakeUp(order_id=recorded.order_id))
-    assert [request.order for request in world.requests()] == [{"to": "Ada"}] * 2
+    assert [request.content for request in world.requests()] == [{"to": "Ada"}] * 2
 
 
 @pytest.mark.proves("WRK-2")

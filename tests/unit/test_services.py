@@ -50,8 +50,17 @@ async def test_every_fault_of_a_message_is_named(world):
     for place in ("schemaVersion", "orderId", "placedAt", "customer", "items.0.quantity", "extra"):
         assert place in text
     other_bucket = (MESSAGE % "").replace("b03-", "b77-").replace("TEA-SENCHA", "TEA-NONE")
-    with pytest.raises(InvalidError, match="there is no product TEA-NONE; orderId: the bucket"):
+    with pytest.raises(InvalidError, match=r"orderId: the bucket.*; items\.0\.sku: there is no product TEA-NONE"):
         read(other_bucket.encode(), world.terms)
+
+
+@pytest.mark.proves("FLT-12", "SUB-4")
+def test_a_fault_of_the_payload_outweighs_an_unknown_name(world):
+    """A newer version may know the bucket, and none such a quantity; both are named."""
+    body = (MESSAGE % "").replace("b03-", "b77-").replace('"quantity":2', '"quantity":0')
+    with pytest.raises(InvalidError, match=r"orderId: the bucket.*; items\.0\.quantity: ") as caught:
+        read(body.encode(), world.terms)
+    assert not isinstance(caught.value, UnknownNameError)
 
 
 def test_a_message_full_of_faults_is_answered_in_moderation(world):

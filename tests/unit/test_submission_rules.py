@@ -1,31 +1,36 @@
 """What submission makes of a message that comes again."""
 
+import json
 from dataclasses import replace
 
 import pytest
-from builders import NOW, REST, new_order, seconds
+from builders import CONTENT, NOW, ORDER_ID, PAYLOAD, REST, WORKFLOWS, new_order, seconds
 from memory_world import MESSAGE, World
 
-import workflows
+from adapters.records import columns_of_record
+from adapters.rows import MAX_CHARACTERS, stored_form
+from core.business import MAX_PAYLOAD, Payload
+from core.errors import InvalidError
 from core.messages import Submission
-from core.orders import Policy, Priority
+from core.orders import Order, Policy, Priority
+from core.texts import json_text, utf16_units
 from submission.rules import new_order as order_of
-from submission.rules import refusal_of, same_submission
+from submission.rules import read, refusal_of, same_submission
 
 
-def with_order(**changes):
+def with_payload(**changes):
     order = new_order()
-    return replace(order, order=replace(order.order, **changes))
+    return replace(order, order=replace(order.order, payload=CONTENT | changes))
 
 
 @pytest.mark.proves("SUB-3")
 def test_a_message_that_comes_again_after_its_customer_was_erased_says_nothing_new():
     """It is no other order, which would be refused, and kept with the very data that was erased."""
     new = new_order()
-    erased = replace(new, order=new.order.without_customer())
-    assert same_submission(erased, new)
-    assert not same_submission(erased, with_order(items=()))
-    assert not same_submission(new, with_order(customer_name="Grace"))
+    erased = with_payload(**PAYLOAD.erased(CONTENT))
+    assert same_submission(erased, new, PAYLOAD)
+    assert not same_submission(erased, with_payload(items=[]), PAYLOAD)
+    assert not same_submission(new, with_payload(customer={"name": "Grace", "email": "ada@example.com"}), PAYLOAD)
 
 
 @pytest.mark.proves("SUB-3")
@@ -36,7 +41,7 @@ def test_a_message_that_comes_again_after_its_customer_was_erased_says_nothing_n
 )
 def test_a_message_that_asks_for_something_else_is_another_submission(other):
     """Whoever sent it would believe that it is done so."""
-    assert not same_submission(new_order(), new_order().with_state(**other))
+    assert not same_submission(new_order(), new_order().with_state(**other), PAYLOAD)
 
 
 @pytest.mark.proves("SUB-3", "SUB-4", "ALR-1")
@@ -51,9 +56,64 @@ def test_each_message_that_would_have_overwritten_an_order_is_told_of():
 @pytest.mark.proves("SUP-3")
 def test_a_step_rests_as_long_as_the_terms_say_unless_its_workflow_does():
     """So it is recorded with the order."""
-    message, workflow = Submission.model_validate_json(MESSAGE % ""), workflows.ALL.latest("payment-only")
+    message, workflow = Submission.model_validate_json(MESSAGE % ""), WORKFLOWS.latest("payment-only")
     own = seconds(7)
     resting = [replace(workflow.steps[0], policy=Policy.REST, rest=rest, settling=own) for rest in (None, own)]
     steps = order_of(message, replace(workflow, steps=tuple(resting)), World().terms, NOW, "t").after.steps
     assert [step.rest for step in steps] == [REST, own]
     assert {step.settling for step in steps} == {own}
+
+
+SUBMITTED = {"schemaVersion": 1, "orderId": ORDER_ID, "placedAt": "2026-01-31T08:15:00Z", "workflow": "payment-only"}
+CLAIMS = Payload(
+    check=lambda payload: None,
+    erased=lambda payload: payload | {"claimant": "a person whose name was erased"},
+    personal=lambda payload: [payload["claimant"]],
+    belongs_to=lambda payload, wanted: payload["claimant"] == wanted,
+)
+"""Another business, which takes anything."""
+CLAIMS_TERMS = replace(World().terms, payload=CLAIMS)
+
+
+def claim_of(units, claimant="a person with a rather long name"):
+    """A claim that takes so many UTF-16 units as compact JSON, with characters of one, two and four bytes."""
+    claim = {"claimant": claimant, "photo": "é🍵"}
+    claim["photo"] += "x" * (units - utf16_units(json_text(claim)))
+    return claim
+
+
+def submitted(payload):
+    return read(json.dumps(SUBMITTED | payload).encode(), CLAIMS_TERMS)
+
+
+@pytest.mark.proves("SUB-2")
+def test_another_business_has_another_payload():
+    """The engine takes its own fields out of the message, and what is left is recorded as it came."""
+    claim = {"claimant": "Ada", "damage": {"cause": "water", "rooms": [1, 2.5, None, True]}}
+    change = order_of(*submitted(claim), CLAIMS_TERMS, NOW, "t")
+    assert change.after.order == Order(order_id=ORDER_ID, placed_at=NOW, payload=claim)
+
+
+@pytest.mark.proves("SUB-2", "SUB-4")
+def test_an_order_that_no_row_can_hold_is_refused_with_the_bound():
+    """Up to it the row takes the order."""
+    order = order_of(*submitted(claim_of(MAX_PAYLOAD)), CLAIMS_TERMS, NOW, "t").after.order
+    assert utf16_units(stored_form(columns_of_record(order))["Payload"]) == MAX_CHARACTERS == MAX_PAYLOAD
+    with pytest.raises(InvalidError, match=f"content has {MAX_PAYLOAD + 1} characters; it can have {MAX_PAYLOAD}"):
+        submitted(claim_of(MAX_PAYLOAD + 1))
+
+
+@pytest.mark.proves("SUB-4")
+def test_an_order_that_could_not_be_erased_is_refused():
+    """What stands for the personal data may be longer than they were."""
+    with pytest.raises(InvalidError, match=f"it can have {MAX_PAYLOAD}"):
+        submitted(claim_of(MAX_PAYLOAD, claimant="Ada"))
+
+
+@pytest.mark.proves("SUB-4")
+@pytest.mark.parametrize("number", ["NaN", "-Infinity", "1e999"])
+def test_what_is_no_number_in_json_is_refused(number):
+    """It would not be the same order when the message comes again."""
+    body = json.dumps(SUBMITTED | {"sum": 0}).replace('"sum": 0', f'"sum": {number}')
+    with pytest.raises(InvalidError, match="not JSON compliant"):
+        read(body.encode(), CLAIMS_TERMS)

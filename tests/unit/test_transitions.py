@@ -6,7 +6,7 @@ from dataclasses import replace
 from unittest.mock import patch
 
 import pytest
-from builders import NOW, ORDER_ID, answer, new_order, scheduler, supervisor, timed_out
+from builders import NOW, ORDER_ID, PAYLOAD, answer, new_order, scheduler, supervisor, timed_out
 
 from adapters.memory import in_memory
 from core.changes import Change, HistoryEntry, Note
@@ -145,7 +145,7 @@ async def test_two_tasks_of_one_process_decide_on_the_same_order_at_once(process
 
 async def test_what_was_erased_does_not_come_back(processes):
     """Another process remembers the customer; what it decides is written without."""
-    await processes.other.apply(ORDER_ID, lambda order, now: erase(order, GRACE, now))
+    await processes.other.apply(ORDER_ID, lambda order, now: erase(order, GRACE, PAYLOAD, now))
     await processes.one.apply(ORDER_ID, scheduler.claim)
     assert "Ada" not in str(processes.parts.store.rows)
     assert await processes.events() == ["submitted", "erased", "claimed"]

@@ -12,7 +12,7 @@ from core.orders import Direction, Outcome, Policy, ProcessState, StepState
 from core.undo import turn_back
 from operators.requests import OperatorRequest
 from operators.rules import cancel, resubmit
-from workflows.order import ORDER
+from shop.workflows import ORDER
 
 LATER = NOW + seconds(1)
 GRACE = OperatorRequest(operator="grace", note="not needed any more")
@@ -55,7 +55,7 @@ def test_the_last_step_is_undone_first_with_what_was_kept_of_it():
     (request,) = [decode(AgentRequest, message.body) for message in change.messages]
     assert (request.step, request.action, request.operation) == ("shipment", "undo", "cancel")
     assert request.idempotency_key == f"{ORDER_ID}:shipment"
-    assert request.order["result"] == {"reference": "r-shipment"}
+    assert request.content["result"] == {"reference": "r-shipment"}
     after = scheduler.receive(change.after, answer("shipment", action="undo", attempt=2), LATER)
     assert states(after.after)["shipment"] == "Undone"
     assert {decode(AgentRequest, message.body).step for message in after.messages} == {"stock", "payment"}

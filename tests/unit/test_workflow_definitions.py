@@ -6,7 +6,6 @@ from datetime import timedelta
 import pytest
 from builders import NOW, new_order, scheduler, seconds, supervisor
 
-import workflows
 from adapters.operations import Delete
 from adapters.records import columns_of_record
 from adapters.rows import stored_form
@@ -16,7 +15,8 @@ from core.workflow import MAX_STEPS, StepDefinition, Workflow, WorkflowError, Wo
 from operators.requests import OperatorRequest
 from operators.rules import cancel
 from scheduler.rules import MOST_KEPT
-from workflows.order import ORDER
+from shop.business import SHOP
+from shop.workflows import ORDER
 
 LONG_NAMES = tuple(f"s{number:02}-{'x' * 37}" for number in range(MAX_STEPS))
 
@@ -35,7 +35,7 @@ def flow(*steps):
 
 def test_the_shipped_workflows_are_right():
     """Those that the app comes with."""
-    workflows.ALL.check(CAPABILITIES)
+    SHOP.workflows.check(CAPABILITIES)
 
 
 @pytest.mark.parametrize(

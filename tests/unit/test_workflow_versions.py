@@ -5,9 +5,8 @@ from datetime import timedelta
 from unittest.mock import patch
 
 import pytest
-from builders import NOW
+from builders import NOW, WORKFLOWS
 
-import workflows
 from adapters.memory import in_memory
 from alerts.versions import Versions
 from core.errors import UnavailableError
@@ -82,7 +81,7 @@ async def test_nobody_is_told_of_what_is_as_it_was_or_has_a_version_of_its_own(p
     mended = replace(PAY, request=lambda order, results: {"amount": 1})
     newer = replace(CLAIM, version=2, steps=(APPROVE,))
     assert await started(parts, replace(CLAIM, steps=(APPROVE, mended)), newer) == []
-    assert await started(parts, *workflows.ALL.all) == []
+    assert await started(parts, *WORKFLOWS.all) == []
 
 
 async def test_what_was_kept_and_cannot_be_read_is_told_like_any_change(parts):

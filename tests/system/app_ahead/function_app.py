@@ -1,4 +1,4 @@
-"""The production app on a machine whose clock is a second ahead."""
+"""The app with the workflows that are measured, on a machine whose clock is a second ahead."""
 
 from datetime import datetime, timedelta
 from importlib.util import module_from_spec, spec_from_file_location
@@ -17,9 +17,9 @@ def fast() -> datetime:
 
 
 clock.utc_now = fast
-spec = spec_from_file_location("production_function_app", Path(__file__).parents[3] / "function_app.py")
+spec = spec_from_file_location("measured_function_app", Path(__file__).parents[3] / "bench/app/function_app.py")
 assert spec
 assert spec.loader
-production = module_from_spec(spec)
-spec.loader.exec_module(production)
-app = production.app
+measured = module_from_spec(spec)
+spec.loader.exec_module(measured)
+app = measured.app

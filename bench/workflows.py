@@ -1,7 +1,10 @@
-"""Small workflows to measure and to learn with: one step, and three of different agents in sequence."""
+"""Small workflows to measure and to test with: one step, and three of different agents in sequence."""
 
-from core.workflow import StepDefinition, Workflow
-from workflows.order import goods, payment
+from dataclasses import replace
+
+from core.workflow import StepDefinition, Workflow, Workflows
+from shop.business import SHOP
+from shop.workflows import goods, payment
 
 PAYMENT_ONLY = Workflow(
     name="payment-only",
@@ -31,3 +34,6 @@ IN_SEQUENCE = Workflow(
         ),
     ),
 )
+
+MEASURED = replace(SHOP, workflows=Workflows(*SHOP.workflows.all, PAYMENT_ONLY, IN_SEQUENCE))
+"""The shop with these workflows besides its own."""

@@ -1,7 +1,8 @@
-"""The order workflow: reserve the stock and authorise the payment, at the same time; ship; capture the payment.
+"""What is done for an order: reserve the stock and authorise the payment, at the same time; ship; capture the payment.
 
 Whatever was done can be taken back: the stock released, the authorisation voided, the shipment cancelled, the capture
 refunded. A payment that is refused waits for an operator; goods that cannot be had, or delivered, undo the order.
+Of an order that is returned, the goods go back into stock; then the customer gets the money back.
 """
 
 from decimal import Decimal
@@ -13,12 +14,12 @@ from core.workflow import Results, StepDefinition, Workflow
 
 def goods(order: Order, _: Results) -> dict[str, Any]:
     """Return what is ordered."""
-    return {"items": [{"sku": item.sku, "quantity": item.quantity} for item in order.items]}
+    return {"items": [{"sku": item["sku"], "quantity": item["quantity"]} for item in order.payload["items"]]}
 
 
 def payment(order: Order, results: Results) -> dict[str, Any]:
     """Return what is bought and for how much, not by whom."""
-    total = sum((Decimal(item.unit_price) * item.quantity for item in order.items), Decimal(0))
+    total = sum((Decimal(item["unitPrice"]) * item["quantity"] for item in order.payload["items"]), Decimal(0))
     return {**goods(order, results), "amount": f"{total:.2f}", "currency": "EUR"}
 
 
@@ -83,5 +84,14 @@ ORDER = Workflow(
             after=("shipment",),
             keeps=("reference", "amount"),
         ),
+    ),
+)
+
+RETURN = Workflow(
+    name="return",
+    version=1,
+    steps=(
+        StepDefinition(name="restock", capability="inventory", does="release", request=goods),
+        StepDefinition(name="refund", capability="payment", does="refund", request=payment, after=("restock",)),
     ),
 )
