@@ -13,6 +13,7 @@ from core.changes import HistoryEntry
 from core.errors import UnreadableRowError
 from core.keys import order_in, sortable
 from core.orders import Direction, Item, Order, OrderState, Outcome, Policy, Priority, ProcessState, Step, StepState
+from core.texts import json_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,11 +25,6 @@ class StateRecord:
 
 
 Record = Order | StateRecord | HistoryEntry | AgendaRow
-
-
-def json_text(value: Any) -> str:
-    """Return the value as compact JSON."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=dict)
 
 
 def _same(value: Any) -> Any:

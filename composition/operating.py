@@ -1,4 +1,4 @@
-"""The roles that tell people what happens, and let them act: alerts, notices, the watch, the operators' tools."""
+"""The roles that tell people what happens, and let them act: alerts, the relay, the watch, the operators' tools."""
 
 from collections.abc import Iterator
 from datetime import timedelta
@@ -11,7 +11,7 @@ import alerts.triggers
 import operators.triggers
 import submission.service
 import workflows
-from alerts.notices import NoticeService
+from alerts.relay import Relay
 from alerts.service import AlertService
 from alerts.versions import Versions
 from alerts.watch import Watch
@@ -31,23 +31,18 @@ from scheduler.service import FRESH, WAKE_UP_TIME
 
 def blueprints(base: Base) -> Iterator[func.Blueprint]:
     """Return the functions of these roles."""
-    yield alerts.triggers.blueprint(_alerts(base), _notices(base), _watch(base), _versions(base))
+    yield alerts.triggers.blueprint(_alerts(base), _relay(base), _watch(base), _versions(base))
     yield operators.triggers.blueprint(_operators(base))
 
 
 def _alerts(base: Base) -> AlertService:
-    return AlertService(
+    return AlertService(alert_log=base.parts.alerts, poison=base.parts.poison)
+
+
+def _relay(base: Base) -> Relay:
+    return Relay(
         store=base.parts.store,
         publisher=base.parts.events,
-        alert_log=base.parts.alerts,
-        poison=base.parts.poison,
-        buckets=base.settings.buckets,
-    )
-
-
-def _notices(base: Base) -> NoticeService:
-    return NoticeService(
-        store=base.parts.store,
         bus=base.parts.bus,
         clock=base.parts.clock,
         buckets=base.settings.buckets,

@@ -1,6 +1,8 @@
-"""Texts that others wrote, made fit to be shown: services, errors, senders may say anything."""
+"""JSON as rows hold it; and what others wrote, made fit to be shown: services, errors, senders may say anything."""
 
+import json
 import re
+from typing import Any
 
 PARTICULAR = re.compile(
     r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d\S*)?"  # a day, with its time
@@ -8,6 +10,11 @@ PARTICULAR = re.compile(
     r"|(?<![\w.-])(?=(?:[\w-]*\d){3})[\w-]{12,}(?![\w-]|\.\w)"  # an id: long, with digits, and no name of a host
     r"|(?<![\w.:])\d{5,}"  # a count, or a short id
 )
+
+
+def json_text(value: Any) -> str:
+    """Return the value as compact JSON."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=dict)
 
 
 def plain(text: str, most: int) -> str:

@@ -8,8 +8,7 @@ from typing import Any
 
 import workflows
 from agents.service import AgentService
-from alerts.notices import NoticeService
-from alerts.service import AlertService
+from alerts.relay import Relay
 from core import messages
 from core.keys import buckets
 from core.messages import (
@@ -87,7 +86,6 @@ SLOTS = {
     "backup-request": ("agent-3",),
     "sweep": ("supervisor-1", "supervisor-2"),
     "relay": ("relay",),
-    "notify": ("notify",),
 }
 """Who may do what; each does one thing at a time, side by side with all the others."""
 
@@ -225,12 +223,8 @@ def _supervisor(at: Surroundings) -> SupervisorService:
     )
 
 
-def _alerts() -> AlertService:
-    return AlertService(store=Store(), publisher=Publisher(), alert_log=None, poison=Poison(), buckets=BUCKETS)
-
-
-def _notices(at: Surroundings) -> NoticeService:
-    return NoticeService(store=Store(), bus=Bus(), clock=at.now, buckets=BUCKETS, most_tries=1)
+def _relay(at: Surroundings) -> Relay:
+    return Relay(store=Store(), publisher=Publisher(), bus=Bus(), clock=at.now, buckets=BUCKETS, most_tries=1)
 
 
 _DOES: Mapping[str, Callable[[Surroundings, Job], Coroutine[Any, Any, Any]]] = {
@@ -241,8 +235,7 @@ _DOES: Mapping[str, Callable[[Surroundings, Job], Coroutine[Any, Any, Any]]] = {
     "request": lambda at, job: _agent(at, "payment").handle(decode(AgentRequest, job.body)),
     "backup-request": lambda at, job: _agent(at, "payment-backup").handle(decode(AgentRequest, job.body)),
     "sweep": lambda at, job: _supervisor(at).sweep(),
-    "relay": lambda at, job: _alerts().relay(),
-    "notify": lambda at, job: _notices(at).relay(),
+    "relay": lambda at, job: _relay(at).relay(),
     "resubmit": lambda at, job: _operator(at).resubmit(job.body, GRACE),
     "skip": lambda at, job: _operator(at).skip(job.body, SkipRequest(operator="grace", note="done by hand")),
     "cancel": lambda at, job: _operator(at).cancel(job.body, GRACE),

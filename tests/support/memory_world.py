@@ -6,7 +6,7 @@ from builders import ALLOWANCE, NOW, ORDER_ID, REST, THRESHOLD, scheduler, super
 
 import workflows
 from adapters.memory import MemoryLeadership, MemoryLease, in_memory
-from alerts.notices import NoticeService
+from alerts.relay import Relay
 from core.transitions import Transitions
 from scheduler.admission import Admission
 from scheduler.service import SchedulerService
@@ -61,8 +61,13 @@ class World:
             buckets=8,
         )
         self.supervisor = self.supervised_by("v1")
-        self.notices = NoticeService(
-            store=self.parts.store, bus=self.parts.bus, clock=self.parts.clock, buckets=8, most_tries=3
+        self.outbox = Relay(
+            store=self.parts.store,
+            publisher=self.parts.events,
+            bus=self.parts.bus,
+            clock=self.parts.clock,
+            buckets=8,
+            most_tries=3,
         )
 
     def supervised_by(self, instance, lease=None):

@@ -10,8 +10,7 @@ from scheduling import Scheduling, only, step
 from adapters.memory import MemoryLeadership, MemoryLease
 from adapters.records import columns_of_record
 from adapters.rows import entity, stored_form
-from alerts.notices import NoticeService
-from alerts.service import AlertService
+from alerts.relay import Relay
 from alerts.watch import Watch
 from core.agenda import Kind, all_of
 from core.alerts import order_ended
@@ -71,14 +70,7 @@ class Street(Scheduling):
             rules=supervisor,
             **every,
         )
-        alerts = AlertService(
-            publisher=parts.events,
-            alert_log=parts.alerts,
-            poison=parts.poison,
-            store=parts.store,
-            buckets=self.buckets,
-        )
-        notices = NoticeService(bus=parts.bus, most_tries=3, **every)
+        outbox = Relay(publisher=parts.events, bus=parts.bus, most_tries=3, **every)
         watch = Watch(
             sweeps=parts.sweeps, longest_pending=seconds(100), longest_without_sweep=timedelta(days=1), **every
         )
@@ -99,7 +91,7 @@ class Street(Scheduling):
             measures=parts.measures,
             **every,
         )
-        self.timers = (self.one.poll, sweeps.sweep, notices.relay, alerts.relay)
+        self.timers = (self.one.poll, sweeps.sweep, outbox.relay)
         self.seldom = (watch.look, retention.sweep)
 
     # Who lives there

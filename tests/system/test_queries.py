@@ -19,7 +19,7 @@ from adapters.operations import Insert
 from adapters.records import columns_of_record
 from adapters.settings import Settings
 from adapters.writes import of_change
-from alerts.service import AlertService
+from alerts.relay import Relay
 from core.changes import Change, HistoryEntry, transition
 from core.gathering import run_all
 from core.keys import bucket_of, buckets
@@ -87,7 +87,7 @@ async def periodic(storage):
             sweeps=parts.sweeps,
             **common,
         ),
-        AlertService(publisher=parts.events, alert_log=parts.alerts, poison=parts.poison, **common),
+        Relay(publisher=parts.events, bus=parts.bus, clock=parts.clock, most_tries=3, **common),
         OperatorService(
             transitions=transitions,
             archive=parts.archive,
@@ -104,8 +104,9 @@ async def periodic(storage):
 
 async def run_once(roles):
     """One turn of everything that a timer or an operator's list does."""
-    schedules, supervises, alerts, operates = roles
-    found = await schedules.poll(), await supervises.sweep(), await alerts.relay()
+    schedules, supervises, outbox, operates = roles
+    found = await schedules.poll(), await supervises.sweep()
+    await outbox.relay()
     listed = await operates.list(ProcessState.ERROR, 50, None)
     return found, listed.orders
 
@@ -139,14 +140,14 @@ async def test_periodic_work_costs_the_same_with_a_store_full_of_finished_orders
     parts, recorder, roles = periodic
     await run_once(roles)  # creates the lease's blob
     recorder.requests.clear()
-    assert await run_once(roles) == ((False, 0, 0), [])
+    assert await run_once(roles) == ((False, 0), [])
     empty, filters = recorder.operations(), recorder.filters()
     assert len(filters) == 8 * len(("poll", "sweep", "relay", "list"))
     assert [asked for asked in filters if not RANGE.match(asked)] == []
 
     await fill(parts, finished)
     recorder.requests.clear()
-    assert await run_once(roles) == ((False, 0, 0), [])
+    assert await run_once(roles) == ((False, 0), [])
     assert recorder.operations() == empty
 
 

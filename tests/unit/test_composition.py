@@ -111,7 +111,7 @@ def test_each_setting_reaches_what_goes_by_it(settings, monkeypatch):
     assert scheduler.rules.clock_tolerance == processing._supervisor(base).rules.clock_tolerance
     assert scheduler.rules.clock_tolerance == timedelta(seconds=2.5)
     assert (scheduler.admission.most, scheduler.buckets) == (16, 20)
-    assert operating._notices(base).most_tries == 18
+    assert operating._relay(base).most_tries == 18
     assert (watch.longest_pending, watch.longest_without_sweep) == (timedelta(seconds=63), timedelta(seconds=64))
     assert operating._retention(base).keep == timedelta(days=19)
     monkeypatch.setenv("RETENTION_DAYS", "0")
