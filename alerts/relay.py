@@ -1,7 +1,7 @@
 """Sends what the outbox holds: events to Event Grid, notices to the private queues of those who submitted orders."""
 
 import logging
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from alerts import rules
@@ -65,14 +65,7 @@ class Relay:
         if sent := [row.key for row, fault in outcomes if fault is None]:
             await self.store.confirm(bucket, sent)
         answered = rules.answered(outcomes)
-        await run_all(
-            (
-                self._not_sent(bucket, row, fault, counts=rules.counts(row, fault, answered))
-                for row, fault in outcomes
-                if fault
-            ),
-            at_most=PAGE,
-        )
+        await run_all((self._not_sent(bucket, row, fault, answered) for row, fault in outcomes if fault), at_most=PAGE)
         silence = {row.data["To"]: fault for row, fault in outcomes if rules.is_silence(fault)}
         if silence and not answered:
             raise next(iter(silence.values()))
@@ -81,15 +74,12 @@ class Relay:
     async def _to_operators(self, waiting: Sequence[Waiting]) -> list[Outcome]:
         """Publish the events at once; if they are refused, each by itself."""
         events = [(row, content) for row, content in waiting if isinstance(content, Event)]
-        fault: Exception | None = None
-        try:
-            if events:
-                await self.publisher.publish([event for _, event in events])
-        except Exception as failure:  # noqa: BLE001 - whatever it is, it is the outcome of these events
-            if len(events) > 1 and not rules.is_silence(failure):
-                alone = await run_all(self._to_operators([each]) for each in events)
-                return [outcome for (outcome,) in alone]
-            fault = failure
+        if not events:
+            return []
+        (fault,) = await settle_all([self.publisher.publish([event for _, event in events])])
+        if fault and len(events) > 1 and not rules.is_silence(fault):
+            alone = await run_all(self._to_operators([each]) for each in events)
+            return [outcome for (outcome,) in alone]
         return [(row, fault) for row, _ in events]
 
     async def _to_senders(self, waiting: Sequence[Waiting]) -> list[Outcome]:
@@ -98,8 +88,8 @@ class Relay:
         faults = await settle_all((self.bus.send([notice]) for _, notice in notices), at_most=PAGE)
         return [(row, fault) for (row, _), fault in zip(notices, faults, strict=True)]
 
-    async def _not_sent(self, bucket: str, row: AgendaRow, fault: Exception, *, counts: bool) -> None:
-        if counts:
+    async def _not_sent(self, bucket: str, row: AgendaRow, fault: Exception, answered: Collection[str]) -> None:
+        if counts := rules.counts(row, fault, answered):
             log.warning("outbox.not_sent", extra={"row": row.key, "to": row.data["To"], "why": str(fault)})
         instead = rules.instead(row, fault, self.clock(), self.most_tries, counts=counts)
         await self.store.postpone(bucket, row.key, instead)

@@ -31,12 +31,9 @@ from scheduler.service import FRESH, WAKE_UP_TIME
 
 def blueprints(base: Base) -> Iterator[func.Blueprint]:
     """Return the functions of these roles."""
-    yield alerts.triggers.blueprint(_alerts(base), _relay(base), _watch(base), _versions(base))
+    kept = AlertService(alert_log=base.parts.alerts, poison=base.parts.poison)
+    yield alerts.triggers.blueprint(kept, _relay(base), _watch(base), _versions(base))
     yield operators.triggers.blueprint(_operators(base))
-
-
-def _alerts(base: Base) -> AlertService:
-    return AlertService(alert_log=base.parts.alerts, poison=base.parts.poison)
 
 
 def _relay(base: Base) -> Relay:
