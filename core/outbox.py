@@ -57,7 +57,7 @@ def tries_of(row: AgendaRow) -> int:
 
 
 def put_off(row: AgendaRow, until: datetime, tries: int) -> AgendaRow:
-    """Return the row as it is owed from then on, under what is left of its key."""
+    """Return the row as it is owed from then on; in its key, all but the time stays."""
     return replace(row, key=_key(until, row.key.split("|", 2)[-1]), data={**row.data, "Tries": tries})
 
 

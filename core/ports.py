@@ -53,7 +53,10 @@ class StateStore(Protocol):
         """
 
     async def postpone(self, bucket: str, key: str, row: AgendaRow) -> None:
-        """Put an obligation in the place of another, both or neither; if that one is met by now, nothing changes."""
+        """Put an obligation in the place of another, both or neither; if that one is met by now, nothing changes.
+
+        If the new one stands there already, it stands there once.
+        """
 
     async def announce(self, bucket: str, event: Event) -> None:
         """Put an event that belongs to no recorded order into the outbox; the same event again changes nothing."""
