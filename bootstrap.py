@@ -23,7 +23,7 @@ from adapters.settings import Settings
 from agents.circuit import CallLimits, Circuit
 from agents.gauge import Gauge
 from agents.service import AgentService
-from alerts.notices import NoticeService
+from alerts.relay import Relay
 from alerts.service import AlertService
 from alerts.versions import Versions
 from alerts.watch import Watch
@@ -181,20 +181,15 @@ class App:
 
     @cached_property
     def alerts(self) -> AlertService:
-        """Sends what transitions left in the outbox."""
-        return AlertService(
-            store=self.adapters.store,
-            publisher=self.adapters.events,
-            alert_log=self.adapters.alerts,
-            poison=self.adapters.poison,
-            buckets=self.settings.buckets,
-        )
+        """Keeps the alerts that reach the operators."""
+        return AlertService(alert_log=self.adapters.alerts, poison=self.adapters.poison)
 
     @cached_property
-    def notices(self) -> NoticeService:
-        """Tells submitters what became of their orders."""
-        return NoticeService(
+    def relay(self) -> Relay:
+        """Sends what transitions left in the outbox: alerts, and notices to submitters."""
+        return Relay(
             store=self.adapters.store,
+            publisher=self.adapters.events,
             bus=self.adapters.bus,
             clock=self.adapters.clock,
             buckets=self.settings.buckets,
@@ -357,7 +352,7 @@ def _blueprints(app: App) -> Iterator[func.Blueprint]:
     for agent in app.agents:
         yield agents.triggers.blueprint(app.agent(agent), app.adapters.poison)
     yield supervisor.triggers.blueprint(app.supervisor)
-    yield alerts.triggers.blueprint(app.alerts, app.notices, app.watch, app.versions)
+    yield alerts.triggers.blueprint(app.alerts, app.relay, app.watch, app.versions)
     yield operators.triggers.blueprint(app.operators)
     if app.settings.simulator_enabled:
         yield simulator.triggers.blueprint(app.simulator)

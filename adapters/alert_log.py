@@ -8,10 +8,11 @@ from datetime import UTC, datetime, timedelta
 
 from adapters.operations import Delete, Insert, Replace, Table
 from adapters.rows import Columns, columns_of, read_each
-from adapters.writes import event_columns, event_from, key_part
 from core.alerts import Acknowledgement, Alert
 from core.changes import Event
 from core.errors import ConflictError, UnknownAlertError
+from core.keys import key_part
+from core.outbox import event_columns, event_from
 
 PARTITION = "alerts"
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

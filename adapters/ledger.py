@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from adapters.clock import new_ulid
 from adapters.operations import Delete, Insert, Operation, Put, Replace, Table
 from adapters.rows import Columns, columns_of
-from adapters.writes import key_part
 from core.errors import ConflictError
+from core.keys import key_part
 from core.texts import json_text
 from simulator.rules import Effect, Fault, FaultInForce
 

@@ -13,6 +13,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 from core.business import Agent
 from core.errors import AppError
 from core.messages import bus_queues
+from core.outbox import OPERATORS
 
 URL = re.compile(r"https?://\S+")
 Url = Annotated[str, Field(pattern=f"^{URL.pattern}$")]
@@ -173,7 +174,7 @@ def _cross_faults(settings: Settings) -> Iterator[str]:
     for name in settings.calls_in_flight.keys() - names:
         yield f"CALLS_IN_FLIGHT: there is no agent {name}; expected {', '.join(names)}"
     prefix = settings.reply_to_prefix.lower()  # Service Bus makes no difference
-    if taken := [name for name in bus_queues(names) if name.startswith(prefix)]:
-        yield f"REPLY_TO_PREFIX: queues of the app's own begin with it, {', '.join(taken)}"
+    if taken := [name for name in (*bus_queues(names), OPERATORS) if name.startswith(prefix)]:
+        yield f"REPLY_TO_PREFIX: names of the app's own begin with it, {', '.join(taken)}"
     if settings.agent_margin_seconds >= settings.allowance_seconds:
         yield "AGENT_MARGIN_SECONDS: leaves an agent no time; expected less than ALLOWANCE_SECONDS"

@@ -9,8 +9,9 @@ from adapters import writes
 from adapters.operations import Delete, ETags, Insert, Operation, Put, Replace, Row, Stored, Table
 from adapters.records import Record, columns_of_record, record_of
 from adapters.rows import Columns
-from core.agenda import AgendaRow, Kind, all_of
-from core.changes import Change, Event, HistoryEntry, Note, OutboxEntry
+from core import outbox
+from core.agenda import AgendaRow
+from core.changes import Change, Event, HistoryEntry, Note
 from core.errors import ConflictError
 from core.keys import bucket_of, history_key, history_range, order_range, state_key
 from core.orders import Snapshot
@@ -69,19 +70,15 @@ class TableStateStore(Generic[Row]):
         rows = (self._codec.record_of(row) for row in stored if row.key.startswith("!"))
         return [row for row in rows if isinstance(row, AgendaRow)]
 
-    async def outbox(self, bucket: str, limit: int, start: str = "") -> list[OutboxEntry]:
-        """See `StateStore.outbox`."""
-        first, end = all_of(Kind.OUTBOX)
-        return [writes.entry_of(row) for row in await self.agenda(bucket, max(first, start), end, limit)]
-
     async def postpone(self, bucket: str, key: str, row: AgendaRow) -> None:
         """See `StateStore.postpone`."""
         with suppress(ConflictError):
-            await self._submit(bucket, [Delete(key), Insert(row.key, row)])
+            await self._submit(bucket, [Delete(key), Put(row.key, row)])
 
     async def announce(self, bucket: str, event: Event) -> None:
         """See `StateStore.announce`."""
-        await self._table.submit_each(bucket, [self._stored(writes.of_announcement(event))])
+        row = outbox.of_event(event.subject.removeprefix("orders/"), event)
+        await self._table.submit_each(bucket, [self._stored(Insert(row.key, row))])
 
     async def confirm(self, bucket: str, keys: Sequence[str]) -> None:
         """See `StateStore.confirm`."""

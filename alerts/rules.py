@@ -1,13 +1,17 @@
-"""How an alert travels: as a CloudEvent, which Event Grid hands to a Storage Queue in base64, and once did plain."""
+"""When what was not sent is tried again; and how an alert arrives: as a CloudEvent in base64, or, as once, plain."""
 
 import base64
 import binascii
-from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from collections.abc import Collection, Iterable, Mapping
+from datetime import datetime, timedelta
+from typing import Annotated, Any, Literal, TypeGuard
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from core import alerts, outbox
+from core.agenda import AgendaRow
 from core.changes import Event
+from core.errors import QueueRefusedError, UnavailableError
 from core.messages import Moment, decode
 
 
@@ -35,3 +39,37 @@ def _plain(body: bytes) -> bytes:
         return base64.b64decode(body, validate=True)
     except binascii.Error:
         return body
+
+
+Outcome = tuple[AgendaRow, Exception | None]
+"""What was to be sent, and why it was not."""
+
+LONGEST_PAUSE = timedelta(minutes=5)
+
+
+def is_silence(fault: Exception | None) -> TypeGuard[UnavailableError]:
+    """Whether there was no answer: one queue may be away, or what leads to all of them."""
+    return isinstance(fault, UnavailableError) and not isinstance(fault, QueueRefusedError)
+
+
+def answered(outcomes: Iterable[Outcome]) -> set[str]:
+    """Return the destinations that said anything; what could not even be asked of them says nothing."""
+    return {row.data["To"] for row, fault in outcomes if fault is None or isinstance(fault, QueueRefusedError)}
+
+
+def counts(row: AgendaRow, fault: Exception, answered: Collection[str]) -> bool:
+    """Whether this was a try: it was refused, or there was silence of its destination alone."""
+    return not is_silence(fault) or (bool(answered) and row.data["To"] not in answered)
+
+
+def instead(row: AgendaRow, fault: Exception, now: datetime, most_tries: int, *, counts: bool) -> AgendaRow:
+    """Return what is owed in place of what was not sent: the same, later on, or an alert that a notice is given up."""
+    tries = outbox.tries_of(row) + counts
+    if counts and tries >= most_tries and outbox.is_notice(row):
+        return outbox.of_event(row.order_id, alerts.notice_given_up(row.order_id, row.data["To"], str(fault), now))
+    return outbox.put_off(row, now + pause(tries), tries)
+
+
+def pause(tries: int) -> timedelta:
+    """Return how long to wait after so many tries."""
+    return min(LONGEST_PAUSE, timedelta(seconds=2 ** min(tries, 10)))

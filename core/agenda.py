@@ -16,18 +16,17 @@ from core.orders import Outcome, Priority, ProcessState, Snapshot, StepState
 
 
 class Kind(StrEnum):
-    """What is owed: a claim, a look at the complete-by time, an operator's action, an event or a notice to send."""
+    """What is owed: a claim, a look at the complete-by time, an operator's action, something to send."""
 
     PENDING = "!pending"
     RUNNING = "!running"
     ERROR = "!error"
     OUTBOX = "!outbox"
-    NOTICE = "!notice"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AgendaRow:
-    """One open obligation; `data` is what a list shows without loading the order, or the event to send.
+    """One open obligation; `data` is what a list shows without loading the order, or what is to be sent.
 
     Whoever needs something of the data may find that it is not there, or is nonsense: that concerns this row alone.
     """
@@ -80,21 +79,6 @@ def _summary(snapshot: Snapshot) -> dict[str, Any]:
         "Reason": state.reason,
         "UpdatedAt": state.updated_at,
     }
-
-
-def outbox_key(at: datetime, order_id: str, event_id: str) -> str:
-    """Row key of an event that is committed with a transition and not yet confirmed as sent."""
-    return f"{Kind.OUTBOX}|{sortable(at)}|{order_id}|{event_id}"
-
-
-def notice_key(not_before: datetime, notice_id: str) -> str:
-    """Row key of a notice that is to be sent from this time on."""
-    return f"{Kind.NOTICE}|{sortable(not_before)}|{notice_id}"
-
-
-def due_notices(now: datetime) -> tuple[str, str]:
-    """Row-key range [from, to) of the notices that may be sent now."""
-    return f"{Kind.NOTICE}|", f"{Kind.NOTICE}|{sortable(now)}{LAST}"
 
 
 def all_of(kind: Kind) -> tuple[str, str]:

@@ -35,17 +35,6 @@ class Event:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class OutboxEntry:
-    """An event that is committed and not yet confirmed as sent, with the key by which it is confirmed."""
-
-    key: str
-    event: Event | None
-    """None if nobody can read it."""
-    fault: str = ""
-    """Why, if so."""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
 class Change:
     """A transition of one order: all its rows in one conditional transaction, then its messages."""
 

@@ -23,6 +23,11 @@ def order_in(key: str) -> str:
     return found[0] if found else ""
 
 
+def key_part(text: str) -> str:
+    """Return the text with what a row key cannot hold, or what would upset its order, escaped as `=<hex>=`."""
+    return re.sub(r"[^A-Za-z0-9_.:|-]", lambda found: f"={ord(found[0]):x}=", text)
+
+
 def buckets(count: int) -> list[str]:
     """Return the partitions over which `count` buckets spread new orders."""
     return [f"b{number:02d}" for number in range(count)]

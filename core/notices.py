@@ -4,53 +4,45 @@ Notices follow from an order's records before and after a transition, so no tran
 with it, and sent afterwards. They carry no personal data and name no instance.
 """
 
+import json
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
+from core.messages import BusMessage
 from core.orders import Outcome, ProcessState, Snapshot, StepState
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Notice:
-    """One thing that happened to an order; `notice_id` is the same however often it is sent."""
-
-    notice_id: str
-    order_id: str
-    queue: str
-    event: str
-    at: datetime
-    sequence: int
-    """Grows with each notice of the order: what comes out of order can be put right."""
-    step: str | None = None
-    reason: str | None = None
-
 
 MOST_PER_TRANSITION = 100
 """More than there are steps in a workflow."""
 
 
-def notices_of(before: Snapshot | None, after: Snapshot, at: datetime) -> list[Notice]:
-    """Return what the sender is told of this transition; nothing if it named no queue."""
+def notices_of(before: Snapshot | None, after: Snapshot, at: datetime) -> Iterator[BusMessage]:
+    """Yield what the sender is told of this transition; nothing if it named no queue.
+
+    A notice's id is the same however often it is sent. Its `sequence` grows with each notice of the order: what comes
+    out of order can be put right.
+    """
     state = after.state
     if state.reply_to is None:
-        return []
-    return [
-        Notice(
-            notice_id=f"{state.order_id}:{state.version}:{number}",
-            order_id=state.order_id,
+        return
+    for number, (event, more) in enumerate(_events(before, after)):
+        notice_id = f"{state.order_id}:{state.version}:{number}"
+        body = {
+            "orderId": state.order_id,
+            "event": event,
+            "at": at.isoformat(),
+            "sequence": state.version * MOST_PER_TRANSITION + number,
+            **{name: value for name, value in more.items() if value is not None},
+            "noticeId": notice_id,
+        }
+        yield BusMessage(
             queue=state.reply_to,
-            event=event,
-            at=at,
-            sequence=state.version * MOST_PER_TRANSITION + number,
-            **more,
+            message_id=notice_id,
+            correlation_id=state.order_id,
+            body=json.dumps(body, ensure_ascii=False),
         )
-        for number, (event, more) in enumerate(_events(before, after))
-    ]
 
 
-def _events(before: Snapshot | None, after: Snapshot) -> Iterator[tuple[str, dict[str, Any]]]:
+def _events(before: Snapshot | None, after: Snapshot) -> Iterator[tuple[str, dict[str, str | None]]]:
     if before is None:
         yield "received", {}
         return
@@ -64,7 +56,7 @@ def _events(before: Snapshot | None, after: Snapshot) -> Iterator[tuple[str, dic
         yield from _end(after)
 
 
-def _end(after: Snapshot) -> Iterator[tuple[str, dict[str, Any]]]:
+def _end(after: Snapshot) -> Iterator[tuple[str, dict[str, str | None]]]:
     state = after.state
     match state.process_state:
         case ProcessState.PROCESSED:

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 from core.agenda import AgendaRow
 from core.alerts import Acknowledgement, Alert
 from core.archive import ArchivedOrder, ArchivePage
-from core.changes import Change, Event, HistoryEntry, Note, OutboxEntry
+from core.changes import Change, Event, HistoryEntry, Note
 from core.measures import Measure
 from core.messages import AgentRequest, BusMessage
 from core.orders import Snapshot
@@ -52,17 +52,17 @@ class StateStore(Protocol):
         A row that cannot be read comes with its `fault`: it concerns nobody but its order.
         """
 
-    async def outbox(self, bucket: str, limit: int, start: str = "") -> list[OutboxEntry]:
-        """Return up to `limit` events of the bucket that are not confirmed as sent, oldest first; key >= start."""
-
     async def postpone(self, bucket: str, key: str, row: AgendaRow) -> None:
-        """Put an obligation in the place of another, both or neither; if that one is met by now, nothing changes."""
+        """Put an obligation in the place of another, both or neither; if that one is met by now, nothing changes.
+
+        If the new one stands there already, it stands there once.
+        """
 
     async def announce(self, bucket: str, event: Event) -> None:
         """Put an event that belongs to no recorded order into the outbox; the same event again changes nothing."""
 
     async def confirm(self, bucket: str, keys: Sequence[str]) -> None:
-        """Remove outbox rows whose events were sent; those that are gone already are passed over."""
+        """Remove outbox rows whose content was sent; those that are gone already are passed over."""
 
 
 class Archive(Protocol):

@@ -1,4 +1,4 @@
-"""Texts that others wrote, made fit to be shown or kept: services, errors, senders may say anything."""
+"""JSON as rows hold it; and what others wrote, made fit to be shown: services, errors, senders may say anything."""
 
 import json
 import re

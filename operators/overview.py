@@ -1,6 +1,6 @@
 """How the system is doing, at a glance: what is open, what is not sent yet, what nobody could read, how agents are."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from datetime import timedelta
 from typing import Any
@@ -8,8 +8,8 @@ from typing import Any
 from pydantic import ConfigDict
 from pydantic.alias_generators import to_camel
 
-from core import agenda, keys
-from core.agenda import Kind
+from core import agenda, keys, outbox
+from core.agenda import AgendaRow, Kind
 from core.gathering import run_all
 from core.orders import ProcessState
 from core.ports import AgentMeasures, Clock, StateStore, SweepLog
@@ -67,12 +67,14 @@ class Overview(View):
 class _Rows:
     """The rows of one kind in the agendas of all buckets."""
 
-    orders: Sequence[str]
-    """The order of each."""
+    rows: Sequence[AgendaRow]
     more: bool
 
-    def count(self) -> Count:
-        return Count(count=len(self.orders), at_least=self.more)
+    def orders(self) -> set[str]:
+        return {row.order_id for row in self.rows}
+
+    def count(self, counted: Callable[[AgendaRow], bool] = lambda _: True) -> Count:
+        return Count(count=sum(map(counted, self.rows)), at_least=self.more)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,7 +91,8 @@ class OverviewService:
     async def look(self) -> Overview:
         """Return how the system is doing; raises `UnavailableError`."""
         pending, running = await self._rows(Kind.PENDING), await self._rows(Kind.RUNNING)
-        processing = set(running.orders) - set(pending.orders)  # of a pending order, other steps may still run
+        processing = running.orders() - pending.orders()  # of a pending order, other steps may still run
+        unsent = await self._rows(Kind.OUTBOX)
         sweep = await self.sweeps.last()
         return Overview(
             open_orders={
@@ -97,8 +100,8 @@ class OverviewService:
                 ProcessState.PROCESSING: Count(count=len(processing), at_least=running.more),
                 ProcessState.ERROR: (await self._rows(Kind.ERROR)).count(),
             },
-            unconfirmed_events=(await self._rows(Kind.OUTBOX)).count(),
-            unsent_notices=(await self._rows(Kind.NOTICE)).count(),
+            unconfirmed_events=unsent.count(lambda row: not outbox.is_notice(row)),
+            unsent_notices=unsent.count(outbox.is_notice),
             last_sweep=SweepView.model_validate(sweep) if sweep else None,
             poison=await self.poison.count(),
             agents=await self._agents(),
@@ -110,7 +113,7 @@ class OverviewService:
             self.store.agenda(bucket, start, end, MOST_COUNTED) for bucket in keys.buckets(self.buckets)
         )
         return _Rows(
-            orders=[row.order_id for page in pages for row in page],
+            rows=[row for page in pages for row in page],
             more=any(len(page) == MOST_COUNTED for page in pages),
         )
 

@@ -6,12 +6,13 @@ from datetime import datetime
 
 import pytest
 from builders import NOW, new_order, scheduler, seconds, supervisor
+from owed import events_owed, owed
 
 from adapters.clock import order_ids, utc_now
 from adapters.memory import MemoryStateStore
 from adapters.operations import Delete, Insert, Put
 from adapters.rows import entity
-from core import agenda
+from core import agenda, outbox
 from core.changes import Change, Event, HistoryEntry, Note, transition
 from core.errors import ConflictError, UnreadableRowError
 from core.keys import LAST, bucket_of, history_key
@@ -170,7 +171,7 @@ async def test_a_note_is_kept_once_and_changes_no_state(parts):
     await parts.store.note(note)
     assert await parts.store.load(order.order_id) == order
     assert [entry.event for entry in await parts.store.history(order.order_id)] == ["submitted", "noted"]
-    assert [e.event for e in await parts.store.outbox(bucket_of(order.order_id), 100) if e.event == note.events[0]]
+    assert note.events[0] in await events_owed(parts.store, bucket_of(order.order_id))
 
 
 @pytest.mark.proves("ALR-1")
@@ -180,11 +181,29 @@ async def test_the_outbox_keeps_an_event_until_it_is_confirmed(parts):
     bucket = "b98"
     await parts.store.announce(bucket, event)
     await parts.store.announce(bucket, event)
-    (entry,) = await parts.store.outbox(bucket, 10)
-    assert entry.event == event
-    await parts.store.confirm(bucket, [entry.key])
-    await parts.store.confirm(bucket, [entry.key])
-    assert await parts.store.outbox(bucket, 10) == []
+    (row,) = await owed(parts.store, bucket)
+    assert outbox.content_of(row) == event
+    await parts.store.confirm(bucket, [row.key])
+    await parts.store.confirm(bucket, [row.key])
+    assert await owed(parts.store, bucket) == []
+
+
+@pytest.mark.proves("ALR-1", "ALR-2")
+async def test_what_is_put_off_stands_in_the_outbox_once_and_what_was_sent_not_again(parts):
+    """Whoever comes second changes nothing more; what takes the place of several things stands there once."""
+    bucket = "b97"
+    await parts.store.announce(bucket, Event(event_id="e", type="T", subject="orders/x", at=NOW, data={}))
+    (first,) = await owed(parts.store, bucket)
+    later = outbox.put_off(first, NOW + seconds(5), 1)
+    for _ in range(2):
+        await parts.store.postpone(bucket, first.key, later)
+    assert await owed(parts.store, bucket) == [later]
+    await parts.store.announce(bucket, outbox.content_of(first))
+    await parts.store.postpone(bucket, first.key, later)
+    assert await owed(parts.store, bucket) == [later]
+    await parts.store.confirm(bucket, [later.key])
+    await parts.store.postpone(bucket, later.key, first)
+    assert await owed(parts.store, bucket) == []
 
 
 async def overwrite(store, bucket, key, **columns):
@@ -213,23 +232,19 @@ async def test_a_row_that_cannot_be_read_concerns_its_order_alone(parts, wrong):
     """Whoever reads it beside others gets the others as they are, and of this one whose it is, and that it is wrong."""
     bucket = f"b{80 + list(UNREADABLE).index(wrong)}"
     one, bad, other = await three_in(parts.store, bucket)
-    pending, outbox = agenda.all_of(agenda.Kind.PENDING), await parts.store.outbox(bucket, 10)
+    pending, unsent = agenda.all_of(agenda.Kind.PENDING), await owed(parts.store, bucket)
     rows = await parts.store.agenda(bucket, *pending, 10)
-    for key in (rows[1].key, outbox[1].key, f"{bad}|state"):
+    for key in (rows[1].key, unsent[1].key, f"{bad}|state"):
         await overwrite(parts.store, bucket, key, **UNREADABLE[wrong])
     seen = await parts.store.agenda(bucket, *pending, 10)
     assert [row.order_id for row in seen] == [one, bad, other]
     assert (seen[0], seen[2]) == (rows[0], rows[2])
     assert not seen[1].data
     assert bool(seen[1].fault) is (wrong != "empty")
-    assert [(entry.event is None, bool(entry.fault)) for entry in await parts.store.outbox(bucket, 10)] == [
-        (False, False),
-        (True, True),
-        (False, False),
-    ]
-    assert [entry.key for entry in await parts.store.outbox(bucket, 10, f"{outbox[0].key} ")] == [
-        each.key for each in outbox[1:]
-    ]
+    left = await owed(parts.store, bucket)
+    assert [row.key for row in left] == [row.key for row in unsent]
+    assert (left[0], left[2]) == (unsent[0], unsent[2])
+    assert not left[1].data
     kept = {each.order_id: (each.state is None, bool(each.fault)) for each in await all_kept(parts.archive, bucket)}
     assert kept == {one: (False, False), bad: (True, True), other: (False, False)}
     with pytest.raises(UnreadableRowError):
@@ -395,14 +410,14 @@ async def test_what_is_there_already_keeps_nothing_new_from_being_written(on_azu
     assert not any(await at_once(*(store.announce(bucket, each) for each in (*events[1:3], *events))))
     assert not any(await at_once(*(store.note(each) for each in (notes[1], notes[0], *notes[2:]))))
     assert not any(await at_once(*(alerts.record(each) for each in (events[1], events[0], *events[2:]))))
-    keys = {entry.event.event_id: entry.key for entry in await store.outbox(bucket, 1000)}
+    keys = {row.data["EventId"]: row.key for row in await owed(store, bucket) if not outbox.is_notice(row)}
     assert keys.keys() >= set(event_ids)
     assert len(await store.history(order.order_id)) == 1 + len(notes)
     kept = [alert.event.event_id for alert in await alerts.newest(1000)]
     assert [kept.count(each) for each in event_ids] == [1] * 4
     await store.confirm(bucket, [keys[event_ids[0]]])
     await store.confirm(bucket, [keys[each] for each in event_ids])
-    assert not keys.keys() & {each.event.event_id for each in await store.outbox(bucket, 1000)} & set(event_ids)
+    assert not {event.event_id for event in await events_owed(store, bucket)} & set(event_ids)
     await alerts.remove_before(NOW + seconds(1), 1000)
 
 

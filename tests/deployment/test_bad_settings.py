@@ -56,9 +56,9 @@ def test_everything_that_is_missing_is_named(monkeypatch):
 
 
 @pytest.mark.proves("SUB-5")
-@pytest.mark.parametrize("prefix", ["s", "Scheduler-requests", "payment", "shipping-resp"])
+@pytest.mark.parametrize("prefix", ["s", "Scheduler-requests", "payment", "shipping-resp", "op"])
 def test_private_queues_cannot_be_the_apps_own(prefix, monkeypatch):
-    """Or a submitter could have notices sent to the scheduler, or to an agent."""
+    """Or a submitter could have notices sent to the scheduler, to an agent, or to the operators."""
     for name, value in (app_settings(Ports(), "k", "k") | {"REPLY_TO_PREFIX": prefix}).items():
         monkeypatch.setenv(name, value)
     with pytest.raises(SettingsError) as caught:

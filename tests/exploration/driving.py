@@ -163,8 +163,9 @@ async def one_after_another(work: Any, *, at_most: int = 64) -> list[Any]:
     return results
 
 
-async def each_settled(work: Any) -> list[Any]:
+async def each_settled(work: Any, *, at_most: int = 64) -> list[Any]:
     """Stands in for `settle_all`."""
+    del at_most
     return [await _outcome(each) for each in work]
 
 

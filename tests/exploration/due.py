@@ -11,8 +11,6 @@ from exploration.roles import TOLERANCE
 from exploration.world import World
 from scheduler.service import WAKE_UP_TIME
 
-SENT_BY = {"relay": Kind.OUTBOX, "notify": Kind.NOTICE}
-
 
 def is_due(world: World, kind: str, now: datetime) -> bool:
     """Whether a timer should find something, or would; a run that finds nothing changes nothing."""
@@ -22,8 +20,8 @@ def is_due(world: World, kind: str, now: datetime) -> bool:
 def should_find(world: World, kind: str, now: datetime) -> bool:
     """Whether there is something for this timer to do, of the one order of this world."""
     order = world.order()
-    if kind in SENT_BY:
-        waiting = (key.split("|") for key in world.agenda() if key.startswith(SENT_BY[kind]))
+    if kind == "relay":
+        waiting = (key.split("|") for key in world.agenda() if key.startswith(Kind.OUTBOX))
         return any(since <= sortable(now) for _, since, *_ in waiting)
     if order is None:
         return False

@@ -5,17 +5,17 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from adapters.writes import event_of
 from core.agenda import Kind
 from core.changes import Change, Note
 from core.keys import history_key, sortable
 from core.messages import AgentReply, AgentRequest, BusMessage
 from core.orders import Direction, Outcome, ProcessState, Snapshot, Step, StepState
+from core.outbox import OPERATORS
 from core.workflow import Workflow
 from exploration import roles
 from exploration.driving import Effect, Handler
 from exploration.roles import KINDS, TOLERANCE, decode
-from exploration.told import check_alert, check_notices, stands
+from exploration.told import check_alert, check_notices, stands, unsent
 from exploration.violations import demand
 from exploration.world import World
 
@@ -140,7 +140,7 @@ def _shown_as_it_is(order: Snapshot) -> None:
 
 
 def _owed_as_it_is(world: World, order: Snapshot) -> None:
-    stored = {key for key in world.agenda() if not key.startswith((Kind.OUTBOX, Kind.NOTICE))}
+    stored = {key for key in world.agenda() if not key.startswith(Kind.OUTBOX)}
     owed = set(_owed(order))
     demand(stored == owed, f"the agenda holds {sorted(stored)}, owed is {sorted(owed)}")
     for row in (world.agenda()[key] for key in owed):
@@ -236,7 +236,7 @@ def _expiries(step: Step) -> int:
 def _alerted_once(world: World) -> None:
     """One alert for each time that the order ended in `Error`: sent, or owed (ALR-1)."""
     failed = [entry for entry in world.history() if entry.event in {"failed", "undone", "undo-incomplete"}]
-    waiting = {event_of(row).event_id for key, row in world.agenda().items() if key.startswith(Kind.OUTBOX)}
+    waiting = {row.data["EventId"] for row in unsent(world) if row.data["To"] == OPERATORS}
     alerts = waiting | world.published
     demand(len(alerts) == len(failed), f"{len(failed)} times Error, {len(alerts)} alerts")
 

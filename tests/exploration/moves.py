@@ -34,8 +34,8 @@ from operators import rules as operator_rules
 from scheduler.service import WAKE_UP_TIME
 
 INSTANT = timedelta(microseconds=1)
-TIMERS = ("sweep", "relay", "poll", "notify")
-READS = {"load", "committed", "agenda", "outbox", "acquire"}
+TIMERS = ("sweep", "relay", "poll")
+READS = {"load", "committed", "agenda", "acquire"}
 """Done at once: to read later is to be slow before the write, which then conflicts, and the handler reads again."""
 
 
@@ -347,7 +347,7 @@ def _confirm(world: World, handler: Handler, bucket: str, keys: tuple[str, ...])
 def _postpone(world: World, handler: Handler, bucket: str, key: str, row: Any) -> Iterator[Outcome]:
     store = world.store()
     settled(store.postpone(bucket, key, row))
-    yield "puts the notice off", world.but(rows=Rows(store.rows[bucket])), Returned(), False
+    yield "puts it off", world.but(rows=Rows(store.rows[bucket])), Returned(), False
 
 
 def _poison(world: World, handler: Handler, source: str, body: bytes, reason: str) -> Iterator[Outcome]:
@@ -417,7 +417,7 @@ def _set_moments(world: World) -> Iterator[datetime]:
     for part in world.each():
         if order := part.order():
             yield from _moments_of(order, world)
-    for row in (row for key, row in world.agenda().items() if key.startswith(Kind.NOTICE)):
+    for row in (row for key, row in world.agenda().items() if key.startswith(Kind.OUTBOX)):
         yield datetime.fromisoformat(row.key.split("|")[1])
 
 

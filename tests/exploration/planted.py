@@ -11,8 +11,7 @@ from adapters import memory, writes
 from adapters.operations import Delete
 from agents import rules as agent_rules
 from agents.service import AgentService
-from alerts.notices import NoticeService
-from alerts.service import AlertService
+from alerts.relay import Relay
 from core import agenda, alerts, endings, notices, transitions, undo, unsent
 from core.agenda import Kind
 from core.changes import Change, transition
@@ -83,7 +82,7 @@ original_why_invalid = SchedulerRules._why_invalid
 original_unfinished = SchedulerRules._unfinished
 original_saw = Admission.saw
 original_notices_of = writes.notices_of
-original_send_notices = NoticeService._send
+original_relay_page = Relay._relay_page
 original_candidate = SchedulerService._candidate
 original_receive = SchedulerRules.receive
 
@@ -250,14 +249,12 @@ def never_sweeps() -> AbstractContextManager[Any]:
     return patch.object(SupervisorService, "sweep", sweep)
 
 
-def confirms_before_it_publishes() -> AbstractContextManager[Any]:
-    async def relay_bucket(self, bucket):
-        waiting = await self.store.outbox(bucket, 10)
-        await self.store.confirm(bucket, [entry.key for entry in waiting])
-        await self.publisher.publish([entry.event for entry in waiting])
-        return len(waiting)
+def confirms_before_it_sends() -> AbstractContextManager[Any]:
+    async def relay_page(self, bucket, way, waiting):
+        await self.store.confirm(bucket, [row.key for row, _ in waiting])
+        return await original_relay_page(self, bucket, way, waiting)
 
-    return patch.object(AlertService, "_relay_bucket", relay_bucket)
+    return patch.object(Relay, "_relay_page", relay_page)
 
 
 def starts_steps_in_any_order() -> AbstractContextManager[Any]:
@@ -580,14 +577,6 @@ def numbers_notices_by_transition() -> AbstractContextManager[Any]:
     return patch.object(notices, "MOST_PER_TRANSITION", 0)
 
 
-def confirms_notices_before_it_sends() -> AbstractContextManager[Any]:
-    async def send(self, bucket, row, message):
-        await self.store.confirm(bucket, [row.key])
-        return await original_send_notices(self, bucket, row, message)
-
-    return patch.object(NoticeService, "_send", send)
-
-
 def backup_answers_without_a_time_to_live() -> AbstractContextManager[Any]:
     def to_bus(self, agent, now):
         message = original_to_bus(self, agent, now)
@@ -658,7 +647,7 @@ PLANTED: Mapping[str, tuple[Plant, WorldOf]] = {
     "UND-2 leaves what was not answered": (leaves_what_was_not_answered, TAKEN_BACK),
     "UND-5 calls undone what is not": (calls_undone_what_is_not, TAKEN_BACK),
     "ALR-1 gives up without an alert": (gives_up_without_an_alert, CANCELLED),
-    "ALR-1 confirms an alert before it is published": (confirms_before_it_publishes, CANCELLED),
+    "ALR-1 confirms an alert before it is published": (confirms_before_it_sends, CANCELLED),
     "SUP-5 sweeps without being elected": (sweeps_without_being_elected, UNANSWERED),
     "SUP-5 goes on without the lease": (goes_on_without_the_lease, UNANSWERED),
     "AGT-4 answers without a time to live": (answers_without_a_time_to_live, UNDISTURBED),
@@ -689,7 +678,7 @@ PLANTED: Mapping[str, tuple[Plant, WorldOf]] = {
     "ALR-1 publishes no reasons": (publishes_no_reasons, GIVEN_UP),
     "ALR-2 tells of a step again": (tells_of_a_step_again, TOLD),
     "ALR-2 numbers notices by their transition": (numbers_notices_by_transition, TOLD),
-    "ALR-2 confirms notices before it sends them": (confirms_notices_before_it_sends, TOLD),
+    "ALR-2 confirms notices before it sends them": (confirms_before_it_sends, TOLD),
     "AGT-4 the backup answers without a time to live": (backup_answers_without_a_time_to_live, REROUTED),
     "AGT-10 names no agents in the agenda": (names_no_agents_in_the_agenda, UNDISTURBED),
     "WRK-2 claims more than fits": (claims_more_than_fits, URGENT_FIRST),

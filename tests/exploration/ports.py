@@ -30,9 +30,6 @@ class Store:
     async def agenda(self, bucket, start, end, limit):
         return await Effect("agenda", (bucket, start, end, limit))
 
-    async def outbox(self, bucket, limit, start=""):
-        return await Effect("outbox", (bucket, limit, start))
-
     async def announce(self, bucket, event):
         await Effect("announce", (bucket, event))
 

@@ -83,7 +83,6 @@ SLOTS = {
     "backup-request": ("agent-3",),
     "sweep": ("supervisor-1", "supervisor-2"),
     "relay": ("relay",),
-    "notify": ("notify",),
 }
 """Who may do what; each does one thing at a time, side by side with all the others."""
 
@@ -201,8 +200,7 @@ _DOES: Mapping[str, Callable[[Explored, Job], Coroutine[Any, Any, Any]]] = {
     "request": lambda app, job: app.agent("payment").handle(decode(AgentRequest, job.body)),
     "backup-request": lambda app, job: app.agent("payment-backup").handle(decode(AgentRequest, job.body)),
     "sweep": lambda app, job: app.supervisor.sweep(),
-    "relay": lambda app, job: app.alerts.relay(),
-    "notify": lambda app, job: app.notices.relay(),
+    "relay": lambda app, job: app.relay.relay(),
     "resubmit": lambda app, job: app.orders.resubmit(job.body, GRACE),
     "skip": lambda app, job: app.orders.skip(job.body, SkipRequest(operator="grace", note="done by hand")),
     "cancel": lambda app, job: app.orders.cancel(job.body, GRACE),

@@ -2,12 +2,12 @@
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
-from core.agenda import Kind
+from core.agenda import AgendaRow, Kind
 from core.changes import Change, Event, HistoryEntry
 from core.orders import Direction, Outcome, ProcessState, Snapshot, Step, StepState
+from core.outbox import OPERATORS
 from exploration import roles
 from exploration.violations import demand
 from exploration.world import World
@@ -75,7 +75,7 @@ def _names_the_cause(order: Snapshot, entry: HistoryEntry, told: Event) -> None:
 
 def check_published(world: World, events: Sequence[Event]) -> None:
     """Check that what goes to Event Grid is, to the letter, what was written with the transitions."""
-    written = {row.data["EventId"]: row.data for key, row in world.agenda().items() if key.startswith(Kind.OUTBOX)}
+    written = {row.data["EventId"]: row.data for row in unsent(world) if row.data["To"] == OPERATORS}
     for event in events:
         row = written.get(event.event_id)
         demand(row, f"published is what nobody wrote: {event}")
@@ -86,11 +86,11 @@ def check_published(world: World, events: Sequence[Event]) -> None:
 def check_notices(world: World) -> None:
     """Check that the sender was told, or will be, of each thing that happened, once and in order (ALR-2)."""
     if not world.state().reply_to:
-        demand(not any(key.startswith(Kind.NOTICE) for key in world.agenda()), "somebody is told who did not ask")
+        demand(all(row.data["To"] == OPERATORS for row in unsent(world)), "somebody is told who did not ask")
         return
-    notices = {(row["Sequence"], row["NoticeId"]): (row["Event"], row.get("Step")) for row in _notices(world)}
-    heard = map(json.loads, world.heard)
-    notices |= {(each["sequence"], each["noticeId"]): (each["event"], each.get("step")) for each in heard}
+    owed = {row.data["Body"] for row in unsent(world) if row.data["To"] != OPERATORS}
+    bodies = map(json.loads, owed | world.heard)
+    notices = {(each["sequence"], each["noticeId"]): (each["event"], each.get("step")) for each in bodies}
     told = [notices[key] for key in sorted(notices)]
     happened = _happened(world)
     demand(told == happened, f"the sender hears {told}; it happened {happened} (ALR-2)")
@@ -113,5 +113,6 @@ def _happened(world: World) -> list[Told]:
     return happened
 
 
-def _notices(world: World) -> Iterator[Mapping[str, Any]]:
-    return (row.data for key, row in world.agenda().items() if key.startswith(Kind.NOTICE))
+def unsent(world: World) -> list[AgendaRow]:
+    """What waits in the outbox."""
+    return [row for key, row in world.agenda().items() if key.startswith(Kind.OUTBOX)]

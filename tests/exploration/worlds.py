@@ -223,7 +223,7 @@ class WorldOf:
     @contextmanager
     def running(self) -> Iterator[None]:
         """While this lasts, the services do one thing after another, quietly, by these rules."""
-        modules = ("scheduler.service", "supervisor.service", "alerts.service", "alerts.notices")
+        modules = ("scheduler.service", "supervisor.service", "alerts.relay")
         logged = logging.root.manager.disable
         logging.disable(logging.CRITICAL)
         with ExitStack() as patches:
@@ -231,6 +231,7 @@ class WorldOf:
             for module in modules:
                 patches.enter_context(patch(f"{module}.run_all", one_after_another))
             patches.enter_context(patch("scheduler.service.settle_all", each_settled))
+            patches.enter_context(patch("alerts.relay.settle_all", each_settled))
             patches.enter_context(patch("exploration.roles.THRESHOLD", self.threshold))
             patches.enter_context(patch("scheduler.service.log.exception", _must_not_happen))
             patches.enter_context(patch("exploration.roles.BELIEVING", self.believes))
@@ -307,7 +308,7 @@ RESTS_IN_ANOTHER = WorldOf(
 )
 UNCLAIMABLE = WorldOf(faults=1, workflow=ONE, neighbours=True, alone=True, believes=True)
 PROCESS_EACH = WorldOf(faults=1, apart=True, alone=True, believes=True, workflow=PAIR)
-TOLD = WorldOf(faults=1, only=("notify", "rejects"), threshold=1, workflow=PAIR, tells=True, alone=True)
+TOLD = WorldOf(faults=1, only=("relay", "rejects"), threshold=1, workflow=PAIR, tells=True, alone=True)
 
 CIRCUITS = (
     WorldOf(faults=2, circuits=True, threshold=1, agents=("payment", "payment-backup"), alone=True),

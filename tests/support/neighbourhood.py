@@ -61,7 +61,7 @@ class Street(Scheduling):
             longest_without_sweep_seconds=86_400,
         )
         self.one, self.inbox, self.operators = there.scheduler, there.inbox, there.orders
-        self.timers = (self.one.poll, there.supervisor.sweep, there.notices.relay, there.alerts.relay)
+        self.timers = (self.one.poll, there.supervisor.sweep, there.relay.relay)
         self.seldom = (there.watch.look, there.retention.sweep)
 
     # Who lives there

@@ -22,7 +22,7 @@ FUNCTIONS = (
     *("alerts_relay", "alerts_record", "operator_order", "operator_overview", "operator_alerts"),
     *("simulator_call", "simulator_faults", "simulator_ledger"),
 )
-"""What takes an order to its end, and what tests ask. It is not all: nothing here needs notices or the watch."""
+"""What takes an order to its end, and what tests ask. It is not all: nothing here needs the watch."""
 
 
 def names(*functions: str, but: Container[str] = ()) -> str:

@@ -47,7 +47,7 @@ async def test_a_queue_that_is_not_there_is_given_up_with_an_alert_and_holds_nob
 
     async def given_up():
         alerts = [each for each in await client.alerts(lost) if each["type"] == "OrderProcessing.NoticeGivenUp"]
-        return alerts if not [key for key in await client.agenda_of(lost) if "!notice" in key] else None
+        return alerts if not [key for key in await client.agenda_of(lost) if "!outbox" in key] else None
 
     (alert,) = await eventually(given_up)
     assert "status-nobody" in alert["reason"]

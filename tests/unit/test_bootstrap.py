@@ -110,7 +110,7 @@ def test_each_setting_reaches_what_goes_by_it(settings, monkeypatch):
     assert scheduler.rules.clock_tolerance == app.supervisor.rules.clock_tolerance
     assert scheduler.rules.clock_tolerance == timedelta(seconds=2.5)
     assert (scheduler.admission.most, scheduler.buckets) == (16, 20)
-    assert app.notices.most_tries == 18
+    assert app.relay.most_tries == 18
     assert (watch.longest_pending, watch.longest_without_sweep) == (timedelta(seconds=63), timedelta(seconds=64))
     assert app.retention.keep == timedelta(days=19)
     monkeypatch.setenv("RETENTION_DAYS", "0")

@@ -48,7 +48,7 @@ class Sender:
         await self._a_second_passes()
 
     async def _a_second_passes(self):
-        await self.world.notices.relay()
+        await self.world.outbox.relay()
         self.world.now += seconds(1)
 
     @property

@@ -23,8 +23,7 @@ SMALL = {
     "core.lanes.PAGE": 8,
     "core.lanes.LONG_PAGE": 10,
     "supervisor.service.PAGE": 8,
-    "alerts.service.PAGE": 8,
-    "alerts.notices.PAGE": 8,
+    "alerts.relay.PAGE": 8,
     "neighbourhood.BATCH": 8,
     "scheduler.window.FIRST": 8,
 }
@@ -107,13 +106,23 @@ def fails(port, method, error):
     return spoil
 
 
+def both(*faults):
+    """Several things are wrong with it."""
+
+    async def spoil(there, order_id):
+        for fault in faults:
+            await fault(there, order_id)
+
+    return spoil
+
+
 def too_large():
     return InvalidError(["it is too large"])
 
 
 async def bucket_is_away(there, order_id):
     """Nothing in its partition can be read or written; it is another one than that of the others."""
-    for name in ("load", "commit", "agenda", "outbox"):
+    for name in ("load", "commit", "agenda"):
         await fails("store", name, UnavailableError)(there, bucket_of(order_id))
 
 
@@ -193,13 +202,21 @@ NEIGHBOURS = {
     # In the outbox, and in the list of what failed
     "Event Grid refuses its alert": Neighbour(beside="failed", spoil=fails("events", "publish", ValueError)),
     "its alert is garbage": Neighbour(beside="failed", spoil=garbage("!outbox", Data="{")),
+    "its alert is refused, and says nonsense of its tries": Neighbour(
+        beside="failed", spoil=both(garbage("!outbox", Tries="x"), fails("events", "publish", ValueError))
+    ),
+    "its alert goes nowhere": Neighbour(beside="failed", spoil=garbage("!outbox", "To")),
     "its alert is newer": Neighbour(beside="failed", spoil=newer("!outbox")),
     "its row in the list is empty": Neighbour(beside="failed", spoil=garbage("!error", "ProcessState", "UpdatedAt")),
     # Among the notices
     "its sender's queue refuses": Neighbour(beside="is_told", spoil=fails("bus", "send", QueueRefusedError)),
     "its notice cannot be sent": Neighbour(beside="is_told", spoil=fails("bus", "send", too_large)),
-    "its notice is garbage": Neighbour(beside="is_told", spoil=garbage("!notice", "Queue")),
-    "its notice is newer": Neighbour(beside="is_told", spoil=newer("!notice")),
+    "its notice is garbage": Neighbour(beside="is_told", spoil=garbage("!outbox", "To")),
+    "its notice has no text": Neighbour(beside="is_told", spoil=garbage("!outbox", "Body")),
+    "its notice cannot be sent, and says nonsense of its tries": Neighbour(
+        beside="is_told", spoil=both(garbage("!outbox", Tries="x"), fails("bus", "send", too_large))
+    ),
+    "its notice is newer": Neighbour(beside="is_told", spoil=newer("!outbox")),
     # Among what is removed by its age
     "it is over, and its state is garbage": Neighbour(beside="is_over", spoil=garbage("|state", ProcessState="{")),
     "it is over, and its state is newer": Neighbour(beside="is_over", spoil=newer("|state")),

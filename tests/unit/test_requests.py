@@ -8,6 +8,7 @@ from decimal import Decimal
 import pytest
 from builders import NOW, ORDER_ID, answer, new_order, scheduler, seconds, supervisor
 from memory_world import World
+from owed import events_owed
 
 from core.changes import Change, HistoryEntry, Note
 from core.messages import WakeUp
@@ -176,7 +177,7 @@ async def test_an_order_of_which_a_request_cannot_be_made_holds_up_no_other():
     await one.poll()
     states = [(await world.parts.store.load(order_id)).state.process_state for order_id in ids]
     assert states == [ProcessState.ERROR, ProcessState.PROCESSING]
-    assert len(await world.parts.store.outbox("b03", 10)) == 1
+    assert len(await events_owed(world.parts.store, "b03")) == 1
     await one.wake(WakeUp(order_id=ids[0]))
 
 

@@ -8,6 +8,7 @@ import pytest
 from azure.functions.queue import QueueMessage
 from builders import NOW, ORDER_ID, answer, seconds
 from memory_world import MESSAGE, UNKNOWN_NAME_TRIES, World
+from owed import events_owed
 
 import submission.triggers
 from core.errors import ConflictError, InvalidError, UnavailableError, UnknownNameError
@@ -86,7 +87,7 @@ async def test_a_message_that_is_refused_again_and_again_raises_one_alert(world,
     await world.scheduler.wake(WakeUp(order_id=ORDER_ID))
     world.parts.poison.put = put
     await record(QueueMessage(body=other.encode(), insertion_time=NOW))
-    events = [entry.event for bucket in buckets(8) for entry in await world.parts.store.outbox(bucket, 10)]
+    events = await events_owed(world.parts.store, *buckets(8))
     assert [event.at for event in events] == [NOW]
     assert len(world.parts.poison.kept) == 1
 
@@ -136,12 +137,12 @@ async def test_what_a_newer_host_may_know_is_handed_back_for_a_while(world, what
     for delivery in range(1, UNKNOWN_NAME_TRIES):
         with pytest.raises(UnknownNameError):
             await record(QueueMessage(body=body, insertion_time=NOW, dequeue_count=delivery))
-    assert (world.parts.poison.kept, await world.parts.store.outbox("b00", 10)) == ([], [])
+    assert (world.parts.poison.kept, await events_owed(world.parts.store, "b00")) == ([], [])
     await record(QueueMessage(body=body, insertion_time=NOW, dequeue_count=UNKNOWN_NAME_TRIES))
     (kept,) = world.parts.poison.kept
     assert kept.body == body
     assert reason in kept.reason
-    assert len(await world.parts.store.outbox("b00", 10)) == 1
+    assert len(await events_owed(world.parts.store, "b00")) == 1
 
 
 @pytest.mark.proves("SUB-4")
@@ -165,7 +166,7 @@ async def test_a_bad_message_that_is_put_back_raises_another_alert(world):
     """It arrived anew: somebody believed that it was mended."""
     for time in (NOW, NOW + seconds(60)):
         await world.submission.record(b"no submission", time)
-    events = [entry.event for entry in await world.parts.store.outbox("b00", 10)]
+    events = await events_owed(world.parts.store, "b00")
     assert len({event.event_id for event in events}) == 2
 
 

@@ -7,6 +7,7 @@ from unittest.mock import AsyncMock, patch
 import pytest
 from apps import app
 from builders import NOW, ORDER_ID, new_order, seconds
+from owed import events_owed
 
 from adapters.memory import MemoryStateStore, in_memory, of_columns
 from adapters.sweeps import TableSweepLog
@@ -42,7 +43,7 @@ async def waiting(*orders):
 
 async def announced(store):
     """What operators will be told."""
-    return [entry.event for bucket in buckets(8) for entry in await store.outbox(bucket, 1000)]
+    return await events_owed(store, *buckets(8))
 
 
 def pending_since(ago, order_id="b03-01JCX4T9Q8ZK7M2N5P6R3S1V0W", **state):

@@ -2,12 +2,16 @@
 
 from dataclasses import replace
 from datetime import timedelta
+from types import SimpleNamespace
 from unittest.mock import patch
 
 import pytest
+from azure.functions import FunctionApp
 from builders import NOW, WORKFLOWS
+from owed import events_owed
 
 from adapters.memory import in_memory
+from alerts.triggers import blueprint
 from alerts.versions import Versions
 from core.errors import UnavailableError
 from core.fingerprints import fingerprint
@@ -35,7 +39,7 @@ async def started(parts, *known):
     versions = Versions(workflows=Workflows(*known), known=parts.known_workflows, store=parts.store, clock=parts.clock)
     await versions.compare()
     await versions.compare()
-    return [entry.event for entry in await parts.store.outbox("b00", 100)]
+    return await events_owed(parts.store, "b00")
 
 
 CHANGES = {
@@ -114,6 +118,19 @@ async def test_a_version_is_compared_once_and_again_only_if_that_failed(parts):
     with patch.object(store, "announce", away), pytest.raises(UnavailableError):
         await versions.compare()
     await versions.compare()
-    assert len(await store.outbox("b00", 100)) == 1
+    assert len(await events_owed(store, "b00")) == 1
     with patch.object(known, "first", away):
         await versions.compare()
+
+
+@pytest.mark.proves("FLT-12")
+async def test_versions_are_compared_though_nothing_can_be_sent(parts):
+    """The timer that sends what waits does both."""
+    await started(parts, CLAIM)
+    changed = Workflows(replace(CLAIM, steps=(APPROVE,)))
+    versions = Versions(workflows=changed, known=parts.known_workflows, store=parts.store, clock=parts.clock)
+    app = FunctionApp()
+    app.register_functions(blueprint(service=None, relay=SimpleNamespace(relay=away), watch=None, versions=versions))
+    (relay,) = (each for each in app.get_functions() if each.get_function_name() == "alerts_relay")
+    await relay.get_user_function()(None)
+    assert len(await events_owed(parts.store, "b00")) == 1

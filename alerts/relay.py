@@ -1,0 +1,104 @@
+"""Sends what the outbox holds: events to Event Grid, notices to the private queues of those who submitted orders."""
+
+import logging
+from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
+
+from alerts import rules
+from alerts.rules import Outcome
+from core import keys, outbox
+from core.agenda import AgendaRow
+from core.changes import Event
+from core.errors import UnavailableError
+from core.gathering import results_of, run_all, settle_all
+from core.messages import BusMessage
+from core.ports import Bus, Clock, EventPublisher, StateStore
+
+log = logging.getLogger(__name__)
+
+PAGE = 100
+"""Rows that are read, sent and confirmed at once."""
+
+Waiting = tuple[AgendaRow, Event | BusMessage]
+Way = Callable[[Sequence[Waiting]], Awaitable[list[Outcome]]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Relay:
+    """Sends at least once what was committed with a transition: no crash in between can lose it (ALR-1, ALR-2)."""
+
+    store: StateStore
+    publisher: EventPublisher
+    bus: Bus
+    clock: Clock
+    buckets: int
+    most_tries: int
+    """After so many a notice is given up, and an operator told."""
+
+    async def relay(self) -> None:
+        """Send what is due; raises what failed in the end, `UnavailableError` for who gave no answer at all."""
+        await run_all(self._relay_bucket(bucket) for bucket in keys.buckets(self.buckets))
+
+    async def _relay_bucket(self, bucket: str) -> None:
+        """Go through what is due now, page by page; nobody is waited for again who has not answered."""
+        start, end = outbox.due(self.clock())
+        ways: list[Way] = [self._to_operators, self._to_senders]
+        failures: list[Exception] = []
+        silent: set[str] = set()
+        page = None
+        while ways and (page is None or len(page) == PAGE):
+            page = await self.store.agenda(bucket, start, end, PAGE)
+            start = f"{page[-1].key} " if page else end
+            waiting = [each for each in _readable(page) if each[0].data["To"] not in silent]
+            answers = await settle_all(self._relay_page(bucket, way, waiting) for way in ways)
+            failures += (answer for answer in answers if isinstance(answer, Exception))
+            silent = silent.union(*(answer for answer in answers if not isinstance(answer, Exception)))
+            ways = [way for way, answer in zip(ways, answers, strict=True) if not isinstance(answer, UnavailableError)]
+        results_of(failures)
+
+    async def _relay_page(self, bucket: str, way: Way, waiting: Sequence[Waiting]) -> set[str]:
+        """Send what can be sent this way, and put off the rest; return who did not answer, though others did.
+
+        If nobody did, what they all need is away, and `UnavailableError` is raised.
+        """
+        outcomes = await way(waiting)
+        if sent := [row.key for row, fault in outcomes if fault is None]:
+            await self.store.confirm(bucket, sent)
+        answered = rules.answered(outcomes)
+        await run_all((self._not_sent(bucket, row, fault, answered) for row, fault in outcomes if fault), at_most=PAGE)
+        silence = {row.data["To"]: fault for row, fault in outcomes if rules.is_silence(fault)}
+        if silence and not answered:
+            raise next(iter(silence.values()))
+        return set(silence)
+
+    async def _to_operators(self, waiting: Sequence[Waiting]) -> list[Outcome]:
+        """Publish the events at once; if they are refused, each by itself."""
+        events = [(row, content) for row, content in waiting if isinstance(content, Event)]
+        if not events:
+            return []
+        (fault,) = await settle_all([self.publisher.publish([event for _, event in events])])
+        if fault and len(events) > 1 and not rules.is_silence(fault):
+            alone = await run_all(self._to_operators([each]) for each in events)
+            return [outcome for (outcome,) in alone]
+        return [(row, fault) for row, _ in events]
+
+    async def _to_senders(self, waiting: Sequence[Waiting]) -> list[Outcome]:
+        """Send each notice by itself; those for one queue travel together all the same."""
+        notices = [(row, content) for row, content in waiting if isinstance(content, BusMessage)]
+        faults = await settle_all((self.bus.send([notice]) for _, notice in notices), at_most=PAGE)
+        return [(row, fault) for (row, _), fault in zip(notices, faults, strict=True)]
+
+    async def _not_sent(self, bucket: str, row: AgendaRow, fault: Exception, answered: Collection[str]) -> None:
+        if counts := rules.counts(row, fault, answered):
+            log.warning("outbox.not_sent", extra={"row": row.key, "to": row.data["To"], "why": str(fault)})
+        instead = rules.instead(row, fault, self.clock(), self.most_tries, counts=counts)
+        await self.store.postpone(bucket, row.key, instead)
+
+
+def _readable(page: Sequence[AgendaRow]) -> Iterator[Waiting]:
+    """Yield what can be read, with its row; the others are logged, and wait to be mended."""
+    for row in page:
+        try:
+            yield row, outbox.content_of(row)
+        except (LookupError, ValueError, TypeError):
+            log.exception("outbox.row_passed_over", extra={"row": row.key, "why": row.fault})

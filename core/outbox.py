@@ -1,0 +1,87 @@
+"""The outbox: what operators and the senders of orders are still to be told, each a row of the agenda (ALR-1, ALR-2).
+
+A row is written with the transition that it tells of, and removed once it was sent. Its key says from when on it may be
+sent, `To` where it goes, and `Tries` how often that was refused: never, if there is none.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from core.agenda import AgendaRow, Kind
+from core.changes import Event
+from core.keys import LAST, key_part, sortable
+from core.messages import BusMessage
+from core.texts import json_text
+
+OPERATORS = "operators"
+"""Stands for Event Grid; every other destination is the private queue of that name."""
+
+
+def of_event(order_id: str, event: Event) -> AgendaRow:
+    """Return the obligation to tell operators of an event."""
+    key = _key(event.at, f"{key_part(order_id)}|{key_part(event.event_id)}")
+    return AgendaRow(key=key, order_id=order_id, data={"To": OPERATORS, **event_columns(event)})
+
+
+def of_notice(notice: BusMessage, at: datetime) -> AgendaRow:
+    """Return the obligation to send a notice."""
+    columns = {"To": notice.queue, "NoticeId": notice.message_id, "Body": notice.body}
+    return AgendaRow(key=_key(at, notice.message_id), order_id=notice.correlation_id, data=columns)
+
+
+def content_of(row: AgendaRow) -> Event | BusMessage:
+    """Return what is to be sent; raises LookupError, ValueError or TypeError if nobody can read it."""
+    if row.data["To"] == OPERATORS:
+        return event_from(row.data)
+    queue, notice_id, body = (row.data[name] for name in ("To", "NoticeId", "Body"))
+    return BusMessage(queue=queue, message_id=notice_id, correlation_id=row.order_id, body=body)
+
+
+def is_notice(row: AgendaRow) -> bool:
+    """Whether it is for a sender; what nobody can read is for the operators."""
+    return bool(row.data.get("To", OPERATORS) != OPERATORS)
+
+
+def due(now: datetime) -> tuple[str, str]:
+    """Row-key range [from, to) of what may be sent now."""
+    return f"{Kind.OUTBOX}|", _key(now, LAST)
+
+
+def tries_of(row: AgendaRow) -> int:
+    """Return how often it was refused; never, if the row says nothing of it, or nonsense."""
+    tries = row.data.get("Tries")
+    return tries if isinstance(tries, int) else 0
+
+
+def put_off(row: AgendaRow, until: datetime, tries: int) -> AgendaRow:
+    """Return the row as it is owed from then on; in its key, all but the time stays."""
+    return replace(row, key=_key(until, row.key.split("|", 2)[-1]), data={**row.data, "Tries": tries})
+
+
+def _key(not_before: datetime, name: str) -> str:
+    return f"{Kind.OUTBOX}|{sortable(not_before)}|{name}"
+
+
+def event_columns(event: Event) -> dict[str, Any]:
+    """Return the columns of an event."""
+    return {
+        "EventId": event.event_id,
+        "Type": event.type,
+        "Subject": event.subject,
+        "At": event.at,
+        "Data": json_text(event.data),
+    }
+
+
+def event_from(columns: Mapping[str, Any]) -> Event:
+    """Return the event from its columns."""
+    return Event(
+        event_id=columns["EventId"],
+        type=columns["Type"],
+        subject=columns["Subject"],
+        at=columns["At"],
+        data=json.loads(columns["Data"]),
+    )

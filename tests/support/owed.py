@@ -1,0 +1,15 @@
+"""What waits in the outbox."""
+
+from core import outbox
+from core.agenda import Kind, all_of
+
+
+async def owed(store, bucket, limit=10_000):
+    """The rows of the outbox of a bucket, due or not."""
+    return await store.agenda(bucket, *all_of(Kind.OUTBOX), limit)
+
+
+async def events_owed(store, *buckets):
+    """What operators are still to be told."""
+    rows = [row for bucket in buckets for row in await owed(store, bucket)]
+    return [outbox.content_of(row) for row in rows if not outbox.is_notice(row)]

@@ -1,0 +1,362 @@
+"""What is sent to operators and to the senders of orders, on parts in memory."""
+
+from dataclasses import replace
+from unittest.mock import patch
+
+import pytest
+from builders import NOW, ORDER_ID, seconds
+from owed import events_owed, owed
+
+from adapters.memory import MemoryBus, MemoryEventPublisher, in_memory
+from alerts.relay import PAGE, Relay
+from alerts.rules import LONGEST_PAUSE, pause
+from alerts.service import QUEUE, AlertService
+from core import outbox
+from core.changes import Event
+from core.errors import InvalidError, QueueRefusedError, UnavailableError
+from core.messages import BusMessage
+
+BUCKET = "b00"
+
+
+class PartialBus(MemoryBus):
+    """A bus of which some queues, or all, fail with the error that stands for them in `faults`."""
+
+    def __init__(self):
+        super().__init__()
+        self.faults = {}
+
+    async def send(self, messages):
+        queue = messages[0].queue
+        if fault := self.faults.get(queue, self.faults.get("all")):
+            raise fault
+        await super().send(messages)
+
+
+class PartialEventGrid(MemoryEventPublisher):
+    """An Event Grid that is away, or refuses whatever holds one of the events in `bad`; `asked` counts what came."""
+
+    def __init__(self):
+        super().__init__()
+        self.fault, self.bad, self.asked = None, set(), 0
+
+    async def publish(self, events):
+        self.asked += 1
+        if self.fault:
+            raise self.fault
+        if self.bad & {event.event_id for event in events}:
+            raise ValueError("refused")
+        await super().publish(events)
+
+
+class Post:
+    """The relay on parts in memory, with a clock that stands still unless moved."""
+
+    def __init__(self):
+        self.now = NOW
+        self.parts = in_memory(clock=lambda: self.now)
+        self.bus, self.grid = PartialBus(), PartialEventGrid()
+        self.relay = Relay(
+            store=self.parts.store,
+            publisher=self.grid,
+            bus=self.bus,
+            clock=self.parts.clock,
+            buckets=1,
+            most_tries=3,
+        ).relay
+
+    def owe(self, queue, *numbers, version=1, **columns):
+        """Let notices of as many orders wait for this queue; the columns stand in their rows besides."""
+        for number in numbers:
+            order_id = f"{BUCKET}-{number:026d}"
+            notice = BusMessage(
+                queue=queue, message_id=f"{order_id}:{version}:0", correlation_id=order_id, body=f'{{"n":{number}}}'
+            )
+            self.put(outbox.of_notice(notice, NOW), **columns)
+
+    def alert(self, *numbers, **columns):
+        """Let as many events wait for the operators."""
+        for number in numbers:
+            event = Event(event_id=f"e{number}", type="T", subject="orders/x", at=NOW, data={})
+            self.put(outbox.of_event(f"x{number:05d}", event), **columns)
+
+    def put(self, row, **columns):
+        row = replace(row, data={**row.data, **columns})
+        self.parts.store.rows.setdefault(BUCKET, {})[row.key] = (1, row)
+
+    async def owed(self):
+        """What is not settled."""
+        return await owed(self.parts.store, BUCKET)
+
+    async def events(self):
+        """What operators are still to be told."""
+        return await events_owed(self.parts.store, BUCKET)
+
+    async def until_given_up(self):
+        """Let as many tries go by as a notice has."""
+        for _ in range(3):
+            await self.relay()
+            self.now += LONGEST_PAUSE
+
+
+@pytest.fixture
+def post():
+    return Post()
+
+
+@pytest.mark.proves("ALR-1", "ALR-2")
+async def test_more_than_a_page_holds_is_sent_in_one_run(post):
+    """To operators and to all queues: how many wait says nothing of how often the timer comes."""
+    post.alert(*range(2 * PAGE + 1))
+    post.owe("status-a", *range(PAGE))
+    post.owe("status-b", *range(PAGE, 2 * PAGE + 1))
+    await post.relay()
+    assert len({event.event_id for event in post.grid.published}) == len(post.grid.published) == 2 * PAGE + 1
+    assert len({message.message_id for message in post.bus.sent}) == len(post.bus.sent) == 2 * PAGE + 1
+    assert await post.owed() == []
+
+
+@pytest.mark.proves("ALR-1", "ALR-2")
+async def test_what_is_sent_is_what_was_written(post):
+    """To the letter."""
+    event = Event(event_id="e1/ä", type="T", subject="orders/x", at=NOW, data={"reason": "ä", "more": [1, None]})
+    notice = BusMessage(queue="status-a", message_id=f"{ORDER_ID}:1:0", correlation_id=ORDER_ID, body='{"a": "ä"}')
+    post.put(outbox.of_event(ORDER_ID, event))
+    post.put(outbox.of_notice(notice, NOW))
+    await post.relay()
+    assert (post.grid.published, post.bus.sent) == ([event], [notice])
+
+
+@pytest.mark.proves("ALR-2")
+async def test_a_queue_that_takes_nothing_is_given_up_and_holds_nobody_up(post):
+    """However many wait for it, others get theirs in the same run; in the end an operator is told."""
+    post.bus.faults["status-full"] = QueueRefusedError("over quota")
+    post.owe("status-full", *range(2 * PAGE))
+    post.owe("status-b", 5000)
+    await post.relay()
+    assert [message.queue for message in post.bus.sent] == ["status-b"]
+    assert {row.data["Tries"] for row in await post.owed()} == {1}
+    for _ in range(2):
+        post.now += LONGEST_PAUSE
+        await post.relay()
+    await post.relay()
+    events = post.grid.published
+    assert await post.owed() == []
+    assert {event.type for event in events} == {"OrderProcessing.NoticeGivenUp"}
+    assert len({event.event_id for event in events}) == 2 * PAGE
+    assert {event.at for event in events} == {post.now}  # not that of an order which may be as old as what is removed
+
+
+@pytest.mark.proves("ALR-2")
+async def test_one_alert_tells_of_all_the_notices_of_an_order(post):
+    """Though they are given up one after the other, each with an event of its own time."""
+    post.bus.faults["status-full"] = QueueRefusedError("over quota")
+    for version in (1, 2):
+        post.owe("status-full", 0, version=version)
+        await post.until_given_up()
+        await post.relay()
+    for event in post.grid.published:
+        await post.parts.alerts.record(event)
+    assert len(post.grid.published) == 2
+    assert len(await post.parts.alerts.newest(10)) == 1
+
+
+@pytest.mark.proves("ALR-2")
+async def test_notices_of_an_order_may_be_given_up_at_the_same_moment(post):
+    """One event tells of both."""
+    post.bus.faults["status-full"] = QueueRefusedError("over quota")
+    for version in (1, 2):
+        post.owe("status-full", 0, version=version)
+    await post.until_given_up()
+    assert len(await post.owed()) == len(await post.events()) == 1
+
+
+@pytest.mark.proves("ALR-2", "FLT-8")
+async def test_a_queue_that_fails_while_others_answer_is_given_up(post):
+    """Whatever the error is: the bus is there."""
+    post.bus.faults["status-a"] = UnavailableError("timed out")
+    post.owe("status-a", 0)
+    for turn in range(3):
+        post.owe("status-b", 5000 + turn)
+        await post.relay()
+        post.now += LONGEST_PAUSE
+    assert len(post.bus.sent) == 3
+    assert len(await post.owed()) == len(await post.events()) == 1
+
+
+@pytest.mark.proves("ALR-2", "FLT-8")
+async def test_nothing_is_given_up_while_the_whole_bus_is_away(post):
+    """However long that lasts, and though something else can be said of a queue; it is sent when the bus is back."""
+    post.bus.faults |= {"all": UnavailableError("no connection"), "status-?": InvalidError(["there is no such name"])}
+    post.owe("status-a", 0)
+    post.owe("status-b", 1)
+    for turn in range(10):
+        post.owe("status-?", 10 + turn)
+        with pytest.raises(ExceptionGroup) as raised:
+            await post.relay()
+        assert raised.group_contains(UnavailableError)
+        post.now += LONGEST_PAUSE
+    waiting = {row.data["To"]: row.data.get("Tries") for row in await post.owed()}
+    assert {"status-a": 0, "status-b": 0}.items() <= waiting.items()
+    del post.bus.faults["all"]
+    await post.relay()
+    assert {message.queue for message in post.bus.sent} == {"status-a", "status-b"}
+
+
+@pytest.mark.proves("ALR-1", "FLT-8")
+async def test_an_alert_waits_for_as_long_as_event_grid_is_away(post):
+    """That is not charged to it, however well queues answer; it is sent when Event Grid is back."""
+    post.grid.fault = UnavailableError("no connection")
+    post.alert(*range(2 * PAGE))
+    for turn in range(10):
+        post.owe("status-a", turn)
+        with pytest.raises(ExceptionGroup) as raised:
+            await post.relay()
+        assert raised.group_contains(UnavailableError)
+        post.now += LONGEST_PAUSE
+    assert {row.data.get("Tries", 0) for row in await post.owed()} == {0}
+    assert post.grid.asked == 10
+    post.grid.fault = None
+    await post.relay()
+    assert len(post.grid.published) == 2 * PAGE
+    assert await post.owed() == []
+
+
+@pytest.mark.proves("ALR-1", "ALR-2")
+@pytest.mark.parametrize("away", ["event grid", "bus"])
+async def test_one_destination_that_is_away_does_not_hold_up_the_other(post, away):
+    """Even behind pages of what waits for the first."""
+    if away == "bus":
+        post.bus.faults["all"] = UnavailableError("no connection")
+        post.owe("status-a", *range(3 * PAGE))
+        post.alert(0)
+    else:
+        post.grid.fault = UnavailableError("no connection")
+        post.alert(*range(3 * PAGE))
+        post.owe("status-a", 0)
+    post.now += seconds(1)
+    with pytest.raises(ExceptionGroup):
+        await post.relay()
+    assert len(post.grid.published) + len(post.bus.sent) == 1
+
+
+@pytest.mark.proves("ALR-1")
+async def test_an_alert_that_is_refused_is_put_off_and_never_given_up(post):
+    """Those beside it arrive, and it stands in nobody's way."""
+    post.grid.bad = {"e0"}
+    post.alert(*range(3))
+    for _ in range(20):
+        await post.relay()
+        post.now += LONGEST_PAUSE
+    assert [event.event_id for event in post.grid.published] == ["e1", "e2"]
+    (row,) = await post.owed()
+    assert row.data["Tries"] == 20
+    assert row.key > outbox.due(NOW + 10 * LONGEST_PAUSE)[1]
+    post.grid.bad = set()
+    await post.relay()
+    assert await post.owed() == []
+
+
+@pytest.mark.proves("ALR-2")
+async def test_a_notice_that_is_sent_again_is_the_same_notice(post):
+    """After a crash between send and confirmation, or a try that failed: its receiver knows it by its id."""
+    post.owe("status-a", 0)
+    (row,) = await post.owed()
+    post.bus.faults["status-a"] = QueueRefusedError("over quota")
+    await post.relay()
+    post.bus.faults.clear()
+    post.now += LONGEST_PAUSE
+    with patch.object(post.parts.store, "confirm", crashes), pytest.raises(ExceptionGroup):
+        await post.relay()
+    await post.relay()
+    first, again = post.bus.sent
+    assert first == again
+    assert (first.message_id, first.body) == (row.data["NoticeId"], row.data["Body"])
+    assert await post.owed() == []
+
+
+async def crashes(*_):
+    raise UnavailableError("gone")
+
+
+@pytest.mark.proves("ALR-2")
+async def test_a_notice_is_given_up_only_together_with_its_alert(post):
+    """After a crash before that it is given up anew."""
+    post.bus.faults["status-full"] = QueueRefusedError("over quota")
+    post.owe("status-full", 0)
+    for _ in range(2):
+        await post.relay()
+        post.now += LONGEST_PAUSE
+    with patch.object(post.parts.store, "postpone", crashes), pytest.raises(ExceptionGroup):
+        await post.relay()
+    assert (len(await post.owed()), await post.events()) == (1, [])
+    await post.relay()
+    assert len(await post.owed()) == len(await post.events()) == 1
+
+
+@pytest.mark.proves("ALR-2")
+async def test_no_run_waits_for_a_silent_queue_on_page_after_page(post):
+    """Each time takes until the bus gives up. Its notices wait for the next run; those of others do not."""
+    post.bus.faults["status-a"] = UnavailableError("timed out")
+    post.owe("status-a", *range(PAGE - 1))
+    post.owe("status-b", PAGE - 1)
+    post.owe("status-a", *range(PAGE, 2 * PAGE))
+    post.owe("status-b", 2 * PAGE)
+    await post.relay()
+    assert len(post.bus.sent) == 2
+    assert [row.data.get("Tries") for row in await post.owed()] == [None] * PAGE + [1] * (PAGE - 1)
+
+
+NONSENSE = {"no tries": {}, "tries of another kind": {"Tries": "x"}, "tries below none": {"Tries": -5}}
+
+
+@pytest.mark.proves("ALR-1", "ALR-2")
+@pytest.mark.parametrize("columns", NONSENSE.values(), ids=NONSENSE)
+async def test_a_row_that_says_nonsense_of_its_tries_holds_nothing_up(post, columns):
+    """It is refused, and put off like any other; what stands on later pages is sent in the same run."""
+    post.bus.faults["status-full"] = QueueRefusedError("over quota")
+    post.grid.bad = {"e0"}
+    post.alert(*range(PAGE), **columns)
+    post.owe("status-full", *range(PAGE), **columns)
+    post.owe("status-a", 5000)
+    await post.relay()
+    assert len(post.grid.published) == PAGE - 1
+    assert [message.queue for message in post.bus.sent] == ["status-a"]
+    assert len({row.data["Tries"] for row in await post.owed()} & {1, -4}) == 1
+
+
+@pytest.mark.proves("ALR-1", "ALR-2")
+async def test_a_row_that_cannot_be_put_off_holds_nothing_up(post):
+    """The others of its page are settled, and later pages are sent; then it is told."""
+    put_off = post.parts.store.postpone
+
+    async def postpone(bucket, key, row):
+        if row.order_id.endswith("07"):
+            raise InvalidError(["no row holds this"])
+        await put_off(bucket, key, row)
+
+    post.bus.faults["status-full"] = QueueRefusedError("over quota")
+    post.owe("status-full", *range(PAGE))
+    post.owe("status-a", 5000)
+    with patch.object(post.parts.store, "postpone", postpone), pytest.raises(ExceptionGroup) as raised:
+        await post.relay()
+    assert raised.group_contains(InvalidError, depth=3)
+    assert [message.queue for message in post.bus.sent] == ["status-a"]
+    assert [row.data.get("Tries") for row in await post.owed()].count(1) == PAGE - 1
+
+
+@pytest.mark.proves("ALR-2")
+def test_pauses_between_tries_grow_up_to_a_bound():
+    """However often it was tried."""
+    assert [pause(tries).total_seconds() for tries in (1, 2, 3)] == [2, 4, 8]
+    assert pause(10**12) == LONGEST_PAUSE
+
+
+@pytest.mark.proves("FLT-6")
+async def test_an_alert_that_cannot_be_read_is_kept_with_its_reason(post):
+    """Whoever put it on the queue."""
+    await AlertService(alert_log=post.parts.alerts, poison=post.parts.poison).record(b"no event")
+    (kept,) = post.parts.poison.kept
+    assert (kept.source, kept.body) == (QUEUE, b"no event")
+    assert kept.reason
+    assert await post.parts.alerts.newest(10) == []
