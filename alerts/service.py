@@ -9,7 +9,8 @@ from core import keys
 from core.changes import Event, OutboxEntry
 from core.errors import InvalidError, UnavailableError
 from core.gathering import run_all
-from core.ports import AlertLog, EventPublisher, PoisonQueues, StateStore
+from core.poison import Arrival
+from core.ports import AlertLog, EventPublisher, PoisonStore, StateStore
 
 log = logging.getLogger(__name__)
 
@@ -28,7 +29,7 @@ class AlertService:
     store: StateStore
     publisher: EventPublisher
     alert_log: AlertLog
-    poison: PoisonQueues
+    poison: PoisonStore
     buckets: int
 
     async def relay(self) -> int:
@@ -67,12 +68,12 @@ class AlertService:
         await self.store.confirm(bucket, [key for key, _ in waiting])
         return len(waiting)
 
-    async def record(self, body: bytes) -> None:
+    async def record(self, body: bytes, arrival: Arrival) -> None:
         """Keep one alert that arrived on the operators' queue; the same one again changes nothing."""
         try:
             alert = rules.read(body)
         except InvalidError as fault:
             log.warning("alerts.unreadable", extra={"reason": str(fault)})
-            await self.poison.put(QUEUE, body, str(fault))
+            await self.poison.put(QUEUE, body, str(fault), arrival)
         else:
             await self.alert_log.record(alert)

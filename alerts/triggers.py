@@ -6,6 +6,7 @@ from alerts.notices import NoticeService
 from alerts.service import QUEUE, AlertService
 from alerts.versions import Versions
 from alerts.watch import Watch
+from edge.arrivals import on_storage_queue
 from edge.functions import Functions
 from edge.outages import through_outages
 from edge.timers import in_turn
@@ -25,8 +26,8 @@ def blueprint(service: AlertService, notices: NoticeService, watch: Watch, versi
 
     @triggers.queue_trigger(arg_name="message", queue_name=QUEUE, connection="StateStorage")
     async def alerts_record(message: func.QueueMessage) -> None:
-        body = message.get_body()
-        await through_outages("alerts_record", lambda: service.record(body))
+        body, arrival = message.get_body(), on_storage_queue(message)
+        await through_outages("alerts_record", lambda: service.record(body, arrival))
 
     @triggers.timer_trigger(arg_name="timer", schedule="%OUTBOX_SCHEDULE%", use_monitor=False)
     async def alerts_notices(timer: func.TimerRequest) -> None:

@@ -1,6 +1,6 @@
 """The roles that tell people what happens, and let them act: alerts, notices, the watch, the operators' tools."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from functools import partial
 
@@ -16,6 +16,7 @@ from alerts.service import AlertService
 from alerts.versions import Versions
 from alerts.watch import Watch
 from composition.base import Base
+from core.ports import TextQueue
 from operators.alerts import AlertDesk
 from operators.bulk import BulkService
 from operators.explain import ActingRules
@@ -33,6 +34,7 @@ def blueprints(base: Base) -> Iterator[func.Blueprint]:
     """Return the functions of these roles."""
     yield alerts.triggers.blueprint(_alerts(base), _notices(base), _watch(base), _versions(base))
     yield operators.triggers.blueprint(_operators(base))
+    yield operators.triggers.relay(base.parts.poison, _storage_queues(base), base.bus_queues)
 
 
 def _alerts(base: Base) -> AlertService:
@@ -121,9 +123,14 @@ def _poison(base: Base) -> PoisonService:
     return PoisonService(
         poison=parts.poison,
         bus=parts.bus,
-        storage_queues={submission.service.QUEUE: parts.submissions, alerts.service.QUEUE: parts.alert_queue},
+        storage_queues=_storage_queues(base),
         bus_queues=base.bus_queues,
+        clock=parts.clock,
     )
+
+
+def _storage_queues(base: Base) -> Mapping[str, TextQueue]:
+    return {submission.service.QUEUE: base.parts.submissions, alerts.service.QUEUE: base.parts.alert_queue}
 
 
 def _overview(base: Base, poison: PoisonService) -> OverviewService:
@@ -143,6 +150,7 @@ def _retention(base: Base) -> RetentionService:
         transitions=base.transitions,
         archive=base.parts.archive,
         alert_log=base.parts.alerts,
+        poison=_poison(base),
         submission_keys=base.parts.keys,
         clock=base.parts.clock,
         keep=timedelta(days=days) if days else None,

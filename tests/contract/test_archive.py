@@ -7,6 +7,7 @@ from uuid import uuid4
 
 import pytest
 from builders import new_order
+from kept import SUBMISSIONS, poison_on
 from ulid import ULID
 
 import adapters.archive
@@ -16,6 +17,7 @@ from adapters.submission_keys import PARTITIONS
 from core.changes import Change, Event, HistoryEntry, Note
 from core.keys import history_range
 from core.orders import Outcome, ProcessState
+from core.poison import Arrival
 from core.transitions import Transitions
 from operators.requests import FindRequest, OperatorRequest
 from operators.retention import RetentionService, erase
@@ -34,6 +36,7 @@ class Kept:
             transitions=Transitions(parts.store, parts.bus, lambda: NOW, lambda: str(uuid4())),
             archive=parts.archive,
             alert_log=parts.alerts,
+            poison=poison_on(parts),
             submission_keys=keys or in_memory().keys,
             clock=lambda: NOW,
             keep=30 * DAY,
@@ -166,6 +169,16 @@ async def test_old_alerts_are_removed_too(kept):
     assert await kept.parts.alerts.remove_before(NOW, 1000) == 1  # other tests count alerts
 
 
+async def test_old_poison_messages_are_removed_too(kept):
+    """By when they arrived, whole and exactly those."""
+    for days in (40, 30.0001, 20):
+        await kept.parts.poison.put(SUBMISSIONS, b"x" * 70_000, "r", Arrival(at=NOW - days * DAY))
+    await kept.retention.sweep()
+    (left,) = await kept.parts.poison.page(SUBMISSIONS, 100)
+    assert left.at == NOW - 20 * DAY
+    assert await kept.parts.poison.remove(SUBMISSIONS, left.message_id)
+
+
 async def test_old_keys_of_customers_are_forgotten_too(parts):
     """As long as the order that they stand for; then the key is as good as new."""
     now = parts.clock()
@@ -225,7 +238,7 @@ def test_an_erased_order_goes_on_as_before():
 
 
 async def test_what_a_sweep_costs_does_not_depend_on_how_many_young_orders_there_are(on_azurite, transport):
-    """One range of each partition, up to the age, of orders, alerts and keys, and the place of each bucket."""
+    """One range of each partition, up to the age, of orders, alerts, poison and keys, and the place of each bucket."""
     kept, costs = Kept(on_azurite, on_azurite.keys), []
     await kept.empty()
     for _ in range(2):
@@ -234,4 +247,4 @@ async def test_what_a_sweep_costs_does_not_depend_on_how_many_young_orders_there
         costs.append(len(transport.requests))
         for _ in range(30):
             await kept.order(days=1, **PROCESSED)
-    assert costs == [3 + len(PARTITIONS)] * 2
+    assert costs == [4 + len(PARTITIONS)] * 2

@@ -9,27 +9,29 @@ import pytest
 from builders import ORDER_ID, TOLERANCE, acting_rules, claimed
 from hypothesis import example, given
 from hypothesis import strategies as st
+from kept import poison_on
 
 import operators.triggers
 import shop.triggers
 import simulator.triggers
 import workflows
 from adapters.clock import order_ids, order_time
-from adapters.memory import in_memory
+from adapters.memory import in_memory, of_columns
 from adapters.operations import Stored
-from adapters.poison_envelope import NO_XML, seal
+from adapters.poison import TablePoison
+from adapters.queues import NO_XML
 from adapters.records import columns_of_record, record_of
 from adapters.rows import UnknownSchemaError, entity, stored_form
 from adapters.writes import of_change
 from alerts import rules as alert_rules
 from core.errors import InvalidError
 from core.messages import AgentReply, AgentRequest, Submission, WakeUp, decode
+from core.poison import Arrival
 from core.transitions import Transitions
 from operators.alerts import AlertDesk
 from operators.bulk import BulkService
 from operators.health import HealthService
 from operators.overview import OverviewService
-from operators.poison import PoisonService
 from operators.requests import BulkRequest, OperatorRequest
 from operators.retention import RetentionService
 from operators.service import OperatorService
@@ -181,12 +183,17 @@ def test_a_row_of_a_version_that_this_one_cannot_read_is_refused(version):
         record_of(as_stored(write, SchemaVersion=version))
 
 
-@given(body=st.binary(max_size=300), reason=st.text(max_size=50))
-def test_a_poison_message_is_wrapped_whatever_it_is(body, reason):
-    """The wrapping is JSON, says why, and is what a queue can hold."""
-    sealed = seal(body, reason, "2026-01-31T08:15:00Z", "c")
-    assert json.loads(sealed)["reason"] == reason
-    assert not NO_XML.search(sealed)
+@given(body=st.binary(max_size=300), reason=st.text(max_size=50), correlation_id=st.none() | st.text(max_size=20))
+def test_a_poison_message_is_kept_as_it_is_whatever_it_is(body, reason, correlation_id):
+    """With its reason, and its id if it has one."""
+
+    async def stored():
+        poison = TablePoison(of_columns())
+        await poison.put("q", body, reason, Arrival(at=datetime.now(UTC)), correlation_id)
+        return await poison.page("q", 10)
+
+    (message,) = asyncio.run(stored())
+    assert (message.body, message.reason, message.correlation_id) == (body, reason, correlation_id)
 
 
 def handlers():
@@ -219,9 +226,7 @@ def handlers():
         buckets=8,
     )
     desk = AlertDesk(alert_log=parts.alerts, clock=parts.clock)
-    poison = PoisonService(
-        poison=parts.poison, bus=parts.bus, storage_queues={"order-submissions": parts.submissions}, bus_queues=()
-    )
+    poison = poison_on(parts)
 
     async def sleep(seconds):
         del seconds
@@ -244,6 +249,7 @@ def handlers():
             transitions=transitions,
             archive=parts.archive,
             alert_log=parts.alerts,
+            poison=poison,
             submission_keys=parts.keys,
             clock=parts.clock,
             keep=None,

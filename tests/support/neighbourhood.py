@@ -5,6 +5,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 from builders import ALLOWANCE, NOW, SOMEWHERE, acting_rules, answer, answer_to, seconds, supervisor
+from kept import poison_on
 from scheduling import Scheduling, only, step
 
 from adapters.memory import MemoryLeadership, MemoryLease
@@ -21,6 +22,7 @@ from core.gathering import run_all
 from core.keys import bucket_of
 from core.messages import SCHEDULER_REQUESTS, AgentReply, WakeUp, decode
 from core.orders import Outcome, ProcessState
+from core.poison import Arrival
 from core.workflow import Workflow
 from edge.outages import next_time
 from operators.retention import RetentionService
@@ -86,6 +88,7 @@ class Street(Scheduling):
             transitions=transitions,
             archive=parts.archive,
             alert_log=parts.alerts,
+            poison=poison_on(parts),
             submission_keys=parts.keys,
             clock=parts.clock,
             keep=timedelta(days=30),
@@ -198,11 +201,11 @@ class Street(Scheduling):
             await run_all(map(handle, batch))
 
     async def _wake(self, wake_up):
-        await self.inbox.wake("scheduler_wake", wake_up.to_json().encode(), wake_up.order_id)
+        await self.inbox.wake("scheduler_wake", wake_up.to_json().encode(), wake_up.order_id, Arrival(at=self.now))
 
     async def _receive(self, reply):
         agent = reply.step  # here steps have the names of the agents that do them
-        await self.inbox.receive("responses", agent, reply.to_json().encode(), reply.request_id)
+        await self.inbox.receive("responses", agent, reply.to_json().encode(), reply.request_id, Arrival(at=self.now))
 
     async def through_outages(self, function, work, patience_seconds=45.0):
         """Stands in for the one of `edge`, and keeps its function busy for as long without waiting."""

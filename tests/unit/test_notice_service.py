@@ -5,6 +5,7 @@ from unittest.mock import patch
 
 import pytest
 from builders import NOW
+from kept import kept
 
 from adapters.memory import MemoryBus, in_memory
 from adapters.writes import notice_row
@@ -14,6 +15,7 @@ from core.agenda import Kind, all_of
 from core.changes import Event
 from core.errors import QueueRefusedError, UnavailableError
 from core.notices import Notice
+from core.poison import Arrival
 
 BUCKET = "b00"
 
@@ -219,8 +221,8 @@ def test_pauses_between_tries_grow_up_to_a_bound():
 @pytest.mark.proves("FLT-6")
 async def test_an_alert_that_cannot_be_read_is_kept_with_its_reason(post):
     """Whoever put it on the queue."""
-    await post.alerts.record(b"no event")
-    (kept,) = post.parts.poison.kept
-    assert (kept.source, kept.body) == (QUEUE, b"no event")
-    assert kept.reason
+    await post.alerts.record(b"no event", Arrival(at=NOW))
+    (message,) = await kept(post.parts.poison)
+    assert (message.source, message.body) == (QUEUE, b"no event")
+    assert message.reason
     assert await post.parts.alerts.newest(10) == []
