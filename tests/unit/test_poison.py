@@ -2,7 +2,10 @@
 
 from datetime import timedelta
 
+import azure.functions as func
 import pytest
+from azure.functions.queue import QueueMessage
+from azure.functions.servicebus import ServiceBusMessage
 from builders import NOW, ORDER_ID
 from kept import SUBMISSIONS, kept, poison_on
 
@@ -10,8 +13,9 @@ from adapters.memory import in_memory
 from adapters.poison import MOST_BODY_BYTES
 from core.errors import RefusedError, UnavailableError, UnknownMessageError
 from core.poison import Arrival, PoisonMessage
-from operators.poison import REDRIVE_TIME, shown
+from operators.poison import GIVEN_UP, REDRIVE_TIME, shown
 from operators.requests import OperatorRequest
+from operators.triggers import relay
 
 GRACE = OperatorRequest(operator="grace", note="mended")
 PAYMENT = "payment-responses"
@@ -176,3 +180,34 @@ async def test_submissions_of_an_order_are_forgotten_whoever_could_read_them(wor
     before = await world.ids()
     await world.service.forget(ORDER_ID)
     assert await world.ids() == [each for each in before if each != ours]
+
+
+@pytest.mark.proves("SUB-4", "FLT-6")
+async def test_what_the_platform_gave_up_is_kept_under_the_queue_that_it_came_from(world):
+    """With what is known of the reason, and its id; again after a crash, it is there once."""
+    app = func.FunctionApp()
+    app.register_functions(relay(world.poison, [SUBMISSIONS], [PAYMENT]))
+    functions = {each.get_trigger().get_dict_repr()["queueName"]: each for each in app.get_functions()}
+    assert functions.keys() == {f"{SUBMISSIONS}-poison", f"{PAYMENT}/$DeadLetterQueue"}
+    given_up = {
+        f"{SUBMISSIONS}-poison": QueueMessage(body=b"a", id="m", insertion_time=NOW),
+        f"{PAYMENT}/$DeadLetterQueue": ServiceBusMessage(
+            body=b"b",
+            message_id="m",
+            application_properties={},
+            user_properties={},
+            correlation_id="c",
+            sequence_number=1,
+            enqueued_time_utc=NOW,
+            dead_letter_reason="Why",
+            dead_letter_error_description="because",
+        ),
+    }
+    for _ in range(2):
+        for queue, message in given_up.items():
+            await functions[queue].get_user_function()(message)
+    kept_now = [(each.source, each.body, each.reason, each.correlation_id) for each in await kept(world.poison)]
+    assert kept_now == [
+        (SUBMISSIONS, b"a", GIVEN_UP, None),
+        (PAYMENT, b"b", f"{GIVEN_UP}: Why, because", "c"),
+    ]
