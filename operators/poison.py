@@ -97,20 +97,19 @@ class PoisonService:
         Raises `UnknownMessageError`, also while somebody else puts it back, or `RefusedError` if it cannot be put back
         as it was.
         """
-        message = await self._get(source, message_id)
+        self._check(source, message_id)
+        message = await self.poison.get(source, message_id)
         text = text_of(message)
         await self._take(message)
         await self._put_back(message, text)
-        log_settled("redriven", message, request)  # also if it cannot be removed: it was sent
+        _log("redriven", source, message_id, request)  # also if it cannot be removed: it was sent
         await self.poison.remove(source, message_id)
 
     async def _take(self, message: PoisonMessage) -> None:
         """Mark the message as being put back, so that nobody else does the same just now."""
         now = self.clock()
-        if message.redriven_at and now < message.redriven_at + REDRIVE_TIME:
-            raise UnknownMessageError(
-                "it is being put back; if that fails it can be tried again in a quarter of a minute"
-            )
+        if message.redriven_at and now < (until := message.redriven_at + REDRIVE_TIME):
+            raise UnknownMessageError(f"it is being put back; if it is still there, it can be from {until:%H:%M:%S} on")
         try:
             await self.poison.mark(message, now)
         except ConflictError as error:
@@ -118,10 +117,10 @@ class PoisonService:
 
     async def drop(self, source: str, message_id: str, request: OperatorRequest) -> None:
         """Remove a message for good; raises `UnknownMessageError`."""
-        message = await self._get(source, message_id)
+        self._check(source, message_id)
         if not await self.poison.remove(source, message_id):
             raise UnknownMessageError
-        log_settled("dropped", message, request)
+        _log("dropped", source, message_id, request)
 
     async def remove_before(self, time: datetime) -> int:
         """Remove messages that arrived before that time, if there are very many not all at once; return how many."""
@@ -136,10 +135,9 @@ class PoisonService:
                 await run_all(self.poison.remove(source, each.message_id) for each in naming)
                 after = page[-1].message_id
 
-    async def _get(self, source: str, message_id: str) -> PoisonMessage:
+    def _check(self, source: str, message_id: str) -> None:
         if source not in self._sources or not re.fullmatch(KEY, message_id):
             raise UnknownMessageError
-        return await self.poison.get(source, message_id)
 
     async def _put_back(self, message: PoisonMessage, text: str) -> None:
         if queue := self.storage_queues.get(message.source):
@@ -152,10 +150,10 @@ class PoisonService:
         )
 
 
-def log_settled(what: str, message: PoisonMessage, request: OperatorRequest) -> None:
+def _log(what: str, source: str, message_id: str, request: OperatorRequest) -> None:
     """Keep who did it and why: no order's history has room for a message that belongs to none."""
-    about = {"action": what, "queue": message.source, "message_id": message.message_id}
-    log.warning("operators.poison_settled", extra=about | {"operator": request.operator, "note": request.note})
+    who = {"operator": request.operator, "note": request.note}
+    log.warning("operators.poison_settled", extra={"action": what, "queue": source, "message_id": message_id, **who})
 
 
 def text_of(message: PoisonMessage) -> str:

@@ -15,6 +15,7 @@ import operators.retention
 from adapters.memory import in_memory
 from adapters.submission_keys import PARTITIONS
 from core.changes import Change, Event, HistoryEntry, Note
+from core.errors import UnknownOrderError
 from core.keys import history_range
 from core.orders import Outcome, ProcessState
 from core.poison import Arrival
@@ -225,6 +226,19 @@ async def found(kept, email):
         orders += page.orders
         if (continuation := page.continuation) is None:
             return orders
+
+
+async def test_with_a_customer_go_submissions_that_nobody_could_read(kept):
+    """Those that name the order, also if it was never recorded; others stay."""
+    recorded, refused, other = (await kept.order(days=1, **PROCESSED), "b00-" + "7" * 26, "b00-" + "8" * 26)
+    for order_id in (recorded, refused, other):
+        await kept.parts.poison.put(SUBMISSIONS, f'{{"orderId": "{order_id}"'.encode(), "r", Arrival(at=NOW))
+    await kept.retention.erase(recorded, OperatorRequest(**GRACE))
+    with pytest.raises(UnknownOrderError):
+        await kept.retention.erase(refused, OperatorRequest(**GRACE))
+    (left,) = await kept.parts.poison.page(SUBMISSIONS, 100)
+    assert other in left.body.decode()
+    await kept.parts.poison.remove(SUBMISSIONS, left.message_id)
 
 
 def test_an_erased_order_goes_on_as_before():

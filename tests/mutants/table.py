@@ -1872,6 +1872,22 @@ MUTANTS = (
     ),
     Mutant(
         statement="SUB-4",
+        fault="who puts a message back keeps nobody else from it",
+        file="operators/poison.py",
+        old="        await self._take(message)\n",
+        new="",
+        tests=(f"{POISON}::test_what_was_interrupted_is_put_back_as_the_same_message",),
+    ),
+    Mutant(
+        statement="FLT-6",
+        fault="what Service Bus gave up is put aside without what it answers",
+        file="operators/triggers.py",
+        old="reason, on_bus(message), message.correlation_id)",
+        new="reason, on_bus(message))",
+        tests=(f"{POISON}::test_what_the_platform_gave_up_is_kept_under_the_queue_that_it_came_from",),
+    ),
+    Mutant(
+        statement="SUB-4",
         fault="a message that is kept again after a crash is there twice",
         file="adapters/poison.py",
         old='f"{source}|{arrival.number}|".encode()',
