@@ -2,7 +2,7 @@
 
 import asyncio
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import cached_property, partial
@@ -30,6 +30,7 @@ from alerts.watch import Watch
 from core.business import Agent, Business, offers_of
 from core.keys import buckets
 from core.messages import bus_queues
+from core.ports import TextQueue
 from core.transitions import Transitions
 from operators.alerts import AlertDesk
 from operators.bulk import BulkService
@@ -273,9 +274,15 @@ class App:
         return PoisonService(
             poison=parts.poison,
             bus=parts.bus,
-            storage_queues={submission.service.QUEUE: parts.submissions, alerts.service.QUEUE: parts.alert_queue},
+            storage_queues=self.storage_queues,
             bus_queues=self.bus_queues,
+            clock=parts.clock,
         )
+
+    @property
+    def storage_queues(self) -> Mapping[str, TextQueue]:
+        """The Storage Queues by their names."""
+        return {submission.service.QUEUE: self.adapters.submissions, alerts.service.QUEUE: self.adapters.alert_queue}
 
     @cached_property
     def overview(self) -> OverviewService:
@@ -297,6 +304,7 @@ class App:
             transitions=self.transitions,
             archive=self.adapters.archive,
             alert_log=self.adapters.alerts,
+            poison=self.poison,
             submission_keys=self.adapters.keys,
             clock=self.adapters.clock,
             payload=self.business.payload,
@@ -354,5 +362,6 @@ def _blueprints(app: App) -> Iterator[func.Blueprint]:
     yield supervisor.triggers.blueprint(app.supervisor)
     yield alerts.triggers.blueprint(app.alerts, app.relay, app.watch, app.versions)
     yield operators.triggers.blueprint(app.operators)
+    yield operators.triggers.relay(app.adapters.poison, app.storage_queues, app.bus_queues)
     if app.settings.simulator_enabled:
         yield simulator.triggers.blueprint(app.simulator)

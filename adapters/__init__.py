@@ -12,7 +12,7 @@ from core.ports import (
     EventPublisher,
     Leadership,
     NewId,
-    PoisonQueues,
+    PoisonStore,
     RemoteService,
     StateStore,
     SubmissionKeys,
@@ -32,7 +32,7 @@ class Adapters:
     bus: Bus
     submissions: TextQueue
     alert_queue: TextQueue
-    poison: PoisonQueues
+    poison: PoisonStore
     events: EventPublisher
     alerts: AlertLog
     keys: SubmissionKeys

@@ -12,7 +12,8 @@ from adapters.event_grid import EventGrid
 from adapters.lease import CONTAINER, BlobLeadership
 from adapters.ledger import TableLedger
 from adapters.measures import TableAgentMeasures
-from adapters.queues import StoragePoisonQueues, StorageQueue
+from adapters.poison import TablePoison
+from adapters.queues import StorageQueue
 from adapters.remote import HttpRemoteService
 from adapters.settings import Settings
 from adapters.state_store import AS_COLUMNS, TableStateStore
@@ -39,7 +40,7 @@ def connect(settings: Settings, connections: Connections | None = None) -> Adapt
         bus=bus,
         submissions=StorageQueue(partial(pool.queue, "order-submissions")),
         alert_queue=StorageQueue(partial(pool.queue, "operator-alerts")),
-        poison=StoragePoisonQueues(pool.queue, utc_now),
+        poison=TablePoison(TableTransactions(partial(pool.table, "poison"))),
         events=EventGrid(pool.event_grid),
         alerts=TableAlertLog(TableTransactions(partial(pool.table, "alerts"))),
         keys=TableSubmissionKeys(TableTransactions(partial(pool.table, "submissionkeys")), utc_now),

@@ -3,9 +3,8 @@
 What stands in tables is the shipped code on tables in memory.
 """
 
-import itertools
-from collections import Counter, defaultdict
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -18,6 +17,7 @@ from adapters.clock import new_ulid, utc_now
 from adapters.ledger import TableLedger
 from adapters.measures import TableAgentMeasures
 from adapters.operations import Delete, ETags, Insert, Operation, Put, Replace, Row, Stored
+from adapters.poison import TablePoison
 from adapters.records import Record, columns_of_record, record_of
 from adapters.rows import Columns, entity, stored_form
 from adapters.state_store import Codec, TableStateStore
@@ -25,9 +25,8 @@ from adapters.submission_keys import TableSubmissionKeys
 from adapters.sweeps import TableSweepLog
 from adapters.workflow_log import TableWorkflowLog
 from core.changes import Event
-from core.errors import ConflictError, NotSentError, UnavailableError, UnknownMessageError
+from core.errors import ConflictError, NotSentError, UnavailableError
 from core.messages import AgentRequest, BusMessage
-from core.poison import PoisonMessage
 from core.ports import Clock, NewId
 
 Partitions = Mapping[str, Mapping[str, tuple[int, Row]]]
@@ -163,46 +162,6 @@ class MemoryTextQueue:
         """See `TextQueue.probe`: memory is always there."""
 
 
-class MemoryPoisonQueues:
-    """`PoisonQueues` in memory: `kept` holds the messages."""
-
-    def __init__(self) -> None:
-        self.kept: list[PoisonMessage] = []
-        self._numbers = itertools.count(1)
-
-    async def put(self, source: str, body: bytes, reason: str, correlation_id: str | None = None) -> None:
-        """See `PoisonQueues.put`."""
-        self.kept.append(
-            PoisonMessage(
-                source=source,
-                message_id=f"m{next(self._numbers)}",
-                body=body,
-                reason=reason,
-                correlation_id=correlation_id,
-            )
-        )
-
-    async def peek(self, sources: Sequence[str]) -> list[PoisonMessage]:
-        """See `PoisonQueues.peek`."""
-        return [message for source in sources for message in self.kept if message.source == source]
-
-    async def count(self, sources: Sequence[str]) -> dict[str, int]:
-        """See `PoisonQueues.count`."""
-        return dict(Counter(message.source for message in self.kept if message.source in sources))
-
-    async def settle(self, source: str, message_id: str, act: Callable[[PoisonMessage], Awaitable[None]]) -> None:
-        """See `PoisonQueues.settle`."""
-        found = [each for each in self.kept if (each.source, each.message_id) == (source, message_id)]
-        if not found:
-            raise UnknownMessageError
-        self.kept.remove(found[0])  # nobody else sees it meanwhile
-        try:
-            await act(found[0])
-        except BaseException:
-            self.kept.append(found[0])
-            raise
-
-
 class MemoryEventPublisher:
     """`EventPublisher` in memory."""
 
@@ -274,7 +233,7 @@ def in_memory(*, clock: Clock = utc_now, new_id: NewId = new_ulid, instance_id: 
         bus=MemoryBus(),
         submissions=MemoryTextQueue(),
         alert_queue=MemoryTextQueue(),
-        poison=MemoryPoisonQueues(),
+        poison=TablePoison(of_columns()),
         events=MemoryEventPublisher(),
         alerts=TableAlertLog(of_columns()),
         keys=TableSubmissionKeys(of_columns(), clock),

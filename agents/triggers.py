@@ -11,11 +11,12 @@ import azure.functions as func
 from agents.service import AgentService
 from core.errors import InvalidError
 from core.messages import AgentRequest, decode, requests_queue
-from core.ports import PoisonQueues
+from core.ports import PoisonStore
+from entrypoints.arrivals import on_bus
 from entrypoints.functions import Functions, through_outages
 
 
-def blueprint(agent: AgentService, poison: PoisonQueues) -> func.Blueprint:
+def blueprint(agent: AgentService, poison: PoisonStore) -> func.Blueprint:
     """Return the function that takes this agent's requests."""
     triggers = Functions()
     queue, name = requests_queue(agent.name), f"agent_{agent.name.replace('-', '_')}"
@@ -29,7 +30,7 @@ def blueprint(agent: AgentService, poison: PoisonQueues) -> func.Blueprint:
         try:
             request = decode(AgentRequest, message.get_body())
         except InvalidError as fault:
-            await poison.put(queue, message.get_body(), str(fault), message.correlation_id)
+            await poison.put(queue, message.get_body(), str(fault), on_bus(message), message.correlation_id)
         else:
             await agent.handle(request)
 

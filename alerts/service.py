@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 from alerts import rules
 from core.errors import InvalidError
-from core.ports import AlertLog, PoisonQueues
+from core.poison import Arrival
+from core.ports import AlertLog, PoisonStore
 
 log = logging.getLogger(__name__)
 
@@ -17,14 +18,14 @@ class AlertService:
     """Keeps what reached the operators (ALR-1)."""
 
     alert_log: AlertLog
-    poison: PoisonQueues
+    poison: PoisonStore
 
-    async def record(self, body: bytes) -> None:
+    async def record(self, body: bytes, arrival: Arrival) -> None:
         """Keep one alert that arrived on the operators' queue; the same one again changes nothing."""
         try:
             alert = rules.read(body)
         except InvalidError as fault:
             log.warning("alerts.unreadable", extra={"reason": str(fault)})
-            await self.poison.put(QUEUE, body, str(fault))
+            await self.poison.put(QUEUE, body, str(fault), arrival)
         else:
             await self.alert_log.record(alert)

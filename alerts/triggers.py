@@ -7,6 +7,7 @@ from alerts.service import QUEUE, AlertService
 from alerts.versions import Versions
 from alerts.watch import Watch
 from core.gathering import run_all
+from entrypoints.arrivals import on_storage_queue
 from entrypoints.functions import Functions, through_outages
 from entrypoints.timers import in_turn
 
@@ -22,8 +23,8 @@ def blueprint(service: AlertService, relay: Relay, watch: Watch, versions: Versi
 
     @triggers.queue_trigger(arg_name="message", queue_name=QUEUE, connection="StateStorage")
     async def alerts_record(message: func.QueueMessage) -> None:
-        body = message.get_body()
-        await through_outages("alerts_record", lambda: service.record(body))
+        body, arrival = message.get_body(), on_storage_queue(message)
+        await through_outages("alerts_record", lambda: service.record(body, arrival))
 
     @triggers.timer_trigger(arg_name="timer", schedule="%WATCH_SCHEDULE%", use_monitor=False)
     async def alerts_watch(timer: func.TimerRequest) -> None:

@@ -83,7 +83,7 @@ def submission_rejected(order_id: str | None, reason: str, event_id: str, now: d
             "orderId": order_id,
             "reason": reason,
             "actionRequired": True,
-            "actions": ["correct the message in order-submissions-poison and submit it again"],
+            "actions": ["correct the message, which is kept as poison, and submit it again"],
         },
     )
 

@@ -41,7 +41,7 @@ class UnknownOrderError(AppError):
 
 
 class UnknownMessageError(AppError):
-    """No such message is kept in a poison queue."""
+    """No such message is kept."""
 
 
 class UnknownAlertError(AppError):

@@ -1,6 +1,6 @@
 """What the roles need of the outside world. `adapters/` holds each of these twice: on Azure, and in memory."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Protocol
 
@@ -11,7 +11,7 @@ from core.changes import Change, Event, HistoryEntry, Note
 from core.measures import Measure
 from core.messages import AgentRequest, BusMessage
 from core.orders import Snapshot
-from core.poison import PoisonMessage
+from core.poison import Arrival, PoisonMessage
 from core.sweeps import Sweep
 
 Clock = Callable[[], datetime]
@@ -114,24 +114,28 @@ class TextQueue(Protocol):
         """Ask for next to nothing; raises `UnavailableError` when the queue cannot be reached."""
 
 
-class PoisonQueues(Protocol):
-    """Where messages go that nobody can read, each with its reason, until an operator has looked at them."""
+class PoisonStore(Protocol):
+    """Where messages go that nobody can read, until an operator has looked at them. All raise `UnavailableError`."""
 
-    async def put(self, source: str, body: bytes, reason: str, correlation_id: str | None = None) -> None:
-        """Keep the message, which came from the queue `source`; raises `UnavailableError`."""
+    async def put(
+        self, source: str, body: bytes, reason: str, arrival: Arrival, correlation_id: str | None = None
+    ) -> None:
+        """Keep the message, which came from the queue `source`; the same one again changes nothing."""
 
-    async def peek(self, sources: Sequence[str]) -> list[PoisonMessage]:
-        """Return the first messages that are kept of each of these queues."""
+    async def page(self, source: str, limit: int, after: str = "") -> list[PoisonMessage]:
+        """Return up to `limit` messages of a queue, oldest first; with `after`, those that follow that id."""
 
-    async def count(self, sources: Sequence[str]) -> dict[str, int]:
-        """Return about how many messages are kept of each of these queues; those of which none is are left out."""
+    async def get(self, source: str, message_id: str) -> PoisonMessage:
+        """Return one message; raises `UnknownMessageError`."""
 
-    async def settle(self, source: str, message_id: str, act: Callable[[PoisonMessage], Awaitable[None]]) -> None:
-        """Do something with one message, which nobody else sees meanwhile, and then remove it.
+    async def mark(self, message: PoisonMessage, redriven_at: datetime) -> None:
+        """Keep that it is being put back; raises `ConflictError` unless it is as it was read."""
 
-        If that fails it stays, and what was raised is raised. Raises `UnknownMessageError` if there is no such message,
-        and `UnavailableError`, also while the queue is too busy to be sure.
-        """
+    async def remove(self, source: str, message_id: str) -> bool:
+        """Remove one message; return whether it was there."""
+
+    async def remove_before(self, source: str, time: datetime, most: int) -> int:
+        """Remove up to so many of the messages of a queue that arrived before; return how many there were."""
 
 
 class EventPublisher(Protocol):

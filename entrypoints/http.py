@@ -61,7 +61,7 @@ def problem_of(error: AppError) -> func.HttpResponse:  # noqa: PLR0911 - one for
         case UnknownOrderError():
             return problem(404, "No such order is recorded", headers={"Retry-After": "1"})
         case UnknownMessageError():
-            return problem(404, "No such message is kept")
+            return problem(404, "No such message is kept", str(error))
         case RefusedError():
             return problem(409, "The request makes no sense in the present state", str(error))
         case UnreadableRowError():

@@ -15,6 +15,7 @@ from operators.terminal import printable, show, table
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
+EVERYTHING = click.option("--all", "everything", is_flag=True, help="Every page, not only the first.")
 IN_JSON = click.option("--json", "in_json", is_flag=True, help="Print what the API answers.")
 WATCH = click.option("--watch", type=click.FloatRange(min=0.1), metavar="SECONDS", help="Show it again and again.")
 STATES = click.Choice(["Pending", "Processing", "Error"], case_sensitive=False)
@@ -56,7 +57,7 @@ def main(ctx: click.Context, url: str, key: str, token: str | None) -> None:
 @main.command(name="list")
 @click.option("--state", type=STATES, default="Error", show_default=True)
 @click.option("--limit", default=50, show_default=True, help="How many orders a page has.")
-@click.option("--all", "everything", is_flag=True, help="Every page, not only the first.")
+@EVERYTHING
 @IN_JSON
 @WATCH
 @click.pass_obj
@@ -190,7 +191,7 @@ def bulk(api: Api, /, *, action: str, go: bool, operator: str, note: str, in_jso
 
 @main.command()
 @click.option("--limit", default=50, show_default=True)
-@click.option("--all", "everything", is_flag=True, help="Every page, not only the first.")
+@EVERYTHING
 @IN_JSON
 @WATCH
 @click.pass_obj
@@ -279,15 +280,16 @@ def poison() -> None:
 
 
 @poison.command(name="list")
+@EVERYTHING
 @IN_JSON
 @WATCH
 @click.pass_obj
-def list_poison(api: Api, *, in_json: bool, watch: float | None) -> None:
-    """List what is kept, with the reasons."""
+def list_poison(api: Api, *, everything: bool, in_json: bool, watch: float | None) -> None:
+    """List what is kept, with the reasons, oldest first."""
 
     def draw() -> tuple[Json, str]:
-        answer = api.get("poison")
-        return answer, words.poison_text(answer)
+        answer = api.every("poison", "messages", first_only=not everything)
+        return answer, words.with_more(words.poison_table(answer["messages"]), answer)
 
     show(draw, in_json=in_json, every=watch)
 

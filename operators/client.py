@@ -63,7 +63,7 @@ class Api:
         while page["continuation"] and not first_only:
             page = self.get(path, continuation=page["continuation"], **query)
             found += page[items]
-        return {items: found, "continuation": page["continuation"]}
+        return {**page, items: found}
 
     def each_page(self, body: Mapping[str, Any]) -> Iterator[Json]:
         """Carry out a bulk action page by page; every page acts up to the time that the first one names."""

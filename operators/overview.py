@@ -59,7 +59,7 @@ class Overview(View):
     """Notices for the senders of orders that are not sent yet."""
     last_sweep: SweepView | None
     poison: dict[str, int]
-    """About how many messages are kept, by the queue that they came from."""
+    """How many messages are kept, up to 100 of each queue that they came from."""
     agents: list[AgentView]
 
 

@@ -1,20 +1,33 @@
 """Poison messages: an operator looks at them, and puts them back or drops them (SUB-4, FLT-6)."""
 
 import logging
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from uuid import uuid4
+from datetime import datetime, timedelta
 
-from core.errors import RefusedError, UnknownMessageError
+from core.errors import ConflictError, RefusedError, UnknownMessageError
+from core.gathering import run_all
 from core.messages import BusMessage
 from core.poison import PoisonMessage
-from core.ports import Bus, PoisonQueues, TextQueue
-from operators.requests import OperatorRequest
-from operators.views import View
+from core.ports import Bus, Clock, PoisonStore, TextQueue
+from operators.requests import KEY, OperatorRequest
+from operators.views import Time, View
 
 log = logging.getLogger(__name__)
 
+GIVEN_UP = "it failed too often"
+"""Why the platform gave a message up, as far as it says."""
+
 MOST_CHARACTERS_SHOWN = 4000
+MOST_COUNTED = 100
+"""Of each queue: more are not counted."""
+
+MOST_REMOVED = 1000
+PAGE = 100
+
+REDRIVE_TIME = timedelta(seconds=15)
+"""For how long a message is left to who puts it back; if it is there afterwards, that may have died half-way."""
 
 
 class PoisonView(View):
@@ -23,16 +36,18 @@ class PoisonView(View):
     queue: str
     id: str
     reason: str
-    at: str
+    at: Time
     body: str
 
 
 class PoisonList(View):
-    """The first messages that are kept of each queue."""
+    """One page of the messages that are kept, of all queues, oldest first."""
 
     messages: list[PoisonView]
     counts: dict[str, int]
-    """About how many are kept of each queue: more than 32 of one are not shown, but there."""
+    """How many are kept of each queue, up to 100."""
+    continuation: str | None = None
+    """Where the next page begins; null on the last one."""
 
 
 class Settled(View):
@@ -47,19 +62,26 @@ class Settled(View):
 class PoisonService:
     """What became unreadable on its way, in all queues of the app."""
 
-    poison: PoisonQueues
+    poison: PoisonStore
     bus: Bus
     storage_queues: Mapping[str, TextQueue]
     bus_queues: Sequence[str]
+    clock: Clock
 
-    async def list(self) -> PoisonList:
-        """Return the messages that are kept, with their reasons, and how many there are."""
-        kept = await self.poison.peek(self._sources)
-        return PoisonList(messages=[shown(message) for message in kept], counts=await self.count())
+    async def list(self, limit: int, continuation: str | None = None) -> PoisonList:
+        """Return up to `limit` of the messages with their reasons; `continuation` is the last id seen."""
+        pages = await run_all(self.poison.page(each, limit + 1, continuation or "") for each in self._sources)
+        kept = sorted((message for page in pages for message in page), key=lambda message: message.message_id)
+        return PoisonList(
+            messages=[shown(message) for message in kept[:limit]],
+            counts=await self.count(),
+            continuation=kept[limit - 1].message_id if len(kept) > limit else None,
+        )
 
     async def count(self) -> dict[str, int]:
-        """Return about how many are kept of each queue, of which any is."""
-        return await self.poison.count(self._sources)
+        """Return how many are kept of each queue of which any is, up to `MOST_COUNTED`."""
+        pages = await run_all(self.poison.page(source, MOST_COUNTED) for source in self._sources)
+        return {source: len(page) for source, page in zip(self._sources, pages, strict=True) if page}
 
     @property
     def _sources(self) -> Sequence[str]:
@@ -68,40 +90,64 @@ class PoisonService:
     async def redrive(self, source: str, message_id: str, request: OperatorRequest) -> None:
         """Put a message back on its queue, and only then remove it: a crash in between sends it twice, never not.
 
-        Raises `UnknownMessageError`, or `RefusedError` if it cannot be put back as it was.
+        What is sent twice has an effect once: a submission names its order, an alert its event; a request and a reply
+        name step and attempt, and the same key is sent to the service; a wake-up changes nothing by itself. On Service
+        Bus it has the same message id besides.
+
+        Raises `UnknownMessageError`, also while somebody else puts it back, or `RefusedError` if it cannot be put back
+        as it was.
         """
-        self._check(source)
+        self._check(source, message_id)
+        message = await self.poison.get(source, message_id)
+        text = text_of(message)
+        await self._take(message)
+        await self._put_back(message, text)
+        _log("redriven", source, message_id, request)  # also if it cannot be removed: it was sent
+        await self.poison.remove(source, message_id)
 
-        async def put_back(message: PoisonMessage) -> None:
-            await self._put_back(message)
-            _log("redriven", source, message_id, request)  # also if it cannot be removed: it was sent
-
-        await self.poison.settle(source, message_id, put_back)
+    async def _take(self, message: PoisonMessage) -> None:
+        """Mark the message as being put back, so that nobody else does the same just now."""
+        now = self.clock()
+        if message.redriven_at and now < (until := message.redriven_at + REDRIVE_TIME):
+            raise UnknownMessageError(f"it is being put back; if it is still there, it can be from {until:%H:%M:%S} on")
+        try:
+            await self.poison.mark(message, now)
+        except ConflictError as error:
+            raise UnknownMessageError("somebody else has just settled it") from error
 
     async def drop(self, source: str, message_id: str, request: OperatorRequest) -> None:
         """Remove a message for good; raises `UnknownMessageError`."""
-        self._check(source)
-        await self.poison.settle(source, message_id, _forget)
+        self._check(source, message_id)
+        if not await self.poison.remove(source, message_id):
+            raise UnknownMessageError
         _log("dropped", source, message_id, request)
 
-    def _check(self, source: str) -> None:
-        if source not in self.storage_queues and source not in self.bus_queues:
+    async def remove_before(self, time: datetime) -> int:
+        """Remove messages that arrived before that time, if there are very many not all at once; return how many."""
+        return sum(await run_all(self.poison.remove_before(source, time, MOST_REMOVED) for source in self._sources))
+
+    async def forget(self, order_id: str) -> None:
+        """Remove the submissions that name an order; no other message says who a customer is."""
+        for source in self.storage_queues:
+            after = ""
+            while page := await self.poison.page(source, PAGE, after):
+                naming = [each for each in page if order_id.encode() in each.body]
+                await run_all(self.poison.remove(source, each.message_id) for each in naming)
+                after = page[-1].message_id
+
+    def _check(self, source: str, message_id: str) -> None:
+        if source not in self._sources or not re.fullmatch(KEY, message_id):
             raise UnknownMessageError
 
-    async def _put_back(self, message: PoisonMessage) -> None:
-        body = text_of(message)
+    async def _put_back(self, message: PoisonMessage, text: str) -> None:
         if queue := self.storage_queues.get(message.source):
-            await queue.put(body)
+            await queue.put(text)
             return
-        again = f"redriven-{uuid4()}"
+        again = f"redriven-{message.message_id}"
         correlation_id = message.correlation_id or again
         await self.bus.send(
-            [BusMessage(queue=message.source, message_id=again, correlation_id=correlation_id, body=body)]
+            [BusMessage(queue=message.source, message_id=again, correlation_id=correlation_id, body=text)]
         )
-
-
-async def _forget(message: PoisonMessage) -> None:
-    del message
 
 
 def _log(what: str, source: str, message_id: str, request: OperatorRequest) -> None:
@@ -125,7 +171,7 @@ def shown(message: PoisonMessage) -> PoisonView:
     return PoisonView(
         queue=message.source,
         id=message.message_id,
-        reason=message.reason or "it failed too often",
-        at=message.kept_at,
+        reason=message.reason,
+        at=message.at,
         body=message.body.decode(errors="backslashreplace")[:MOST_CHARACTERS_SHOWN],
     )

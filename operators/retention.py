@@ -14,6 +14,7 @@ from core.gathering import run_all
 from core.orders import Outcome, ProcessState, Snapshot
 from core.ports import AlertLog, Archive, Clock, SubmissionKeys
 from core.transitions import Transitions
+from operators.poison import PoisonService
 from operators.requests import FindRequest, OperatorRequest
 from operators.views import View
 
@@ -62,11 +63,12 @@ class RetentionService:
     transitions: Transitions
     archive: Archive
     alert_log: AlertLog
+    poison: PoisonService
     submission_keys: SubmissionKeys
     clock: Clock
     payload: Payload
     keep: timedelta | None
-    """For how long finished orders, alerts and customers' keys are kept; None for ever."""
+    """For how long finished orders, alerts, poison messages and customers' keys are kept; None for ever."""
     buckets: int
 
     async def sweep(self) -> int:
@@ -76,9 +78,11 @@ class RetentionService:
         since = self.clock() - self.keep
         removed = sum(await run_all(self._sweep_bucket(bucket, since) for bucket in keys.buckets(self.buckets)))
         alerts = await self.alert_log.remove_before(since, MOST_ALERTS)
+        poison = await self.poison.remove_before(since)
         forgotten = await self.submission_keys.remove_before(since)
-        if removed or alerts or forgotten:
-            log.info("retention.swept", extra={"orders": removed, "alerts": alerts, "keys": forgotten})
+        if removed or alerts or poison or forgotten:
+            counts = {"orders": removed, "alerts": alerts, "poison": poison, "keys": forgotten}
+            log.info("retention.swept", extra=counts)
         return removed
 
     async def _sweep_bucket(self, bucket: str, since: datetime) -> int:
@@ -124,7 +128,11 @@ class RetentionService:
         return Found(orders=theirs, continuation=page.continuation or next(iter(following), None))
 
     async def erase(self, order_id: str, request: OperatorRequest) -> None:
-        """Forget who the customer of an order is; raises `RefusedError` or `UnknownOrderError`."""
+        """Forget who the customer of an order is; raises `RefusedError` or `UnknownOrderError`.
+
+        Submissions of it that nobody could read go first, and whatever becomes of the rest: there may be no such order.
+        """
+        await self.poison.forget(order_id)
         await self.transitions.apply(order_id, lambda order, now: erase(order, request, self.payload, now))
         log.info("operators.erased", extra={"order_id": order_id})
 

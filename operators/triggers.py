@@ -1,16 +1,18 @@
 """Binds the operators' API to HTTP: nothing under /api/operator works without the key (OPR-5)."""
 
 import re
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import Any, TypeVar
 
 import azure.functions as func
 
 from core.errors import InvalidError
 from core.orders import ProcessState
-from entrypoints.functions import Functions
+from core.ports import PoisonStore
+from entrypoints.arrivals import on_bus, on_storage_queue
+from entrypoints.functions import Functions, through_outages
 from entrypoints.http import answers, body_of, ok, order_id_of
 from entrypoints.timers import in_turn
 from operators.alerts import Acknowledged, AcknowledgeRequest, AlertDesk, AlertList, CauseList
@@ -19,13 +21,16 @@ from operators.explain import Explanation
 from operators.health import HealthService
 from operators.openapi import Route, Routes, description, query
 from operators.overview import Overview, OverviewService
-from operators.poison import PoisonList, PoisonService, Settled
+from operators.poison import GIVEN_UP, PoisonList, PoisonService, Settled
 from operators.requests import BEGINNING_OF_ID, KEY, BulkRequest, FindRequest, OperatorRequest, SkipRequest
 from operators.retention import Found, RetentionService
 from operators.service import AGENDA_OF, OperatorService
 from operators.views import Acted, FoundOrders, OrderList, OrderView
 
 MOST_LISTED = 500
+LISTED = 50
+POISON_LISTED = 200
+"""Unless a call says how many."""
 BEGINNING = re.compile(BEGINNING_OF_ID)
 LIMIT = re.compile(r"[0-9]{1,3}")
 WRONG_LIMIT = f"limit: expected a number from 1 to {MOST_LISTED}"
@@ -71,6 +76,39 @@ def blueprint(services: OperatorServices) -> func.Blueprint:
     return triggers
 
 
+def relay(poison: PoisonStore, storage_queues: Iterable[str], bus_queues: Iterable[str]) -> func.Blueprint:
+    """Return the functions that keep as poison what the platform gives up, because its function failed too often."""
+    triggers = Functions()
+    for queue in storage_queues:
+        _bind_poison_queue(triggers, queue, poison)
+    for queue in bus_queues:
+        _bind_dead_letters(triggers, queue, poison)
+    return triggers
+
+
+def _bind_poison_queue(triggers: Functions, queue: str, poison: PoisonStore) -> None:
+    name = f"given_up_{queue.replace('-', '_')}"
+
+    @triggers.function_name(name)
+    @triggers.queue_trigger(arg_name="message", queue_name=f"{queue}-poison", connection="StateStorage")
+    async def keep(message: func.QueueMessage) -> None:
+        kept = partial(poison.put, queue, message.get_body(), GIVEN_UP, on_storage_queue(message))
+        await through_outages(name, kept)
+
+
+def _bind_dead_letters(triggers: Functions, queue: str, poison: PoisonStore) -> None:
+    name = f"given_up_{queue.replace('-', '_')}"
+
+    @triggers.function_name(name)
+    @triggers.service_bus_queue_trigger(
+        arg_name="message", queue_name=f"{queue}/$DeadLetterQueue", connection="ServiceBus"
+    )
+    async def keep(message: func.ServiceBusMessage) -> None:
+        reason = f"{GIVEN_UP}: {message.dead_letter_reason}, {message.dead_letter_error_description}"
+        kept = partial(poison.put, queue, message.get_body(), reason, on_bus(message), message.correlation_id)
+        await through_outages(name, kept)
+
+
 @cache
 def _description() -> Mapping[str, Any]:
     return description(ROUTES)
@@ -91,11 +129,10 @@ ROUTES = Routes()
 
 ORDER = "api/operator/orders/{orderId}"
 POISON = "api/operator/poison/{queue}/{messageId}"
+LISTING = partial(query, "limit", type="integer", minimum=1, maximum=MOST_LISTED)
+CONTINUATION = query("continuation", type="string", pattern=KEY)
+PAGE = (LISTING(default=LISTED), CONTINUATION)
 STATE = query("state", type="string", enum=[str(state) for state in AGENDA_OF], default="Error")
-PAGE = (
-    query("limit", type="integer", minimum=1, maximum=MOST_LISTED, default=50),
-    query("continuation", type="string", pattern=KEY),
-)
 ID = query("id", required=True, type="string", pattern=BEGINNING_OF_ID)
 
 
@@ -196,10 +233,10 @@ async def operator_alerts_acknowledge(
     return await services.alerts.acknowledge(body)
 
 
-@ROUTES.get("api/operator/poison")
-async def operator_poison(services: OperatorServices, _: func.HttpRequest) -> PoisonList:
-    """List the messages that nobody could read, with their reasons."""
-    return await services.poison.list()
+@ROUTES.get("api/operator/poison", LISTING(default=POISON_LISTED), CONTINUATION)
+async def operator_poison(services: OperatorServices, req: func.HttpRequest) -> PoisonList:
+    """List the messages that nobody could read, with their reasons, oldest first."""
+    return await services.poison.list(*_page_of(req, default=POISON_LISTED))
 
 
 @ROUTES.post(f"{POISON}/redrive")
@@ -233,9 +270,9 @@ def _listing_of(req: func.HttpRequest) -> tuple[ProcessState, int, str | None]:
     return ProcessState(state), limit, continuation
 
 
-def _page_of(req: func.HttpRequest, faults: Sequence[str] = ()) -> tuple[int, str | None]:
+def _page_of(req: func.HttpRequest, faults: Sequence[str] = (), default: int = LISTED) -> tuple[int, str | None]:
     """Read how many are asked for, and from where on; raises `InvalidError` with these and all further faults."""
-    limit, continuation = req.params.get("limit", "50"), req.params.get("continuation")
+    limit, continuation = req.params.get("limit", str(default)), req.params.get("continuation")
     more = [] if LIMIT.fullmatch(limit) and 1 <= int(limit) <= MOST_LISTED else [WRONG_LIMIT]
     if continuation is not None and not re.fullmatch(KEY, continuation):
         more.append("continuation: expected what the page before said")

@@ -1,6 +1,5 @@
 """What the API answers, in words and tables."""
 
-from collections import Counter
 from collections.abc import Iterable
 
 from operators.client import Json
@@ -79,16 +78,10 @@ def alerts_table(found: Iterable[Json]) -> str:
     return table(("AT", "TYPE", "SUBJECT", "REASON", "ACKNOWLEDGED", "KEY"), rows)
 
 
-def poison_text(answer: Json) -> str:
-    """Return what nobody could read, and of which queues there is more than is listed."""
-    rows = [(each["queue"], each["id"], each["reason"], each["body"]) for each in answer["messages"]]
-    listed = Counter(each["queue"] for each in answer["messages"])
-    more = (
-        f"(there are more from {queue}: about {count} are kept)"
-        for queue, count in answer["counts"].items()
-        if count > listed[queue]
-    )
-    return "\n".join([table(("QUEUE", "ID", "REASON", "BODY"), rows), *more])
+def poison_table(found: Iterable[Json]) -> str:
+    """Return what nobody could read."""
+    rows = [(each["queue"], each["id"], each["reason"], each["body"]) for each in found]
+    return table(("QUEUE", "ID", "REASON", "BODY"), rows)
 
 
 def overview_text(answer: Json) -> str:

@@ -12,7 +12,8 @@ from functools import partial
 
 from core.errors import AppError, InvalidError
 from core.messages import SCHEDULER_REQUESTS, AgentReply, WakeUp, decode, responses_queue
-from core.ports import Bus, Clock, PoisonQueues
+from core.poison import Arrival
+from core.ports import Bus, Clock, PoisonStore
 from entrypoints.functions import through_outages
 from scheduler.service import SchedulerService
 
@@ -28,28 +29,32 @@ class Inbox:
     """Handles one message at a time; raises `UnavailableError` only where there is no other way not to lose it."""
 
     service: SchedulerService
-    poison: PoisonQueues
+    poison: PoisonStore
     bus: Bus
     clock: Clock
 
-    async def wake(self, function: str, body: bytes, correlation_id: str | None) -> None:
+    async def wake(self, function: str, body: bytes, correlation_id: str | None, arrival: Arrival) -> None:
         """Let the scheduler look at an order; what comes to nothing is left to the poll."""
         try:
             wake_up = decode(WakeUp, body)
         except InvalidError as fault:
-            await self._keep(function, SCHEDULER_REQUESTS, body, fault, correlation_id)
+            keep = partial(self.poison.put, SCHEDULER_REQUESTS, body, str(fault), arrival, correlation_id)
+            await through_outages(function, keep)
             return
         try:
             await self.service.wake(wake_up)
         except Exception:
             log.exception("scheduler.wake_up_failed", extra={"order_id": wake_up.order_id})
 
-    async def receive(self, function: str, agent: str, body: bytes, correlation_id: str | None) -> None:
+    async def receive(
+        self, function: str, agent: str, body: bytes, correlation_id: str | None, arrival: Arrival
+    ) -> None:
         """Let the scheduler act on a reply; if it cannot now, the reply comes again."""
         try:
             reply = _reply(body, correlation_id)
         except InvalidError as fault:
-            await self._keep(function, responses_queue(agent), body, fault, correlation_id)
+            keep = partial(self.poison.put, responses_queue(agent), body, str(fault), arrival, correlation_id)
+            await through_outages(function, keep)
             return
         try:
             await self.service.receive(reply, agent)
@@ -65,11 +70,6 @@ class Inbox:
             return
         log.warning("scheduler.reply_put_off", extra=about, exc_info=None if isinstance(why, AppError) else why)
         await self.bus.send([reply.to_bus(agent, now, pause)])
-
-    async def _keep(
-        self, function: str, queue: str, body: bytes, fault: InvalidError, correlation_id: str | None
-    ) -> None:
-        await through_outages(function, partial(self.poison.put, queue, body, str(fault), correlation_id))
 
 
 def _reply(body: bytes, correlation_id: str | None) -> AgentReply:

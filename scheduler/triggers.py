@@ -10,6 +10,8 @@ import azure.functions as func
 
 from core.gathering import run_all
 from core.messages import SCHEDULER_REQUESTS, responses_queue
+from core.poison import Arrival
+from entrypoints.arrivals import on_bus
 from entrypoints.functions import Functions
 from entrypoints.timers import in_turn
 from scheduler.inbox import Inbox
@@ -66,12 +68,12 @@ def _bind_responses(triggers: func.Blueprint, agent: str, inbox: Inbox) -> None:
         await run_all(inbox.receive(name, agent, *each) for each in bodies_with_ids(messages))
 
 
-def bodies_with_ids(messages: Messages) -> list[tuple[bytes, str | None]]:
-    """Return the body of each message of a batch with its correlation id; all with none if one of them has none.
+def bodies_with_ids(messages: Messages) -> list[tuple[bytes, str | None, Arrival]]:
+    """Return body, correlation id and arrival of each message of a batch; all without id if one of them has none.
 
     Azure's host leaves gaps out, so that the later ids move up and the last messages seem to have none: whose id is
     whose cannot be told any more.
     """
     ids = [message.correlation_id or None for message in messages]
-    bodies = [message.get_body() for message in messages]
-    return list(zip(bodies, ids if all(ids) else [None] * len(ids), strict=True))
+    sure = ids if all(ids) else [None] * len(ids)
+    return [(message.get_body(), each, on_bus(message)) for message, each in zip(messages, sure, strict=True)]

@@ -2,11 +2,11 @@
 
 import logging
 from dataclasses import dataclass
-from datetime import datetime
 
 from core.errors import InvalidError, UnavailableError, UnknownNameError
 from core.keys import buckets
-from core.ports import Clock, PoisonQueues, StateStore
+from core.poison import Arrival
+from core.ports import Clock, PoisonStore, StateStore
 from core.transitions import Transitions
 from submission import rules
 from submission.rules import Terms
@@ -18,29 +18,30 @@ QUEUE = "order-submissions"
 
 @dataclass(frozen=True, kw_only=True)
 class SubmissionService:
-    """Turns each message into a recorded order, once, or keeps it in the poison queue with its reason."""
+    """Turns each message into a recorded order, once, or keeps it as poison with its reason."""
 
     transitions: Transitions
     store: StateStore
-    poison: PoisonQueues
+    poison: PoisonStore
     clock: Clock
     terms: Terms
     instance: str
     unknown_name_tries: int
     """How often a message is delivered that names what only a newer version of the app may know (FLT-12)."""
 
-    async def record(self, body: bytes, arrived: datetime | None = None, delivery: int = 1) -> None:
+    async def record(self, body: bytes, arrival: Arrival | None = None, delivery: int = 1) -> None:
         """Handle one message of the queue; `delivery` counts how often it was delivered, this time included.
 
         Raises `UnavailableError` when it should be delivered again, and `UnknownNameError` when to a newer host.
         Alerts bear the time at which it arrived, so that however often it is handled there is one.
         """
+        arrival = arrival or Arrival(at=self.clock())
         try:
             message, workflow = rules.read(body, self.terms)
         except InvalidError as fault:
             if isinstance(fault, UnknownNameError) and delivery < self.unknown_name_tries:
                 raise
-            await self._reject(body, fault, arrived or self.clock())
+            await self._reject(body, fault, arrival)
             return
         actor = f"submission/{self.instance}"
         change = rules.new_order(message, workflow, self.terms, self.clock(), actor)
@@ -52,11 +53,11 @@ class SubmissionService:
             raise UnavailableError("the order was refused as if it were there, and is not")
         if not rules.same_submission(existing, change.after, self.terms.payload):
             now = self.clock()
-            await self.transitions.carry_out(rules.refusal_of(existing, body, arrived or now, now, actor))
-            await self.poison.put(QUEUE, body, rules.OTHER_CONTENT)
+            await self.transitions.carry_out(rules.refusal_of(existing, body, arrival.at, now, actor))
+            await self.poison.put(QUEUE, body, rules.OTHER_CONTENT, arrival)
 
-    async def _reject(self, body: bytes, fault: InvalidError, arrived: datetime) -> None:
+    async def _reject(self, body: bytes, fault: InvalidError, arrival: Arrival) -> None:
         """Tell the operators, then keep the message: a crash in between repeats both, and loses neither."""
         log.warning("submission.rejected", extra={"reason": str(fault)})
-        await self.store.announce(buckets(1)[0], rules.rejection_of(body, fault, arrived))
-        await self.poison.put(QUEUE, body, str(fault))
+        await self.store.announce(buckets(1)[0], rules.rejection_of(body, fault, arrival.at))
+        await self.poison.put(QUEUE, body, str(fault), arrival)

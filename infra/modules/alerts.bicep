@@ -96,7 +96,7 @@ var queryRules = [
   {
     name: 'poison'
     severity: 1
-    description: 'A message that nobody can read, or that failed too often, lies in a poison queue: the operators\' API lists them.'
+    description: 'A message that nobody can read, or that failed too often, is kept in table poison: the operators\' API lists it.'
     query: loadTextContent('../queries/poison.kql')
     operator: 'GreaterThan'
     threshold: 0

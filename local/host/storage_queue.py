@@ -151,6 +151,8 @@ class StorageQueueListener:
     def _verdict(self, message: QueueMessage, *, succeeded: bool | None) -> "Settlement":
         if succeeded:
             return self._delete
+        if self._trigger.queue.endswith("-poison"):
+            return _leave_hidden
         last_try = (message.dequeue_count or 0) >= self._options.max_dequeue_count
         return self._move_to_poison if succeeded is None or last_try else self._retry_later
 
@@ -219,6 +221,10 @@ def _is_lost(error: Exception) -> bool:
     """Tell whether the message is gone or in other hands, which no renewal can change."""
     code = getattr(error, "error_code", None)
     return isinstance(error, ResourceNotFoundError) or code == StorageErrorCode.POP_RECEIPT_MISMATCH
+
+
+async def _leave_hidden(_: Held) -> None:
+    """Let a message of a poison queue come again when its lock has run out; it has no poison queue, as in Azure."""
 
 
 Settlement = Callable[[Held], Awaitable[None]]

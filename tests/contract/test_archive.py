@@ -8,6 +8,7 @@ from uuid import uuid4
 import pytest
 from apps import app
 from builders import CONTENT, PAYLOAD, new_order
+from kept import SUBMISSIONS
 from ulid import ULID
 
 import adapters.archive
@@ -15,8 +16,10 @@ import operators.retention
 from adapters.memory import in_memory
 from adapters.submission_keys import PARTITIONS
 from core.changes import Change, Event, HistoryEntry, Note
+from core.errors import UnknownOrderError
 from core.keys import history_range
 from core.orders import Outcome, ProcessState
+from core.poison import Arrival
 from operators.requests import FindRequest, OperatorRequest
 from operators.retention import erase
 
@@ -163,6 +166,16 @@ async def test_old_alerts_are_removed_too(kept):
     assert await kept.parts.alerts.remove_before(NOW, 1000) == 1  # other tests count alerts
 
 
+async def test_old_poison_messages_are_removed_too(kept):
+    """By when they arrived, whole and exactly those."""
+    for days in (40, 30.0001, 20):
+        await kept.parts.poison.put(SUBMISSIONS, b"x" * 70_000, "r", Arrival(at=NOW - days * DAY))
+    await kept.retention.sweep()
+    (left,) = await kept.parts.poison.page(SUBMISSIONS, 100)
+    assert left.at == NOW - 20 * DAY
+    assert await kept.parts.poison.remove(SUBMISSIONS, left.message_id)
+
+
 async def test_old_keys_of_customers_are_forgotten_too(parts):
     """As long as the order that they stand for; then the key is as good as new."""
     now = parts.clock()
@@ -211,6 +224,19 @@ async def found(kept, email):
             return orders
 
 
+async def test_with_a_customer_go_submissions_that_nobody_could_read(kept):
+    """Those that name the order, also if it was never recorded; others stay."""
+    recorded, refused, other = (await kept.order(days=1, **PROCESSED), "b00-" + "7" * 26, "b00-" + "8" * 26)
+    for order_id in (recorded, refused, other):
+        await kept.parts.poison.put(SUBMISSIONS, f'{{"orderId": "{order_id}"'.encode(), "r", Arrival(at=NOW))
+    await kept.retention.erase(recorded, OperatorRequest(**GRACE))
+    with pytest.raises(UnknownOrderError):
+        await kept.retention.erase(refused, OperatorRequest(**GRACE))
+    (left,) = await kept.parts.poison.page(SUBMISSIONS, 100)
+    assert other in left.body.decode()
+    await kept.parts.poison.remove(SUBMISSIONS, left.message_id)
+
+
 def test_an_erased_order_goes_on_as_before():
     """Nothing but the customer changes: steps need no personal data."""
     order = new_order()
@@ -222,7 +248,7 @@ def test_an_erased_order_goes_on_as_before():
 
 
 async def test_what_a_sweep_costs_does_not_depend_on_how_many_young_orders_there_are(on_azurite, transport):
-    """One range of each partition, up to the age, of orders, alerts and keys, and the place of each bucket."""
+    """One range of each partition, up to the age, of orders, alerts, poison and keys, and the place of each bucket."""
     kept, costs = Kept(on_azurite, on_azurite.keys), []
     await kept.empty()
     for _ in range(2):
@@ -231,4 +257,5 @@ async def test_what_a_sweep_costs_does_not_depend_on_how_many_young_orders_there
         costs.append(len(transport.requests))
         for _ in range(30):
             await kept.order(days=1, **PROCESSED)
-    assert costs == [3 + len(PARTITIONS)] * 2
+    queues = len(kept.retention.poison._sources)
+    assert costs == [3 + queues + len(PARTITIONS)] * 2

@@ -66,9 +66,10 @@ class Remote:
 
 
 class Poison:
-    """`PoisonQueues`."""
+    """`PoisonStore`."""
 
-    async def put(self, source, body, reason):
+    async def put(self, source, body, reason, arrival):
+        del arrival
         await Effect("poison", (source, body, reason))
 
 

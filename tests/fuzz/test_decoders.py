@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 
 import shop.triggers
 from adapters.clock import order_ids, order_time
-from adapters.memory import in_memory
+from adapters.memory import in_memory, of_columns
 from adapters.operations import Stored
-from adapters.poison_envelope import NO_XML, seal
+from adapters.poison import TablePoison
+from adapters.queues import NO_XML
 from adapters.records import columns_of_record, record_of
 from adapters.rows import UnknownSchemaError, entity, stored_form
 from adapters.writes import of_change
@@ -25,6 +26,7 @@ from bootstrap import functions
 from core.business import Payload
 from core.errors import InvalidError
 from core.messages import AgentReply, AgentRequest, Submission, WakeUp, decode
+from core.poison import Arrival
 from operators.requests import BulkRequest, OperatorRequest
 from shop.payload import Content
 from shop.rules import Purchase
@@ -198,12 +200,17 @@ def test_a_row_of_a_version_that_this_one_cannot_read_is_refused(version):
         record_of(as_stored(write, SchemaVersion=version))
 
 
-@given(body=st.binary(max_size=300), reason=st.text(max_size=50))
-def test_a_poison_message_is_wrapped_whatever_it_is(body, reason):
-    """The wrapping is JSON, says why, and is what a queue can hold."""
-    sealed = seal(body, reason, "2026-01-31T08:15:00Z", "c")
-    assert json.loads(sealed)["reason"] == reason
-    assert not NO_XML.search(sealed)
+@given(body=st.binary(max_size=300), reason=st.text(max_size=50), correlation_id=st.none() | st.text(max_size=20))
+def test_a_poison_message_is_kept_as_it_is_whatever_it_is(body, reason, correlation_id):
+    """With its reason, and its id if it has one."""
+
+    async def stored():
+        poison = TablePoison(of_columns())
+        await poison.put("q", body, reason, Arrival(at=datetime.now(UTC)), correlation_id)
+        return await poison.page("q", 10)
+
+    (message,) = asyncio.run(stored())
+    assert (message.body, message.reason, message.correlation_id) == (body, reason, correlation_id)
 
 
 def handlers():

@@ -100,6 +100,16 @@ async def test_a_renewal_that_failed_is_tried_sooner_and_never_again_once_the_me
     assert held.receipt == "r+"
 
 
+async def test_what_fails_in_a_poison_queue_stays_there():
+    """It has no poison queue of its own, as in Azure: however often it was tried, nothing is done with it."""
+    trigger = StorageQueueTrigger(queue="q-poison", connection="")
+    listener = StorageQueueListener(trigger=trigger, call=Called(), options=QueueOptions(), lock_seconds=600)
+    for tries in (1, 1000):
+        message = QueueMessage(id="m", dequeue_count=tries)
+        held = Held(message=message, receipt="r", renew_after=300, renew_at=0)
+        await listener._settle(held, listener._verdict(message, succeeded=False))  # there is no queue to call
+
+
 class Called:
     """Stands for the function."""
 

@@ -16,7 +16,7 @@ PENDING = "tests/unit/test_pending_orders.py"
 REQUESTS, WORKFLOWS = "tests/unit/test_requests.py", "tests/unit/test_workflow_definitions.py"
 VERSIONS = "tests/unit/test_workflow_versions.py"
 FAULTS, EXPLAIN = "tests/unit/test_last_faults.py", "tests/unit/test_explain.py"
-ADMISSION, REPLIES = "tests/unit/test_admission.py", "tests/unit/test_replies.py"
+ADMISSION, REPLIES, POISON = "tests/unit/test_admission.py", "tests/unit/test_replies.py", "tests/unit/test_poison.py"
 FAIRNESS, WATCH = "tests/unit/test_fair_scheduling.py", "tests/unit/test_watch.py"
 FUNCTIONS, GATHERING = "tests/unit/test_functions.py", "tests/unit/test_gathering.py"
 PORTS, STORE = "tests/contract/test_other_ports.py", "tests/contract/test_state_store.py"
@@ -1986,9 +1986,41 @@ MUTANTS = (
         statement="SUB-4",
         fault="all messages that are put back have the same id",
         file="operators/poison.py",
-        old='again = f"redriven-{uuid4()}"',
+        old='again = f"redriven-{message.message_id}"',
         new='again = "redriven"',
-        tests=(f"{OPERATORS}::test_each_message_that_is_put_back_is_a_message_of_its_own",),
+        tests=(f"{POISON}::test_each_message_that_is_put_back_is_a_message_of_its_own",),
+    ),
+    Mutant(
+        statement="FLT-6",
+        fault="what was interrupted is put back as another message",
+        file="operators/poison.py",
+        old='again = f"redriven-{message.message_id}"',
+        new='again = f"redriven-{message.message_id}-{self.clock()}"',
+        tests=(f"{POISON}::test_what_was_interrupted_is_put_back_as_the_same_message",),
+    ),
+    Mutant(
+        statement="SUB-4",
+        fault="who puts a message back keeps nobody else from it",
+        file="operators/poison.py",
+        old="        await self._take(message)\n",
+        new="",
+        tests=(f"{POISON}::test_what_was_interrupted_is_put_back_as_the_same_message",),
+    ),
+    Mutant(
+        statement="FLT-6",
+        fault="what Service Bus gave up is put aside without what it answers",
+        file="operators/triggers.py",
+        old="reason, on_bus(message), message.correlation_id)",
+        new="reason, on_bus(message))",
+        tests=(f"{POISON}::test_what_the_platform_gave_up_is_kept_under_the_queue_that_it_came_from",),
+    ),
+    Mutant(
+        statement="SUB-4",
+        fault="a message that is kept again after a crash is there twice",
+        file="adapters/poison.py",
+        old='f"{source}|{arrival.number}|".encode()',
+        new='f"{source}|{arrival.number}|{datetime.now(UTC)}".encode()',
+        tests=(f"{PORTS}::test_a_poison_message_is_kept_once_and_shown_in_the_order_of_arrival[memory]",),
     ),
     Mutant(
         statement="SUP-7",
@@ -2026,12 +2058,12 @@ MUTANTS = (
         fault="a message is kept before anybody is told",
         file="submission/service.py",
         old=(
-            "        await self.store.announce(buckets(1)[0], rules.rejection_of(body, fault, arrived))\n"
-            "        await self.poison.put(QUEUE, body, str(fault))"
+            "        await self.store.announce(buckets(1)[0], rules.rejection_of(body, fault, arrival.at))\n"
+            "        await self.poison.put(QUEUE, body, str(fault), arrival)"
         ),
         new=(
-            "        await self.poison.put(QUEUE, body, str(fault))\n"
-            "        await self.store.announce(buckets(1)[0], rules.rejection_of(body, fault, arrived))"
+            "        await self.poison.put(QUEUE, body, str(fault), arrival)\n"
+            "        await self.store.announce(buckets(1)[0], rules.rejection_of(body, fault, arrival.at))"
         ),
         tests=(f"{SERVICES}::test_a_message_is_kept_only_once_the_operators_are_sure_to_be_told",),
     ),

@@ -1,15 +1,14 @@
 """A deployment to look at, and everything that the running app can do, so that its calls can be seen."""
 
+import asyncio
 import json
 import re
 import runpy
 from typing import NamedTuple
 
 import pytest
-from azure.servicebus import ServiceBusMessage
-from azure.servicebus.aio import ServiceBusClient
-from azure.storage.queue.aio import QueueClient
 from client import events
+from giving_up import give_up
 from recording import Call
 from submitting import new_order_id, submit
 from waiting import eventually
@@ -113,27 +112,15 @@ async def place_with_key(client):
 
 
 async def poison_every_queue(stack, client):
-    """Send what nobody can read to every queue; put one of each back, and drop what comes again."""
-    sources = await send_unreadable(stack)
+    """Have the platform give up a message of every queue; put all that is kept back, and drop what comes again."""
+    bus = [queue["name"] for queue in queues()["serviceBusQueues"] if queue["name"] != RESPONSES]
+    sources = ["order-submissions", "operator-alerts", *bus]
+    await asyncio.gather(*(give_up(stack, source, "unreadable") for source in sources))
     for action in ("redrive", "drop"):
         for message in await eventually(lambda: kept(client, sources)):
             path = f"/api/operator/poison/{message['queue']}/{message['id']}/{action}"
             status, answer = await client.request("POST", path, json=GRACE)
             assert status == 202, answer
-
-
-async def send_unreadable(stack):
-    """Send a message that nobody can read to every queue that the app takes messages off; return their names."""
-    storage = ["order-submissions", "operator-alerts"]
-    bus = [queue["name"] for queue in queues()["serviceBusQueues"] if queue["name"] != RESPONSES]
-    for name in storage:
-        async with QueueClient.from_connection_string(stack.storage_connection_string, name) as queue:
-            await queue.send_message("unreadable")
-    async with ServiceBusClient.from_connection_string(stack.service_bus_connection_string) as client:
-        for name in bus:
-            async with client.get_queue_sender(name) as sender:
-                await sender.send_messages(ServiceBusMessage("unreadable"))
-    return [*storage, *bus]
 
 
 async def kept(client, sources):

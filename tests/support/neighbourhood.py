@@ -17,6 +17,7 @@ from core.gathering import run_all
 from core.keys import bucket_of
 from core.messages import SCHEDULER_REQUESTS, AgentReply, WakeUp, decode
 from core.orders import Outcome, ProcessState
+from core.poison import Arrival
 from core.workflow import Workflow
 from entrypoints.functions import next_time
 from operators.views import listed as listed_as
@@ -160,11 +161,11 @@ class Street(Scheduling):
             await run_all(map(handle, batch))
 
     async def _wake(self, wake_up):
-        await self.inbox.wake("scheduler_wake", wake_up.to_json().encode(), wake_up.order_id)
+        await self.inbox.wake("scheduler_wake", wake_up.to_json().encode(), wake_up.order_id, Arrival(at=self.now))
 
     async def _receive(self, reply):
         agent = reply.step  # here steps have the names of the agents that do them
-        await self.inbox.receive("responses", agent, reply.to_json().encode(), reply.request_id)
+        await self.inbox.receive("responses", agent, reply.to_json().encode(), reply.request_id, Arrival(at=self.now))
 
     async def through_outages(self, function, work, patience_seconds=45.0):
         """Stands in for the one of `entrypoints`, and keeps its function busy for as long without waiting."""

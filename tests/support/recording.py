@@ -47,7 +47,10 @@ def install(folder: Path) -> None:
                     note(call)
 
     def bus(what: str) -> Any:
-        return lambda *args, **options: note(Call("bus", args[0] if args else options["queue_name"], what))
+        """Of a queue; its dead-letter queue is a part of it."""
+        return lambda *args, **options: note(
+            Call("bus", (args[0] if args else options["queue_name"]).partition("/")[0], what)
+        )
 
     _before(AioHttpTransport, "send", http)
     _before(ServiceBusClient, "get_queue_sender", bus("send"))

@@ -9,6 +9,7 @@ from copy import deepcopy
 from functools import partial
 from pathlib import Path
 from unittest.mock import Mock
+from uuid import uuid4
 
 import azure.functions as func
 import pytest
@@ -43,9 +44,16 @@ async def order_in_error(client, stack):
     return order_id
 
 
-async def poison_message(stack):
-    async with QueueClient.from_connection_string(stack.storage_connection_string, "order-submissions-poison") as queue:
-        return (await queue.send_message("{broken")).id
+async def poison_message(client, stack):
+    body = f"{{broken {uuid4()}"
+    async with QueueClient.from_connection_string(stack.storage_connection_string, "order-submissions") as queue:
+        await queue.send_message(body)
+
+    async def kept():
+        _, answer = await client.request("GET", "/api/operator/poison?limit=500")
+        return [each["id"] for each in answer["messages"] if each["body"] == body]
+
+    return (await eventually(kept))[0]
 
 
 async def test_the_description_is_served_to_anybody(client):
@@ -74,7 +82,7 @@ def test_the_description_names_every_route_and_no_other():
 
 async def test_without_the_key_every_call_answers_401_and_changes_nothing(client, stack):
     """No key, a wrong one, and an empty one; on an order and a message that are there."""
-    order_id, message_id = await order_in_error(client, stack), await poison_message(stack)
+    order_id, message_id = await order_in_error(client, stack), await poison_message(client, stack)
     before = await client.order(order_id), await client.request("GET", "/api/operator/poison")
     body = {**GRACE, "alerts": [alert["key"] for alert in await client.alerts(order_id)], "action": "cancel"}
     names = {"{orderId}": order_id, "{queue}": "order-submissions", "{messageId}": message_id}
@@ -97,7 +105,7 @@ async def test_every_answer_is_as_it_is_described(client, stack, tmp_path):
     known = {
         "orderId": ids,
         "queue": ["order-submissions"],
-        "messageId": [await poison_message(stack) for _ in range(3)],
+        "messageId": [await poison_message(client, stack) for _ in range(3)],
     }
     for parameter in (each for path in told["paths"].values() for call in path.values() for each in call["parameters"]):
         if parameter["in"] == "path":

@@ -3,19 +3,26 @@
 import asyncio
 import base64
 import json
-from contextlib import suppress
 from datetime import UTC, datetime, timedelta
+from functools import partial
+from uuid import uuid4
 
 import pytest
-from azure.core.exceptions import ResourceExistsError
 from azure.servicebus import ServiceBusMessage
 from azure.servicebus.aio import ServiceBusClient
-from azure.storage.queue.aio import QueueClient
 from client import DONE, events
+from giving_up import DESCRIPTION, give_up
+from inspection import poisoned
 from submitting import new_order_id
 from waiting import eventually
 
+from adapters.connections import Connections
+from adapters.poison import TablePoison, id_of
+from adapters.settings import Settings
+from adapters.tables import TableTransactions
+from core.poison import Arrival
 from local.servicebus_config import queues
+from operators.poison import GIVEN_UP
 
 GRACE = {"operator": "grace", "note": "the cause is mended"}
 OTHERS = ("payment-backup-", "status-")
@@ -25,36 +32,38 @@ SOURCES = [
     "operator-alerts",
     *(queue["name"] for queue in queues()["serviceBusQueues"] if not queue["name"].startswith(OTHERS)),
 ]
-GIVEN_UP = "it failed too often"
-"""What the list says of a message that the functions host moved there: the host gives no reason."""
 
 
 class Poison:
-    """The poison queues: filled as the app or the functions host fills them, emptied as an operator does."""
+    """The poison messages: kept as the app keeps them, settled as an operator does."""
 
-    def __init__(self, client, storage):
+    def __init__(self, client, store):
         self._client = client
-        self._storage = storage
+        self._store = store
 
-    async def keep(self, source, text):
-        """Put text as it is into the poison queue of `source`; return the id by which it is known there."""
-        async with QueueClient.from_connection_string(self._storage, f"{source}-poison") as queue:
-            with suppress(ResourceExistsError):
-                await queue.create_queue()
-            return (await queue.send_message(text)).id
-
-    async def keep_with_reason(self, source, body, **more):
-        """Keep a message as the app does."""
-        known = {"reason": "r", "receivedAt": "2026-01-31T08:15:00+00:00", "body": json.dumps(body)}
-        return await self.keep(source, json.dumps(known | more))
+    async def keep(self, source, body, correlation_id=None):
+        """Keep a message of this queue; return its id."""
+        text = body if isinstance(body, str) else json.dumps(body)
+        arrival = Arrival(at=datetime.now(UTC), number=str(uuid4()))
+        await self._store.put(source, text.encode(), "r", arrival, correlation_id)
+        return id_of(source, text.encode(), arrival)
 
     async def kept(self, source, body=None):
         """The messages of one queue by their ids."""
-        status, answer = await self._client.request("GET", "/api/operator/poison")
+        status, answer = await self._client.request("GET", "/api/operator/poison?limit=500")
         assert status == 200
         return {
             each["id"]: each for each in answer["messages"] if each["queue"] == source and body in (None, each["body"])
         }
+
+    async def kept_anew(self, source, body, *but):
+        """The message of this body that comes to be kept, and is none of these."""
+
+        async def found():
+            return [each for each in (await self.kept(source, body)).values() if each["id"] not in but]
+
+        (message,) = await eventually(found)
+        return message
 
     async def act(self, action, source, message_id, **options):
         path = f"/api/operator/poison/{source}/{message_id}/{action}"
@@ -62,13 +71,15 @@ class Poison:
 
 
 @pytest.fixture
-def poison(client, stack):
-    return Poison(client, stack.storage_connection_string)
+async def poison(client, stack):
+    connections = Connections(Settings.model_validate(stack.app_environment()))
+    yield Poison(client, TablePoison(TableTransactions(partial(connections.table, "poison"))))
+    await connections.close()
 
 
 @pytest.mark.proves("SUB-4", "FLT-6")
-async def test_a_submission_that_the_host_gave_up_becomes_an_order(client, poison):
-    """It lies there as the host left it, without our envelope; put back, it is processed, and lies there no more."""
+async def test_a_submission_that_the_host_gave_up_becomes_an_order(client, stack, poison):
+    """It is taken over from where the host put it; put back, it is processed, and kept no more."""
     order_id = new_order_id()
     text = json.dumps(
         {
@@ -79,9 +90,10 @@ async def test_a_submission_that_the_host_gave_up_becomes_an_order(client, poiso
             "items": [{"sku": "TEA-SENCHA", "quantity": 2, "unitPrice": "14.00"}],
         }
     )
-    message_id = await poison.keep("order-submissions", text)
-    shown = (await poison.kept("order-submissions"))[message_id]
-    assert (shown["body"], shown["reason"]) == (text, GIVEN_UP)
+    await give_up(stack, "order-submissions", text)
+    shown = await poison.kept_anew("order-submissions", text)
+    message_id = shown["id"]
+    assert shown["reason"] == GIVEN_UP
     assert datetime.fromisoformat(shown["at"])
     assert await poison.act("redrive", "order-submissions", message_id) == 202
     await client.until(order_id, "Processed")
@@ -91,7 +103,7 @@ async def test_a_submission_that_the_host_gave_up_becomes_an_order(client, poiso
 
 
 @pytest.mark.proves("SUB-4", "ALR-1")
-async def test_an_alert_that_the_host_gave_up_reaches_the_operators(client, poison):
+async def test_an_alert_that_the_host_gave_up_reaches_the_operators(client, stack, poison):
     """In base64, as Event Grid delivered it."""
     order_id = new_order_id()
     event = {
@@ -103,9 +115,27 @@ async def test_an_alert_that_the_host_gave_up_reaches_the_operators(client, pois
         "time": datetime.now(UTC).isoformat(),  # the newest are listed first
         "data": {},
     }
-    message_id = await poison.keep("operator-alerts", base64.b64encode(json.dumps(event).encode()).decode())
-    assert await poison.act("redrive", "operator-alerts", message_id) == 202
+    text = base64.b64encode(json.dumps(event).encode()).decode()
+    await give_up(stack, "operator-alerts", text)
+    message = await poison.kept_anew("operator-alerts", text)
+    assert await poison.act("redrive", "operator-alerts", message["id"]) == 202
     await eventually(lambda: client.alerts(order_id))
+
+
+@pytest.mark.proves("FLT-6")
+async def test_what_service_bus_gave_up_is_kept_with_its_reason(stack, poison):
+    """It does not stay in the dead-letter queue; what the app itself could not read stands beside it."""
+    text = f"given up {uuid4()}"
+    await give_up(stack, "payment-responses", text)
+
+    async def was_taken_over():
+        kept = (await poison.kept("payment-responses", text)).values()
+        return [each for each in kept if each["reason"].startswith(GIVEN_UP)]
+
+    (message,) = await eventually(was_taken_over)
+    assert message["reason"] == f"{GIVEN_UP}: MaxDeliveryCountExceeded, {DESCRIPTION}"
+    assert await poison.act("drop", "payment-responses", message["id"]) == 202
+    assert not [each for each in await poisoned(stack) if each == f"payment-responses: {text}"]
 
 
 @pytest.mark.proves("SUB-4", "FLT-6")
@@ -124,7 +154,7 @@ async def test_a_request_put_back_is_carried_out(client, poison):
         "completeBy": (datetime.now(UTC) + timedelta(seconds=30)).isoformat(),
         "content": {"items": [{"sku": "TEA-SENCHA", "quantity": 1}]},
     }
-    message_id = await poison.keep_with_reason("payment-requests", request, correlationId=order_id)
+    message_id = await poison.keep("payment-requests", request, order_id)
     assert await poison.act("redrive", "payment-requests", message_id) == 202
 
     async def was_called():
@@ -142,9 +172,7 @@ async def test_a_reply_put_back_is_known_by_what_it_names(client, poison):
     correlation = f"{order_id}:payment:1:do"
     named = {"orderId": order_id, "step": "payment", "attempt": 1, "action": "do"}
     named["completeBy"] = (datetime.now(UTC) + timedelta(seconds=30)).isoformat()
-    message_id = await poison.keep_with_reason(
-        "payment-responses", named | {"outcome": "failed", "reason": "no"}, correlationId=correlation
-    )
+    message_id = await poison.keep("payment-responses", named | {"outcome": "failed", "reason": "no"}, correlation)
     assert await poison.act("redrive", "payment-responses", message_id) == 202
 
     async def was_refused():
@@ -161,14 +189,9 @@ async def test_every_source_has_its_poison_put_back_and_dropped(client, poison):
     async def there_and_back(source):
         body = f"neither here nor there: {source}"
         first = await poison.keep(source, body)
-        assert (await poison.kept(source, body))[first]["reason"] == GIVEN_UP
         assert await poison.act("redrive", source, first) == 202
-
-        async def kept_anew():
-            return [each for each in (await poison.kept(source, body)).values() if each["id"] != first]
-
-        (again,) = await eventually(kept_anew)
-        assert again["reason"] not in ("", GIVEN_UP)
+        again = await poison.kept_anew(source, body, first)
+        assert again["reason"] not in ("", "r")
         assert await poison.act("drop", source, again["id"]) == 202
         assert await poison.kept(source, body) == {}
 
@@ -200,12 +223,8 @@ async def test_two_operators_at_once_put_a_message_back_once(poison):
     )
     assert sorted(answers[:2]) == [202, 404]
     assert answers[2] == 202
-
-    async def kept_anew():
-        return await poison.kept("order-submissions", body)
-
-    (again,) = await eventually(kept_anew)
-    assert await poison.act("drop", "order-submissions", again) == 202
+    again = await poison.kept_anew("order-submissions", body, message_id)
+    assert await poison.act("drop", "order-submissions", again["id"]) == 202
 
 
 @pytest.mark.proves("SUB-4", "FLT-6")

@@ -11,13 +11,11 @@ from builders import NOW, TOLERANCE, new_order, scheduler, seconds, supervisor, 
 
 from adapters.memory import in_memory
 from core.changes import Change, Event, HistoryEntry
-from core.errors import UnknownMessageError
 from core.measures import Measure
 from core.orders import Outcome, ProcessState, StepState
 from operators.alerts import AcknowledgeRequest, AlertDesk
 from operators.bulk import meant_by
-from operators.poison import PoisonService
-from operators.requests import BulkRequest, OperatorRequest, Where
+from operators.requests import BulkRequest, Where
 from scheduler.rules import LONGEST_UPGRADE
 from shop.workflows import ORDER
 
@@ -268,20 +266,3 @@ async def test_alerts_are_shown_newest_first_and_grouped_by_their_cause():
     cause, other = (await desk.causes()).causes
     assert (cause.reason, cause.count, other.count) == ("card declined", 2, 1)
     assert (cause.first, cause.last, cause.unacknowledged) == (NOW - seconds(60), NOW - seconds(40), [oldest])
-
-
-@pytest.mark.proves("SUB-4", "FLT-6")
-async def test_each_message_that_is_put_back_is_a_message_of_its_own():
-    """Else a queue that knows ids would drop the second; and only what the app's own queues held is touched."""
-    parts, who = in_memory(clock=lambda: NOW), OperatorRequest(**GRACE)
-    service = PoisonService(poison=parts.poison, bus=parts.bus, storage_queues={}, bus_queues=("payment-requests",))
-    for source in ("payment-requests", "payment-requests", "elsewhere"):
-        await parts.poison.put(source, b"{}", "r", "c-1")
-    first, second, other = parts.poison.kept
-    for message in (first, second):
-        await service.redrive(message.source, message.message_id, who)
-    assert [message.correlation_id for message in parts.bus.sent] == ["c-1", "c-1"]
-    assert len({message.message_id for message in parts.bus.sent}) == 2
-    with pytest.raises(UnknownMessageError):
-        await service.drop("elsewhere", other.message_id, who)
-    assert parts.poison.kept == [other]

@@ -5,6 +5,7 @@ from unittest.mock import patch
 
 import pytest
 from builders import NOW, ORDER_ID, seconds
+from kept import kept
 from owed import events_owed, owed
 
 from adapters.memory import MemoryBus, MemoryEventPublisher, in_memory
@@ -15,6 +16,7 @@ from core import outbox
 from core.changes import Event
 from core.errors import InvalidError, QueueRefusedError, UnavailableError
 from core.messages import BusMessage
+from core.poison import Arrival
 
 BUCKET = "b00"
 
@@ -355,8 +357,8 @@ def test_pauses_between_tries_grow_up_to_a_bound():
 @pytest.mark.proves("FLT-6")
 async def test_an_alert_that_cannot_be_read_is_kept_with_its_reason(post):
     """Whoever put it on the queue."""
-    await AlertService(alert_log=post.parts.alerts, poison=post.parts.poison).record(b"no event")
-    (kept,) = post.parts.poison.kept
-    assert (kept.source, kept.body) == (QUEUE, b"no event")
-    assert kept.reason
+    await AlertService(alert_log=post.parts.alerts, poison=post.parts.poison).record(b"no event", Arrival(at=NOW))
+    (message,) = await kept(post.parts.poison)
+    assert (message.source, message.body) == (QUEUE, b"no event")
+    assert message.reason
     assert await post.parts.alerts.newest(10) == []

@@ -10,10 +10,12 @@ from aiohttp.test_utils import TestServer
 from azure.functions.servicebus import ServiceBusMessage
 from azure.servicebus import ServiceBusMessageBatch
 from builders import ORDER_ID, seconds
+from kept import kept
 
 import agents.triggers
 from adapters.bus import _outgoing
-from adapters.memory import MemoryPoisonQueues
+from adapters.memory import of_columns
+from adapters.poison import TablePoison
 from adapters.remote import MOST_BYTES, MOST_REASON_CHARACTERS, HttpRemoteService
 from agents import rules
 from core.errors import RejectedError, TransientError
@@ -147,7 +149,7 @@ FORGED = {
 @pytest.mark.parametrize("label", FORGED)
 async def test_a_forged_request_is_kept_with_its_reason_and_costs_no_call(service, label):
     """Who may send to an agent's queue reaches the operations of its service, and nothing else on its host."""
-    agency, poison = Agency(), MemoryPoisonQueues()
+    agency, poison = Agency(), TablePoison(of_columns())
     body = json.dumps(json.loads(agency.request.to_json()) | FORGED[label]).encode()
     app = func.FunctionApp()
     app.register_functions(agents.triggers.blueprint(agency.agent, poison))
@@ -157,9 +159,9 @@ async def test_a_forged_request_is_kept_with_its_reason_and_costs_no_call(servic
             body=body, message_id="m", correlation_id=ORDER_ID, application_properties={}, user_properties={}
         )
     )
-    (kept,) = poison.kept
-    assert (kept.source, kept.correlation_id) == ("payment-requests", ORDER_ID)
-    assert next(iter(FORGED[label])) in kept.reason
+    (message,) = await kept(poison)
+    assert (message.source, message.correlation_id) == ("payment-requests", ORDER_ID)
+    assert next(iter(FORGED[label])) in message.reason
     assert agency.remote.calls == []
     forged = AgentRequest.model_construct(**dict(agency.request) | {"operation": FORGED[label].get("operation", "/")})
     with pytest.raises(RejectedError):

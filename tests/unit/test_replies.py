@@ -5,8 +5,10 @@ from unittest.mock import patch
 import pytest
 from azure.functions.servicebus import ServiceBusMessage
 from builders import NOW, ORDER_ID, answer, seconds
+from kept import kept
 
-from adapters.memory import MemoryBus, MemoryPoisonQueues
+from adapters.memory import MemoryBus, of_columns
+from adapters.poison import TablePoison
 from core.errors import ConflictError, NewerWorkflowError, UnavailableError
 from core.messages import WakeUp
 from scheduler.inbox import PAUSE, Inbox
@@ -21,7 +23,7 @@ class Received:
 
     def __init__(self):
         self.replies, self.wake_ups, self.cannot = [], [], {}
-        self.poison, self.bus = MemoryPoisonQueues(), MemoryBus()
+        self.poison, self.bus = TablePoison(of_columns()), MemoryBus()
         inbox = Inbox(service=self, poison=self.poison, bus=self.bus, clock=lambda: NOW)
         builders = blueprint(inbox, ["payment"])._function_builders
         self._functions = {each._function.get_function_name(): each._function.get_user_function() for each in builders}
@@ -44,8 +46,8 @@ class Received:
         batch = [ServiceBusMessage(body=body, correlation_id=each, **nothing) for body, each in messages]
         await self._functions[function](batch)
 
-    def kept(self):
-        return [(each.body, each.reason) for each in self.poison.kept]
+    async def kept(self):
+        return [(each.body, each.reason) for each in await kept(self.poison)]
 
 
 @pytest.fixture
@@ -63,10 +65,10 @@ async def test_a_stranger_without_an_id_costs_no_reply_its_order(scheduler):
     ids = [*(reply.request_id for reply in THREE), None]
     await scheduler.get(*zip([STRANGER, *map(body_of, THREE)], ids, strict=True))
     assert scheduler.replies == THREE
-    ((body, reason),) = scheduler.kept()
+    ((body, reason),) = await scheduler.kept()
     assert body == STRANGER
     assert "orderId: Field required" in reason
-    assert scheduler.poison.kept[0].correlation_id is None
+    assert (await kept(scheduler.poison))[0].correlation_id is None
 
 
 @pytest.mark.proves("SCH-6", "FLT-6")
@@ -75,10 +77,10 @@ async def test_a_reply_whose_id_names_another_request_is_kept_apart(scheduler):
     one, other, third = THREE
     await scheduler.get((body_of(one), one.request_id), (body_of(other), one.request_id), (body_of(third), "a:b:c:d"))
     assert scheduler.replies == [one]
-    assert [body for body, _ in scheduler.kept()] == [body_of(other), body_of(third)]
-    kept = [(each.source, each.correlation_id) for each in scheduler.poison.kept]
-    assert kept == [("payment-responses", one.request_id), ("payment-responses", "a:b:c:d")]
-    assert all("correlation id: it is not that of the request" in reason for _, reason in scheduler.kept())
+    assert [body for body, _ in await scheduler.kept()] == [body_of(other), body_of(third)]
+    ids = [(each.source, each.correlation_id) for each in await kept(scheduler.poison)]
+    assert ids == [("payment-responses", one.request_id), ("payment-responses", "a:b:c:d")]
+    assert all("correlation id: it is not that of the request" in reason for _, reason in await scheduler.kept())
 
 
 @pytest.mark.parametrize("empty", [None, ""], ids=["none", "empty"])
@@ -86,7 +88,7 @@ async def test_a_reply_that_names_what_it_answers_needs_no_id(scheduler, empty):
     """The body decides."""
     await scheduler.get((body_of(THREE[0]), empty))
     assert scheduler.replies == THREE[:1]
-    assert scheduler.kept() == []
+    assert await scheduler.kept() == []
 
 
 async def at_once(function, work):
@@ -125,7 +127,7 @@ async def test_a_reply_that_cannot_be_acted_on_comes_again_alone(with_a_neighbou
         first.body,
     )
     assert (again.not_before, again.time_to_live) == (NOW + PAUSE, seconds(5) - PAUSE)
-    assert with_a_neighbour.kept() == []
+    assert await with_a_neighbour.kept() == []
 
 
 @pytest.mark.proves("SCH-6")

@@ -7,6 +7,7 @@ import azure.functions as func
 import pytest
 from azure.functions.queue import QueueMessage
 from builders import NOW, ORDER_ID, answer, seconds
+from kept import kept
 from memory_world import MESSAGE, UNKNOWN_NAME_TRIES, World
 from owed import events_owed
 
@@ -16,6 +17,7 @@ from core.keys import buckets
 from core.lanes import PAGE
 from core.messages import WakeUp
 from core.orders import ProcessState
+from core.poison import Arrival
 from scheduler.service import WAKE_UP_TIME
 from submission.rules import read
 
@@ -30,7 +32,7 @@ async def test_the_same_message_again_changes_nothing(world):
     """A repeated submission neither changes the order nor is it called a fault."""
     first = await world.submitted()
     assert await world.submitted() == first
-    assert world.parts.poison.kept == []
+    assert await kept(world.parts.poison) == []
 
 
 @pytest.mark.proves("SUB-5")
@@ -76,20 +78,18 @@ def test_a_message_full_of_faults_is_answered_in_moderation(world):
 @pytest.mark.proves("SUB-3", "SUB-4", "FLT-7")
 @pytest.mark.parametrize("other", ["no submission", MESSAGE % ',"priority":"high"'], ids=["invalid", "other content"])
 async def test_a_message_that_is_refused_again_and_again_raises_one_alert(world, other):
-    """While the poison queue is away it is delivered again, and the order may go on meanwhile."""
+    """While the table is away it is delivered again, and the order may go on meanwhile."""
     await world.submitted()
     record = queue_function(submission.triggers.blueprint(world.submission))
-    put, world.parts.poison.put = world.parts.poison.put, away
     for _ in range(2):
-        with pytest.raises(UnavailableError):
-            await world.submission.record(other.encode(), NOW)
+        with patch.object(world.parts.poison, "put", away), pytest.raises(UnavailableError):
+            await world.submission.record(other.encode(), Arrival(at=NOW))
         world.now += seconds(3)
     await world.scheduler.wake(WakeUp(order_id=ORDER_ID))
-    world.parts.poison.put = put
     await record(QueueMessage(body=other.encode(), insertion_time=NOW))
     events = await events_owed(world.parts.store, *buckets(8))
     assert [event.at for event in events] == [NOW]
-    assert len(world.parts.poison.kept) == 1
+    assert len(await kept(world.parts.poison)) == 1
 
 
 @pytest.mark.proves("SUB-3", "SUB-4", "ALR-1")
@@ -98,8 +98,8 @@ async def test_a_message_is_kept_only_once_the_operators_are_sure_to_be_told(wor
     """After a crash in between both are done again, and neither is lost."""
     await world.submitted()
     with patch.multiple(world.parts.store, announce=away, note=away), pytest.raises(UnavailableError):
-        await world.submission.record(other.encode(), NOW)
-    assert world.parts.poison.kept == []
+        await world.submission.record(other.encode(), Arrival(at=NOW))
+    assert await kept(world.parts.poison) == []
 
 
 async def away(*_):
@@ -137,11 +137,11 @@ async def test_what_a_newer_host_may_know_is_handed_back_for_a_while(world, what
     for delivery in range(1, UNKNOWN_NAME_TRIES):
         with pytest.raises(UnknownNameError):
             await record(QueueMessage(body=body, insertion_time=NOW, dequeue_count=delivery))
-    assert (world.parts.poison.kept, await events_owed(world.parts.store, "b00")) == ([], [])
+    assert (await kept(world.parts.poison), await events_owed(world.parts.store, "b00")) == ([], [])
     await record(QueueMessage(body=body, insertion_time=NOW, dequeue_count=UNKNOWN_NAME_TRIES))
-    (kept,) = world.parts.poison.kept
-    assert kept.body == body
-    assert reason in kept.reason
+    (message,) = await kept(world.parts.poison)
+    assert message.body == body
+    assert reason in message.reason
     assert len(await events_owed(world.parts.store, "b00")) == 1
 
 
@@ -149,8 +149,8 @@ async def test_what_a_newer_host_may_know_is_handed_back_for_a_while(world, what
 async def test_what_no_version_can_know_is_refused_at_once(world):
     """A message with another fault besides, or without any sense, is not handed back."""
     for body in (MESSAGE % ',"replyTo":"scheduler-requests"', "no submission"):
-        await world.submission.record(body.replace("TEA-SENCHA", "TEA-NEW").encode(), NOW)
-    assert len(world.parts.poison.kept) == 2
+        await world.submission.record(body.replace("TEA-SENCHA", "TEA-NEW").encode(), Arrival(at=NOW))
+    assert len(await kept(world.parts.poison)) == 2
 
 
 def queue_function(blueprint):
@@ -165,7 +165,7 @@ def queue_function(blueprint):
 async def test_a_bad_message_that_is_put_back_raises_another_alert(world):
     """It arrived anew: somebody believed that it was mended."""
     for time in (NOW, NOW + seconds(60)):
-        await world.submission.record(b"no submission", time)
+        await world.submission.record(b"no submission", Arrival(at=time))
     events = await events_owed(world.parts.store, "b00")
     assert len({event.event_id for event in events}) == 2
 

@@ -1,0 +1,128 @@
+"""Messages that nobody can read, in table `poison`: a partition for each queue, its messages oldest first."""
+
+import base64
+import hashlib
+import logging
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+from adapters.operations import Delete, Insert, Replace, Stored, Table
+from adapters.rows import Columns, columns_of, read_each
+from core.errors import ConflictError, UnknownMessageError
+from core.poison import Arrival, PoisonMessage
+
+log = logging.getLogger(__name__)
+
+MOST_BODY_BYTES = 330_000
+"""What fits into a row in base64: more than the 256 KiB that a message on Service Bus Standard may have."""
+
+PART = 32_000
+"""Characters of the body in one column, which could hold few more."""
+
+MOST_REASON_CHARACTERS = 4000
+
+
+def _time_key(time: datetime) -> str:
+    return f"{time.astimezone(UTC):%Y%m%dT%H%M%S.%fZ}"
+
+
+def id_of(source: str, body: bytes, arrival: Arrival) -> str:
+    """Return the id of a message, the same each time that it is kept: after a crash it is there once all the same."""
+    digest = hashlib.sha256(f"{source}|{arrival.number}|".encode() + body).hexdigest()[:32]
+    return f"{_time_key(arrival.at)}-{digest}"
+
+
+class TablePoison:
+    """`PoisonStore` on a table."""
+
+    def __init__(self, table: Table[Columns]) -> None:
+        self._table = table
+
+    async def put(
+        self, source: str, body: bytes, reason: str, arrival: Arrival, correlation_id: str | None = None
+    ) -> None:
+        """See `PoisonStore.put`."""
+        message = PoisonMessage(
+            source=source,
+            message_id=id_of(source, body, arrival),
+            body=body[:MOST_BODY_BYTES],
+            reason=reason[:MOST_REASON_CHARACTERS].encode(errors="replace").decode(),
+            at=arrival.at,
+            correlation_id=correlation_id,
+            shortened=len(body) > MOST_BODY_BYTES,
+        )
+        with suppress(ConflictError):  # it is kept already
+            await self._table.submit(source, [Insert(message.message_id, _columns(message))])
+        log.warning("poison.kept", extra={"queue": source})  # then too: who kept it may have died before it said so
+
+    async def page(self, source: str, limit: int, after: str = "") -> list[PoisonMessage]:
+        """See `PoisonStore.page`."""
+        return read_each(
+            await self._table.rows(source, f"{after} " if after else "", "~", limit), lambda row: _message(source, row)
+        )
+
+    async def get(self, source: str, message_id: str) -> PoisonMessage:
+        """See `PoisonStore.get`."""
+        stored = await self._table.get(source, message_id)
+        if stored is None:
+            raise UnknownMessageError
+        return _message(source, stored)
+
+    async def mark(self, message: PoisonMessage, redriven_at: datetime) -> None:
+        """See `PoisonStore.mark`."""
+        marked = _columns(replace(message, redriven_at=redriven_at))
+        await self._table.submit(message.source, [Replace(message.message_id, marked, message.etag)])
+
+    async def remove(self, source: str, message_id: str) -> bool:
+        """See `PoisonStore.remove`."""
+        with suppress(ConflictError):
+            await self._table.submit(source, [Delete(message_id)])
+            return True
+        return False
+
+    async def remove_before(self, source: str, time: datetime, most: int) -> int:
+        """See `PoisonStore.remove_before`."""
+        old = await self._table.rows(source, "", _time_key(time), most)
+        await self._table.submit_each(source, [Delete(row.key) for row in old])
+        return len(old)
+
+
+def _columns(message: PoisonMessage) -> Columns:
+    return {
+        "Reason": message.reason,
+        "At": message.at,
+        "CorrelationID": message.correlation_id,
+        "Shortened": message.shortened,
+        "RedrivenAt": message.redriven_at,
+        **dict(_parts(message.body)),
+    }
+
+
+def _parts(body: bytes) -> Iterator[tuple[str, str]]:
+    """Yield the columns that hold the body, whatever its bytes are."""
+    text = base64.b64encode(body).decode()
+    for number, start in enumerate(range(0, len(text), PART)):
+        yield f"Body{number:02d}", text[start : start + PART]
+
+
+def _message(source: str, stored: Stored[Columns]) -> PoisonMessage:
+    columns = columns_of(stored)
+    return PoisonMessage(
+        source=source,
+        message_id=stored.key,
+        body=_body(columns),
+        reason=columns["Reason"],
+        at=columns["At"],
+        correlation_id=columns.get("CorrelationID"),
+        shortened=columns["Shortened"],
+        redriven_at=columns.get("RedrivenAt"),
+        etag=stored.etag,
+    )
+
+
+def _body(columns: Mapping[str, Any]) -> bytes:
+    names = sorted(name for name in columns if name.startswith("Body"))
+    return base64.b64decode("".join(columns[name] for name in names))

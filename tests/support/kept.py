@@ -1,0 +1,21 @@
+"""What is kept as poison, and what operators do with it."""
+
+from operators.poison import PoisonService
+
+SUBMISSIONS = "order-submissions"
+
+
+async def kept(poison):
+    """All messages that are kept in memory, by the names of their queues, oldest first."""
+    return [message for source in sorted(poison._table.partitions) for message in await poison.page(source, 1000)]
+
+
+def poison_on(parts, *bus_queues):
+    """The operators' poison messages: of the submissions, and of these queues on the bus."""
+    return PoisonService(
+        poison=parts.poison,
+        bus=parts.bus,
+        storage_queues={SUBMISSIONS: parts.submissions},
+        bus_queues=bus_queues,
+        clock=parts.clock,
+    )

@@ -1,0 +1,213 @@
+"""What an operator may do with a poison message."""
+
+from datetime import timedelta
+
+import azure.functions as func
+import pytest
+from azure.functions.queue import QueueMessage
+from azure.functions.servicebus import ServiceBusMessage
+from builders import NOW, ORDER_ID
+from kept import SUBMISSIONS, kept, poison_on
+
+from adapters.memory import in_memory
+from adapters.poison import MOST_BODY_BYTES
+from core.errors import RefusedError, UnavailableError, UnknownMessageError
+from core.poison import Arrival, PoisonMessage
+from operators.poison import GIVEN_UP, REDRIVE_TIME, shown
+from operators.requests import OperatorRequest
+from operators.triggers import relay
+
+GRACE = OperatorRequest(operator="grace", note="mended")
+PAYMENT = "payment-responses"
+
+
+class World:
+    """One storage queue and one bus queue."""
+
+    def __init__(self):
+        self.now, self.number = NOW, 0
+        self.parts = in_memory(clock=lambda: self.now)
+        self.poison, self.bus = self.parts.poison, self.parts.bus
+        self.service = poison_on(self.parts, PAYMENT)
+
+    async def keep(self, source, body, correlation_id=None):
+        self.number += 1
+        arrival = Arrival(at=NOW + timedelta(seconds=self.number), number=str(self.number))
+        await self.poison.put(source, body, "why", arrival, correlation_id)
+        return (await self.poison.page(source, 1000))[-1].message_id
+
+    async def redrive(self, source, message_id):
+        await self.service.redrive(source, message_id, GRACE)
+
+    async def ids(self):
+        return [message.message_id for message in await kept(self.poison)]
+
+
+@pytest.fixture
+def world():
+    return World()
+
+
+@pytest.mark.proves("SUB-4", "FLT-6")
+async def test_a_message_goes_back_with_what_it_means_nothing_without(world):
+    """A reply with its correlation id, under a message id of its own: duplicate detection must not swallow it."""
+    message_id = await world.keep(PAYMENT, b'{"a": "\xc3\xa9"}', "o:payment:1:do")
+    await world.redrive(PAYMENT, message_id)
+    (sent,) = world.bus.sent
+    assert (sent.queue, sent.body, sent.correlation_id) == (PAYMENT, '{"a": "é"}', "o:payment:1:do")
+    assert sent.time_to_live is None
+    assert await world.ids() == []
+
+
+@pytest.mark.proves("SUB-4")
+async def test_a_message_of_which_no_correlation_id_is_known_goes_back_under_its_own_id(world):
+    """Nothing is sent without one: the ids of a batch would move up."""
+    await world.redrive(PAYMENT, await world.keep(PAYMENT, b"{}"))
+    (sent,) = world.bus.sent
+    assert sent.correlation_id == sent.message_id
+
+
+@pytest.mark.proves("SUB-4", "FLT-6")
+async def test_each_message_that_is_put_back_is_a_message_of_its_own(world):
+    """Else a queue that knows ids would drop the second."""
+    for message_id in [await world.keep(PAYMENT, b"{}", "c-1") for _ in range(2)]:
+        await world.redrive(PAYMENT, message_id)
+    assert [message.correlation_id for message in world.bus.sent] == ["c-1", "c-1"]
+    assert len({message.message_id for message in world.bus.sent}) == 2
+
+
+@pytest.mark.proves("SUB-4", "FLT-6")
+async def test_what_was_interrupted_is_put_back_as_the_same_message(world, monkeypatch):
+    """A crash before the row is removed: it is there for a while and nobody else's, and then goes under the same id."""
+    message_id = await world.keep(PAYMENT, b"{}")
+    with monkeypatch.context() as dying:
+        dying.setattr(world.poison, "remove", away)
+        with pytest.raises(UnavailableError):
+            await world.redrive(PAYMENT, message_id)
+    with pytest.raises(UnknownMessageError, match="it is being put back"):
+        await world.redrive(PAYMENT, message_id)
+    assert await world.ids() == [message_id]
+    world.now += REDRIVE_TIME
+    await world.redrive(PAYMENT, message_id)
+    assert await world.ids() == []
+    first, again = world.bus.sent
+    assert first == again
+
+
+async def away(*_):
+    raise UnavailableError
+
+
+@pytest.mark.proves("SUB-4")
+async def test_of_two_who_put_a_message_back_at_once_one_does(world):
+    """Both have read it; the other is told that somebody was first, and sends nothing."""
+    message = await world.poison.get(PAYMENT, await world.keep(PAYMENT, b"{}"))
+    await world.service._take(message)
+    with pytest.raises(UnknownMessageError, match="somebody else"):
+        await world.service._take(message)
+
+
+@pytest.mark.proves("SUB-4")
+async def test_a_message_that_cannot_be_put_back_is_not_removed(world, caplog, monkeypatch):
+    """The queue is away: it stays, and nobody is on record for having put it back."""
+    message_id = await world.keep(SUBMISSIONS, b"{}")
+    monkeypatch.setattr(world.parts.submissions, "put", away)
+    with pytest.raises(UnavailableError):
+        await world.redrive(SUBMISSIONS, message_id)
+    assert await world.ids() == [message_id]
+    assert "operators.poison_settled" not in caplog.messages
+
+
+@pytest.mark.proves("SUB-4")
+async def test_what_would_not_be_the_same_message_is_refused(world):
+    """Bytes that are no text, and what was kept shortened: both stay, and can be dropped."""
+    ids = [await world.keep(PAYMENT, body) for body in (b"\xff", b"x" * (MOST_BODY_BYTES + 1))]
+    for message_id in ids:
+        with pytest.raises(RefusedError):
+            await world.redrive(PAYMENT, message_id)
+    assert await world.ids() == ids
+    for message_id in ids:
+        await world.service.drop(PAYMENT, message_id, GRACE)
+    assert (await world.ids(), world.bus.sent) == ([], [])
+
+
+@pytest.mark.parametrize("action", ["redrive", "drop"])
+async def test_who_did_it_and_why_is_logged(world, caplog, action):
+    """The log is the only record of it."""
+    message_id = await world.keep(SUBMISSIONS, b"{}")
+    await getattr(world.service, action)(SUBMISSIONS, message_id, GRACE)
+    (line,) = [record for record in caplog.records if record.message == "operators.poison_settled"]
+    assert (line.operator, line.note, line.queue, line.message_id) == ("grace", "mended", SUBMISSIONS, message_id)
+
+
+@pytest.mark.parametrize("source", [SUBMISSIONS, "status-x", "", "../order-submissions", "leases"])
+@pytest.mark.parametrize("message_id", ["m7", "", "\ud800", "a/b"], ids=ascii)
+async def test_an_unknown_message_is_unknown_in_any_queue(world, source, message_id):
+    """Also in one that is not the app's, and whatever it is called."""
+    await world.poison.put("status-x", b"{}", "r", Arrival(at=NOW))
+    for action in (world.service.redrive, world.service.drop):
+        for each in (message_id, *await world.ids()):
+            with pytest.raises(UnknownMessageError):
+                await action(source, each, GRACE)
+    assert len(await world.ids()) == 1
+
+
+def test_bytes_that_are_no_text_are_shown_escaped_and_shortened():
+    """Nothing that is shown fails to be JSON, or fills a page."""
+    message = PoisonMessage(source="q", message_id="1", body=b"a\xff\x00" + b"x" * 10_000, reason="r", at=NOW)
+    view = shown(message).model_dump()
+    assert view["body"].startswith("a\\xff\x00xxx")
+    assert len(view["body"]) == 4000
+
+
+@pytest.mark.proves("SUB-4")
+async def test_the_list_goes_through_all_queues_page_by_page_and_oldest_first(world):
+    """Each message stands on one page, whatever queue it is from; the counts are of all."""
+    ids = [await world.keep(source, b"{}") for source in (PAYMENT, SUBMISSIONS, PAYMENT, PAYMENT, SUBMISSIONS)]
+    pages = [await world.service.list(2)]
+    while pages[-1].continuation:
+        pages.append(await world.service.list(2, pages[-1].continuation))
+    assert [[each.id for each in page.messages] for page in pages] == [ids[:2], ids[2:4], ids[4:]]
+    assert pages[0].counts == await world.service.count() == {SUBMISSIONS: 2, PAYMENT: 3}
+
+
+@pytest.mark.proves("SUB-4")
+async def test_submissions_of_an_order_are_forgotten_whoever_could_read_them(world):
+    """However many others are kept: only those that name it go."""
+    for number in range(150):
+        await world.keep(SUBMISSIONS, b'{"orderId": "other %d"' % number)
+    ours = await world.keep(SUBMISSIONS, b'{"name": "Ada", "orderId": "%s"' % ORDER_ID.encode())
+    before = await world.ids()
+    await world.service.forget(ORDER_ID)
+    assert await world.ids() == [each for each in before if each != ours]
+
+
+@pytest.mark.proves("SUB-4", "FLT-6")
+async def test_what_the_platform_gave_up_is_kept_under_the_queue_that_it_came_from(world):
+    """With what is known of the reason, and its id; again after a crash, it is there once."""
+    app = func.FunctionApp()
+    app.register_functions(relay(world.poison, [SUBMISSIONS], [PAYMENT]))
+    functions = {each.get_trigger().get_dict_repr()["queueName"]: each for each in app.get_functions()}
+    assert functions.keys() == {f"{SUBMISSIONS}-poison", f"{PAYMENT}/$DeadLetterQueue"}
+    given_up = {
+        f"{SUBMISSIONS}-poison": QueueMessage(body=b"a", id="m", insertion_time=NOW),
+        f"{PAYMENT}/$DeadLetterQueue": ServiceBusMessage(
+            body=b"b",
+            message_id="m",
+            application_properties={},
+            user_properties={},
+            correlation_id="c",
+            sequence_number=1,
+            enqueued_time_utc=NOW,
+            dead_letter_reason="Why",
+            dead_letter_error_description="because",
+        ),
+    }
+    for _ in range(2):
+        for queue, message in given_up.items():
+            await functions[queue].get_user_function()(message)
+    kept_now = [(each.source, each.body, each.reason, each.correlation_id) for each in await kept(world.poison)]
+    assert kept_now == [
+        (SUBMISSIONS, b"a", GIVEN_UP, None),
+        (PAYMENT, b"b", f"{GIVEN_UP}: Why, because", "c"),
+    ]
