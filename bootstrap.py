@@ -20,8 +20,8 @@ import submission.triggers
 import supervisor.triggers
 from adapters import Adapters
 from adapters.settings import Settings
-from agents.circuit import CallLimits, Circuit
-from agents.gauge import Gauge
+from agents.health import HealthReporter
+from agents.protection import Bulkhead, CircuitBreaker
 from agents.service import AgentService
 from alerts.relay import Relay
 from alerts.service import AlertService
@@ -93,9 +93,9 @@ class App:
                 payload=self.business.payload,
                 reply_to_prefix=self.settings.reply_to_prefix,
                 buckets=frozenset(buckets(self.settings.buckets)),
-                allowance=timedelta(seconds=self.settings.allowance_seconds),
+                timeout=timedelta(seconds=self.settings.step_timeout_seconds),
                 threshold=self.settings.failure_threshold,
-                rest=timedelta(seconds=self.settings.rest_seconds),
+                cooldown=timedelta(seconds=self.settings.cooldown_seconds),
             ),
         )
 
@@ -119,15 +119,13 @@ class App:
             buckets=self.settings.buckets,
             rules=self.scheduler_rules,
             admission=self.admission,
-            measures=self.adapters.measures,
+            agent_health=self.adapters.agent_health,
         )
 
     @cached_property
     def admission(self) -> Admission:
         """Whom the scheduler may claim now."""
-        return Admission(
-            offers=offers_of(self.agents), clock=self.adapters.clock, most=self.settings.most_open_requests
-        )
+        return Admission(offers=offers_of(self.agents), clock=self.adapters.clock, most=self.settings.max_open_requests)
 
     @cached_property
     def inbox(self) -> Inbox:
@@ -138,7 +136,7 @@ class App:
     def agent(self, agent: Agent) -> AgentService:
         """Make the agent of one remote service."""
         settings, clock = self.settings, self.adapters.clock
-        circuit = Circuit(
+        circuit = CircuitBreaker(
             orders=settings.circuit_orders, open_for=timedelta(seconds=settings.circuit_open_seconds), clock=clock
         )
         return AgentService(
@@ -150,12 +148,12 @@ class App:
             margin=timedelta(seconds=settings.agent_margin_seconds),
             call_timeout=timedelta(seconds=settings.remote_call_timeout_seconds),
             circuit=circuit,
-            limits=CallLimits(in_flight=settings.calls_in_flight.get(agent.name, agent.calls_in_flight), clock=clock),
-            gauge=Gauge(
+            bulkhead=Bulkhead(in_flight=settings.calls_in_flight.get(agent.name, agent.calls_in_flight), clock=clock),
+            health_reporter=HealthReporter(
                 agent=agent.name,
                 instance=settings.instance_id,
                 circuit=circuit,
-                measures=self.adapters.measures,
+                agent_health=self.adapters.agent_health,
                 clock=clock,
             ),
         )
@@ -194,7 +192,7 @@ class App:
             bus=self.adapters.bus,
             clock=self.adapters.clock,
             buckets=self.settings.buckets,
-            most_tries=self.settings.notice_tries,
+            max_tries=self.settings.notice_tries,
         )
 
     @cached_property
@@ -251,7 +249,7 @@ class App:
                 fresh=FRESH,
                 longest_upgrade=LONGEST_UPGRADE,
             ),
-            measures=self.adapters.measures,
+            agent_health=self.adapters.agent_health,
             buckets=self.settings.buckets,
         )
 
@@ -289,7 +287,7 @@ class App:
         """How the system is."""
         return OverviewService(
             store=self.adapters.store,
-            measures=self.adapters.measures,
+            agent_health=self.adapters.agent_health,
             sweeps=self.adapters.sweeps,
             poison=self.poison,
             clock=self.adapters.clock,

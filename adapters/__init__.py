@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 
 from core.ports import (
-    AgentMeasures,
+    AgentHealthLog,
     AlertLog,
     Archive,
     Bus,
@@ -36,7 +36,7 @@ class Adapters:
     events: EventPublisher
     alerts: AlertLog
     keys: SubmissionKeys
-    measures: AgentMeasures
+    agent_health: AgentHealthLog
     sweeps: SweepLog
     known_workflows: WorkflowLog
     leadership: Leadership

@@ -13,7 +13,7 @@ from adapters.operations import Delete, Put, Row, Stored, Table
 from adapters.records import StateRecord
 from adapters.rows import Columns, columns_of
 from adapters.state_store import Codec
-from adapters.tables import MOST_OPERATIONS
+from adapters.tables import MAX_OPERATIONS
 from core.archive import ArchivedOrder, ArchivePage
 from core.errors import ConflictError, UnreadableRowError
 from core.keys import bucket_of, order_key, state_key
@@ -66,8 +66,8 @@ class TableArchive(Generic[Row]):
                 await self._table.submit(bucket, [Delete(key) for key in others])
             except ConflictError:
                 return  # somebody else removes it
-        for place in range(0, len(history), MOST_OPERATIONS):
-            part = history[place : place + MOST_OPERATIONS]
+        for place in range(0, len(history), MAX_OPERATIONS):
+            part = history[place : place + MAX_OPERATIONS]
             await self._table.submit_each(bucket, [Delete(key) for key in part])
 
     async def place(self, bucket: str) -> str:

@@ -3,6 +3,7 @@
 from functools import partial
 
 from adapters import Adapters
+from adapters.agent_health import TableAgentHealthLog
 from adapters.alert_log import TableAlertLog
 from adapters.archive import TableArchive
 from adapters.bus import ServiceBus
@@ -11,7 +12,6 @@ from adapters.connections import Connections
 from adapters.event_grid import EventGrid
 from adapters.lease import CONTAINER, BlobLeadership
 from adapters.ledger import TableLedger
-from adapters.measures import TableAgentMeasures
 from adapters.poison import TablePoison
 from adapters.queues import StorageQueue
 from adapters.remote import HttpRemoteService
@@ -44,7 +44,7 @@ def connect(settings: Settings, connections: Connections | None = None) -> Adapt
         events=EventGrid(pool.event_grid),
         alerts=TableAlertLog(TableTransactions(partial(pool.table, "alerts"))),
         keys=TableSubmissionKeys(TableTransactions(partial(pool.table, "submissionkeys")), utc_now),
-        measures=TableAgentMeasures(agents),
+        agent_health=TableAgentHealthLog(agents),
         sweeps=TableSweepLog(agents),
         known_workflows=TableWorkflowLog(agents),
         leadership=BlobLeadership(partial(pool.container, CONTAINER), settings.lease_seconds),

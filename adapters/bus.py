@@ -23,7 +23,7 @@ from tenacity import (
 )
 
 from adapters.failures import OUTAGES, azure_errors
-from adapters.tables import Coalescer
+from adapters.tables import GroupCommit
 from core.errors import InvalidError, NotSentError, QueueRefusedError, UnavailableError
 from core.messages import BusMessage
 
@@ -39,9 +39,9 @@ REFUSALS = (
 """What is wrong with one queue, while the bus is there."""
 LONGEST_LIFE = timedelta(days=49)
 """The protocol counts milliseconds in 32 bits; no queue of ours keeps a message for so long."""
-MOST_SENDERS = 32
+MAX_SENDERS = 32
 """That stay open while nothing is sent: the app's own queues are fewer, but senders of orders may have one each."""
-MOST_IN_A_BATCH = 500
+MAX_IN_A_BATCH = 500
 """More in one batch gain nothing and hold up those that come after."""
 
 
@@ -55,7 +55,7 @@ class ServiceBus:
         self._peeking: ServiceBusReceiver | None = None
         """Kept open for the next probe; None while one is under way."""
         self._closing: set[asyncio.Task[None]] = set()
-        self._sends: Coalescer[BusMessage | None, None] = Coalescer(self._flush)
+        self._sends: GroupCommit[BusMessage | None, None] = GroupCommit(self._flush)
         """None stands for nothing to send: it only opens the sender, in its turn like any message."""
 
     async def send(self, messages: Sequence[BusMessage]) -> None:
@@ -112,7 +112,7 @@ class ServiceBus:
             with azure_errors(f"queue {queue}"), self._sender(queue) as sender:
                 batch = await sender.create_message_batch()  # opens the link, if it is not open
                 sending = True
-                return await _send(sender, batch, waiting[:MOST_IN_A_BATCH])
+                return await _send(sender, batch, waiting[:MAX_IN_A_BATCH])
         except UnavailableError as error:
             if isinstance(error.__cause__, REFUSALS):
                 raise QueueRefusedError(str(error)) from error.__cause__
@@ -133,7 +133,7 @@ class ServiceBus:
             self._close_later(sender)
             raise
         self._senders[queue] = sender
-        if len(self._senders) > MOST_SENDERS:
+        if len(self._senders) > MAX_SENDERS:
             self._close_later(self._senders.pop(next(iter(self._senders))))
 
     def _close_later(self, link: ServiceBusSender | ServiceBusReceiver) -> None:
@@ -145,7 +145,7 @@ class ServiceBus:
 class _Tries:
     """The tries to send one message, which is in doubt once one of them may have arrived."""
 
-    def __init__(self, message: BusMessage, sends: Coalescer[BusMessage | None, None]) -> None:
+    def __init__(self, message: BusMessage, sends: GroupCommit[BusMessage | None, None]) -> None:
         self._message = message
         self._sends = sends
         self._in_doubt = False

@@ -11,7 +11,7 @@ from core.changes import Event
 from core.errors import ConflictError, UnavailableError
 
 SOURCE = "/order-processing"
-MOST_AT_ONCE = 100
+MAX_AT_ONCE = 100
 
 
 class EventGrid:
@@ -22,8 +22,8 @@ class EventGrid:
 
     async def publish(self, events: Sequence[Event]) -> None:
         """See `EventPublisher.publish`."""
-        for start in range(0, len(events), MOST_AT_ONCE):
-            batch = [_cloud_event(event) for event in events[start : start + MOST_AT_ONCE]]
+        for start in range(0, len(events), MAX_AT_ONCE):
+            batch = [_cloud_event(event) for event in events[start : start + MAX_AT_ONCE]]
             try:
                 with azure_errors("Event Grid"):
                     await self._client().send(batch)

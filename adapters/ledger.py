@@ -20,17 +20,17 @@ from simulator.rules import Effect, Fault, FaultInForce
 
 LAST = "~"
 
-MOST_CHARACTERS = 200
+MAX_CHARACTERS = 200
 """Of one part of a row key: three of them stay far below the 512 characters that Azure takes."""
 
-MOST_TRIES = 4
+MAX_TRIES = 4
 """Whatever happens meanwhile: what is undone appears, then another undo of it; one more shows how things stand."""
 
 
 def _part(text: str) -> str:
     """Return the text as one part of a row key, shortened to a digest if it is too long."""
     part = key_part(text).replace("|", "=7c=")
-    return part if len(part) <= MOST_CHARACTERS else f"=sha256={hashlib.sha256(text.encode()).hexdigest()}"
+    return part if len(part) <= MAX_CHARACTERS else f"=sha256={hashlib.sha256(text.encode()).hexdigest()}"
 
 
 def _order_of(key: str) -> str:
@@ -56,7 +56,7 @@ class TableLedger:
         A conflict means that a row has changed since it was read, which can happen to the two rows but a few times.
         """
         row = _effect_row(effect.key, effect.action)
-        for tries_left in reversed(range(MOST_TRIES)):
+        for tries_left in reversed(range(MAX_TRIES)):
             if (stored := await self._table.get(service, row)) is not None:
                 return None if stored.row.get("Forbidden") else _effect(columns_of(stored))
             operations: list[Operation[Columns]] = [Insert(row, _columns(effect))]

@@ -11,11 +11,11 @@ from datetime import datetime, timedelta
 from typing import Any, Generic
 
 from adapters import Adapters, queues
+from adapters.agent_health import TableAgentHealthLog
 from adapters.alert_log import TableAlertLog
 from adapters.archive import TableArchive
 from adapters.clock import new_ulid, utc_now
 from adapters.ledger import TableLedger
-from adapters.measures import TableAgentMeasures
 from adapters.operations import Delete, ETags, Insert, Operation, Put, Replace, Row, Stored
 from adapters.poison import TablePoison
 from adapters.records import Record, columns_of_record, record_of
@@ -237,7 +237,7 @@ def in_memory(*, clock: Clock = utc_now, new_id: NewId = new_ulid, instance_id: 
         events=MemoryEventPublisher(),
         alerts=TableAlertLog(of_columns()),
         keys=TableSubmissionKeys(of_columns(), clock),
-        measures=TableAgentMeasures(agents),
+        agent_health=TableAgentHealthLog(agents),
         sweeps=TableSweepLog(agents),
         known_workflows=TableWorkflowLog(agents),
         leadership=MemoryLeadership(MemoryLease(), instance_id, clock),

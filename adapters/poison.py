@@ -16,13 +16,13 @@ from core.poison import Arrival, PoisonMessage
 
 log = logging.getLogger(__name__)
 
-MOST_BODY_BYTES = 330_000
+MAX_BODY_BYTES = 330_000
 """What fits into a row in base64: more than the 256 KiB that a message on Service Bus Standard may have."""
 
 PART = 32_000
 """Characters of the body in one column, which could hold few more."""
 
-MOST_REASON_CHARACTERS = 4000
+MAX_REASON_CHARACTERS = 4000
 
 
 def _time_key(time: datetime) -> str:
@@ -48,11 +48,11 @@ class TablePoison:
         message = PoisonMessage(
             source=source,
             message_id=id_of(source, body, arrival),
-            body=body[:MOST_BODY_BYTES],
-            reason=reason[:MOST_REASON_CHARACTERS].encode(errors="replace").decode(),
+            body=body[:MAX_BODY_BYTES],
+            reason=reason[:MAX_REASON_CHARACTERS].encode(errors="replace").decode(),
             at=arrival.at,
             correlation_id=correlation_id,
-            shortened=len(body) > MOST_BODY_BYTES,
+            shortened=len(body) > MAX_BODY_BYTES,
         )
         with suppress(ConflictError):  # it is kept already
             await self._table.submit(source, [Insert(message.message_id, _columns(message))])

@@ -12,7 +12,7 @@ from core.agenda import AgendaRow
 from core.changes import HistoryEntry
 from core.errors import UnreadableRowError
 from core.keys import order_in, sortable
-from core.orders import Direction, Order, OrderState, Outcome, Policy, Priority, ProcessState, Step, StepState
+from core.orders import Direction, OnFailure, Order, OrderState, Outcome, Priority, ProcessState, Step, StepState
 from core.texts import json_text
 
 
@@ -102,16 +102,16 @@ STEP = (
     _time("complete_by", "CompleteBy"),
     Property("attempts", "Attempts", int),
     Property("failure_count", "FailureCount", int),
-    _duration("allowance", "AllowanceSeconds"),
+    _duration("timeout", "TimeoutSeconds"),
     Property("threshold", "Threshold", int),
-    Property("policy", "Policy", read=Policy),
+    Property("on_failure", "OnFailure", read=OnFailure),
     Property("after", "After", (list, tuple), read=tuple),
     Property("undoable", "Undoable", bool),
     Property("in_doubt", "InDoubt", bool),
-    _duration("settling", "SettlingSeconds"),
-    _duration("rest", "RestSeconds"),
-    Property("most_rests", "MostRests", int),
-    Property("rests", "Rests", int),
+    _duration("late_effect_window", "LateEffectWindowSeconds"),
+    _duration("cooldown", "CooldownSeconds"),
+    Property("max_cooldowns", "MaxCooldowns", int),
+    Property("cooldowns", "Cooldowns", int),
     _time("tried_until", "TriedUntil"),
     _time("not_before", "NotBefore"),
     Property("reason", "Reason", optional=True),

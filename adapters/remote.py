@@ -10,10 +10,10 @@ from adapters.failures import summary
 from core.errors import RejectedError, TransientError
 from core.messages import OPERATION, AgentRequest
 
-MOST_BYTES = 128 * 1024
+MAX_BYTES = 128 * 1024
 """Of an answer. A message on Service Bus Standard has 256 KB; headers and the rest of a reply take their part."""
-TOO_LONG = f"the service's answer is too long to be passed on: more than {MOST_BYTES} bytes"
-MOST_REASON_CHARACTERS = 500
+TOO_LONG = f"the service's answer is too long to be passed on: more than {MAX_BYTES} bytes"
+MAX_REASON_CHARACTERS = 500
 PASSING = {408, 409, 425, 429}
 """409 says that a call with the same key is still under way (draft-ietf-httpapi-idempotency-key-header)."""
 
@@ -36,7 +36,7 @@ class HttpRemoteService:
         answer = _json_object(body)
         if status >= 400 or status < 200:
             _refuse(status, answer)
-        if status < 300 and (len(body) > MOST_BYTES or _size(answer) > MOST_BYTES):
+        if status < 300 and (len(body) > MAX_BYTES or _size(answer) > MAX_BYTES):
             raise RejectedError(TOO_LONG, in_doubt=True)  # it was done, and would be answered like this each time
         if status >= 300 or answer is None:
             raise TransientError(f"answer {status} is no JSON object")
@@ -58,7 +58,7 @@ async def _read(response: aiohttp.ClientResponse) -> bytes:
     body = b""
     async for chunk in response.content.iter_chunked(16 * 1024):
         body += chunk
-        if len(body) > MOST_BYTES:
+        if len(body) > MAX_BYTES:
             response.close()
             break
     return body
@@ -93,4 +93,4 @@ def _refuse(status: int, answer: Mapping[str, Any] | None) -> NoReturn:
 def _reason(answer: Mapping[str, Any]) -> str:
     """Return the service's own words, from problem details or from `reason`: plain text of one line."""
     text = next((answer[name] for name in ("detail", "reason", "title") if isinstance(answer.get(name), str)), "")
-    return "".join(character if character.isprintable() else " " for character in text).strip()[:MOST_REASON_CHARACTERS]
+    return "".join(character if character.isprintable() else " " for character in text).strip()[:MAX_REASON_CHARACTERS]

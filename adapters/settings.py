@@ -79,11 +79,11 @@ class Settings(BaseSettings):
     """An agent's circuit opens when its service has failed for so many orders, one after another (AGT-8)."""
     circuit_open_seconds: Seconds = Field(30, alias="CIRCUIT_OPEN_SECONDS")
     """How long the circuit stays open before one call tries again."""
-    rest_seconds: Seconds = Field(600, alias="REST_SECONDS")
-    """How long a step with policy `rest` waits once its threshold is reached, unless its workflow says otherwise."""
+    cooldown_seconds: Seconds = Field(600, alias="COOLDOWN_SECONDS")
+    """How long a step waits that cools down once its threshold is reached, unless its workflow says otherwise."""
     simulator_enabled: bool = Field(default=False, alias="SIMULATOR_ENABLED")
     """Whether this app also plays the remote services; never in production."""
-    allowance_seconds: Seconds = Field(60, alias="ALLOWANCE_SECONDS")
+    step_timeout_seconds: Seconds = Field(60, alias="STEP_TIMEOUT_SECONDS")
     """How long one attempt of a step may take, unless its workflow says otherwise."""
     failure_threshold: int = Field(3, alias="FAILURE_THRESHOLD", ge=1, le=1000)
     """A step is given up once it has failed this many times (SUP-3)."""
@@ -91,7 +91,7 @@ class Settings(BaseSettings):
     """Larger than the skew one expects between the machines' clocks."""
     lease_seconds: int = Field(30, alias="LEASE_SECONDS", ge=15, le=60)
     """For how long the sweeping supervisor is elected; Azure takes 15 to 60 (SUP-5)."""
-    most_open_requests: int = Field(2000, alias="MOST_OPEN_REQUESTS", ge=1)
+    max_open_requests: int = Field(2000, alias="MAX_OPEN_REQUESTS", ge=1)
     """How many requests all schedulers together keep open at one agent at most, even if it could do more."""
     buckets: int = Field(8, alias="BUCKETS", ge=1, le=100)
     """Number of partitions over which new orders are spread; may be raised at any time, never lowered."""
@@ -176,5 +176,5 @@ def _cross_faults(settings: Settings) -> Iterator[str]:
     prefix = settings.reply_to_prefix.lower()  # Service Bus makes no difference
     if taken := [name for name in (*bus_queues(names), OPERATORS) if name.startswith(prefix)]:
         yield f"REPLY_TO_PREFIX: names of the app's own begin with it, {', '.join(taken)}"
-    if settings.agent_margin_seconds >= settings.allowance_seconds:
-        yield "AGENT_MARGIN_SECONDS: leaves an agent no time; expected less than ALLOWANCE_SECONDS"
+    if settings.agent_margin_seconds >= settings.step_timeout_seconds:
+        yield "AGENT_MARGIN_SECONDS: leaves an agent no time; expected less than STEP_TIMEOUT_SECONDS"

@@ -24,7 +24,7 @@ If it raises instead, every waiting item fails by that error.
 """
 
 
-class Coalescer(Generic[Item, Result]):
+class GroupCommit(Generic[Item, Result]):
     """Runs one flush at a time for each lane; an idle lane flushes at once, so nothing ever waits for a timer."""
 
     def __init__(self, flush: Flush[Item, Result]) -> None:
@@ -73,8 +73,8 @@ Outcome = ETags | Exception
 
 TableOperation = Operation[Columns]
 
-MOST_OPERATIONS = 100
-MOST_BYTES = 1_500_000
+MAX_OPERATIONS = 100
+MAX_BYTES = 1_500_000
 """Cosmos DB takes 2 MB, Table Storage 4 MiB; the rest is for what our estimate misses."""
 
 
@@ -83,13 +83,13 @@ class TableTransactions:
 
     def __init__(self, table: Callable[[], TableClient]) -> None:
         self._table = table
-        self._commits: Coalescer[Sequence[TableOperation], ETags] = Coalescer(self._flush)
+        self._commits: GroupCommit[Sequence[TableOperation], ETags] = GroupCommit(self._flush)
 
     async def submit(self, partition: str, operations: Sequence[TableOperation]) -> ETags:
         """See `Table.submit`."""
         keys = {operation.key for operation in operations}
-        if not len(keys) == len(operations) <= MOST_OPERATIONS:
-            raise InvalidError([f"a transaction takes at most {MOST_OPERATIONS} operations, each on another row"])
+        if not len(keys) == len(operations) <= MAX_OPERATIONS:
+            raise InvalidError([f"a transaction takes at most {MAX_OPERATIONS} operations, each on another row"])
         stored = [_as_stored(operation) for operation in operations]  # what no row can hold, never meets its neighbours
         return await self._commits.submit(partition, stored) if stored else []
 
@@ -164,7 +164,7 @@ def _fitting(waiting: Sequence[Sequence[TableOperation]]) -> Sequence[Sequence[T
     for number, operations in enumerate(waiting):
         own = {operation.key for operation in operations}
         size += sum(_bytes(operation) for operation in operations)
-        if number and (own & keys or len(own) + len(keys) > MOST_OPERATIONS or size > MOST_BYTES):
+        if number and (own & keys or len(own) + len(keys) > MAX_OPERATIONS or size > MAX_BYTES):
             return waiting[:number]
         keys |= own
     return waiting

@@ -9,8 +9,8 @@ from typing import Any
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, wait_exponential_jitter
 
 from agents import rules
-from agents.circuit import CallLimits, Circuit
-from agents.gauge import Gauge
+from agents.health import HealthReporter
+from agents.protection import Bulkhead, CircuitBreaker
 from core.errors import NotTriedError, RejectedError, TransientError
 from core.messages import AgentReply, AgentRequest
 from core.ports import Bus, Clock, RemoteService
@@ -31,13 +31,13 @@ class AgentService:
     """How long before the complete-by time the agent stops."""
     call_timeout: timedelta
     """How long one call may take before it is tried again."""
-    circuit: Circuit
-    limits: CallLimits
-    gauge: Gauge
+    circuit: CircuitBreaker
+    bulkhead: Bulkhead
+    health_reporter: HealthReporter
 
     async def handle(self, request: AgentRequest) -> None:
         """Call the service and reply, or, once the time is up, say nothing at all (AGT-4, AGT-5)."""
-        with self.gauge.at_work():
+        with self.health_reporter.at_work():
             reply = await self._carry_out(request)
         if reply is None or self.clock() >= rules.silent_from(request, reply, self.margin):
             log.info("agent.out_of_time", extra={"agent": self.name, "request": request.request_id})
@@ -56,7 +56,7 @@ class AgentService:
         except RejectedError as rejection:
             return rules.failed(request, str(rejection), in_doubt=rejection.in_doubt or unanswered > 0)
         except NotTriedError as reason:
-            await self.gauge.turned_away()
+            await self.health_reporter.turned_away()
             return rules.not_tried(request, reason, in_doubt=unanswered > 0)
         except TransientError as fault:
             log.warning("agent.gave_up", extra={"agent": self.name, "request": request.request_id, "why": str(fault)})
@@ -66,9 +66,9 @@ class AgentService:
     async def _call(self, request: AgentRequest, *, first: bool) -> Mapping[str, Any]:
         """Call once, when it is our turn, if the circuit is closed: before the wait for that, and after it (AGT-8)."""
         self.circuit.admit()
-        async with self.limits.turn(self._latest_turn(request)):
+        async with self.bulkhead.turn(self._latest_turn(request)):
             if first:
-                await self.gauge.arrived(request)
+                await self.health_reporter.arrived(request)
             with self.circuit.guard(request.order_id):
                 timeout = min(self._seconds_left(request), self.call_timeout.total_seconds())
                 return await self.remote.call(request, timeout)

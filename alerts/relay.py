@@ -32,7 +32,7 @@ class Relay:
     bus: Bus
     clock: Clock
     buckets: int
-    most_tries: int
+    max_tries: int
     """After so many a notice is given up, and an operator told."""
 
     async def relay(self) -> None:
@@ -91,7 +91,7 @@ class Relay:
     async def _not_sent(self, bucket: str, row: AgendaRow, fault: Exception, answered: Collection[str]) -> None:
         if counts := rules.counts(row, fault, answered):
             log.warning("outbox.not_sent", extra={"row": row.key, "to": row.data["To"], "why": str(fault)})
-        instead = rules.instead(row, fault, self.clock(), self.most_tries, counts=counts)
+        instead = rules.instead(row, fault, self.clock(), self.max_tries, counts=counts)
         await self.store.postpone(bucket, row.key, instead)
 
 

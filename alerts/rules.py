@@ -62,10 +62,10 @@ def counts(row: AgendaRow, fault: Exception, answered: Collection[str]) -> bool:
     return not is_silence(fault) or (bool(answered) and row.data["To"] not in answered)
 
 
-def instead(row: AgendaRow, fault: Exception, now: datetime, most_tries: int, *, counts: bool) -> AgendaRow:
+def instead(row: AgendaRow, fault: Exception, now: datetime, max_tries: int, *, counts: bool) -> AgendaRow:
     """Return what is owed in place of what was not sent: the same, later on, or an alert that a notice is given up."""
     tries = outbox.tries_of(row) + counts
-    if counts and tries >= most_tries and outbox.is_notice(row):
+    if counts and tries >= max_tries and outbox.is_notice(row):
         return outbox.of_event(row.order_id, alerts.notice_given_up(row.order_id, row.data["To"], str(fault), now))
     return outbox.put_off(row, now + pause(tries), tries)
 

@@ -8,8 +8,8 @@ from datetime import datetime, timedelta
 from core import agenda, alerts, keys
 from core.agenda import AgendaRow
 from core.changes import Event
+from core.claim_lanes import first_of_each_claim_lane
 from core.gathering import results_of, settle_all
-from core.lanes import first_of_each_lane
 from core.ports import Clock, StateStore, SweepLog
 
 log = logging.getLogger(__name__)
@@ -65,7 +65,7 @@ class Watch:
                 waiting.append(row)
             return row if due < late and _of_order(row)[1].event_id not in self._told else None
 
-        await first_of_each_lane(self.store, bucket, late, unheard_of)
+        await first_of_each_claim_lane(self.store, bucket, late, unheard_of)
 
     async def _sweeps(self, now: datetime) -> list[Told]:
         last = await self.sweeps.last()

@@ -18,7 +18,7 @@ WORKFLOWS = {"1-step": "payment-only", "3-step": "in-sequence"}
 PHASES = ("throughput", "latency", "crash")
 
 QUICK = {
-    "ALLOWANCE_SECONDS": "2",
+    "STEP_TIMEOUT_SECONDS": "2",
     "CLOCK_TOLERANCE_SECONDS": "0.5",
     "AGENT_MARGIN_SECONDS": "0.3",
     "REMOTE_CALL_TIMEOUT_SECONDS": "0.8",

@@ -13,10 +13,10 @@ PAYMENT_ONLY = Workflow(
         StepDefinition(
             name="payment",
             capability="payment",
-            does="authorise",
-            undone_by="void",
+            operation="authorise",
+            compensation="void",
             request=payment,
-            keeps=("reference",),
+            result_fields=("reference",),
         ),
     ),
 )
@@ -25,12 +25,24 @@ IN_SEQUENCE = Workflow(
     name="in-sequence",
     version=1,
     steps=(
-        StepDefinition(name="payment", capability="payment", does="authorise", undone_by="void", request=payment),
         StepDefinition(
-            name="stock", capability="inventory", does="reserve", undone_by="release", request=goods, after=("payment",)
+            name="payment", capability="payment", operation="authorise", compensation="void", request=payment
         ),
         StepDefinition(
-            name="shipment", capability="shipping", does="ship", undone_by="cancel", request=goods, after=("stock",)
+            name="stock",
+            capability="inventory",
+            operation="reserve",
+            compensation="release",
+            request=goods,
+            after=("payment",),
+        ),
+        StepDefinition(
+            name="shipment",
+            capability="shipping",
+            operation="ship",
+            compensation="cancel",
+            request=goods,
+            after=("stock",),
         ),
     ),
 )

@@ -50,7 +50,7 @@ def obligations(snapshot: Snapshot) -> dict[str, AgendaRow]:
     state = snapshot.state
     keys = []
     if state.process_state is ProcessState.PENDING:
-        waiting = lane(state.priority, snapshot.needs() or NOTHING)
+        waiting = claim_lane(state.priority, snapshot.needs() or NOTHING)
         keys.append(f"{waiting}{sortable(state.not_before)}|{state.order_id}")
     if due := snapshot.earliest_complete_by():
         keys.append(f"{Kind.RUNNING}|{sortable(due)}|{state.order_id}")
@@ -86,7 +86,7 @@ def all_of(kind: Kind) -> tuple[str, str]:
     return f"{kind}|", f"{kind}|{LAST}"
 
 
-def lane(priority: Priority, needs: str) -> str:
+def claim_lane(priority: Priority, needs: str) -> str:
     """Row-key prefix of the pending orders of this priority and need (SCH-1).
 
     They wait apart, so that those for which there is no agent now hold nobody else up.
@@ -100,7 +100,7 @@ def lane_of(pending: AgendaRow) -> tuple[Priority, str]:
     return RANKED[rank], needs
 
 
-def end_of_lane(pending: AgendaRow) -> str:
+def end_of_claim_lane(pending: AgendaRow) -> str:
     """Return from which row key on the orders of the next priority or need wait."""
     return "|".join([*pending.key.split("|")[:3], LAST])
 
@@ -112,7 +112,7 @@ def since(row: AgendaRow) -> datetime:
 
 def may_be_claimed(pending: AgendaRow, due: datetime) -> bool:
     """Whether the order's time has come by then; so it has for all that wait before it in its lane."""
-    return pending.key <= end_of_lane(pending).removesuffix(LAST) + sortable(due) + LAST
+    return pending.key <= end_of_claim_lane(pending).removesuffix(LAST) + sortable(due) + LAST
 
 
 def polled_from(not_before: datetime, updated_at: datetime, wake_up_time: timedelta) -> datetime:

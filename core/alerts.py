@@ -15,7 +15,7 @@ NOTICE_GIVEN_UP = "OrderProcessing.NoticeGivenUp"
 STALLED = "OrderProcessing.Stalled"
 WORKFLOW_CHANGED = "OrderProcessing.WorkflowChanged"
 
-MOST_OF_REASON = 1000
+MAX_OF_REASON = 1000
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -119,7 +119,7 @@ def workflow_changed(name: str, version: int, different: Sequence[str], becomes:
         subject=f"workflows/{name}",
         at=now,
         data={
-            "reason": reason[:MOST_OF_REASON],
+            "reason": reason[:MAX_OF_REASON],
             "actionRequired": True,
             "actions": ["give what was changed the next version, and put this version back as it was"],
         },

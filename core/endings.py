@@ -4,21 +4,21 @@ from dataclasses import replace
 
 from core import alerts
 from core.changes import Change, HistoryEntry, transition
-from core.orders import Outcome, Policy, ProcessState, Snapshot, Step, StepState
-from core.undo import turn_back
+from core.compensation import turn_back
+from core.orders import OnFailure, Outcome, ProcessState, Snapshot, Step, StepState
 
 
 def give_up(before: Snapshot, after: Snapshot, entry: HistoryEntry) -> Change:
     """Return the end of an order, or the request to undo it, as the policy of the failed steps says."""
     failed = after.in_state(StepState.FAILED)
-    if any(step.policy is Policy.UNDO for step in failed):
+    if any(step.on_failure is OnFailure.UNDO for step in failed):
         return ask_for_undo(before, after, _first(failed), entry)
     return end(before, after, Outcome.FAILED, _first(failed), entry)
 
 
 def _first(failed: tuple[Step, ...]) -> Step:
     """Return the step that is named as the cause: one that asks for an undo, if there is one."""
-    return next((step for step in failed if step.policy is Policy.UNDO), failed[0])
+    return next((step for step in failed if step.on_failure is OnFailure.UNDO), failed[0])
 
 
 def ask_for_undo(before: Snapshot, after: Snapshot, cause: Step, entry: HistoryEntry) -> Change:

@@ -210,10 +210,10 @@ def bus_queues(agents: Iterable[str]) -> list[str]:
 
 Decoded = TypeVar("Decoded", bound=BaseModel)
 
-MOST_FAULTS = 50
+MAX_FAULTS = 50
 """Of one message that are named: whoever sends a megabyte of nonsense gets no megabyte back, and none into the log."""
 
-MOST_OF_NAME = 60
+MAX_OF_NAME = 60
 
 
 def decode(model: type[Decoded], body: bytes | str) -> Decoded:
@@ -234,10 +234,10 @@ def payload_in(body: bytes) -> Mapping[str, Any]:
 def faults_of(error: ValidationError) -> list[str]:
     """Return every fault as `place: what is wrong`, without repeating the input, which may hold personal data."""
     details = error.errors(include_url=False, include_context=False, include_input=False)
-    faults = [f"{_place(fault['loc'])}: {fault['msg']}" for fault in details[:MOST_FAULTS]]
-    return faults if len(details) <= MOST_FAULTS else [*faults, f"and {len(details) - MOST_FAULTS} more faults"]
+    faults = [f"{_place(fault['loc'])}: {fault['msg']}" for fault in details[:MAX_FAULTS]]
+    return faults if len(details) <= MAX_FAULTS else [*faults, f"and {len(details) - MAX_FAULTS} more faults"]
 
 
 def _place(location: Sequence[int | str]) -> str:
     """Return where a fault is; names of unknown fields are the sender's own words, and may be long."""
-    return ".".join(str(part)[:MOST_OF_NAME] for part in location) or "body"
+    return ".".join(str(part)[:MAX_OF_NAME] for part in location) or "body"

@@ -11,7 +11,7 @@ from datetime import datetime
 from core.messages import BusMessage
 from core.orders import Outcome, ProcessState, Snapshot, StepState
 
-MOST_PER_TRANSITION = 100
+MAX_PER_TRANSITION = 100
 """More than there are steps in a workflow."""
 
 
@@ -30,7 +30,7 @@ def notices_of(before: Snapshot | None, after: Snapshot, at: datetime) -> Iterat
             "orderId": state.order_id,
             "event": event,
             "at": at.isoformat(),
-            "sequence": state.version * MOST_PER_TRANSITION + number,
+            "sequence": state.version * MAX_PER_TRANSITION + number,
             **{name: value for name, value in more.items() if value is not None},
             "noticeId": notice_id,
         }

@@ -42,14 +42,14 @@ class Priority(StrEnum):
     NORMAL = "normal"
 
 
-class Policy(StrEnum):
+class OnFailure(StrEnum):
     """What happens to an order when one of its steps has reached its failure threshold (SUP-3)."""
 
     ERROR = "error"
     """The order waits for an operator; what was done stays done."""
     UNDO = "undo"
     """The whole order is undone (UND-1)."""
-    REST = "rest"
+    COOLDOWN = "cooldown"
     """The step rests for long and is tried again, a bounded number of times; then the order waits for an operator."""
 
 
@@ -125,22 +125,22 @@ class Step:
     """What the step needs done; one or several agents offer it (AGT-10)."""
     agent: str
     """The agent that was asked last."""
-    allowance: timedelta
+    timeout: timedelta
     """How long one attempt may take."""
     threshold: int
     """The step is given up once `failure_count` reaches this number."""
-    policy: Policy
+    on_failure: OnFailure
     after: tuple[str, ...] = ()
     """The steps that have to be done before."""
     undoable: bool = False
     """Whether there is anything to undo once it was done."""
-    settling: timedelta = timedelta()
+    late_effect_window: timedelta = timedelta()
     """How long after its time a call may still take effect, at a service that does not refuse undone keys (UND-2)."""
-    rest: timedelta = timedelta()
-    """With policy `rest`: how long the step waits once its threshold is reached."""
-    most_rests: int = 0
-    """With policy `rest`: how often, before the cause is held to be lasting."""
-    rests: int = 0
+    cooldown: timedelta = timedelta()
+    """With policy `cooldown`: how long the step waits once its threshold is reached."""
+    max_cooldowns: int = 0
+    """With policy `cooldown`: how often, before the cause is held to be lasting."""
+    cooldowns: int = 0
     """How often the step has rested."""
     state: StepState = StepState.NOT_STARTED
     complete_by: datetime | None = None

@@ -5,10 +5,10 @@ from datetime import datetime
 from typing import Any, Protocol
 
 from core.agenda import AgendaRow
+from core.agent_health import AgentHealth
 from core.alerts import Acknowledgement, Alert
 from core.archive import ArchivedOrder, ArchivePage
 from core.changes import Change, Event, HistoryEntry, Note
-from core.measures import Measure
 from core.messages import AgentRequest, BusMessage
 from core.orders import Snapshot
 from core.poison import Arrival, PoisonMessage
@@ -181,13 +181,13 @@ class RemoteService(Protocol):
         """Carry out the request; raises `TransientError` or `RejectedError`."""
 
 
-class AgentMeasures(Protocol):
+class AgentHealthLog(Protocol):
     """What the agents tell of themselves (AGT-10)."""
 
-    async def publish(self, measure: Measure) -> None:
+    async def publish(self, health: AgentHealth) -> None:
         """Replace what this agent instance said before; raises `UnavailableError`."""
 
-    async def since(self, moment: datetime) -> list[Measure]:
+    async def since(self, moment: datetime) -> list[AgentHealth]:
         """Return what says something of the time since then (`Measure.counts`); raises `UnavailableError`."""
 
 

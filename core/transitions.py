@@ -90,7 +90,7 @@ log = logging.getLogger(__name__)
 
 Decide = Callable[[Snapshot, datetime], Decision]
 
-MOST_CONFLICTS = 20
+MAX_CONFLICTS = 20
 """Each conflict means that somebody else made progress, so this many in a row point to a fault."""
 
 
@@ -111,7 +111,7 @@ def _seconds(change: Change) -> dict[str, float]:
     done = {step.name for step in change.after.in_state(StepState.COMPLETED, StepState.UNDONE)}
     ended = (step for step in (change.before.running() if change.before else ()) if step.name in done)
     return {
-        step.name: (change.entry.at - step.complete_by + step.allowance).total_seconds()
+        step.name: (change.entry.at - step.complete_by + step.timeout).total_seconds()
         for step in ended
         if step.complete_by
     }
@@ -141,12 +141,12 @@ class Transitions:
         """
         if change := await self._apply_to_remembered(order_id, decide):
             return change
-        for _ in range(MOST_CONFLICTS):
+        for _ in range(MAX_CONFLICTS):
             snapshot = await self._load(order_id)
             decision = decide(snapshot, self._clock())
             if await self.carry_out(decision):
                 return decision
-        raise ConflictError(f"order {order_id} changed under {MOST_CONFLICTS} attempts in a row")
+        raise ConflictError(f"order {order_id} changed under {MAX_CONFLICTS} attempts in a row")
 
     async def _apply_to_remembered(self, order_id: str, decide: Decide) -> Change | None:
         """Decide on the order as it was written or read last, which saves a read.

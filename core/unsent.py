@@ -6,9 +6,9 @@ from datetime import datetime, timedelta
 
 from core import endings
 from core.changes import Change, HistoryEntry, transition
+from core.compensation import to_be_undone
 from core.messages import request_id
 from core.orders import Direction, ProcessState, Snapshot, Step, StepState
-from core.undo import to_be_undone
 
 PAUSE = timedelta(seconds=2)
 """Before another try: the next one will hardly fare better at once."""

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from core.errors import AppError
 from core.messages import STEP_NAME, AgentRequest, faults_of
-from core.orders import Order, Policy, Step
+from core.orders import OnFailure, Order, Step
 
 MAX_STEPS = 20
 """Of a workflow: the state row keeps them in one column of 32 Ki characters, whatever they are called and suffer."""
@@ -23,13 +23,13 @@ Results = Mapping[str, Mapping[str, Any]]
 class StepDefinition:
     """One step: what it takes, after what, and what of the order the agent needs to know.
 
-    `allowance` and `threshold` stand for the setting of that name when they are None.
+    `timeout` and `threshold` stand for the setting of that name when they are None.
     """
 
     name: str
     capability: str
     """What has to be done; an agent that offers it is found when the step starts."""
-    does: str
+    operation: str
     """What the agent's service is asked to do."""
     request: Callable[[Order, Results], Mapping[str, Any]]
     """What of the order, and of the results of the steps that it uses, goes into the request."""
@@ -40,21 +40,21 @@ class StepDefinition:
 
     Steps that do not depend on each other run at the same time (SCH-10).
     """
-    undone_by: str | None = None
+    compensation: str | None = None
     """What the same service is asked to do to take the step back; None if there is nothing to take back."""
-    keeps: tuple[str, ...] = ()
+    result_fields: tuple[str, ...] = ()
     """What of the service's answer is kept: for later steps, and for the undo (UND-3)."""
-    undo_needs: tuple[str, ...] = ()
+    compensation_needs: tuple[str, ...] = ()
     """What of that the undo cannot do without."""
-    allowance: timedelta | None = None
+    timeout: timedelta | None = None
     threshold: int | None = None
-    policy: Policy = Policy.ERROR
+    on_failure: OnFailure = OnFailure.ERROR
     """What happens when the step fails for good."""
-    rest: timedelta | None = None
-    """With policy `rest`: how long until the step is tried again, with a fresh count; None for the setting."""
-    most_rests: int = 3
-    """With policy `rest`: after so many of them the order is in `Error`."""
-    settling: timedelta = timedelta()
+    cooldown: timedelta | None = None
+    """With policy `cooldown`: how long until the step is tried again, with a fresh count; None for the setting."""
+    max_cooldowns: int = 3
+    """With policy `cooldown`: after so many of them the order is in `Error`."""
+    late_effect_window: timedelta = timedelta()
     """For a service that does not refuse undone keys: how long its slowest call may take effect after its time."""
 
 
@@ -70,21 +70,23 @@ class Workflow:
         """Return the definition of a step; None for a name that the workflow does not have."""
         return next((definition for definition in self.steps if definition.name == step), None)
 
-    def initial_steps(self, *, allowance: timedelta, threshold: int, rest: timedelta) -> tuple[Step, ...]:
+    def initial_steps(self, *, timeout: timedelta, threshold: int, cooldown: timedelta) -> tuple[Step, ...]:
         """Return the step records of a new order, with the rules that hold for each copied in."""
         return tuple(
             Step(
                 name=definition.name,
                 capability=definition.capability,
                 agent=definition.capability,
-                allowance=definition.allowance or allowance,
+                timeout=definition.timeout or timeout,
                 threshold=definition.threshold or threshold,
-                policy=definition.policy,
+                on_failure=definition.on_failure,
                 after=definition.after,
-                undoable=definition.undone_by is not None,
-                settling=definition.settling,
-                rest=(definition.rest or rest) if definition.policy is Policy.REST else timedelta(),
-                most_rests=definition.most_rests if definition.policy is Policy.REST else 0,
+                undoable=definition.compensation is not None,
+                late_effect_window=definition.late_effect_window,
+                cooldown=(definition.cooldown or cooldown)
+                if definition.on_failure is OnFailure.COOLDOWN
+                else timedelta(),
+                max_cooldowns=definition.max_cooldowns if definition.on_failure is OnFailure.COOLDOWN else 0,
             )
             for definition in self.steps
         )
@@ -117,16 +119,16 @@ def _faults(definition: StepDefinition, above: Collection[str], capabilities: Co
     yield from (f"it comes after {name}, which is no step above it" for name in definition.after if name not in above)
     if definition.capability not in capabilities:
         yield f"no agent offers {definition.capability}"
-    missing = [name for name in definition.undo_needs if name not in definition.keeps]
+    missing = [name for name in definition.compensation_needs if name not in definition.result_fields]
     if missing:
         yield f"its undo needs {', '.join(missing)}, which is not kept"
-    if definition.undo_needs and definition.undone_by is None:
+    if definition.compensation_needs and definition.compensation is None:
         yield "it says what its undo needs, but not what undoes it"
-    for name in ("allowance", "threshold", "rest"):
+    for name in ("timeout", "threshold", "cooldown"):
         value = getattr(definition, name)
         if value is not None and value <= type(value)():
             yield f"{name} is {value}; it has to be more"
-    for operation in (definition.does, definition.undone_by):
+    for operation in (definition.operation, definition.compensation):
         if operation is not None:
             yield from _unspeakable(definition.name, operation)
 

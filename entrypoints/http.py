@@ -27,7 +27,7 @@ log = logging.getLogger(__name__)
 
 Handler = Callable[[func.HttpRequest], Awaitable[func.HttpResponse]]
 
-MOST_BODY_BYTES = 256 * 1024
+MAX_BODY_BYTES = 256 * 1024
 
 
 def ok(body: Mapping[str, Any], status: int = 200, headers: Mapping[str, str] | None = None) -> func.HttpResponse:
@@ -116,8 +116,8 @@ def body_of(req: func.HttpRequest, model: type[T]) -> T:
     body = req.get_body()
     if not body and "Content-Length" not in req.headers:
         raise UnknownLengthError
-    if len(body) > MOST_BODY_BYTES:
-        raise InvalidError([f"body: {len(body)} bytes are more than the {MOST_BODY_BYTES} that are accepted"])
+    if len(body) > MAX_BODY_BYTES:
+        raise InvalidError([f"body: {len(body)} bytes are more than the {MAX_BODY_BYTES} that are accepted"])
     return decode(model, body)
 
 

@@ -46,7 +46,7 @@ def app_settings(
             for agent in agents
             if not agent.optional
         },
-        "ALLOWANCE_SECONDS": "5",
+        "STEP_TIMEOUT_SECONDS": "5",
         "FAILURE_THRESHOLD": "3",
         "CLOCK_TOLERANCE_SECONDS": "1",
         "LEASE_SECONDS": "15",
@@ -54,7 +54,7 @@ def app_settings(
         "REMOTE_CALL_TIMEOUT_SECONDS": "2",
         "AGENT_MARGIN_SECONDS": "0.5",
         "CIRCUIT_OPEN_SECONDS": "5",
-        "REST_SECONDS": "30",
+        "COOLDOWN_SECONDS": "30",
         "UNKNOWN_NAME_TRIES": "3",
         "SUPERVISOR_SCHEDULE": "*/2 * * * * *",
         "SCHEDULER_POLL_SCHEDULE": "*/2 * * * * *",

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import click
 
-from operators import terminal, words
+from operators import formatting, terminal
 from operators.client import Api, ApiError, Json
 from operators.terminal import printable, show, table
 
@@ -66,7 +66,7 @@ def list_orders(api: Api, *, state: str, limit: int, everything: bool, in_json: 
 
     def draw() -> tuple[Json, str]:
         answer = api.every("orders", "orders", state=state, limit=limit, first_only=not everything)
-        return answer, words.with_more(words.orders_table(answer["orders"]), answer)
+        return answer, formatting.with_more(formatting.orders_table(answer["orders"]), answer)
 
     show(draw, in_json=in_json, every=watch)
 
@@ -99,7 +99,7 @@ def show_order(api: Api, *, order_id: str, in_json: bool, watch: float | None) -
 
     def draw() -> tuple[Json, str]:
         order = api.get("orders", order_id)
-        return order, words.order_text(order)
+        return order, formatting.order_text(order)
 
     show(draw, in_json=in_json, every=watch)
 
@@ -125,7 +125,7 @@ def explain(api: Api, *, order_id: str, in_json: bool, watch: float | None) -> N
 @click.pass_obj
 def resubmit(api: Api, *, order_id: str, operator: str, note: str) -> None:
     """Let an order in Error go on from the steps that failed."""
-    click.echo(words.acted(api.post("orders", order_id, "resubmit", body={"operator": operator, "note": note})))
+    click.echo(formatting.acted(api.post("orders", order_id, "resubmit", body={"operator": operator, "note": note})))
 
 
 @main.command()
@@ -136,7 +136,7 @@ def resubmit(api: Api, *, order_id: str, operator: str, note: str) -> None:
 def skip(api: Api, *, order_id: str, step: str | None, operator: str, note: str) -> None:
     """Leave out a failed step that was done, or taken back, by other means."""
     click.echo(
-        words.acted(api.post("orders", order_id, "skip", body={"operator": operator, "note": note, "step": step}))
+        formatting.acted(api.post("orders", order_id, "skip", body={"operator": operator, "note": note, "step": step}))
     )
 
 
@@ -146,7 +146,7 @@ def skip(api: Api, *, order_id: str, step: str | None, operator: str, note: str)
 @click.pass_obj
 def cancel(api: Api, *, order_id: str, operator: str, note: str) -> None:
     """Have an order undone that is not finished."""
-    click.echo(words.acted(api.post("orders", order_id, "cancel", body={"operator": operator, "note": note})))
+    click.echo(formatting.acted(api.post("orders", order_id, "cancel", body={"operator": operator, "note": note})))
 
 
 # Many orders
@@ -183,7 +183,7 @@ def bulk(api: Api, /, *, action: str, go: bool, operator: str, note: str, in_jso
         for name in ("matching", "done", "refused", "changed"):
             summary[name] += page[name]
         click.echo(f"{len(summary['matching'])} orders are meant until now, {len(summary['done'])} done", err=True)
-    click.echo(terminal.as_json(summary) if in_json else words.bulk_text(summary, go=go))
+    click.echo(terminal.as_json(summary) if in_json else formatting.bulk_text(summary, go=go))
 
 
 # Alerts
@@ -200,7 +200,7 @@ def alerts(api: Api, *, limit: int, everything: bool, in_json: bool, watch: floa
 
     def draw() -> tuple[Json, str]:
         answer = api.every("alerts", "alerts", limit=limit, first_only=not everything)
-        return answer, words.with_more(words.alerts_table(answer["alerts"]), answer)
+        return answer, formatting.with_more(formatting.alerts_table(answer["alerts"]), answer)
 
     show(draw, in_json=in_json, every=watch)
 
@@ -214,7 +214,7 @@ def causes(api: Api, *, in_json: bool, watch: float | None) -> None:
 
     def draw() -> tuple[Json, str]:
         answer = api.get("alerts", "causes")
-        return answer, words.causes_table(answer["causes"])
+        return answer, formatting.causes_table(answer["causes"])
 
     show(draw, in_json=in_json, every=watch)
 
@@ -248,7 +248,7 @@ def overview(api: Api, *, in_json: bool, watch: float | None) -> None:
 
     def draw() -> tuple[Json, str]:
         answer = api.get("overview")
-        return answer, words.overview_text(answer)
+        return answer, formatting.overview_text(answer)
 
     show(draw, in_json=in_json, every=watch)
 
@@ -267,7 +267,7 @@ def erase(api: Api, *, order_ids: tuple[str, ...], email: str | None, go: bool, 
     signature = {"operator": operator, "note": note}
     found = [*order_ids, *(api.orders_of(email, signature) if email else ())]
     for order_id in found:
-        click.echo(words.acted(api.post("orders", order_id, "erase", body=signature)) if go else order_id)
+        click.echo(formatting.acted(api.post("orders", order_id, "erase", body=signature)) if go else order_id)
     click.echo(f"{len(found)} orders" + ("" if go else "; to erase who the customer is: --go"))
 
 
@@ -289,7 +289,7 @@ def list_poison(api: Api, *, everything: bool, in_json: bool, watch: float | Non
 
     def draw() -> tuple[Json, str]:
         answer = api.every("poison", "messages", first_only=not everything)
-        return answer, words.with_more(words.poison_table(answer["messages"]), answer)
+        return answer, formatting.with_more(formatting.poison_table(answer["messages"]), answer)
 
     show(draw, in_json=in_json, every=watch)
 

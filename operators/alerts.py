@@ -16,7 +16,7 @@ from operators.views import Time, View
 
 log = logging.getLogger(__name__)
 
-MOST_GROUPED = 1000
+MAX_GROUPED = 1000
 """How many of the newest alerts are looked at to group them."""
 
 
@@ -71,7 +71,7 @@ class CauseList(View):
 class AcknowledgeRequest(OperatorRequest):
     """The body that acknowledges alerts."""
 
-    alerts: Annotated[tuple[Key, ...], Field(min_length=1, max_length=MOST_GROUPED)]
+    alerts: Annotated[tuple[Key, ...], Field(min_length=1, max_length=MAX_GROUPED)]
     """Their keys."""
 
 
@@ -135,7 +135,7 @@ class AlertDesk:
 
     async def causes(self) -> CauseList:
         """Return the newest alerts, grouped by their cause."""
-        return CauseList(causes=causes(await self.alert_log.newest(MOST_GROUPED)))
+        return CauseList(causes=causes(await self.alert_log.newest(MAX_GROUPED)))
 
     async def acknowledge(self, request: AcknowledgeRequest) -> Acknowledged:
         """Keep who has taken the alerts upon themselves; the first one who does stays."""

@@ -10,9 +10,9 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from core.agenda import polled_from
+from core.agent_health import AgentHealth, longest_wait, open_until
 from core.changes import Change, Decision
 from core.errors import UnreadableRowError
-from core.measures import Measure, longest_wait, open_until
 from core.orders import Direction, Outcome, ProcessState, Snapshot, Step, StepState
 from core.transitions import Decide
 from operators.views import Time, View
@@ -48,12 +48,12 @@ class ActingRules:
     """How long the scheduler believes what an agent said of itself."""
     longest_upgrade: timedelta
     """How long the scheduler leaves an order to a newer version of the app."""
-    measures: Sequence[Measure] = ()
+    agent_health: Sequence[AgentHealth] = ()
     """What the agents said of themselves lately."""
 
     def open_until(self, agent: str, now: datetime) -> datetime | None:
         """Return until when the agent's circuit is open; None if it is not."""
-        return open_until([measure for measure in self.measures if measure.agent == agent], now)
+        return open_until([health for health in self.agent_health if health.agent == agent], now)
 
     def none_until(self, capability: str | None, now: datetime) -> datetime | None:
         """Return when the first agent that offers this makes calls again, if now none does; None if any may."""
@@ -227,11 +227,11 @@ def _room(order: Snapshot, expected: Prospect, rules: ActingRules, now: datetime
 
 def _load(agent: str, rules: ActingRules) -> str:
     """Return what the instances of an agent said of themselves lately."""
-    said = [measure for measure in rules.measures if measure.agent == agent]
+    said = [health for health in rules.agent_health if health.agent == agent]
     wait = longest_wait(said)
     if wait is None:
         return f"{agent}: not heard of lately"
-    running = sum(measure.running for measure in said)
+    running = sum(health.running for health in said)
     return f"{agent}: {running} calls under way, requests wait for {wait:.0%} of their time"
 
 

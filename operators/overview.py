@@ -12,11 +12,11 @@ from core import agenda, keys, outbox
 from core.agenda import AgendaRow, Kind
 from core.gathering import run_all
 from core.orders import ProcessState
-from core.ports import AgentMeasures, Clock, StateStore, SweepLog
+from core.ports import AgentHealthLog, Clock, StateStore, SweepLog
 from operators.poison import PoisonService
 from operators.views import Time, View
 
-MOST_COUNTED = 1000
+MAX_COUNTED = 1000
 """Of each kind in each bucket: more are not counted, only said to be there."""
 
 FRESH = timedelta(minutes=1)
@@ -82,7 +82,7 @@ class OverviewService:
     """Asks everything at once."""
 
     store: StateStore
-    measures: AgentMeasures
+    agent_health: AgentHealthLog
     sweeps: SweepLog
     poison: PoisonService
     clock: Clock
@@ -110,17 +110,17 @@ class OverviewService:
     async def _rows(self, kind: Kind) -> _Rows:
         start, end = agenda.all_of(kind)
         pages = await run_all(
-            self.store.agenda(bucket, start, end, MOST_COUNTED) for bucket in keys.buckets(self.buckets)
+            self.store.agenda(bucket, start, end, MAX_COUNTED) for bucket in keys.buckets(self.buckets)
         )
         return _Rows(
             rows=[row for page in pages for row in page],
-            more=any(len(page) == MOST_COUNTED for page in pages),
+            more=any(len(page) == MAX_COUNTED for page in pages),
         )
 
     async def _agents(self) -> list[AgentView]:
-        said = await self.measures.since(self.clock() - FRESH)
+        said = await self.agent_health.since(self.clock() - FRESH)
         return [AgentView.model_validate(_shown(asdict(each))) for each in said]
 
 
-def _shown(measure: dict[str, Any]) -> dict[str, Any]:
-    return {to_camel(name): value for name, value in measure.items() if value is not None}
+def _shown(health: dict[str, Any]) -> dict[str, Any]:
+    return {to_camel(name): value for name, value in health.items() if value is not None}

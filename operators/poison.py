@@ -19,11 +19,11 @@ log = logging.getLogger(__name__)
 GIVEN_UP = "it failed too often"
 """Why the platform gave a message up, as far as it says."""
 
-MOST_CHARACTERS_SHOWN = 4000
-MOST_COUNTED = 100
+MAX_CHARACTERS_SHOWN = 4000
+MAX_COUNTED = 100
 """Of each queue: more are not counted."""
 
-MOST_REMOVED = 1000
+MAX_REMOVED = 1000
 PAGE = 100
 
 REDRIVE_TIME = timedelta(seconds=15)
@@ -79,8 +79,8 @@ class PoisonService:
         )
 
     async def count(self) -> dict[str, int]:
-        """Return how many are kept of each queue of which any is, up to `MOST_COUNTED`."""
-        pages = await run_all(self.poison.page(source, MOST_COUNTED) for source in self._sources)
+        """Return how many are kept of each queue of which any is, up to `MAX_COUNTED`."""
+        pages = await run_all(self.poison.page(source, MAX_COUNTED) for source in self._sources)
         return {source: len(page) for source, page in zip(self._sources, pages, strict=True) if page}
 
     @property
@@ -124,7 +124,7 @@ class PoisonService:
 
     async def remove_before(self, time: datetime) -> int:
         """Remove messages that arrived before that time, if there are very many not all at once; return how many."""
-        return sum(await run_all(self.poison.remove_before(source, time, MOST_REMOVED) for source in self._sources))
+        return sum(await run_all(self.poison.remove_before(source, time, MAX_REMOVED) for source in self._sources))
 
     async def forget(self, order_id: str) -> None:
         """Remove the submissions that name an order; no other message says who a customer is."""
@@ -173,5 +173,5 @@ def shown(message: PoisonMessage) -> PoisonView:
         id=message.message_id,
         reason=message.reason,
         at=message.at,
-        body=message.body.decode(errors="backslashreplace")[:MOST_CHARACTERS_SHOWN],
+        body=message.body.decode(errors="backslashreplace")[:MAX_CHARACTERS_SHOWN],
     )

@@ -20,10 +20,10 @@ from operators.views import View
 
 log = logging.getLogger(__name__)
 
-MOST_PAGES = 20
+MAX_PAGES = 20
 """Of a bucket in one run: what is left waits for the next one."""
 
-MOST_ALERTS = 1000
+MAX_ALERTS = 1000
 AT_ONCE = 16
 
 
@@ -77,7 +77,7 @@ class RetentionService:
             return 0
         since = self.clock() - self.keep
         removed = sum(await run_all(self._sweep_bucket(bucket, since) for bucket in keys.buckets(self.buckets)))
-        alerts = await self.alert_log.remove_before(since, MOST_ALERTS)
+        alerts = await self.alert_log.remove_before(since, MAX_ALERTS)
         poison = await self.poison.remove_before(since)
         forgotten = await self.submission_keys.remove_before(since)
         if removed or alerts or poison or forgotten:
@@ -89,7 +89,7 @@ class RetentionService:
         """Read on from where the last run ended: old orders that stay must not keep it from those behind them."""
         removed, began = 0, await self.archive.place(bucket)
         start = began
-        for _ in range(MOST_PAGES):
+        for _ in range(MAX_PAGES):
             page = await self.archive.oldest(bucket, since, start)
             _tell_of_unreadable(page.orders)
             over = [order for order in page.orders if is_over(order, since)]

@@ -9,9 +9,9 @@ from datetime import datetime
 from functools import partial
 
 from core.changes import Change, HistoryEntry, transition
+from core.compensation import turn_back
 from core.errors import RefusedError
 from core.orders import DONE, Direction, Outcome, ProcessState, Snapshot, Step, StepState
-from core.undo import turn_back
 from core.workflow import StepDefinition, Workflows
 from operators.requests import OperatorRequest, SkipRequest
 
@@ -144,7 +144,7 @@ def _afresh(step: Step, direction: Direction) -> Step:
     if back and not step.undo_failed:
         return step  # it was refused on the way forward: there is nothing to undo
     state = StepState.UNDOING if back else StepState.NOT_STARTED
-    return replace(step, state=state, failure_count=0, rests=0, not_before=None, complete_by=None, reason=None)
+    return replace(step, state=state, failure_count=0, cooldowns=0, not_before=None, complete_by=None, reason=None)
 
 
 def _go_on(order: Snapshot, after: Snapshot, entry: HistoryEntry) -> Change:

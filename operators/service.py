@@ -9,7 +9,7 @@ from core.changes import Change
 from core.errors import UnknownOrderError, UnreadableRowError
 from core.gathering import run_all
 from core.orders import ProcessState, Snapshot
-from core.ports import AgentMeasures, Archive, Clock, StateStore
+from core.ports import AgentHealthLog, Archive, Clock, StateStore
 from core.transitions import Decide, Transitions
 from core.workflow import Workflows
 from operators import rules, views
@@ -38,7 +38,7 @@ class OperatorService:
     workflows: Workflows
     payload: Payload
     acting: ActingRules
-    measures: AgentMeasures
+    agent_health: AgentHealthLog
     buckets: int
 
     async def probe(self) -> None:
@@ -86,7 +86,7 @@ class OperatorService:
             order, now = await self.load(order_id), self.clock()
         except UnreadableRowError as fault:
             return unreadable(order_id, fault)
-        acting = replace(self.acting, measures=await self.measures.since(now - self.acting.fresh))
+        acting = replace(self.acting, agent_health=await self.agent_health.since(now - self.acting.fresh))
         return explain(order, rules.possible(order, self.workflows, now), acting, now)
 
     async def resubmit(self, order_id: str, request: OperatorRequest) -> None:

@@ -27,13 +27,13 @@ from operators.retention import Found, RetentionService
 from operators.service import AGENDA_OF, OperatorService
 from operators.views import Acted, FoundOrders, OrderList, OrderView
 
-MOST_LISTED = 500
+MAX_LISTED = 500
 LISTED = 50
 POISON_LISTED = 200
 """Unless a call says how many."""
 BEGINNING = re.compile(BEGINNING_OF_ID)
 LIMIT = re.compile(r"[0-9]{1,3}")
-WRONG_LIMIT = f"limit: expected a number from 1 to {MOST_LISTED}"
+WRONG_LIMIT = f"limit: expected a number from 1 to {MAX_LISTED}"
 EVERY_HOUR = "0 17 * * * *"
 
 Request = TypeVar("Request", bound=OperatorRequest)
@@ -129,7 +129,7 @@ ROUTES = Routes()
 
 ORDER = "api/operator/orders/{orderId}"
 POISON = "api/operator/poison/{queue}/{messageId}"
-LISTING = partial(query, "limit", type="integer", minimum=1, maximum=MOST_LISTED)
+LISTING = partial(query, "limit", type="integer", minimum=1, maximum=MAX_LISTED)
 CONTINUATION = query("continuation", type="string", pattern=KEY)
 PAGE = (LISTING(default=LISTED), CONTINUATION)
 STATE = query("state", type="string", enum=[str(state) for state in AGENDA_OF], default="Error")
@@ -273,7 +273,7 @@ def _listing_of(req: func.HttpRequest) -> tuple[ProcessState, int, str | None]:
 def _page_of(req: func.HttpRequest, faults: Sequence[str] = (), default: int = LISTED) -> tuple[int, str | None]:
     """Read how many are asked for, and from where on; raises `InvalidError` with these and all further faults."""
     limit, continuation = req.params.get("limit", str(default)), req.params.get("continuation")
-    more = [] if LIMIT.fullmatch(limit) and 1 <= int(limit) <= MOST_LISTED else [WRONG_LIMIT]
+    more = [] if LIMIT.fullmatch(limit) and 1 <= int(limit) <= MAX_LISTED else [WRONG_LIMIT]
     if continuation is not None and not re.fullmatch(KEY, continuation):
         more.append("continuation: expected what the page before said")
     if faults or more:

@@ -4,13 +4,13 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, PlainSerializer, WithJsonSchema
+from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, WithJsonSchema
 from pydantic.alias_generators import to_camel
 
 from core.agenda import AgendaRow
 from core.business import Payload
 from core.changes import HistoryEntry
-from core.orders import Direction, Outcome, Policy, Priority, ProcessState, Snapshot, StepState
+from core.orders import Direction, OnFailure, Outcome, Priority, ProcessState, Snapshot, StepState
 
 Time = Annotated[
     datetime,
@@ -39,8 +39,8 @@ class StepView(View):
     attempts: int
     failure_count: int
     threshold: int
-    policy: Policy
-    rests: int
+    policy: Annotated[OnFailure, Field(validation_alias="on_failure")]
+    rests: Annotated[int, Field(validation_alias="cooldowns")]
     undoable: bool
     reason: str | None
     result: dict[str, Any] | None

@@ -12,12 +12,12 @@ from datetime import datetime, timedelta
 from itertools import chain
 
 from core.agenda import NOTHING, AgendaRow
+from core.agent_health import AgentHealth, longest_wait, open_until
 from core.keys import bucket_of
-from core.measures import Measure, longest_wait, open_until
 from core.orders import Priority
 from core.ports import Clock
 from scheduler.progress import Room
-from scheduler.window import Window
+from scheduler.window import ConcurrencyWindow
 
 LOOK_INTERVAL = timedelta(seconds=1)
 """How often an instance looks while it has something to do."""
@@ -58,7 +58,7 @@ class Admission:
     clock: Clock
     most: int
     """Requests that may be open at one agent."""
-    _windows: dict[str, Window] = field(init=False)
+    _windows: dict[str, ConcurrencyWindow] = field(init=False)
     _closed: dict[str, datetime] = field(default_factory=dict)
     """Until when an agent makes no calls."""
     _looked_at: datetime | None = None
@@ -71,17 +71,19 @@ class Admission:
     _at_work: Counter[str] = field(default_factory=Counter)
     _open: Counter[str] = field(default_factory=Counter)
     """What follows: the open requests of each agent."""
-    _lanes: dict[tuple[Priority, str], dict[str, Candidate]] = field(default_factory=dict)
+    _claim_lanes: dict[tuple[Priority, str], dict[str, Candidate]] = field(default_factory=dict)
     _turns: Counter[str] = field(default_factory=Counter)
     _passed_over: dict[str, datetime] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self._windows = {agent: Window(most=self.most) for agents in self.offers.values() for agent in agents}
+        self._windows = {
+            agent: ConcurrencyWindow(most=self.most) for agents in self.offers.values() for agent in agents
+        }
 
     # What is open
 
     @property
-    def most_open(self) -> int:
+    def max_open(self) -> int:
         """How many orders of a bucket a look has to see: if as many run there, agents have all that they may have."""
         return self.most * len(self._windows)
 
@@ -99,7 +101,7 @@ class Admission:
         return True
 
     def saw(
-        self, running: Sequence[AgendaRow], measures: Sequence[Measure], unseen: Collection[str] = frozenset()
+        self, running: Sequence[AgendaRow], agent_health: Sequence[AgentHealth], unseen: Collection[str] = frozenset()
     ) -> None:
         """Believe what the look found, but of orders that were changed here since it began.
 
@@ -114,15 +116,15 @@ class Admission:
         self._keep(each for each in self._candidates() if abs(now - each.heard_at) < REMEMBERED)
         for agent in self._windows:
             now_open = {row.key for row in running if agent in self._seen[row.order_id]}
-            self._heed(agent, now_open, [measure for measure in measures if measure.agent == agent])
+            self._adapt_to(agent, now_open, [health for health in agent_health if health.agent == agent])
 
-    def _heed(self, agent: str, now_open: set[str], measures: Sequence[Measure]) -> None:
-        if until := open_until(measures, self.clock()):
+    def _adapt_to(self, agent: str, now_open: set[str], agent_health: Sequence[AgentHealth]) -> None:
+        if until := open_until(agent_health, self.clock()):
             self.close(agent, until)
-        elif measures:
+        elif agent_health:
             self._closed.pop(agent, None)
         if not self._is_closed(agent):
-            self._windows[agent].adapt(now_open, longest_wait(measures))
+            self._windows[agent].adapt(now_open, longest_wait(agent_health))
 
     def close(self, agent: str, until: datetime) -> None:
         """Send nothing to the agent until then, and only a few requests at first."""
@@ -167,7 +169,9 @@ class Admission:
 
     def hear(self, candidate: Candidate) -> None:
         """Add an order to those that wait, unless it is among them."""
-        self._lanes.setdefault((candidate.priority, candidate.needs), {}).setdefault(candidate.order_id, candidate)
+        self._claim_lanes.setdefault((candidate.priority, candidate.needs), {}).setdefault(
+            candidate.order_id, candidate
+        )
 
     def found(self, candidates: Iterable[Candidate], began: datetime) -> None:
         """Believe that these orders wait, and no others but those that were heard of since the search began."""
@@ -177,11 +181,11 @@ class Admission:
     @property
     def anyone_waits(self) -> bool:
         """Whether there is any order to claim."""
-        return bool(self._lanes)
+        return bool(self._claim_lanes)
 
     def knows(self, order_id: str) -> bool:
         """Whether the order is among those that wait."""
-        return any(order_id in lane for lane in self._lanes.values())
+        return any(order_id in claim_lane for claim_lane in self._claim_lanes.values())
 
     def take(self) -> Candidate | None:
         """Take out the order to claim next, with a slot at an agent for what it needs; None if there is room for none.
@@ -189,7 +193,7 @@ class Admission:
         Those whose need is not known come last: there may be room for them only while nobody else waits for it.
         """
         room = self.room()
-        for needs in sorted({needs for _, needs in self._lanes}, key=lambda needs: needs == NOTHING):
+        for needs in sorted({needs for _, needs in self._claim_lanes}, key=lambda needs: needs == NOTHING):
             if needs == NOTHING or needs in room:
                 candidate = self._next(needs)
                 if needs in room:
@@ -210,20 +214,20 @@ class Admission:
         """Take out the first order with this need: high priority first, but each so often a normal one."""
         self._turns[needs] += 1
         order = list(Priority) if self._turns[needs] % TURN_OF_NORMAL else list(reversed(Priority))
-        place = next((priority, needs) for priority in order if (priority, needs) in self._lanes)
-        lane = self._lanes[place]
-        candidate = lane.pop(next(iter(lane)))
-        if not lane:
-            del self._lanes[place]
+        place = next((priority, needs) for priority in order if (priority, needs) in self._claim_lanes)
+        claim_lane = self._claim_lanes[place]
+        candidate = claim_lane.pop(next(iter(claim_lane)))
+        if not claim_lane:
+            del self._claim_lanes[place]
         return candidate
 
     def _candidates(self) -> Iterator[Candidate]:
-        for lane in self._lanes.values():
-            yield from lane.values()
+        for claim_lane in self._claim_lanes.values():
+            yield from claim_lane.values()
 
     def _keep(self, candidates: Iterable[Candidate]) -> None:
         """Let these be all that wait, in each lane those first that have waited longest."""
         kept = sorted(candidates, key=lambda each: each.since.timestamp() // EQUALLY_LONG.total_seconds())
-        self._lanes = {}
+        self._claim_lanes = {}
         for candidate in kept:
             self.hear(candidate)

@@ -69,7 +69,7 @@ class Progress:
         for step in ready:
             if (step.not_before is None or step.not_before <= now) and (agent := self.room.get(step.capability)):
                 state = StepState.UNDOING if step.state is StepState.UNDOING else StepState.RUNNING
-                until = now + step.allowance
+                until = now + step.timeout
                 yield replace(
                     step,
                     agent=agent,

@@ -15,10 +15,10 @@ from core.orders import ERASED, Snapshot, Step, StepState
 from core.texts import plain
 from core.workflow import StepDefinition, Workflow
 
-MOST_BYTES = 192 * 1024
+MAX_BYTES = 192 * 1024
 """Of a request; Service Bus carries 256 KiB, with all that it adds."""
 
-MOST_TOLD = 200
+MAX_TOLD = 200
 """Characters of what an error says."""
 
 NAMES_CODE = (LookupError, AttributeError, NameError, TypeError, ArithmeticError, AppError)
@@ -56,15 +56,15 @@ def _request(order: Snapshot, step: Step, definition: StepDefinition, issued_at:
         order_id=order.order_id,
         step=step.name,
         action="undo" if undo else "do",
-        operation=(definition.undone_by or "") if undo else definition.does,
+        operation=(definition.compensation or "") if undo else definition.operation,
         attempt=step.attempts,
         idempotency_key=f"{order.order_id}:{step.name}",  # the same for every attempt, and for the undo (AGT-3)
         issued_at=issued_at,
-        complete_by=issued_at + step.allowance,
+        complete_by=issued_at + step.timeout,
         content={**content, "result": step.result or {}} if undo else content,
-    ).to_bus(step.agent, time_to_live=step.allowance)
-    if (size := len(message.body.encode())) > MOST_BYTES:
-        raise InvalidError([f"it has {size} bytes; a message carries {MOST_BYTES}"])
+    ).to_bus(step.agent, time_to_live=step.timeout)
+    if (size := len(message.body.encode())) > MAX_BYTES:
+        raise InvalidError([f"it has {size} bytes; a message carries {MAX_BYTES}"])
     return message
 
 
@@ -77,7 +77,7 @@ def _told(error: Exception, personal: Iterable[str]) -> str:
     else:
         place = traceback.extract_tb(error.__traceback__)[-1]
         says = f"at {Path(place.filename).name}, line {place.lineno}"
-    return plain(f"{type(error).__name__} {_without(personal, says)}", MOST_TOLD)
+    return plain(f"{type(error).__name__} {_without(personal, says)}", MAX_TOLD)
 
 
 def _without(personal: Iterable[str], text: str) -> str:

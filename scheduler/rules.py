@@ -9,22 +9,22 @@ from typing import Any
 from core import endings
 from core.business import Payload
 from core.changes import Change, Decision, HistoryEntry, Note, transition
+from core.compensation import to_be_undone
 from core.errors import NewerWorkflowError
 from core.messages import AgentReply
 from core.orders import MAX_REASON, Direction, Outcome, ProcessState, Snapshot, Step, StepState
 from core.texts import plain, without_particulars
-from core.undo import to_be_undone
 from core.workflow import StepDefinition, Workflow, Workflows
 from scheduler.progress import Progress, Room, handled
 from scheduler.requests import no_such_step
 
-MOST_KEPT = 10_000
+MAX_KEPT = 10_000
 """Characters of JSON that a step keeps of its service's answer; a row takes 32 Ki."""
 
 LONGEST_UPGRADE = timedelta(days=1)
 """How long an order that follows a workflow which this app does not know is left to a newer one (FLT-12)."""
 
-MOST_SAID = 200
+MAX_SAID = 200
 """Characters of what an agent says of its last fault."""
 
 NO_REASON = "the agent gave no reason"
@@ -190,17 +190,17 @@ class SchedulerRules:
 
 def _said(reply: AgentReply) -> str:
     """Return what the agent said of a fault, so that the same fault always reads the same."""
-    return plain(without_particulars(reply.reason or ""), MOST_SAID) or NO_REASON
+    return plain(without_particulars(reply.reason or ""), MAX_SAID) or NO_REASON
 
 
 def _within_bounds(definition: StepDefinition, reply: AgentReply) -> AgentReply:
     """Return the reply; a failure, in doubt, if more is to be kept of the service's answer than a row can hold."""
-    if len(json.dumps(_kept(definition, reply))) <= MOST_KEPT:
+    if len(json.dumps(_kept(definition, reply))) <= MAX_KEPT:
         return reply
-    reason = f"the service's answer is too long to be kept: more than {MOST_KEPT} characters"
+    reason = f"the service's answer is too long to be kept: more than {MAX_KEPT} characters"
     return reply.model_copy(update={"outcome": "failed", "result": None, "reason": reason, "in_doubt": True})
 
 
 def _kept(definition: StepDefinition, reply: AgentReply) -> dict[str, Any]:
     """Return what of the service's answer the workflow wants to keep (UND-3)."""
-    return {name: value for name, value in (reply.result or {}).items() if name in definition.keeps}
+    return {name: value for name, value in (reply.result or {}).items() if name in definition.result_fields}

@@ -12,12 +12,12 @@ from zlib import crc32
 from core import agenda, keys
 from core.agenda import NOTHING, AgendaRow
 from core.changes import Change, Decision, Note
+from core.claim_lanes import first_of_each_claim_lane
 from core.errors import AppError, UnavailableError, UnknownOrderError
 from core.gathering import run_all, settle_all
-from core.lanes import first_of_each_lane
 from core.messages import AgentReply, WakeUp
 from core.orders import Snapshot, Step
-from core.ports import AgentMeasures, Clock, StateStore
+from core.ports import AgentHealthLog, Clock, StateStore
 from core.transitions import Transitions
 from scheduler.admission import Admission, Candidate
 from scheduler.rules import SchedulerRules
@@ -45,7 +45,7 @@ class SchedulerService:
     clock: Clock
     rules: SchedulerRules
     admission: Admission
-    measures: AgentMeasures
+    agent_health: AgentHealthLog
     buckets: int
 
     async def wake(self, wake_up: WakeUp) -> None:
@@ -97,7 +97,7 @@ class SchedulerService:
     async def _waiting(self, bucket: str) -> list[Candidate]:
         """Return the first orders of each lane of the bucket that this app can claim."""
         now = self.clock()
-        return await first_of_each_lane(self.store, bucket, now, partial(self._candidate, now))
+        return await first_of_each_claim_lane(self.store, bucket, now, partial(self._candidate, now))
 
     def _candidate(self, now: datetime, row: AgendaRow) -> Candidate | None:
         """Return the order if it is to be claimed; a row that cannot be read is passed over."""
@@ -187,14 +187,14 @@ class SchedulerService:
         if not self.admission.begin_look():
             return
         pages = await self._of_each_bucket(self._running)
-        measures = await self.measures.since(self.clock() - FRESH)
+        agent_health = await self.agent_health.since(self.clock() - FRESH)
         unseen = {bucket for bucket in self._own_order() if bucket not in pages}
-        self.admission.saw([row for page in pages.values() for row in page], measures, unseen)
+        self.admission.saw([row for page in pages.values() for row in page], agent_health, unseen)
 
     async def _running(self, bucket: str) -> list[AgendaRow]:
         """Return what runs; no agent works any more on what is overdue, even if nobody can recover it."""
         running = agenda.in_time(self.clock() - self.rules.clock_tolerance)
-        return await self.store.agenda(bucket, *running, self.admission.most_open)
+        return await self.store.agenda(bucket, *running, self.admission.max_open)
 
     async def _of_each_bucket(self, read: Callable[[str], Coroutine[Any, Any, list[T]]]) -> dict[str, list[T]]:
         """Return what is read of each bucket, but of those that cannot be reached; raises if that is none."""

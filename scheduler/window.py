@@ -21,7 +21,7 @@ SHRINKS_TO, GROWS_BY = 0.7, 2
 
 
 @dataclass(kw_only=True)
-class Window:
+class ConcurrencyWindow:
     """The limit of open requests, as it follows what becomes of them."""
 
     most: int

@@ -8,7 +8,7 @@ Of an order that is returned, the goods go back into stock; then the customer ge
 from decimal import Decimal
 from typing import Any
 
-from core.orders import Order, Policy
+from core.orders import OnFailure, Order
 from core.workflow import Results, StepDefinition, Workflow
 
 
@@ -37,7 +37,9 @@ ORDER_1 = Workflow(
     name="order",
     version=1,
     steps=(
-        StepDefinition(name="payment", capability="payment", does="authorise", request=payment, keeps=("reference",)),
+        StepDefinition(
+            name="payment", capability="payment", operation="authorise", request=payment, result_fields=("reference",)
+        ),
     ),
 )
 """The first version, for orders that were placed when there was nothing but a payment."""
@@ -49,40 +51,40 @@ ORDER = Workflow(
         StepDefinition(
             name="stock",
             capability="inventory",
-            does="reserve",
-            undone_by="release",
+            operation="reserve",
+            compensation="release",
             request=goods,
-            keeps=("reference",),
-            policy=Policy.UNDO,
+            result_fields=("reference",),
+            on_failure=OnFailure.UNDO,
         ),
         StepDefinition(
             name="payment",
             capability="payment",
-            does="authorise",
-            undone_by="void",
+            operation="authorise",
+            compensation="void",
             request=payment,
-            keeps=("reference", "amount"),
+            result_fields=("reference", "amount"),
         ),
         StepDefinition(
             name="shipment",
             capability="shipping",
-            does="ship",
-            undone_by="cancel",
+            operation="ship",
+            compensation="cancel",
             request=shipment,
             uses=("stock",),
             after=("stock", "payment"),
-            keeps=("reference",),
-            policy=Policy.UNDO,
+            result_fields=("reference",),
+            on_failure=OnFailure.UNDO,
         ),
         StepDefinition(
             name="capture",
             capability="payment",
-            does="capture",
-            undone_by="refund",
+            operation="capture",
+            compensation="refund",
             request=capture,
             uses=("payment",),
             after=("shipment",),
-            keeps=("reference", "amount"),
+            result_fields=("reference", "amount"),
         ),
     ),
 )
@@ -91,7 +93,7 @@ RETURN = Workflow(
     name="return",
     version=1,
     steps=(
-        StepDefinition(name="restock", capability="inventory", does="release", request=goods),
-        StepDefinition(name="refund", capability="payment", does="refund", request=payment, after=("restock",)),
+        StepDefinition(name="restock", capability="inventory", operation="release", request=goods),
+        StepDefinition(name="refund", capability="payment", operation="refund", request=payment, after=("restock",)),
     ),
 )

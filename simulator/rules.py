@@ -36,8 +36,8 @@ def simulated(business: Business) -> Mapping[str, Service]:
 
 def _service(agent: Agent, workflows: Workflows) -> Service:
     steps = [step for workflow in workflows.all for step in workflow.steps if step.capability == agent.offers]
-    undoes = {step.undone_by: step.does for step in steps if step.undone_by}
-    actions = frozenset([*undoes, *(step.does for step in steps)])
+    undoes = {step.compensation: step.operation for step in steps if step.compensation}
+    actions = frozenset([*undoes, *(step.operation for step in steps)])
     return Service(name=agent.offers, actions=actions, undoes=undoes, refusal=agent.refusal)
 
 

@@ -25,9 +25,9 @@ class Terms:
     payload: Payload
     reply_to_prefix: str
     buckets: frozenset[str]
-    allowance: timedelta
+    timeout: timedelta
     threshold: int
-    rest: timedelta
+    cooldown: timedelta
 
 
 def read(body: bytes, terms: Terms) -> tuple[Submission, Workflow]:
@@ -85,7 +85,7 @@ def new_order(message: Submission, workflow: Workflow, terms: Terms, now: dateti
             updated_at=now,
             reply_to=message.reply_to,
         ),
-        steps=workflow.initial_steps(allowance=terms.allowance, threshold=terms.threshold, rest=terms.rest),
+        steps=workflow.initial_steps(timeout=terms.timeout, threshold=terms.threshold, cooldown=terms.cooldown),
     )
     return Change(
         before=None,

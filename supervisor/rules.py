@@ -5,8 +5,8 @@ from datetime import datetime, timedelta
 
 from core import endings
 from core.changes import Change, HistoryEntry, transition
+from core.compensation import to_be_undone
 from core.orders import Direction, ProcessState, Snapshot, Step, StepState
-from core.undo import to_be_undone
 
 LASTING = ": the cause is held to be lasting"
 
@@ -57,8 +57,10 @@ def _counted(step: Step, direction: Direction, now: datetime) -> Step:
         return to_be_undone(replace(failed, state=waiting), now)
     if failed.failure_count < step.threshold:
         return replace(failed, state=waiting)
-    if step.rests < step.most_rests:
-        return replace(failed, state=waiting, failure_count=0, rests=step.rests + 1, not_before=now + step.rest)
+    if step.cooldowns < step.max_cooldowns:
+        return replace(
+            failed, state=waiting, failure_count=0, cooldowns=step.cooldowns + 1, not_before=now + step.cooldown
+        )
     reason = f"{step.name} timed out {failed.failure_count} times{_last(step) or LASTING}"
     return replace(failed, state=StepState.FAILED, reason=reason)
 
@@ -71,8 +73,8 @@ def _last(step: Step) -> str:
 
 
 def _rest(step: Step, now: datetime) -> str:
-    rests = step.not_before is not None and step.not_before > now
-    return f"; rest {step.rests} of {step.most_rests}, until {step.not_before:%H:%M:%S}" if rests else ""
+    cooldowns = step.not_before is not None and step.not_before > now
+    return f"; rest {step.cooldowns} of {step.max_cooldowns}, until {step.not_before:%H:%M:%S}" if cooldowns else ""
 
 
 def _ask_again(before: Snapshot, after: Snapshot, expired: list[Step], entry: HistoryEntry) -> Change:
@@ -80,7 +82,7 @@ def _ask_again(before: Snapshot, after: Snapshot, expired: list[Step], entry: Hi
     after = after.with_state(
         process_state=ProcessState.PENDING,
         locked_by=None,
-        complete_by=after.claimable_from(entry.at) + max(step.allowance for step in expired),
+        complete_by=after.claimable_from(entry.at) + max(step.timeout for step in expired),
     )
     was_held = before.state.process_state is ProcessState.PROCESSING
     return transition(before, after, replace(entry, event="recovered") if was_held else entry)

@@ -142,11 +142,11 @@ resource settings 'Microsoft.Web/sites/config@2024-11-01' = {
     PAYMENT_BACKUP_URL: simulatedServices ? 'https://${site.properties.defaultHostName}/simulator/payment-backup' : paymentBackupUrl
     INVENTORY_URL: simulatedServices ? 'https://${site.properties.defaultHostName}/simulator/inventory' : inventoryUrl
     SHIPPING_URL: simulatedServices ? 'https://${site.properties.defaultHostName}/simulator/shipping' : shippingUrl
-    ALLOWANCE_SECONDS: '60'
+    STEP_TIMEOUT_SECONDS: '60'
     FAILURE_THRESHOLD: '3'
     CLOCK_TOLERANCE_SECONDS: '2'
     LEASE_SECONDS: '30'
-    MOST_OPEN_REQUESTS: '2000'
+    MAX_OPEN_REQUESTS: '2000'
     BUCKETS: '8'
     RETENTION_DAYS: string(retentionDays)
     REMOTE_CALL_TIMEOUT_SECONDS: '10'
@@ -154,7 +154,7 @@ resource settings 'Microsoft.Web/sites/config@2024-11-01' = {
     CALLS_IN_FLIGHT: '{}'
     CIRCUIT_ORDERS: '10'
     CIRCUIT_OPEN_SECONDS: '30'
-    REST_SECONDS: '600'
+    COOLDOWN_SECONDS: '600'
     REPLY_TO_PREFIX: 'status-'
     UNKNOWN_NAME_TRIES: '24'
     NOTICE_TRIES: '8'

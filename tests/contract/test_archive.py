@@ -121,7 +121,7 @@ async def test_many_old_orders_that_stay_keep_none_behind_them_from_being_remove
 
     Its timer comes once an hour, and hardly ever finds the instance of the hour before.
     """
-    monkeypatch.setattr(operators.retention, "MOST_PAGES", 2)
+    monkeypatch.setattr(operators.retention, "MAX_PAGES", 2)
     monkeypatch.setattr(adapters.archive, "PAGE", 3)
     staying = [await kept.order(days=60 - number, **FAILED) for number in range(6)]
     behind = await kept.order(days=40, **PROCESSED)

@@ -18,10 +18,10 @@ from adapters.memory import MemoryLeadership, MemoryLease
 from adapters.operations import Delete, Put
 from adapters.queues import StorageQueue
 from adapters.settings import Settings, SettingsError
+from core.agent_health import AgentHealth
 from core.alerts import Acknowledgement
 from core.changes import Event
 from core.errors import ConflictError, InvalidError, UnavailableError, UnknownAlertError, UnknownMessageError
-from core.measures import Measure
 from core.messages import WakeUp
 from core.poison import Arrival
 from core.sweeps import Sweep
@@ -246,11 +246,11 @@ async def test_events_reach_the_operators_queue_through_event_grid(services, on_
 
 def test_every_wrong_setting_is_named_at_once(monkeypatch):
     """One message lists all that is missing or wrong."""
-    for name, value in {"BUCKETS": "0", "LEASE_SECONDS": "5", "ALLOWANCE_SECONDS": "soon"}.items():
+    for name, value in {"BUCKETS": "0", "LEASE_SECONDS": "5", "STEP_TIMEOUT_SECONDS": "soon"}.items():
         monkeypatch.setenv(name, value)
     with pytest.raises(SettingsError) as caught:
         Settings.read(SHOP.agents)
-    for name in ("BUCKETS", "LEASE_SECONDS", "ALLOWANCE_SECONDS", "StateStorage", "ServiceBus", "PAYMENT_URL"):
+    for name in ("BUCKETS", "LEASE_SECONDS", "STEP_TIMEOUT_SECONDS", "StateStorage", "ServiceBus", "PAYMENT_URL"):
         assert name in str(caught.value)
 
 
@@ -258,37 +258,37 @@ def test_every_wrong_setting_is_named_at_once(monkeypatch):
 async def test_an_agent_instance_is_known_by_its_last_measure(parts):
     """Each says of itself what holds now; what is too old is not returned."""
 
-    def measure(instance, at, waited):
-        return Measure(agent="payment", instance=instance, at=NOW + seconds(at), waited=waited, running=3)
+    def health(instance, at, waited):
+        return AgentHealth(agent="payment", instance=instance, at=NOW + seconds(at), waited=waited, running=3)
 
-    for each in (measure("i1", 0, 0.0), measure("i2", 0, 0.5), measure("i1", 2, 1.0)):
-        await parts.measures.publish(each)
-    found = await parts.measures.since(NOW)
-    assert sorted(found, key=lambda each: each.instance) == [measure("i1", 2, 1.0), measure("i2", 0, 0.5)]
-    assert await parts.measures.since(NOW + seconds(1)) == [measure("i1", 2, 1.0)]
+    for each in (health("i1", 0, 0.0), health("i2", 0, 0.5), health("i1", 2, 1.0)):
+        await parts.agent_health.publish(each)
+    found = await parts.agent_health.since(NOW)
+    assert sorted(found, key=lambda each: each.instance) == [health("i1", 2, 1.0), health("i2", 0, 0.5)]
+    assert await parts.agent_health.since(NOW + seconds(1)) == [health("i1", 2, 1.0)]
 
 
 @pytest.mark.proves("AGT-8", "AGT-10")
 async def test_an_open_circuit_is_known_until_its_time_is_over(parts):
     """However old the measure is, since its instance makes no calls meanwhile."""
-    opened = Measure(agent="payment", instance="o1", at=NOW, waited=0.0, running=0, open_until=NOW + seconds(60))
-    await parts.measures.publish(opened)
-    assert opened in await parts.measures.since(NOW + seconds(59))
-    assert opened not in await parts.measures.since(NOW + seconds(61))
+    opened = AgentHealth(agent="payment", instance="o1", at=NOW, waited=0.0, running=0, open_until=NOW + seconds(60))
+    await parts.agent_health.publish(opened)
+    assert opened in await parts.agent_health.since(NOW + seconds(59))
+    assert opened not in await parts.agent_health.since(NOW + seconds(61))
 
 
 @pytest.mark.proves("AGT-10", "FLT-6")
 async def test_a_row_that_nobody_can_read_takes_no_other_along(parts):
     """Of what agents tell, and of the alerts: one garbage row would stop all claims, or hide all alerts."""
-    told = Measure(agent="reads", instance="i1", at=NOW, waited=0.0, running=1)
-    await parts.measures.publish(told)
+    told = AgentHealth(agent="reads", instance="i1", at=NOW, waited=0.0, running=1)
+    await parts.agent_health.publish(told)
     await parts.alerts.record(event := alert(77))
-    await parts.measures._table.submit("measures", [Put("garbage|1", {"SchemaVersion": 99})])
+    await parts.agent_health._table.submit("measures", [Put("garbage|1", {"SchemaVersion": 99})])
     await parts.alerts._table.submit("alerts", [Put("0|garbage", {"Type": "t"})])
-    assert told in await parts.measures.since(NOW)
+    assert told in await parts.agent_health.since(NOW)
     assert event in [each.event for each in await parts.alerts.newest(1000)]
     await parts.alerts._table.submit("alerts", [Delete("0|garbage")])
-    await parts.measures._table.submit("measures", [Delete("garbage|1")])
+    await parts.agent_health._table.submit("measures", [Delete("garbage|1")])
 
 
 @pytest.mark.proves("SUP-7")

@@ -117,7 +117,7 @@ async def test_the_agenda_follows_the_state(parts):
 async def test_an_order_goes_on_after_a_version_that_had_other_keys_for_what_it_owed(parts, monkeypatch):
     """What was written is removed, whatever this version would have written: nothing conflicts, and nothing is left."""
     with monkeypatch.context() as former:
-        former.setattr(agenda, "lane", lambda priority, needs: f"!pending|{priority}|")
+        former.setattr(agenda, "claim_lane", lambda priority, needs: f"!pending|{priority}|")
         order = await recorded(parts.store)
         (former_key,) = await agenda_of(parts.store, order.order_id)
     assert former_key not in agenda.obligations(order)
@@ -146,7 +146,7 @@ async def test_the_agenda_is_read_in_order_and_by_pages(parts):
     at = [NOW + seconds(number) for number in range(5)]
     for number, time in enumerate(at):
         await parts.store.commit(submission(f"b99-{str(number) * 26}", not_before=time))
-    start = agenda.lane(Priority.NORMAL, "payment")
+    start = agenda.claim_lane(Priority.NORMAL, "payment")
     (*_, last) = every = await parts.store.agenda(bucket, start, start + LAST, 100)
     assert [row.order_id[4] for row in every] == ["0", "1", "2", "3", "4"]
     end = last.key

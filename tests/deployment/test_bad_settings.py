@@ -19,7 +19,7 @@ REQUIRED = {
     "ServiceBus",
 }
 WRONG = {
-    "PAYMENT_URL": "ftp://payment", "ALLOWANCE_SECONDS": "soon", "FAILURE_THRESHOLD": "0", "BUCKETS": "101",
+    "PAYMENT_URL": "ftp://payment", "STEP_TIMEOUT_SECONDS": "soon", "FAILURE_THRESHOLD": "0", "BUCKETS": "101",
     "LEASE_SECONDS": "5", "REPLY_TO_PREFIX": "", "CLOCK_TOLERANCE_SECONDS": "-1", "SIMULATOR_ENABLED": "perhaps",
     "EVENT_GRID_ENDPOINT": "topic",
 }  # fmt: skip

@@ -26,7 +26,7 @@ from local.settings import app_settings
 from local.stack import Stack, StackConfig
 from shop.business import SHOP
 
-MOST_CONNECTIONS = 10
+MAX_CONNECTIONS = 10
 """What the emulator allows for one namespace."""
 HOST_CONNECTIONS = 1
 """All triggers of one namespace share a client in the Functions host, and with it a connection."""
@@ -97,7 +97,7 @@ async def test_the_app_opens_no_more_connections_than_the_emulator_allows(servic
     ]  # fmt: skip
     await parts.close()
     assert len(open_now) > len([*used, RESPONSES])
-    assert len(open_now) + HOST_CONNECTIONS <= MOST_CONNECTIONS
+    assert len(open_now) + HOST_CONNECTIONS <= MAX_CONNECTIONS
 
 
 def fake(folder, *names):

@@ -7,7 +7,7 @@ from typing import Any
 
 from core.ports import Clock
 from scheduler.admission import LOOK_INTERVAL, TURN_OF_NORMAL, Admission
-from scheduler.window import Window
+from scheduler.window import ConcurrencyWindow
 
 
 def recalled(admission: Admission, clock: Clock) -> Admission:
@@ -19,7 +19,7 @@ def recalled(admission: Admission, clock: Clock) -> Admission:
 
 def _copied(value: Any) -> Any:
     match value:
-        case Counter() | Window():
+        case Counter() | ConcurrencyWindow():
             return copy(value)
         case dict():
             return {key: _copied(each) for key, each in value.items()}
@@ -34,7 +34,7 @@ def next_look(admission: Admission) -> datetime:
 def text_of_belief(admission: Admission, now: datetime) -> str:
     """What tells this belief from others: nothing that the next look overrules, once it is time for one."""
     turns = sorted((needs, turn % TURN_OF_NORMAL) for needs, turn in admission._turns.items())
-    waiting = [(*lane, list(waiting.values())) for lane, waiting in sorted(admission._lanes.items())]
+    waiting = [(*claim_lane, list(waiting.values())) for claim_lane, waiting in sorted(admission._claim_lanes.items())]
     lasting = (waiting, turns, admission._passed_over, admission._closed, admission._windows)
     if now >= next_look(admission):
         return repr(lasting)

@@ -225,12 +225,12 @@ def _counted_by_the_rules(change: Change, after: Step) -> None:
     tried_again = after.state is StepState.UNDOING or (forward and after.state in OPEN)
     full = after.failure_count >= after.threshold
     demand(not (full and tried_again), f"{after.name} is {after.state} after {after.failure_count} failures")
-    demand(after.rests <= after.most_rests, f"{after.name} rests for the {after.rests}th time")
+    demand(after.cooldowns <= after.max_cooldowns, f"{after.name} rests for the {after.cooldowns}th time")
 
 
 def _expiries(step: Step) -> int:
     """How often the step has expired since it began afresh: each rest stands for a full count."""
-    return step.rests * step.threshold + step.failure_count
+    return step.cooldowns * step.threshold + step.failure_count
 
 
 def _alerted_once(world: World) -> None:
@@ -284,17 +284,17 @@ def _only_said(change: Change) -> None:
 
 
 def _attempted_by_the_rules(world: World, change: Change, after: Step) -> None:
-    """Attempts grow by one, take their allowance, and begin no sooner than they may (SUP-3, UND-2)."""
+    """Attempts grow by one, take their timeout, and begin no sooner than they may (SUP-3, UND-2)."""
     before, now = change.before.step(after.name), change.entry.at
     begun = after.attempts - before.attempts
     demand(begun in (0, 1), f"{after.name}: attempt {before.attempts}, then {after.attempts}")
     if not begun:
         return
-    demand(after.complete_by == now + after.allowance, f"{after.name} has until {after.complete_by}, begun at {now}")
+    demand(after.complete_by == now + after.timeout, f"{after.name} has until {after.complete_by}, begun at {now}")
     late = change.entry.event == "claimed" or before.complete_by is None
     demand(not late or (before.not_before or now) <= now, f"{after.name} begun before {before.not_before}")
-    if after.state is StepState.UNDOING and after.settling and not _completed(world, after):
-        settled = _tried_at(world, after) + after.allowance + after.settling
+    if after.state is StepState.UNDOING and after.late_effect_window and not _completed(world, after):
+        settled = _tried_at(world, after) + after.timeout + after.late_effect_window
         demand(now >= settled, f"{after.name} undone at {now}; a call may take effect until {settled} (UND-2)")
 
 

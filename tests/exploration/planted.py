@@ -12,7 +12,7 @@ from adapters.operations import Delete
 from agents import rules as agent_rules
 from agents.service import AgentService
 from alerts.relay import Relay
-from core import agenda, alerts, endings, notices, transitions, undo, unsent
+from core import agenda, alerts, compensation, endings, notices, transitions, unsent
 from core.agenda import Kind
 from core.changes import Change, transition
 from core.errors import ConflictError, NewerWorkflowError, RejectedError, TransientError
@@ -71,7 +71,7 @@ original_requests = Progress._requests
 original_not_tried = SchedulerRules._not_tried
 original_ask_again = supervisor_rules._ask_again
 original_end = endings.end
-original_to_be_undone = undo.to_be_undone
+original_to_be_undone = compensation.to_be_undone
 original_cancel = operator_rules.cancel
 original_skip = operator_rules.skip
 original_afresh = operator_rules._afresh
@@ -233,9 +233,9 @@ def never_polls() -> AbstractContextManager[Any]:
 
 
 def believes_for_ever_what_it_did() -> AbstractContextManager[Any]:
-    def saw(self, running, measures, unseen=()):
+    def saw(self, running, agent_health, unseen=()):
         done = dict(self._done)
-        original_saw(self, running, measures, unseen)
+        original_saw(self, running, agent_health, unseen)
         for order_id, agents in done.items():
             self.is_at(order_id, agents)
 
@@ -287,7 +287,7 @@ def leaves_what_was_not_answered() -> AbstractContextManager[Any]:
     def to_be_undone(step, now):
         return original_to_be_undone(step, now) if step.state is StepState.COMPLETED else step
 
-    places = (undo, scheduler_rules, supervisor_rules)
+    places = (compensation, scheduler_rules, supervisor_rules)
     return _Both(*(patch.object(place, "to_be_undone", to_be_undone) for place in places))
 
 
@@ -297,7 +297,7 @@ def calls_undone_what_is_not() -> AbstractContextManager[Any]:
 
 def takes_running_steps_for_ended() -> AbstractContextManager[Any]:
     def turn_back(order, now):
-        steps = (undo.to_be_undone(step, now) for step in order.steps)
+        steps = (compensation.to_be_undone(step, now) for step in order.steps)
         return order.with_steps(*steps).with_state(direction=Direction.UNDO)
 
     return patch.object(operator_rules, "turn_back", turn_back)
@@ -362,7 +362,7 @@ def another_key_at_another_agent() -> AbstractContextManager[Any]:
 def rests_without_giving_the_order_back() -> AbstractContextManager[Any]:
     def ask_again(before, after, expired, entry):
         change = original_ask_again(before, after, expired, entry)
-        if not any(step.rests for step in change.after.steps):
+        if not any(step.cooldowns for step in change.after.steps):
             return change
         return replace(change, after=change.after.with_state(process_state=ProcessState.PROCESSING))
 
@@ -467,7 +467,7 @@ def waits_out_every_rest() -> AbstractContextManager[Any]:
 
 
 def undoes_before_the_attempt_is_over() -> AbstractContextManager[Any]:
-    return patch.object(undo, "_settled", lambda step, now: now + step.settling)
+    return patch.object(compensation, "_settled", lambda step, now: now + step.late_effect_window)
 
 
 def ends_what_was_retired_while_it_runs() -> AbstractContextManager[Any]:
@@ -502,7 +502,11 @@ def a_counted_step(change: Callable[[Step, Step], Step]) -> AbstractContextManag
 
 def rests_for_twice_as_long() -> AbstractContextManager[Any]:
     def longer(before, after):
-        return replace(after, not_before=after.not_before + after.rest) if after.rests > before.rests else after
+        return (
+            replace(after, not_before=after.not_before + after.cooldown)
+            if after.cooldowns > before.cooldowns
+            else after
+        )
 
     return a_counted_step(longer)
 
@@ -574,7 +578,7 @@ def tells_of_a_step_again() -> AbstractContextManager[Any]:
 
 
 def numbers_notices_by_transition() -> AbstractContextManager[Any]:
-    return patch.object(notices, "MOST_PER_TRANSITION", 0)
+    return patch.object(notices, "MAX_PER_TRANSITION", 0)
 
 
 def backup_answers_without_a_time_to_live() -> AbstractContextManager[Any]:

@@ -4,8 +4,8 @@ from contextlib import asynccontextmanager, contextmanager, nullcontext
 from datetime import timedelta
 from functools import partial
 
+from core.agent_health import AgentHealth
 from core.errors import CircuitOpenError
-from core.measures import Measure
 from exploration.driving import Effect, Tape
 
 AGENTS = ("payment", "payment-backup")
@@ -89,7 +89,7 @@ class Leadership:
         return self._until is not None and self._tape.read("now") < self._until
 
 
-class Circuit:
+class CircuitBreaker:
     """The circuit of an agent: whether it is open, the world says."""
 
     def __init__(self, tape: Tape, agent: str) -> None:
@@ -107,7 +107,7 @@ class Circuit:
         yield
 
 
-class NoLimits:
+class NoBulkhead:
     """A service that takes as many calls as one likes: to wait for a turn is to be slow."""
 
     @asynccontextmanager
@@ -116,8 +116,8 @@ class NoLimits:
         yield
 
 
-class NoGauge:
-    """A gauge that measures nothing: of waits nothing follows but how many orders are claimed."""
+class NoHealthReporter:
+    """A health reporter that measures nothing: of waits nothing follows but how many orders are claimed."""
 
     def at_work(self):
         return nullcontext()
@@ -129,7 +129,7 @@ class NoGauge:
         pass
 
 
-class Measures:
+class AgentHealths:
     """`AgentMeasures`: whose circuit is open."""
 
     def __init__(self, tape: Tape) -> None:
@@ -137,10 +137,8 @@ class Measures:
 
     async def since(self, moment):
         until = moment + timedelta(hours=1)
-        measure = partial(Measure, instance="1", at=moment, waited=0.0, running=0)
-        return [
-            measure(agent=agent, open_until=until if self._tape.read(f"open {agent}") else None) for agent in AGENTS
-        ]
+        health = partial(AgentHealth, instance="1", at=moment, waited=0.0, running=0)
+        return [health(agent=agent, open_until=until if self._tape.read(f"open {agent}") else None) for agent in AGENTS]
 
 
 class Sweeps:

@@ -29,12 +29,12 @@ from core.workflow import Workflows
 from exploration.beliefs import recalled
 from exploration.driving import Handler, Job, Tape
 from exploration.ports import (
+    AgentHealths,
     Bus,
-    Circuit,
+    CircuitBreaker,
     Leadership,
-    Measures,
-    NoGauge,
-    NoLimits,
+    NoBulkhead,
+    NoHealthReporter,
     Poison,
     Publisher,
     Remote,
@@ -60,11 +60,11 @@ ALLOWED = timedelta(seconds=8)
 MARGIN = timedelta(seconds=1)
 TOLERANCE = timedelta(seconds=1)
 LEASE = timedelta(seconds=4)
-REST = timedelta(seconds=60)
+COOLDOWN = timedelta(seconds=60)
 THRESHOLD = 2
 OFFERS: Mapping[str, Sequence[str]] = {"payment": ("payment",)}
 BUCKETS = 1
-MOST_OPEN = 10
+MAX_OPEN = 10
 """At one agent."""
 PROCESSES = 2
 """How many schedulers look for themselves."""
@@ -111,7 +111,7 @@ KINDS = {queue: kind for kind, queue in QUEUES.items()} | {responses_queue("paym
 
 
 @lru_cache
-def settings_of(slot: str, threshold: int, most_open: int, offers: tuple[str, ...]) -> Settings:
+def settings_of(slot: str, threshold: int, max_open: int, offers: tuple[str, ...]) -> Settings:
     """What an instance is set to do."""
     return SETTINGS.model_copy(
         update={
@@ -123,9 +123,9 @@ def settings_of(slot: str, threshold: int, most_open: int, offers: tuple[str, ..
             "agent_margin_seconds": MARGIN.total_seconds(),
             "remote_call_timeout_seconds": ALLOWED.total_seconds(),
             "clock_tolerance_seconds": TOLERANCE.total_seconds(),
-            "rest_seconds": REST.total_seconds(),
+            "rest_seconds": COOLDOWN.total_seconds(),
             "failure_threshold": threshold,
-            "most_open_requests": most_open,
+            "most_open_requests": max_open,
             "unknown_name_tries": 1,
             "notice_tries": 1,
         }
@@ -153,14 +153,14 @@ class Explored(App):
             bus=Bus(),
             poison=Poison(),
             events=Publisher(),
-            measures=Measures(tape),
+            agent_health=AgentHealths(tape),
             sweeps=Sweeps(),
             leadership=Leadership(tape, slot),
             services=defaultdict(Remote),
             clock=lambda: clock_of(slot, tape.read("now")),
             **UNUSED,
         )
-        super().__init__(settings_of(slot, THRESHOLD, MOST_OPEN, agents), business, adapters)
+        super().__init__(settings_of(slot, THRESHOLD, MAX_OPEN, agents), business, adapters)
         self.__dict__["tape"] = tape
 
     @cached_property
@@ -179,8 +179,14 @@ class Explored(App):
 
     def agent(self, name: str) -> AgentService:
         (agent,) = (each for each in self.agents if each.name == name)
-        circuit = Circuit(self.tape, name)
-        return replace(super().agent(agent), sleep=sleep, circuit=circuit, limits=NoLimits(), gauge=NoGauge())
+        circuit = CircuitBreaker(self.tape, name)
+        return replace(
+            super().agent(agent),
+            sleep=sleep,
+            circuit=circuit,
+            bulkhead=NoBulkhead(),
+            health_reporter=NoHealthReporter(),
+        )
 
 
 async def sleep(seconds: float) -> None:

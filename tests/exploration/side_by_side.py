@@ -50,7 +50,7 @@ def check_room(after: World, change: Change) -> None:
     for agent in {step.agent for step in change.after.running()}:
         running = (order for order in orders if any(_is_at(step, agent, after.now) for step in order.running()))
         there = sum(order.order_id not in answered for order in running)
-        demand(there <= roles.MOST_OPEN * roles.PROCESSES, f"{there} orders are at {agent}")
+        demand(there <= roles.MAX_OPEN * roles.PROCESSES, f"{there} orders are at {agent}")
 
 
 def _is_at(step: Step, agent: str, now: datetime) -> bool:

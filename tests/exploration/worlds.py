@@ -10,11 +10,11 @@ from unittest.mock import patch
 
 from bench.workflows import PAYMENT_ONLY
 from core.agenda import AgendaRow
-from core.orders import Policy
+from core.orders import OnFailure
 from core.workflow import StepDefinition, Workflow, Workflows
 from exploration.driving import each_settled, one_after_another
 from exploration.moves import INSTANT, on_its_way
-from exploration.roles import ALLOWED, REST, SLOTS, TOLERANCE
+from exploration.roles import ALLOWED, COOLDOWN, SLOTS, TOLERANCE
 from exploration.violations import demand
 from exploration.world import Rows, World
 from scheduler.service import WAKE_UP_TIME
@@ -46,44 +46,44 @@ def _broken(order: Any, results: Any) -> dict[str, Any]:
 LONG = timedelta(seconds=30)
 
 
-def _step(name: str, *after: str, policy: Policy = Policy.UNDO, rests: int = 0) -> StepDefinition:
+def _step(name: str, *after: str, on_failure: OnFailure = OnFailure.UNDO, cooldowns: int = 0) -> StepDefinition:
     """A step that can be undone; one agent does them all."""
     return StepDefinition(
         name=name,
         capability="payment",
-        does="do",
-        undone_by="undo",
+        operation="do",
+        compensation="undo",
         request=_nothing,
         after=after,
-        policy=policy,
-        most_rests=rests,
+        on_failure=on_failure,
+        max_cooldowns=cooldowns,
     )
 
 
 SINGLE = PAYMENT_ONLY
 IN_SEQUENCE = Workflow(name="in-sequence", version=1, steps=(_step("a"), _step("b", "a"), _step("c", "b")))
 ONE = Workflow(name="one", version=1, steps=(_step("a"),))
-RESTING = Workflow(name="resting", version=1, steps=(_step("a", policy=Policy.REST, rests=1),))
+RESTING = Workflow(name="resting", version=1, steps=(_step("a", on_failure=OnFailure.COOLDOWN, cooldowns=1),))
 PAIR = Workflow(name="pair", version=1, steps=(_step("a"), _step("b", "a")))
-PLAIN = Workflow(name="plain", version=1, steps=(replace(_step("a", policy=Policy.ERROR), undone_by=None),))
+PLAIN = Workflow(name="plain", version=1, steps=(replace(_step("a", on_failure=OnFailure.ERROR), compensation=None),))
 NEWER = Workflow(name="one", version=2, steps=(_step("a"),))
 PARALLEL = Workflow(name="parallel", version=1, steps=(_step("a"), _step("b")))
-PARALLEL_ERROR = Workflow(name="parallel-error", version=1, steps=(_step("a", policy=Policy.ERROR), _step("b")))
+PARALLEL_ERROR = Workflow(name="parallel-error", version=1, steps=(_step("a", on_failure=OnFailure.ERROR), _step("b")))
 
 
 BESIDE = Workflow(
     name="beside",
     version=1,
     steps=(
-        replace(_step("a", policy=Policy.REST, rests=1), threshold=1, undone_by=None),
-        replace(_step("b"), allowance=LONG),
+        replace(_step("a", on_failure=OnFailure.COOLDOWN, cooldowns=1), threshold=1, compensation=None),
+        replace(_step("b"), timeout=LONG),
         _step("c", "b"),
     ),
 )
 """A step that rests may leave others to run, or to begin."""
 BESIDE_ONE = replace(BESIDE, name="beside-one", steps=BESIDE.steps[:2])
-SETTLING = Workflow(name="settling", version=1, steps=(replace(_step("a"), settling=LONG),))
-RETIRING = Workflow(name="retiring", version=1, steps=(_step("a"), replace(_step("b"), allowance=LONG)))
+LATE_EFFECT_WINDOW = Workflow(name="settling", version=1, steps=(replace(_step("a"), late_effect_window=LONG),))
+RETIRING = Workflow(name="retiring", version=1, steps=(_step("a"), replace(_step("b"), timeout=LONG)))
 BROKEN = Workflow(name="broken", version=1, steps=(_step("a"), replace(_step("b", "a"), request=_broken)))
 BEFORE = "!pending|0|payment|2026-01-31T08:00:00.000000Z"
 NEIGHBOURS = (
@@ -161,7 +161,7 @@ class WorldOf:
             acts_left=self.acts,
             operator=self.operator,
             only=self.only,
-            refuses=not any(step.settling for step in self.workflow.steps),
+            refuses=not any(step.late_effect_window for step in self.workflow.steps),
             may_open=frozenset(self.agents if self.circuits else ()),
             order_id=ORDER_ID,
             others=(BESIDE_ID,) if self.beside else (),
@@ -202,16 +202,16 @@ class WorldOf:
         return max(ways) if self._is_answered() else 2 * sum(ways, start=timedelta())
 
     def _way(self, step: StepDefinition) -> timedelta:
-        rests = step.most_rests if step.policy is Policy.REST else 0
-        tries = (step.threshold or self.threshold) * (rests + 1)
+        cooldowns = step.max_cooldowns if step.on_failure is OnFailure.COOLDOWN else 0
+        tries = (step.threshold or self.threshold) * (cooldowns + 1)
         if self._is_answered():
-            rests, tries = min(rests, 1), 1
-        return tries * self._try(step) + rests * REST + step.settling
+            cooldowns, tries = min(cooldowns, 1), 1
+        return tries * self._try(step) + cooldowns * COOLDOWN + step.late_effect_window
 
     def _try(self, step: StepDefinition) -> timedelta:
         """How long a try takes: until a poll finds what no wake-up announced, and then until it is given up."""
         clocks = max((abs(ahead) for _, ahead in self.clocks), default=timedelta())
-        return WAKE_UP_TIME + (step.allowance or ALLOWED) + TOLERANCE + INSTANT + clocks
+        return WAKE_UP_TIME + (step.timeout or ALLOWED) + TOLERANCE + INSTANT + clocks
 
     def _longest_try(self, workflow: Workflow) -> timedelta:
         return max(map(self._try, workflow.steps))
@@ -235,7 +235,7 @@ class WorldOf:
             patches.enter_context(patch("exploration.roles.THRESHOLD", self.threshold))
             patches.enter_context(patch("scheduler.service.log.exception", _must_not_happen))
             patches.enter_context(patch("exploration.roles.BELIEVING", self.believes))
-            patches.enter_context(patch("exploration.roles.MOST_OPEN", 1 if self.believes else 10))
+            patches.enter_context(patch("exploration.roles.MAX_OPEN", 1 if self.believes else 10))
             patches.enter_context(patch("exploration.roles.OFFERS", {"payment": self.agents}))
             known = dict.fromkeys(filter(None, (self.workflow, self.beside)))
             patches.enter_context(patch("exploration.roles.WORKFLOWS", Workflows(*known)))
@@ -289,7 +289,7 @@ UPGRADED = WorldOf(faults=1, workflow=NEWER, others=(("scheduler-2", ONE),), alo
 RESTS_BESIDE = WorldOf(faults=1, only=("request is held up",), workflow=BESIDE, threshold=1, alone=True)
 REFUSED_BESIDE = WorldOf(faults=2, only=("request is held up", "rejects"), workflow=BESIDE_ONE, threshold=1, alone=True)
 RESTS_CANCELLED = WorldOf(acts=1, operator=("cancel",), workflow=BESIDE, threshold=1, alone=True, answered=False)
-SETTLES = WorldOf(faults=2, workflow=SETTLING, threshold=1, alone=True)
+SETTLES = WorldOf(faults=2, workflow=LATE_EFFECT_WINDOW, threshold=1, alone=True)
 RETIRED_WHILE_IT_RUNS = WorldOf(
     workflow=RETIRING, others=(("scheduler-2", replace(RETIRING, version=2)),), alone=True, answered=False
 )

@@ -128,8 +128,8 @@ TERMS = Terms(
     payload=PAYLOAD,
     reply_to_prefix="status-",
     buckets=frozenset({"b03"}),
-    allowance=claimed().steps[0].allowance,
-    rest=timedelta(),
+    timeout=claimed().steps[0].timeout,
+    cooldown=timedelta(),
     threshold=3,
 )
 ANY_BUSINESS = replace(

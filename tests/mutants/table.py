@@ -29,7 +29,7 @@ BUS, REMOTE, SERVICES = (
     "tests/unit/test_services.py",
 )
 TRANSITIONS, UNSENT = "tests/unit/test_transitions.py", "tests/unit/test_unsent.py"
-CIRCUIT, COALESCER = "tests/unit/test_circuit.py", "tests/unit/test_coalescer.py"
+CIRCUIT, COALESCER = "tests/unit/test_circuit.py", "tests/unit/test_group_commit.py"
 OPERATORS, OUTAGES = "tests/unit/test_operator_service.py", "tests/unit/test_outages.py"
 SUBMISSION = "tests/unit/test_submission_rules.py"
 
@@ -229,7 +229,7 @@ MUTANTS = (
     Mutant(
         statement="AGT-8",
         fault="an open circuit is never published",
-        file="agents/gauge.py",
+        file="agents/health.py",
         old="elif until != self._told_open_until:",
         new="elif False:",
         tests=(f"{AGENT}::test_an_open_circuit_is_published_before_the_request_goes_back",),
@@ -237,7 +237,7 @@ MUTANTS = (
     Mutant(
         statement="AGT-8",
         fault="what is published does not say that the circuit is open",
-        file="agents/gauge.py",
+        file="agents/health.py",
         old="open_until=self.circuit.open_until,",
         new="open_until=None,",
         tests=(f"{AGENT}::test_an_open_circuit_is_published_before_the_request_goes_back",),
@@ -261,7 +261,7 @@ MUTANTS = (
     Mutant(
         statement="AGT-8",
         fault="a call that was under way closes the circuit that was opened meanwhile",
-        file="agents/circuit.py",
+        file="agents/protection.py",
         old="if trial or self.open_until is None:  # else it was opened",
         new="if True:  # else it was opened",
         tests=("tests/unit/test_circuit.py::test_a_call_that_was_under_way_leaves_an_open_circuit_open",),
@@ -269,7 +269,7 @@ MUTANTS = (
     Mutant(
         statement="AGT-8",
         fault="a trial that fails leaves the circuit half open",
-        file="agents/circuit.py",
+        file="agents/protection.py",
         old="if trial or (self.open_until is None",
         new="if (self.open_until is None",
         tests=("tests/unit/test_circuit.py::test_one_call_that_fails_keeps_the_circuit_open",),
@@ -277,7 +277,7 @@ MUTANTS = (
     Mutant(
         statement="AGT-8",
         fault="the service is called although the circuit is open",
-        file="agents/circuit.py",
+        file="agents/protection.py",
         old="if (left := self.open_until - self._clock()) > timedelta():",
         new="if (left := self.open_until - self._clock()) > 2 * self._open_for:",
         tests=(f"{AGENT}::test_a_request_that_meets_an_open_circuit_goes_back_untried",),
@@ -286,15 +286,15 @@ MUTANTS = (
         statement="AGT-8",
         fault="whether the circuit is open is asked before the wait for a turn only",
         file="agents/service.py",
-        old="""        async with self.limits.turn(self._latest_turn(request)):
+        old="""        async with self.bulkhead.turn(self._latest_turn(request)):
             if first:
-                await self.gauge.arrived(request)
+                await self.health_reporter.arrived(request)
             with self.circuit.guard(request.order_id):
 """,
         new="""        with self.circuit.guard(request.order_id):
-            async with self.limits.turn(self._latest_turn(request)):
+            async with self.bulkhead.turn(self._latest_turn(request)):
                 if first:
-                    await self.gauge.arrived(request)
+                    await self.health_reporter.arrived(request)
 """,
         tests=(f"{CALLS}::test_what_waits_for_its_turn_is_not_called_once_the_circuit_is_open",),
     ),
@@ -318,15 +318,15 @@ MUTANTS = (
         statement="AGT-8",
         fault="schedulers do not look at what agents publish",
         file="scheduler/service.py",
-        old="measures = await self.measures.since(self.clock() - FRESH)",
-        new="measures = []",
+        old="agent_health = await self.agent_health.since(self.clock() - FRESH)",
+        new="agent_health = []",
         tests=(f"{SCHEDULER}::test_every_scheduler_hears_of_an_open_circuit",),
     ),
     Mutant(
         statement="AGT-8",
         fault="schedulers overlook published circuits",
         file="scheduler/admission.py",
-        old="if until := open_until(measures, self.clock()):",
+        old="if until := open_until(agent_health, self.clock()):",
         new="if until := None:",
         tests=(f"{SCHEDULER}::test_every_scheduler_hears_of_an_open_circuit",),
     ),
@@ -334,24 +334,24 @@ MUTANTS = (
         statement="UND-4",
         fault="an undo without a deadline",
         file="scheduler/progress.py",
-        old="until = now + step.allowance\n",
-        new="until = now + step.allowance * (10**6 if state is StepState.UNDOING else 1)\n",
+        old="until = now + step.timeout\n",
+        new="until = now + step.timeout * (10**6 if state is StepState.UNDOING else 1)\n",
         tests=(f"{UNDO}::test_an_undo_has_a_deadline_like_any_other_step",),
     ),
     Mutant(
         statement="UND-4",
         fault="an agent is told no deadline of an undo",
         file="scheduler/requests.py",
-        old="complete_by=issued_at + step.allowance,",
-        new="complete_by=issued_at + step.allowance * (10**6 if undo else 1),",
+        old="complete_by=issued_at + step.timeout,",
+        new="complete_by=issued_at + step.timeout * (10**6 if undo else 1),",
         tests=(f"{UNDO}::test_an_undo_has_a_deadline_like_any_other_step",),
     ),
     Mutant(
         statement="UND-4",
         fault="a request to undo lives for ever",
         file="scheduler/requests.py",
-        old="time_to_live=step.allowance)",
-        new="time_to_live=None if undo else step.allowance)",
+        old="time_to_live=step.timeout)",
+        new="time_to_live=None if undo else step.timeout)",
         tests=(f"{UNDO}::test_an_undo_has_a_deadline_like_any_other_step",),
     ),
     Mutant(
@@ -440,7 +440,7 @@ MUTANTS = (
     Mutant(
         statement="AGT-10",
         fault="the limit of calls in flight is ignored",
-        file="agents/circuit.py",
+        file="agents/protection.py",
         old="asyncio.Semaphore(self.in_flight)",
         new="asyncio.Semaphore(10**6)",
         tests=(f"{CALLS}::test_no_more_calls_are_in_flight_than_the_service_takes",),
@@ -448,7 +448,7 @@ MUTANTS = (
     Mutant(
         statement="AGT-10",
         fault="a call that has ended keeps its place",
-        file="agents/circuit.py",
+        file="agents/protection.py",
         old="self._slots.release()",
         new="pass",
         tests=(f"{CALLS}::test_no_more_calls_are_in_flight_than_the_service_takes",),
@@ -464,7 +464,7 @@ MUTANTS = (
     Mutant(
         statement="AGT-10",
         fault="that there was no turn for a request is not published",
-        file="agents/gauge.py",
+        file="agents/health.py",
         old="await self._waited(1.0)",
         new="pass",
         tests=(f"{CALLS}::test_a_request_for_which_there_is_no_turn_goes_back_and_schedulers_hear_of_it",),
@@ -704,9 +704,9 @@ MUTANTS = (
     Mutant(
         statement="UND-2",
         fault="the time in which a call may take effect late counts from its answer",
-        file="core/undo.py",
-        old="max(now, step.tried_until or now) + step.settling",
-        new="now + step.settling",
+        file="core/compensation.py",
+        old="max(now, step.tried_until or now) + step.late_effect_window",
+        new="now + step.late_effect_window",
         tests=(f"{UNDO}::test_an_undo_waits_from_the_end_of_the_attempt_on_whatever_was_said_before",),
     ),
     Mutant(
@@ -720,9 +720,9 @@ MUTANTS = (
     Mutant(
         statement="UND-2",
         fault="the time in which a call may take effect late is over before anybody looks",
-        file="core/undo.py",
-        old="max(now, step.tried_until or now) + step.settling",
-        new="(step.tried_until or now) + step.settling",
+        file="core/compensation.py",
+        old="max(now, step.tried_until or now) + step.late_effect_window",
+        new="(step.tried_until or now) + step.late_effect_window",
         tests=(f"{UNDO}::test_an_undo_waits_from_now_on_if_the_attempt_ended_before",),
     ),
     Mutant(
@@ -769,7 +769,7 @@ MUTANTS = (
         statement="SCH-8",
         fault="a request may be longer than a message",
         file="scheduler/requests.py",
-        old="if (size := len(message.body.encode())) > MOST_BYTES:",
+        old="if (size := len(message.body.encode())) > MAX_BYTES:",
         new="if (size := 0):",
         tests=(f"{REQUESTS}::test_what_is_said_of_an_error_is_short_and_shows_nothing_personal",),
     ),
@@ -849,7 +849,7 @@ MUTANTS = (
         statement="ALR-1",
         fault="what a service says is shown as it is",
         file="scheduler/rules.py",
-        old='plain(without_particulars(reply.reason or ""), MOST_SAID)',
+        old='plain(without_particulars(reply.reason or ""), MAX_SAID)',
         new='(reply.reason or "")',
         tests=(f"{FAULTS}::test_what_a_service_says_is_short_and_plain",),
     ),
@@ -882,7 +882,7 @@ MUTANTS = (
         fault="what a step keeps may be changed without a new version",
         file="core/fingerprints.py",
         old='NOT_TOLD_APART = ("name", "request")',
-        new='NOT_TOLD_APART = ("name", "request", "keeps")',
+        new='NOT_TOLD_APART = ("name", "request", "result_fields")',
         tests=(f"{VERSIONS}::test_what_was_changed_is_named_once",),
     ),
     Mutant(
@@ -896,7 +896,7 @@ MUTANTS = (
     Mutant(
         statement="UND-4",
         fault="an undo inherits the failures of its step",
-        file="core/undo.py",
+        file="core/compensation.py",
         old="        failure_count=0,\n",
         new="",
         tests=(f"{UNDO}::test_the_undo_of_a_step_begins_with_a_fresh_count",),
@@ -905,8 +905,8 @@ MUTANTS = (
         statement="UND-1",
         fault="an order is undone only if all of its failed steps ask for that",
         file="core/endings.py",
-        old="if any(step.policy is Policy.UNDO for step in failed):",
-        new="if all(step.policy is Policy.UNDO for step in failed):",
+        old="if any(step.on_failure is OnFailure.UNDO for step in failed):",
+        new="if all(step.on_failure is OnFailure.UNDO for step in failed):",
         tests=(f"{UNDO}::test_one_of_several_failed_steps_is_enough_to_ask_for_the_undo",),
     ),
     Mutant(
@@ -921,7 +921,7 @@ MUTANTS = (
         statement="OPR-3",
         fault="a resubmitted step has rested as often as before",
         file="operators/rules.py",
-        old="rests=0, not_before=None,",
+        old="cooldowns=0, not_before=None,",
         new="not_before=None,",
         tests=(f"{OPERATOR_RULES}::test_a_resubmitted_step_may_begin_at_once_and_rest_again",),
     ),
@@ -929,8 +929,8 @@ MUTANTS = (
         statement="OPR-3",
         fault="a resubmitted step waits for its time",
         file="operators/rules.py",
-        old="rests=0, not_before=None,",
-        new="rests=0,",
+        old="cooldowns=0, not_before=None,",
+        new="cooldowns=0,",
         tests=(f"{OPERATOR_RULES}::test_a_resubmitted_step_may_begin_at_once_and_rest_again",),
     ),
     Mutant(
@@ -1125,16 +1125,16 @@ MUTANTS = (
         statement="AGT-6",
         fault="an answer is measured as it came, not as it will be written",
         file="adapters/remote.py",
-        old="len(body) > MOST_BYTES or _size(answer) > MOST_BYTES",
-        new="len(body) > MOST_BYTES",
+        old="len(body) > MAX_BYTES or _size(answer) > MAX_BYTES",
+        new="len(body) > MAX_BYTES",
         tests=(f"{REMOTE}::test_an_answer_that_no_reply_can_carry_is_a_failure_in_doubt",),
     ),
     Mutant(
         statement="AGT-6",
         fault="an answer may be as long as a message",
         file="adapters/remote.py",
-        old="MOST_BYTES = 128 * 1024",
-        new="MOST_BYTES = 256 * 1024",
+        old="MAX_BYTES = 128 * 1024",
+        new="MAX_BYTES = 256 * 1024",
         tests=(f"{REMOTE}::test_the_longest_answer_fits_a_message",),
     ),
     Mutant(
@@ -1189,7 +1189,7 @@ MUTANTS = (
         statement="ALR-2",
         fault="a link to each private queue stays open for ever",
         file="adapters/bus.py",
-        old="if len(self._senders) > MOST_SENDERS:",
+        old="if len(self._senders) > MAX_SENDERS:",
         new="if False:",
         tests=(f"{BUS}::test_however_many_private_queues_there_are_few_links_stay_open",),
     ),
@@ -1223,7 +1223,7 @@ MUTANTS = (
     Mutant(
         statement="FLT-9",
         fault="an agent whose clock was put back publishes nothing until the old time has come again",
-        file="agents/gauge.py",
+        file="agents/health.py",
         old="not timedelta() <= now - self._published_at < INTERVAL",
         new="now - self._published_at >= INTERVAL",
         tests=(f"{CALLS}::test_an_agent_goes_on_publishing_when_its_clock_was_put_back",),
@@ -1537,7 +1537,7 @@ MUTANTS = (
         statement="AGT-8",
         fault="a circuit that was said to be open stays so whatever agents tell",
         file="scheduler/admission.py",
-        old="elif measures:\n",
+        old="elif agent_health:\n",
         new="elif False:\n",
         tests=(f"{ADMISSION}::test_schedulers_follow_what_agents_tell_of_their_circuits",),
     ),
@@ -1583,17 +1583,17 @@ MUTANTS = (
     Mutant(
         statement="SCH-1",
         fault="a poll reads no further than a page that it cannot claim",
-        file="core/lanes.py",
-        old="(beyond, LONG_PAGE) if goes_on else (max(lane, beyond), PAGE)",
-        new="(lane, PAGE)",
+        file="core/claim_lanes.py",
+        old="(beyond, LONG_PAGE) if goes_on else (max(claim_lane, beyond), PAGE)",
+        new="(claim_lane, PAGE)",
         tests=(f"{SCHEDULER}::test_orders_that_this_app_cannot_claim_hide_nobody",),
     ),
     Mutant(
         statement="SUP-7",
         fault="one alert for all that wait behind each other",
-        file="core/lanes.py",
-        old="(beyond, LONG_PAGE) if goes_on else (max(lane, beyond), PAGE)",
-        new="(lane, PAGE)",
+        file="core/claim_lanes.py",
+        old="(beyond, LONG_PAGE) if goes_on else (max(claim_lane, beyond), PAGE)",
+        new="(claim_lane, PAGE)",
         tests=(f"{WATCH}::test_every_order_that_waits_too_long_is_announced",),
     ),
     Mutant(
@@ -1736,8 +1736,8 @@ MUTANTS = (
         statement="ALR-1",
         fault="an alert is given up",
         file="alerts/rules.py",
-        old="if counts and tries >= most_tries and outbox.is_notice(row):",
-        new="if counts and tries >= most_tries:",
+        old="if counts and tries >= max_tries and outbox.is_notice(row):",
+        new="if counts and tries >= max_tries:",
         tests=(f"{SENDING}::test_an_alert_that_is_refused_is_put_off_and_never_given_up",),
     ),
     Mutant(
@@ -1815,9 +1815,9 @@ MUTANTS = (
     Mutant(
         statement="SCH-1",
         fault="a lane is read for ten short pages",
-        file="core/lanes.py",
-        old="count[lane] < PAGE\n",
-        new="count[lane] < PAGE and size == PAGE\n",
+        file="core/claim_lanes.py",
+        old="count[claim_lane] < PAGE\n",
+        new="count[claim_lane] < PAGE and size == PAGE\n",
         tests=(NEIGHBOURS,),
     ),
     Mutant(
@@ -1889,7 +1889,7 @@ MUTANTS = (
     Mutant(
         statement="AGT-8",
         fault="the failures before an answer count on",
-        file="agents/circuit.py",
+        file="agents/protection.py",
         old="            self._failed.clear()\n",
         new="",
         tests=(f"{CIRCUIT}::test_any_answer_shows_that_the_service_works",),
@@ -1897,7 +1897,7 @@ MUTANTS = (
     Mutant(
         statement="AGT-8",
         fault="a call that ends lets a second one try",
-        file="agents/circuit.py",
+        file="agents/protection.py",
         old="            self._trying = self._trying and not trial",
         new="            self._trying = False",
         tests=(f"{CIRCUIT}::test_a_call_that_was_under_way_lets_no_second_one_try",),
@@ -1906,8 +1906,8 @@ MUTANTS = (
         statement="SUP-3",
         fault="an order that is given back is due with the shortest of its tries",
         file="supervisor/rules.py",
-        old="+ max(step.allowance for step in expired)",
-        new="+ min(step.allowance for step in expired)",
+        old="+ max(step.timeout for step in expired)",
+        new="+ min(step.timeout for step in expired)",
         tests=(f"{SUPERVISOR_RULES}::test_an_order_that_is_given_back_is_due_when_the_longest_of_its_tries_is",),
     ),
     Mutant(
@@ -1946,7 +1946,7 @@ MUTANTS = (
         statement="UND-1",
         fault="an undo names a failure that did not ask for it",
         file="core/endings.py",
-        old="return next((step for step in failed if step.policy is Policy.UNDO), failed[0])",
+        old="return next((step for step in failed if step.on_failure is OnFailure.UNDO), failed[0])",
         new="return failed[0]",
         tests=(f"{UNDO}::test_the_reason_of_an_undo_is_the_failure_that_asks_for_it",),
     ),

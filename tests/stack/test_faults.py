@@ -38,9 +38,9 @@ def test_two_parts_on_one_port_are_named(monkeypatch):
 
 def test_settings_of_the_app_replace_the_defaults_but_connections_do_not(monkeypatch):
     """A real account's connection string in the shell must not be worked on by mistake."""
-    monkeypatch.setenv("ALLOWANCE_SECONDS", "8")
+    monkeypatch.setenv("STEP_TIMEOUT_SECONDS", "8")
     monkeypatch.setenv("AzureWebJobsStorage", "somebody's production account")
-    assert config_from_environment().settings == {"ALLOWANCE_SECONDS": "8"}
+    assert config_from_environment().settings == {"STEP_TIMEOUT_SECONDS": "8"}
 
 
 async def test_every_taken_port_is_named_before_anything_starts(tmp_path):

@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from apps import app
-from builders import ALLOWANCE, NOW, new_order, scheduler, seconds
+from builders import NOW, TIMEOUT, new_order, scheduler, seconds
 
 from adapters.memory import in_memory
 from core.messages import AgentReply, AgentRequest
@@ -17,7 +17,7 @@ CIRCUIT_ORDERS, OPEN_FOR = 10, seconds(30)
 class Agency:
     """The agent, a request that was issued just now, and a remote service that fails as it is told."""
 
-    def __init__(self, *failures, begins=NOW, allowance=ALLOWANCE, in_flight=10):
+    def __init__(self, *failures, begins=NOW, timeout=TIMEOUT, in_flight=10):
         self.now = begins
         self.pauses = []
         """How long the agent slept, each time, in seconds."""
@@ -36,7 +36,7 @@ class Agency:
         self.agent = replace(there.agent(there.agents[0]), sleep=self.sleep)
         self.circuit = self.agent.circuit
         order = new_order(not_before=begins, updated_at=begins)
-        (message,) = scheduler.claim(order.with_steps(replace(order.steps[0], allowance=allowance)), begins).messages
+        (message,) = scheduler.claim(order.with_steps(replace(order.steps[0], timeout=timeout)), begins).messages
         self.request = AgentRequest.model_validate_json(message.body)
 
     def clock(self):
@@ -49,6 +49,6 @@ class Agency:
     def replies(self):
         return [(m.correlation_id, AgentReply.model_validate_json(m.body)) for m in self.parts.bus.sent]
 
-    async def measures(self):
+    async def agent_health(self):
         """What the agent says of itself."""
-        return await self.parts.measures.since(datetime.min.replace(tzinfo=UTC))
+        return await self.parts.agent_health.since(datetime.min.replace(tzinfo=UTC))

@@ -1,6 +1,6 @@
 """The app as it is deployed, on the parts that a test gives it."""
 
-from builders import ALLOWANCE, PAYLOAD, REST, THRESHOLD, TOLERANCE, WORKFLOWS
+from builders import COOLDOWN, PAYLOAD, THRESHOLD, TIMEOUT, TOLERANCE, WORKFLOWS
 
 from adapters.settings import Settings
 from bootstrap import App, bootstrap
@@ -8,7 +8,7 @@ from core.business import Agent, Business
 from local.ports import Ports
 from local.settings import app_settings
 
-IN_SECONDS = {"allowance": ALLOWANCE, "rest": REST, "clock_tolerance": TOLERANCE}
+IN_SECONDS = {"step_timeout": TIMEOUT, "cooldown": COOLDOWN, "clock_tolerance": TOLERANCE}
 SETTINGS = Settings.model_validate(app_settings(Ports(), "key", "key")).model_copy(
     update={
         "instance_id": "i1",

@@ -96,13 +96,13 @@ async def invoke(function: Any) -> str:
 
 async def invoke_ready(function: Any) -> str:
     """Call a function until nothing that it needs is still opening connections."""
-    for _ in range(MOST_TRIES):
+    for _ in range(MAX_TRIES):
         if (result := await invoke(function)) != "it answered 503":
             break
     return result
 
 
-MOST_TRIES = 10
+MAX_TRIES = 10
 """The health check, which alone answers 503 here, waits two seconds each time."""
 
 

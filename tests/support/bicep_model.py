@@ -145,7 +145,7 @@ def check_type(statement: Statement, value: Any) -> None:
 
 def check_limits(statement: Statement, value: Any, evaluate: Callable[[Expression], Any]) -> None:
     """Raise ValueError where Azure would refuse the parameter."""
-    limits: dict[str, Callable[[Any], bool]] = {
+    bulkhead: dict[str, Callable[[Any], bool]] = {
         "allowed": lambda limit: value in limit,
         "minValue": lambda limit: value >= limit,
         "maxValue": lambda limit: value <= limit,
@@ -153,7 +153,7 @@ def check_limits(statement: Statement, value: Any, evaluate: Callable[[Expressio
         "maxLength": lambda limit: len(value) <= limit,
     }
     for name, limit in statement.decorators.items():
-        if name in limits and not isinstance(value, Unknown) and not limits[name](evaluate(limit)):
+        if name in bulkhead and not isinstance(value, Unknown) and not bulkhead[name](evaluate(limit)):
             raise ValueError(f"{statement.name}: {value!r} breaks {name} {evaluate(limit)}")
 
 

@@ -13,11 +13,11 @@ from supervisor.rules import SupervisorRules
 
 NOW = datetime(2026, 1, 31, 8, 15, tzinfo=UTC)
 ORDER_ID = "b03-01JCX4T9Q8ZK7M2N5P6R3S1V0W"
-ALLOWANCE = timedelta(seconds=5)
+TIMEOUT = timedelta(seconds=5)
 TOLERANCE = timedelta(seconds=1)
 THRESHOLD = 3
 
-REST = timedelta(seconds=60)
+COOLDOWN = timedelta(seconds=60)
 CONTENT = {
     "customer": {"name": "Ada", "email": "ada@example.com"},
     "items": [{"sku": "TEA-SENCHA", "quantity": 2, "unitPrice": "14.00"}],
@@ -66,7 +66,7 @@ def answer(step: str = "payment", outcome: str = "completed", **more) -> AgentRe
             "action": "do",
             "attempt": 1,
             "outcome": outcome,
-            "complete_by": NOW + ALLOWANCE,
+            "complete_by": NOW + TIMEOUT,
         }
         | more
     )
@@ -92,7 +92,7 @@ def new_order(**state) -> Snapshot:
             workflow="payment-only",
             **{"workflow_version": 1, "not_before": NOW, "updated_at": NOW} | state,
         ),
-        steps=workflow.initial_steps(allowance=ALLOWANCE, threshold=THRESHOLD, rest=REST),
+        steps=workflow.initial_steps(timeout=TIMEOUT, threshold=THRESHOLD, cooldown=COOLDOWN),
     )
 
 

@@ -11,7 +11,7 @@ from waiting import eventually
 from local.stack import Stack
 
 QUICK = {
-    "ALLOWANCE_SECONDS": "3",
+    "STEP_TIMEOUT_SECONDS": "3",
     "CLOCK_TOLERANCE_SECONDS": "0.5",
     "AGENT_MARGIN_SECONDS": "0.3",
     "REMOTE_CALL_TIMEOUT_SECONDS": "1.2",
@@ -29,7 +29,7 @@ and queues that are asked twice a second: a stack on which nothing happens leave
 KILLED = {"LOCAL_TIMER_LOCK_SECONDS": "2"}
 """For stacks whose hosts are killed: with Azure's times no timer of theirs runs for up to half a minute."""
 
-PATIENT = QUICK | {"ALLOWANCE_SECONDS": "10", "FAILURE_THRESHOLD": "20", "REMOTE_CALL_TIMEOUT_SECONDS": "4"}
+PATIENT = QUICK | {"STEP_TIMEOUT_SECONDS": "10", "FAILURE_THRESHOLD": "20", "REMOTE_CALL_TIMEOUT_SECONDS": "4"}
 """For tests that put much on a machine that many share: no order is given up because the machine is slow."""
 
 DONE = ["authorise", "capture", "reserve", "ship"]

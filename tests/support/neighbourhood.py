@@ -4,7 +4,7 @@ from collections import defaultdict
 from dataclasses import replace
 from datetime import timedelta
 
-from builders import ALLOWANCE, NOW, SOMEWHERE, answer, answer_to, seconds
+from builders import NOW, SOMEWHERE, TIMEOUT, answer, answer_to, seconds
 from scheduling import Scheduling, only, step
 
 from adapters.records import columns_of_record
@@ -55,7 +55,7 @@ class Street(Scheduling):
         self.busy_until = defaultdict(lambda: NOW)
         there = self.app(
             instance_id="one",
-            most_open_requests=self.most,
+            max_open_requests=self.most,
             notice_tries=3,
             retention_days=30,
             longest_pending_seconds=100,
@@ -90,7 +90,7 @@ class Street(Scheduling):
 
     async def is_overdue(self, ago, **more):
         """An order that ran, and whose time is over."""
-        return await self.runs(ago + 2 * ALLOWANCE.total_seconds(), **more)
+        return await self.runs(ago + 2 * TIMEOUT.total_seconds(), **more)
 
     async def is_answered(self, *what, **more):
         """An order that runs, and whose reply comes with the others."""

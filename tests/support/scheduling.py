@@ -5,11 +5,11 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from apps import app
-from builders import ALLOWANCE, NOW, REST, THRESHOLD, answer_to, new_order, seconds
+from builders import COOLDOWN, NOW, THRESHOLD, TIMEOUT, answer_to, new_order, seconds
 
 from adapters.memory import in_memory
+from core.agent_health import AgentHealth
 from core.changes import Change, HistoryEntry
-from core.measures import Measure
 from core.messages import AgentRequest, decode, requests_queue
 from core.orders import ProcessState
 from core.workflow import StepDefinition, Workflow, Workflows
@@ -17,21 +17,21 @@ from core.workflow import StepDefinition, Workflow, Workflows
 NEEDS = ("payment", "inventory", "shipping")
 
 
-def step(name, *after, capability=None, allowance=None):
+def step(name, *after, capability=None, timeout=None):
     """A step that asks for nothing in particular."""
     return StepDefinition(
         name=name,
         capability=capability or name,
-        does="do",
+        operation="do",
         request=lambda order, results: {},
         after=after,
-        allowance=allowance,
+        timeout=timeout,
     )
 
 
-def only(need, allowance=None):
+def only(need, timeout=None):
     """The workflow that is named like the need, and needs nothing else."""
-    return Workflow(name=need, version=1, steps=(step(need, allowance=allowance),))
+    return Workflow(name=need, version=1, steps=(step(need, timeout=timeout),))
 
 
 class Scheduling:
@@ -45,7 +45,7 @@ class Scheduling:
         self.numbers = iter(range(10**9))
 
     def instance(self, name="one", most=None):
-        return self.app(instance_id=name, most_open_requests=most or self.most).scheduler
+        return self.app(instance_id=name, max_open_requests=most or self.most).scheduler
 
     def app(self, **settings):
         """All roles of an instance."""
@@ -63,7 +63,7 @@ class Scheduling:
         order = order.with_state(order_id=order_id, workflow=workflow)
         order = replace(order, order=replace(order.order, order_id=order_id))
         if known:
-            steps = known.initial_steps(allowance=ALLOWANCE, threshold=THRESHOLD, rest=REST)
+            steps = known.initial_steps(timeout=TIMEOUT, threshold=THRESHOLD, cooldown=COOLDOWN)
             order = replace(order, steps=steps)
         return order
 
@@ -89,8 +89,8 @@ class Scheduling:
 
     async def tell(self, agent, waited=0.0, open_until=None):
         """Let the agent publish how it is doing."""
-        measure = Measure(agent=agent, instance="1", at=self.now, waited=waited, running=0, open_until=open_until)
-        await self.parts.measures.publish(measure)
+        health = AgentHealth(agent=agent, instance="1", at=self.now, waited=waited, running=0, open_until=open_until)
+        await self.parts.agent_health.publish(health)
 
 
 @dataclass

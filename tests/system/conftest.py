@@ -5,7 +5,7 @@ from client import QUICK
 from stacks import APP, running
 
 SHARED = QUICK | {
-    "ALLOWANCE_SECONDS": "60",
+    "STEP_TIMEOUT_SECONDS": "60",
     "FAILURE_THRESHOLD": "2",
     "NOTICE_TRIES": "2",
     "UNKNOWN_NAME_TRIES": "2",

@@ -11,7 +11,7 @@ from stacks import FUNCTIONS, names, running
 from waiting import eventually
 
 SETTINGS = PATIENT | {
-    "ALLOWANCE_SECONDS": "60",
+    "STEP_TIMEOUT_SECONDS": "60",
     "REMOTE_CALL_TIMEOUT_SECONDS": "50",
     "AzureFunctionsJobHost__functionTimeout": "00:00:04",
 }

@@ -19,13 +19,13 @@ from adapters.tables import TableTransactions
 from scheduler.service import WAKE_UP_TIME
 
 IN_FLIGHT = 2
-MOST_OPEN = 5
+MAX_OPEN = 5
 HOSTS = 3
 SETTINGS = QUICK | {
-    "ALLOWANCE_SECONDS": "30",
+    "STEP_TIMEOUT_SECONDS": "30",
     "REMOTE_CALL_TIMEOUT_SECONDS": "10",
     "CALLS_IN_FLIGHT": f'{{"inventory": {IN_FLIGHT}, "payment": 1}}',
-    "MOST_OPEN_REQUESTS": str(MOST_OPEN),
+    "MAX_OPEN_REQUESTS": str(MAX_OPEN),
     "WATCH_SCHEDULE": "* * * * * *",
     "LONGEST_PENDING_SECONDS": "2",
     "LONGEST_WITHOUT_SWEEP_SECONDS": "2",

@@ -27,11 +27,11 @@ AWAY_SECONDS = 300
 PAUSE_SECONDS = 2
 """Between two calls to the shop: the load, and not a wait for anything."""
 SETTINGS = QUICK | {
-    "ALLOWANCE_SECONDS": "25",
+    "STEP_TIMEOUT_SECONDS": "25",
     "CLOCK_TOLERANCE_SECONDS": "2",
     "REMOTE_CALL_TIMEOUT_SECONDS": "12",
     "FAILURE_THRESHOLD": "3",
-    "MOST_OPEN_REQUESTS": "8",
+    "MAX_OPEN_REQUESTS": "8",
     "LONGEST_PENDING_SECONDS": "3600",
     "LONGEST_WITHOUT_SWEEP_SECONDS": "3600",
 }

@@ -13,7 +13,7 @@ from waiting import eventually
 
 SETTINGS = PATIENT | {
     **KILLED,
-    "ALLOWANCE_SECONDS": "4",
+    "STEP_TIMEOUT_SECONDS": "4",
     "FAILURE_THRESHOLD": "1000",
     "SUPERVISOR_SCHEDULE": "*/2 * * * * *",
     "SCHEDULER_POLL_SCHEDULE": "*/2 * * * * *",

@@ -8,7 +8,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from apps import app as app_of
 from azure.core.pipeline.transport import AioHttpTransport
-from builders import ALLOWANCE, TOLERANCE, new_order, scheduler
+from builders import TIMEOUT, TOLERANCE, new_order, scheduler
 from scale import both_sizes
 from stacks import running
 
@@ -59,7 +59,7 @@ async def periodic(storage):
     """The periodic work of all roles, on a store that nobody else touches."""
     settings, recorder = storage, Recorder()
     parts = connect(settings, Connections(settings, transport=lambda: recorder))
-    app = app_of(parts, buckets=settings.buckets, most_open_requests=1000)
+    app = app_of(parts, buckets=settings.buckets, max_open_requests=1000)
     roles = app.scheduler, app.supervisor, app.relay, app.orders
     yield parts, recorder, roles
     await parts.close()
@@ -127,7 +127,7 @@ async def test_a_sweep_costs_as_much_as_there_is_to_recover(periodic):
     parts, recorder, (_, supervises, _, _) = periodic
     await supervises.sweep()
     order = new_order()
-    claimed = scheduler.claim(order, utc_now() - ALLOWANCE - 2 * TOLERANCE)
+    claimed = scheduler.claim(order, utc_now() - TIMEOUT - 2 * TOLERANCE)
     assert claimed
     await parts.store.commit(
         Change(before=None, after=claimed.after, entry=HistoryEntry(at=utc_now(), actor="t", event="claimed"))

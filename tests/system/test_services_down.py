@@ -19,16 +19,16 @@ from waiting import eventually
 
 from local.ports import Ports
 
-MOST_OPEN = 5
+MAX_OPEN = 5
 CIRCUIT_ORDERS = 3
 POLL_SECONDS = 5
 SETTINGS = QUICK | {
-    "ALLOWANCE_SECONDS": "10",
+    "STEP_TIMEOUT_SECONDS": "10",
     "FAILURE_THRESHOLD": "1000",
     "REMOTE_CALL_TIMEOUT_SECONDS": "2",  # or a slow machine would open circuits by itself
     "CIRCUIT_ORDERS": str(CIRCUIT_ORDERS),
     "CIRCUIT_OPEN_SECONDS": "15",
-    "MOST_OPEN_REQUESTS": str(MOST_OPEN),
+    "MAX_OPEN_REQUESTS": str(MAX_OPEN),
     "SCHEDULER_POLL_SCHEDULE": f"*/{POLL_SECONDS} * * * * *",
     "SUPERVISOR_SCHEDULE": "*/2 * * * * *",
 }
@@ -70,7 +70,7 @@ async def test_one_poll_goes_on_claiming_while_orders_wait(apart, count):
     await until_processed(client, orders)
     times = sorted(at(claim) for claim in claims(await orders_of(client, orders)) if is_by(poller, claim))
     turns_of_the_timer = 1 + round((times[-1] - times[0]).total_seconds() / POLL_SECONDS)
-    assert len(times) > 1.5 * MOST_OPEN * turns_of_the_timer
+    assert len(times) > 1.5 * MAX_OPEN * turns_of_the_timer
     assert await poisoned(stack) == []
 
 
@@ -121,8 +121,8 @@ async def test_orders_wait_while_a_service_is_down_and_hold_up_nobody_else(apart
 
     orders = await orders_of(client, waiting)
     too_early = [claim for claim in claims(orders) if at(claim) < opened[0]]
-    assert len(too_early) <= CLAIMERS * MOST_OPEN  # those that went out when nobody knew yet
-    assert sum(order["failureCount"] for order in orders) <= CLAIMERS * MOST_OPEN
+    assert len(too_early) <= CLAIMERS * MAX_OPEN  # those that went out when nobody knew yet
+    assert sum(order["failureCount"] for order in orders) <= CLAIMERS * MAX_OPEN
     effects = await client.all_actions()
     assert [effects[order_id] for order_id in waiting] == [["reserve"]] * count
     assert await poisoned(stack) == []

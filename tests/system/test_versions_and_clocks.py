@@ -11,9 +11,9 @@ from submitting import submit_new
 
 AHEAD = timedelta(seconds=1)
 """What app_ahead adds to the time."""
-ALLOWANCE = timedelta(seconds=4)
+TIMEOUT = timedelta(seconds=4)
 SETTINGS = QUICK | {
-    "ALLOWANCE_SECONDS": str(ALLOWANCE.total_seconds()),
+    "STEP_TIMEOUT_SECONDS": str(TIMEOUT.total_seconds()),
     "CLOCK_TOLERANCE_SECONDS": "2",
     "FAILURE_THRESHOLD": "1000",
     "UNKNOWN_NAME_TRIES": "90",
@@ -88,7 +88,7 @@ async def test_a_supervisor_whose_clock_is_ahead_takes_no_order_before_its_time_
     for order in await orders_of(client, orders):
         assert claims_and_recoveries_alternate(order), order["history"]
         for claim, recovery in turns(order):
-            assert true_time(recovery) >= true_time(claim) + ALLOWANCE
+            assert true_time(recovery) >= true_time(claim) + TIMEOUT
     assert {order_id: await client.actions(order_id) for order_id in orders} == dict.fromkeys(orders, DONE)
     assert await poisoned(stack) == []
 

@@ -69,11 +69,11 @@ async def test_each_step_failing_in_each_way_under_each_policy(client, stack, ca
     assert problems == []
 
 
-async def judge(client, stack, step, mode, policy):
+async def judge(client, stack, step, mode, on_failure):
     """Return what is wrong with the end of a case."""
     order_id = new_order_id()
     await fault(client, step, mode, order_id, **HOW.get(mode, {}))
-    await submit(stack, order_id, workflow=f"{step}-{policy}")
+    await submit(stack, order_id, workflow=f"{step}-{on_failure}")
     order = await ended(client, order_id)
     actions = await client.actions(order_id)
     steps = steps_of(order)
@@ -87,7 +87,7 @@ async def judge(client, stack, step, mode, policy):
     if mode == "flaky" and order["failureCount"] < THRESHOLD:  # on a slow machine it may be given up like any other
         expect("it is not processed", order["processState"] == "Processed")
         expect("something is missing", actions == DONE)
-    elif policy == "error":
+    elif on_failure == "error":
         expect("it does not wait for an operator", (order["processState"], order["outcome"]) == ("Error", "failed"))
         expect("another step is called failed", steps[step] == "Failed")
         expect("a step before is not done", all(steps[name] == "Completed" for name in BEFORE[step]))
@@ -104,7 +104,7 @@ async def judge(client, stack, step, mode, policy):
         alerts = await eventually(partial(client.alerts, order_id))
         expect("it has not exactly one alert", len(alerts) == 1)
         expect("an operator is called for nothing", alerts[0]["actionRequired"] == (order["outcome"] != "undone"))
-    return [(step, mode, policy, problem, events(order), actions) for problem in wrong]
+    return [(step, mode, on_failure, problem, events(order), actions) for problem in wrong]
 
 
 @pytest.mark.proves("UND-2")
@@ -148,11 +148,11 @@ async def test_an_undo_that_keeps_failing_waits_for_an_operator(client, stack):
 @pytest.mark.proves("SCH-12")
 async def test_two_steps_that_fail_at_once_are_one_failure_of_the_order(client, stack):
     """One is refused while the other hangs: the order waits for both, then it ends, with one alert."""
-    for policy, outcome in (("error", "failed"), ("undo", "undone")):
+    for on_failure, outcome in (("error", "failed"), ("undo", "undone")):
         order_id = new_order_id()
         await fault(client, "payment", "reject", order_id)
         await fault(client, "stock", "hang", order_id, latencyMs=800)
-        await submit(stack, order_id, workflow=f"stock-{policy}")
+        await submit(stack, order_id, workflow=f"stock-{on_failure}")
         order = await ended(client, order_id)
         assert order["outcome"] == outcome
         assert "card declined" in order["reason"]
@@ -210,7 +210,7 @@ async def test_several_workflows_and_versions_run_side_by_side(client, stack):
 async def recorded_by_an_older_app(stack, version):
     """An order as an earlier deployment recorded it, without its wake-up: the poll has to find it."""
     order_id, now = new_order_id(), datetime.now(UTC)
-    steps = ORDER_1.initial_steps(allowance=timedelta(seconds=2), threshold=3, rest=timedelta(0))
+    steps = ORDER_1.initial_steps(timeout=timedelta(seconds=2), threshold=3, cooldown=timedelta(0))
     old = new_order(workflow_version=version, not_before=now, updated_at=now)
     old = replace(old, order=replace(old.order, order_id=order_id), steps=steps)
     old = old.with_state(order_id=order_id, workflow="order", workflow_version=version)

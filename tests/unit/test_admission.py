@@ -6,7 +6,7 @@ import pytest
 from builders import NOW, seconds
 
 from core.agenda import NOTHING, AgendaRow
-from core.measures import Measure
+from core.agent_health import AgentHealth
 from core.orders import Priority
 from scheduler.admission import (
     EQUALLY_LONG,
@@ -17,9 +17,9 @@ from scheduler.admission import (
     Admission,
     Candidate,
 )
-from scheduler.window import FIRST, LEAST, LONG_WAIT, Window
+from scheduler.window import FIRST, LEAST, LONG_WAIT, ConcurrencyWindow
 
-measure = partial(Measure, instance="i", at=NOW, waited=0.1, running=0)
+health = partial(AgentHealth, instance="i", at=NOW, waited=0.1, running=0)
 
 
 class Believing(Admission):
@@ -30,11 +30,11 @@ class Believing(Admission):
         offers = {"payment": ("first", "second"), "stock": ("third",)}
         super().__init__(offers=offers, clock=lambda: self.now, most=most)
 
-    def look(self, running=(), measures=()):
+    def look(self, running=(), agent_health=()):
         """See that these orders run, each at the agents that are named behind it."""
         self.now += LOOK_INTERVAL
         assert self.begin_look()
-        self.saw(rows(running), measures)
+        self.saw(rows(running), agent_health)
 
     def fill(self, needs="payment"):
         """Take slots until there is no room; return at whom."""
@@ -77,7 +77,7 @@ def grown(window, looks, waited=0.1):
 @pytest.mark.proves("AGT-10")
 def test_the_limit_grows_while_all_of_it_is_used_and_nobody_waits():
     """Fast, up to the most that is allowed; without load it goes back to the beginning."""
-    window = Window(most=200)
+    window = ConcurrencyWindow(most=200)
     assert grown(window, 6) == [FIRST, 2 * FIRST, 2 * FIRST, 4 * FIRST, 4 * FIRST, 200]
     for _ in range(4):
         window.adapt(set(), 0.1)
@@ -87,7 +87,7 @@ def test_the_limit_grows_while_all_of_it_is_used_and_nobody_waits():
 @pytest.mark.proves("AGT-10", "WRK-2")
 def test_the_limit_does_not_grow_before_what_it_let_in_is_answered():
     """An agent that is slow has waits to tell only once it begins what waits, which then is too late."""
-    window = Window(most=200)
+    window = ConcurrencyWindow(most=200)
     open_now = some(FIRST)
     for answered in range(FIRST // 2):
         window.adapt(open_now - some(answered), 0.0)
@@ -99,7 +99,7 @@ def test_the_limit_does_not_grow_before_what_it_let_in_is_answered():
 @pytest.mark.proves("AGT-10")
 def test_the_limit_shrinks_while_requests_wait():
     """Down to a few: without those nobody would notice that the agent has room again."""
-    window = Window(most=200)
+    window = ConcurrencyWindow(most=200)
     assert grown(window, 4, LONG_WAIT + 0.01) == [FIRST, 22, 15, 10]
     assert grown(window, 8, LONG_WAIT + 0.01)[-1] == LEAST
 
@@ -107,7 +107,7 @@ def test_the_limit_shrinks_while_requests_wait():
 @pytest.mark.proves("AGT-10")
 def test_the_limit_shrinks_no_further_for_being_little_used():
     """Where scheduler and agent share a machine that is busy for a moment, few claims are no sign of a slow agent."""
-    window = Window(most=200)
+    window = ConcurrencyWindow(most=200)
     for first in (0, LEAST):
         window.adapt(some(LEAST, first), LONG_WAIT + 0.01)
     assert window.limit == 22
@@ -115,7 +115,7 @@ def test_the_limit_shrinks_no_further_for_being_little_used():
 
 def test_the_limit_grows_by_what_was_used_between_looks():
     """An agent may have answered all of it when one looks."""
-    window = Window(most=200)
+    window = ConcurrencyWindow(most=200)
     window.adapt(set(), 0.1)
     window.peak = FIRST
     window.adapt(set(), 0.1)
@@ -126,12 +126,12 @@ def test_the_limit_grows_by_what_was_used_between_looks():
 
 def test_the_limit_stays_as_it_is_while_nobody_knows():
     """Without a word from any agent it does not grow, however much of it is used."""
-    assert grown(Window(most=200), 3, None) == [FIRST] * 3
+    assert grown(ConcurrencyWindow(most=200), 3, None) == [FIRST] * 3
 
 
 def test_an_instance_that_has_just_begun_takes_what_it_finds_open_for_what_may_be():
     """Else the next steps of all those orders would have to wait for it to learn what the others know."""
-    window = Window(most=200)
+    window = ConcurrencyWindow(most=200)
     window.adapt(some(150), 0.1)
     assert window.limit == 150
 
@@ -238,7 +238,7 @@ def test_while_a_circuit_is_open_steps_go_to_another_agent(admission):
 @pytest.mark.proves("AGT-8")
 def test_a_look_after_a_circuit_has_closed_lets_no_more_through(admission):
     """Only what comes of those few does."""
-    admission.look(measures=[measure(agent="first", open_until=NOW + seconds(5))])
+    admission.look(agent_health=[health(agent="first", open_until=NOW + seconds(5))])
     admission.now += seconds(10)
     admission.look()
     assert admission.fill()[: LEAST + 1] == ["first"] * LEAST + ["second"]
@@ -247,7 +247,7 @@ def test_a_look_after_a_circuit_has_closed_lets_no_more_through(admission):
 @pytest.mark.proves("AGT-8")
 def test_what_ends_while_a_circuit_is_open_lets_no_more_through(admission):
     """It says nothing of how the service works: only what begins afterwards does."""
-    opened = measure(agent="first", open_until=NOW + seconds(60))
+    opened = health(agent="first", open_until=NOW + seconds(60))
     for look in range(3):
         admission.look([f"o{look}-{number} first" for number in range(LEAST)], [opened])
     admission.now += seconds(60)
@@ -258,7 +258,7 @@ def test_what_ends_while_a_circuit_is_open_lets_no_more_through(admission):
 @pytest.mark.proves("AGT-8")
 def test_the_limit_after_a_circuit_has_closed_does_not_grow_by_what_was_used_before():
     """Those few have to be answered first."""
-    window = Window(most=200)
+    window = ConcurrencyWindow(most=200)
     window.adapt(some(FIRST), 0.1)
     window.begin_again()
     window.adapt(set(), 0.1)
@@ -268,14 +268,14 @@ def test_the_limit_after_a_circuit_has_closed_does_not_grow_by_what_was_used_bef
 @pytest.mark.proves("AGT-8", "AGT-10")
 def test_schedulers_follow_what_agents_tell_of_their_circuits(admission):
     """No calls only when no instance makes any: one whose network is broken does not stop the others."""
-    opened = partial(measure, agent="first", open_until=NOW + seconds(60))
-    admission.look(measures=[opened(instance="a"), measure(agent="first", instance="b")])
+    opened = partial(health, agent="first", open_until=NOW + seconds(60))
+    admission.look(agent_health=[opened(instance="a"), health(agent="first", instance="b")])
     assert admission.room()["payment"] == "first"
-    admission.look(measures=[opened(instance="a"), opened(instance="b")])
+    admission.look(agent_health=[opened(instance="a"), opened(instance="b")])
     assert admission.room()["payment"] == "second"
-    admission.look(measures=[opened(instance="a"), measure(agent="first", instance="b")])
+    admission.look(agent_health=[opened(instance="a"), health(agent="first", instance="b")])
     assert admission.room()["payment"] == "first"
-    admission.look(measures=[opened(instance="a"), opened(instance="b", open_until=admission.now + seconds(9))])
+    admission.look(agent_health=[opened(instance="a"), opened(instance="b", open_until=admission.now + seconds(9))])
     admission.now += seconds(10)
     assert admission.room()["payment"] == "first"
 

@@ -27,7 +27,7 @@ async def test_transient_faults_are_retried_with_the_same_key():
 @pytest.mark.proves("AGT-2")
 async def test_pauses_between_tries_grow_exponentially():
     """Each is about twice the one before, from a fraction of a second up to a bound."""
-    agency = Agency(*[TransientError("503")] * 1000, allowance=LONG)
+    agency = Agency(*[TransientError("503")] * 1000, timeout=LONG)
     await agency.agent.handle(agency.request)
     assert 0.1 <= agency.pauses[0] <= 0.2
     growing = [pause for pause in agency.pauses if pause < max(agency.pauses)]
@@ -181,12 +181,12 @@ async def test_an_open_circuit_is_published_before_the_request_goes_back():
     published, send = [], agency.parts.bus.send
 
     async def sends(messages):
-        published.extend(await agency.measures())
+        published.extend(await agency.agent_health())
         await send(messages)
 
     agency.parts.bus.send = sends
     await agency.agent.handle(agency.request)
-    assert [measure.open_until for measure in published] == [agency.circuit.open_until]
+    assert [health.open_until for health in published] == [agency.circuit.open_until]
     assert agency.circuit.open_until is not None
 
 
@@ -196,7 +196,7 @@ async def test_how_long_a_request_waited_shows_nothing_of_its_tries():
     agency = Agency(*[TransientError("503")] * 5)
     await agency.agent.handle(agency.request)
     assert sum(agency.pauses) > 1
-    assert [measure.waited for measure in await agency.measures()] == [0.0]
+    assert [health.waited for health in await agency.agent_health()] == [0.0]
 
 
 @pytest.mark.proves("AGT-4")

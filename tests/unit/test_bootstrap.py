@@ -20,11 +20,11 @@ MEANT_FOR = {
     "REMOTE_CALL_TIMEOUT_SECONDS": "11",
     "CIRCUIT_ORDERS": "12",
     "CIRCUIT_OPEN_SECONDS": "13",
-    "ALLOWANCE_SECONDS": "61",
+    "STEP_TIMEOUT_SECONDS": "61",
     "FAILURE_THRESHOLD": "14",
-    "REST_SECONDS": "62",
+    "COOLDOWN_SECONDS": "62",
     "CLOCK_TOLERANCE_SECONDS": "2.5",
-    "MOST_OPEN_REQUESTS": "16",
+    "MAX_OPEN_REQUESTS": "16",
     "UNKNOWN_NAME_TRIES": "17",
     "NOTICE_TRIES": "18",
     "LONGEST_PENDING_SECONDS": "63",
@@ -92,8 +92,8 @@ def test_without_the_schedule_of_the_supervisor_the_app_does_not_start(settings,
 def test_how_much_may_be_asked_of_a_service_is_a_setting(settings):
     """By agent; those that are not named have what is usual."""
     app = made()
-    limits = {agent.name: app.agent(agent).limits for agent in app.agents}
-    assert (limits["payment"].in_flight, limits["inventory"].in_flight) == (3, 100)
+    bulkhead = {agent.name: app.agent(agent).bulkhead for agent in app.agents}
+    assert (bulkhead["payment"].in_flight, bulkhead["inventory"].in_flight) == (3, 100)
 
 
 def test_each_setting_reaches_what_goes_by_it(settings, monkeypatch):
@@ -105,12 +105,12 @@ def test_each_setting_reaches_what_goes_by_it(settings, monkeypatch):
     terms, scheduler, watch = submission.terms, app.scheduler, app.watch
     assert (agent.margin, agent.call_timeout) == (timedelta(seconds=1.5), timedelta(seconds=11))
     assert (agent.circuit._orders, agent.circuit._open_for) == (12, timedelta(seconds=13))
-    assert (terms.allowance, terms.threshold, terms.rest) == (timedelta(seconds=61), 14, timedelta(seconds=62))
+    assert (terms.timeout, terms.threshold, terms.cooldown) == (timedelta(seconds=61), 14, timedelta(seconds=62))
     assert (len(terms.buckets), submission.unknown_name_tries) == (20, 17)
     assert scheduler.rules.clock_tolerance == app.supervisor.rules.clock_tolerance
     assert scheduler.rules.clock_tolerance == timedelta(seconds=2.5)
     assert (scheduler.admission.most, scheduler.buckets) == (16, 20)
-    assert app.relay.most_tries == 18
+    assert app.relay.max_tries == 18
     assert (watch.longest_pending, watch.longest_without_sweep) == (timedelta(seconds=63), timedelta(seconds=64))
     assert app.retention.keep == timedelta(days=19)
     monkeypatch.setenv("RETENTION_DAYS", "0")

@@ -16,7 +16,7 @@ from azure.servicebus.exceptions import (
 )
 from builders import ORDER_ID, seconds
 
-from adapters.bus import MOST_SENDERS, ServiceBus, _outgoing
+from adapters.bus import MAX_SENDERS, ServiceBus, _outgoing
 from core.errors import InvalidError, NotSentError, QueueRefusedError, UnavailableError
 from core.messages import BusMessage, WakeUp
 
@@ -130,10 +130,10 @@ async def test_however_many_private_queues_there_are_few_links_stay_open():
     """Each sender of orders may have its own: of those that were used longest ago none is kept."""
     links = Links()
     bus = ServiceBus(lambda: links)
-    for number in range(3 * MOST_SENDERS):
+    for number in range(3 * MAX_SENDERS):
         await bus.send([message(number, queue=f"status-{number}"), message(number, queue="scheduler-requests")])
     await asyncio.gather(*bus._closing)
-    latest = {f"status-{number}" for number in range(2 * MOST_SENDERS + 1, 3 * MOST_SENDERS)}
+    latest = {f"status-{number}" for number in range(2 * MAX_SENDERS + 1, 3 * MAX_SENDERS)}
     assert links.open == {"scheduler-requests", *latest}
     await bus.close()
     assert links.open == set()
@@ -143,9 +143,9 @@ async def test_a_link_in_use_is_not_closed():
     """However many queues get a message at the same time: those that are too many are closed afterwards."""
     links = Links()
     bus = ServiceBus(lambda: links)
-    await bus.send([message(number, queue=f"status-{number}") for number in range(3 * MOST_SENDERS)])
+    await bus.send([message(number, queue=f"status-{number}") for number in range(3 * MAX_SENDERS)])
     await asyncio.gather(*bus._closing)
-    assert len(links.open) == MOST_SENDERS
+    assert len(links.open) == MAX_SENDERS
     await bus.close()
 
 

@@ -8,7 +8,7 @@ from unittest.mock import patch
 import pytest
 from agency import CALL_TIMEOUT, CIRCUIT_ORDERS, MARGIN, Agency
 
-from agents.circuit import CallLimits
+from agents.protection import Bulkhead
 from core.errors import TransientError
 
 IN_FLIGHT = 2
@@ -62,7 +62,7 @@ async def test_a_request_for_which_there_is_no_turn_goes_back_and_schedulers_hea
     ((_, reply),) = agency.replies()
     assert (reply.outcome, reply.reason) == ("notTried", "too many calls are in flight")
     assert not reply.circuit_open
-    assert [(measure.waited, measure.open_until) for measure in await agency.measures()] == [(1.0, None)]
+    assert [(health.waited, health.open_until) for health in await agency.agent_health()] == [(1.0, None)]
     ends.set()
     await first
     assert len(calls) == 1
@@ -71,11 +71,11 @@ async def test_a_request_for_which_there_is_no_turn_goes_back_and_schedulers_hea
 @pytest.mark.proves("AGT-10", "FLT-9")
 async def test_an_agent_goes_on_publishing_when_its_clock_was_put_back():
     """A second after the last time by either clock, not once the old time has come again."""
-    agency = Agency(allowance=2 * HOUR)
+    agency = Agency(timeout=2 * HOUR)
     await agency.agent.handle(agency.request)
     agency.now -= HOUR
     await agency.agent.handle(agency.request)
-    assert [measure.at for measure in await agency.measures()] == [agency.now]
+    assert [health.at for health in await agency.agent_health()] == [agency.now]
 
 
 @pytest.mark.proves("AGT-8")
@@ -104,6 +104,6 @@ async def test_a_request_that_meets_an_open_circuit_takes_nobody_s_turn():
     for number in range(CIRCUIT_ORDERS):
         with suppress(TransientError), agency.circuit.guard(f"order-{number}"):
             raise TransientError("503")
-    with patch.object(CallLimits, "turn", lambda *args: turns.append(args)):
+    with patch.object(Bulkhead, "turn", lambda *args: turns.append(args)):
         await agency.agent.handle(agency.request)
     assert turns == []

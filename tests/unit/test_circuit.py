@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 from builders import NOW
 
-from agents.circuit import Circuit
+from agents.protection import CircuitBreaker
 from core.errors import NotTriedError, RejectedError, TransientError
 
 ORDERS = 3
@@ -28,7 +28,7 @@ def clock():
 
 @pytest.fixture
 def circuit(clock):
-    return Circuit(orders=ORDERS, open_for=OPEN_FOR, clock=clock)
+    return CircuitBreaker(orders=ORDERS, open_for=OPEN_FOR, clock=clock)
 
 
 def call(circuit, order_id, error=None):
@@ -115,7 +115,7 @@ def test_one_call_that_fails_keeps_the_circuit_open(circuit, clock, order_id):
 @pytest.mark.proves("AGT-8")
 def test_a_call_that_was_under_way_lets_no_second_one_try(clock):
     """It began before the circuit opened, and ends while another tries."""
-    circuit = Circuit(orders=ORDERS, open_for=timedelta(0), clock=clock)
+    circuit = CircuitBreaker(orders=ORDERS, open_for=timedelta(0), clock=clock)
     under_way = circuit.guard("under way")
     under_way.__enter__()
     opened(circuit)

@@ -10,9 +10,9 @@ from adapters.memory import in_memory
 from adapters.operations import Stored
 from adapters.records import StateRecord, columns_of_record, record_of
 from adapters.rows import entity, stored_form
+from core.agent_health import AgentHealth
 from core.changes import Change, HistoryEntry
 from core.errors import UnreadableRowError
-from core.measures import Measure
 from core.orders import ProcessState, StepState
 from core.workflow import StepDefinition, Workflow, Workflows
 from operators.explain import Actor, explain
@@ -56,7 +56,7 @@ def test_of_a_request_that_cannot_be_made_it_says_that():
     def broken(order, results):
         return {}["claimNumber"]
 
-    step = StepDefinition(name="payment", capability="payment", does="pay", request=broken)
+    step = StepDefinition(name="payment", capability="payment", operation="pay", request=broken)
     known = Workflows(Workflow(name="payment-only", version=1, steps=(step,)))
     rules = replace(acting_rules, claim=replace(scheduler, workflows=known).claim)
     why = "payment: payment-only v1, step payment: request failed: KeyError 'claimNumber'"
@@ -71,15 +71,15 @@ def test_of_what_no_agent_offers_it_says_that():
     assert (said.next_actor, said.next_at) == (Actor.OPERATOR, None)
 
 
-def measure(agent, **more):
-    return Measure(**{"agent": agent, "instance": "1", "at": LATER, "waited": 0.9, "running": 12} | more)
+def health(agent, **more):
+    return AgentHealth(**{"agent": agent, "instance": "1", "at": LATER, "waited": 0.9, "running": 12} | more)
 
 
 @pytest.mark.proves("OPR-2", "AGT-10")
 def test_of_an_order_that_waits_for_room_it_says_since_when_and_how_the_agents_are():
     """It might have been claimed a while ago; all instances of an agent are taken together."""
-    busy = (measure("payment"), measure("payment", instance="2", waited=0.4, running=3))
-    said = explained(new_order(), replace(acting_rules, measures=busy), LATER)
+    busy = (health("payment"), health("payment", instance="2", waited=0.4, running=3))
+    said = explained(new_order(), replace(acting_rules, agent_health=busy), LATER)
     assert said.waiting_for == (
         "a scheduler to claim it, once an agent for payment has room, for which it waits since 2026-01-31 08:15:00 UTC"
         " (payment: 15 calls under way, requests wait for 90% of their time; payment-backup: not heard of lately)"

@@ -18,7 +18,7 @@ from scheduler.window import FIRST
 
 INSTANCES = 3
 BUCKETS = 16
-ALLOWANCE = seconds(15)
+TIMEOUT = seconds(15)
 AGES = 4
 """Spans of time in which the orders came in."""
 
@@ -70,7 +70,7 @@ async def test_no_order_waits_longer_than_for_those_before_it(most_orders):
     suffices for that second as soon as the limit has grown. So an order is claimed once those before it are done, at
     the rate of its agent, after the time that takes, and the second until somebody looks.
     """
-    world = Scheduling(*(only(need, ALLOWANCE) for need in NEEDS), buckets=BUCKETS, most=500)
+    world = Scheduling(*(only(need, TIMEOUT) for need in NEEDS), buckets=BUCKETS, most=500)
     orders = await some_orders(world, most_orders, ("payment", "payment", "payment", "inventory", "shipping"))
     await world.tell("shipping", open_until=world.now + timedelta(hours=1))
     world.now += WAKE_UP_TIME
@@ -105,7 +105,7 @@ async def test_no_order_waits_longer_than_for_those_before_it(most_orders):
 )
 async def test_a_backlog_at_a_slow_agent_burns_no_attempt(count, in_flight, takes, apart):
     """What is claimed begins in time, however many wait: no request expires, and no failure is counted."""
-    world = Scheduling(only("payment", ALLOWANCE), most=2000)
+    world = Scheduling(only("payment", TIMEOUT), most=2000)
     ids = [await world.record(bucket=f"b{number % 8:02d}") for number in range(count)]
     agent = Working("payment", in_flight, seconds(takes))
 

@@ -8,7 +8,7 @@ from builders import ORDER_ID
 from pydantic import BaseModel
 
 from core.errors import ConflictError, InvalidError, UnavailableError, UnknownOrderError, UnreadableRowError
-from entrypoints.http import MOST_BODY_BYTES, answers, body_of, ok, order_id_of
+from entrypoints.http import MAX_BODY_BYTES, answers, body_of, ok, order_id_of
 
 AWAY = UnavailableError("table away")
 
@@ -106,6 +106,6 @@ def test_what_can_be_no_order_is_not_looked_for(order_id):
 
 def test_a_body_that_is_too_long_is_not_read():
     """It is refused by its length."""
-    body = b" " * (MOST_BODY_BYTES + 1)
+    body = b" " * (MAX_BODY_BYTES + 1)
     with pytest.raises(InvalidError, match="more than the"):
         body_of(func.HttpRequest(method="POST", url="http://x/api", body=body), BaseModel)

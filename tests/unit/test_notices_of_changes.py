@@ -5,7 +5,7 @@ import re
 from dataclasses import replace
 
 import pytest
-from builders import ALLOWANCE, NOW, ORDER_ID, THRESHOLD, TOLERANCE, answer_to, seconds
+from builders import NOW, ORDER_ID, THRESHOLD, TIMEOUT, TOLERANCE, answer_to, seconds
 from memory_world import World
 
 from core.messages import AgentRequest, WakeUp, decode
@@ -43,7 +43,7 @@ class Sender:
         await self._a_second_passes()
 
     async def step_times_out(self):
-        self.world.now += ALLOWANCE + TOLERANCE
+        self.world.now += TIMEOUT + TOLERANCE
         await self.supervisor.sweep()
         await self._a_second_passes()
 

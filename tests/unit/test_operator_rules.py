@@ -20,7 +20,7 @@ from builders import (
 from core.alerts import ACTIONS
 from core.errors import RefusedError
 from core.messages import AgentRequest, decode
-from core.orders import Direction, Outcome, Policy, ProcessState, StepState
+from core.orders import Direction, OnFailure, Outcome, ProcessState, StepState
 from core.workflow import Workflow, Workflows
 from operators.requests import OperatorRequest, SkipRequest
 from operators.rules import cancel, possible, resubmit, skip
@@ -42,7 +42,7 @@ def order(*states, **more):
         replace(
             step,
             state=state,
-            policy=Policy.ERROR,
+            on_failure=OnFailure.ERROR,
             attempts=0 if state is NOT else 1,
             complete_by=NOW + seconds(5) if state is RUNS else None,
             reason="refused" if state is FAILED else None,
@@ -50,7 +50,7 @@ def order(*states, **more):
             result={"reference": f"r-{step.name}"} if state is DONE else None,
         )
         for step, state in zip(
-            ORDER.initial_steps(allowance=seconds(5), threshold=3, rest=seconds(5)), states, strict=True
+            ORDER.initial_steps(timeout=seconds(5), threshold=3, cooldown=seconds(5)), states, strict=True
         )
     ]
     blank = new_order(workflow_version=2, **more).with_state(workflow="order")
@@ -100,9 +100,11 @@ def test_a_resubmitted_order_goes_on_from_the_failed_step_with_a_fresh_count():
 def test_a_resubmitted_step_may_begin_at_once_and_rest_again():
     """It had rested as often as it may, and waited for its time: an operator has mended the cause."""
     failed = in_error(FAILED, NOT, NOT, NOT)
-    tired = replace(failed.steps[0], policy=Policy.REST, rests=3, failure_count=2, not_before=NOW + seconds(3600))
+    tired = replace(
+        failed.steps[0], on_failure=OnFailure.COOLDOWN, cooldowns=3, failure_count=2, not_before=NOW + seconds(3600)
+    )
     step = resubmit(failed.with_steps(tired), REQUEST, NOW).after.steps[0]
-    assert (step.rests, step.failure_count, step.not_before, step.reason) == (0, 0, None, None)
+    assert (step.cooldowns, step.failure_count, step.not_before, step.reason) == (0, 0, None, None)
 
 
 @pytest.mark.proves("OPR-3", "OPR-4", "UND-4")

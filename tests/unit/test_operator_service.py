@@ -10,8 +10,8 @@ from apps import ALONE, app
 from builders import NOW, TOLERANCE, new_order, scheduler, seconds, supervisor, timed_out
 
 from adapters.memory import in_memory
+from core.agent_health import AgentHealth
 from core.changes import Change, Event, HistoryEntry
-from core.measures import Measure
 from core.orders import Outcome, ProcessState, StepState
 from operators.alerts import AcknowledgeRequest, AlertDesk
 from operators.bulk import meant_by
@@ -35,8 +35,8 @@ async def test_an_order_is_listed_by_the_state_that_it_is_in_now():
     """Also when it was given back and claimed while another of its steps ran on: the row of that step is older."""
     parts = in_memory(clock=lambda: NOW)
     service = service_on(parts)
-    steps = ORDER.initial_steps(allowance=seconds(5), threshold=3, rest=timedelta(0))
-    steps = (steps[0], replace(steps[1], allowance=seconds(60)), *steps[2:])
+    steps = ORDER.initial_steps(timeout=seconds(5), threshold=3, cooldown=timedelta(0))
+    steps = (steps[0], replace(steps[1], timeout=seconds(60)), *steps[2:])
     order = replace(new_order(workflow_version=2).with_state(workflow="order"), steps=steps)
     entry = HistoryEntry(at=NOW, actor="submission/i", event="submitted")
     order = await parts.store.commit(Change(before=None, after=order, entry=entry))
@@ -57,8 +57,8 @@ def overview_on(parts):
 async def test_the_overview_counts_each_order_once_and_what_is_not_sent():
     """A pending order of which another step runs on is pending, and not processing besides."""
     parts = in_memory(clock=lambda: NOW)
-    steps = ORDER.initial_steps(allowance=seconds(5), threshold=3, rest=timedelta(0))
-    steps = (steps[0], replace(steps[1], allowance=seconds(60)), *steps[2:])
+    steps = ORDER.initial_steps(timeout=seconds(5), threshold=3, cooldown=timedelta(0))
+    steps = (steps[0], replace(steps[1], timeout=seconds(60)), *steps[2:])
     order = replace(new_order(workflow_version=2, reply_to="status-a").with_state(workflow="order"), steps=steps)
     entry = HistoryEntry(at=NOW, actor="submission/i", event="submitted")
     order = await parts.store.commit(Change(before=None, after=order, entry=entry))
@@ -79,7 +79,7 @@ def counts(pending=0, processing=0):
 def said(agent, open_for=None):
     """What an agent said of itself just now."""
     until = NOW + seconds(open_for) if open_for else None
-    return Measure(agent=agent, instance="1", at=NOW, waited=0.0, running=0, open_until=until)
+    return AgentHealth(agent=agent, instance="1", at=NOW, waited=0.0, running=0, open_until=until)
 
 
 @pytest.mark.proves("OPR-2", "AGT-8")
@@ -90,11 +90,11 @@ async def test_an_explanation_says_that_circuits_are_open_and_until_when():
     order = new_order()
     entry = HistoryEntry(at=NOW, actor="submission/i", event="submitted")
     await parts.store.commit(Change(before=None, after=order, entry=entry))
-    await parts.measures.publish(said("payment", open_for=30))
+    await parts.agent_health.publish(said("payment", open_for=30))
     one_open = await service.explain(order.order_id)
     assert one_open.next_at == NOW
     assert "payment attempt 1 started at payment-backup" in one_open.summary
-    await parts.measures.publish(said("payment-backup", open_for=20))
+    await parts.agent_health.publish(said("payment-backup", open_for=20))
     both_open = await service.explain(order.order_id)
     assert both_open.next_at == NOW + seconds(20)
     assert "circuits open: payment and payment-backup, until 2026-01-31 08:15:20 UTC" in both_open.waiting_for
@@ -201,7 +201,7 @@ async def test_a_bulk_skip_skips_the_step_that_is_named():
     """Also where another has failed too."""
     parts = in_memory(clock=lambda: NOW)
     done, lost = StepState.COMPLETED, StepState.FAILED
-    steps = ORDER.initial_steps(allowance=seconds(5), threshold=3, rest=timedelta(0))
+    steps = ORDER.initial_steps(timeout=seconds(5), threshold=3, cooldown=timedelta(0))
     states = zip(steps, (done, done, lost, lost), strict=True)
     steps = tuple(replace(step, state=state, attempts=1, result={}) for step, state in states)
     order = new_order(workflow_version=2, process_state=ProcessState.ERROR, updated_at=NOW - seconds(60))
@@ -239,7 +239,7 @@ async def test_the_overview_says_where_it_did_not_count_to_the_end():
     parts = in_memory(clock=lambda: NOW)
     for number in range(2):
         await record(parts, number, new_order())
-    with patch("operators.overview.MOST_COUNTED", 2):
+    with patch("operators.overview.MAX_COUNTED", 2):
         counted = (await overview_on(parts).look()).open_orders
     assert counted[ProcessState.PENDING].at_least
     assert not counted[ProcessState.ERROR].at_least

@@ -4,10 +4,10 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
-from builders import ALLOWANCE, NOW, ORDER_ID, REST, THRESHOLD, answer, new_order, scheduler, seconds, supervisor
+from builders import COOLDOWN, NOW, ORDER_ID, THRESHOLD, TIMEOUT, answer, new_order, scheduler, seconds, supervisor
 
 from core.messages import AgentRequest, WakeUp, decode
-from core.orders import Direction, Outcome, Policy, ProcessState
+from core.orders import Direction, OnFailure, Outcome, ProcessState
 from core.workflow import StepDefinition, Workflow, Workflows
 from operators import rules as operator_rules
 from operators.requests import OperatorRequest
@@ -19,24 +19,24 @@ GRACE = OperatorRequest(operator="grace", note="not needed any more")
 
 def step(name, *after, **more):
     """A step that can be undone, at an agent that is always there."""
-    rules = {"capability": "payment", "does": "do", "undone_by": "undo", "request": lambda order, results: {}}
+    rules = {"capability": "payment", "operation": "do", "compensation": "undo", "request": lambda order, results: {}}
     return StepDefinition(name=name, after=after, **rules | more)
 
 
-RESTS = step("rests", policy=Policy.REST, threshold=1, rest=HOURS, allowance=seconds(5))
+RESTS = step("rests", on_failure=OnFailure.COOLDOWN, threshold=1, cooldown=HOURS, timeout=seconds(5))
 
 
 def order_of(*steps):
     """A new order of these steps, and the scheduler that knows them."""
     workflow = Workflow(name="w", version=1, steps=steps)
     order = new_order().with_state(workflow="w", workflow_version=1)
-    order = replace(order, steps=workflow.initial_steps(allowance=ALLOWANCE, threshold=THRESHOLD, rest=REST))
+    order = replace(order, steps=workflow.initial_steps(timeout=TIMEOUT, threshold=THRESHOLD, cooldown=COOLDOWN))
     return order, replace(scheduler, workflows=Workflows(workflow))
 
 
 def resting(*others):
     """An order of which the first step rests for hours, while the others run for a minute, if their turn has come."""
-    order, rules = order_of(RESTS, *(replace(other, allowance=seconds(60)) for other in others))
+    order, rules = order_of(RESTS, *(replace(other, timeout=seconds(60)) for other in others))
     return supervisor.recover(rules.claim(order, NOW).after, NOW + seconds(7)).after, rules
 
 
@@ -63,13 +63,16 @@ def test_a_step_whose_turn_has_come_does_not_wait_out_the_rest_of_another():
 
 @pytest.mark.proves("SCH-8", "SCH-12")
 @pytest.mark.parametrize(
-    ("policy", "ends"),
-    [(Policy.UNDO, (ProcessState.PENDING, Direction.UNDO)), (Policy.ERROR, (ProcessState.ERROR, Direction.FORWARD))],
+    ("on_failure", "ends"),
+    [
+        (OnFailure.UNDO, (ProcessState.PENDING, Direction.UNDO)),
+        (OnFailure.ERROR, (ProcessState.ERROR, Direction.FORWARD)),
+    ],
     ids=["undo", "error"],
 )
-def test_an_order_that_failed_does_not_wait_out_a_rest(policy, ends):
+def test_an_order_that_failed_does_not_wait_out_a_rest(on_failure, ends):
     """A step is refused while another rests: operators hear of it, or it is taken back, at once."""
-    order, rules = resting(step("runs", policy=policy))
+    order, rules = resting(step("runs", on_failure=on_failure))
     change = rules.receive(order, answer("runs", "failed", reason="no"), SOON)
     assert (change.after.state.not_before, woken(change)) == (SOON, [ORDER_ID])
     state = rules.claim(change.after, SOON).after.state
@@ -79,7 +82,7 @@ def test_an_order_that_failed_does_not_wait_out_a_rest(policy, ends):
 @pytest.mark.proves("OPR-4", "UND-1")
 def test_an_order_that_was_cancelled_does_not_wait_out_a_rest():
     """Cancelled while a step ran that cannot be undone: when its time is up, nothing is left to wait for."""
-    order, rules = order_of(replace(RESTS, undone_by=None))
+    order, rules = order_of(replace(RESTS, compensation=None))
     cancelled = operator_rules.cancel(rules.claim(order, NOW).after, GRACE, NOW + seconds(1))
     change = supervisor.recover(cancelled.after, NOW + seconds(7))
     assert (change.after.state.not_before, woken(change)) == (NOW + seconds(7), [ORDER_ID])
@@ -100,7 +103,7 @@ def test_a_step_that_found_no_room_does_not_wait_out_the_rest_of_another():
 @pytest.mark.proves("SCH-10")
 def test_an_order_waits_among_those_that_need_what_it_can_go_on_with():
     """Not for the agent of a step whose turn has not come, although that would not have to wait for a time."""
-    order, rules = order_of(step("runs", allowance=HOURS), step("later", "runs", capability="shipping"), RESTS)
+    order, rules = order_of(step("runs", timeout=HOURS), step("later", "runs", capability="shipping"), RESTS)
     order = supervisor.recover(rules.claim(order, NOW).after, NOW + seconds(7)).after
     assert (order.needs(), order.state.not_before) == ("payment", NOW + seconds(7) + HOURS)
 
@@ -117,7 +120,7 @@ def test_while_all_that_can_go_on_rests_nobody_is_woken():
 @pytest.mark.proves("SCH-11")
 def test_an_order_that_may_be_claimed_keeps_its_place_among_those_that_wait():
     """What happens to it meanwhile does not send it back to the end."""
-    order, rules = order_of(step("expires"), step("runs", allowance=seconds(60)))
+    order, rules = order_of(step("expires"), step("runs", timeout=seconds(60)))
     order = supervisor.recover(rules.claim(order, NOW).after, NOW + seconds(7)).after
     later = rules.receive(order, answer("runs", result={}), NOW + seconds(50)).after
     assert (later.state.process_state, later.state.not_before) == (ProcessState.PENDING, NOW + seconds(7))

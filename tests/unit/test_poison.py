@@ -10,7 +10,7 @@ from builders import NOW, ORDER_ID
 from kept import SUBMISSIONS, kept, poison_on
 
 from adapters.memory import in_memory
-from adapters.poison import MOST_BODY_BYTES
+from adapters.poison import MAX_BODY_BYTES
 from core.errors import RefusedError, UnavailableError, UnknownMessageError
 from core.poison import Arrival, PoisonMessage
 from operators.poison import GIVEN_UP, REDRIVE_TIME, shown
@@ -121,7 +121,7 @@ async def test_a_message_that_cannot_be_put_back_is_not_removed(world, caplog, m
 @pytest.mark.proves("SUB-4")
 async def test_what_would_not_be_the_same_message_is_refused(world):
     """Bytes that are no text, and what was kept shortened: both stay, and can be dropped."""
-    ids = [await world.keep(PAYMENT, body) for body in (b"\xff", b"x" * (MOST_BODY_BYTES + 1))]
+    ids = [await world.keep(PAYMENT, body) for body in (b"\xff", b"x" * (MAX_BODY_BYTES + 1))]
     for message_id in ids:
         with pytest.raises(RefusedError):
             await world.redrive(PAYMENT, message_id)

@@ -64,7 +64,7 @@ class Post:
             bus=self.bus,
             clock=self.parts.clock,
             buckets=1,
-            most_tries=3,
+            max_tries=3,
         ).relay
 
     def owe(self, queue, *numbers, version=1, **columns):

@@ -16,7 +16,7 @@ import agents.triggers
 from adapters.bus import _outgoing
 from adapters.memory import of_columns
 from adapters.poison import TablePoison
-from adapters.remote import MOST_BYTES, MOST_REASON_CHARACTERS, HttpRemoteService
+from adapters.remote import MAX_BYTES, MAX_REASON_CHARACTERS, HttpRemoteService
 from agents import rules
 from core.errors import RejectedError, TransientError
 from core.messages import AgentRequest
@@ -75,7 +75,7 @@ async def test_of_a_refusal_that_says_too_much_the_beginning_is_kept(service):
     service.answer = web.Response(status=422, text=json.dumps({"detail": "x" * 5000}))
     with pytest.raises(RejectedError) as raised:
         await service.call()
-    assert str(raised.value) == "x" * MOST_REASON_CHARACTERS
+    assert str(raised.value) == "x" * MAX_REASON_CHARACTERS
 
 
 @pytest.mark.proves("AGT-1")
@@ -92,9 +92,9 @@ def too_long(size):
 
 
 TOO_LONG = {
-    "a few bytes": too_long(MOST_BYTES),
-    "ten times": too_long(10 * MOST_BYTES),
-    "only as we write it": f'{{"all":[{",".join(["1e15"] * (MOST_BYTES // 6))}]}}',
+    "a few bytes": too_long(MAX_BYTES),
+    "ten times": too_long(10 * MAX_BYTES),
+    "only as we write it": f'{{"all":[{",".join(["1e15"] * (MAX_BYTES // 6))}]}}',
 }
 
 
@@ -115,7 +115,7 @@ async def test_an_answer_that_no_reply_can_carry_is_a_failure_in_doubt(service, 
 @pytest.mark.parametrize("character", ["x", "é", "\U0001f375", '"', "\x01"], ids=ascii)
 async def test_the_longest_answer_fits_a_message(service, character):
     """With all that the reply says besides."""
-    room = MOST_BYTES - 20
+    room = MAX_BYTES - 20
     service.answer = web.Response(body=filled(character, room))
     agency = Agency()
     result = await service.call(agency.request)
@@ -172,7 +172,7 @@ async def test_a_forged_request_is_kept_with_its_reason_and_costs_no_call(servic
 @pytest.mark.proves("FLT-6")
 async def test_a_request_whose_time_is_far_away_is_answered_once():
     """A reply need not live that long; its queue does not keep it that long either."""
-    agency = Agency(allowance=seconds(10**9))
+    agency = Agency(timeout=seconds(10**9))
     await agency.agent.handle(agency.request)
     (reply,) = agency.parts.bus.sent
     assert _outgoing(reply).time_to_live < seconds(2**32 / 1000)

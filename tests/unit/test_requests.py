@@ -12,7 +12,7 @@ from owed import events_owed
 
 from core.changes import Change, HistoryEntry, Note
 from core.messages import WakeUp
-from core.orders import Direction, Outcome, Policy, ProcessState, StepState
+from core.orders import Direction, OnFailure, Outcome, ProcessState, StepState
 from core.workflow import StepDefinition, Workflow, Workflows
 from operators import rules as operator_rules
 from operators.requests import OperatorRequest
@@ -29,7 +29,7 @@ def broken(order, results):
 
 
 def step(name, *after, **more):
-    rules = {"capability": "payment", "does": "do", "undone_by": "undo", "request": nothing}
+    rules = {"capability": "payment", "operation": "do", "compensation": "undo", "request": nothing}
     return StepDefinition(name=name, after=after, **rules | more)
 
 
@@ -37,7 +37,7 @@ def claim_of(*steps):
     """A new order of the workflow `claim`, and the scheduler that knows it."""
     workflow = Workflow(name="claim", version=1, steps=steps)
     order = new_order().with_state(workflow="claim", workflow_version=1)
-    order = replace(order, steps=workflow.initial_steps(allowance=seconds(5), threshold=3, rest=seconds(60)))
+    order = replace(order, steps=workflow.initial_steps(timeout=seconds(5), threshold=3, cooldown=seconds(60)))
     return order, replace(scheduler, workflows=Workflows(workflow))
 
 
@@ -65,12 +65,12 @@ def test_a_step_whose_request_cannot_be_made_again_stays_in_doubt():
 @pytest.mark.proves("SCH-8", "UND-1")
 def test_the_policy_of_the_step_decides_what_that_means():
     """The step before it is done, which the failure does not undo by itself."""
-    for policy, expected in ((Policy.ERROR, "Error"), (Policy.UNDO, "Pending")):
-        order, rules = claim_of(step("approve"), step("pay", "approve", request=broken, policy=policy))
+    for on_failure, expected in ((OnFailure.ERROR, "Error"), (OnFailure.UNDO, "Pending")):
+        order, rules = claim_of(step("approve"), step("pay", "approve", request=broken, on_failure=on_failure))
         change = rules.receive(rules.claim(order, NOW).after, answer("approve", result={}), NOW)
         states = [each.state for each in change.after.steps]
         assert change.after.state.process_state == expected
-        assert states == [StepState.UNDOING if policy is Policy.UNDO else StepState.COMPLETED, StepState.FAILED]
+        assert states == [StepState.UNDOING if on_failure is OnFailure.UNDO else StepState.COMPLETED, StepState.FAILED]
 
 
 @pytest.mark.proves("SCH-12")
@@ -196,7 +196,7 @@ def everything(order, results):
 @pytest.mark.proves("SCH-10", "OPR-4")
 def test_a_request_is_made_from_the_answers_that_its_step_uses_and_no_others():
     """So whoever forgets to name one sees that at once, and a step that nobody uses can be skipped."""
-    steps = (step(name, keeps=("reference",)) for name in ("a", "b"))
+    steps = (step(name, result_fields=("reference",)) for name in ("a", "b"))
     order, rules = claim_of(*steps, step("c", "a", "b", uses=("b",), request=everything))
     order = rules.claim(order, NOW).after
     for name in ("a", "b"):

@@ -263,9 +263,9 @@ def test_an_order_of_a_workflow_that_is_gone_is_reported_not_guessed():
 @pytest.mark.proves("SCH-12", "SUP-3", "ALR-1")
 def test_an_order_of_a_workflow_that_is_gone_ends_when_nothing_of_it_runs_any_more():
     """A step expired and another runs when the version is retired: once that has ended too, Error, with one alert."""
-    stock, payment, *others = ORDER.initial_steps(allowance=seconds(5), threshold=3, rest=seconds(60))
+    stock, payment, *others = ORDER.initial_steps(timeout=seconds(5), threshold=3, cooldown=seconds(60))
     order = new_order(workflow_version=2).with_state(workflow="order")
-    order = claimed(replace(order, steps=(stock, replace(payment, allowance=seconds(60)), *others)))
+    order = claimed(replace(order, steps=(stock, replace(payment, timeout=seconds(60)), *others)))
     order = supervisor.recover(order, NOW + seconds(7)).after.with_state(workflow_version=0)
     held = scheduler.claim(order, NOW + seconds(7))
     assert (held.after.state.process_state, held.messages, held.events) == (ProcessState.PROCESSING, (), ())

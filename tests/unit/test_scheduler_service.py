@@ -9,9 +9,9 @@ from builders import NOW, answer, answer_to, seconds
 from scheduling import Scheduling, only, step
 
 from core.changes import HistoryEntry, transition
+from core.claim_lanes import PAGE, first_of_each_claim_lane
 from core.errors import ConflictError, UnavailableError
 from core.keys import bucket_of, buckets
-from core.lanes import PAGE, first_of_each_lane
 from core.messages import WakeUp
 from core.orders import Priority, ProcessState
 from core.workflow import Workflow
@@ -416,7 +416,7 @@ async def test_a_reply_is_recorded_though_nobody_can_look_around(world):
     (order_id,) = await recorded(world, 1)
     await one.poll()
     world.now += LOOK_INTERVAL
-    with patch.object(world.parts.measures, "since", away):
+    with patch.object(world.parts.agent_health, "since", away):
         await one.receive(answer_to(world.requests()[0]), "payment")
     assert (await world.load(order_id)).state.process_state is ProcessState.PROCESSED
 
@@ -583,6 +583,6 @@ async def test_a_lane_of_which_nobody_may_be_claimed_yet_is_read_no_further(worl
         reads.append(query)
         return await agenda(*query)
 
-    with patch("core.lanes.PAGE", 2), patch.object(world.parts.store, "agenda", counted):
-        assert await first_of_each_lane(world.parts.store, "b00", world.now, lambda row: None) == []
+    with patch("core.claim_lanes.PAGE", 2), patch.object(world.parts.store, "agenda", counted):
+        assert await first_of_each_claim_lane(world.parts.store, "b00", world.now, lambda row: None) == []
     assert len(reads) == 2

@@ -12,9 +12,9 @@ from memory_world import MESSAGE, UNKNOWN_NAME_TRIES, World
 from owed import events_owed
 
 import submission.triggers
+from core.claim_lanes import PAGE
 from core.errors import ConflictError, InvalidError, UnavailableError, UnknownNameError
 from core.keys import buckets
-from core.lanes import PAGE
 from core.messages import WakeUp
 from core.orders import ProcessState
 from core.poison import Arrival

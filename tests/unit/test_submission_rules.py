@@ -4,7 +4,7 @@ import json
 from dataclasses import replace
 
 import pytest
-from builders import CONTENT, NOW, ORDER_ID, PAYLOAD, REST, WORKFLOWS, new_order, seconds
+from builders import CONTENT, COOLDOWN, NOW, ORDER_ID, PAYLOAD, WORKFLOWS, new_order, seconds
 from memory_world import MESSAGE, World
 
 from adapters.records import columns_of_record
@@ -12,7 +12,7 @@ from adapters.rows import MAX_CHARACTERS, stored_form
 from core.business import MAX_PAYLOAD, Payload
 from core.errors import InvalidError
 from core.messages import Submission
-from core.orders import Order, Policy, Priority
+from core.orders import OnFailure, Order, Priority
 from core.texts import json_text, utf16_units
 from submission.rules import new_order as order_of
 from submission.rules import read, refusal_of, same_submission
@@ -58,10 +58,13 @@ def test_a_step_rests_as_long_as_the_terms_say_unless_its_workflow_does():
     """So it is recorded with the order."""
     message, workflow = Submission.model_validate_json(MESSAGE % ""), WORKFLOWS.latest("payment-only")
     own = seconds(7)
-    resting = [replace(workflow.steps[0], policy=Policy.REST, rest=rest, settling=own) for rest in (None, own)]
+    resting = [
+        replace(workflow.steps[0], on_failure=OnFailure.COOLDOWN, cooldown=rest, late_effect_window=own)
+        for rest in (None, own)
+    ]
     steps = order_of(message, replace(workflow, steps=tuple(resting)), World().terms, NOW, "t").after.steps
-    assert [step.rest for step in steps] == [REST, own]
-    assert {step.settling for step in steps} == {own}
+    assert [step.cooldown for step in steps] == [COOLDOWN, own]
+    assert {step.late_effect_window for step in steps} == {own}
 
 
 SUBMITTED = {"schemaVersion": 1, "orderId": ORDER_ID, "placedAt": "2026-01-31T08:15:00Z", "workflow": "payment-only"}

@@ -20,7 +20,7 @@ from builders import (
 from core.agenda import Kind, obligations
 from core.keys import sortable
 from core.messages import WakeUp
-from core.orders import Outcome, Policy, ProcessState, StepState
+from core.orders import OnFailure, Outcome, ProcessState, StepState
 from operators.requests import OperatorRequest
 from operators.rules import resubmit
 
@@ -90,16 +90,18 @@ def test_attempts_only_ever_grow():
 @pytest.mark.proves("SUP-3")
 def test_a_step_rests_a_bounded_number_of_times():
     """At the threshold it waits for long, with a fresh count and no wake-up; after the last rest it is given up."""
-    step = replace(new_order().steps[0], policy=Policy.REST, rest=seconds(60), most_rests=1, threshold=1)
+    step = replace(
+        new_order().steps[0], on_failure=OnFailure.COOLDOWN, cooldown=seconds(60), max_cooldowns=1, threshold=1
+    )
     order = claimed(new_order().with_steps(step))
     now = timed_out(order)
-    rests = supervisor.recover(order, now)
-    assert rests.messages == ()
-    assert "rest 1 of 1" in rests.entry.detail
-    assert rests.after.state.not_before == now + seconds(60)
-    assert (rests.after.step("payment").failure_count, rests.after.step("payment").rests) == (0, 1)
-    assert scheduler.claim(rests.after, now + seconds(59)) is None
-    again = claimed(rests.after, now + seconds(60))
+    cooldowns = supervisor.recover(order, now)
+    assert cooldowns.messages == ()
+    assert "rest 1 of 1" in cooldowns.entry.detail
+    assert cooldowns.after.state.not_before == now + seconds(60)
+    assert (cooldowns.after.step("payment").failure_count, cooldowns.after.step("payment").cooldowns) == (0, 1)
+    assert scheduler.claim(cooldowns.after, now + seconds(59)) is None
+    again = claimed(cooldowns.after, now + seconds(60))
     assert again.step("payment").not_before is None
     assert supervisor.recover(again, timed_out(again)).after.state.process_state is ProcessState.ERROR
 
@@ -107,8 +109,10 @@ def test_a_step_rests_a_bounded_number_of_times():
 @pytest.mark.proves("SUP-3")
 def test_one_step_rests_while_another_is_tried_again():
     """The order goes on with the other; the one that rests begins when its time has come."""
-    first = replace(new_order().steps[0], policy=Policy.REST, rest=seconds(60), most_rests=1, threshold=1)
-    other = replace(first, name="other", most_rests=0, threshold=3)
+    first = replace(
+        new_order().steps[0], on_failure=OnFailure.COOLDOWN, cooldown=seconds(60), max_cooldowns=1, threshold=1
+    )
+    other = replace(first, name="other", max_cooldowns=0, threshold=3)
     pending = replace(new_order(), steps=(first, other))
     running = pending.with_state(process_state=ProcessState.PROCESSING, locked_by="s1").with_steps(
         *(replace(step, state=StepState.RUNNING, attempts=1, complete_by=NOW + seconds(5)) for step in (first, other))
@@ -131,7 +135,7 @@ def test_only_an_operator_takes_an_order_out_of_error():
 
 def two_steps(*changes):
     """An order of two steps that run at the same time, each with these changes."""
-    step = replace(claimed().steps[0], rest=seconds(60))
+    step = replace(claimed().steps[0], cooldown=seconds(60))
     steps = (replace(step, name=f"s{number}", **each) for number, each in enumerate(changes))
     return replace(claimed(), steps=tuple(steps))
 
@@ -147,10 +151,10 @@ def test_steps_that_expire_together_are_one_failure_of_the_order():
 @pytest.mark.proves("SUP-3")
 def test_an_order_that_is_given_back_is_due_when_the_longest_of_its_tries_is():
     """From when on it may be claimed, and so long as the step takes that may take longest."""
-    after = supervisor.recover(two_steps({}, {"allowance": seconds(60)}), NOW + seconds(7)).after
+    after = supervisor.recover(two_steps({}, {"timeout": seconds(60)}), NOW + seconds(7)).after
     assert after.state.complete_by == NOW + seconds(67)
-    rests = {"policy": Policy.REST, "most_rests": 1, "threshold": 1}
-    after = supervisor.recover(two_steps(rests, rests), NOW + seconds(7)).after
+    cooldowns = {"on_failure": OnFailure.COOLDOWN, "max_cooldowns": 1, "threshold": 1}
+    after = supervisor.recover(two_steps(cooldowns, cooldowns), NOW + seconds(7)).after
     assert after.state.complete_by == NOW + seconds(7) + seconds(60) + seconds(5)
 
 
@@ -186,8 +190,8 @@ def test_what_still_runs_of_an_order_that_was_given_back_is_watched_like_any_oth
 def test_a_step_that_has_to_rest_does_not_put_off_an_order_that_may_be_claimed():
     """The order was given back for another of its steps; whoever claims it begins that one."""
     waits = {"state": StepState.NOT_STARTED, "complete_by": None}
-    rests = {"policy": Policy.REST, "most_rests": 1, "threshold": 1}
-    order = two_steps(waits, rests).with_state(process_state=ProcessState.PENDING, locked_by=None, not_before=NOW)
+    cooldowns = {"on_failure": OnFailure.COOLDOWN, "max_cooldowns": 1, "threshold": 1}
+    order = two_steps(waits, cooldowns).with_state(process_state=ProcessState.PENDING, locked_by=None, not_before=NOW)
     after = supervisor.recover(order, NOW + seconds(7)).after
     assert after.step("s1").not_before == NOW + seconds(67)
     assert after.state.not_before == NOW

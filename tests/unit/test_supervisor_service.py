@@ -8,7 +8,7 @@ from pathlib import Path
 from unittest.mock import patch
 
 import pytest
-from builders import ALLOWANCE, NOW, ORDER_ID, TOLERANCE, claimed, seconds, supervisor
+from builders import NOW, ORDER_ID, TIMEOUT, TOLERANCE, claimed, seconds, supervisor
 from memory_world import World
 
 from adapters.memory import MemoryLease
@@ -33,7 +33,7 @@ async def overdue(world, count):
         order = claimed().with_state(order_id=order_id)
         order = replace(order, order=replace(order.order, order_id=order_id))
         await world.parts.store.commit(Change(before=None, after=order, entry=entry))
-    world.now += ALLOWANCE + TOLERANCE + seconds(0.001)
+    world.now += TIMEOUT + TOLERANCE + seconds(0.001)
     return ids
 
 
@@ -52,7 +52,7 @@ async def test_only_the_elected_supervisor_sweeps_until_its_lease_lapses(world):
     await world.submitted()
     await world.scheduler.wake(WakeUp(order_id=ORDER_ID))
     assert await first.sweep() == 0
-    world.now += ALLOWANCE + TOLERANCE + seconds(0.001)
+    world.now += TIMEOUT + TOLERANCE + seconds(0.001)
     assert await second.sweep() == 0
     assert (await world.order()).state.failure_count == 0
     world.now += LEASE
@@ -126,7 +126,7 @@ async def test_a_sweep_looks_at_nothing_whose_reply_may_still_count(world):
     """Until the tolerance has passed too; nor does it say that it recovered anything."""
     await world.submitted()
     await world.scheduler.wake(WakeUp(order_id=ORDER_ID))
-    world.now += ALLOWANCE + TOLERANCE / 2
+    world.now += TIMEOUT + TOLERANCE / 2
     assert await world.supervisor.sweep() == 0
 
 
@@ -135,7 +135,7 @@ async def test_two_sweeps_of_one_time_out_count_it_once(world):
     """Two supervisors that both believe to lead: the conditional write lets one count the failure."""
     await world.submitted()
     await world.scheduler.wake(WakeUp(order_id=ORDER_ID))
-    world.now += ALLOWANCE + TOLERANCE + seconds(0.001)
+    world.now += TIMEOUT + TOLERANCE + seconds(0.001)
     loaded = await world.order()
     first, second = supervisor.recover(loaded, world.now), supervisor.recover(loaded, world.now)
     assert await world.transitions.carry_out(first) is True

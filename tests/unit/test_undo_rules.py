@@ -6,10 +6,10 @@ import pytest
 from builders import NOW, ORDER_ID, answer, new_order, scheduler, seconds, supervisor, timed_out
 
 from core.agenda import Kind, obligations
+from core.compensation import turn_back
 from core.keys import sortable
 from core.messages import AgentRequest, decode
-from core.orders import Direction, Outcome, Policy, ProcessState, StepState
-from core.undo import turn_back
+from core.orders import Direction, OnFailure, Outcome, ProcessState, StepState
 from operators.requests import OperatorRequest
 from operators.rules import cancel, resubmit
 from shop.workflows import ORDER
@@ -29,7 +29,7 @@ def order(*states, **more):
             result={"reference": f"r-{step.name}"} if state is StepState.COMPLETED else None,
         )
         for step, state in zip(
-            ORDER.initial_steps(allowance=seconds(5), threshold=3, rest=seconds(60)), states, strict=True
+            ORDER.initial_steps(timeout=seconds(5), threshold=3, cooldown=seconds(60)), states, strict=True
         )
     ]
     blank = new_order(process_state=ProcessState.PROCESSING, locked_by="s1", **more)
@@ -150,7 +150,7 @@ def test_a_step_that_nothing_undoes_is_not_left_to_be_undone():
 def test_the_undo_of_a_step_that_was_done_need_not_wait():
     """It took effect: nothing of it is still to come."""
     snapshot = order(DONE, NOT, NOT, NOT)
-    back = turn_back(snapshot.with_steps(replace(snapshot.steps[0], settling=seconds(30))), NOW)
+    back = turn_back(snapshot.with_steps(replace(snapshot.steps[0], late_effect_window=seconds(30))), NOW)
     assert back.step("stock").not_before is None
 
 
@@ -168,7 +168,7 @@ def test_an_order_with_nothing_to_take_back_is_undone_at_once():
 def test_an_undo_waits_for_a_service_that_does_not_refuse_undone_keys():
     """The order is pending until no call can take effect any more, and then goes on by itself."""
     snapshot = order(NOT, NOT, NOT, NOT).with_state(process_state=ProcessState.PENDING, locked_by=None)
-    step = replace(snapshot.steps[0], state=NOT, attempts=1, settling=seconds(30))
+    step = replace(snapshot.steps[0], state=NOT, attempts=1, late_effect_window=seconds(30))
     change = cancel(snapshot.with_steps(step), GRACE, NOW)
     state = change.after.state
     assert (state.process_state, state.locked_by, state.not_before) == ("Pending", None, NOW + seconds(30))
@@ -176,10 +176,10 @@ def test_an_undo_waits_for_a_service_that_does_not_refuse_undone_keys():
     assert scheduler.claim(change.after, NOW + seconds(30)).messages
 
 
-def settling(policy=Policy.UNDO):
+def late_effect_window(on_failure=OnFailure.UNDO):
     """An order of which a step runs, for five seconds, at a service that does not refuse undone keys."""
     snapshot = order(NOT, NOT, NOT, NOT).with_state(process_state=ProcessState.PENDING, locked_by=None)
-    stock = replace(snapshot.steps[0], settling=seconds(30), policy=policy)
+    stock = replace(snapshot.steps[0], late_effect_window=seconds(30), on_failure=on_failure)
     away = replace(snapshot.steps[1], not_before=NOW + seconds(3600))
     return scheduler.claim(snapshot.with_steps(stock, away), NOW).after
 
@@ -193,7 +193,7 @@ SETTLED = NOW + seconds(5 + 30)
 def test_an_undo_waits_from_the_end_of_the_attempt_on_whatever_was_said_before(said):
     """The same request may have been delivered twice: the other one may call until its time is up."""
     outcome, more = ANSWERS[said]
-    change = scheduler.receive(settling(), answer("stock", outcome, **more), LATER, {})
+    change = scheduler.receive(late_effect_window(), answer("stock", outcome, **more), LATER, {})
     state = cancel(change.after, GRACE, LATER).after if outcome == "notTried" else change.after
     assert state.step("stock").not_before == SETTLED
 
@@ -201,7 +201,7 @@ def test_an_undo_waits_from_the_end_of_the_attempt_on_whatever_was_said_before(s
 @pytest.mark.proves("UND-2", "OPR-3")
 def test_an_undo_waits_from_the_end_of_the_attempt_on_whatever_was_done_since():
     """The order was in Error, and an operator let it go on, and then cancelled it."""
-    failed = scheduler.receive(settling(Policy.ERROR), answer("stock", "failed", reason="no"), LATER).after
+    failed = scheduler.receive(late_effect_window(OnFailure.ERROR), answer("stock", "failed", reason="no"), LATER).after
     for order_now in (failed, resubmit(failed, GRACE, LATER).after):
         assert cancel(order_now, GRACE, LATER).after.step("stock").not_before == SETTLED
 
@@ -210,7 +210,7 @@ def test_an_undo_waits_from_the_end_of_the_attempt_on_whatever_was_done_since():
 def test_an_undo_waits_from_now_on_if_the_attempt_ended_before():
     """So it is when the supervisor sees late that the time is up, or an operator cancels after a long while."""
     late = NOW + seconds(50)
-    change = supervisor.recover(settling(), late)
+    change = supervisor.recover(late_effect_window(), late)
     assert cancel(change.after, GRACE, late).after.step("stock").not_before == late + seconds(30)
 
 
@@ -237,9 +237,12 @@ def test_of_two_steps_the_one_that_expired_is_tried_again_while_the_other_runs()
 @pytest.mark.proves("SUP-3", "SUP-6", "UND-1")
 def test_the_policy_decides_what_a_lasting_failure_means():
     """The supervisor asks for an undo, or gives up; it knows no workflow."""
-    for policy, expected in ((Policy.UNDO, ("Pending", Direction.UNDO)), (Policy.ERROR, ("Error", Direction.FORWARD))):
+    for on_failure, expected in (
+        (OnFailure.UNDO, ("Pending", Direction.UNDO)),
+        (OnFailure.ERROR, ("Error", Direction.FORWARD)),
+    ):
         snapshot = order(DONE, RUNS, NOT, NOT)
-        last = replace(snapshot.steps[1], policy=policy, failure_count=2)
+        last = replace(snapshot.steps[1], on_failure=on_failure, failure_count=2)
         change = supervisor.recover(snapshot.with_steps(last), NOW + seconds(7))
         assert (change.after.state.process_state, change.after.state.direction) == expected
 
@@ -248,7 +251,7 @@ def test_the_policy_decides_what_a_lasting_failure_means():
 def test_a_step_that_has_to_settle_holds_up_no_other():
     """What may take effect late is undone later; what is independent of it, at once."""
     snapshot = order(RUNS, DONE, NOT, NOT)
-    slow = replace(snapshot.steps[0], settling=seconds(3600))
+    slow = replace(snapshot.steps[0], late_effect_window=seconds(3600))
     change = supervisor.recover(turn_back(snapshot.with_steps(slow), NOW), NOW + seconds(10))
     assert change.after.state.not_before == NOW + seconds(10)
     (request,) = [decode(AgentRequest, each.body) for each in scheduler.claim(change.after, NOW + seconds(10)).messages]
@@ -264,7 +267,7 @@ def undoing():
 def test_an_undo_has_a_deadline_like_any_other_step():
     """In the state, where the supervisor looks; in the request, which the agent keeps to; and on the queue."""
     change = undoing()
-    deadline = LATER + change.after.step("stock").allowance
+    deadline = LATER + change.after.step("stock").timeout
     assert change.after.step("stock").complete_by == change.after.state.complete_by == deadline
     assert [row.key for row in change.agenda_difference()[1]] == [f"{Kind.RUNNING}|{sortable(deadline)}|{ORDER_ID}"]
     (message,) = change.messages
@@ -295,16 +298,19 @@ def test_an_undo_that_times_out_is_tried_again_and_given_up_at_the_threshold():
 def test_the_undo_of_a_step_begins_with_a_fresh_count():
     """How often the step failed on the way forward says nothing of its undo, which has all its tries."""
     snapshot = order(RUNS, NOT, NOT, NOT)
-    tired = replace(snapshot.steps[0], state=NOT, complete_by=None, failure_count=2, rests=3)
+    tired = replace(snapshot.steps[0], state=NOT, complete_by=None, failure_count=2, cooldowns=3)
     (step, *_) = turn_back(snapshot.with_steps(tired), NOW).steps
-    assert (step.state, step.failure_count, step.rests) == (StepState.UNDOING, 0, 0)
+    assert (step.state, step.failure_count, step.cooldowns) == (StepState.UNDOING, 0, 0)
 
 
 @pytest.mark.proves("UND-1", "SCH-8")
 def test_one_of_several_failed_steps_is_enough_to_ask_for_the_undo():
     """Two failed for good; the workflow wants the order undone because of one of them."""
     snapshot = order(FAILED, RUNS, NOT, NOT)
-    stock, payment = (replace(snapshot.steps[n], policy=policy) for n, policy in enumerate((Policy.UNDO, Policy.ERROR)))
+    stock, payment = (
+        replace(snapshot.steps[n], on_failure=on_failure)
+        for n, on_failure in enumerate((OnFailure.UNDO, OnFailure.ERROR))
+    )
     change = scheduler.receive(snapshot.with_steps(stock, payment), answer("payment", "failed", reason="no"), LATER)
     assert (change.entry.event, change.after.state.direction) == ("undo-requested", Direction.UNDO)
 
@@ -313,7 +319,10 @@ def test_one_of_several_failed_steps_is_enough_to_ask_for_the_undo():
 def test_the_reason_of_an_undo_is_the_failure_that_asks_for_it():
     """Not that of a step which would have left the order to an operator."""
     snapshot = order(FAILED, RUNS, NOT, NOT)
-    stock, payment = (replace(snapshot.steps[n], policy=policy) for n, policy in enumerate((Policy.ERROR, Policy.UNDO)))
+    stock, payment = (
+        replace(snapshot.steps[n], on_failure=on_failure)
+        for n, on_failure in enumerate((OnFailure.ERROR, OnFailure.UNDO))
+    )
     change = scheduler.receive(snapshot.with_steps(stock, payment), answer("payment", "failed", reason="no"), LATER)
     assert change.after.state.reason == "payment: no"
 

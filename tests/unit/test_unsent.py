@@ -10,12 +10,12 @@ from builders import NOW, ORDER_ID, answer, answer_to, claimed, new_order, sched
 from memory_world import World
 
 from core.changes import Change, HistoryEntry
+from core.compensation import turn_back
 from core.errors import NotSentError, QueueRefusedError, UnavailableError
 from core.messages import AgentRequest, decode, request_id
-from core.orders import Direction, Outcome, Policy, ProcessState, StepState
+from core.orders import Direction, OnFailure, Outcome, ProcessState, StepState
 from core.transitions import PAUSE as REACH_PAUSE
 from core.transitions import Reach
-from core.undo import turn_back
 from core.unsent import PAUSE, put_back
 from scheduler.service import WAKE_UP_TIME
 
@@ -97,7 +97,7 @@ def test_what_runs_beside_it_runs_on():
 @pytest.mark.proves("FLT-8", "SCH-12")
 def test_after_a_failure_nothing_waits_to_be_tried():
     """What runs beside it answers first; if nothing runs, the order ends."""
-    failed = {"state": StepState.FAILED, "complete_by": None, "reason": "no", "policy": Policy.ERROR}
+    failed = {"state": StepState.FAILED, "complete_by": None, "reason": "no", "on_failure": OnFailure.ERROR}
     stock = request_id(ORDER_ID, "stock", 1, "do")
     order = two(**failed)
     assert back(order, stock).after.state.outcome is Outcome.FAILED

@@ -12,9 +12,9 @@ from owed import events_owed
 from adapters.memory import MemoryStateStore, in_memory, of_columns
 from adapters.sweeps import TableSweepLog
 from core.changes import Change, HistoryEntry
+from core.claim_lanes import PAGE
 from core.errors import UnavailableError, UnreadableRowError
 from core.keys import buckets
-from core.lanes import PAGE
 from core.orders import Priority, ProcessState
 from core.sweeps import Sweep
 

@@ -10,11 +10,11 @@ from adapters.operations import Delete
 from adapters.records import columns_of_record
 from adapters.rows import stored_form
 from adapters.writes import of_change
-from core.orders import MAX_REASON, Outcome, Policy
+from core.orders import MAX_REASON, OnFailure, Outcome
 from core.workflow import MAX_STEPS, StepDefinition, Workflow, WorkflowError, Workflows
 from operators.requests import OperatorRequest
 from operators.rules import cancel
-from scheduler.rules import MOST_KEPT
+from scheduler.rules import MAX_KEPT
 from shop.business import SHOP
 from shop.workflows import ORDER
 
@@ -25,7 +25,7 @@ CAPABILITIES = ("payment", "inventory", "shipping")
 
 def step(name, *after, **more):
     return StepDefinition(
-        **{"name": name, "capability": "payment", "does": "x", "request": None, "after": after} | more
+        **{"name": name, "capability": "payment", "operation": "x", "request": None, "after": after} | more
     )
 
 
@@ -57,7 +57,7 @@ def test_the_shipped_workflows_are_right():
             id="a circle",
         ),
         pytest.param(
-            flow(step("a", undone_by="y", keeps=("q",), undo_needs=("q", "r"))),
+            flow(step("a", compensation="y", result_fields=("q",), compensation_needs=("q", "r"))),
             "step a: its undo needs r, which is not kept",
             id="an undo without data",
         ),
@@ -68,7 +68,7 @@ def test_the_shipped_workflows_are_right():
         ),
         pytest.param(flow(step("a", threshold=0)), "step a: threshold is 0; it has to be more", id="no try at all"),
         pytest.param(
-            flow(step("a", allowance=timedelta(0))), "step a: allowance is 0:00:00; it has to be more", id="no time"
+            flow(step("a", timeout=timedelta(0))), "step a: timeout is 0:00:00; it has to be more", id="no time"
         ),
         pytest.param(
             flow(*(step(f"s{number}") for number in range(MAX_STEPS + 1))),
@@ -76,7 +76,7 @@ def test_the_shipped_workflows_are_right():
             id="more steps than a column holds",
         ),
         pytest.param(
-            flow(step("a", keeps=("r",), undo_needs=("r",))),
+            flow(step("a", result_fields=("r",), compensation_needs=("r",))),
             "step a: it says what its undo needs, but not what undoes it",
             id="nothing undoes it",
         ),
@@ -100,13 +100,13 @@ def test_a_workflow_that_no_submission_could_name_is_reported(name):
 @pytest.mark.proves("SUB-2")
 def test_whatever_happens_to_an_order_of_the_most_steps_fits_its_rows():
     """With the longest names, reasons and dependences: all of them begin, expire, are given up and turned back."""
-    workflow = flow(*(step(name, undone_by="y", policy=Policy.UNDO) for name in LONG_NAMES))
+    workflow = flow(*(step(name, compensation="y", on_failure=OnFailure.UNDO) for name in LONG_NAMES))
     workflow = replace(
         workflow, steps=tuple(replace(each, request=lambda order, results: {}) for each in workflow.steps)
     )
     rules = replace(scheduler, workflows=Workflows(workflow))
     order = new_order(reply_to="status-a").with_state(workflow="w")
-    order = replace(order, steps=workflow.initial_steps(allowance=seconds(5), threshold=1, rest=seconds(60)))
+    order = replace(order, steps=workflow.initial_steps(timeout=seconds(5), threshold=1, cooldown=seconds(60)))
     claimed = rules.claim(order, NOW)
     given_up = supervisor.recover(claimed.after, NOW + seconds(7))
     turned_back = cancel(claimed.after, OperatorRequest(operator="grace", note="x"), NOW)
@@ -116,7 +116,7 @@ def test_whatever_happens_to_an_order_of_the_most_steps_fits_its_rows():
     assert ended.after.state.outcome is Outcome.UNDO_INCOMPLETE
     for change in (claimed, given_up, turned_back, undo, stuck, ended):
         steps = [
-            replace(each, reason=MAX_REASON * "\U0001f9a0", result={"kept": MOST_KEPT * "x"}, after=LONG_NAMES[:place])
+            replace(each, reason=MAX_REASON * "\U0001f9a0", result={"kept": MAX_KEPT * "x"}, after=LONG_NAMES[:place])
             for place, each in enumerate(change.after.steps)
         ]
         rows = of_change(replace(change, after=replace(change.after, steps=tuple(steps))))
@@ -133,7 +133,7 @@ def test_all_faults_are_reported_at_once():
 
 def test_the_steps_of_an_order_say_what_they_come_after():
     """So whoever looks at an order knows what can go on, without its workflow."""
-    steps = ORDER.initial_steps(allowance=timedelta(seconds=5), threshold=3, rest=timedelta(0))
+    steps = ORDER.initial_steps(timeout=timedelta(seconds=5), threshold=3, cooldown=timedelta(0))
     assert [step.after for step in steps] == [(), (), ("stock", "payment"), ("shipment",)]
 
 

@@ -15,17 +15,17 @@ from alerts.triggers import blueprint
 from alerts.versions import Versions
 from core.errors import UnavailableError
 from core.fingerprints import fingerprint
-from core.orders import Policy
+from core.orders import OnFailure
 from core.workflow import MAX_STEPS, StepDefinition, Workflow, Workflows
 
 
 def step(name, *after, **more):
     return StepDefinition(
-        name=name, capability="payment", does="pay", request=lambda order, results: {}, after=after, **more
+        name=name, capability="payment", operation="pay", request=lambda order, results: {}, after=after, **more
     )
 
 
-CLAIM = Workflow(name="claim", version=1, steps=(step("approve"), step("pay", "approve", keeps=("reference",))))
+CLAIM = Workflow(name="claim", version=1, steps=(step("approve"), step("pay", "approve", result_fields=("reference",))))
 APPROVE, PAY = CLAIM.steps
 
 
@@ -43,11 +43,14 @@ async def started(parts, *known):
 
 
 CHANGES = {
-    "another operation": ([APPROVE, replace(PAY, does="charge")], "step pay: does"),
-    "what is kept": ([APPROVE, replace(PAY, keeps=())], "step pay: keeps"),
-    "what undoes it": ([APPROVE, replace(PAY, undone_by="void")], "step pay: undone_by"),
-    "policy and threshold": ([APPROVE, replace(PAY, policy=Policy.UNDO, threshold=7)], "step pay: policy, threshold"),
-    "a time": ([APPROVE, replace(PAY, settling=timedelta(seconds=1))], "step pay: settling"),
+    "another operation": ([APPROVE, replace(PAY, operation="charge")], "step pay: operation"),
+    "what is kept": ([APPROVE, replace(PAY, result_fields=())], "step pay: result_fields"),
+    "what undoes it": ([APPROVE, replace(PAY, compensation="void")], "step pay: compensation"),
+    "policy and threshold": (
+        [APPROVE, replace(PAY, on_failure=OnFailure.UNDO, threshold=7)],
+        "step pay: on_failure, threshold",
+    ),
+    "a time": ([APPROVE, replace(PAY, late_effect_window=timedelta(seconds=1))], "step pay: late_effect_window"),
     "what it comes after": ([APPROVE, replace(PAY, after=())], "step pay: after"),
     "another name": ([replace(APPROVE, name="accept"), PAY], "step approve is gone; step accept is new"),
     "one step less": ([APPROVE], "step pay is gone"),
@@ -72,8 +75,8 @@ async def test_what_was_changed_is_named_once(parts, change):
 async def test_each_change_has_an_alert_of_its_own(parts):
     """Whoever changes it once more is told once more."""
     await started(parts, CLAIM)
-    for does in ("charge", "capture"):
-        told = await started(parts, replace(CLAIM, steps=(APPROVE, replace(PAY, does=does))))
+    for operation in ("charge", "capture"):
+        told = await started(parts, replace(CLAIM, steps=(APPROVE, replace(PAY, operation=operation))))
     assert len({each.event_id for each in told}) == 2
 
 
@@ -81,7 +84,7 @@ async def test_each_change_has_an_alert_of_its_own(parts):
 async def test_nobody_is_told_of_what_is_as_it_was_or_has_a_version_of_its_own(parts):
     """A request may be put right, for the orders that are on it too."""
     assert await started(parts, CLAIM) == []
-    assert "settling" not in fingerprint(CLAIM)["pay"]  # nor of what a later version of the app may add
+    assert "late_effect_window" not in fingerprint(CLAIM)["pay"]  # nor of what a later version of the app may add
     mended = replace(PAY, request=lambda order, results: {"amount": 1})
     newer = replace(CLAIM, version=2, steps=(APPROVE,))
     assert await started(parts, replace(CLAIM, steps=(APPROVE, mended)), newer) == []
@@ -98,7 +101,7 @@ async def test_what_was_kept_and_cannot_be_read_is_told_like_any_change(parts):
 async def test_the_largest_workflow_can_be_kept(parts):
     """A column of a table holds 32 Ki characters."""
     names = [f"s{number:02}-{'x' * 37}" for number in range(MAX_STEPS)]
-    largest = replace(CLAIM, steps=tuple(step(name, *names[:at], undone_by="y") for at, name in enumerate(names)))
+    largest = replace(CLAIM, steps=tuple(step(name, *names[:at], compensation="y") for at, name in enumerate(names)))
     Workflows(largest).check({"payment"})
     await started(parts, largest)
     assert len(await parts.known_workflows.first("claim", 1, "")) < 32 * 1024

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import shop.business
 from bench.workflows import MEASURED, PAYMENT_ONLY
-from core.orders import Policy
+from core.orders import OnFailure
 from core.workflow import StepDefinition, Workflow, Workflows
 from shop.workflows import ORDER
 
-SETTLING = timedelta(seconds=2)
+LATE_EFFECT_WINDOW = timedelta(seconds=2)
 SHORT = timedelta(seconds=3)
 """For a step that is meant to time out; all others have the long time of the settings, and fail only if told to."""
 LONG = timedelta(minutes=1)
@@ -25,56 +25,56 @@ def like_order(name: str, change: Callable[[StepDefinition], StepDefinition]) ->
     return replace(ORDER, name=name, steps=tuple(map(change, ORDER.steps)))
 
 
-def under(policy: Policy) -> Workflow:
+def under(on_failure: OnFailure) -> Workflow:
     """With this policy for all its steps."""
-    return like_order(f"order-{policy}", lambda step: replace(step, policy=policy))
+    return like_order(f"order-{on_failure}", lambda step: replace(step, on_failure=on_failure))
 
 
-def failing(policy: Policy, *names: str) -> Workflow:
+def failing(on_failure: OnFailure, *names: str) -> Workflow:
     """With this policy, and a short time for the steps that may fail."""
     return like_order(
-        f"{'-'.join(names)}-{policy}",
-        lambda step: replace(step, policy=policy, allowance=SHORT if step.name in names else None),
+        f"{'-'.join(names)}-{on_failure}",
+        lambda step: replace(step, on_failure=on_failure, timeout=SHORT if step.name in names else None),
     )
 
 
 def patient() -> Workflow:
     """Whose payment may time out as often as it likes."""
-    steps = [
-        replace(step, allowance=SHORT, threshold=OFTEN) if step.name == "payment" else step for step in ORDER.steps
-    ]
+    steps = [replace(step, timeout=SHORT, threshold=OFTEN) if step.name == "payment" else step for step in ORDER.steps]
     return Workflow(name="patient", version=1, steps=tuple(steps))
 
 
 def payment_short() -> Workflow:
     """One step, which may time out."""
-    return replace(PAYMENT_ONLY, name="payment-short", steps=(replace(PAYMENT_ONLY.steps[0], allowance=SHORT),))
+    return replace(PAYMENT_ONLY, name="payment-short", steps=(replace(PAYMENT_ONLY.steps[0], timeout=SHORT),))
 
 
 def slow_service() -> Workflow:
     """A payment service that does not refuse undone keys: its undo waits until no call can take effect any more."""
     stock, payment, *_ = ORDER.steps
-    settling = replace(payment, allowance=SHORT, settling=SETTLING, policy=Policy.UNDO)
-    return Workflow(name="settling", version=1, steps=(stock, settling))
+    late_effect_window = replace(
+        payment, timeout=SHORT, late_effect_window=LATE_EFFECT_WINDOW, on_failure=OnFailure.UNDO
+    )
+    return Workflow(name="settling", version=1, steps=(stock, late_effect_window))
 
 
 def resting() -> Workflow:
     """Whose payment rests once it has timed out, and goes on soon enough to be tried again while something is away."""
-    payment = replace(PAYMENT_ONLY.steps[0], threshold=1, policy=Policy.REST, rest=timedelta(seconds=20))
+    payment = replace(PAYMENT_ONLY.steps[0], threshold=1, on_failure=OnFailure.COOLDOWN, cooldown=timedelta(seconds=20))
     return Workflow(name="resting", version=1, steps=(payment,))
 
 
 def restock() -> Workflow:
     """Nothing but a call to the inventory: an order that needs no payment."""
-    return Workflow(name="restock", version=1, steps=(replace(ORDER.steps[0], after=(), allowance=LONG),))
+    return Workflow(name="restock", version=1, steps=(replace(ORDER.steps[0], after=(), timeout=LONG),))
 
 
-POLICIES = (Policy.ERROR, Policy.UNDO)
+POLICIES = (OnFailure.ERROR, OnFailure.UNDO)
 known = Workflows(
     *MEASURED.workflows.all,
     *map(under, POLICIES),
-    *(failing(policy, step.name) for step in ORDER.steps for policy in POLICIES),
-    *(failing(policy, "stock", "payment") for policy in POLICIES),
+    *(failing(on_failure, step.name) for step in ORDER.steps for on_failure in POLICIES),
+    *(failing(on_failure, "stock", "payment") for on_failure in POLICIES),
     patient(),
     payment_short(),
     slow_service(),

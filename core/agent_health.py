@@ -6,7 +6,7 @@ from datetime import datetime
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Measure:
+class AgentHealth:
     """How one instance of an agent is doing."""
 
     agent: str
@@ -28,14 +28,14 @@ class Measure:
         return self.open_until is not None and self.open_until > now
 
 
-def longest_wait(measures: Iterable[Measure]) -> float | None:
+def longest_wait(agent_health: Iterable[AgentHealth]) -> float | None:
     """Return the largest of the waits; None without any measure."""
-    return max((measure.waited for measure in measures), default=None)
+    return max((health.waited for health in agent_health), default=None)
 
 
-def open_until(measures: Iterable[Measure], now: datetime) -> datetime | None:
+def open_until(agent_health: Iterable[AgentHealth], now: datetime) -> datetime | None:
     """Return when the first instance of an agent makes calls again, if now none does; None if any may."""
-    known = list(measures)
-    if not all(measure.is_open(now) for measure in known):
+    known = list(agent_health)
+    if not all(health.is_open(now) for health in known):
         return None
-    return min((measure.open_until for measure in known if measure.open_until), default=None)
+    return min((health.open_until for health in known if health.open_until), default=None)

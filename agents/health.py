@@ -6,11 +6,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from agents.circuit import Circuit
+from agents.protection import CircuitBreaker
+from core.agent_health import AgentHealth
 from core.errors import UnavailableError
-from core.measures import Measure
 from core.messages import AgentRequest
-from core.ports import AgentMeasures, Clock
+from core.ports import AgentHealthLog, Clock
 
 log = logging.getLogger(__name__)
 
@@ -18,13 +18,13 @@ INTERVAL = timedelta(seconds=1)
 
 
 @dataclass(kw_only=True)
-class Gauge:
+class HealthReporter:
     """One agent instance's view of itself, published at most once a second, and only while there is work."""
 
     agent: str
     instance: str
-    circuit: Circuit
-    measures: AgentMeasures
+    circuit: CircuitBreaker
+    agent_health: AgentHealthLog
     clock: Clock
     _running: int = 0
     _longest: float = 0.0
@@ -63,7 +63,7 @@ class Gauge:
             await self._publish(self.clock())
 
     async def _publish(self, now: datetime) -> None:
-        measure = Measure(
+        health = AgentHealth(
             agent=self.agent,
             instance=self.instance,
             at=now,
@@ -71,8 +71,8 @@ class Gauge:
             running=self._running,
             open_until=self.circuit.open_until,
         )
-        self._published_at, self._longest, self._told_open_until = now, 0.0, measure.open_until
+        self._published_at, self._longest, self._told_open_until = now, 0.0, health.open_until
         try:
-            await self.measures.publish(measure)
+            await self.agent_health.publish(health)
         except UnavailableError as error:  # the next one comes in a second; the request must not suffer
             log.debug("agent.measure_not_published", extra={"agent": self.agent, "why": str(error)})

@@ -18,7 +18,7 @@ LONG_PAGE = 1000
 """How many are read at once past orders that are not chosen: as many as a request returns."""
 
 
-async def first_of_each_lane(
+async def first_of_each_claim_lane(
     store: StateStore, bucket: str, due: datetime, choose: Callable[[AgendaRow], T | None]
 ) -> list[T]:
     """Return what is chosen of the first pending orders of each priority and need, however many wait in other lanes.
@@ -34,11 +34,11 @@ async def first_of_each_lane(
         for row in rows:
             if (choice := choose(row)) is not None:
                 chosen.append(choice)
-                count[agenda.end_of_lane(row)] += 1
+                count[agenda.end_of_claim_lane(row)] += 1
         if len(rows) < size:
             break
-        last, lane = rows[-1], agenda.end_of_lane(rows[-1])
-        goes_on = agenda.may_be_claimed(last, due) and count[lane] < PAGE
+        last, claim_lane = rows[-1], agenda.end_of_claim_lane(rows[-1])
+        goes_on = agenda.may_be_claimed(last, due) and count[claim_lane] < PAGE
         beyond = f"{last.key} "
-        start, size = (beyond, LONG_PAGE) if goes_on else (max(lane, beyond), PAGE)
+        start, size = (beyond, LONG_PAGE) if goes_on else (max(claim_lane, beyond), PAGE)
     return chosen

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from operators.client import Json
 from operators.terminal import printable, table
 
-MOST_SHOWN = 20
+MAX_SHOWN = 20
 """Orders of a dry run that are shown one by one."""
 
 
@@ -54,7 +54,7 @@ def order_text(order: Json) -> str:
 def bulk_text(summary: Json, *, go: bool) -> str:
     """Return what was found, and done."""
     if not go:
-        shown = orders_table(summary["matching"][:MOST_SHOWN])
+        shown = orders_table(summary["matching"][:MAX_SHOWN])
         hint = f"to {summary['action']} them: --go --until {summary['until']}"
         return f"{shown}\n{len(summary['matching'])} orders are meant; {hint}"
     refused = [f"{each['orderId']}: {printable(each['why'])}" for each in summary["refused"]]

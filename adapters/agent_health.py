@@ -5,41 +5,41 @@ from zlib import crc32
 
 from adapters.operations import Put, Table
 from adapters.rows import Columns, columns_of, read_each
-from core.measures import Measure
+from core.agent_health import AgentHealth
 
 PARTITION = "measures"
 
-MOST_INSTANCES = 256
+MAX_INSTANCES = 256
 """Of one agent. Instances that share a number overwrite each other's row, so no row of a dead one stays for ever."""
 
 
-class TableAgentMeasures:
+class TableAgentHealthLog:
     """`AgentMeasures` on a table."""
 
     def __init__(self, table: Table[Columns]) -> None:
         self._table = table
 
-    async def publish(self, measure: Measure) -> None:
+    async def publish(self, health: AgentHealth) -> None:
         """See `AgentMeasures.publish`."""
-        row = f"{measure.agent}|{crc32(measure.instance.encode()) % MOST_INSTANCES:03d}"
+        row = f"{health.agent}|{crc32(health.instance.encode()) % MAX_INSTANCES:03d}"
         columns = {
-            "Agent": measure.agent,
-            "Instance": measure.instance,
-            "At": measure.at,
-            "Waited": measure.waited,
-            "Running": measure.running,
-            "OpenUntil": measure.open_until,
+            "Agent": health.agent,
+            "Instance": health.instance,
+            "At": health.at,
+            "Waited": health.waited,
+            "Running": health.running,
+            "OpenUntil": health.open_until,
         }
         await self._table.submit(PARTITION, [Put(row, columns)])
 
-    async def since(self, moment: datetime) -> list[Measure]:
+    async def since(self, moment: datetime) -> list[AgentHealth]:
         """See `AgentMeasures.since`."""
         found = read_each(await self._table.rows(PARTITION, "a", "~"), lambda row: _measure(columns_of(row)))
-        return [measure for measure in found if measure.counts(moment)]
+        return [health for health in found if health.counts(moment)]
 
 
-def _measure(columns: dict[str, object]) -> Measure:
-    return Measure(
+def _measure(columns: dict[str, object]) -> AgentHealth:
+    return AgentHealth(
         agent=str(columns["Agent"]),
         instance=str(columns["Instance"]),
         at=columns["At"],  # type: ignore[arg-type]  # a datetime, as `publish` wrote it

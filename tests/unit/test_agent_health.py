@@ -5,12 +5,12 @@ from functools import partial
 import pytest
 from builders import NOW, ORDER_ID, seconds
 
-from adapters.measures import TableAgentMeasures
+from adapters.agent_health import TableAgentHealthLog
 from adapters.memory import of_columns
-from agents.circuit import Circuit
-from agents.gauge import INTERVAL, Gauge
+from agents.health import INTERVAL, HealthReporter
+from agents.protection import CircuitBreaker
+from core.agent_health import AgentHealth, longest_wait
 from core.errors import UnavailableError
-from core.measures import Measure, longest_wait
 from core.messages import AgentRequest
 
 
@@ -29,18 +29,18 @@ def clock():
     return Clock()
 
 
-measure = partial(Measure, instance="i", at=NOW, waited=0.1, running=0)
+health = partial(AgentHealth, instance="i", at=NOW, waited=0.1, running=0)
 
 
 def test_an_open_circuit_is_believed_until_its_time_is_over():
     """Its instance makes no calls meanwhile, so it publishes nothing; other measures grow old."""
-    opened = measure(agent="first", open_until=NOW + seconds(60))
+    opened = health(agent="first", open_until=NOW + seconds(60))
     assert opened.counts(NOW + seconds(59))
     assert not opened.counts(NOW + seconds(61))
-    assert not measure(agent="first").counts(NOW + seconds(1))
+    assert not health(agent="first").counts(NOW + seconds(1))
 
 
-def request(issued_at=NOW, allowance=10):
+def request(issued_at=NOW, timeout=10):
     return AgentRequest(
         order_id=ORDER_ID,
         step="payment",
@@ -48,7 +48,7 @@ def request(issued_at=NOW, allowance=10):
         attempt=1,
         idempotency_key="k",
         issued_at=issued_at,
-        complete_by=NOW + seconds(allowance),
+        complete_by=NOW + seconds(timeout),
         content={},
     )
 
@@ -59,29 +59,29 @@ def test_what_a_request_has_waited_is_a_share_of_its_time(after, share):
     assert request().waited(NOW + seconds(after)) == share
 
 
-def gauge_of(clock, measures):
-    circuit = Circuit(orders=10, open_for=seconds(30), clock=clock)
-    return Gauge(agent="payment", instance="a1", circuit=circuit, measures=measures, clock=clock)
+def gauge_of(clock, agent_health):
+    circuit = CircuitBreaker(orders=10, open_for=seconds(30), clock=clock)
+    return HealthReporter(agent="payment", instance="a1", circuit=circuit, agent_health=agent_health, clock=clock)
 
 
 @pytest.mark.proves("AGT-10")
 async def test_an_agent_publishes_its_longest_wait_once_a_second(clock):
     """What it published lately is what schedulers go by; the wait of a while ago is forgotten."""
-    measures = TableAgentMeasures(of_columns())
-    gauge = gauge_of(clock, measures)
-    await gauge.arrived(request())
+    agent_health = TableAgentHealthLog(of_columns())
+    health_reporter = gauge_of(clock, agent_health)
+    await health_reporter.arrived(request())
     clock.now += INTERVAL / 2
-    with gauge.at_work():
-        await gauge.arrived(request(issued_at=NOW - seconds(10)))
-        assert longest_wait(await measures.since(NOW)) == 0.0
+    with health_reporter.at_work():
+        await health_reporter.arrived(request(issued_at=NOW - seconds(10)))
+        assert longest_wait(await agent_health.since(NOW)) == 0.0
         clock.now += INTERVAL / 2
-        await gauge.arrived(request(issued_at=clock.now))
-    (published,) = await measures.since(clock.now)
+        await health_reporter.arrived(request(issued_at=clock.now))
+    (published,) = await agent_health.since(clock.now)
     assert published.waited > 0.5
     assert published.running == 1
     clock.now += INTERVAL
-    await gauge.arrived(request(issued_at=clock.now))
-    (published,) = await measures.since(clock.now)
+    await health_reporter.arrived(request(issued_at=clock.now))
+    (published,) = await agent_health.since(clock.now)
     assert (published.waited, published.running) == (0.0, 0)
 
 
@@ -89,7 +89,7 @@ async def test_a_measure_that_cannot_be_published_stops_no_request(clock):
     """The store is away: the agent goes on."""
 
     class Away:
-        async def publish(self, measure):
+        async def publish(self, health):
             raise UnavailableError
 
     await gauge_of(clock, Away()).arrived(request())

@@ -31,7 +31,7 @@ def to_be_undone(step: Step, now: datetime) -> Step:
         state=StepState.UNDOING,
         complete_by=None,
         failure_count=0,
-        rests=0,
+        cooldowns=0,
         reason=None,
         not_before=None if step.state is StepState.COMPLETED else _settled(step, now),
     )
@@ -39,4 +39,4 @@ def to_be_undone(step: Step, now: datetime) -> Step:
 
 def _settled(step: Step, now: datetime) -> datetime | None:
     """Return from when on no attempt can take effect any more; None for a service that refuses undone keys (UND-2)."""
-    return max(now, step.tried_until or now) + step.settling if step.settling else None
+    return max(now, step.tried_until or now) + step.late_effect_window if step.late_effect_window else None

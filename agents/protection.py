@@ -14,7 +14,7 @@ LATER = timedelta(seconds=1)
 
 
 @dataclass(kw_only=True)
-class CallLimits:
+class Bulkhead:
     """How many calls one instance may have in flight at a service."""
 
     in_flight: int
@@ -43,7 +43,7 @@ ONE_TRIES = timedelta(seconds=1)
 """How long others wait while one call tries whether the circuit may close."""
 
 
-class Circuit:
+class CircuitBreaker:
     """Opens when the service fails for one order after another; one order that fails again and again counts once.
 
     So a fault of one order stops nobody else, and ends in `Error` by its own count of failures.

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from adapters.tables import Coalescer
+from adapters.tables import GroupCommit
 from core.errors import UnavailableError
 
 
@@ -26,8 +26,8 @@ class Flushes:
 
 async def submitted(flushes, *items):
     """Submit all of these at once; return their tasks, once the first flush is under way."""
-    coalescer = Coalescer(flushes.flush)
-    tasks = [asyncio.create_task(coalescer.submit("lane", item)) for item in items]
+    commits = GroupCommit(flushes.flush)
+    tasks = [asyncio.create_task(commits.submit("lane", item)) for item in items]
     await flushes.begun.wait()
     return tasks
 
