@@ -3,24 +3,24 @@
 from functools import partial
 
 from adapters import Adapters
-from adapters.agent_health import TableAgentHealthLog
-from adapters.alert_log import TableAlertLog
-from adapters.archive import TableArchive
-from adapters.bus import ServiceBus
 from adapters.clock import new_ulid, utc_now
 from adapters.connections import Connections
-from adapters.event_grid import EventGrid
 from adapters.lease import CONTAINER, BlobLeadership
-from adapters.ledger import TableLedger
-from adapters.poison import TablePoison
-from adapters.queues import StorageQueue
+from adapters.messaging.bus import ServiceBus
+from adapters.messaging.event_grid import EventGrid
+from adapters.messaging.queues import StorageQueue
 from adapters.remote import HttpRemoteService
 from adapters.settings import Settings
-from adapters.state_store import AS_COLUMNS, TableStateStore
-from adapters.submission_keys import TableSubmissionKeys
-from adapters.sweeps import TableSweepLog
-from adapters.tables import TableTransactions
-from adapters.workflow_log import TableWorkflowLog
+from adapters.tables.agent_health import TableAgentHealthLog
+from adapters.tables.alert_log import TableAlertLog
+from adapters.tables.archive import TableArchive
+from adapters.tables.ledger import TableLedger
+from adapters.tables.orders import AS_COLUMNS, TableStateStore
+from adapters.tables.poison import TablePoison
+from adapters.tables.submission_keys import TableSubmissionKeys
+from adapters.tables.sweeps import TableSweepLog
+from adapters.tables.transactions import TableTransactions
+from adapters.tables.workflow_log import TableWorkflowLog
 
 
 def connect(settings: Settings, connections: Connections | None = None) -> Adapters:

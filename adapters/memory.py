@@ -10,20 +10,21 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any, Generic
 
-from adapters import Adapters, queues
-from adapters.agent_health import TableAgentHealthLog
-from adapters.alert_log import TableAlertLog
-from adapters.archive import TableArchive
+from adapters import Adapters
 from adapters.clock import new_ulid, utc_now
-from adapters.ledger import TableLedger
-from adapters.operations import Delete, ETags, Insert, Operation, Put, Replace, Row, Stored
-from adapters.poison import TablePoison
-from adapters.records import Record, columns_of_record, record_of
-from adapters.rows import Columns, entity, stored_form
-from adapters.state_store import Codec, TableStateStore
-from adapters.submission_keys import TableSubmissionKeys
-from adapters.sweeps import TableSweepLog
-from adapters.workflow_log import TableWorkflowLog
+from adapters.messaging import queues
+from adapters.tables.agent_health import TableAgentHealthLog
+from adapters.tables.alert_log import TableAlertLog
+from adapters.tables.archive import TableArchive
+from adapters.tables.ledger import TableLedger
+from adapters.tables.operations import Delete, ETags, Insert, Operation, Put, Replace, Row, Stored
+from adapters.tables.orders import Codec, TableStateStore
+from adapters.tables.poison import TablePoison
+from adapters.tables.records import Record, columns_of_record, record_of
+from adapters.tables.rows import Columns, entity, stored_form
+from adapters.tables.submission_keys import TableSubmissionKeys
+from adapters.tables.sweeps import TableSweepLog
+from adapters.tables.workflow_log import TableWorkflowLog
 from core.changes import Event
 from core.errors import ConflictError, NotSentError, UnavailableError
 from core.messages import AgentRequest, BusMessage

@@ -17,9 +17,9 @@ import aiohttp
 
 from adapters.clock import order_ids, order_time
 from adapters.connections import Connections
-from adapters.queues import StorageQueue
+from adapters.messaging.queues import StorageQueue
 from adapters.settings import Settings
-from adapters.tables import TableTransactions
+from adapters.tables.transactions import TableTransactions
 from bench.counters import marked
 from core.keys import LAST, bucket_of
 from core.messages import Submission

@@ -13,7 +13,7 @@ from azure.servicebus import ServiceBusReceivedMessage
 from azure.servicebus.aio import ServiceBusReceiver, ServiceBusSender
 
 from adapters.remote import HttpRemoteService
-from adapters.state_store import TableStateStore
+from adapters.tables.orders import TableStateStore
 from bench.counters import Counters, Marks
 from core.changes import Change
 from core.orders import ProcessState, Snapshot

@@ -65,7 +65,7 @@ class BehindAGateway:
     def silence(self):
         """Let what is sent arrive, and no answer come back; nobody waits for it for long."""
         self._gateway.answers = False
-        with patch("adapters.bus.SEND_TIMEOUT_SECONDS", 0.5):
+        with patch("adapters.messaging.bus.SEND_TIMEOUT_SECONDS", 0.5):
             yield
         self._gateway.answers = True
 

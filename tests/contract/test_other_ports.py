@@ -15,9 +15,9 @@ from delivered_events import take_events
 from adapters.connections import Connections
 from adapters.lease import BlobLeadership
 from adapters.memory import MemoryLeadership, MemoryLease
-from adapters.operations import Delete, Put
-from adapters.queues import StorageQueue
+from adapters.messaging.queues import StorageQueue
 from adapters.settings import Settings, SettingsError
+from adapters.tables.operations import Delete, Put
 from core.agent_health import AgentHealth
 from core.alerts import Acknowledgement
 from core.changes import Event

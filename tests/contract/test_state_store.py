@@ -10,8 +10,8 @@ from owed import events_owed, owed
 
 from adapters.clock import order_ids, utc_now
 from adapters.memory import MemoryStateStore
-from adapters.operations import Delete, Insert, Put
-from adapters.rows import entity
+from adapters.tables.operations import Delete, Insert, Put
+from adapters.tables.rows import entity
 from core import agenda, outbox
 from core.changes import Change, Event, HistoryEntry, Note, transition
 from core.errors import ConflictError, UnreadableRowError

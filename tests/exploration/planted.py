@@ -7,8 +7,9 @@ from datetime import timedelta
 from typing import Any
 from unittest.mock import patch
 
-from adapters import memory, writes
-from adapters.operations import Delete
+from adapters import memory
+from adapters.tables import writes
+from adapters.tables.operations import Delete
 from agents import rules as agent_rules
 from agents.service import AgentService
 from alerts.relay import Relay

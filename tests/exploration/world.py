@@ -14,7 +14,7 @@ from hashlib import blake2b
 from typing import Any
 
 from adapters.memory import MemoryStateStore
-from adapters.records import StateRecord
+from adapters.tables.records import StateRecord
 from core.agenda import AgendaRow
 from core.changes import Change, HistoryEntry
 from core.keys import bucket_of, order_key, state_key

@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 import shop.triggers
 from adapters.clock import order_ids, order_time
 from adapters.memory import in_memory, of_columns
-from adapters.operations import Stored
-from adapters.poison import TablePoison
-from adapters.queues import NO_XML
-from adapters.records import columns_of_record, record_of
-from adapters.rows import UnknownSchemaError, entity, stored_form
-from adapters.writes import of_change
+from adapters.messaging.queues import NO_XML
+from adapters.tables.operations import Stored
+from adapters.tables.poison import TablePoison
+from adapters.tables.records import columns_of_record, record_of
+from adapters.tables.rows import UnknownSchemaError, entity, stored_form
+from adapters.tables.writes import of_change
 from alerts import rules as alert_rules
 from bootstrap import functions
 from core.business import Payload

@@ -213,7 +213,7 @@ MUTANTS = (
     Mutant(
         statement="AGT-4",
         fault="a message lives for whole seconds only",
-        file="adapters/bus.py",
+        file="adapters/messaging/bus.py",
         old="header.time_to_live = max(1, life // MILLISECOND)",
         new="pass",
         tests=("tests/unit/test_bus.py::test_a_message_lives_as_long_as_it_says",),
@@ -856,7 +856,7 @@ MUTANTS = (
     Mutant(
         statement="OPR-2",
         fault="an order whose rows are garbage is explained by an error",
-        file="adapters/records.py",
+        file="adapters/tables/records.py",
         old="except (LookupError, ValueError, TypeError, AttributeError) as fault:",
         new="except ZeroDivisionError as fault:",
         tests=(f"{EXPLAIN}::test_of_an_order_whose_rows_are_garbage_it_says_that",),
@@ -936,7 +936,7 @@ MUTANTS = (
     Mutant(
         statement="SUB-2",
         fault="the first of a group is blamed if nobody says whose fault it was",
-        file="adapters/tables.py",
+        file="adapters/tables/transactions.py",
         old="if index is None:\n        return None",
         new="if index is None:\n        return 0",
         tests=(f"{STORE}::test_an_order_that_is_refused_takes_no_other_of_its_group_along",),
@@ -945,7 +945,7 @@ MUTANTS = (
     Mutant(
         statement="ALR-1",
         fault="the first of a group is taken to be there already",
-        file="adapters/tables.py",
+        file="adapters/tables/transactions.py",
         old="if index is None:\n        return None",
         new="if index is None:\n        return 0",
         tests=(f"{STORE}::test_what_is_there_already_keeps_nothing_new_from_being_written",),
@@ -954,7 +954,7 @@ MUTANTS = (
     Mutant(
         statement="SUB-2",
         fault="what cannot be written down takes its whole group along",
-        file="adapters/tables.py",
+        file="adapters/tables/transactions.py",
         old="except Exception as error:  # noqa: BLE001 - it belongs to whoever",
         new="except (UnavailableError, ConflictError) as error:  # noqa: BLE001 - it belongs to whoever",
         tests=(f"{STORE}::test_an_order_that_no_table_can_hold_takes_no_other_of_its_group_along",),
@@ -1067,7 +1067,7 @@ MUTANTS = (
     Mutant(
         statement="SUB-4",
         fault="a queue is given what it cannot give out again",
-        file="adapters/queues.py",
+        file="adapters/messaging/queues.py",
         old="        check(text)\n",
         new="",
         tests=(f"{PORTS}::test_what_a_queue_cannot_give_out_again_is_not_put_into_it",),
@@ -1172,7 +1172,7 @@ MUTANTS = (
     Mutant(
         statement="FLT-6",
         fault="a message that cannot be sent takes its whole batch along",
-        file="adapters/bus.py",
+        file="adapters/messaging/bus.py",
         old="except (MessageSizeExceededError, ValueError, TypeError) as error:",
         new="except MessageSizeExceededError as error:",
         tests=(f"{BUS}::test_a_message_that_cannot_be_sent_takes_no_other_of_its_batch_along",),
@@ -1180,7 +1180,7 @@ MUTANTS = (
     Mutant(
         statement="FLT-6",
         fault="a reply may live longer than the protocol can say",
-        file="adapters/bus.py",
+        file="adapters/messaging/bus.py",
         old="message.time_to_live and min(message.time_to_live, LONGEST_LIFE)",
         new="message.time_to_live",
         tests=(f"{REMOTE}::test_a_request_whose_time_is_far_away_is_answered_once",),
@@ -1188,7 +1188,7 @@ MUTANTS = (
     Mutant(
         statement="ALR-2",
         fault="a link to each private queue stays open for ever",
-        file="adapters/bus.py",
+        file="adapters/messaging/bus.py",
         old="if len(self._senders) > MAX_SENDERS:",
         new="if False:",
         tests=(f"{BUS}::test_however_many_private_queues_there_are_few_links_stay_open",),
@@ -1196,7 +1196,7 @@ MUTANTS = (
     Mutant(
         statement="ALR-2",
         fault="the link that was used last is closed first",
-        file="adapters/bus.py",
+        file="adapters/messaging/bus.py",
         old="self._senders.pop(next(iter(self._senders)))",
         new="self._senders.popitem()[1]",
         tests=(f"{BUS}::test_however_many_private_queues_there_are_few_links_stay_open",),
@@ -1214,7 +1214,7 @@ MUTANTS = (
     Mutant(
         statement="SUP-7",
         fault="since when a sweep is awaited is what the last one said",
-        file="adapters/sweeps.py",
+        file="adapters/tables/sweeps.py",
         old="Insert(AWAITED",
         new="Put(AWAITED",
         tests=(f"{PORTS}::test_since_when_a_sweep_is_awaited_is_what_the_first_one_said",),
@@ -1361,7 +1361,7 @@ MUTANTS = (
     Mutant(
         statement="FLT-8",
         fault="a bus that says nothing is waited for until the supervisor has counted a failure",
-        file="adapters/bus.py",
+        file="adapters/messaging/bus.py",
         old="message.time_to_live.total_seconds() if message.time_to_live else None",
         new="None",
         tests=(f"{BUS}::test_a_bus_that_says_nothing_is_waited_for_as_long_as_a_message_lives",),
@@ -1409,7 +1409,7 @@ MUTANTS = (
     Mutant(
         statement="FLT-8",
         fault="what may have arrived is called unsent",
-        file="adapters/bus.py",
+        file="adapters/messaging/bus.py",
         old="            if not sending:\n",
         new="            if True:\n",
         tests=(f"{BUS}::test_a_message_is_called_unsent_only_if_no_try_may_have_arrived",),
@@ -1417,7 +1417,7 @@ MUTANTS = (
     Mutant(
         statement="FLT-8",
         fault="of several messages one that arrived is called unsent",
-        file="adapters/bus.py",
+        file="adapters/messaging/bus.py",
         old="if 0 < len(unsent) < len(outcomes):",
         new="if False:",
         tests=(f"{BUS}::test_a_message_is_called_unsent_only_if_no_try_may_have_arrived",),
@@ -1671,7 +1671,7 @@ MUTANTS = (
     Mutant(
         statement="FLT-6",
         fault="what a queue refuses is tried for as long as it lives",
-        file="adapters/bus.py",
+        file="adapters/messaging/bus.py",
         old="        except (NotSentError, QueueRefusedError):",
         new="        except NotSentError:",
         tests=(f"{BUS}::test_who_is_refused_by_a_queue_does_not_try_for_as_long_as_the_message_lives",),
@@ -1823,7 +1823,7 @@ MUTANTS = (
     Mutant(
         statement="SUB-2",
         fault="an order without steps can be read",
-        file="adapters/writes.py",
+        file="adapters/tables/writes.py",
         old="    if not record.steps:",
         new="    if False:",
         tests=(f"{STORE}::test_an_order_without_steps_cannot_be_read",),
@@ -1832,7 +1832,7 @@ MUTANTS = (
     Mutant(
         statement="FLT-6",
         fault="a row of the agenda that cannot be read fails its page",
-        file="adapters/records.py",
+        file="adapters/tables/records.py",
         old="    except (UnreadableRowError, TypeError) as fault:\n        return AgendaRow",
         new="    except ZeroDivisionError as fault:\n        return AgendaRow",
         tests=(f"{STORE}::test_a_row_that_cannot_be_read_concerns_its_order_alone",),
@@ -2017,7 +2017,7 @@ MUTANTS = (
     Mutant(
         statement="SUB-4",
         fault="a message that is kept again after a crash is there twice",
-        file="adapters/poison.py",
+        file="adapters/tables/poison.py",
         old='f"{source}|{arrival.number}|".encode()',
         new='f"{source}|{arrival.number}|{datetime.now(UTC)}".encode()',
         tests=(f"{PORTS}::test_a_poison_message_is_kept_once_and_shown_in_the_order_of_arrival[memory]",),
@@ -2102,7 +2102,7 @@ MUTANTS = (
     Mutant(
         statement="FLT-7",
         fault="in an outage each waits by itself",
-        file="adapters/tables.py",
+        file="adapters/tables/transactions.py",
         old="return [error] * len(items)",
         new="return [error]",
         tests=(f"{COALESCER}::test_all_that_wait_for_a_flush_that_fails_fail_with_it",),
@@ -2110,7 +2110,7 @@ MUTANTS = (
     Mutant(
         statement="FLT-6",
         fault="who is cut off takes the answer of all others along",
-        file="adapters/tables.py",
+        file="adapters/tables/transactions.py",
         old="    if answer.done():  # its caller was cancelled\n        return\n",
         new="",
         tests=(f"{COALESCER}::test_who_waits_no_longer_takes_no_answer_from_the_others",),

@@ -5,10 +5,10 @@ from simulated_world import World
 from transports import Recorder
 
 from adapters.connections import Connections
-from adapters.ledger import TableLedger
 from adapters.memory import of_columns
 from adapters.settings import Settings
-from adapters.tables import TableTransactions
+from adapters.tables.ledger import TableLedger
+from adapters.tables.transactions import TableTransactions
 
 
 @pytest.fixture

@@ -10,8 +10,8 @@ import pytest
 from builders import NOW, seconds
 from simulated_world import World
 
-from adapters.ledger import TableLedger
-from adapters.tables import TableTransactions
+from adapters.tables.ledger import TableLedger
+from adapters.tables.transactions import TableTransactions
 from core.errors import UnavailableError
 from shop.business import SHOP
 from simulator.rules import Effect, Fault, FaultInForce, simulated

@@ -6,8 +6,8 @@ import pytest
 from builders import seconds
 from simulated_world import World
 
-from adapters.ledger import TableLedger
 from adapters.memory import of_columns
+from adapters.tables.ledger import TableLedger
 from core.errors import UnavailableError
 from simulator.service import FAULT_CACHE_SECONDS
 

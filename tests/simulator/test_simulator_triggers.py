@@ -5,8 +5,8 @@ import json
 import azure.functions as func
 import pytest
 
-from adapters.ledger import TableLedger
 from adapters.memory import of_columns
+from adapters.tables.ledger import TableLedger
 from core.errors import UnavailableError
 from simulator.triggers import blueprint
 

@@ -7,8 +7,8 @@ from datetime import timedelta
 from builders import NOW, SOMEWHERE, TIMEOUT, answer, answer_to, seconds
 from scheduling import Scheduling, only, step
 
-from adapters.records import columns_of_record
-from adapters.rows import entity, stored_form
+from adapters.tables.records import columns_of_record
+from adapters.tables.rows import entity, stored_form
 from core.agenda import Kind, all_of
 from core.alerts import order_ended
 from core.changes import Change, HistoryEntry

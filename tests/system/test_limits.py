@@ -12,10 +12,10 @@ from stacks import APP, FUNCTIONS, names, running
 from submitting import submit_new
 from waiting import eventually
 
-from adapters.alert_log import TableAlertLog
 from adapters.connections import Connections
 from adapters.settings import Settings
-from adapters.tables import TableTransactions
+from adapters.tables.alert_log import TableAlertLog
+from adapters.tables.transactions import TableTransactions
 from scheduler.service import WAKE_UP_TIME
 
 IN_FLIGHT = 2

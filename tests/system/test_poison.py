@@ -17,9 +17,9 @@ from submitting import new_order_id
 from waiting import eventually
 
 from adapters.connections import Connections
-from adapters.poison import TablePoison, id_of
 from adapters.settings import Settings
-from adapters.tables import TableTransactions
+from adapters.tables.poison import TablePoison, id_of
+from adapters.tables.transactions import TableTransactions
 from core.poison import Arrival
 from local.servicebus_config import queues
 from operators.poison import GIVEN_UP

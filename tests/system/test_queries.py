@@ -15,10 +15,10 @@ from stacks import running
 from adapters.azure import connect
 from adapters.clock import new_ulid, order_ids, utc_now
 from adapters.connections import Connections
-from adapters.operations import Insert
-from adapters.records import columns_of_record
 from adapters.settings import Settings
-from adapters.writes import of_change
+from adapters.tables.operations import Insert
+from adapters.tables.records import columns_of_record
+from adapters.tables.writes import of_change
 from core.changes import Change, HistoryEntry, transition
 from core.gathering import run_all
 from core.keys import bucket_of, buckets

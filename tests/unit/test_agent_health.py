@@ -5,8 +5,8 @@ from functools import partial
 import pytest
 from builders import NOW, ORDER_ID, seconds
 
-from adapters.agent_health import TableAgentHealthLog
 from adapters.memory import of_columns
+from adapters.tables.agent_health import TableAgentHealthLog
 from agents.health import INTERVAL, HealthReporter
 from agents.protection import CircuitBreaker
 from core.agent_health import AgentHealth, longest_wait

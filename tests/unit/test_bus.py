@@ -16,7 +16,7 @@ from azure.servicebus.exceptions import (
 )
 from builders import ORDER_ID, seconds
 
-from adapters.bus import MAX_SENDERS, ServiceBus, _outgoing
+from adapters.messaging.bus import MAX_SENDERS, ServiceBus, _outgoing
 from core.errors import InvalidError, NotSentError, QueueRefusedError, UnavailableError
 from core.messages import BusMessage, WakeUp
 

@@ -7,9 +7,9 @@ from apps import app
 from builders import NOW, acting_rules, answer, claimed, new_order, scheduler, seconds, supervisor, timed_out
 
 from adapters.memory import in_memory
-from adapters.operations import Stored
-from adapters.records import StateRecord, columns_of_record, record_of
-from adapters.rows import entity, stored_form
+from adapters.tables.operations import Stored
+from adapters.tables.records import StateRecord, columns_of_record, record_of
+from adapters.tables.rows import entity, stored_form
 from core.agent_health import AgentHealth
 from core.changes import Change, HistoryEntry
 from core.errors import UnreadableRowError

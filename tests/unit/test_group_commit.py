@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from adapters.tables import GroupCommit
+from adapters.tables.transactions import GroupCommit
 from core.errors import UnavailableError
 
 

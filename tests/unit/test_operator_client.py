@@ -3,7 +3,7 @@
 import httpx
 import pytest
 
-from operators.client import Api, ApiError, KeyRefusedError, UnreachableError
+from operators.cli.client import Api, ApiError, KeyRefusedError, UnreachableError
 
 
 def api(answer, signed_in=None):

@@ -10,7 +10,7 @@ from builders import NOW, ORDER_ID
 from kept import SUBMISSIONS, kept, poison_on
 
 from adapters.memory import in_memory
-from adapters.poison import MAX_BODY_BYTES
+from adapters.tables.poison import MAX_BODY_BYTES
 from core.errors import RefusedError, UnavailableError, UnknownMessageError
 from core.poison import Arrival, PoisonMessage
 from operators.poison import GIVEN_UP, REDRIVE_TIME, shown

@@ -13,10 +13,10 @@ from builders import ORDER_ID, seconds
 from kept import kept
 
 import agents.triggers
-from adapters.bus import _outgoing
 from adapters.memory import of_columns
-from adapters.poison import TablePoison
+from adapters.messaging.bus import _outgoing
 from adapters.remote import MAX_BYTES, MAX_REASON_CHARACTERS, HttpRemoteService
+from adapters.tables.poison import TablePoison
 from agents import rules
 from core.errors import RejectedError, TransientError
 from core.messages import AgentRequest

@@ -8,7 +8,7 @@ from builders import NOW, ORDER_ID, answer, seconds
 from kept import kept
 
 from adapters.memory import MemoryBus, of_columns
-from adapters.poison import TablePoison
+from adapters.tables.poison import TablePoison
 from core.errors import ConflictError, NewerWorkflowError, UnavailableError
 from core.messages import WakeUp
 from scheduler.inbox import PAUSE, Inbox

@@ -7,8 +7,8 @@ import pytest
 from builders import CONTENT, COOLDOWN, NOW, ORDER_ID, PAYLOAD, WORKFLOWS, new_order, seconds
 from memory_world import MESSAGE, World
 
-from adapters.records import columns_of_record
-from adapters.rows import MAX_CHARACTERS, stored_form
+from adapters.tables.records import columns_of_record
+from adapters.tables.rows import MAX_CHARACTERS, stored_form
 from core.business import MAX_PAYLOAD, Payload
 from core.errors import InvalidError
 from core.messages import Submission

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from operators.terminal import as_json, printable, table
+from operators.cli.terminal import as_json, printable, table
 
 OBEYED = {
     "an escape sequence": "\x1b[2J\x1b]0;title\x07",

@@ -10,7 +10,7 @@ from builders import NOW, ORDER_ID, new_order, seconds
 from owed import events_owed
 
 from adapters.memory import MemoryStateStore, in_memory, of_columns
-from adapters.sweeps import TableSweepLog
+from adapters.tables.sweeps import TableSweepLog
 from core.changes import Change, HistoryEntry
 from core.claim_lanes import PAGE
 from core.errors import UnavailableError, UnreadableRowError

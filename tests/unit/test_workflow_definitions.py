@@ -6,10 +6,10 @@ from datetime import timedelta
 import pytest
 from builders import NOW, new_order, scheduler, seconds, supervisor
 
-from adapters.operations import Delete
-from adapters.records import columns_of_record
-from adapters.rows import stored_form
-from adapters.writes import of_change
+from adapters.tables.operations import Delete
+from adapters.tables.records import columns_of_record
+from adapters.tables.rows import stored_form
+from adapters.tables.writes import of_change
 from core.orders import MAX_REASON, OnFailure, Outcome
 from core.workflow import MAX_STEPS, StepDefinition, Workflow, WorkflowError, Workflows
 from operators.requests import OperatorRequest

@@ -3,8 +3,8 @@
 from contextlib import suppress
 from datetime import datetime
 
-from adapters.operations import Insert, Put, Table
-from adapters.rows import Columns, columns_of
+from adapters.tables.operations import Insert, Put, Table
+from adapters.tables.rows import Columns, columns_of
 from core.errors import ConflictError, UnavailableError
 from core.sweeps import Sweep
 

@@ -6,8 +6,8 @@ Beside each key stands a row that sorts by the time at which the key was bound: 
 from datetime import datetime
 from hashlib import sha256
 
-from adapters.operations import Delete, Insert, Table
-from adapters.rows import Columns, columns_of
+from adapters.tables.operations import Delete, Insert, Table
+from adapters.tables.rows import Columns, columns_of
 from core.errors import ConflictError, UnavailableError
 from core.gathering import run_all
 from core.keys import sortable

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
-from adapters.operations import Stored
+from adapters.tables.operations import Stored
 from core.errors import InvalidError, UnreadableRowError
 from core.texts import utf16_units
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
-from adapters.operations import Stored
-from adapters.rows import OLDEST_ORDERS, Columns, aware, columns_of
+from adapters.tables.operations import Stored
+from adapters.tables.rows import OLDEST_ORDERS, Columns, aware, columns_of
 from core.agenda import AgendaRow
 from core.changes import HistoryEntry
 from core.errors import UnreadableRowError

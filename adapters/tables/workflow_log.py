@@ -1,7 +1,7 @@
 """What each version of a workflow was at first, in table `agents`: a row for each."""
 
-from adapters.operations import Insert, Table
-from adapters.rows import Columns, columns_of
+from adapters.tables.operations import Insert, Table
+from adapters.tables.rows import Columns, columns_of
 from core.errors import ConflictError, UnavailableError
 
 PARTITION = "workflows"

@@ -11,8 +11,8 @@ import json
 from collections.abc import Sequence
 
 from adapters.clock import new_ulid
-from adapters.operations import Delete, Insert, Operation, Put, Replace, Table
-from adapters.rows import Columns, columns_of
+from adapters.tables.operations import Delete, Insert, Operation, Put, Replace, Table
+from adapters.tables.rows import Columns, columns_of
 from core.errors import ConflictError
 from core.keys import key_part
 from core.texts import json_text

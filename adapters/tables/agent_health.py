@@ -3,8 +3,8 @@
 from datetime import datetime
 from zlib import crc32
 
-from adapters.operations import Put, Table
-from adapters.rows import Columns, columns_of, read_each
+from adapters.tables.operations import Put, Table
+from adapters.tables.rows import Columns, columns_of, read_each
 from core.agent_health import AgentHealth
 
 PARTITION = "measures"

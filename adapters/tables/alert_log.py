@@ -6,8 +6,8 @@ Beside each stands a row that holds its event id: the same event is kept once, t
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 
-from adapters.operations import Delete, Insert, Replace, Table
-from adapters.rows import Columns, columns_of, read_each
+from adapters.tables.operations import Delete, Insert, Replace, Table
+from adapters.tables.rows import Columns, columns_of, read_each
 from core.alerts import Acknowledgement, Alert
 from core.changes import Event
 from core.errors import ConflictError, UnknownAlertError

@@ -23,7 +23,7 @@ from tenacity import (
 )
 
 from adapters.failures import OUTAGES, azure_errors
-from adapters.tables import GroupCommit
+from adapters.tables.transactions import GroupCommit
 from core.errors import InvalidError, NotSentError, QueueRefusedError, UnavailableError
 from core.messages import BusMessage
 

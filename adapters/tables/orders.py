@@ -5,10 +5,10 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Generic
 
-from adapters import writes
-from adapters.operations import Delete, ETags, Insert, Operation, Put, Replace, Row, Stored, Table
-from adapters.records import Record, columns_of_record, record_of
-from adapters.rows import Columns
+from adapters.tables import writes
+from adapters.tables.operations import Delete, ETags, Insert, Operation, Put, Replace, Row, Stored, Table
+from adapters.tables.records import Record, columns_of_record, record_of
+from adapters.tables.rows import Columns
 from core import outbox
 from core.agenda import AgendaRow
 from core.changes import Change, Event, HistoryEntry, Note

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable
 
-from operators.client import Json
-from operators.terminal import printable, table
+from operators.cli.client import Json
+from operators.cli.terminal import printable, table
 
 MAX_SHOWN = 20
 """Orders of a dry run that are shown one by one."""

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from adapters.operations import Delete, Insert, Operation, Put, Replace
-from adapters.records import Record, StateRecord
+from adapters.tables.operations import Delete, Insert, Operation, Put, Replace
+from adapters.tables.records import Record, StateRecord
 from core import outbox
 from core.agenda import AgendaRow
 from core.changes import Change, Note

@@ -8,10 +8,10 @@ from typing import Generic, TypeVar
 
 from azure.data.tables.aio import TableClient
 
-from adapters import wire
 from adapters.failures import azure_errors
-from adapters.operations import Delete, ETags, Operation, Stored
-from adapters.rows import Columns, stored_form
+from adapters.tables import wire
+from adapters.tables.operations import Delete, ETags, Operation, Stored
+from adapters.tables.rows import Columns, stored_form
 from core.errors import ConflictError, InvalidError, UnavailableError
 
 Item = TypeVar("Item")

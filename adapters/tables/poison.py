@@ -9,8 +9,8 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-from adapters.operations import Delete, Insert, Replace, Stored, Table
-from adapters.rows import Columns, columns_of, read_each
+from adapters.tables.operations import Delete, Insert, Replace, Stored, Table
+from adapters.tables.rows import Columns, columns_of, read_each
 from core.errors import ConflictError, UnknownMessageError
 from core.poison import Arrival, PoisonMessage
 

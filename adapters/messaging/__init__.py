@@ -1,0 +1,1 @@
+"""Service Bus, Storage Queues and Event Grid."""

@@ -1,0 +1,316 @@
+"""`python -m operators`: the operators' tools for those who live in a terminal.
+
+Exit codes: 0 done; 1 refused, or not found; 2 wrong usage; 3 the app is away; 4 the key, or the sign-in, was refused.
+"""
+
+import getpass
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+from operators.cli import formatting, terminal
+from operators.cli.client import Api, ApiError, Json
+from operators.cli.terminal import printable, show, table
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+EVERYTHING = click.option("--all", "everything", is_flag=True, help="Every page, not only the first.")
+IN_JSON = click.option("--json", "in_json", is_flag=True, help="Print what the API answers.")
+WATCH = click.option("--watch", type=click.FloatRange(min=0.1), metavar="SECONDS", help="Show it again and again.")
+STATES = click.Choice(["Pending", "Processing", "Error"], case_sensitive=False)
+OUTCOMES = click.Choice(["failed", "undo-incomplete"])
+ACTIONS = click.Choice(["resubmit", "skip", "cancel"])
+
+
+def signed(command: Command) -> Command:
+    """Give a command the options that say who acts, and why."""
+    command = click.option("--note", "-m", required=True, help="Why; it is kept with what is done.")(command)
+    return click.option("--operator", default=getpass.getuser, show_default="you", help="Who acts.")(command)
+
+
+class Tools(click.Group):
+    """The commands; what the API says of a fault becomes a message and an exit code."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run a command."""
+        try:
+            return super().invoke(ctx)
+        except ApiError as error:
+            click.echo(f"Error: {printable(error)}", err=True)
+            ctx.exit(error.exit_code)
+
+
+@click.group(cls=Tools, epilog=(__doc__ or "").partition("\n\n")[2], context_settings={"max_content_width": 120})
+@click.option("--url", envvar="OPERATOR_URL", default="http://127.0.0.1:7071", show_default=True, show_envvar=True)
+@click.option("--key", envvar="OPERATOR_KEY", required=True, show_envvar=True, help="The operators' key.")
+@click.option("--token", envvar="OPERATOR_TOKEN", show_envvar=True, help="Where operators sign in: their token.")
+@click.pass_context
+def main(ctx: click.Context, url: str, key: str, token: str | None) -> None:
+    """Find out why an order is where it is, and put it right."""
+    ctx.obj = Api(url, key, token)
+
+
+# Orders
+
+
+@main.command(name="list")
+@click.option("--state", type=STATES, default="Error", show_default=True)
+@click.option("--limit", default=50, show_default=True, help="How many orders a page has.")
+@EVERYTHING
+@IN_JSON
+@WATCH
+@click.pass_obj
+def list_orders(api: Api, *, state: str, limit: int, everything: bool, in_json: bool, watch: float | None) -> None:
+    """List the open orders of a state, the longest waiting first."""
+
+    def draw() -> tuple[Json, str]:
+        answer = api.every("orders", "orders", state=state, limit=limit, first_only=not everything)
+        return answer, formatting.with_more(formatting.orders_table(answer["orders"]), answer)
+
+    show(draw, in_json=in_json, every=watch)
+
+
+@main.command()
+@click.argument("beginning")
+@IN_JSON
+@click.pass_obj
+def search(api: Api, *, beginning: str, in_json: bool) -> None:
+    """Find orders, in any state, by the beginning of their ids."""
+
+    def draw() -> tuple[Json, str]:
+        answer = api.get("search", id=beginning)
+        names = ("orderId", "processState", "outcome", "updatedAt", "reason")
+        rows = [[order[name] for name in names] for order in answer["orders"]]
+        rows += [[order_id, "unreadable", None, None, "see: explain"] for order_id in answer["unreadable"]]
+        more = "\n(there are more: give more of the id)" if answer["more"] else ""
+        return answer, table(("ORDER", "STATE", "OUTCOME", "SINCE", "REASON"), rows) + more
+
+    show(draw, in_json=in_json, every=None)
+
+
+@main.command(name="show")
+@click.argument("order_id")
+@IN_JSON
+@WATCH
+@click.pass_obj
+def show_order(api: Api, *, order_id: str, in_json: bool, watch: float | None) -> None:
+    """Show an order: its state, its steps, and its whole history."""
+
+    def draw() -> tuple[Json, str]:
+        order = api.get("orders", order_id)
+        return order, formatting.order_text(order)
+
+    show(draw, in_json=in_json, every=watch)
+
+
+@main.command()
+@click.argument("order_id")
+@IN_JSON
+@WATCH
+@click.pass_obj
+def explain(api: Api, *, order_id: str, in_json: bool, watch: float | None) -> None:
+    """Say why an order is where it is, who acts next and when, and what happens if nothing comes."""
+
+    def draw() -> tuple[Json, str]:
+        said = api.get("orders", order_id, "explain")
+        return said, f"{printable(said['summary'])}\nIf nothing happens: {printable(said['ifNothingHappens'])}"
+
+    show(draw, in_json=in_json, every=watch)
+
+
+@main.command()
+@click.argument("order_id")
+@signed
+@click.pass_obj
+def resubmit(api: Api, *, order_id: str, operator: str, note: str) -> None:
+    """Let an order in Error go on from the steps that failed."""
+    click.echo(formatting.acted(api.post("orders", order_id, "resubmit", body={"operator": operator, "note": note})))
+
+
+@main.command()
+@click.argument("order_id")
+@click.option("--step", help="Which of the failed steps; may be left out if there is only one.")
+@signed
+@click.pass_obj
+def skip(api: Api, *, order_id: str, step: str | None, operator: str, note: str) -> None:
+    """Leave out a failed step that was done, or taken back, by other means."""
+    click.echo(
+        formatting.acted(api.post("orders", order_id, "skip", body={"operator": operator, "note": note, "step": step}))
+    )
+
+
+@main.command()
+@click.argument("order_id")
+@signed
+@click.pass_obj
+def cancel(api: Api, *, order_id: str, operator: str, note: str) -> None:
+    """Have an order undone that is not finished."""
+    click.echo(formatting.acted(api.post("orders", order_id, "cancel", body={"operator": operator, "note": note})))
+
+
+# Many orders
+
+
+@main.command()
+@click.argument("action", type=ACTIONS)
+@click.option("--step", help="Orders of which this step failed.")
+@click.option("--reason", help="Orders with this reason, to the letter.")
+@click.option("--outcome", type=OUTCOMES, help="Orders that ended so.")
+@click.option("--since", metavar="TIME", help="Orders in Error since then or later, e.g. 2026-01-31T10:00:00Z.")
+@click.option("--until", metavar="TIME", help="Orders in Error since before then. As a dry run says.")
+@click.option("--go", is_flag=True, help="Act. Without it, only show what would be done.")
+@signed
+@IN_JSON
+@click.pass_obj
+def bulk(api: Api, /, *, action: str, go: bool, operator: str, note: str, in_json: bool, **where: str | None) -> None:
+    """Resubmit, skip a step of, or cancel many orders in Error; first as a dry run.
+
+    Interrupted, it can be started again with the same --until: it does the rest, and touches no order twice.
+    """
+    until = where.pop("until")
+    body = {
+        "action": action,
+        "operator": operator,
+        "note": note,
+        "where": {name: value for name, value in where.items() if value is not None},
+        "dryRun": not go,
+        "until": until,
+    }
+    summary: Json = {"action": action, "until": until, "matching": [], "done": [], "refused": [], "changed": []}
+    for page in api.each_page(body):
+        summary["until"] = page["until"]
+        for name in ("matching", "done", "refused", "changed"):
+            summary[name] += page[name]
+        click.echo(f"{len(summary['matching'])} orders are meant until now, {len(summary['done'])} done", err=True)
+    click.echo(terminal.as_json(summary) if in_json else formatting.bulk_text(summary, go=go))
+
+
+# Alerts
+
+
+@main.command()
+@click.option("--limit", default=50, show_default=True)
+@EVERYTHING
+@IN_JSON
+@WATCH
+@click.pass_obj
+def alerts(api: Api, *, limit: int, everything: bool, in_json: bool, watch: float | None) -> None:
+    """List the alerts, newest first."""
+
+    def draw() -> tuple[Json, str]:
+        answer = api.every("alerts", "alerts", limit=limit, first_only=not everything)
+        return answer, formatting.with_more(formatting.alerts_table(answer["alerts"]), answer)
+
+    show(draw, in_json=in_json, every=watch)
+
+
+@main.command()
+@IN_JSON
+@WATCH
+@click.pass_obj
+def causes(api: Api, *, in_json: bool, watch: float | None) -> None:
+    """Group the newest alerts by their cause."""
+
+    def draw() -> tuple[Json, str]:
+        answer = api.get("alerts", "causes")
+        return answer, formatting.causes_table(answer["causes"])
+
+    show(draw, in_json=in_json, every=watch)
+
+
+@main.command()
+@click.argument("keys", nargs=-1)
+@click.option("--cause", help="All alerts with this reason, to the letter.")
+@signed
+@click.pass_obj
+def acknowledge(api: Api, *, keys: tuple[str, ...], cause: str | None, operator: str, note: str) -> None:
+    """Take alerts upon yourself, by their keys or by their cause."""
+    found = api.get("alerts", "causes")["causes"] if cause is not None else []
+    named = [*keys, *(key for each in found if each["reason"] == cause for key in each["unacknowledged"])]
+    if not named:
+        raise ApiError("no alert is meant by that")
+    answer = api.post("alerts", "acknowledge", body={"operator": operator, "note": note, "alerts": named})
+    click.echo(f"{len(answer['acknowledged'])} acknowledged")
+    if answer["unknown"]:
+        raise ApiError(f"unknown: {', '.join(answer['unknown'])}")
+
+
+# The whole system
+
+
+@main.command()
+@IN_JSON
+@WATCH
+@click.pass_obj
+def overview(api: Api, *, in_json: bool, watch: float | None) -> None:
+    """Show how the system is doing."""
+
+    def draw() -> tuple[Json, str]:
+        answer = api.get("overview")
+        return answer, formatting.overview_text(answer)
+
+    show(draw, in_json=in_json, every=watch)
+
+
+# Personal data
+
+
+@main.command()
+@click.option("--order", "order_ids", multiple=True, help="An order of the customer; may be given several times.")
+@click.option("--email", help="All orders of this customer: every order is looked at.")
+@click.option("--go", is_flag=True, help="Erase. Without it, only show which orders are meant.")
+@signed
+@click.pass_obj
+def erase(api: Api, *, order_ids: tuple[str, ...], email: str | None, go: bool, operator: str, note: str) -> None:
+    """Forget who a customer is; the orders and their history stay."""
+    signature = {"operator": operator, "note": note}
+    found = [*order_ids, *(api.orders_of(email, signature) if email else ())]
+    for order_id in found:
+        click.echo(formatting.acted(api.post("orders", order_id, "erase", body=signature)) if go else order_id)
+    click.echo(f"{len(found)} orders" + ("" if go else "; to erase who the customer is: --go"))
+
+
+# Poison messages
+
+
+@main.group()
+def poison() -> None:
+    """Look at messages that nobody could read; put them back, or drop them."""
+
+
+@poison.command(name="list")
+@EVERYTHING
+@IN_JSON
+@WATCH
+@click.pass_obj
+def list_poison(api: Api, *, everything: bool, in_json: bool, watch: float | None) -> None:
+    """List what is kept, with the reasons, oldest first."""
+
+    def draw() -> tuple[Json, str]:
+        answer = api.every("poison", "messages", first_only=not everything)
+        return answer, formatting.with_more(formatting.poison_table(answer["messages"]), answer)
+
+    show(draw, in_json=in_json, every=watch)
+
+
+@poison.command()
+@click.argument("queue")
+@click.argument("message_id")
+@signed
+@click.pass_obj
+def redrive(api: Api, *, queue: str, message_id: str, operator: str, note: str) -> None:
+    """Put a message back on its queue."""
+    answer = api.post("poison", queue, message_id, "redrive", body={"operator": operator, "note": note})
+    click.echo(f"{printable(answer['id'])}: {answer['status']}")
+
+
+@poison.command()
+@click.argument("queue")
+@click.argument("message_id")
+@signed
+@click.pass_obj
+def drop(api: Api, *, queue: str, message_id: str, operator: str, note: str) -> None:
+    """Remove a message for good."""
+    answer = api.post("poison", queue, message_id, "drop", body={"operator": operator, "note": note})
+    click.echo(f"{printable(answer['id'])}: {answer['status']}")
