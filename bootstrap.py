@@ -42,9 +42,9 @@ from operators.retention import RetentionService
 from operators.service import OperatorService
 from operators.triggers import OperatorServices
 from scheduler.admission import Admission
-from scheduler.inbox import Inbox
 from scheduler.rules import LONGEST_UPGRADE, SchedulerRules
 from scheduler.service import FRESH, WAKE_UP_TIME, SchedulerService
+from scheduler.triggers import Inbox
 from simulator.rules import simulated
 from simulator.service import Simulator
 from submission.rules import Terms

@@ -1,37 +1,64 @@
 """What one order of the shop passes through on its happy path: `python -m bench.way` names the functions, and counts.
 
-What is called at the start of a process, by timers, and in the simulated remote services is apart.
+What is called at the start of a process, and by timers, is apart; the remote services are a server of this script.
 """
 
 import asyncio
 import sys
 import tempfile
 from collections import defaultdict
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import click
+from aiohttp import web
 
 from bench import calls
 from bench.driver import running
+from shop.business import SHOP
 
-NEVER = "0 0 0 1 1 *"
 SCHEDULES = ("SCHEDULER_POLL_SCHEDULE", "SUPERVISOR_SCHEDULE", "OUTBOX_SCHEDULE", "WATCH_SCHEDULE")
-WITHOUT_TIMERS = dict.fromkeys(SCHEDULES, NEVER)
+NEVER = "0 0 0 1 1 *"
 WORKFLOW = "order"
 SECONDS = 60.0
 
 
+@asynccontextmanager
+async def remote_services() -> AsyncIterator[str]:
+    """Serve what says yes to everything; yields its address."""
+
+    async def answer(_: web.Request) -> web.Response:
+        return web.json_response({"reference": "r-1", "amount": "28.00"})
+
+    app = web.Application()
+    app.router.add_post("/{operation}", answer)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    try:
+        site = web.TCPSite(runner, "127.0.0.1", 0)
+        await site.start()
+        port = runner.addresses[0][1]
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        await runner.cleanup()
+
+
 async def way(folder: Path) -> list[calls.Called]:
     """Run one order to warm the app up, and another one that is watched; return what the second one passed through."""
-    async with running(folder, 1, WORKFLOW, WITHOUT_TIMERS | {calls.SWITCH: "on"}) as driver:
-        for begin in (None, calls.begin):
-            if begin:
-                begin(folder)
-            orders = driver.new_orders(1)
-            await driver.submit_all(orders)
-            if not await driver.wait_for(orders, 1, SECONDS):
-                sys.exit("the order was not processed")
-    return [each for each in calls.called(folder) if not each[0].startswith("simulator/")]
+    async with remote_services() as address:
+        settings = dict.fromkeys(SCHEDULES, NEVER) | {agent.address: address for agent in SHOP.agents}
+        async with running(
+            folder, 1, WORKFLOW, {**settings, "SIMULATOR_ENABLED": "false", calls.SWITCH: "on"}
+        ) as driver:
+            for watched in (False, True):
+                if watched:
+                    calls.begin(folder)
+                orders = driver.new_orders(1)
+                await driver.submit_all(orders)
+                if not await driver.wait_for(orders, 1, SECONDS):
+                    sys.exit("the order was not processed")
+    return list(calls.called(folder))
 
 
 def main() -> None:

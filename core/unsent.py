@@ -4,7 +4,7 @@ from collections.abc import Collection
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from core import endings
+from core import compensation
 from core.changes import Change, HistoryEntry, transition
 from core.compensation import to_be_undone
 from core.messages import request_id
@@ -43,7 +43,7 @@ def put_back(
 def _after_a_failure(before: Snapshot, after: Snapshot, entry: HistoryEntry) -> Change:
     """Nothing starts any more (SCH-12): what still runs answers or expires, and then the order ends."""
     if not after.running():
-        return endings.give_up(before, after, entry)
+        return compensation.give_up(before, after, entry)
     after = after.with_state(complete_by=after.earliest_complete_by())
     return transition(before, after, replace(entry, event="not-sent"))
 

@@ -1,15 +1,93 @@
 """How an order goes on from where it stands: what starts, what waits, how it ends (SCH-3, SCH-5, SCH-10, SCH-12)."""
 
-from collections.abc import Iterator, Mapping, Sequence
+import re
+import traceback
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
 
-from core import endings
+from pydantic import ValidationError
+
+from core import compensation
 from core.business import Payload
 from core.changes import Change, HistoryEntry, transition
-from core.messages import BusMessage
-from core.orders import DONE, MAX_REASON, Direction, Outcome, ProcessState, Snapshot, Step, StepState
-from core.workflow import Workflow
-from scheduler.requests import BrokenRequestError, request_of
+from core.errors import AppError, InvalidError
+from core.messages import AgentRequest, BusMessage, faults_of
+from core.orders import DONE, ERASED, MAX_REASON, Direction, Outcome, ProcessState, Snapshot, Step, StepState
+from core.texts import plain
+from core.workflow import StepDefinition, Workflow
+
+MAX_BYTES = 192 * 1024
+"""Of a request; Service Bus carries 256 KiB, with all that it adds."""
+
+MAX_TOLD = 200
+"""Characters of what an error says."""
+
+NAMES_CODE = (LookupError, AttributeError, NameError, TypeError, ArithmeticError, AppError)
+"""What these say names something in the code, such as a key; other errors repeat the values that they met."""
+
+
+class BrokenRequestError(AppError):
+    """The workflow cannot make the request of a step; what it says is fit to be shown."""
+
+
+def request_of(order: Snapshot, step: Step, workflow: Workflow, payload: Payload, issued_at: datetime) -> BusMessage:
+    """Return the request of an attempt that begins now; raises `BrokenRequestError`."""
+    name = f"{workflow.name} v{workflow.version}"
+    definition = workflow.definition(step.name)
+    if definition is None:
+        raise BrokenRequestError(no_such_step(workflow, step.name))
+    try:
+        return _request(order, step, definition, issued_at)
+    except Exception as error:  # whatever a workflow raises, its step has failed
+        told = _told(error, payload.personal(order.order.payload))
+        raise BrokenRequestError(f"{name}, step {step.name}: request failed: {told}") from error
+
+
+def no_such_step(workflow: Workflow, step: str) -> str:
+    """Say that an order is at a step that its workflow does not have any more."""
+    return f"{workflow.name} v{workflow.version} has no step {step}: it was changed while this order was on it"
+
+
+def _request(order: Snapshot, step: Step, definition: StepDefinition, issued_at: datetime) -> BusMessage:
+    used = (each for each in order.steps if each.name in definition.uses)
+    results = {each.name: each.result for each in used if each.result is not None}
+    content = definition.request(order.order, results)
+    undo = step.state is StepState.UNDOING
+    message = AgentRequest(
+        order_id=order.order_id,
+        step=step.name,
+        action="undo" if undo else "do",
+        operation=(definition.compensation or "") if undo else definition.operation,
+        attempt=step.attempts,
+        idempotency_key=f"{order.order_id}:{step.name}",  # the same for every attempt, and for the undo (AGT-3)
+        issued_at=issued_at,
+        complete_by=issued_at + step.timeout,
+        content={**content, "result": step.result or {}} if undo else content,
+    ).to_bus(step.agent, time_to_live=step.timeout)
+    if (size := len(message.body.encode())) > MAX_BYTES:
+        raise InvalidError([f"it has {size} bytes; a message carries {MAX_BYTES}"])
+    return message
+
+
+def _told(error: Exception, personal: Iterable[str]) -> str:
+    """Return the kind of the error, and what it says or else where it was raised: nothing personal."""
+    if isinstance(error, ValidationError):
+        says = "; ".join(faults_of(error))
+    elif isinstance(error, NAMES_CODE):
+        says = str(error)
+    else:
+        place = traceback.extract_tb(error.__traceback__)[-1]
+        says = f"at {Path(place.filename).name}, line {place.lineno}"
+    return plain(f"{type(error).__name__} {_without(personal, says)}", MAX_TOLD)
+
+
+def _without(personal: Iterable[str], text: str) -> str:
+    """Return the text without these values; of two that begin alike the longer one goes first."""
+    values = "|".join(re.escape(value) for value in sorted(personal, key=len, reverse=True) if value)
+    return re.sub(rf"(?<!\w)(?:{values})(?!\w)", ERASED, text, flags=re.IGNORECASE) if values else text
+
 
 Room = Mapping[str, str]
 """By capability, the agent that takes a step of it now: one that is healthy and has room (AGT-10)."""
@@ -35,7 +113,7 @@ class Progress:
         if after.state.direction is Direction.UNDO:
             return self._undo(after)
         if after.in_state(StepState.FAILED):  # no new step starts; the running ones answer or expire (SCH-12)
-            return self._start(after, []) if after.running() else endings.give_up(self.before, after, self.entry)
+            return self._start(after, []) if after.running() else compensation.give_up(self.before, after, self.entry)
         if all(step.state in DONE for step in after.steps):
             after = after.with_state(process_state=ProcessState.PROCESSED, locked_by=None, complete_by=None)
             return transition(self.before, after, replace(self.entry, event="processed"))
@@ -47,7 +125,7 @@ class Progress:
             return self._start(after, after.ready())
         stuck = next((step for step in after.steps if step.undo_failed), None)
         outcome = Outcome.UNDO_INCOMPLETE if stuck else Outcome.UNDONE
-        return endings.end(self.before, after, outcome, stuck, self.entry)
+        return compensation.end(self.before, after, outcome, stuck, self.entry)
 
     def _start(self, after: Snapshot, ready: Sequence[Step]) -> Change | None:
         """Start those of the steps whose time has come, and for which there is an agent, beside those that run."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from core import endings
+from core import compensation
 from core.business import Payload
 from core.changes import Change, Decision, HistoryEntry, Note, transition
 from core.compensation import to_be_undone
@@ -15,8 +15,7 @@ from core.messages import AgentReply
 from core.orders import MAX_REASON, Direction, Outcome, ProcessState, Snapshot, Step, StepState
 from core.texts import plain, without_particulars
 from core.workflow import StepDefinition, Workflow, Workflows
-from scheduler.progress import Progress, Room, handled
-from scheduler.requests import no_such_step
+from scheduler.progress import Progress, Room, handled, no_such_step
 
 MAX_KEPT = 10_000
 """Characters of JSON that a step keeps of its service's answer; a row takes 32 Ki."""
@@ -69,7 +68,7 @@ class SchedulerRules:
             return transition(order, handled(order, self.instance), entry)
         reason = f"workflow {state.workflow} version {state.workflow_version} is not part of this app"
         outcome = Outcome.UNDO_INCOMPLETE if state.direction is Direction.UNDO else Outcome.FAILED
-        return endings.end(order, order.with_state(reason=reason), outcome, None, entry)
+        return compensation.end(order, order.with_state(reason=reason), outcome, None, entry)
 
     def receive(self, order: Snapshot, reply: AgentReply, now: datetime, room: Room, agent: str) -> Decision:
         """Act on a reply if it is valid; else only record that it came (SCH-5, SCH-6, SCH-8).

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from core import endings
+from core import compensation
 from core.changes import Change, HistoryEntry, transition
 from core.compensation import to_be_undone
 from core.orders import Direction, ProcessState, Snapshot, Step, StepState
@@ -35,7 +35,7 @@ class SupervisorRules:
         if not failing or after.state.process_state is ProcessState.PENDING:
             return _ask_again(order, after, expired, entry)
         if not after.running():
-            return endings.give_up(order, after, entry)
+            return compensation.give_up(order, after, entry)
         after = after.with_state(complete_by=after.earliest_complete_by())
         return transition(order, after, replace(entry, event="step-failed"))
 

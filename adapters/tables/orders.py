@@ -1,20 +1,82 @@
 """The state store on Azure Table Storage, or on Cosmos DB for Table."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Generic
 
-from adapters.tables import writes
 from adapters.tables.operations import Delete, ETags, Insert, Operation, Put, Replace, Row, Stored, Table
-from adapters.tables.records import Record, columns_of_record, record_of
+from adapters.tables.records import Record, StateRecord, columns_of_record, record_of
 from adapters.tables.rows import Columns
 from core import outbox
 from core.agenda import AgendaRow
 from core.changes import Change, Event, HistoryEntry, Note
-from core.errors import ConflictError
-from core.keys import bucket_of, history_key, history_range, order_range, state_key
-from core.orders import Snapshot
+from core.errors import ConflictError, UnreadableRowError
+from core.keys import bucket_of, history_key, history_range, key_part, order_key, order_range, state_key
+from core.orders import Order, Snapshot
+from core.outbox import notices_of
+
+
+def of_change(change: Change) -> list[Operation[Record]]:
+    """Return all operations of a change; together they are one transaction."""
+    before, after = change.before, change.recorded()
+    met, new = change.agenda_difference()
+    events = (outbox.of_event(after.order_id, event) for event in change.events)
+    notices = (outbox.of_notice(notice, change.entry.at) for notice in notices_of(before, after, change.entry.at))
+    return [
+        *_of_order(before, after),
+        Insert(history_key(after.order_id, after.state.version), change.entry),
+        *(Delete(key) for key in met),
+        *(Put(row.key, _without_nulls(row)) for row in new),
+        *(Insert(row.key, row) for row in (*events, *notices)),
+    ]
+
+
+def _of_order(before: Snapshot | None, after: Snapshot) -> Iterator[Operation[Record]]:
+    """Yield the operations on the order's own rows, over which the ETag of its state decides."""
+    record = StateRecord(state=after.state, steps=after.steps)
+    if before is None or before.etag is None:
+        yield Insert(order_key(after.order_id), after.order)
+        yield Insert(state_key(after.order_id), record)
+        return
+    if before.order != after.order:
+        yield Put(order_key(after.order_id), after.order)
+    yield Replace(state_key(after.order_id), record, before.etag)
+
+
+def of_note(note: Note) -> list[Operation[Record]]:
+    """Return the operations of a note."""
+    history: Operation[Record] = Insert(history_key(note.order_id, note.version, key_part(note.note_id)), note.entry)
+    events = (outbox.of_event(note.order_id, event) for event in note.events)
+    return [history, *(Insert(row.key, row) for row in events)]
+
+
+def _without_nulls(row: AgendaRow) -> AgendaRow:
+    """Drop the nulls: a table stores none, an absent property stands for one."""
+    return replace(row, data={name: value for name, value in row.data.items() if value is not None})
+
+
+def snapshot_of(rows: Iterable[tuple[Record, str]]) -> Snapshot | None:
+    """Return the order from its rows, each with its ETag; None if there are none.
+
+    Raises `UnreadableRowError` if one of the rows is missing, or the steps: it would pass for one that needs no more.
+    """
+    order: Order | None = None
+    found: tuple[StateRecord, str] | None = None
+    for record, etag in rows:
+        match record:
+            case Order():
+                order = record
+            case StateRecord():
+                found = record, etag
+    if order is None and found is None:
+        return None
+    if order is None or found is None:
+        raise UnreadableRowError("the order cannot be read: of its two rows one is missing")
+    record, etag = found
+    if not record.steps:
+        raise UnreadableRowError(f"order {order.order_id} cannot be read: it has no steps")
+    return Snapshot(order=order, state=record.state, steps=record.steps, etag=etag)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +100,11 @@ class TableStateStore(Generic[Row]):
     async def load(self, order_id: str) -> Snapshot | None:
         """See `StateStore.load`."""
         stored = await self._table.rows(bucket_of(order_id), *order_range(order_id))
-        return writes.snapshot_of((self._codec.record_of(row), row.etag) for row in stored)
+        return snapshot_of((self._codec.record_of(row), row.etag) for row in stored)
 
     async def commit(self, change: Change) -> Snapshot:
         """See `StateStore.commit`."""
-        order_id, operations = change.after.order_id, writes.of_change(change)
+        order_id, operations = change.after.order_id, of_change(change)
         etags = await self._submit(bucket_of(order_id), operations)
         (etag,) = (etag for each, etag in zip(operations, etags, strict=True) if each.key == state_key(order_id))
         return replace(change.recorded(), etag=etag)
@@ -57,7 +119,7 @@ class TableStateStore(Generic[Row]):
     async def note(self, note: Note) -> None:
         """See `StateStore.note`."""
         with suppress(ConflictError):  # noted already
-            await self._submit(bucket_of(note.order_id), writes.of_note(note))
+            await self._submit(bucket_of(note.order_id), of_note(note))
 
     async def history(self, order_id: str) -> list[HistoryEntry]:
         """See `StateStore.history`."""

@@ -6,8 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from core.ports import Clock
-from scheduler.admission import LOOK_INTERVAL, TURN_OF_NORMAL, Admission
-from scheduler.window import ConcurrencyWindow
+from scheduler.admission import LOOK_INTERVAL, TURN_OF_NORMAL, Admission, ConcurrencyWindow
 
 
 def recalled(admission: Admission, clock: Clock) -> Admission:

@@ -8,12 +8,12 @@ from typing import Any
 from unittest.mock import patch
 
 from adapters import memory
-from adapters.tables import writes
+from adapters.tables import orders as table_orders
 from adapters.tables.operations import Delete
 from agents import rules as agent_rules
 from agents.service import AgentService
 from alerts.relay import Relay
-from core import agenda, alerts, compensation, endings, notices, transitions, unsent
+from core import agenda, alerts, compensation, outbox, transitions, unsent
 from core.agenda import Kind
 from core.changes import Change, transition
 from core.errors import ConflictError, NewerWorkflowError, RejectedError, TransientError
@@ -71,7 +71,7 @@ original_proceed = Progress.proceed
 original_requests = Progress._requests
 original_not_tried = SchedulerRules._not_tried
 original_ask_again = supervisor_rules._ask_again
-original_end = endings.end
+original_end = compensation.end
 original_to_be_undone = compensation.to_be_undone
 original_cancel = operator_rules.cancel
 original_skip = operator_rules.skip
@@ -82,7 +82,7 @@ original_overdue = agenda.overdue
 original_why_invalid = SchedulerRules._why_invalid
 original_unfinished = SchedulerRules._unfinished
 original_saw = Admission.saw
-original_notices_of = writes.notices_of
+original_notices_of = table_orders.notices_of
 original_relay_page = Relay._relay_page
 original_candidate = SchedulerService._candidate
 original_receive = SchedulerRules.receive
@@ -175,7 +175,7 @@ def recovers_before_the_time_is_up() -> AbstractContextManager[Any]:
 
 
 def gives_up_without_an_alert() -> AbstractContextManager[Any]:
-    return patch.object(endings, "end", lambda *args: replace(original_end(*args), events=()))
+    return patch.object(compensation, "end", lambda *args: replace(original_end(*args), events=()))
 
 
 def leaves_the_order_locked() -> AbstractContextManager[Any]:
@@ -191,7 +191,7 @@ def gives_up_and_lets_the_step_run() -> AbstractContextManager[Any]:
         change = original_end(before, *args)
         return transition(before, change.after.with_steps(*before.steps), change.entry, events=change.events)
 
-    return patch.object(endings, "end", end)
+    return patch.object(compensation, "end", end)
 
 
 def another_key_for_each_attempt() -> AbstractContextManager[Any]:
@@ -473,7 +473,7 @@ def undoes_before_the_attempt_is_over() -> AbstractContextManager[Any]:
 
 def ends_what_was_retired_while_it_runs() -> AbstractContextManager[Any]:
     def end(self, order, entry):
-        return endings.end(order, order.with_state(reason="retired"), Outcome.FAILED, None, entry)
+        return compensation.end(order, order.with_state(reason="retired"), Outcome.FAILED, None, entry)
 
     return patch.object(SchedulerRules, "_end_of_retired", end)
 
@@ -554,7 +554,7 @@ def calls_incomplete_what_is_undone() -> AbstractContextManager[Any]:
         outcome = Outcome.UNDO_INCOMPLETE if stuck and outcome is Outcome.UNDONE else outcome
         return original_end(before, after, outcome, cause or stuck, entry)
 
-    return patch.object(endings, "end", end)
+    return patch.object(compensation, "end", end)
 
 
 def offers_less_than_can_be_done() -> AbstractContextManager[Any]:
@@ -575,11 +575,11 @@ def tells_of_a_step_again() -> AbstractContextManager[Any]:
         forgotten = before and before.with_steps(*(replace(s, state=StepState.NOT_STARTED) for s in before.steps))
         return original_notices_of(forgotten, after, at)
 
-    return patch.object(writes, "notices_of", notices_of)
+    return patch.object(table_orders, "notices_of", notices_of)
 
 
 def numbers_notices_by_transition() -> AbstractContextManager[Any]:
-    return patch.object(notices, "MAX_PER_TRANSITION", 0)
+    return patch.object(outbox, "MAX_PER_TRANSITION", 0)
 
 
 def backup_answers_without_a_time_to_live() -> AbstractContextManager[Any]:

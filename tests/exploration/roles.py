@@ -8,7 +8,7 @@ from functools import cached_property, lru_cache
 from typing import Any
 
 import builders
-from apps import SETTINGS
+from apps import set_to
 
 from adapters import Adapters
 from adapters.settings import Settings
@@ -113,22 +113,20 @@ KINDS = {queue: kind for kind, queue in QUEUES.items()} | {responses_queue("paym
 @lru_cache
 def settings_of(slot: str, threshold: int, max_open: int, offers: tuple[str, ...]) -> Settings:
     """What an instance is set to do."""
-    return SETTINGS.model_copy(
-        update={
-            "instance_id": slot,
-            "addresses": dict.fromkeys(offers, "http://explored"),
-            "buckets": BUCKETS,
-            "reply_to_prefix": SENDERS,
-            "allowance_seconds": ALLOWED.total_seconds(),
-            "agent_margin_seconds": MARGIN.total_seconds(),
-            "remote_call_timeout_seconds": ALLOWED.total_seconds(),
-            "clock_tolerance_seconds": TOLERANCE.total_seconds(),
-            "rest_seconds": COOLDOWN.total_seconds(),
-            "failure_threshold": threshold,
-            "most_open_requests": max_open,
-            "unknown_name_tries": 1,
-            "notice_tries": 1,
-        }
+    return set_to(
+        instance_id=slot,
+        addresses=dict.fromkeys(offers, "http://explored"),
+        buckets=BUCKETS,
+        reply_to_prefix=SENDERS,
+        step_timeout_seconds=ALLOWED.total_seconds(),
+        agent_margin_seconds=MARGIN.total_seconds(),
+        remote_call_timeout_seconds=ALLOWED.total_seconds(),
+        clock_tolerance_seconds=TOLERANCE.total_seconds(),
+        cooldown_seconds=COOLDOWN.total_seconds(),
+        failure_threshold=threshold,
+        max_open_requests=max_open,
+        unknown_name_tries=1,
+        notice_tries=1,
     )
 
 

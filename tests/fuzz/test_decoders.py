@@ -17,10 +17,10 @@ from adapters.clock import order_ids, order_time
 from adapters.memory import in_memory, of_columns
 from adapters.messaging.queues import NO_XML
 from adapters.tables.operations import Stored
+from adapters.tables.orders import of_change
 from adapters.tables.poison import TablePoison
 from adapters.tables.records import columns_of_record, record_of
 from adapters.tables.rows import UnknownSchemaError, entity, stored_form
-from adapters.tables.writes import of_change
 from alerts import rules as alert_rules
 from bootstrap import functions
 from core.business import Payload

@@ -37,7 +37,7 @@ MUTANTS = (
     Mutant(
         statement="ALR-2",
         fault="that an order failed is never told",
-        file="core/notices.py",
+        file="core/outbox.py",
         old='yield "order-failed", {"reason": state.reason}',
         new="yield from ()",
         tests=(f"{NOTICES}::test_the_sender_is_told_that_the_order_failed_and_why",),
@@ -45,7 +45,7 @@ MUTANTS = (
     Mutant(
         statement="ALR-2",
         fault="that an order was undone is told as a failure",
-        file="core/notices.py",
+        file="core/outbox.py",
         old="case ProcessState.ERROR if state.outcome is Outcome.UNDONE:",
         new="case ProcessState.ERROR if state.outcome is None:",
         tests=(f"{NOTICES}::test_the_sender_is_told_that_the_order_was_undone",),
@@ -53,7 +53,7 @@ MUTANTS = (
     Mutant(
         statement="ALR-2",
         fault="a completed step is told of again with each transition",
-        file="core/notices.py",
+        file="core/outbox.py",
         old="if step.name not in done:",
         new="if step.name:",
         tests=(f"{NOTICES}::test_each_notice_is_told_apart_and_belongs_to_the_order",),
@@ -61,7 +61,7 @@ MUTANTS = (
     Mutant(
         statement="ALR-2",
         fault="all that one transition tells of has the same id",
-        file="core/notices.py",
+        file="core/outbox.py",
         old='notice_id = f"{state.order_id}:{state.version}:{number}"',
         new='notice_id = f"{state.order_id}:{state.version}"',
         tests=(f"{NOTICES}::test_the_sender_is_told_what_happens_and_nothing_else",),
@@ -70,14 +70,14 @@ MUTANTS = (
         statement="ALR-2",
         fault="a message has a fresh id at each send",
         file="core/outbox.py",
-        old="message_id=notice_id,",
+        old="message_id=notice_id,\n",
         new='message_id=__import__("uuid").uuid4().hex,',
         tests=(f"{SENDING}::test_a_notice_that_is_sent_again_is_the_same_notice",),
     ),
     Mutant(
         statement="ALR-2",
         fault="a notice has another id than its message",
-        file="core/notices.py",
+        file="core/outbox.py",
         old='"noticeId": notice_id,',
         new='"noticeId": __import__("uuid").uuid4().hex,',
         tests=(f"{NOTICES}::test_each_notice_is_told_apart_and_belongs_to_the_order",),
@@ -109,7 +109,7 @@ MUTANTS = (
     Mutant(
         statement="ALR-3",
         fault="every notice names an instance",
-        file="core/notices.py",
+        file="core/outbox.py",
         old='"orderId": state.order_id,',
         new='"orderId": state.order_id,\n            "instance": "scheduler-1",',
         tests=(f"{NOTICES}::test_the_sender_is_told_what_happens_and_nothing_else",),
@@ -117,7 +117,7 @@ MUTANTS = (
     Mutant(
         statement="ALR-3",
         fault="a notice says who has claimed the order",
-        file="core/notices.py",
+        file="core/outbox.py",
         old='yield "processing-started", {}',
         new='yield "processing-started", {"reason": after.state.locked_by}',
         tests=(f"{NOTICES}::test_neither_knows_which_instance_of_the_other_it_deals_with",),
@@ -253,7 +253,7 @@ MUTANTS = (
     Mutant(
         statement="SCH-10",
         fault="a request is made from answers that its step does not name",
-        file="scheduler/requests.py",
+        file="scheduler/progress.py",
         old="used = (each for each in order.steps if each.name in definition.uses)",
         new="used = order.steps",
         tests=(f"{REQUESTS}::test_a_request_is_made_from_the_answers_that_its_step_uses_and_no_others",),
@@ -341,7 +341,7 @@ MUTANTS = (
     Mutant(
         statement="UND-4",
         fault="an agent is told no deadline of an undo",
-        file="scheduler/requests.py",
+        file="scheduler/progress.py",
         old="complete_by=issued_at + step.timeout,",
         new="complete_by=issued_at + step.timeout * (10**6 if undo else 1),",
         tests=(f"{UNDO}::test_an_undo_has_a_deadline_like_any_other_step",),
@@ -349,7 +349,7 @@ MUTANTS = (
     Mutant(
         statement="UND-4",
         fault="a request to undo lives for ever",
-        file="scheduler/requests.py",
+        file="scheduler/progress.py",
         old="time_to_live=step.timeout)",
         new="time_to_live=None if undo else step.timeout)",
         tests=(f"{UNDO}::test_an_undo_has_a_deadline_like_any_other_step",),
@@ -568,7 +568,7 @@ MUTANTS = (
     Mutant(
         statement="SCH-6",
         fault="a reply counts whatever its correlation id",
-        file="scheduler/inbox.py",
+        file="scheduler/triggers.py",
         old="if correlation_id not in (None, reply.request_id):",
         new="if False:",
         tests=(f"{REPLIES}::test_a_reply_whose_id_names_another_request_is_kept_apart",),
@@ -728,7 +728,7 @@ MUTANTS = (
     Mutant(
         statement="SCH-8",
         fault="what a workflow raises goes up to whoever claims the order",
-        file="scheduler/requests.py",
+        file="scheduler/progress.py",
         old="except Exception as error:",
         new="except ZeroDivisionError as error:",
         tests=(f"{REQUESTS}::test_a_step_whose_request_cannot_be_made_has_failed_and_says_why",),
@@ -752,7 +752,7 @@ MUTANTS = (
     Mutant(
         statement="SCH-8",
         fault="whatever an error says is shown",
-        file="scheduler/requests.py",
+        file="scheduler/progress.py",
         old="elif isinstance(error, NAMES_CODE):",
         new="elif True:",
         tests=(f"{REQUESTS}::test_what_is_said_of_an_error_is_short_and_shows_nothing_personal",),
@@ -760,7 +760,7 @@ MUTANTS = (
     Mutant(
         statement="SCH-8",
         fault="a key that is the customer's name is shown",
-        file="scheduler/requests.py",
+        file="scheduler/progress.py",
         old="_without(personal, says)}",
         new="says}",
         tests=(f"{REQUESTS}::test_what_is_said_of_an_error_is_short_and_shows_nothing_personal",),
@@ -768,7 +768,7 @@ MUTANTS = (
     Mutant(
         statement="SCH-8",
         fault="a request may be longer than a message",
-        file="scheduler/requests.py",
+        file="scheduler/progress.py",
         old="if (size := len(message.body.encode())) > MAX_BYTES:",
         new="if (size := 0):",
         tests=(f"{REQUESTS}::test_what_is_said_of_an_error_is_short_and_shows_nothing_personal",),
@@ -904,7 +904,7 @@ MUTANTS = (
     Mutant(
         statement="UND-1",
         fault="an order is undone only if all of its failed steps ask for that",
-        file="core/endings.py",
+        file="core/compensation.py",
         old="if any(step.on_failure is OnFailure.UNDO for step in failed):",
         new="if all(step.on_failure is OnFailure.UNDO for step in failed):",
         tests=(f"{UNDO}::test_one_of_several_failed_steps_is_enough_to_ask_for_the_undo",),
@@ -1051,7 +1051,7 @@ MUTANTS = (
     Mutant(
         statement="SCH-8",
         fault="of a personal value in the payload the rest is shown that follows a shorter one",
-        file="scheduler/requests.py",
+        file="scheduler/progress.py",
         old="sorted(personal, key=len, reverse=True)",
         new="personal",
         tests=(f"{REQUESTS}::test_what_is_said_of_an_error_is_short_and_shows_nothing_personal",),
@@ -1297,7 +1297,7 @@ MUTANTS = (
     Mutant(
         statement="FLT-12",
         fault="a reply that cannot be acted on sends its whole batch back",
-        file="scheduler/inbox.py",
+        file="scheduler/triggers.py",
         old="            await self._later(reply, agent, why)",
         new="            raise",
         tests=(f"{REPLIES}::test_a_reply_that_cannot_be_acted_on_comes_again_alone",),
@@ -1305,7 +1305,7 @@ MUTANTS = (
     Mutant(
         statement="SCH-6",
         fault="a reply that cannot be acted on comes again at once",
-        file="scheduler/inbox.py",
+        file="scheduler/triggers.py",
         old="reply.to_bus(agent, now, pause)",
         new="reply.to_bus(agent, now)",
         tests=(f"{REPLIES}::test_a_reply_that_cannot_be_acted_on_comes_again_alone",),
@@ -1313,7 +1313,7 @@ MUTANTS = (
     Mutant(
         statement="SCH-6",
         fault="a reply comes again for ever",
-        file="scheduler/inbox.py",
+        file="scheduler/triggers.py",
         old="if now + pause >= reply.complete_by:",
         new="if False:",
         tests=(f"{REPLIES}::test_a_reply_whose_time_is_over_does_not_come_again",),
@@ -1321,7 +1321,7 @@ MUTANTS = (
     Mutant(
         statement="FLT-6",
         fault="a wake-up that comes to nothing sends its whole batch back",
-        file="scheduler/inbox.py",
+        file="scheduler/triggers.py",
         old="        except Exception:\n            log.exception(",
         new="        except KeyboardInterrupt:\n            log.exception(",
         tests=(f"{REPLIES}::test_a_wake_up_that_comes_to_nothing_brings_no_other_back",),
@@ -1490,7 +1490,7 @@ MUTANTS = (
     Mutant(
         statement="WRK-2",
         fault="the limit grows before what it let in is answered",
-        file="scheduler/window.py",
+        file="scheduler/admission.py",
         old="if len(since) < 2 * count:",
         new="if False:",
         tests=(
@@ -1719,7 +1719,7 @@ MUTANTS = (
     Mutant(
         statement="FLT-6",
         fault="a batch of replies waits for the bucket of one of them",
-        file="scheduler/inbox.py",
+        file="scheduler/triggers.py",
         old="            await self.service.receive(reply, agent)",
         new="            await through_outages(function, partial(self.service.receive, reply, agent))",
         tests=(NEIGHBOURS,),
@@ -1823,7 +1823,7 @@ MUTANTS = (
     Mutant(
         statement="SUB-2",
         fault="an order without steps can be read",
-        file="adapters/tables/writes.py",
+        file="adapters/tables/orders.py",
         old="    if not record.steps:",
         new="    if False:",
         tests=(f"{STORE}::test_an_order_without_steps_cannot_be_read",),
@@ -1945,7 +1945,7 @@ MUTANTS = (
     Mutant(
         statement="UND-1",
         fault="an undo names a failure that did not ask for it",
-        file="core/endings.py",
+        file="core/compensation.py",
         old="return next((step for step in failed if step.on_failure is OnFailure.UNDO), failed[0])",
         new="return failed[0]",
         tests=(f"{UNDO}::test_the_reason_of_an_undo_is_the_failure_that_asks_for_it",),

@@ -20,11 +20,18 @@ ALONE = {capability: (capability,) for capability in ("payment", "inventory", "s
 """One agent for each capability, of its name."""
 
 
+def set_to(**fields) -> Settings:
+    """The tests' settings, but for these."""
+    assert fields.keys() <= Settings.model_fields.keys(), fields.keys() - Settings.model_fields.keys()
+    return SETTINGS.model_copy(update=fields)
+
+
 def app(parts, *, workflows=WORKFLOWS, offers=ALONE, **settings) -> App:
     """The app with these settings, which have the names of the fields, instead of the tests' own."""
     agents = [
         Agent(name=name, offers=capability, address=name) for capability, names in offers.items() for name in names
     ]
     addresses = {agent.name: f"http://{agent.name}" for agent in agents}
-    chosen = SETTINGS.model_copy(update={"addresses": addresses} | settings)
-    return bootstrap(chosen, Business(workflows=workflows, agents=agents, payload=PAYLOAD), parts)
+    return bootstrap(
+        set_to(addresses=addresses, **settings), Business(workflows=workflows, agents=agents, payload=PAYLOAD), parts
+    )

@@ -17,8 +17,8 @@ from adapters.clock import new_ulid, order_ids, utc_now
 from adapters.connections import Connections
 from adapters.settings import Settings
 from adapters.tables.operations import Insert
+from adapters.tables.orders import of_change
 from adapters.tables.records import columns_of_record
-from adapters.tables.writes import of_change
 from core.changes import Change, HistoryEntry, transition
 from core.gathering import run_all
 from core.keys import bucket_of, buckets

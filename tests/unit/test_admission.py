@@ -10,14 +10,17 @@ from core.agent_health import AgentHealth
 from core.orders import Priority
 from scheduler.admission import (
     EQUALLY_LONG,
+    FIRST,
+    LEAST,
+    LONG_WAIT,
     LOOK_INTERVAL,
     PASSED_OVER,
     REMEMBERED,
     TURN_OF_NORMAL,
     Admission,
     Candidate,
+    ConcurrencyWindow,
 )
-from scheduler.window import FIRST, LEAST, LONG_WAIT, ConcurrencyWindow
 
 health = partial(AgentHealth, instance="i", at=NOW, waited=0.1, running=0)
 

@@ -12,9 +12,8 @@ from scheduling import NEEDS, Scheduling, Working, only, work
 
 from core.keys import buckets
 from core.orders import Priority
-from scheduler.admission import EQUALLY_LONG, LOOK_INTERVAL, TURN_OF_NORMAL
+from scheduler.admission import EQUALLY_LONG, FIRST, LOOK_INTERVAL, TURN_OF_NORMAL
 from scheduler.service import WAKE_UP_TIME
-from scheduler.window import FIRST
 
 INSTANCES = 3
 BUCKETS = 16

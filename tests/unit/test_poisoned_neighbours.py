@@ -25,7 +25,7 @@ SMALL = {
     "supervisor.service.PAGE": 8,
     "alerts.relay.PAGE": 8,
     "neighbourhood.BATCH": 8,
-    "scheduler.window.FIRST": 8,
+    "scheduler.admission.FIRST": 8,
 }
 """What is read, sent, or given to an agent at once, so that few neighbours are many."""
 
@@ -226,7 +226,7 @@ NEIGHBOURS = {
 
 async def lived(there):
     with (
-        patch("scheduler.inbox.through_outages", there.through_outages),
+        patch("scheduler.triggers.through_outages", there.through_outages),
         patch("core.transitions.MAX_CONFLICTS", 2),
         patch("operators.retention.MAX_PAGES", 5000),  # in memory, a page is an order
     ):

@@ -11,8 +11,7 @@ from adapters.memory import MemoryBus, of_columns
 from adapters.tables.poison import TablePoison
 from core.errors import ConflictError, NewerWorkflowError, UnavailableError
 from core.messages import WakeUp
-from scheduler.inbox import PAUSE, Inbox
-from scheduler.triggers import blueprint
+from scheduler.triggers import PAUSE, Inbox, blueprint
 
 THREE = [answer(order_id=f"{ORDER_ID[:-1]}{number}", result={"reference": f"r-{number}"}) for number in range(3)]
 STRANGER = b'{"outcome":"failed","reason":"a stranger"}'
@@ -110,7 +109,7 @@ NEIGHBOURS = {
 def with_a_neighbour(request, scheduler):
     """A scheduler that cannot act on messages of the second of three orders."""
     scheduler.cannot[THREE[1].order_id] = NEIGHBOURS[request.param]
-    with patch("scheduler.inbox.through_outages", at_once):
+    with patch("scheduler.triggers.through_outages", at_once):
         yield scheduler
 
 

@@ -15,10 +15,9 @@ from core.keys import bucket_of, buckets
 from core.messages import WakeUp
 from core.orders import Priority, ProcessState
 from core.workflow import Workflow
-from scheduler.admission import EQUALLY_LONG, LOOK_INTERVAL, PASSED_OVER
+from scheduler.admission import EQUALLY_LONG, FIRST, LOOK_INTERVAL, PASSED_OVER
 from scheduler.rules import LONGEST_UPGRADE
 from scheduler.service import WAKE_UP_TIME
-from scheduler.window import FIRST
 
 
 @pytest.fixture

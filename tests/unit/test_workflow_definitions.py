@@ -7,9 +7,9 @@ import pytest
 from builders import NOW, new_order, scheduler, seconds, supervisor
 
 from adapters.tables.operations import Delete
+from adapters.tables.orders import of_change
 from adapters.tables.records import columns_of_record
 from adapters.tables.rows import stored_form
-from adapters.tables.writes import of_change
 from core.orders import MAX_REASON, OnFailure, Outcome
 from core.workflow import MAX_STEPS, StepDefinition, Workflow, WorkflowError, Workflows
 from operators.requests import OperatorRequest
