@@ -20,8 +20,7 @@ import submission.triggers
 import supervisor.triggers
 from adapters import Adapters
 from adapters.settings import Settings
-from agents.health import HealthReporter
-from agents.protection import Bulkhead, CircuitBreaker
+from agents.protection import Bulkhead, CircuitBreaker, HealthReporter
 from agents.service import AgentService
 from alerts.relay import Relay
 from alerts.service import AlertService

@@ -1,9 +1,9 @@
 """The parts on Azure, on its emulators, or on the embedded stack: only the settings differ."""
 
-from functools import partial
+from functools import cache, partial
 
 from adapters import Adapters
-from adapters.clock import new_ulid, utc_now
+from adapters.clock import new_id, utc_now
 from adapters.connections import Connections
 from adapters.lease import CONTAINER, BlobLeadership
 from adapters.messaging.bus import ServiceBus
@@ -32,25 +32,27 @@ def connect(settings: Settings, connections: Connections | None = None) -> Adapt
         await bus.close()
         await pool.close()
 
-    orders = TableTransactions(partial(pool.table, "orders"))
-    agents = TableTransactions(partial(pool.table, "agents"))
+    def table(name: str) -> TableTransactions:
+        return TableTransactions(cache(partial(pool.table, name)))
+
+    orders, agents, http = table("orders"), table("agents"), cache(pool.http)
     return Adapters(
         store=TableStateStore(orders, AS_COLUMNS),
         archive=TableArchive(orders, AS_COLUMNS, agents),
         bus=bus,
         submissions=StorageQueue(partial(pool.queue, "order-submissions")),
         alert_queue=StorageQueue(partial(pool.queue, "operator-alerts")),
-        poison=TablePoison(TableTransactions(partial(pool.table, "poison"))),
+        poison=TablePoison(table("poison")),
         events=EventGrid(pool.event_grid),
-        alerts=TableAlertLog(TableTransactions(partial(pool.table, "alerts"))),
-        keys=TableSubmissionKeys(TableTransactions(partial(pool.table, "submissionkeys")), utc_now),
+        alerts=TableAlertLog(table("alerts")),
+        keys=TableSubmissionKeys(table("submissionkeys"), utc_now),
         agent_health=TableAgentHealthLog(agents),
         sweeps=TableSweepLog(agents),
         known_workflows=TableWorkflowLog(agents),
         leadership=BlobLeadership(partial(pool.container, CONTAINER), settings.lease_seconds),
-        services={agent: HttpRemoteService(url, pool.http) for agent, url in settings.addresses.items()},
-        ledger=TableLedger(TableTransactions(partial(pool.table, "simulator"))),
+        services={agent: HttpRemoteService(url, http) for agent, url in settings.addresses.items()},
+        ledger=TableLedger(table("simulator")),
         clock=utc_now,
-        new_id=new_ulid,
+        new_id=new_id,
         close=close,
     )

@@ -3,20 +3,17 @@
 import secrets
 from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import partial
 
 from ulid import ULID
 
 from core.keys import LAST, buckets
 
+utc_now = partial(datetime.now, UTC)
+"""Returns the current time, aware and in UTC."""
 
-def utc_now() -> datetime:
-    """Return the current time, aware and in UTC."""
-    return datetime.now(UTC)
-
-
-def new_ulid() -> str:
-    """Return a ULID: 26 characters that sort by time and cannot be guessed."""
-    return str(ULID())
+new_id = partial(secrets.token_hex, 13)
+"""Returns 26 characters that cannot be guessed."""
 
 
 def order_ids(bucket_count: int) -> Callable[[], str]:

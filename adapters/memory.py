@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from typing import Any, Generic
 
 from adapters import Adapters
-from adapters.clock import new_ulid, utc_now
+from adapters.clock import new_id, utc_now
 from adapters.messaging import queues
 from adapters.tables.agent_health import TableAgentHealthLog
 from adapters.tables.alert_log import TableAlertLog
@@ -221,7 +221,7 @@ class MemoryRemoteService:
         return self.answer
 
 
-def in_memory(*, clock: Clock = utc_now, new_id: NewId = new_ulid, instance_id: str = "memory") -> Adapters:
+def in_memory(*, clock: Clock = utc_now, new_id: NewId = new_id, instance_id: str = "memory") -> Adapters:
     """Return all parts in memory."""
 
     async def close() -> None:

@@ -9,8 +9,7 @@ from typing import Any
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, wait_exponential_jitter
 
 from agents import rules
-from agents.health import HealthReporter
-from agents.protection import Bulkhead, CircuitBreaker
+from agents.protection import Bulkhead, CircuitBreaker, HealthReporter
 from core.errors import NotTriedError, RejectedError, TransientError
 from core.messages import AgentReply, AgentRequest
 from core.ports import Bus, Clock, RemoteService

@@ -12,8 +12,7 @@ from agents.service import AgentService
 from core.errors import InvalidError
 from core.messages import AgentRequest, decode, requests_queue
 from core.ports import PoisonStore
-from entrypoints.arrivals import on_bus
-from entrypoints.functions import Functions, through_outages
+from entrypoints.functions import Functions, on_bus, through_outages
 
 
 def blueprint(agent: AgentService, poison: PoisonStore) -> func.Blueprint:

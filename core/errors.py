@@ -1,7 +1,5 @@
 """One family of errors with a few meanings; they become HTTP answers, replies or poison messages only at the edge."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import timedelta
 
 
@@ -62,28 +60,6 @@ class UnknownLengthError(AppError):
 
 class UnknownNameError(InvalidError):
     """All that is wrong is that the input names what this version of the app does not know: a newer one may."""
-
-
-class Faults:
-    """Keeps what several checks find wrong with one input, so that all of it is told together."""
-
-    def __init__(self) -> None:
-        self._kept: list[InvalidError] = []
-
-    @contextmanager
-    def kept(self) -> Iterator[None]:
-        """Keep the `InvalidError` of one check."""
-        try:
-            yield
-        except InvalidError as error:
-            self._kept.append(error)
-
-    def tell(self) -> None:
-        """Raise `InvalidError` with all that was found: `UnknownNameError` if that is what each check raised."""
-        if self._kept:
-            unknown = all(isinstance(error, UnknownNameError) for error in self._kept)
-            faults = [fault for error in self._kept for fault in error.faults]
-            raise UnknownNameError(faults) if unknown else InvalidError(faults)
 
 
 class RefusedError(AppError):

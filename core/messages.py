@@ -5,8 +5,10 @@ may add are ignored between our own roles, so that two versions of the app can r
 submitter sends, they are the business's, which knows of each what it is.
 """
 
+import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Literal, TypeVar
@@ -14,7 +16,7 @@ from typing import Annotated, Any, Literal, TypeVar
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, RootModel, ValidationError
 from pydantic.alias_generators import to_camel
 
-from core.errors import InvalidError
+from core.errors import InvalidError, UnknownNameError
 from core.keys import ORDER_ID
 from core.orders import Priority
 
@@ -214,6 +216,38 @@ MAX_FAULTS = 50
 """Of one message that are named: whoever sends a megabyte of nonsense gets no megabyte back, and none into the log."""
 
 MAX_OF_NAME = 60
+
+
+class Faults:
+    """Keeps what several checks find wrong with one input, so that all of it is told together."""
+
+    def __init__(self) -> None:
+        self._kept: list[InvalidError] = []
+
+    @contextmanager
+    def kept(self) -> Iterator[None]:
+        """Keep the `InvalidError` of one check."""
+        try:
+            yield
+        except InvalidError as error:
+            self._kept.append(error)
+
+    def tell(self) -> None:
+        """Raise `InvalidError` with all that was found: `UnknownNameError` if that is what each check raised."""
+        if self._kept:
+            unknown = all(isinstance(error, UnknownNameError) for error in self._kept)
+            faults = [fault for error in self._kept for fault in error.faults]
+            raise UnknownNameError(faults) if unknown else InvalidError(faults)
+
+
+def json_text(value: Any, *, allow_nan: bool = True) -> str:
+    """Return the value as compact JSON; raises ValueError for what is no finite number, unless that is allowed."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=dict, allow_nan=allow_nan)
+
+
+def utf16_units(text: str) -> int:
+    """Return how long the text is for tables: characters beyond the first 65,536 count twice."""
+    return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
 def decode(model: type[Decoded], body: bytes | str) -> Decoded:

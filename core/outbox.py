@@ -11,11 +11,10 @@ from datetime import datetime
 from typing import Any
 
 from core.agenda import AgendaRow, Kind
-from core.changes import Event
+from core.changes import Change, Event
 from core.keys import LAST, key_part, sortable
-from core.messages import BusMessage
+from core.messages import BusMessage, json_text
 from core.orders import Outcome, ProcessState, Snapshot, StepState
-from core.texts import json_text
 
 MAX_PER_TRANSITION = 100
 """More than there are steps in a workflow."""
@@ -75,6 +74,12 @@ def _end(after: Snapshot) -> Iterator[tuple[str, dict[str, str | None]]]:
 
 OPERATORS = "operators"
 """Stands for Event Grid; every other destination is the private queue of that name."""
+
+
+def owed(before: Snapshot | None, after: Snapshot, change: Change) -> Iterator[AgendaRow]:
+    """Yield what operators and the sender are to be told of a change, as it is recorded."""
+    yield from (of_event(after.order_id, event) for event in change.events)
+    yield from (of_notice(notice, change.entry.at) for notice in notices_of(before, after, change.entry.at))
 
 
 def of_event(order_id: str, event: Event) -> AgendaRow:

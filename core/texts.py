@@ -1,8 +1,6 @@
-"""JSON as rows hold it; and what others wrote, made fit to be shown: services, errors, senders may say anything."""
+"""Texts that others wrote, made fit to be shown or kept: services, errors, senders may say anything."""
 
-import json
 import re
-from typing import Any
 
 PARTICULAR = re.compile(
     r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d\S*)?"  # a day, with its time
@@ -20,13 +18,3 @@ def plain(text: str, most: int) -> str:
 def without_particulars(text: str) -> str:
     """Return the text without ids and times, so that it is the same whenever the same thing happens."""
     return PARTICULAR.sub("…", text)
-
-
-def json_text(value: Any, *, allow_nan: bool = True) -> str:
-    """Return the value as compact JSON; raises ValueError for what is no finite number, unless that is allowed."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=dict, allow_nan=allow_nan)
-
-
-def utf16_units(text: str) -> int:
-    """Return how long the text is for tables: characters beyond the first 65,536 count twice."""
-    return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2

@@ -11,8 +11,7 @@ import azure.functions as func
 from core.errors import InvalidError
 from core.orders import ProcessState
 from core.ports import PoisonStore
-from entrypoints.arrivals import on_bus, on_storage_queue
-from entrypoints.functions import Functions, through_outages
+from entrypoints.functions import Functions, on_bus, on_storage_queue, through_outages
 from entrypoints.http import answers, body_of, ok, order_id_of
 from entrypoints.timers import in_turn
 from operators.alerts import Acknowledged, AcknowledgeRequest, AlertDesk, AlertList, CauseList

@@ -16,8 +16,7 @@ from core.gathering import run_all
 from core.messages import SCHEDULER_REQUESTS, AgentReply, WakeUp, decode, responses_queue
 from core.poison import Arrival
 from core.ports import Bus, Clock, PoisonStore
-from entrypoints.arrivals import on_bus
-from entrypoints.functions import Functions, through_outages
+from entrypoints.functions import Functions, on_bus, through_outages
 from entrypoints.timers import in_turn
 from scheduler.service import SchedulerService
 

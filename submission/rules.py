@@ -9,11 +9,10 @@ from typing import Any
 from core import alerts
 from core.business import MAX_PAYLOAD, Payload
 from core.changes import Change, Event, HistoryEntry, Note
-from core.errors import Faults, InvalidError, UnknownNameError
+from core.errors import InvalidError, UnknownNameError
 from core.keys import bucket_of, sortable
-from core.messages import Submission, WakeUp, decode, payload_in
+from core.messages import Faults, Submission, WakeUp, decode, json_text, payload_in, utf16_units
 from core.orders import Order, OrderState, Snapshot
-from core.texts import json_text, utf16_units
 from core.workflow import Workflow, Workflows
 
 

@@ -2,8 +2,7 @@
 
 import azure.functions as func
 
-from entrypoints.arrivals import on_storage_queue
-from entrypoints.functions import Functions, through_outages
+from entrypoints.functions import Functions, on_storage_queue, through_outages
 from submission.service import QUEUE, SubmissionService
 
 

@@ -10,12 +10,12 @@ import hashlib
 import json
 from collections.abc import Sequence
 
-from adapters.clock import new_ulid
+from adapters.clock import new_id
 from adapters.tables.operations import Delete, Insert, Operation, Put, Replace, Table
 from adapters.tables.rows import Columns, columns_of
 from core.errors import ConflictError
 from core.keys import key_part
-from core.texts import json_text
+from core.messages import json_text
 from simulator.rules import Effect, Fault, FaultInForce
 
 LAST = "~"
@@ -46,7 +46,7 @@ class TableLedger:
 
     async def count_call(self, service: str, key: str, action: str) -> None:
         """See `Ledger.count_call`."""
-        row = f"call|{_order_of(key)}|{new_ulid()}"
+        row = f"call|{_order_of(key)}|{new_id()}"
         with contextlib.suppress(ConflictError):  # nobody else writes this row: an earlier try did, its answer was lost
             await self._table.submit(service, [Insert(row, {"Key": key, "Action": action})])
 

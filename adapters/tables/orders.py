@@ -14,21 +14,18 @@ from core.changes import Change, Event, HistoryEntry, Note
 from core.errors import ConflictError, UnreadableRowError
 from core.keys import bucket_of, history_key, history_range, key_part, order_key, order_range, state_key
 from core.orders import Order, Snapshot
-from core.outbox import notices_of
 
 
 def of_change(change: Change) -> list[Operation[Record]]:
     """Return all operations of a change; together they are one transaction."""
     before, after = change.before, change.recorded()
     met, new = change.agenda_difference()
-    events = (outbox.of_event(after.order_id, event) for event in change.events)
-    notices = (outbox.of_notice(notice, change.entry.at) for notice in notices_of(before, after, change.entry.at))
     return [
         *_of_order(before, after),
         Insert(history_key(after.order_id, after.state.version), change.entry),
         *(Delete(key) for key in met),
         *(Put(row.key, _without_nulls(row)) for row in new),
-        *(Insert(row.key, row) for row in (*events, *notices)),
+        *(Insert(row.key, row) for row in outbox.owed(before, after, change)),
     ]
 
 

@@ -12,8 +12,8 @@ from core.agenda import AgendaRow
 from core.changes import HistoryEntry
 from core.errors import UnreadableRowError
 from core.keys import order_in, sortable
+from core.messages import json_text
 from core.orders import Direction, OnFailure, Order, OrderState, Outcome, Priority, ProcessState, Step, StepState
-from core.texts import json_text
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from adapters.tables.operations import Stored
 from core.errors import InvalidError, UnreadableRowError
-from core.texts import utf16_units
+from core.messages import utf16_units
 
 SCHEMA_VERSION = 2
 OLDEST_ORDERS = 2

@@ -229,7 +229,7 @@ MUTANTS = (
     Mutant(
         statement="AGT-8",
         fault="an open circuit is never published",
-        file="agents/health.py",
+        file="agents/protection.py",
         old="elif until != self._told_open_until:",
         new="elif False:",
         tests=(f"{AGENT}::test_an_open_circuit_is_published_before_the_request_goes_back",),
@@ -237,7 +237,7 @@ MUTANTS = (
     Mutant(
         statement="AGT-8",
         fault="what is published does not say that the circuit is open",
-        file="agents/health.py",
+        file="agents/protection.py",
         old="open_until=self.circuit.open_until,",
         new="open_until=None,",
         tests=(f"{AGENT}::test_an_open_circuit_is_published_before_the_request_goes_back",),
@@ -464,7 +464,7 @@ MUTANTS = (
     Mutant(
         statement="AGT-10",
         fault="that there was no turn for a request is not published",
-        file="agents/health.py",
+        file="agents/protection.py",
         old="await self._waited(1.0)",
         new="pass",
         tests=(f"{CALLS}::test_a_request_for_which_there_is_no_turn_goes_back_and_schedulers_hear_of_it",),
@@ -1003,7 +1003,7 @@ MUTANTS = (
     Mutant(
         statement="FLT-12",
         fault="with a payload that no version knows, a message is handed back for a name that one may",
-        file="core/errors.py",
+        file="core/messages.py",
         old="unknown = all(",
         new="unknown = any(",
         tests=(f"{SERVICES}::test_a_fault_of_the_payload_outweighs_an_unknown_name",),
@@ -1223,7 +1223,7 @@ MUTANTS = (
     Mutant(
         statement="FLT-9",
         fault="an agent whose clock was put back publishes nothing until the old time has come again",
-        file="agents/health.py",
+        file="agents/protection.py",
         old="not timedelta() <= now - self._published_at < INTERVAL",
         new="now - self._published_at >= INTERVAL",
         tests=(f"{CALLS}::test_an_agent_goes_on_publishing_when_its_clock_was_put_back",),

@@ -13,7 +13,7 @@ from scale import both_sizes
 from stacks import running
 
 from adapters.azure import connect
-from adapters.clock import new_ulid, order_ids, utc_now
+from adapters.clock import new_id, order_ids, utc_now
 from adapters.connections import Connections
 from adapters.settings import Settings
 from adapters.tables.operations import Insert
@@ -117,7 +117,7 @@ async def test_periodic_work_costs_the_same_with_a_store_full_of_finished_orders
 async def end(store, order_id):
     """Leave nothing to do for the order."""
     order = await store.load(order_id)
-    entry = HistoryEntry(at=utc_now(), actor="t", event="processed", change_id=new_ulid())
+    entry = HistoryEntry(at=utc_now(), actor="t", event="processed", change_id=new_id())
     await store.commit(transition(order, order.with_state(process_state=ProcessState.PROCESSED), entry))
 
 

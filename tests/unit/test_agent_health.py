@@ -7,8 +7,7 @@ from builders import NOW, ORDER_ID, seconds
 
 from adapters.memory import of_columns
 from adapters.tables.agent_health import TableAgentHealthLog
-from agents.health import INTERVAL, HealthReporter
-from agents.protection import CircuitBreaker
+from agents.protection import INTERVAL, CircuitBreaker, HealthReporter
 from core.agent_health import AgentHealth, longest_wait
 from core.errors import UnavailableError
 from core.messages import AgentRequest
