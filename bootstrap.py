@@ -115,7 +115,6 @@ class App:
             transitions=self.transitions,
             store=self.adapters.store,
             clock=self.adapters.clock,
-            buckets=self.settings.buckets,
             rules=self.scheduler_rules,
             admission=self.admission,
             agent_health=self.adapters.agent_health,
@@ -171,7 +170,6 @@ class App:
             leadership=self.adapters.leadership,
             sweeps=self.adapters.sweeps,
             clock=self.adapters.clock,
-            buckets=self.settings.buckets,
             rules=self.supervisor_rules,
         )
 
@@ -190,7 +188,6 @@ class App:
             publisher=self.adapters.events,
             bus=self.adapters.bus,
             clock=self.adapters.clock,
-            buckets=self.settings.buckets,
             max_tries=self.settings.notice_tries,
         )
 
@@ -201,7 +198,6 @@ class App:
             store=self.adapters.store,
             sweeps=self.adapters.sweeps,
             clock=self.adapters.clock,
-            buckets=self.settings.buckets,
             longest_pending=timedelta(seconds=self.settings.longest_pending_seconds),
             longest_without_sweep=timedelta(seconds=self.settings.longest_without_sweep_seconds),
         )
@@ -249,7 +245,6 @@ class App:
                 longest_upgrade=LONGEST_UPGRADE,
             ),
             agent_health=self.adapters.agent_health,
-            buckets=self.settings.buckets,
         )
 
     @cached_property
@@ -261,7 +256,6 @@ class App:
             clock=self.adapters.clock,
             workflows=self.business.workflows,
             clock_tolerance=self._tolerance,
-            buckets=self.settings.buckets,
         )
 
     @cached_property
@@ -290,7 +284,6 @@ class App:
             sweeps=self.adapters.sweeps,
             poison=self.poison,
             clock=self.adapters.clock,
-            buckets=self.settings.buckets,
         )
 
     @cached_property
@@ -306,7 +299,6 @@ class App:
             clock=self.adapters.clock,
             payload=self.business.payload,
             keep=timedelta(days=days) if days else None,
-            buckets=self.settings.buckets,
         )
 
     @cached_property

@@ -21,6 +21,7 @@ from adapters.tables.submission_keys import TableSubmissionKeys
 from adapters.tables.sweeps import TableSweepLog
 from adapters.tables.transactions import TableTransactions
 from adapters.tables.workflow_log import TableWorkflowLog
+from core.keys import buckets
 
 
 def connect(settings: Settings, connections: Connections | None = None) -> Adapters:
@@ -36,9 +37,10 @@ def connect(settings: Settings, connections: Connections | None = None) -> Adapt
         return TableTransactions(cache(partial(pool.table, name)))
 
     orders, agents, http = table("orders"), table("agents"), cache(pool.http)
+    store = TableStateStore(orders, AS_COLUMNS, buckets(settings.buckets))
     return Adapters(
-        store=TableStateStore(orders, AS_COLUMNS),
-        archive=TableArchive(orders, AS_COLUMNS, agents),
+        store=store,
+        archive=TableArchive(orders, AS_COLUMNS, store.buckets, agents),
         bus=bus,
         submissions=StorageQueue(partial(pool.queue, "order-submissions")),
         alert_queue=StorageQueue(partial(pool.queue, "operator-alerts")),

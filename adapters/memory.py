@@ -27,6 +27,7 @@ from adapters.tables.sweeps import TableSweepLog
 from adapters.tables.workflow_log import TableWorkflowLog
 from core.changes import Event
 from core.errors import ConflictError, NotSentError, UnavailableError
+from core.keys import buckets
 from core.messages import AgentRequest, BusMessage
 from core.ports import Clock, NewId
 
@@ -115,9 +116,9 @@ AS_RECORDS: Codec[Record] = Codec(lambda record: record, _record_of)
 class MemoryStateStore(TableStateStore[Record]):
     """`StateStore` in memory; its `rows` may be looked at, and changed."""
 
-    def __init__(self, partitions: Partitions[Record] | None = None) -> None:
+    def __init__(self, partitions: Partitions[Record] | None = None, bucket_count: int = 8) -> None:
         self.table = of_records(partitions)
-        super().__init__(self.table, AS_RECORDS)
+        super().__init__(self.table, AS_RECORDS, buckets(bucket_count))
 
     @property
     def rows(self) -> dict[str, dict[str, tuple[int, Record]]]:
@@ -230,7 +231,7 @@ def in_memory(*, clock: Clock = utc_now, new_id: NewId = new_id, instance_id: st
     store, agents = MemoryStateStore(), of_columns()
     return Adapters(
         store=store,
-        archive=TableArchive(store.table, AS_RECORDS, agents),
+        archive=TableArchive(store.table, AS_RECORDS, store.buckets, agents),
         bus=MemoryBus(),
         submissions=MemoryTextQueue(),
         alert_queue=MemoryTextQueue(),

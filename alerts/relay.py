@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from alerts import rules
 from alerts.rules import Outcome
-from core import keys, outbox
+from core import outbox
 from core.agenda import AgendaRow
 from core.changes import Event
 from core.errors import UnavailableError
@@ -31,13 +31,12 @@ class Relay:
     publisher: EventPublisher
     bus: Bus
     clock: Clock
-    buckets: int
     max_tries: int
     """After so many a notice is given up, and an operator told."""
 
     async def relay(self) -> None:
         """Send what is due; raises what failed in the end, `UnavailableError` for who gave no answer at all."""
-        await run_all(self._relay_bucket(bucket) for bucket in keys.buckets(self.buckets))
+        await run_all(map(self._relay_bucket, self.store.buckets))
 
     async def _relay_bucket(self, bucket: str) -> None:
         """Go through what is due now, page by page; nobody is waited for again who has not answered."""

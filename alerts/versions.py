@@ -3,7 +3,7 @@
 import logging
 from dataclasses import dataclass, field
 
-from core import alerts, keys
+from core import alerts
 from core.fingerprints import differences, fingerprint, from_text, to_text
 from core.ports import Clock, StateStore, WorkflowLog
 from core.workflow import Workflow, Workflows
@@ -35,4 +35,4 @@ class Versions:
         if different := differences(known, now):
             event = alerts.workflow_changed(workflow.name, workflow.version, different, to_text(now), self.clock())
             log.error("workflows.changed", extra={"what": event.subject, "why": event.data["reason"]})
-            await self.store.announce(keys.buckets(1)[0], event)
+            await self.store.announce(self.store.buckets[0], event)

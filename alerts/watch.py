@@ -26,7 +26,6 @@ class Watch:
     store: StateStore
     sweeps: SweepLog
     clock: Clock
-    buckets: int
     longest_pending: timedelta
     """An order that may be claimed and is not for longer than this raises an alert."""
     longest_without_sweep: timedelta
@@ -40,7 +39,7 @@ class Watch:
         """
         now = self.clock()
         waiting: list[AgendaRow] = []
-        looks = await settle_all(self._look_into(bucket, now, waiting) for bucket in keys.buckets(self.buckets))
+        looks = await settle_all(self._look_into(bucket, now, waiting) for bucket in self.store.buckets)
         late = [row for row in waiting if now - agenda.since(row) > self.longest_pending]
         (sweeps,) = await settle_all([self._sweeps(now)])
         await self._tell([*map(_of_order, late), *([] if isinstance(sweeps, Exception) else sweeps)])
@@ -73,7 +72,7 @@ class Watch:
         if now - since <= self.longest_without_sweep:
             return []
         reason = f"no supervisor has swept since {since:%Y-%m-%d %H:%M:%S} UTC"
-        return [(keys.buckets(1)[0], alerts.stalled("supervisor", since, reason))]
+        return [(self.store.buckets[0], alerts.stalled("supervisor", since, reason))]
 
     async def _tell(self, standing: Sequence[Told]) -> None:
         """Announce what was not announced before, and forget what goes on again."""

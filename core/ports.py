@@ -24,6 +24,9 @@ NewId = Callable[[], str]
 class StateStore(Protocol):
     """The durable record of every order. Every method raises `UnavailableError` when the store cannot be reached."""
 
+    buckets: Sequence[str]
+    """The partitions over which orders are spread."""
+
     async def load(self, order_id: str) -> Snapshot | None:
         """Return the order with its state and steps, without its history; None if there is no such order.
 
@@ -52,6 +55,9 @@ class StateStore(Protocol):
         A row that cannot be read comes with its `fault`: it concerns nobody but its order.
         """
 
+    async def agendas(self, start: str, end: str, limit: int) -> list[list[AgendaRow]]:
+        """Return what `agenda` does of every bucket; raises `ExceptionGroup` if one cannot be read."""
+
     async def postpone(self, bucket: str, key: str, row: AgendaRow) -> None:
         """Put an obligation in the place of another, both or neither; if that one is met by now, nothing changes.
 
@@ -67,6 +73,9 @@ class StateStore(Protocol):
 
 class Archive(Protocol):
     """All orders by their age, and how they are removed. Every method raises `UnavailableError`."""
+
+    buckets: Sequence[str]
+    """The partitions over which orders are spread."""
 
     async def oldest(self, bucket: str, before: datetime | None, start: str) -> ArchivePage:
         """Return the oldest orders of the bucket, from `start` on if that is not empty.

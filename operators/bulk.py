@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from core import agenda, keys
+from core import agenda
 from core.agenda import AgendaRow, Kind
 from core.changes import Change
 from core.errors import ConflictError, InvalidError, RefusedError, UnknownOrderError, UnreadableRowError
@@ -62,7 +62,6 @@ class BulkService:
     clock: Clock
     workflows: Workflows
     clock_tolerance: timedelta
-    buckets: int
 
     async def run(self, request: BulkRequest) -> BulkPage:
         """Handle one page, and say where the next one begins; raises `InvalidError` without a time to act up to."""
@@ -95,7 +94,7 @@ class BulkService:
         start = f"{first}{sortable(request.where.since)}" if request.where.since else first
         start = max(start, f"{request.continuation} ") if request.continuation else start
         end, wanted = f"{first}{sortable(until)}", request.limit + 1
-        pages = await run_all(self.store.agenda(bucket, start, end, wanted) for bucket in keys.buckets(self.buckets))
+        pages = await self.store.agendas(start, end, wanted)
         rows = sorted((row for page in pages for row in page), key=lambda row: row.key)
         return rows[: request.limit], rows[request.limit - 1].key if len(rows) > request.limit else None
 

@@ -8,9 +8,8 @@ from typing import Any
 from pydantic import ConfigDict
 from pydantic.alias_generators import to_camel
 
-from core import agenda, keys, outbox
+from core import agenda, outbox
 from core.agenda import AgendaRow, Kind
-from core.gathering import run_all
 from core.orders import ProcessState
 from core.ports import AgentHealthLog, Clock, StateStore, SweepLog
 from operators.poison import PoisonService
@@ -86,7 +85,6 @@ class OverviewService:
     sweeps: SweepLog
     poison: PoisonService
     clock: Clock
-    buckets: int
 
     async def look(self) -> Overview:
         """Return how the system is doing; raises `UnavailableError`."""
@@ -109,9 +107,7 @@ class OverviewService:
 
     async def _rows(self, kind: Kind) -> _Rows:
         start, end = agenda.all_of(kind)
-        pages = await run_all(
-            self.store.agenda(bucket, start, end, MAX_COUNTED) for bucket in keys.buckets(self.buckets)
-        )
+        pages = await self.store.agendas(start, end, MAX_COUNTED)
         return _Rows(
             rows=[row for page in pages for row in page],
             more=any(len(page) == MAX_COUNTED for page in pages),

@@ -69,14 +69,13 @@ class RetentionService:
     payload: Payload
     keep: timedelta | None
     """For how long finished orders, alerts, poison messages and customers' keys are kept; None for ever."""
-    buckets: int
 
     async def sweep(self) -> int:
         """Remove what is too old, whole orders only; return how many orders that were."""
         if self.keep is None:
             return 0
         since = self.clock() - self.keep
-        removed = sum(await run_all(self._sweep_bucket(bucket, since) for bucket in keys.buckets(self.buckets)))
+        removed = sum(await run_all(self._sweep_bucket(bucket, since) for bucket in self.archive.buckets))
         alerts = await self.alert_log.remove_before(since, MAX_ALERTS)
         poison = await self.poison.remove_before(since)
         forgotten = await self.submission_keys.remove_before(since)
@@ -114,7 +113,7 @@ class RetentionService:
 
     async def find(self, request: FindRequest) -> Found:
         """Return a customer's orders on one page of a bucket: there is no index of customers, so all are looked at."""
-        buckets = keys.buckets(self.buckets)
+        buckets = self.archive.buckets
         start = request.continuation or f"{buckets[0]}-"
         bucket = keys.bucket_of(start)
         page = await self.archive.oldest(bucket, None, start)

@@ -7,7 +7,6 @@ from core import agenda, keys
 from core.business import Payload
 from core.changes import Change
 from core.errors import UnknownOrderError, UnreadableRowError
-from core.gathering import run_all
 from core.orders import ProcessState, Snapshot
 from core.ports import AgentHealthLog, Archive, Clock, StateStore
 from core.transitions import Decide, Transitions
@@ -39,17 +38,16 @@ class OperatorService:
     payload: Payload
     acting: ActingRules
     agent_health: AgentHealthLog
-    buckets: int
 
     async def probe(self) -> None:
         """Ask the state store for next to nothing; raises `UnavailableError` when it is away."""
-        await self.store.agenda(keys.buckets(1)[0], *agenda.all_of(agenda.Kind.ERROR), limit=1)
+        await self.store.agenda(self.store.buckets[0], *agenda.all_of(agenda.Kind.ERROR), limit=1)
 
     async def list(self, state: ProcessState, limit: int, continuation: str | None) -> OrderList:
         """Return up to `limit` open orders of all buckets, oldest first; `continuation` is the last key seen."""
         start, end = agenda.all_of(AGENDA_OF[state])
         start = max(start, f"{continuation} ") if continuation else start
-        pages = await run_all(self.store.agenda(bucket, start, end, limit + 1) for bucket in keys.buckets(self.buckets))
+        pages = await self.store.agendas(start, end, limit + 1)
         rows = sorted((row for page in pages for row in page), key=lambda row: row.key)
         shown = [views.listed(row, state) for row in rows[:limit]]
         return OrderList(

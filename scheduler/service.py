@@ -9,7 +9,7 @@ from itertools import islice
 from typing import Any, TypeVar
 from zlib import crc32
 
-from core import agenda, keys
+from core import agenda
 from core.agenda import NOTHING, AgendaRow
 from core.changes import Change, Decision, Note
 from core.claim_lanes import first_of_each_claim_lane
@@ -46,7 +46,6 @@ class SchedulerService:
     rules: SchedulerRules
     admission: Admission
     agent_health: AgentHealthLog
-    buckets: int
 
     async def wake(self, wake_up: WakeUp) -> None:
         """Look at one order and claim it if it is to be had; if not, somebody else did, and that is fine (SCH-2)."""
@@ -208,7 +207,7 @@ class SchedulerService:
 
     def _own_order(self) -> list[str]:
         """Return the buckets, from another one on for each instance: side by side, they take different orders."""
-        buckets = keys.buckets(self.buckets)
+        buckets = self.store.buckets
         first = crc32(self.rules.instance.encode()) % len(buckets)
         return [*buckets[first:], *buckets[:first]]
 

@@ -4,7 +4,6 @@ import logging
 from dataclasses import dataclass
 
 from core.errors import InvalidError, UnavailableError, UnknownNameError
-from core.keys import buckets
 from core.poison import Arrival
 from core.ports import Clock, PoisonStore, StateStore
 from core.transitions import Transitions
@@ -59,5 +58,5 @@ class SubmissionService:
     async def _reject(self, body: bytes, fault: InvalidError, arrival: Arrival) -> None:
         """Tell the operators, then keep the message: a crash in between repeats both, and loses neither."""
         log.warning("submission.rejected", extra={"reason": str(fault)})
-        await self.store.announce(buckets(1)[0], rules.rejection_of(body, fault, arrival.at))
+        await self.store.announce(self.store.buckets[0], rules.rejection_of(body, fault, arrival.at))
         await self.poison.put(QUEUE, body, str(fault), arrival)

@@ -3,7 +3,7 @@
 import logging
 from dataclasses import dataclass
 
-from core import agenda, keys
+from core import agenda
 from core.errors import UnavailableError
 from core.gathering import run_all
 from core.ports import Clock, Leadership, StateStore, SweepLog
@@ -27,13 +27,12 @@ class SupervisorService:
     sweeps: SweepLog
     clock: Clock
     rules: SupervisorRules
-    buckets: int
 
     async def sweep(self) -> int:
         """Recover every order that is overdue (SUP-2); return how many were. Does nothing unless elected."""
         if not await self.leadership.acquire():
             return 0
-        found = await run_all(self._sweep_bucket(bucket) for bucket in keys.buckets(self.buckets))
+        found = await run_all(map(self._sweep_bucket, self.store.buckets))
         if recovered := sum(found):
             log.info("supervisor.swept", extra={"recovered": recovered})
         await self.sweeps.record(Sweep(at=self.clock(), instance=self.rules.instance, recovered=recovered))

@@ -4,6 +4,7 @@ An order id holds the time at which it was made, so the rows of a bucket are sor
 the beginning of the bucket: it is read page by page up to that age, and nothing that is younger is ever looked at.
 """
 
+from collections.abc import Sequence
 from datetime import datetime
 from itertools import groupby
 from typing import Generic
@@ -33,9 +34,10 @@ def order_id_of(key: str) -> str:
 class TableArchive(Generic[Row]):
     """`Archive` on a table, with its places in another."""
 
-    def __init__(self, table: Table[Row], codec: Codec[Row], places: Table[Columns]) -> None:
+    def __init__(self, table: Table[Row], codec: Codec[Row], buckets: Sequence[str], places: Table[Columns]) -> None:
         self._table = table
         self._codec = codec
+        self.buckets = buckets
         self._places = places
 
     async def oldest(self, bucket: str, before: datetime | None, start: str) -> ArchivePage:

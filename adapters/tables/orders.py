@@ -12,6 +12,7 @@ from core import outbox
 from core.agenda import AgendaRow
 from core.changes import Change, Event, HistoryEntry, Note
 from core.errors import ConflictError, UnreadableRowError
+from core.gathering import run_all
 from core.keys import bucket_of, history_key, history_range, key_part, order_key, order_range, state_key
 from core.orders import Order, Snapshot
 
@@ -90,9 +91,10 @@ AS_COLUMNS: Codec[Columns] = Codec(columns_of_record, record_of)
 class TableStateStore(Generic[Row]):
     """`StateStore` on table `orders`: every change is one entity group transaction on one partition."""
 
-    def __init__(self, table: Table[Row], codec: Codec[Row]) -> None:
+    def __init__(self, table: Table[Row], codec: Codec[Row], buckets: Sequence[str]) -> None:
         self._table = table
         self._codec = codec
+        self.buckets = buckets
 
     async def load(self, order_id: str) -> Snapshot | None:
         """See `StateStore.load`."""
@@ -133,6 +135,10 @@ class TableStateStore(Generic[Row]):
         """See `StateStore.postpone`."""
         with suppress(ConflictError):
             await self._submit(bucket, [Delete(key), Put(row.key, row)])
+
+    async def agendas(self, start: str, end: str, limit: int) -> list[list[AgendaRow]]:
+        """See `StateStore.agendas`."""
+        return await run_all(self.agenda(bucket, start, end, limit) for bucket in self.buckets)
 
     async def announce(self, bucket: str, event: Event) -> None:
         """See `StateStore.announce`."""

@@ -207,7 +207,7 @@ async def test_a_customer_is_erased_and_the_history_stays(kept):
 
 async def test_a_customer_is_looked_for_in_every_bucket():
     """One after the other, to the last."""
-    retention, places, continuation = replace(Kept(in_memory()).retention, buckets=3), [], None
+    retention, places, continuation = app(in_memory(), buckets=3).retention, [], None
     while not places or continuation:
         page = await retention.find(FindRequest(email="ada@example.com", continuation=continuation, **GRACE))
         places.append(continuation := page.continuation)

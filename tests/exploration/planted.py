@@ -8,7 +8,6 @@ from typing import Any
 from unittest.mock import patch
 
 from adapters import memory
-from adapters.tables import orders as table_orders
 from adapters.tables.operations import Delete
 from agents import rules as agent_rules
 from agents.service import AgentService
@@ -17,7 +16,6 @@ from core import agenda, alerts, compensation, outbox, transitions, unsent
 from core.agenda import Kind
 from core.changes import Change, transition
 from core.errors import ConflictError, NewerWorkflowError, RejectedError, TransientError
-from core.keys import buckets
 from core.messages import AgentReply
 from core.orders import Direction, Outcome, ProcessState, Snapshot, Step, StepState
 from core.transitions import Transitions
@@ -82,7 +80,8 @@ original_overdue = agenda.overdue
 original_why_invalid = SchedulerRules._why_invalid
 original_unfinished = SchedulerRules._unfinished
 original_saw = Admission.saw
-original_notices_of = table_orders.notices_of
+original_request_of = progress.request_of
+original_notices_of = outbox.notices_of
 original_relay_page = Relay._relay_page
 original_candidate = SchedulerService._candidate
 original_receive = SchedulerRules.receive
@@ -394,7 +393,7 @@ def allows_for_no_other_clock() -> AbstractContextManager[Any]:
 def sweeps_without_being_elected() -> AbstractContextManager[Any]:
     async def sweep(self):
         await self.leadership.acquire()
-        return sum([await self._sweep_bucket(bucket) for bucket in buckets(self.buckets)])
+        return sum([await self._sweep_bucket(bucket) for bucket in self.store.buckets])
 
     return _Both(patch.object(SupervisorService, "sweep", sweep), goes_on_without_the_lease())
 
@@ -479,7 +478,13 @@ def ends_what_was_retired_while_it_runs() -> AbstractContextManager[Any]:
 
 
 def passes_on_what_a_workflow_raises() -> AbstractContextManager[Any]:
-    return patch.object(progress, "BrokenRequestError", ZeroDivisionError)
+    def request_of(*args, **more):
+        try:
+            return original_request_of(*args, **more)
+        except progress.BrokenRequestError as error:
+            raise ZeroDivisionError from error
+
+    return patch.object(progress, "request_of", request_of)
 
 
 def takes_what_went_wrong_for_a_failure() -> AbstractContextManager[Any]:
@@ -575,7 +580,7 @@ def tells_of_a_step_again() -> AbstractContextManager[Any]:
         forgotten = before and before.with_steps(*(replace(s, state=StepState.NOT_STARTED) for s in before.steps))
         return original_notices_of(forgotten, after, at)
 
-    return patch.object(table_orders, "notices_of", notices_of)
+    return patch.object(outbox, "notices_of", notices_of)
 
 
 def numbers_notices_by_transition() -> AbstractContextManager[Any]:

@@ -15,6 +15,8 @@ RETRY_AFTER = timedelta(seconds=2)
 class Store:
     """`StateStore`: each method stops the handler."""
 
+    buckets = ("b00",)
+
     async def load(self, order_id):
         return await Effect("load", (order_id,))
 
@@ -29,6 +31,9 @@ class Store:
 
     async def agenda(self, bucket, start, end, limit):
         return await Effect("agenda", (bucket, start, end, limit))
+
+    async def agendas(self, start, end, limit):
+        return [await self.agenda(bucket, start, end, limit) for bucket in self.buckets]
 
     async def announce(self, bucket, event):
         await Effect("announce", (bucket, event))

@@ -2058,12 +2058,12 @@ MUTANTS = (
         fault="a message is kept before anybody is told",
         file="submission/service.py",
         old=(
-            "        await self.store.announce(buckets(1)[0], rules.rejection_of(body, fault, arrival.at))\n"
+            "        await self.store.announce(self.store.buckets[0], rules.rejection_of(body, fault, arrival.at))\n"
             "        await self.poison.put(QUEUE, body, str(fault), arrival)"
         ),
         new=(
             "        await self.poison.put(QUEUE, body, str(fault), arrival)\n"
-            "        await self.store.announce(buckets(1)[0], rules.rejection_of(body, fault, arrival.at))"
+            "        await self.store.announce(self.store.buckets[0], rules.rejection_of(body, fault, arrival.at))"
         ),
         tests=(f"{SERVICES}::test_a_message_is_kept_only_once_the_operators_are_sure_to_be_told",),
     ),

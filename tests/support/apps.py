@@ -5,6 +5,7 @@ from builders import COOLDOWN, PAYLOAD, THRESHOLD, TIMEOUT, TOLERANCE, WORKFLOWS
 from adapters.settings import Settings
 from bootstrap import App, bootstrap
 from core.business import Agent, Business
+from core.keys import buckets
 from local.ports import Ports
 from local.settings import app_settings
 
@@ -32,6 +33,7 @@ def app(parts, *, workflows=WORKFLOWS, offers=ALONE, **settings) -> App:
         Agent(name=name, offers=capability, address=name) for capability, names in offers.items() for name in names
     ]
     addresses = {agent.name: f"http://{agent.name}" for agent in agents}
-    return bootstrap(
-        set_to(addresses=addresses, **settings), Business(workflows=workflows, agents=agents, payload=PAYLOAD), parts
-    )
+    if "buckets" in settings:
+        parts.store.buckets = parts.archive.buckets = buckets(settings["buckets"])
+    business = Business(workflows=workflows, agents=agents, payload=PAYLOAD)
+    return bootstrap(set_to(addresses=addresses, **settings), business, parts)

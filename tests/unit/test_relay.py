@@ -4,12 +4,13 @@ from dataclasses import replace
 from unittest.mock import patch
 
 import pytest
+from apps import app
 from builders import NOW, ORDER_ID, seconds
 from kept import kept
 from owed import events_owed, owed
 
 from adapters.memory import MemoryBus, MemoryEventPublisher, in_memory
-from alerts.relay import PAGE, Relay
+from alerts.relay import PAGE
 from alerts.rules import LONGEST_PAUSE, pause
 from alerts.service import QUEUE, AlertService
 from core import outbox
@@ -58,14 +59,8 @@ class Post:
         self.now = NOW
         self.parts = in_memory(clock=lambda: self.now)
         self.bus, self.grid = PartialBus(), PartialEventGrid()
-        self.relay = Relay(
-            store=self.parts.store,
-            publisher=self.grid,
-            bus=self.bus,
-            clock=self.parts.clock,
-            buckets=1,
-            max_tries=3,
-        ).relay
+        parts = replace(self.parts, events=self.grid, bus=self.bus)
+        self.relay = app(parts, buckets=1, notice_tries=3).relay.relay
 
     def owe(self, queue, *numbers, version=1, **columns):
         """Let notices of as many orders wait for this queue; the columns stand in their rows besides."""
