@@ -1,0 +1,17 @@
+"""How much a reader has to follow to understand one order."""
+
+import pytest
+
+from bench.way import way
+
+MAX_MODULES, MAX_FUNCTIONS = 32, 240
+
+
+@pytest.mark.soak
+async def test_an_order_passes_through_few_modules_and_functions(tmp_path):
+    """On its happy path, start-up, timers and the embedded platform apart."""
+    passed = await way(tmp_path)
+    modules = {module for module, _ in passed}
+    assert len(modules) <= MAX_MODULES, sorted(modules)
+    assert len(passed) <= MAX_FUNCTIONS
+    assert {"submission/service.py", "scheduler/service.py", "agents/service.py"} <= modules
