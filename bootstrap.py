@@ -89,6 +89,7 @@ class App:
             unknown_name_tries=self.settings.unknown_name_tries,
             terms=Terms(
                 workflows=self.business.workflows,
+                default_workflow=self.business.default_workflow,
                 payload=self.business.payload,
                 reply_to_prefix=self.settings.reply_to_prefix,
                 buckets=frozenset(buckets(self.settings.buckets)),

@@ -50,6 +50,8 @@ class Business:
 
     workflows: Workflows
     """Every workflow, and every version that orders in flight may still be on."""
+    default_workflow: str
+    """What is done for a submission that names no workflow."""
     agents: Sequence[Agent]
     """Those that carry out the steps."""
     payload: Payload

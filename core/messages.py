@@ -93,7 +93,8 @@ class Submission(Message):
     placed_at: Annotated[
         Moment, Field(strict=False, ge=datetime(2000, 1, 1, tzinfo=UTC), lt=datetime(2100, 1, 1, tzinfo=UTC))
     ]
-    workflow: StepName = "order"
+    workflow: StepName | None = None
+    """None for what the business does unless told otherwise."""
     priority: Annotated[Priority, Field(strict=False)] = Priority.NORMAL
     reply_to: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,100}$")] | None = None
 

@@ -1,6 +1,7 @@
 """`python -m local run`: the whole system on this machine, without Docker and without Azure."""
 
 import asyncio
+import json
 import os
 import signal
 import sys
@@ -10,6 +11,7 @@ from pathlib import Path
 import click
 from azure.core.exceptions import AzureError
 
+from local.business import DEPLOYED, named
 from local.ports import Ports, StackError
 from local.settings import app_settings
 from local.stack import Stack, StackConfig
@@ -22,6 +24,7 @@ Environment:
   HTTP_PORT 7071, BLOB_PORT 10000, QUEUE_PORT 10001, TABLE_PORT 10002, AMQP_PORT 5672,
   BROKER_HEALTH_PORT 5300, EVENTGRID_PORT 7080   where the parts listen
   DATA_DIR .data            where the data lies; it survives a restart
+  BUSINESS shop.business:SHOP   whose app runs: examples.claims.business:CLAIMS, or one of your own
   HOSTS 1                   how many functions hosts share the work
   HOST_FUNCTIONS            names of the functions to run, comma-separated (default: all)
   LOCAL_FUNCTION_PROCESSES one
@@ -39,9 +42,13 @@ OWN_SETTINGS = {"StateStorage", "AzureWebJobsStorage", "ServiceBus", "EVENT_GRID
 def config_from_environment() -> StackConfig:
     """Read what a person has set; raises `StackError` that names every fault."""
     hosts, ports, faults = os.environ.get("HOSTS", "1"), Ports(), []
-    replaceable = app_settings(ports, "", "").keys() - OWN_SETTINGS
+    business, app = named(DEPLOYED)
     try:
         ports = Ports.from_environment()
+    except StackError as error:
+        faults.append(str(error))
+    try:
+        business, app = named(os.environ.get("BUSINESS", DEPLOYED))
     except StackError as error:
         faults.append(str(error))
     if not (hosts.isdecimal() and 1 <= int(hosts) <= 20):
@@ -50,12 +57,15 @@ def config_from_environment() -> StackConfig:
         faults.append("OPERATOR_KEY is empty: leave it out, or give the operators a key")
     if faults:
         raise StackError("\n".join(faults))
+    replaceable = app_settings(ports, "", "", business.agents).keys() - OWN_SETTINGS
     return StackConfig(
         ports=ports,
         data=Path(os.environ.get("DATA_DIR", ".data")).resolve(),
         hosts=int(hosts),
         operator_key=os.environ.get("OPERATOR_KEY", "local-operator"),
         functions=os.environ.get("HOST_FUNCTIONS", ""),
+        app=app,
+        agents=business.agents,
         settings={name: os.environ[name] for name in replaceable if name in os.environ},
     )
 
@@ -65,20 +75,27 @@ def describe(stack: Stack, seconds: float) -> str:
     return f"""
 Ready after {seconds:.0f} s.
 
-  Shop API       {stack.http_url}/api/products
   Operators' API {stack.http_url}/api/operator/orders   (header x-functions-key: {stack.operator_key})
-  Simulator      {stack.http_url}/simulator/payment/ledger   (same key)
+  Simulator      {stack.http_url}/simulator/{stack.config.agents[0].name}/ledger   (same key)
   Storage        {stack.storage_connection_string}
   Service Bus    {stack.service_bus_connection_string}
   Logs           {stack.config.data / "logs"}
 
-Place an order:
-
-  curl -s {stack.http_url}/api/orders -H 'Content-Type: application/json' \\
-    -d '{{"customer":{{"name":"Ada","email":"ada@example.com"}},"items":[{{"sku":"TEA-SENCHA","quantity":2}}]}}'
+{SUBMIT if stack.config.app else PLACE.format(url=stack.http_url)}
 
 Ctrl-C stops everything; the data stays in {stack.config.data}.
 """
+
+
+PLACE = """Look at what the shop sells at {url}/api/products, and place an order:
+
+  curl -s {url}/api/orders -H 'Content-Type: application/json' \\
+    -d '{{"customer":{{"name":"Ada","email":"ada@example.com"}},"items":[{{"sku":"TEA-SENCHA","quantity":2}}]}}'"""
+
+SUBMIT = """Submit an order, with its payload as JSON:
+
+  .venv/bin/python -m local submit '{...}'"""
+"""For a business that has no front end."""
 
 
 def show(line: str) -> None:
@@ -128,15 +145,17 @@ def run() -> None:
         sys.exit(1)
 
 
-@main.command(name="submit", context_settings={"show_default": True})
-@click.option("--workflow", default="order", help="What is to be done for the order.")
-@click.option("--sku", default="TEA-SENCHA", help="What is ordered.")
-@click.option("--quantity", default=2, help="How many of it.")
-def submit_order(workflow: str, sku: str, quantity: int) -> None:
-    """Put an order onto the queue order-submissions of the running stack; print its id."""
+@main.command(name="submit")
+@click.argument("payload")
+@click.option("--workflow", help="What is to be done for the order (default: what its business says).")
+def submit_order(payload: str, workflow: str | None) -> None:
+    """Put an order with this PAYLOAD, a JSON object, onto the queue order-submissions of the running stack.
+
+    Prints its id.
+    """
     try:
-        click.echo(asyncio.run(submit(Ports.from_environment(), workflow, sku, quantity)))
-    except (StackError, ValueError, AzureError) as error:
+        click.echo(asyncio.run(submit(Ports.from_environment(), json.loads(payload), workflow)))
+    except (StackError, TypeError, ValueError, AzureError) as error:
         click.echo(f"The order cannot be submitted: {str(error).splitlines()[0]}", err=True)
         sys.exit(1)
 

@@ -1,14 +1,18 @@
-"""Whether what a business declares is everywhere where a deployment needs it: `python -m local.declared`."""
+"""Whether what a business declares is everywhere where a deployment needs it: `python -m local.declared`.
+
+It is asked of the business that is deployed, or of the one that `BUSINESS` names.
+"""
 
 import json
+import os
 import re
 import sys
 from collections.abc import Iterator, Sequence
 
 from core.business import Agent
 from core.messages import requests_queue, responses_queue
+from local.business import DEPLOYED, named
 from local.servicebus_config import ROOT, queues
-from shop.business import SHOP
 
 QUEUES, TEMPLATE, BICEP = "infra/queues.json", "local.settings.template.json", "infra/modules/app.bicep"
 PARAMETERS = "infra/main.parameters.json"
@@ -34,4 +38,5 @@ def faults(agents: Sequence[Agent]) -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    sys.exit("\n".join(faults(SHOP.agents)) or 0)
+    business, _ = named(os.environ.get("BUSINESS", DEPLOYED))
+    sys.exit("\n".join(faults(business.agents)) or 0)

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from core.business import Agent
+from local.business import AGENTS
 from local.ports import HOST, Ports
-from shop.business import SHOP
 
 AZURITE_ACCOUNT = "devstoreaccount1"
 AZURITE_KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
@@ -30,7 +30,7 @@ HOST_SETTINGS = {"LOCAL_QUEUE_LOCK_SECONDS": "30"}
 
 
 def app_settings(
-    ports: Ports, operator_key: str, event_grid_key: str, agents: Sequence[Agent] = SHOP.agents
+    ports: Ports, operator_key: str, event_grid_key: str, agents: Sequence[Agent] = AGENTS
 ) -> dict[str, str]:
     """Return the environment of a functions host, where the app also plays the services of these agents."""
     storage = storage_connection_string(ports)

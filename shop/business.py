@@ -15,4 +15,6 @@ AGENTS = (
 )
 """The backup is another way to the payment provider, for when the first one fails; it knows the same keys."""
 
-SHOP = Business(workflows=Workflows(ORDER_1, ORDER, RETURN), agents=AGENTS, payload=PAYLOAD)
+SHOP = Business(
+    workflows=Workflows(ORDER_1, ORDER, RETURN), default_workflow=ORDER.name, agents=AGENTS, payload=PAYLOAD
+)

@@ -21,6 +21,7 @@ class Terms:
     """What holds for every new order unless its workflow says otherwise."""
 
     workflows: Workflows
+    default_workflow: str
     payload: Payload
     reply_to_prefix: str
     buckets: frozenset[str]
@@ -47,11 +48,12 @@ def read(body: bytes, terms: Terms) -> tuple[Submission, Workflow]:
 
 def _workflow_of(message: Submission, terms: Terms) -> Workflow:
     """Return the workflow that the order is to follow; raises `InvalidError` for names of which we know nothing."""
-    unknown, workflow = [], terms.workflows.latest(message.workflow)
+    name = message.workflow or terms.default_workflow
+    unknown, workflow = [], terms.workflows.latest(name)
     if bucket_of(message.order_id) not in terms.buckets:
         unknown.append(f"orderId: the bucket is none of {', '.join(sorted(terms.buckets))}")
     if workflow is None:
-        unknown.append(f"workflow: there is no workflow {message.workflow}")
+        unknown.append(f"workflow: there is no workflow {name}")
     if message.reply_to and not message.reply_to.startswith(terms.reply_to_prefix):
         fault = f"replyTo: only queues whose names begin with {terms.reply_to_prefix} are accepted"  # SUB-5
         raise InvalidError([*unknown, fault])

@@ -35,6 +35,7 @@ def check(content, schema):
         ("azure.yaml", "azure"),
         ("host.json", "host"),
         ("tests/system/app/host.json", "host"),
+        ("examples/claims/host.json", "host"),
         ("local.settings.template.json", "local-settings"),
     ],
 )

@@ -143,6 +143,7 @@ class Explored(App):
         agents = tuple(agent for names in OFFERS.values() for agent in names)
         business = Business(
             workflows=known_to(slot),
+            default_workflow="order",
             agents=[Agent(name=name, offers=offer, address=name) for offer, names in OFFERS.items() for name in names],
             payload=builders.PAYLOAD,
         )

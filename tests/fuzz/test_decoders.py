@@ -125,6 +125,7 @@ def test_an_alert_is_read_or_refused(body):
 
 TERMS = Terms(
     workflows=WORKFLOWS,
+    default_workflow="order",
     payload=PAYLOAD,
     reply_to_prefix="status-",
     buckets=frozenset({"b03"}),

@@ -8,12 +8,13 @@ from click.testing import CliRunner
 
 from local.__main__ import config_from_environment, main
 from local.ports import HOST, RANDOM_PORTS, Ports, StackError
+from local.servicebus_config import ROOT
 from local.stack import Stack, StackConfig
 
 
 def test_every_wrong_variable_is_named_in_one_message(monkeypatch):
     """One start shows all faults."""
-    wrong = {"HTTP_PORT": "70000", "AMQP_PORT": "amqp", "HOSTS": "0", "OPERATOR_KEY": ""}
+    wrong = {"HTTP_PORT": "70000", "AMQP_PORT": "amqp", "HOSTS": "0", "OPERATOR_KEY": "", "BUSINESS": "tea"}
     for name, value in wrong.items():
         monkeypatch.setenv(name, value)
     with pytest.raises(StackError) as raised:
@@ -41,6 +42,23 @@ def test_settings_of_the_app_replace_the_defaults_but_connections_do_not(monkeyp
     monkeypatch.setenv("STEP_TIMEOUT_SECONDS", "8")
     monkeypatch.setenv("AzureWebJobsStorage", "somebody's production account")
     assert config_from_environment().settings == {"STEP_TIMEOUT_SECONDS": "8"}
+
+
+def test_the_stack_of_another_business_has_its_app_and_its_agents(monkeypatch):
+    """Their addresses are settings that a person may replace, too."""
+    monkeypatch.setenv("BUSINESS", "examples.claims.business:CLAIMS")
+    monkeypatch.setenv("BANK_URL", "http://a-bank")
+    config = config_from_environment()
+    assert config.app == ROOT / "examples/claims"
+    assert [agent.address for agent in config.agents] == ["ASSESSOR_URL", "BANK_URL"]
+    assert config.settings == {"BANK_URL": "http://a-bank"}
+
+
+@pytest.mark.parametrize("payload", ["[1]", "tea", '{"priority": "none"}'])
+def test_what_cannot_be_submitted_is_said(payload):
+    """Before anything is sent."""
+    ended = CliRunner().invoke(main, ["submit", payload])
+    assert (ended.exit_code, ended.stderr[:30]) == (1, "The order cannot be submitted:")
 
 
 async def test_every_taken_port_is_named_before_anything_starts(tmp_path):

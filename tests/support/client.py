@@ -1,6 +1,7 @@
 """What tests from outside need: shop, operator, simulated services and tables, each by its public door."""
 
 from collections import defaultdict
+from collections.abc import Iterable
 from typing import Any
 
 import aiohttp
@@ -31,6 +32,8 @@ KILLED = {"LOCAL_TIMER_LOCK_SECONDS": "2"}
 
 PATIENT = QUICK | {"STEP_TIMEOUT_SECONDS": "10", "FAILURE_THRESHOLD": "20", "REMOTE_CALL_TIMEOUT_SECONDS": "4"}
 """For tests that put much on a machine that many share: no order is given up because the machine is slow."""
+
+SERVICES = ("payment", "inventory", "shipping")
 
 DONE = ["authorise", "capture", "reserve", "ship"]
 """What happens at the remote services for an order that is processed: each of it once."""
@@ -88,10 +91,10 @@ class Client:
         assert status == 200
         return answer
 
-    async def actions(self, order_id: str) -> list[str]:
+    async def actions(self, order_id: str, services: Iterable[str] = SERVICES) -> list[str]:
         """What really happened at the remote services for this order, each effect once."""
         found = []
-        for service in ("payment", "inventory", "shipping"):
+        for service in services:
             status, answer = await self.request("GET", f"/simulator/{service}/ledger?orderId={order_id}")
             assert status == 200
             found += [effect["action"] for effect in answer["effects"]]
@@ -100,7 +103,7 @@ class Client:
     async def all_actions(self) -> dict[str, list[str]]:
         """What `actions` returns, for all orders at once: asked one by one, many orders take long."""
         found = defaultdict(list)
-        for service in ("payment", "inventory", "shipping"):
+        for service in SERVICES:
             _, answer = await self.request("GET", f"/simulator/{service}/ledger")
             for effect in answer["effects"]:
                 found[effect["idempotencyKey"].partition(":")[0]].append(effect["action"])

@@ -1,35 +1,191 @@
-"""`docs/your-own-workflow.md`, followed to the letter on a copy of the repository."""
+"""A second business: the page that makes it, `docs/your-own-workflow.md`, followed to the letter; and then worse."""
 
+import os
 import re
 import shutil
+import subprocess
+import sys
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 
+import pytest
+from client import KILLED, claims_and_recoveries_alternate, events
+from failing import ended, steps_of
 from reading import follow, steps
 from stacks import running
+from submitting import new_order_id, submit
+from waiting import eventually
+
+from examples.claims.business import CLAIMS
+from examples.claims.workflows import CLAIM
+from local.business import named
+from tests.mutants.copies import LEFT_OUT
 
 ROOT = Path(__file__).parent.parent.parent
 PAGE = ROOT / "docs/your-own-workflow.md"
-WRITTEN = re.compile(r"`(shop/\w+\.py)`[^\n]*:\n\n```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
-COPIED = ("core", "shop", "submission", "scheduler", "agents", "supervisor", "alerts", "operators", "entrypoints")
+PLACE = "examples/claims"
+WRITTEN = re.compile(rf"`({PLACE}/\w+\.py)`[^\n]*:\n\n```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
+STORM = {
+    "claimNumber": "C-2041",
+    "policyHolder": {"name": "Ada", "email": "ada@example.com"},
+    "amount": "950.00",
+    "description": "A storm took the roof",
+}
+DONE = ["approve", "assess", "pay", "screen"]
+PATIENT = {"FAILURE_THRESHOLD": "20", "COOLDOWN_SECONDS": "2"}
+"""No claim is given up because the machine is slow, and none rests for long."""
 
 
-async def test_the_page_leads_to_a_running_workflow(tmp_path):
-    """A copy, the two files as the page shows them, and then its commands."""
-    copy = tmp_path / "copy"
-    for folder in (*COPIED, "adapters", "simulator"):
-        shutil.copytree(ROOT / folder, copy / folder)
-    for file in ("function_app.py", "host.json"):
-        shutil.copy(ROOT / file, copy)
-    written = WRITTEN.findall(PAGE.read_text())
-    assert [path for path, _ in written] == ["shop/sample.py", "shop/business.py"]
-    for path, text in written:
-        (copy / path).write_text(text)
-    async with running(tmp_path / "stack", app=copy) as (stack, _):
-        ports = {name.upper(): str(port) for name, port in asdict(stack.ports).items()}
-        await follow(PAGE, stack.ports.http_port, cwd=ROOT, env=ports)
+@pytest.fixture(scope="module")
+async def claims(tmp_path_factory):
+    """What `BUSINESS=examples.claims.business:CLAIMS make run` starts, and somebody who uses it."""
+    business, app = named("examples.claims.business:CLAIMS")
+    folder = tmp_path_factory.mktemp("stack")
+    async with running(folder, app=app, agents=business.agents, settings=KILLED | PATIENT) as stack_and_client:
+        yield stack_and_client
 
 
-def test_the_page_has_steps():
-    """The test above cannot pass by finding nothing to do."""
-    assert len(list(steps(PAGE))) > 6
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory):
+    """A copy of the repository without the claims, with the files that the page shows instead."""
+    root = tmp_path_factory.mktemp("copy") / "tree"
+    shutil.copytree(ROOT, root, ignore=shutil.ignore_patterns(*LEFT_OUT))
+    shutil.rmtree(root / PLACE)
+    (root / PLACE).mkdir()
+    (root / ".venv").symlink_to(sys.prefix)
+    (root / "local/node_modules").symlink_to(ROOT / "local/node_modules")
+    for path, text in WRITTEN.findall(PAGE.read_text()):
+        (root / path).write_text(text)
+    return root
+
+
+def contents(folder, which):
+    return {path.name: path.read_bytes() for path in folder.glob(which) if path.is_file()}
+
+
+async def test_the_page_leads_to_a_running_business(claims, copy):
+    """Its files are those of the example, and its commands say what it shows: checks, unit tests, and two claims."""
+    stack, _ = claims
+    assert len(list(steps(PAGE))) > 12
+    assert contents(copy / PLACE, "*.py") == contents(ROOT / PLACE, "*.py")
+    ports = {name.upper(): str(port) for name, port in asdict(stack.ports).items()}
+    cache = {"MYPY_CACHE_DIR": str(ROOT / ".mypy_cache")}
+    await follow(PAGE, stack.ports.http_port, cwd=copy, env=ports | cache)
+    assert contents(copy / PLACE, "*") == contents(ROOT / PLACE, "*")
+
+
+@pytest.mark.soak
+def test_all_unit_tests_pass_in_what_the_page_leads_to(copy):
+    """None of them needs more of the claims than the page makes."""
+    command = [sys.executable, "-m", "pytest", "-n", "0", "tests/unit"]
+    ran = subprocess.run(command, cwd=copy, env=os.environ, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stdout[-4000:]
+
+
+async def fault(client, agent, mode, order_id, action):
+    """Let one operation of one claim fail, or be well again."""
+    body = {"mode": mode, "latencyMs": 500, "match": {"orderId": order_id, "action": action}}
+    status, answer = await client.request("PUT", f"/simulator/{agent}/faults", json=body)
+    assert status == 200, answer
+
+
+async def actions(client, order_id):
+    return await client.actions(order_id, [agent.name for agent in CLAIMS.agents])
+
+
+IN_TURN = ("fraud completed", "approve attempt 1 started", "approve completed", "pay attempt 1 started")
+
+
+@pytest.mark.proves("SCH-10")
+async def test_a_claim_is_assessed_and_screened_at_once_then_approved_then_paid(claims):
+    """Each once, however long one of them takes, and nothing is owed in the end."""
+    stack, client = claims
+    order_id = new_order_id()
+    await fault(client, "bank", "slow", order_id, "screen")
+    await submit(stack, order_id, payload=STORM)
+    order = await ended(client, order_id)
+    assert (order["processState"], order["workflow"]) == ("Processed", "claim")
+    assert await actions(client, order_id) == DONE
+    told = "; ".join(entry["detail"] for entry in order["history"])
+    assert "assess attempt 1 started at assessor; fraud attempt 1 started at bank" in told
+    assert re.findall("|".join(IN_TURN), told) == list(IN_TURN)
+    assert await client.agenda_of(order_id) == []
+
+
+HANGING = {"approve": ("assessor", "approve"), "fraud": ("bank", "screen")}
+"""Steps, with agent and operation: the first is tried again at once, the second after a rest."""
+
+
+@pytest.mark.proves("SUP-3", "FLT-1")
+async def test_a_claim_that_hangs_is_recovered_and_tried_again(claims):
+    """The supervisor gives it back; what was done before is not done twice."""
+    stack, client = claims
+    orders = {step: new_order_id() for step in HANGING}
+    for step, order_id in orders.items():
+        agent, action = HANGING[step]
+        await fault(client, agent, "hang", order_id, action)
+    await submit(stack, *orders.values(), payload=STORM)
+    for step, order_id in orders.items():
+        agent, action = HANGING[step]
+        await eventually(partial(has_failed, client, order_id))
+        await fault(client, agent, "none", order_id, action)
+    for step, order_id in orders.items():
+        order = await ended(client, order_id)
+        assert order["processState"] == "Processed", order["history"]
+        assert "recovered" in events(order)
+        assert claims_and_recoveries_alternate(order)
+        hung = next(each for each in order["steps"] if each["name"] == step)
+        assert hung["attempts"] > 1
+        assert (hung["rests"] > 0) == (step == "fraud")
+        assert await actions(client, order_id) == DONE
+
+
+async def has_failed(client, order_id):
+    order = await client.order(order_id)
+    return order and order["failureCount"] >= 1
+
+
+UNDONE_BY = {step.operation: step.compensation for step in CLAIM.steps if step.compensation}
+
+
+@pytest.mark.proves("SCH-12", "UND-1", "UND-5")
+async def test_a_claim_whose_payment_is_refused_is_undone(claims):
+    """All that was done and can be taken back is: the approval withdrawn before the assessment is cancelled."""
+    stack, client = claims
+    order_id = new_order_id()
+    await fault(client, "bank", "reject", order_id, "pay")
+    await submit(stack, order_id, payload=STORM)
+    order = await ended(client, order_id)
+    assert (order["outcome"], order["reason"]) == ("undone", "pay: account closed")
+    assert steps_of(order) == {"assess": "Undone", "fraud": "Completed", "approve": "Undone", "pay": "Undone"}
+    happened = await actions(client, order_id)
+    assert "pay" not in happened
+    assert [do for do, undo in UNDONE_BY.items() if do in happened and undo not in happened] == []
+    assert sorted(set(happened)) == happened
+
+
+@pytest.mark.proves("FLT-2")
+async def test_claims_in_the_middle_of_which_the_host_is_killed_end_right(claims):
+    """Another host takes them up: each is paid, once, though the answers of the first try were lost."""
+    stack, client = claims
+    orders = [new_order_id() for _ in range(3)]
+    for order_id in orders:
+        await fault(client, "assessor", "late", order_id, "approve")
+    await submit(stack, *orders, payload=STORM)
+    for order_id in orders:
+        await eventually(partial(is_approved, client, order_id))
+    await stack.kill_host()
+    await stack.start_host()
+    for order_id in orders:
+        await fault(client, "assessor", "none", order_id, "approve")
+    for order_id in orders:
+        order = await ended(client, order_id)
+        assert order["processState"] == "Processed", order["history"]
+        assert claims_and_recoveries_alternate(order), order["history"]
+        assert await actions(client, order_id) == DONE
+        assert await client.agenda_of(order_id) == []
+
+
+async def is_approved(client, order_id):
+    return "approve" in await actions(client, order_id)

@@ -1,7 +1,11 @@
 """What a business declares is everywhere where a deployment needs it, or a check says at once where it is not."""
 
+import pytest
+
 from core.business import Agent
+from local.business import DEPLOYED, named
 from local.declared import faults
+from local.ports import StackError
 from shop.business import SHOP
 
 
@@ -30,3 +34,17 @@ def test_what_is_left_of_an_agent_that_is_gone_is_said():
         f"infra/queues.json: shipping-requests {gone}",
         f"infra/queues.json: shipping-responses {gone}",
     ]
+
+
+def test_a_business_is_found_by_its_name_and_its_app_beside_it():
+    """The shop's app is the repository's own."""
+    assert named(DEPLOYED) == (SHOP, None)
+    business, app = named("examples.claims.business:CLAIMS")
+    assert ([agent.name for agent in business.agents], app and app.name) == (["assessor", "bank"], "claims")
+
+
+@pytest.mark.parametrize("name", ["", "shop", "shop.no:SHOP", "shop.business:TEA", "shop.business:AGENTS"])
+def test_a_name_of_no_business_is_said_with_what_is_expected(name):
+    """However wrong it is."""
+    with pytest.raises(StackError, match=f"^BUSINESS={name}: .*{DEPLOYED}"):
+        named(name)

@@ -66,6 +66,14 @@ def test_a_step_rests_as_long_as_the_terms_say_unless_its_workflow_does():
     assert {step.late_effect_window for step in steps} == {own}
 
 
+def test_what_names_no_workflow_follows_what_its_business_says():
+    """The engine knows none by name."""
+    terms = replace(World().terms, default_workflow="in-sequence")
+    unnamed = {name: value for name, value in json.loads(MESSAGE % "").items() if name != "workflow"}
+    assert read(json.dumps(unnamed).encode(), terms)[1].name == "in-sequence"
+    assert read((MESSAGE % "").encode(), terms)[1].name == "payment-only"
+
+
 SUBMITTED = {"schemaVersion": 1, "orderId": ORDER_ID, "placedAt": "2026-01-31T08:15:00Z", "workflow": "payment-only"}
 CLAIMS = Payload(
     check=lambda payload: None,

@@ -1,0 +1,1 @@
+"""Examples: another business than that of this deployment, and a system that submits to it."""

@@ -1,0 +1,1 @@
+"""Insurance claims: a second business on the same engine."""

@@ -1,0 +1,16 @@
+"""An insurance company, as the engine is given it."""
+
+from core.business import Agent, Business
+from core.workflow import Workflows
+from examples.claims.payload import PAYLOAD
+from examples.claims.workflows import CLAIM
+
+CLAIMS = Business(
+    workflows=Workflows(CLAIM),
+    default_workflow=CLAIM.name,
+    agents=(
+        Agent(name="assessor", offers="assessment", address="ASSESSOR_URL", refusal="not covered by the policy"),
+        Agent(name="bank", offers="banking", address="BANK_URL", refusal="account closed"),
+    ),
+    payload=PAYLOAD,
+)

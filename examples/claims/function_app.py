@@ -1,0 +1,11 @@
+"""The production app, with claims for its business."""
+
+from adapters.azure import connect
+from adapters.settings import Settings
+from bootstrap import bootstrap, functions
+from entrypoints.logs import show_fields
+from examples.claims.business import CLAIMS
+
+show_fields()
+settings = Settings.read(CLAIMS.agents)
+app = functions(bootstrap(settings, CLAIMS, connect(settings)))

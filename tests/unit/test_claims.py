@@ -1,0 +1,77 @@
+"""The second business: what it makes of a claim, and what of it anybody is told."""
+
+from datetime import timedelta
+
+import pytest
+from builders import NOW, ORDER_ID
+
+from core.business import offers_of
+from core.errors import InvalidError
+from core.orders import ERASED, OnFailure, Order
+from core.texts import json_text
+from examples.claims.business import CLAIMS
+from examples.claims.payload import PAYLOAD
+from examples.claims.workflows import CLAIM
+from simulator.rules import simulated
+
+STORM = {
+    "claimNumber": "C-2041",
+    "policyHolder": {"name": "Ada", "email": "ada@example.com"},
+    "amount": "950.00",
+    "description": "The storm took Ada's roof",
+}
+RESULTS = {"assess": {"reference": "a"}, "approve": {"reference": "b"}}
+
+
+def test_every_fault_of_a_claim_is_named():
+    """At once; a claim without one is taken."""
+    PAYLOAD.check(STORM)
+    wrong = STORM | {"claimNumber": "2041", "amount": 950, "items": []}
+    with pytest.raises(InvalidError) as raised:
+        PAYLOAD.check(wrong)
+    assert {fault.partition(":")[0] for fault in raised.value.faults} == {"claimNumber", "amount", "items"}
+
+
+def test_what_is_left_of_an_erased_claim_is_nothing_personal():
+    """It is no longer anybody's; erased again it is the same."""
+    erased = PAYLOAD.erased(STORM)
+    assert [value for value in PAYLOAD.personal(STORM) if value in json_text(erased)] == []
+    assert set(PAYLOAD.personal(erased)) == {ERASED}
+    assert PAYLOAD.erased(erased) == erased
+    assert PAYLOAD.belongs_to(STORM, "ADA@example.com")
+    assert not PAYLOAD.belongs_to(erased, "ada@example.com")
+
+
+@pytest.mark.parametrize("recorded", [{}, {"policyHolder": "Ada"}, {"policyHolder": {}}])
+def test_what_another_version_may_have_recorded_breaks_nothing(recorded):
+    """None of what is asked of a recorded claim raises."""
+    PAYLOAD.personal(recorded)
+    PAYLOAD.erased(recorded)
+    assert not PAYLOAD.belongs_to(recorded, "ada@example.com")
+
+
+def test_its_workflow_can_be_carried_out_by_its_agents():
+    """Their simulated services do and take back all that it asks for."""
+    CLAIMS.workflows.check(offers_of(CLAIMS.agents))
+    services = simulated(CLAIMS)
+    assert {agent: set(service.actions) for agent, service in services.items()} == {
+        "assessor": {"assess", "cancel", "approve", "withdraw"},
+        "bank": {"screen", "pay", "recall"},
+    }
+    assert services["bank"].undoes == {"recall": "pay"}
+
+
+def test_no_service_is_told_whose_claim_it_is():
+    """Only the assessor learns what happened."""
+    order = Order(order_id=ORDER_ID, placed_at=NOW, payload=STORM)
+    told = {step.name: step.request(order, {name: RESULTS[name] for name in step.uses}) for step in CLAIM.steps}
+    assert "ada@example.com" not in json_text(told)
+    assert [name for name, content in told.items() if "description" in content] == ["assess"]
+    assert (told["approve"]["assessment"], told["pay"]["approval"]) == ("a", "b")
+
+
+def test_the_fraud_check_rests_while_its_service_is_away():
+    """As long as the settings say; meanwhile nothing of the claim is given up, or taken back."""
+    hour = timedelta(hours=1)
+    steps = CLAIM.initial_steps(timeout=timedelta(seconds=5), threshold=3, cooldown=hour)
+    assert {step.name: step.cooldown for step in steps if step.on_failure is OnFailure.COOLDOWN} == {"fraud": hour}
