@@ -332,7 +332,7 @@ class App:
 def bootstrap(settings: Settings, business: Business, adapters: Adapters) -> App:
     """Return the app; raises `WorkflowError` if a workflow cannot be carried out, as when no agent offers a step."""
     app = App(settings, business, adapters)
-    business.workflows.check(offers_of(app.agents))
+    business.workflows.check(offers_of(app.agents), business.default_workflow)
     return app
 
 

@@ -166,8 +166,8 @@ class Workflows:
         self.all = workflows
         self._known = {(workflow.name, workflow.version): workflow for workflow in workflows}
 
-    def check(self, capabilities: Container[str]) -> None:
-        """Raise `WorkflowError` with every fault of every workflow."""
+    def check(self, capabilities: Container[str], default: str | None = None) -> None:
+        """Raise `WorkflowError` with every fault of every workflow, and if none has the name of the default."""
         faults = [
             f"{workflow.name} version {workflow.version}: {fault}"
             for workflow in self.all
@@ -175,6 +175,8 @@ class Workflows:
         ]
         if len(self._known) < len(self.all):
             faults.append("two workflows have the same name and version")
+        if default is not None and self.latest(default) is None:
+            faults.append(f"there is no workflow {default}, which is the default")
         if faults:
             raise WorkflowError(faults)
 

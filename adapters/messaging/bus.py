@@ -81,7 +81,8 @@ class ServiceBus:
             async with asyncio.timeout(message.time_to_live.total_seconds() if message.time_to_live else None):
                 await retrying(tries.next)
         except TimeoutError as error:
-            raise UnavailableError(f"queue {message.queue}: no answer for as long as a message lives") from error
+            meaning = UnavailableError if tries.in_doubt else NotSentError
+            raise meaning(f"queue {message.queue}: no answer for as long as a message lives") from error
 
     async def probe(self, queues: Sequence[str]) -> None:
         """See `Bus.probe`: opens the senders, so that the first message need not wait for that, and peeks once.
@@ -148,22 +149,21 @@ class _Tries:
     def __init__(self, message: BusMessage, sends: GroupCommit[BusMessage | None, None]) -> None:
         self._message = message
         self._sends = sends
-        self._in_doubt = False
+        self.in_doubt = False
 
     async def next(self) -> None:
-        """Try once."""
+        """Try once; while a try is under way, and has no answer, it may have arrived."""
+        before, self.in_doubt = self.in_doubt, True
         try:
             await self._sends.submit(self._message.queue, self._message)
         except (NotSentError, QueueRefusedError):
-            raise  # it has not arrived
-        except UnavailableError:
-            self._in_doubt = True
+            self.in_doubt = before
             raise
 
     def are_over(self, state: RetryCallState) -> bool:
         """Whether the message had better be given up; one in doubt only when it is dead."""
         lives, patience = self._message.time_to_live or timedelta(), self._message.patience
-        if self._in_doubt and lives:
+        if self.in_doubt and lives:
             return False
         return stop_before_delay(lives if patience is None else min(patience, lives))(state)
 

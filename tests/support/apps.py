@@ -35,5 +35,5 @@ def app(parts, *, workflows=WORKFLOWS, offers=ALONE, **settings) -> App:
     addresses = {agent.name: f"http://{agent.name}" for agent in agents}
     if "buckets" in settings:
         parts.store.buckets = parts.archive.buckets = buckets(settings["buckets"])
-    business = Business(workflows=workflows, default_workflow="order", agents=agents, payload=PAYLOAD)
+    business = Business(workflows=workflows, default_workflow=workflows.all[0].name, agents=agents, payload=PAYLOAD)
     return bootstrap(set_to(addresses=addresses, **settings), business, parts)

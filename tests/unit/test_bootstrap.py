@@ -1,6 +1,7 @@
 """What settings reach of the app that is made from them."""
 
 import json
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from adapters.memory import in_memory
 from adapters.settings import Settings, SettingsError
 from bootstrap import bootstrap, functions
+from core.workflow import WorkflowError
 from entrypoints.functions import answering
 from local.host.index import index_functions
 from local.host.settings import AppSettings
@@ -121,3 +123,9 @@ def test_health_asks_all_that_the_app_cannot_work_without(settings):
     """But Event Grid, which has no call that changes nothing."""
     health = made().operators.health
     assert set(health.checks) == {"stateStore", "submissionQueue", "serviceBus"}
+
+
+def test_a_default_that_is_no_workflow_is_told_at_the_start(settings):
+    """And not of each submission that names none."""
+    with pytest.raises(WorkflowError, match="there is no workflow teatime"):
+        bootstrap(Settings.read(SHOP.agents), replace(SHOP, default_workflow="teatime"), in_memory())

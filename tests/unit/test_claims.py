@@ -7,8 +7,8 @@ from builders import NOW, ORDER_ID
 
 from core.business import offers_of
 from core.errors import InvalidError
+from core.messages import json_text
 from core.orders import ERASED, OnFailure, Order
-from core.texts import json_text
 from examples.claims.business import CLAIMS
 from examples.claims.payload import PAYLOAD
 from examples.claims.workflows import CLAIM
