@@ -3,24 +3,14 @@
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 
-from core.ports import (
-    AgentHealthLog,
-    AlertLog,
-    Archive,
-    Bus,
-    Clock,
-    EventPublisher,
-    Leadership,
-    NewId,
-    PoisonStore,
-    RemoteService,
-    StateStore,
-    SubmissionKeys,
-    SweepLog,
-    TextQueue,
-    WorkflowLog,
-)
+from core.ports import Archive, Bus, Clock, EventPublisher, Leadership, NewId, RemoteService, StateStore, TextQueue
 from simulator.service import Ledger
+from stores.agent_health import AgentHealthLog
+from stores.alert_log import AlertLog
+from stores.poison import PoisonStore
+from stores.submission_keys import SubmissionKeys
+from stores.sweeps import SweepLog
+from stores.workflow_log import WorkflowLog
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -11,17 +11,17 @@ from adapters.messaging.event_grid import EventGrid
 from adapters.messaging.queues import StorageQueue
 from adapters.remote import HttpRemoteService
 from adapters.settings import Settings
-from adapters.tables.agent_health import TableAgentHealthLog
-from adapters.tables.alert_log import TableAlertLog
 from adapters.tables.archive import TableArchive
 from adapters.tables.ledger import TableLedger
 from adapters.tables.orders import AS_COLUMNS, TableStateStore
-from adapters.tables.poison import TablePoison
-from adapters.tables.submission_keys import TableSubmissionKeys
-from adapters.tables.sweeps import TableSweepLog
 from adapters.tables.transactions import TableTransactions
-from adapters.tables.workflow_log import TableWorkflowLog
 from core.keys import buckets
+from stores.agent_health import AgentHealthLog
+from stores.alert_log import AlertLog
+from stores.poison import PoisonStore
+from stores.submission_keys import SubmissionKeys
+from stores.sweeps import SweepLog
+from stores.workflow_log import WorkflowLog
 
 
 def connect(settings: Settings, connections: Connections | None = None) -> Adapters:
@@ -44,13 +44,13 @@ def connect(settings: Settings, connections: Connections | None = None) -> Adapt
         bus=bus,
         submissions=StorageQueue(partial(pool.queue, "order-submissions")),
         alert_queue=StorageQueue(partial(pool.queue, "operator-alerts")),
-        poison=TablePoison(table("poison")),
+        poison=PoisonStore(table("poison")),
         events=EventGrid(pool.event_grid),
-        alerts=TableAlertLog(table("alerts")),
-        keys=TableSubmissionKeys(table("submissionkeys"), utc_now),
-        agent_health=TableAgentHealthLog(agents),
-        sweeps=TableSweepLog(agents),
-        known_workflows=TableWorkflowLog(agents),
+        alerts=AlertLog(table("alerts")),
+        keys=SubmissionKeys(table("submissionkeys"), utc_now),
+        agent_health=AgentHealthLog(agents),
+        sweeps=SweepLog(agents),
+        known_workflows=WorkflowLog(agents),
         leadership=BlobLeadership(partial(pool.container, CONTAINER), settings.lease_seconds),
         services={agent: HttpRemoteService(url, http) for agent, url in settings.addresses.items()},
         ledger=TableLedger(table("simulator")),

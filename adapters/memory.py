@@ -13,23 +13,23 @@ from typing import Any, Generic
 from adapters import Adapters
 from adapters.clock import new_id, utc_now
 from adapters.messaging import queues
-from adapters.tables.agent_health import TableAgentHealthLog
-from adapters.tables.alert_log import TableAlertLog
 from adapters.tables.archive import TableArchive
 from adapters.tables.ledger import TableLedger
-from adapters.tables.operations import Delete, ETags, Insert, Operation, Put, Replace, Row, Stored
 from adapters.tables.orders import Codec, TableStateStore
-from adapters.tables.poison import TablePoison
 from adapters.tables.records import Record, columns_of_record, record_of
-from adapters.tables.rows import Columns, entity, stored_form
-from adapters.tables.submission_keys import TableSubmissionKeys
-from adapters.tables.sweeps import TableSweepLog
-from adapters.tables.workflow_log import TableWorkflowLog
+from adapters.tables.rows import entity, stored_form
 from core.changes import Event
 from core.errors import ConflictError, NotSentError, UnavailableError
 from core.keys import buckets
 from core.messages import AgentRequest, BusMessage
 from core.ports import Clock, NewId
+from core.tables import Columns, Delete, ETags, Insert, Operation, Put, Replace, Row, Stored
+from stores.agent_health import AgentHealthLog
+from stores.alert_log import AlertLog
+from stores.poison import PoisonStore
+from stores.submission_keys import SubmissionKeys
+from stores.sweeps import SweepLog
+from stores.workflow_log import WorkflowLog
 
 Partitions = Mapping[str, Mapping[str, tuple[int, Row]]]
 """By partition and row key: how often the row was written, and the row."""
@@ -235,13 +235,13 @@ def in_memory(*, clock: Clock = utc_now, new_id: NewId = new_id, instance_id: st
         bus=MemoryBus(),
         submissions=MemoryTextQueue(),
         alert_queue=MemoryTextQueue(),
-        poison=TablePoison(of_columns()),
+        poison=PoisonStore(of_columns()),
         events=MemoryEventPublisher(),
-        alerts=TableAlertLog(of_columns()),
-        keys=TableSubmissionKeys(of_columns(), clock),
-        agent_health=TableAgentHealthLog(agents),
-        sweeps=TableSweepLog(agents),
-        known_workflows=TableWorkflowLog(agents),
+        alerts=AlertLog(of_columns()),
+        keys=SubmissionKeys(of_columns(), clock),
+        agent_health=AgentHealthLog(agents),
+        sweeps=SweepLog(agents),
+        known_workflows=WorkflowLog(agents),
         leadership=MemoryLeadership(MemoryLease(), instance_id, clock),
         services=defaultdict(MemoryRemoteService),
         ledger=TableLedger(of_columns()),

@@ -7,10 +7,10 @@ from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from core.agent_health import AgentHealth
 from core.errors import CircuitOpenError, NotTriedError, RejectedError, TransientError, UnavailableError
 from core.messages import AgentRequest
-from core.ports import AgentHealthLog, Clock
+from core.ports import Clock
+from stores.agent_health import AgentHealth, AgentHealthLog
 
 log = logging.getLogger(__name__)
 

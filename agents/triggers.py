@@ -11,8 +11,8 @@ import azure.functions as func
 from agents.service import AgentService
 from core.errors import InvalidError
 from core.messages import AgentRequest, decode, requests_queue
-from core.ports import PoisonStore
 from entrypoints.functions import Functions, on_bus, through_outages
+from stores.poison import PoisonStore
 
 
 def blueprint(agent: AgentService, poison: PoisonStore) -> func.Blueprint:

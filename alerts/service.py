@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from alerts import rules
 from core.errors import InvalidError
-from core.poison import Arrival
-from core.ports import AlertLog, PoisonStore
+from stores.alert_log import AlertLog
+from stores.poison import Arrival, PoisonStore
 
 log = logging.getLogger(__name__)
 

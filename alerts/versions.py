@@ -5,8 +5,9 @@ from dataclasses import dataclass, field
 
 from core import alerts
 from core.fingerprints import differences, fingerprint, from_text, to_text
-from core.ports import Clock, StateStore, WorkflowLog
+from core.ports import Clock, StateStore
 from core.workflow import Workflow, Workflows
+from stores.workflow_log import WorkflowLog
 
 log = logging.getLogger(__name__)
 

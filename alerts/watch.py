@@ -10,7 +10,8 @@ from core.agenda import AgendaRow
 from core.changes import Event
 from core.claim_lanes import first_of_each_claim_lane
 from core.gathering import results_of, settle_all
-from core.ports import Clock, StateStore, SweepLog
+from core.ports import Clock, StateStore
+from stores.sweeps import SweepLog
 
 log = logging.getLogger(__name__)
 

@@ -5,14 +5,10 @@ from datetime import datetime
 from typing import Any, Protocol
 
 from core.agenda import AgendaRow
-from core.agent_health import AgentHealth
-from core.alerts import Acknowledgement, Alert
 from core.archive import ArchivedOrder, ArchivePage
 from core.changes import Change, Event, HistoryEntry, Note
 from core.messages import AgentRequest, BusMessage
 from core.orders import Snapshot
-from core.poison import Arrival, PoisonMessage
-from core.sweeps import Sweep
 
 Clock = Callable[[], datetime]
 """Returns the current time, aware and in UTC."""
@@ -123,30 +119,6 @@ class TextQueue(Protocol):
         """Ask for next to nothing; raises `UnavailableError` when the queue cannot be reached."""
 
 
-class PoisonStore(Protocol):
-    """Where messages go that nobody can read, until an operator has looked at them. All raise `UnavailableError`."""
-
-    async def put(
-        self, source: str, body: bytes, reason: str, arrival: Arrival, correlation_id: str | None = None
-    ) -> None:
-        """Keep the message, which came from the queue `source`; the same one again changes nothing."""
-
-    async def page(self, source: str, limit: int, after: str = "") -> list[PoisonMessage]:
-        """Return up to `limit` messages of a queue, oldest first; with `after`, those that follow that id."""
-
-    async def get(self, source: str, message_id: str) -> PoisonMessage:
-        """Return one message; raises `UnknownMessageError`."""
-
-    async def mark(self, message: PoisonMessage, redriven_at: datetime) -> None:
-        """Keep that it is being put back; raises `ConflictError` unless it is as it was read."""
-
-    async def remove(self, source: str, message_id: str) -> bool:
-        """Remove one message; return whether it was there."""
-
-    async def remove_before(self, source: str, time: datetime, most: int) -> int:
-        """Remove up to so many of the messages of a queue that arrived before; return how many there were."""
-
-
 class EventPublisher(Protocol):
     """Event Grid."""
 
@@ -157,67 +129,11 @@ class EventPublisher(Protocol):
         """
 
 
-class AlertLog(Protocol):
-    """The alerts that reached the operators."""
-
-    async def record(self, alert: Event) -> None:
-        """Keep an alert; one with the same event id changes nothing, whatever its time."""
-
-    async def newest(self, limit: int, after: str = "") -> list[Alert]:
-        """Return the last alerts, newest first; with `after`, those that follow the alert of that key."""
-
-    async def acknowledge(self, key: str, acknowledgement: Acknowledgement) -> None:
-        """Keep who has taken the alert upon themselves, unless somebody has; raises `UnknownAlertError`."""
-
-    async def remove_before(self, time: datetime, most: int) -> int:
-        """Remove up to so many of the alerts that are older; return how many there were."""
-
-
-class SubmissionKeys(Protocol):
-    """Which order a client's `Idempotency-Key` stands for."""
-
-    async def claim(self, key: str, order_id: str, fingerprint: str) -> tuple[str, str]:
-        """Bind the key to the order unless it is bound; return the order id and fingerprint that it is bound to."""
-
-    async def remove_before(self, time: datetime) -> int:
-        """Forget keys that were bound before that time, if there are very many not all at once; return how many."""
-
-
 class RemoteService(Protocol):
     """One remote service, as its agent calls it."""
 
     async def call(self, request: AgentRequest, timeout_seconds: float) -> Mapping[str, Any]:
         """Carry out the request; raises `TransientError` or `RejectedError`."""
-
-
-class AgentHealthLog(Protocol):
-    """What the agents tell of themselves (AGT-10)."""
-
-    async def publish(self, health: AgentHealth) -> None:
-        """Replace what this agent instance said before; raises `UnavailableError`."""
-
-    async def since(self, moment: datetime) -> list[AgentHealth]:
-        """Return what says something of the time since then (`Measure.counts`); raises `UnavailableError`."""
-
-
-class SweepLog(Protocol):
-    """The last sweep of any supervisor."""
-
-    async def record(self, sweep: Sweep) -> None:
-        """Keep the sweep in place of the one before; raises `UnavailableError`."""
-
-    async def last(self) -> Sweep | None:
-        """Return the last sweep, None before the first; raises `UnavailableError`."""
-
-    async def awaited_since(self, now: datetime) -> datetime:
-        """Return when it was that anybody asked this first: now, if nobody did; raises `UnavailableError`."""
-
-
-class WorkflowLog(Protocol):
-    """What each version of a workflow was when this app first had it."""
-
-    async def first(self, name: str, version: int, fingerprint: str) -> str:
-        """Keep the fingerprint unless one is kept; return the one that is. Raises `UnavailableError`."""
 
 
 class Leadership(Protocol):

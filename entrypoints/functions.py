@@ -18,7 +18,7 @@ import azure.functions as func
 from tenacity import AsyncRetrying, retry_if_exception, stop_after_delay, wait_exponential_jitter
 
 from core.errors import CutOffError, UnavailableError
-from core.poison import Arrival
+from stores.poison import Arrival
 
 
 def on_storage_queue(message: func.QueueMessage) -> Arrival:

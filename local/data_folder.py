@@ -4,7 +4,7 @@ import fcntl
 import os
 from pathlib import Path
 
-from adapters.tables.rows import OLDEST_ORDERS, SCHEMA_VERSION
+from core.tables import OLDEST_ORDERS, SCHEMA_VERSION
 from local.ports import StackError
 
 

@@ -10,9 +10,10 @@ from pydantic import ConfigDict, Field
 from core.alerts import Acknowledgement, Alert
 from core.errors import UnknownAlertError
 from core.gathering import run_all
-from core.ports import AlertLog, Clock
+from core.ports import Clock
 from operators.requests import Key, OperatorRequest
 from operators.views import Time, View
+from stores.alert_log import AlertLog
 
 log = logging.getLogger(__name__)
 

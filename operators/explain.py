@@ -10,12 +10,12 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from core.agenda import polled_from
-from core.agent_health import AgentHealth, longest_wait, open_until
 from core.changes import Change, Decision
 from core.errors import UnreadableRowError
 from core.orders import Direction, Outcome, ProcessState, Snapshot, Step, StepState
 from core.transitions import Decide
 from operators.views import Time, View
+from stores.agent_health import AgentHealth, longest_wait, open_until
 
 INSTANT = timedelta(microseconds=1)
 AS_IT_IS = "It stays as it is."

@@ -11,9 +11,11 @@ from pydantic.alias_generators import to_camel
 from core import agenda, outbox
 from core.agenda import AgendaRow, Kind
 from core.orders import ProcessState
-from core.ports import AgentHealthLog, Clock, StateStore, SweepLog
+from core.ports import Clock, StateStore
 from operators.poison import PoisonService
 from operators.views import Time, View
+from stores.agent_health import AgentHealthLog
+from stores.sweeps import SweepLog
 
 MAX_COUNTED = 1000
 """Of each kind in each bucket: more are not counted, only said to be there."""

@@ -9,10 +9,10 @@ from datetime import datetime, timedelta
 from core.errors import ConflictError, RefusedError, UnknownMessageError
 from core.gathering import run_all
 from core.messages import BusMessage
-from core.poison import PoisonMessage
-from core.ports import Bus, Clock, PoisonStore, TextQueue
+from core.ports import Bus, Clock, TextQueue
 from operators.requests import KEY, OperatorRequest
 from operators.views import Time, View
+from stores.poison import PoisonMessage, PoisonStore
 
 log = logging.getLogger(__name__)
 

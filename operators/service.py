@@ -8,13 +8,14 @@ from core.business import Payload
 from core.changes import Change
 from core.errors import UnknownOrderError, UnreadableRowError
 from core.orders import ProcessState, Snapshot
-from core.ports import AgentHealthLog, Archive, Clock, StateStore
+from core.ports import Archive, Clock, StateStore
 from core.transitions import Decide, Transitions
 from core.workflow import Workflows
 from operators import rules, views
 from operators.explain import ActingRules, Explanation, explain, unreadable
 from operators.requests import OperatorRequest, SkipRequest
 from operators.views import FoundOrder, FoundOrders, OrderList, OrderView
+from stores.agent_health import AgentHealthLog
 
 log = logging.getLogger(__name__)
 

@@ -10,7 +10,6 @@ import azure.functions as func
 
 from core.errors import InvalidError
 from core.orders import ProcessState
-from core.ports import PoisonStore
 from entrypoints.functions import Functions, on_bus, on_storage_queue, through_outages
 from entrypoints.http import answers, body_of, ok, order_id_of
 from entrypoints.timers import in_turn
@@ -25,6 +24,7 @@ from operators.requests import BEGINNING_OF_ID, KEY, BulkRequest, FindRequest, O
 from operators.retention import Found, RetentionService
 from operators.service import AGENDA_OF, OperatorService
 from operators.views import Acted, FoundOrders, OrderList, OrderView
+from stores.poison import PoisonStore
 
 MAX_LISTED = 500
 LISTED = 50

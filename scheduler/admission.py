@@ -12,11 +12,11 @@ from datetime import datetime, timedelta
 from itertools import chain
 
 from core.agenda import NOTHING, AgendaRow
-from core.agent_health import AgentHealth, longest_wait, open_until
 from core.keys import bucket_of
 from core.orders import Priority
 from core.ports import Clock
 from scheduler.progress import Room
+from stores.agent_health import AgentHealth, longest_wait, open_until
 
 FIRST = 32
 """Before anything is known of the agent, and again after a time without load."""

@@ -17,10 +17,11 @@ from core.errors import AppError, UnavailableError, UnknownOrderError
 from core.gathering import run_all, settle_all
 from core.messages import AgentReply, WakeUp
 from core.orders import Snapshot, Step
-from core.ports import AgentHealthLog, Clock, StateStore
+from core.ports import Clock, StateStore
 from core.transitions import Transitions
 from scheduler.admission import Admission, Candidate
 from scheduler.rules import SchedulerRules
+from stores.agent_health import AgentHealthLog
 
 log = logging.getLogger(__name__)
 

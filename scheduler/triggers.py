@@ -14,11 +14,11 @@ import azure.functions as func
 from core.errors import AppError, InvalidError
 from core.gathering import run_all
 from core.messages import SCHEDULER_REQUESTS, AgentReply, WakeUp, decode, responses_queue
-from core.poison import Arrival
-from core.ports import Bus, Clock, PoisonStore
+from core.ports import Bus, Clock
 from entrypoints.functions import Functions, on_bus, through_outages
 from entrypoints.timers import in_turn
 from scheduler.service import SchedulerService
+from stores.poison import Arrival, PoisonStore
 
 log = logging.getLogger(__name__)
 

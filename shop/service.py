@@ -7,9 +7,10 @@ from datetime import datetime
 from typing import Any
 
 from core.errors import RefusedError, UnknownOrderError
-from core.ports import StateStore, SubmissionKeys, TextQueue
+from core.ports import StateStore, TextQueue
 from shop import rules
 from shop.rules import Purchase
+from stores.submission_keys import SubmissionKeys
 
 log = logging.getLogger(__name__)
 

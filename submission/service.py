@@ -4,9 +4,9 @@ import logging
 from dataclasses import dataclass
 
 from core.errors import InvalidError, UnavailableError, UnknownNameError
-from core.poison import Arrival
-from core.ports import Clock, PoisonStore, StateStore
+from core.ports import Clock, StateStore
 from core.transitions import Transitions
+from stores.poison import Arrival, PoisonStore
 from submission import rules
 from submission.rules import Terms
 

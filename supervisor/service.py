@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from core import agenda
 from core.errors import UnavailableError
 from core.gathering import run_all
-from core.ports import Clock, Leadership, StateStore, SweepLog
-from core.sweeps import Sweep
+from core.ports import Clock, Leadership, StateStore
 from core.transitions import Transitions
+from stores.sweeps import Sweep, SweepLog
 from supervisor.rules import SupervisorRules
 
 log = logging.getLogger(__name__)

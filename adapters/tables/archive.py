@@ -10,15 +10,14 @@ from itertools import groupby
 from typing import Generic
 
 from adapters.clock import oldest_order_id
-from adapters.tables.operations import Delete, Put, Row, Stored, Table
 from adapters.tables.orders import Codec
 from adapters.tables.records import StateRecord
-from adapters.tables.rows import Columns, columns_of
 from adapters.tables.transactions import MAX_OPERATIONS
 from core.archive import ArchivedOrder, ArchivePage
 from core.errors import ConflictError, UnreadableRowError
 from core.keys import bucket_of, order_key, state_key
 from core.orders import Order
+from core.tables import Columns, Delete, Put, Row, Stored, Table, columns_of
 
 PAGE = 1000
 

@@ -11,11 +11,10 @@ import json
 from collections.abc import Sequence
 
 from adapters.clock import new_id
-from adapters.tables.operations import Delete, Insert, Operation, Put, Replace, Table
-from adapters.tables.rows import Columns, columns_of
 from core.errors import ConflictError
 from core.keys import key_part
 from core.messages import json_text
+from core.tables import Columns, Delete, Insert, Operation, Put, Replace, Table, columns_of
 from simulator.rules import Effect, Fault, FaultInForce
 
 LAST = "~"

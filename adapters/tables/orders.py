@@ -5,9 +5,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Generic
 
-from adapters.tables.operations import Delete, ETags, Insert, Operation, Put, Replace, Row, Stored, Table
 from adapters.tables.records import Record, StateRecord, columns_of_record, record_of
-from adapters.tables.rows import Columns
 from core import outbox
 from core.agenda import AgendaRow
 from core.changes import Change, Event, HistoryEntry, Note
@@ -15,6 +13,7 @@ from core.errors import ConflictError, UnreadableRowError
 from core.gathering import run_all
 from core.keys import bucket_of, history_key, history_range, key_part, order_key, order_range, state_key
 from core.orders import Order, Snapshot
+from core.tables import Columns, Delete, ETags, Insert, Operation, Put, Replace, Row, Stored, Table
 
 
 def of_change(change: Change) -> list[Operation[Record]]:

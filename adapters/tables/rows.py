@@ -1,32 +1,17 @@
-"""What holds for the rows of every table: what a property can hold, and which version of the app wrote it."""
+"""What the row of a table can hold, and how its properties are written."""
 
-import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from datetime import UTC, datetime
-from typing import Any, TypeVar
+from typing import Any
 
-from adapters.tables.operations import Stored
-from core.errors import InvalidError, UnreadableRowError
+from core.errors import InvalidError
 from core.messages import utf16_units
+from core.tables import SCHEMA_VERSION, Columns
 
-SCHEMA_VERSION = 2
-OLDEST_ORDERS = 2
-"""In table `orders`: before it an order's steps had rows of their own. The other tables are as they were."""
 MAX_CHARACTERS = 32 * 1024
 """What one property can hold: 64 KiB of UTF-16."""
 MAX_ROW_BYTES = 1_000_000
 """A row holds 1 MiB, and its keys and the names of its properties count too."""
-
-KEYS = {"PartitionKey", "RowKey", "SchemaVersion"}
-
-log = logging.getLogger(__name__)
-
-Columns = Mapping[str, Any]
-Made = TypeVar("Made")
-
-
-class UnknownSchemaError(UnreadableRowError):
-    """The row was written by a version of the app that this one cannot read."""
 
 
 def stored_form(columns: Columns) -> dict[str, Any]:
@@ -66,23 +51,3 @@ def aware(time: datetime) -> datetime:
     if time.tzinfo is None:
         raise ValueError("a time without a zone means nothing to another machine")
     return time
-
-
-def columns_of(stored: Stored[Columns], oldest: int = 1) -> dict[str, Any]:
-    """Return the columns of a row without what all rows have; raises `UnknownSchemaError`."""
-    version = stored.row.get("SchemaVersion", 1)
-    if not oldest <= version <= SCHEMA_VERSION:
-        readable = f"this app reads {oldest} to {SCHEMA_VERSION}"
-        raise UnknownSchemaError(f"row {stored.key} has schema version {version}; {readable}")
-    return {name: value for name, value in stored.row.items() if name not in KEYS}
-
-
-def read_each(rows: Iterable[Stored[Columns]], read: Callable[[Stored[Columns]], Made]) -> list[Made]:
-    """Return what can be read of each row; one that cannot is logged, and takes no other along."""
-    made = []
-    for row in rows:
-        try:
-            made.append(read(row))
-        except (UnreadableRowError, LookupError, ValueError, TypeError):
-            log.exception("rows.passed_over", extra={"row": row.key})
-    return made

@@ -10,9 +10,9 @@ from azure.data.tables.aio import TableClient
 
 from adapters.failures import azure_errors
 from adapters.tables import wire
-from adapters.tables.operations import Delete, ETags, Operation, Stored
-from adapters.tables.rows import Columns, stored_form
+from adapters.tables.rows import stored_form
 from core.errors import ConflictError, InvalidError, UnavailableError
+from core.tables import Columns, Delete, ETags, Operation, Stored
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")

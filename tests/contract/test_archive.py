@@ -14,14 +14,14 @@ from ulid import ULID
 import adapters.tables.archive
 import operators.retention
 from adapters.memory import in_memory
-from adapters.tables.submission_keys import PARTITIONS
 from core.changes import Change, Event, HistoryEntry, Note
 from core.errors import UnknownOrderError
 from core.keys import history_range
 from core.orders import Outcome, ProcessState
-from core.poison import Arrival
 from operators.requests import FindRequest, OperatorRequest
 from operators.retention import erase
+from stores.poison import Arrival
+from stores.submission_keys import PARTITIONS
 
 NOW = datetime(2020, 6, 1, 12, tzinfo=UTC)
 DAY = timedelta(days=1)

@@ -17,16 +17,16 @@ from adapters.lease import BlobLeadership
 from adapters.memory import MemoryLeadership, MemoryLease
 from adapters.messaging.queues import StorageQueue
 from adapters.settings import Settings, SettingsError
-from adapters.tables.operations import Delete, Put
-from core.agent_health import AgentHealth
 from core.alerts import Acknowledgement
 from core.changes import Event
 from core.errors import ConflictError, InvalidError, UnavailableError, UnknownAlertError, UnknownMessageError
 from core.messages import WakeUp
-from core.poison import Arrival
-from core.sweeps import Sweep
+from core.tables import Delete, Put
 from shop.business import SHOP
 from simulator.rules import Effect, Fault, FaultInForce
+from stores.agent_health import AgentHealth
+from stores.poison import Arrival
+from stores.sweeps import Sweep
 
 
 def alert(number: int) -> Event:

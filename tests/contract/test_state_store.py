@@ -10,13 +10,13 @@ from owed import events_owed, owed
 
 from adapters.clock import order_ids, utc_now
 from adapters.memory import MemoryStateStore
-from adapters.tables.operations import Delete, Insert, Put
 from adapters.tables.rows import entity
 from core import agenda, outbox
 from core.changes import Change, Event, HistoryEntry, Note, transition
 from core.errors import ConflictError, UnreadableRowError
 from core.keys import LAST, bucket_of, history_key
 from core.orders import Priority, Snapshot, StepState
+from core.tables import Delete, Insert, Put
 from core.transitions import Transitions
 
 new_id = order_ids(8)

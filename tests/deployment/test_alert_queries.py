@@ -13,6 +13,7 @@ from local.servicebus_config import ROOT
 
 FOLDERS = (
     "core",
+    "stores",
     "entrypoints",
     "adapters",
     "shop",

@@ -8,7 +8,6 @@ from typing import Any
 from unittest.mock import patch
 
 from adapters import memory
-from adapters.tables.operations import Delete
 from agents import rules as agent_rules
 from agents.service import AgentService
 from alerts.relay import Relay
@@ -18,6 +17,7 @@ from core.changes import Change, transition
 from core.errors import ConflictError, NewerWorkflowError, RejectedError, TransientError
 from core.messages import AgentReply
 from core.orders import Direction, Outcome, ProcessState, Snapshot, Step, StepState
+from core.tables import Delete
 from core.transitions import Transitions
 from core.workflow import Workflows
 from exploration.ports import Publisher

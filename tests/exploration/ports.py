@@ -4,9 +4,9 @@ from contextlib import asynccontextmanager, contextmanager, nullcontext
 from datetime import timedelta
 from functools import partial
 
-from core.agent_health import AgentHealth
 from core.errors import CircuitOpenError
 from exploration.driving import Effect, Tape
+from stores.agent_health import AgentHealth
 
 AGENTS = ("payment", "payment-backup")
 RETRY_AFTER = timedelta(seconds=2)

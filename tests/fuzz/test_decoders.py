@@ -16,22 +16,21 @@ import shop.triggers
 from adapters.clock import order_ids, order_time
 from adapters.memory import in_memory, of_columns
 from adapters.messaging.queues import NO_XML
-from adapters.tables.operations import Stored
 from adapters.tables.orders import of_change
-from adapters.tables.poison import TablePoison
 from adapters.tables.records import columns_of_record, record_of
-from adapters.tables.rows import UnknownSchemaError, entity, stored_form
+from adapters.tables.rows import entity, stored_form
 from alerts import rules as alert_rules
 from bootstrap import functions
 from core.business import Payload
 from core.errors import InvalidError
 from core.messages import AgentReply, AgentRequest, Submission, WakeUp, decode
-from core.poison import Arrival
+from core.tables import Stored, UnknownSchemaError
 from operators.requests import BulkRequest, OperatorRequest
 from shop.payload import Content
 from shop.rules import Purchase
 from shop.service import ShopService
 from simulator.rules import Call, Fault
+from stores.poison import Arrival, PoisonStore
 from submission.rules import Terms, new_order, read
 
 JSON = st.recursive(
@@ -206,7 +205,7 @@ def test_a_poison_message_is_kept_as_it_is_whatever_it_is(body, reason, correlat
     """With its reason, and its id if it has one."""
 
     async def stored():
-        poison = TablePoison(of_columns())
+        poison = PoisonStore(of_columns())
         await poison.put("q", body, reason, Arrival(at=datetime.now(UTC)), correlation_id)
         return await poison.page("q", 10)
 

@@ -1214,7 +1214,7 @@ MUTANTS = (
     Mutant(
         statement="SUP-7",
         fault="since when a sweep is awaited is what the last one said",
-        file="adapters/tables/sweeps.py",
+        file="stores/sweeps.py",
         old="Insert(AWAITED",
         new="Put(AWAITED",
         tests=(f"{PORTS}::test_since_when_a_sweep_is_awaited_is_what_the_first_one_said",),
@@ -2017,7 +2017,7 @@ MUTANTS = (
     Mutant(
         statement="SUB-4",
         fault="a message that is kept again after a crash is there twice",
-        file="adapters/tables/poison.py",
+        file="stores/poison.py",
         old='f"{source}|{arrival.number}|".encode()',
         new='f"{source}|{arrival.number}|{datetime.now(UTC)}".encode()',
         tests=(f"{PORTS}::test_a_poison_message_is_kept_once_and_shown_in_the_order_of_arrival[memory]",),

@@ -17,10 +17,10 @@ from core.gathering import run_all
 from core.keys import bucket_of
 from core.messages import SCHEDULER_REQUESTS, AgentReply, WakeUp, decode
 from core.orders import Outcome, ProcessState
-from core.poison import Arrival
 from core.workflow import Workflow
 from entrypoints.functions import next_time
 from operators.views import listed as listed_as
+from stores.poison import Arrival
 
 BUCKET = "b01"
 BATCH = 64

@@ -8,11 +8,11 @@ from apps import app
 from builders import COOLDOWN, NOW, THRESHOLD, TIMEOUT, answer_to, new_order, seconds
 
 from adapters.memory import in_memory
-from core.agent_health import AgentHealth
 from core.changes import Change, HistoryEntry
 from core.messages import AgentRequest, decode, requests_queue
 from core.orders import ProcessState
 from core.workflow import StepDefinition, Workflow, Workflows
+from stores.agent_health import AgentHealth
 
 NEEDS = ("payment", "inventory", "shipping")
 

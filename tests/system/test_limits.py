@@ -14,9 +14,9 @@ from waiting import eventually
 
 from adapters.connections import Connections
 from adapters.settings import Settings
-from adapters.tables.alert_log import TableAlertLog
 from adapters.tables.transactions import TableTransactions
 from scheduler.service import WAKE_UP_TIME
+from stores.alert_log import AlertLog
 
 IN_FLIGHT = 2
 MAX_OPEN = 5
@@ -129,7 +129,7 @@ async def test_an_alert_comes_while_scheduler_and_supervisor_are_switched_off(id
     stack, _ = idle
     await start(1, names("submission_record", "alerts_relay", "alerts_record", "alerts_watch"))
     (order_id,) = await submit_new(stack, 1)
-    log = TableAlertLog(TableTransactions(partial(connections.table, "alerts")))
+    log = AlertLog(TableTransactions(partial(connections.table, "alerts")))
 
     async def told():
         alerts = [each.event for each in await log.newest(50)]

@@ -18,11 +18,10 @@ from waiting import eventually
 
 from adapters.connections import Connections
 from adapters.settings import Settings
-from adapters.tables.poison import TablePoison, id_of
 from adapters.tables.transactions import TableTransactions
-from core.poison import Arrival
 from local.servicebus_config import queues
 from operators.poison import GIVEN_UP
+from stores.poison import Arrival, PoisonStore, id_of
 
 GRACE = {"operator": "grace", "note": "the cause is mended"}
 OTHERS = ("payment-backup-", "status-")
@@ -73,7 +72,7 @@ class Poison:
 @pytest.fixture
 async def poison(client, stack):
     connections = Connections(Settings.model_validate(stack.app_environment()))
-    yield Poison(client, TablePoison(TableTransactions(partial(connections.table, "poison"))))
+    yield Poison(client, PoisonStore(TableTransactions(partial(connections.table, "poison"))))
     await connections.close()
 
 

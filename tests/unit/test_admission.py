@@ -6,7 +6,6 @@ import pytest
 from builders import NOW, seconds
 
 from core.agenda import NOTHING, AgendaRow
-from core.agent_health import AgentHealth
 from core.orders import Priority
 from scheduler.admission import (
     EQUALLY_LONG,
@@ -21,6 +20,7 @@ from scheduler.admission import (
     Candidate,
     ConcurrencyWindow,
 )
+from stores.agent_health import AgentHealth
 
 health = partial(AgentHealth, instance="i", at=NOW, waited=0.1, running=0)
 

@@ -6,11 +6,10 @@ import pytest
 from builders import NOW, ORDER_ID, seconds
 
 from adapters.memory import of_columns
-from adapters.tables.agent_health import TableAgentHealthLog
 from agents.protection import INTERVAL, CircuitBreaker, HealthReporter
-from core.agent_health import AgentHealth, longest_wait
 from core.errors import UnavailableError
 from core.messages import AgentRequest
+from stores.agent_health import AgentHealth, AgentHealthLog, longest_wait
 
 
 class Clock:
@@ -66,7 +65,7 @@ def gauge_of(clock, agent_health):
 @pytest.mark.proves("AGT-10")
 async def test_an_agent_publishes_its_longest_wait_once_a_second(clock):
     """What it published lately is what schedulers go by; the wait of a while ago is forgotten."""
-    agent_health = TableAgentHealthLog(of_columns())
+    agent_health = AgentHealthLog(of_columns())
     health_reporter = gauge_of(clock, agent_health)
     await health_reporter.arrived(request())
     clock.now += INTERVAL / 2

@@ -7,17 +7,17 @@ from apps import app
 from builders import NOW, acting_rules, answer, claimed, new_order, scheduler, seconds, supervisor, timed_out
 
 from adapters.memory import in_memory
-from adapters.tables.operations import Stored
 from adapters.tables.records import StateRecord, columns_of_record, record_of
 from adapters.tables.rows import entity, stored_form
-from core.agent_health import AgentHealth
 from core.changes import Change, HistoryEntry
 from core.errors import UnreadableRowError
 from core.orders import ProcessState, StepState
+from core.tables import Stored
 from core.workflow import StepDefinition, Workflow, Workflows
 from operators.explain import Actor, explain
 from scheduler.rules import LONGEST_UPGRADE
 from scheduler.service import WAKE_UP_TIME
+from stores.agent_health import AgentHealth
 
 LATER = NOW + seconds(60)
 

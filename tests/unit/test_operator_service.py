@@ -10,7 +10,6 @@ from apps import ALONE, app
 from builders import NOW, TOLERANCE, new_order, scheduler, seconds, supervisor, timed_out
 
 from adapters.memory import in_memory
-from core.agent_health import AgentHealth
 from core.changes import Change, Event, HistoryEntry
 from core.orders import Outcome, ProcessState, StepState
 from operators.alerts import AcknowledgeRequest, AlertDesk
@@ -18,6 +17,7 @@ from operators.bulk import meant_by
 from operators.requests import BulkRequest, Where
 from scheduler.rules import LONGEST_UPGRADE
 from shop.workflows import ORDER
+from stores.agent_health import AgentHealth
 
 
 def service_on(parts):

@@ -10,12 +10,11 @@ from builders import NOW, ORDER_ID
 from kept import SUBMISSIONS, kept, poison_on
 
 from adapters.memory import in_memory
-from adapters.tables.poison import MAX_BODY_BYTES
 from core.errors import RefusedError, UnavailableError, UnknownMessageError
-from core.poison import Arrival, PoisonMessage
 from operators.poison import GIVEN_UP, REDRIVE_TIME, shown
 from operators.requests import OperatorRequest
 from operators.triggers import relay
+from stores.poison import MAX_BODY_BYTES, Arrival, PoisonMessage
 
 GRACE = OperatorRequest(operator="grace", note="mended")
 PAYMENT = "payment-responses"

@@ -17,7 +17,7 @@ from core import outbox
 from core.changes import Event
 from core.errors import InvalidError, QueueRefusedError, UnavailableError
 from core.messages import BusMessage
-from core.poison import Arrival
+from stores.poison import Arrival
 
 BUCKET = "b00"
 

@@ -16,10 +16,10 @@ import agents.triggers
 from adapters.memory import of_columns
 from adapters.messaging.bus import _outgoing
 from adapters.remote import MAX_BYTES, MAX_REASON_CHARACTERS, HttpRemoteService
-from adapters.tables.poison import TablePoison
 from agents import rules
 from core.errors import RejectedError, TransientError
 from core.messages import AgentRequest
+from stores.poison import PoisonStore
 
 STANDARD_BYTES = 256 * 1024
 """What a message on Service Bus Standard may have."""
@@ -149,7 +149,7 @@ FORGED = {
 @pytest.mark.parametrize("label", FORGED)
 async def test_a_forged_request_is_kept_with_its_reason_and_costs_no_call(service, label):
     """Who may send to an agent's queue reaches the operations of its service, and nothing else on its host."""
-    agency, poison = Agency(), TablePoison(of_columns())
+    agency, poison = Agency(), PoisonStore(of_columns())
     body = json.dumps(json.loads(agency.request.to_json()) | FORGED[label]).encode()
     app = func.FunctionApp()
     app.register_functions(agents.triggers.blueprint(agency.agent, poison))

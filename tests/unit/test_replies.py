@@ -8,10 +8,10 @@ from builders import NOW, ORDER_ID, answer, seconds
 from kept import kept
 
 from adapters.memory import MemoryBus, of_columns
-from adapters.tables.poison import TablePoison
 from core.errors import ConflictError, NewerWorkflowError, UnavailableError
 from core.messages import WakeUp
 from scheduler.triggers import PAUSE, Inbox, blueprint
+from stores.poison import PoisonStore
 
 THREE = [answer(order_id=f"{ORDER_ID[:-1]}{number}", result={"reference": f"r-{number}"}) for number in range(3)]
 STRANGER = b'{"outcome":"failed","reason":"a stranger"}'
@@ -22,7 +22,7 @@ class Received:
 
     def __init__(self):
         self.replies, self.wake_ups, self.cannot = [], [], {}
-        self.poison, self.bus = TablePoison(of_columns()), MemoryBus()
+        self.poison, self.bus = PoisonStore(of_columns()), MemoryBus()
         inbox = Inbox(service=self, poison=self.poison, bus=self.bus, clock=lambda: NOW)
         builders = blueprint(inbox, ["payment"])._function_builders
         self._functions = {each._function.get_function_name(): each._function.get_user_function() for each in builders}

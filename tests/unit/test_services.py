@@ -17,8 +17,8 @@ from core.errors import ConflictError, InvalidError, UnavailableError, UnknownNa
 from core.keys import buckets
 from core.messages import WakeUp
 from core.orders import ProcessState
-from core.poison import Arrival
 from scheduler.service import WAKE_UP_TIME
+from stores.poison import Arrival
 from submission.rules import read
 
 

@@ -10,13 +10,12 @@ from builders import NOW, ORDER_ID, new_order, seconds
 from owed import events_owed
 
 from adapters.memory import MemoryStateStore, in_memory, of_columns
-from adapters.tables.sweeps import TableSweepLog
 from core.changes import Change, HistoryEntry
 from core.claim_lanes import PAGE
 from core.errors import UnavailableError, UnreadableRowError
 from core.keys import buckets
 from core.orders import Priority, ProcessState
-from core.sweeps import Sweep
+from stores.sweeps import Sweep, SweepLog
 
 
 def watching(store, sweeps, now=NOW):
@@ -27,7 +26,7 @@ def watching(store, sweeps, now=NOW):
 
 async def watched(*orders, sweep=None):
     """The watch on a store with these orders, and its store."""
-    store, sweeps = MemoryStateStore(), TableSweepLog(of_columns())
+    store, sweeps = MemoryStateStore(), SweepLog(of_columns())
     if sweep:
         await sweeps.record(sweep)
     for order in orders:
@@ -98,7 +97,7 @@ async def test_a_sweep_that_stays_away_is_announced(ago, told):
 @pytest.mark.proves("SUP-7")
 async def test_that_nobody_has_ever_swept_is_announced_however_short_lived_who_looks_is():
     """Each look may find an instance of its own, which was not there when the first one looked; there is one event."""
-    store, sweeps = MemoryStateStore(), TableSweepLog(of_columns())
+    store, sweeps = MemoryStateStore(), SweepLog(of_columns())
     for late in (0, 15, 30):
         await watching(store, sweeps, NOW + seconds(late)).look()
     assert await announced(store) == []

@@ -6,11 +6,11 @@ from datetime import timedelta
 import pytest
 from builders import NOW, new_order, scheduler, seconds, supervisor
 
-from adapters.tables.operations import Delete
 from adapters.tables.orders import of_change
 from adapters.tables.records import columns_of_record
 from adapters.tables.rows import stored_form
 from core.orders import MAX_REASON, OnFailure, Outcome
+from core.tables import Delete
 from core.workflow import MAX_STEPS, StepDefinition, Workflow, WorkflowError, Workflows
 from operators.requests import OperatorRequest
 from operators.rules import cancel

@@ -5,14 +5,43 @@ import hashlib
 import logging
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from adapters.tables.operations import Delete, Insert, Replace, Stored, Table
-from adapters.tables.rows import Columns, columns_of, read_each
 from core.errors import ConflictError, UnknownMessageError
-from core.poison import Arrival, PoisonMessage
+from core.tables import Columns, Delete, Insert, Replace, Stored, Table, columns_of, read_each
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Arrival:
+    """What tells a message from every other of its queue, and every delivery of it tells alike."""
+
+    at: datetime
+    number: str = ""
+    """The id or sequence number that its queue gave it."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PoisonMessage:
+    """One message that is kept."""
+
+    source: str
+    """The queue that it came from, and goes back to."""
+    message_id: str
+    """Names it among those of its queue, and sorts by the time at which it arrived."""
+    body: bytes
+    reason: str
+    at: datetime
+    """When it arrived on its queue."""
+    correlation_id: str | None = None
+    """Of a Service Bus message; None if it had none, or if that could not be told."""
+    shortened: bool = False
+    """Whether it was too long to be kept whole: it can be looked at, but not put back."""
+    redriven_at: datetime | None = None
+    """When somebody last began to put it back."""
+    etag: str = field(default="", compare=False)
+
 
 log = logging.getLogger(__name__)
 
@@ -35,8 +64,8 @@ def id_of(source: str, body: bytes, arrival: Arrival) -> str:
     return f"{_time_key(arrival.at)}-{digest}"
 
 
-class TablePoison:
-    """`PoisonStore` on a table."""
+class PoisonStore:
+    """Where messages go that nobody can read, until an operator has looked at them. All raise `UnavailableError`."""
 
     def __init__(self, table: Table[Columns]) -> None:
         self._table = table
@@ -44,7 +73,7 @@ class TablePoison:
     async def put(
         self, source: str, body: bytes, reason: str, arrival: Arrival, correlation_id: str | None = None
     ) -> None:
-        """See `PoisonStore.put`."""
+        """Keep the message, which came from the queue `source`; the same one again changes nothing."""
         message = PoisonMessage(
             source=source,
             message_id=id_of(source, body, arrival),
@@ -59,32 +88,32 @@ class TablePoison:
         log.warning("poison.kept", extra={"queue": source})  # then too: who kept it may have died before it said so
 
     async def page(self, source: str, limit: int, after: str = "") -> list[PoisonMessage]:
-        """See `PoisonStore.page`."""
+        """Return up to `limit` messages of a queue, oldest first; with `after`, those that follow that id."""
         return read_each(
             await self._table.rows(source, f"{after} " if after else "", "~", limit), lambda row: _message(source, row)
         )
 
     async def get(self, source: str, message_id: str) -> PoisonMessage:
-        """See `PoisonStore.get`."""
+        """Return one message; raises `UnknownMessageError`."""
         stored = await self._table.get(source, message_id)
         if stored is None:
             raise UnknownMessageError
         return _message(source, stored)
 
     async def mark(self, message: PoisonMessage, redriven_at: datetime) -> None:
-        """See `PoisonStore.mark`."""
+        """Keep that it is being put back; raises `ConflictError` unless it is as it was read."""
         marked = _columns(replace(message, redriven_at=redriven_at))
         await self._table.submit(message.source, [Replace(message.message_id, marked, message.etag)])
 
     async def remove(self, source: str, message_id: str) -> bool:
-        """See `PoisonStore.remove`."""
+        """Remove one message; return whether it was there."""
         with suppress(ConflictError):
             await self._table.submit(source, [Delete(message_id)])
             return True
         return False
 
     async def remove_before(self, source: str, time: datetime, most: int) -> int:
-        """See `PoisonStore.remove_before`."""
+        """Remove up to so many of the messages of a queue that arrived before; return how many there were."""
         old = await self._table.rows(source, "", _time_key(time), most)
         await self._table.submit_each(source, [Delete(row.key) for row in old])
         return len(old)

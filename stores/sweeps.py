@@ -1,31 +1,43 @@
 """The last sweep, in table `agents`: one row, and one that says since when there should be any."""
 
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import datetime
 
-from adapters.tables.operations import Insert, Put, Table
-from adapters.tables.rows import Columns, columns_of
 from core.errors import ConflictError, UnavailableError
-from core.sweeps import Sweep
+from core.tables import Columns, Insert, Put, Table, columns_of
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Sweep:
+    """One sweep."""
+
+    at: datetime
+    """When it ended."""
+    instance: str
+    """The supervisor that swept: the leader."""
+    recovered: int
+    """How many orders were overdue."""
+
 
 PARTITION = "sweeps"
 ROW = "last"
 AWAITED = "awaited"
 
 
-class TableSweepLog:
-    """`SweepLog` on a table."""
+class SweepLog:
+    """The last sweep of any supervisor."""
 
     def __init__(self, table: Table[Columns]) -> None:
         self._table = table
 
     async def record(self, sweep: Sweep) -> None:
-        """See `SweepLog.record`."""
+        """Keep the sweep in place of the one before; raises `UnavailableError`."""
         columns = {"At": sweep.at, "Instance": sweep.instance, "Recovered": sweep.recovered}
         await self._table.submit(PARTITION, [Put(ROW, columns)])
 
     async def last(self) -> Sweep | None:
-        """See `SweepLog.last`."""
+        """Return the last sweep, None before the first; raises `UnavailableError`."""
         stored = await self._table.get(PARTITION, ROW)
         if stored is None:
             return None
@@ -33,7 +45,7 @@ class TableSweepLog:
         return Sweep(at=columns["At"], instance=columns["Instance"], recovered=columns["Recovered"])
 
     async def awaited_since(self, now: datetime) -> datetime:
-        """See `SweepLog.awaited_since`."""
+        """Return when it was that anybody asked this first: now, if nobody did; raises `UnavailableError`."""
         with suppress(ConflictError):  # somebody has asked before
             await self._table.submit(PARTITION, [Insert(AWAITED, {"Since": now})])
         stored = await self._table.get(PARTITION, AWAITED)

@@ -6,12 +6,11 @@ Beside each key stands a row that sorts by the time at which the key was bound: 
 from datetime import datetime
 from hashlib import sha256
 
-from adapters.tables.operations import Delete, Insert, Table
-from adapters.tables.rows import Columns, columns_of
 from core.errors import ConflictError, UnavailableError
 from core.gathering import run_all
 from core.keys import sortable
 from core.ports import Clock
+from core.tables import Columns, Delete, Insert, Table, columns_of
 
 PARTITIONS = [f"{number:02x}" for number in range(256)]
 AGE = "!"
@@ -22,15 +21,15 @@ MOST = 1000
 AT_ONCE = 16
 
 
-class TableSubmissionKeys:
-    """`SubmissionKeys` on a table; keys are hashed, because a client may put anything into them."""
+class SubmissionKeys:
+    """Which order a client's `Idempotency-Key` stands for."""
 
     def __init__(self, table: Table[Columns], clock: Clock) -> None:
         self._table = table
         self._clock = clock
 
     async def claim(self, key: str, order_id: str, fingerprint: str) -> tuple[str, str]:
-        """See `SubmissionKeys.claim`."""
+        """Bind the key to the order unless it is bound; return the order id and fingerprint that it is bound to."""
         row = sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
         now = self._clock()
         rows = {row: {"OrderID": order_id, "Fingerprint": fingerprint, "At": now}, f"{AGE}{sortable(now)}|{row}": {}}
@@ -41,7 +40,7 @@ class TableSubmissionKeys:
         return order_id, fingerprint
 
     async def remove_before(self, time: datetime) -> int:
-        """See `SubmissionKeys.remove_before`."""
+        """Forget keys that were bound before that time, if there are very many not all at once; return how many."""
         return sum(await run_all((self._remove(partition, time) for partition in PARTITIONS), at_most=AT_ONCE))
 
     async def _remove(self, partition: str, time: datetime) -> int:

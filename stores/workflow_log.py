@@ -1,20 +1,19 @@
 """What each version of a workflow was at first, in table `agents`: a row for each."""
 
-from adapters.tables.operations import Insert, Table
-from adapters.tables.rows import Columns, columns_of
 from core.errors import ConflictError, UnavailableError
+from core.tables import Columns, Insert, Table, columns_of
 
 PARTITION = "workflows"
 
 
-class TableWorkflowLog:
-    """`WorkflowLog` on a table."""
+class WorkflowLog:
+    """What each version of a workflow was when this app first had it."""
 
     def __init__(self, table: Table[Columns]) -> None:
         self._table = table
 
     async def first(self, name: str, version: int, fingerprint: str) -> str:
-        """See `WorkflowLog.first`."""
+        """Keep the fingerprint unless one is kept; return the one that is. Raises `UnavailableError`."""
         row = f"{name}|{version}"
         try:
             if (known := await self._table.get(PARTITION, row)) is None:

@@ -6,13 +6,12 @@ Beside each stands a row that holds its event id: the same event is kept once, t
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 
-from adapters.tables.operations import Delete, Insert, Replace, Table
-from adapters.tables.rows import Columns, columns_of, read_each
 from core.alerts import Acknowledgement, Alert
 from core.changes import Event
 from core.errors import ConflictError, UnknownAlertError
 from core.keys import key_part
 from core.outbox import event_columns, event_from
+from core.tables import Columns, Delete, Insert, Replace, Table, columns_of, read_each
 
 PARTITION = "alerts"
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -34,25 +33,25 @@ def id_key(event_id: str) -> str:
     return f"!id|{key_part(event_id)}"
 
 
-class TableAlertLog:
-    """`AlertLog` on a table."""
+class AlertLog:
+    """The alerts that reached the operators."""
 
     def __init__(self, table: Table[Columns]) -> None:
         self._table = table
 
     async def record(self, alert: Event) -> None:
-        """See `AlertLog.record`."""
+        """Keep an alert; one with the same event id changes nothing, whatever its time."""
         rows = {alert_key(alert): event_columns(alert), id_key(alert.event_id): {"EventId": alert.event_id}}
         with suppress(ConflictError):  # recorded already
             await self._table.submit(PARTITION, [Insert(key, row) for key, row in rows.items()])
 
     async def newest(self, limit: int, after: str = "") -> list[Alert]:
-        """See `AlertLog.newest`."""
+        """Return the last alerts, newest first; with `after`, those that follow the alert of that key."""
         stored = await self._table.rows(PARTITION, max("0", f"{after} "), "~", limit)
         return read_each(stored, lambda row: _alert(row.key, columns_of(row)))
 
     async def acknowledge(self, key: str, acknowledgement: Acknowledgement) -> None:
-        """See `AlertLog.acknowledge`."""
+        """Keep who has taken the alert upon themselves, unless somebody has; raises `UnknownAlertError`."""
         columns = {
             "AcknowledgedBy": acknowledgement.by,
             "AcknowledgedAt": acknowledgement.at,
@@ -70,7 +69,7 @@ class TableAlertLog:
             return  # somebody else was first; nothing but this ever changes an alert
 
     async def remove_before(self, time: datetime, most: int) -> int:
-        """See `AlertLog.remove_before`."""
+        """Remove up to so many of the alerts that are older; return how many there were."""
         old = await self._table.rows(PARTITION, f"{newest_first(time)}~", "~", most)
         ids, keys = [id_key(str(row.row.get("EventId"))) for row in old], [row.key for row in old]
         for part in (ids, keys):  # an alert whose removal is cut short is found again

@@ -1,9 +1,25 @@
-"""What a table can do; its rows are records, or the columns that they are stored as."""
+"""The port of a table, and what holds for all rows: their columns, and which version of the app wrote them.
 
-from collections.abc import Sequence
+Its rows are records, or the columns that they are stored as.
+"""
+
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
+from core.errors import UnreadableRowError
+
+SCHEMA_VERSION = 2
+OLDEST_ORDERS = 2
+"""In table `orders`: before it an order's steps had rows of their own. The other tables are as they were."""
+KEYS = {"PartitionKey", "RowKey", "SchemaVersion"}
+
+log = logging.getLogger(__name__)
+
+Columns = Mapping[str, Any]
+
+Made = TypeVar("Made")
 Row = TypeVar("Row")
 Row_co = TypeVar("Row_co", covariant=True)
 
@@ -74,3 +90,27 @@ class Table(Protocol[Row]):
 
     async def rows(self, partition: str, start: str, end: str, limit: int | None = None) -> list[Stored[Row]]:
         """Return the rows with start <= key < end in key order, up to `limit`."""
+
+
+class UnknownSchemaError(UnreadableRowError):
+    """The row was written by a version of the app that this one cannot read."""
+
+
+def columns_of(stored: Stored[Columns], oldest: int = 1) -> dict[str, Any]:
+    """Return the columns of a row without what all rows have; raises `UnknownSchemaError`."""
+    version = stored.row.get("SchemaVersion", 1)
+    if not oldest <= version <= SCHEMA_VERSION:
+        readable = f"this app reads {oldest} to {SCHEMA_VERSION}"
+        raise UnknownSchemaError(f"row {stored.key} has schema version {version}; {readable}")
+    return {name: value for name, value in stored.row.items() if name not in KEYS}
+
+
+def read_each(rows: Iterable[Stored[Columns]], read: Callable[[Stored[Columns]], Made]) -> list[Made]:
+    """Return what can be read of each row; one that cannot is logged, and takes no other along."""
+    made = []
+    for row in rows:
+        try:
+            made.append(read(row))
+        except (UnreadableRowError, LookupError, ValueError, TypeError):
+            log.exception("rows.passed_over", extra={"row": row.key})
+    return made

@@ -1,0 +1,86 @@
+"""What the agents tell of themselves, in table `agents`: one row for each instance, all in one partition."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from zlib import crc32
+
+from core.tables import Columns, Put, Table, columns_of, read_each
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AgentHealth:
+    """How one instance of an agent is doing."""
+
+    agent: str
+    instance: str
+    at: datetime
+    waited: float
+    """The longest that a request waited lately before its work began, as a share of the time that it had (0 to 1)."""
+    running: int
+    """Calls in progress."""
+    open_until: datetime | None = None
+    """While the instance's circuit is open: until when it makes no call."""
+
+    def counts(self, since: datetime) -> bool:
+        """Whether it says something of the time since then; that a circuit is open, it says until that is over."""
+        return self.at >= since or self.is_open(since)
+
+    def is_open(self, now: datetime) -> bool:
+        """Whether the instance makes no calls now."""
+        return self.open_until is not None and self.open_until > now
+
+
+def longest_wait(agent_health: Iterable[AgentHealth]) -> float | None:
+    """Return the largest of the waits; None without any measure."""
+    return max((health.waited for health in agent_health), default=None)
+
+
+def open_until(agent_health: Iterable[AgentHealth], now: datetime) -> datetime | None:
+    """Return when the first instance of an agent makes calls again, if now none does; None if any may."""
+    known = list(agent_health)
+    if not all(health.is_open(now) for health in known):
+        return None
+    return min((health.open_until for health in known if health.open_until), default=None)
+
+
+PARTITION = "measures"
+
+MAX_INSTANCES = 256
+"""Of one agent. Instances that share a number overwrite each other's row, so no row of a dead one stays for ever."""
+
+
+class AgentHealthLog:
+    """What the agents tell of themselves (AGT-10)."""
+
+    def __init__(self, table: Table[Columns]) -> None:
+        self._table = table
+
+    async def publish(self, health: AgentHealth) -> None:
+        """Replace what this agent instance said before; raises `UnavailableError`."""
+        row = f"{health.agent}|{crc32(health.instance.encode()) % MAX_INSTANCES:03d}"
+        columns = {
+            "Agent": health.agent,
+            "Instance": health.instance,
+            "At": health.at,
+            "Waited": health.waited,
+            "Running": health.running,
+            "OpenUntil": health.open_until,
+        }
+        await self._table.submit(PARTITION, [Put(row, columns)])
+
+    async def since(self, moment: datetime) -> list[AgentHealth]:
+        """Return what says something of the time since then (`Measure.counts`); raises `UnavailableError`."""
+        found = read_each(await self._table.rows(PARTITION, "a", "~"), lambda row: _measure(columns_of(row)))
+        return [health for health in found if health.counts(moment)]
+
+
+def _measure(columns: dict[str, object]) -> AgentHealth:
+    return AgentHealth(
+        agent=str(columns["Agent"]),
+        instance=str(columns["Instance"]),
+        at=columns["At"],  # type: ignore[arg-type]  # a datetime, as `publish` wrote it
+        waited=float(columns["Waited"]),  # type: ignore[arg-type]  # a number, as `publish` wrote it
+        running=int(columns["Running"]),  # type: ignore[call-overload]
+        open_until=columns.get("OpenUntil"),  # type: ignore[arg-type]
+    )
