@@ -44,6 +44,7 @@ from scheduler.admission import Admission
 from scheduler.rules import LONGEST_UPGRADE, SchedulerRules
 from scheduler.service import FRESH, WAKE_UP_TIME, SchedulerService
 from scheduler.triggers import Inbox
+from simulator.ledger import Ledger
 from simulator.rules import simulated
 from simulator.service import Simulator
 from submission.rules import Terms
@@ -318,7 +319,7 @@ class App:
         """The remote services, simulated."""
         return Simulator(
             services=simulated(self.business),
-            ledger=self.adapters.ledger,
+            ledger=Ledger(self.adapters.simulator),
             clock=self.adapters.clock,
             sleep=asyncio.sleep,
             chance=random.random,

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 
 from core.ports import Archive, Bus, Clock, EventPublisher, Leadership, NewId, RemoteService, StateStore, TextQueue
-from simulator.service import Ledger
+from core.tables import Columns, Table
 from stores.agent_health import AgentHealthLog
 from stores.alert_log import AlertLog
 from stores.poison import PoisonStore
@@ -32,8 +32,8 @@ class Adapters:
     leadership: Leadership
     services: Mapping[str, RemoteService]
     """The remote services by the name of their agent."""
-    ledger: Ledger
-    """Of the simulated services."""
+    simulator: Table[Columns]
+    """For what the simulated services remember."""
     clock: Clock
     new_id: NewId
     close: Callable[[], Awaitable[None]]

@@ -12,7 +12,6 @@ from adapters.messaging.queues import StorageQueue
 from adapters.remote import HttpRemoteService
 from adapters.settings import Settings
 from adapters.tables.archive import TableArchive
-from adapters.tables.ledger import TableLedger
 from adapters.tables.orders import AS_COLUMNS, TableStateStore
 from adapters.tables.transactions import TableTransactions
 from core.keys import buckets
@@ -53,7 +52,7 @@ def connect(settings: Settings, connections: Connections | None = None) -> Adapt
         known_workflows=WorkflowLog(agents),
         leadership=BlobLeadership(partial(pool.container, CONTAINER), settings.lease_seconds),
         services={agent: HttpRemoteService(url, http) for agent, url in settings.addresses.items()},
-        ledger=TableLedger(table("simulator")),
+        simulator=table("simulator"),
         clock=utc_now,
         new_id=new_id,
         close=close,

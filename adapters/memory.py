@@ -14,7 +14,6 @@ from adapters import Adapters
 from adapters.clock import new_id, utc_now
 from adapters.messaging import queues
 from adapters.tables.archive import TableArchive
-from adapters.tables.ledger import TableLedger
 from adapters.tables.orders import Codec, TableStateStore
 from adapters.tables.records import Record, columns_of_record, record_of
 from adapters.tables.rows import entity, stored_form
@@ -244,7 +243,7 @@ def in_memory(*, clock: Clock = utc_now, new_id: NewId = new_id, instance_id: st
         known_workflows=WorkflowLog(agents),
         leadership=MemoryLeadership(MemoryLease(), instance_id, clock),
         services=defaultdict(MemoryRemoteService),
-        ledger=TableLedger(of_columns()),
+        simulator=of_columns(),
         clock=clock,
         new_id=new_id,
         close=close,

@@ -4,43 +4,15 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any, Protocol
+from typing import Any
 
 from core.ports import Clock
 from simulator import rules
+from simulator.ledger import Ledger
 from simulator.rules import Call, Effect, Fault, FaultInForce, Match, Mode, Service
 
 FAULT_CACHE_SECONDS = 0.25
 """How long a host may go by the faults it has read: reading them for each call is too dear."""
-
-
-class Ledger(Protocol):
-    """What really happened, and which faults are in force; survives kills and spans hosts."""
-
-    async def count_call(self, service: str, key: str, action: str) -> None:
-        """Record that a call arrived."""
-
-    async def effect(self, service: str, effect: Effect, *, forbids: str | None) -> Effect | None:
-        """Let the effect happen unless it did before; return the one that stands.
-
-        `forbids` names the action that is refused under this key from now on, whether or not it has happened. None is
-        returned, and nothing happens, if this effect's own action was forbidden before.
-        """
-
-    async def contents(self, service: str, order_id: str | None) -> tuple[int, Sequence[Effect]]:
-        """Return the number of calls, and the effects, oldest first; of one order if it is named.
-
-        Which order that is, the idempotency key `<order>:<step>` says.
-        """
-
-    async def faults(self, service: str) -> Sequence[FaultInForce]:
-        """Return the faults that were set."""
-
-    async def set_fault(self, service: str, entry: FaultInForce) -> None:
-        """Put a fault in force, in place of the one that meets the same calls."""
-
-    async def clear_faults(self, service: str, key: str | None) -> None:
-        """Lift one fault, or all."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

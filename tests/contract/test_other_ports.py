@@ -23,6 +23,7 @@ from core.errors import ConflictError, InvalidError, UnavailableError, UnknownAl
 from core.messages import WakeUp
 from core.tables import Delete, Put
 from shop.business import SHOP
+from simulator.ledger import Ledger
 from simulator.rules import Effect, Fault, FaultInForce
 from stores.agent_health import AgentHealth
 from stores.poison import Arrival
@@ -107,23 +108,23 @@ async def test_an_effect_happens_once_for_each_key(parts):
     """Fifty calls at once: one effect, fifty calls in the ledger."""
 
     async def call():
-        await parts.ledger.count_call("payment", "o1:payment", "authorise")
-        return await parts.ledger.effect("payment", effect("o1:payment", "authorise"), forbids=None)
+        await Ledger(parts.simulator).count_call("payment", "o1:payment", "authorise")
+        return await Ledger(parts.simulator).effect("payment", effect("o1:payment", "authorise"), forbids=None)
 
     stands = await asyncio.gather(*(call() for _ in range(50)))
-    calls, effects = await parts.ledger.contents("payment", "o1")
+    calls, effects = await Ledger(parts.simulator).contents("payment", "o1")
     assert (calls, len(effects)) == (50, 1)
     assert all(each == stands[0] for each in stands)
 
 
 async def test_what_was_undone_cannot_happen_later(parts):
     """An undo that comes before what it undoes keeps that from ever taking effect."""
-    await parts.ledger.effect("payment", effect("o2:payment", "void"), forbids="authorise")
-    assert await parts.ledger.effect("payment", effect("o2:payment", "authorise"), forbids=None) is None
-    _, effects = await parts.ledger.contents("payment", "o2")
+    await Ledger(parts.simulator).effect("payment", effect("o2:payment", "void"), forbids="authorise")
+    assert await Ledger(parts.simulator).effect("payment", effect("o2:payment", "authorise"), forbids=None) is None
+    _, effects = await Ledger(parts.simulator).contents("payment", "o2")
     assert [each.action for each in effects] == ["void"]
-    await parts.ledger.effect("payment", effect("o3:payment", "authorise"), forbids=None)
-    undone = await parts.ledger.effect("payment", effect("o3:payment", "void"), forbids="authorise")
+    await Ledger(parts.simulator).effect("payment", effect("o3:payment", "authorise"), forbids=None)
+    undone = await Ledger(parts.simulator).effect("payment", effect("o3:payment", "void"), forbids="authorise")
     assert undone is not None
 
 
@@ -131,11 +132,11 @@ async def test_faults_stand_side_by_side_until_they_are_lifted(parts):
     """One fault for each kind of call; lifting one leaves the others."""
     for_all, for_tea = Fault(mode="down"), Fault.model_validate({"mode": "hang", "match": {"sku": "TEA"}})
     for fault in (for_all, for_tea):
-        await parts.ledger.set_fault("shipping", FaultInForce(fault=fault, until=NOW))
-    await parts.ledger.clear_faults("shipping", for_tea.key())
-    assert await parts.ledger.faults("shipping") == [FaultInForce(fault=for_all, until=NOW)]
-    await parts.ledger.clear_faults("shipping", None)
-    assert await parts.ledger.faults("shipping") == []
+        await Ledger(parts.simulator).set_fault("shipping", FaultInForce(fault=fault, until=NOW))
+    await Ledger(parts.simulator).clear_faults("shipping", for_tea.key())
+    assert await Ledger(parts.simulator).faults("shipping") == [FaultInForce(fault=for_all, until=NOW)]
+    await Ledger(parts.simulator).clear_faults("shipping", None)
+    assert await Ledger(parts.simulator).faults("shipping") == []
 
 
 class Pair:

@@ -7,14 +7,14 @@ from transports import Recorder
 from adapters.connections import Connections
 from adapters.memory import of_columns
 from adapters.settings import Settings
-from adapters.tables.ledger import TableLedger
 from adapters.tables.transactions import TableTransactions
+from simulator.ledger import Ledger
 
 
 @pytest.fixture
 def world():
     """All in memory."""
-    return World(TableLedger(of_columns()))
+    return World(Ledger(of_columns()))
 
 
 @pytest.fixture(scope="module")
@@ -34,10 +34,10 @@ async def table(services, recorder):
 @pytest.fixture
 async def table_ledger(table):
     """The ledger of one host; it may hold what former tests wrote, so each test has an order of its own."""
-    return TableLedger(TableTransactions(table))
+    return Ledger(TableTransactions(table))
 
 
 @pytest.fixture(params=["memory", "azurite"])
 def ledger(request):
     """The ledger, of either kind."""
-    return TableLedger(of_columns()) if request.param == "memory" else request.getfixturevalue("table_ledger")
+    return Ledger(of_columns()) if request.param == "memory" else request.getfixturevalue("table_ledger")

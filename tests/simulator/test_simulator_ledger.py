@@ -10,10 +10,10 @@ import pytest
 from builders import NOW, seconds
 from simulated_world import World
 
-from adapters.tables.ledger import TableLedger
 from adapters.tables.transactions import TableTransactions
 from core.errors import UnavailableError
 from shop.business import SHOP
+from simulator.ledger import Ledger
 from simulator.rules import Effect, Fault, FaultInForce, simulated
 
 PAYMENT = simulated(SHOP)["payment"]
@@ -218,7 +218,7 @@ async def test_an_effect_that_appears_between_read_and_write_is_undone(ledger, o
 
     other = ledger
     undo = effect(order, "void", after=1)
-    assert await TableLedger(OtherHostWritesFirst(table)).effect("payment", undo, forbids="authorise") == undo
+    assert await Ledger(OtherHostWritesFirst(table)).effect("payment", undo, forbids="authorise") == undo
     assert await ledger.effect("payment", effect(order), forbids=None) is None
     assert await actions(ledger, order) == ["authorise", "void"]
 
@@ -227,7 +227,7 @@ async def test_an_effect_that_appears_between_read_and_write_is_undone(ledger, o
 @pytest.mark.proves("AGT-7")
 async def test_several_hosts_share_a_ledger(ledger, table, order):
     """Fifty calls over three hosts have one effect, and a host that starts later knows it."""
-    hosts = [World(TableLedger(TableTransactions(table))) for _ in range(3)]
+    hosts = [World(Ledger(TableTransactions(table))) for _ in range(3)]
     answers = await asyncio.gather(*(hosts[n % 3].call(key=f"{order}:payment") for n in range(50)))
     assert {answer.status for answer in answers} == {200}
     assert len({str(answer.body) for answer in answers}) == 1

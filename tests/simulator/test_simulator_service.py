@@ -7,12 +7,12 @@ from builders import seconds
 from simulated_world import World
 
 from adapters.memory import of_columns
-from adapters.tables.ledger import TableLedger
 from core.errors import UnavailableError
+from simulator.ledger import Ledger
 from simulator.service import FAULT_CACHE_SECONDS
 
 
-class WatchedLedger(TableLedger):
+class WatchedLedger(Ledger):
     """Counts how often the faults were read; fails while it is told to."""
 
     def __init__(self):

@@ -6,14 +6,14 @@ import azure.functions as func
 import pytest
 
 from adapters.memory import of_columns
-from adapters.tables.ledger import TableLedger
 from core.errors import UnavailableError
+from simulator.ledger import Ledger
 from simulator.triggers import blueprint
 
 CALL = {"orderId": "o1", "step": "payment", "order": {"items": [{"sku": "TEA"}]}}
 
 
-class AwayLedger(TableLedger):
+class AwayLedger(Ledger):
     """A ledger whose store cannot be reached."""
 
     async def count_call(self, service, key, action):

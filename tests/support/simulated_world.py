@@ -7,8 +7,9 @@ from datetime import datetime
 from builders import NOW, seconds
 
 from shop.business import SHOP
+from simulator.ledger import Ledger
 from simulator.rules import Call, Fault, simulated
-from simulator.service import FAULT_CACHE_SECONDS, Answer, Ledger, Simulator
+from simulator.service import FAULT_CACHE_SECONDS, Answer, Simulator
 
 
 @dataclass

@@ -8,9 +8,9 @@ it is there only because it must not.
 import contextlib
 import hashlib
 import json
+import secrets
 from collections.abc import Sequence
 
-from adapters.clock import new_id
 from core.errors import ConflictError
 from core.keys import key_part
 from core.messages import json_text
@@ -37,22 +37,25 @@ def _order_of(key: str) -> str:
     return _part(key.partition(":")[0])
 
 
-class TableLedger:
-    """`Ledger` on a table."""
+class Ledger:
+    """What really happened, and which faults are in force; survives kills and spans hosts."""
 
     def __init__(self, table: Table[Columns]) -> None:
         self._table = table
 
     async def count_call(self, service: str, key: str, action: str) -> None:
-        """See `Ledger.count_call`."""
-        row = f"call|{_order_of(key)}|{new_id()}"
+        """Record that a call arrived."""
+        row = f"call|{_order_of(key)}|{secrets.token_hex(13)}"
         with contextlib.suppress(ConflictError):  # nobody else writes this row: an earlier try did, its answer was lost
             await self._table.submit(service, [Insert(row, {"Key": key, "Action": action})])
 
     async def effect(self, service: str, effect: Effect, *, forbids: str | None) -> Effect | None:
-        """See `Ledger.effect`; a repetition is found by a read, since a write that conflicts holds up its group.
+        """Let the effect happen unless it did before; return the one that stands.
 
-        A conflict means that a row has changed since it was read, which can happen to the two rows but a few times.
+        `forbids` names the action that is refused under this key from now on, whether or not it has happened. None is
+        returned, and nothing happens, if this effect's own action was forbidden before. A repetition is found by a
+        read, since a write that conflicts holds up its group; a conflict means that one of the two rows has changed
+        since it was read, which can happen but a few times.
         """
         row = _effect_row(effect.key, effect.action)
         for tries_left in reversed(range(MAX_TRIES)):
@@ -77,7 +80,10 @@ class TableLedger:
         return Insert(row, {"Key": key, "Action": action, "Forbidden": True})
 
     async def contents(self, service: str, order_id: str | None) -> tuple[int, Sequence[Effect]]:
-        """See `Ledger.contents`."""
+        """Return the number of calls, and the effects, oldest first; of one order if it is named.
+
+        Which order that is, the idempotency key `<order>:<step>` says.
+        """
         part = f"{_part(order_id)}|" if order_id else ""
         calls = await self._table.rows(service, f"call|{part}", f"call|{part}{LAST}")
         rows = await self._table.rows(service, f"effect|{part}", f"effect|{part}{LAST}")
@@ -85,17 +91,17 @@ class TableLedger:
         return len(calls), sorted(effects, key=lambda effect: effect.at)
 
     async def faults(self, service: str) -> Sequence[FaultInForce]:
-        """See `Ledger.faults`."""
+        """Return the faults that were set."""
         rows = [columns_of(row) for row in await self._table.rows(service, "fault|", f"fault|{LAST}")]
         return [FaultInForce(fault=Fault.model_validate_json(row["Fault"]), until=row.get("Until")) for row in rows]
 
     async def set_fault(self, service: str, entry: FaultInForce) -> None:
-        """See `Ledger.set_fault`."""
+        """Put a fault in force, in place of the one that meets the same calls."""
         columns = {"Fault": entry.fault.model_dump_json(by_alias=True, exclude_none=True), "Until": entry.until}
         await self._table.submit(service, [Put(f"fault|{entry.fault.key()}", columns)])
 
     async def clear_faults(self, service: str, key: str | None) -> None:
-        """See `Ledger.clear_faults`."""
+        """Lift one fault, or all."""
         rows = await self._table.rows(service, f"fault|{key or ''}", f"fault|{key or ''}{LAST}")
         await self._table.submit_each(service, [Delete(row.key) for row in rows])
 
