@@ -197,7 +197,7 @@ class AgentHealthLog(Protocol):
         """Replace what this agent instance said before; raises `UnavailableError`."""
 
     async def since(self, moment: datetime) -> list[AgentHealth]:
-        """Return what says something of the time since then (`Measure.counts`); raises `UnavailableError`."""
+        """Return what says something of the time since then (`AgentHealth.counts`); raises `UnavailableError`."""
 
 
 class SweepLog(Protocol):
