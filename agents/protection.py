@@ -167,4 +167,4 @@ class HealthReporter:
         try:
             await self.agent_health.publish(health)
         except UnavailableError as error:  # the next one comes in a second; the request must not suffer
-            log.debug("agent.measure_not_published", extra={"agent": self.agent, "why": str(error)})
+            log.debug("agent.health_not_published", extra={"agent": self.agent, "why": str(error)})

@@ -13,7 +13,7 @@ from core.orders import Direction, OnFailure, Outcome, ProcessState, Snapshot, S
 
 
 def give_up(before: Snapshot, after: Snapshot, entry: HistoryEntry) -> Change:
-    """Return the end of an order, or the request to undo it, as the policy of the failed steps says."""
+    """Return the end of an order, or the request to undo it, as the on-failure rule of the failed steps says."""
     failed = after.in_state(StepState.FAILED)
     if any(step.on_failure is OnFailure.UNDO for step in failed):
         return ask_for_undo(before, after, _first(failed), entry)

@@ -137,9 +137,9 @@ class Step:
     late_effect_window: timedelta = timedelta()
     """How long after its time a call may still take effect, at a service that does not refuse undone keys (UND-2)."""
     cooldown: timedelta = timedelta()
-    """With policy `cooldown`: how long the step waits once its threshold is reached."""
+    """With the rule `cooldown`: how long the step waits once its threshold is reached."""
     max_cooldowns: int = 0
-    """With policy `cooldown`: how often, before the cause is held to be lasting."""
+    """With the rule `cooldown`: how often, before the cause is held to be lasting."""
     cooldowns: int = 0
     """How often the step has rested."""
     state: StepState = StepState.NOT_STARTED

@@ -51,9 +51,9 @@ class StepDefinition:
     on_failure: OnFailure = OnFailure.ERROR
     """What happens when the step fails for good."""
     cooldown: timedelta | None = None
-    """With policy `cooldown`: how long until the step is tried again, with a fresh count; None for the setting."""
+    """With the rule `cooldown`: how long until the step is tried again, with a fresh count; None for the setting."""
     max_cooldowns: int = 3
-    """With policy `cooldown`: after so many of them the order is in `Error`."""
+    """With the rule `cooldown`: after so many of them the order is in `Error`."""
     late_effect_window: timedelta = timedelta()
     """For a service that does not refuse undone keys: how long its slowest call may take effect after its time."""
 

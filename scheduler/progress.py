@@ -180,7 +180,7 @@ class Progress:
         return requests, failed
 
     def _fail(self, order: Snapshot, failed: Sequence[Step]) -> Change | None:
-        """Go on with steps that have failed before anybody was asked; their policy decides (SCH-8)."""
+        """Go on with steps that have failed before anybody was asked; their on-failure rule decides (SCH-8)."""
         reasons = [str(step.reason) for step in failed]
         entry = replace(self.entry, detail="; ".join(filter(None, [self.entry.detail, *reasons])))
         return replace(self, entry=entry).proceed(order.with_steps(*failed))
