@@ -74,7 +74,7 @@ class Settings(BaseSettings):
     addresses: Mapping[str, str] = Field(default_factory=dict)
     """Of the agents' services, by agent: each agent says which setting holds its own."""
     calls_in_flight: dict[str, Annotated[int, Field(ge=1)]] = Field(default_factory=dict, alias="CALLS_IN_FLIGHT")
-    """By agent, as JSON: how many calls one instance may have under way at a time; 100 for those not named."""
+    """By agent, as JSON: how many calls one instance may have under way at a time; else what its declaration says."""
     circuit_orders: int = Field(10, alias="CIRCUIT_ORDERS", ge=1)
     """An agent's circuit opens when its service has failed for so many orders, one after another (AGT-8)."""
     circuit_open_seconds: Seconds = Field(30, alias="CIRCUIT_OPEN_SECONDS")
@@ -100,7 +100,7 @@ class Settings(BaseSettings):
     agent_margin_seconds: float = Field(1, alias="AGENT_MARGIN_SECONDS", ge=0, allow_inf_nan=False)
     """How long before the complete-by time an agent stops, because clocks differ (AGT-4)."""
     retention_days: float = Field(0, alias="RETENTION_DAYS", ge=0, le=10_000)
-    """After how many days finished orders, alerts and idempotency keys are removed; 0 keeps them for ever."""
+    """After how many days finished orders, alerts, poison messages and idempotency keys are removed; 0: never."""
     reply_to_prefix: str = Field("status-", alias="REPLY_TO_PREFIX", pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
     """With what the name of every private response queue begins (SUB-5)."""
     unknown_name_tries: int = Field(24, alias="UNKNOWN_NAME_TRIES", ge=1, le=90)

@@ -21,7 +21,7 @@ from shop.business import SHOP
 
 SCHEDULES = ("SCHEDULER_POLL_SCHEDULE", "SUPERVISOR_SCHEDULE", "OUTBOX_SCHEDULE", "WATCH_SCHEDULE")
 NEVER = "0 0 0 1 1 *"
-ONCE_A_SECOND = ("stores/agent_health.py", "stores/agent_health.py")
+ONCE_A_SECOND = ("stores/agent_health.py",)
 """An agent tells of its health at most so often, and with the order that comes next."""
 WORKFLOW = "order"
 SECONDS = 60.0

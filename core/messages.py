@@ -254,7 +254,7 @@ def utf16_units(text: str) -> int:
 def decode(model: type[Decoded], body: bytes | str) -> Decoded:
     """Read one message; raises `InvalidError` that names every fault by its place in the message."""
     try:
-        return model.model_validate_json(body)
+        return model.model_validate_json(body, by_alias=True, by_name=False)  # our own names are no names on the wire
     except ValidationError as error:
         raise InvalidError(faults_of(error)) from None
 

@@ -50,7 +50,7 @@ class OnFailure(StrEnum):
     UNDO = "undo"
     """The whole order is undone (UND-1)."""
     COOLDOWN = "cooldown"
-    """The step rests for long and is tried again, a bounded number of times; then the order waits for an operator."""
+    """The step cools down and is tried again, a bounded number of times; then the order waits for an operator."""
 
 
 class Direction(StrEnum):
@@ -141,7 +141,7 @@ class Step:
     max_cooldowns: int = 0
     """With the rule `cooldown`: how often, before the cause is held to be lasting."""
     cooldowns: int = 0
-    """How often the step has rested."""
+    """How often the step has cooled down."""
     state: StepState = StepState.NOT_STARTED
     complete_by: datetime | None = None
     """While an attempt runs, to do the step or to undo it: when its time is up."""

@@ -10,9 +10,9 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from core.errors import UnreadableRowError
 
-SCHEMA_VERSION = 2
-OLDEST_ORDERS = 2
-"""In table `orders`: before it an order's steps had rows of their own. The other tables are as they were."""
+SCHEMA_VERSION = 3
+OLDEST_ORDERS = 3
+"""In table `orders`: before it an order had other columns, and owed other rows. The other tables are as they were."""
 KEYS = {"PartitionKey", "RowKey", "SchemaVersion"}
 
 log = logging.getLogger(__name__)

@@ -16,6 +16,7 @@ from local.servicebus_config import ROOT, queues
 
 QUEUES, TEMPLATE, BICEP = "infra/queues.json", "local.settings.template.json", "infra/modules/app.bicep"
 PARAMETERS = "infra/main.parameters.json"
+ADDRESS = re.compile(r"\b[A-Z]+(?:_[A-Z]+)*_URL\b")
 
 
 def faults(agents: Sequence[Agent]) -> Iterator[str]:
@@ -28,6 +29,10 @@ def faults(agents: Sequence[Agent]) -> Iterator[str]:
         yield f"{QUEUES}: {name} belongs to no agent that the business declares"
     local_settings = json.loads((ROOT / TEMPLATE).read_text())["Values"]
     bicep, parameters = (ROOT / BICEP).read_text(), (ROOT / PARAMETERS).read_text()
+    known = {agent.address for agent in agents}
+    for place, text in ((TEMPLATE, json.dumps(local_settings)), (BICEP, bicep), (PARAMETERS, parameters)):
+        for name in sorted(set(ADDRESS.findall(text)) - known):
+            yield f"{place}: {name} is the address of no agent that the business declares"
     for agent in agents:
         if agent.address not in local_settings and not agent.optional:
             yield f"{TEMPLATE}: {agent.address}, the address of the agent {agent.name}, is missing"

@@ -107,28 +107,30 @@ class PoisonService:
 
     async def _take(self, message: PoisonMessage) -> None:
         """Mark the message as being put back, so that nobody else does the same just now."""
-        now = self.clock()
-        if message.redriven_at and now < (until := message.redriven_at + REDRIVE_TIME):
-            raise UnknownMessageError(f"it is being put back; if it is still there, it can be from {until:%H:%M:%S} on")
+        self._check_free(message)
         try:
-            await self.poison.mark(message, now)
+            await self.poison.mark(message, self.clock())
         except ConflictError as error:
             raise UnknownMessageError("somebody else has just settled it") from error
 
+    def _check_free(self, message: PoisonMessage) -> None:
+        if message.redriven_at and self.clock() < (until := message.redriven_at + REDRIVE_TIME):
+            raise UnknownMessageError(f"it is being put back; if it is still there, it can be from {until:%H:%M:%S} on")
+
     async def drop(self, source: str, message_id: str, request: OperatorRequest) -> None:
-        """Remove a message for good; raises `UnknownMessageError`."""
+        """Remove a message for good; raises `UnknownMessageError`, also while somebody puts it back."""
         self._check(source, message_id)
-        if not await self.poison.remove(source, message_id):
-            raise UnknownMessageError
-        _log("dropped", source, message_id, request)
+        self._check_free(await self.poison.get(source, message_id))
+        _log("dropped", source, message_id, request)  # before it is: the answer may be lost, and the message gone
+        await self.poison.remove(source, message_id)
 
     async def remove_before(self, time: datetime) -> int:
         """Remove messages that arrived before that time, if there are very many not all at once; return how many."""
         return sum(await run_all(self.poison.remove_before(source, time, MAX_REMOVED) for source in self._sources))
 
     async def forget(self, order_id: str) -> None:
-        """Remove the submissions that name an order; no other message says who a customer is."""
-        for source in self.storage_queues:
+        """Remove the messages that name an order: what a workflow sends to an agent may say who the customer is."""
+        for source in self._sources:
             after = ""
             while page := await self.poison.page(source, PAGE, after):
                 naming = [each for each in page if order_id.encode() in each.body]

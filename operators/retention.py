@@ -83,7 +83,7 @@ class RetentionService:
         forgotten = await self.submission_keys.remove_before(since)
         if removed or alerts or poison or forgotten:
             counts = {"orders": removed, "alerts": alerts, "poison": poison, "keys": forgotten}
-            log.info("retention.swept", extra=counts)
+            log.log(logging.WARNING if poison else logging.INFO, "retention.swept", extra=counts)
         return removed
 
     async def _sweep_bucket(self, bucket: str, since: datetime) -> int:

@@ -32,7 +32,7 @@ class AgentHealth:
 
 
 def longest_wait(agent_health: Iterable[AgentHealth]) -> float | None:
-    """Return the largest of the waits; None without any measure."""
+    """Return the largest of the waits; None if nobody said anything."""
     return max((health.waited for health in agent_health), default=None)
 
 
@@ -44,7 +44,7 @@ def open_until(agent_health: Iterable[AgentHealth], now: datetime) -> datetime |
     return min((health.open_until for health in known if health.open_until), default=None)
 
 
-PARTITION = "measures"
+PARTITION = "health"
 
 MAX_INSTANCES = 256
 """Of one agent. Instances that share a number overwrite each other's row, so no row of a dead one stays for ever."""
@@ -70,12 +70,12 @@ class AgentHealthLog:
         await self._table.submit(PARTITION, [Put(row, columns)])
 
     async def since(self, moment: datetime) -> list[AgentHealth]:
-        """Return what says something of the time since then (`Measure.counts`); raises `UnavailableError`."""
-        found = read_each(await self._table.rows(PARTITION, "a", "~"), lambda row: _measure(columns_of(row)))
+        """Return what says something of the time since then (`AgentHealth.counts`); raises `UnavailableError`."""
+        found = read_each(await self._table.rows(PARTITION, "a", "~"), lambda row: _health(columns_of(row)))
         return [health for health in found if health.counts(moment)]
 
 
-def _measure(columns: dict[str, object]) -> AgentHealth:
+def _health(columns: dict[str, object]) -> AgentHealth:
     return AgentHealth(
         agent=str(columns["Agent"]),
         instance=str(columns["Instance"]),

@@ -47,8 +47,14 @@ class AlertLog:
 
     async def newest(self, limit: int, after: str = "") -> list[Alert]:
         """Return the last alerts, newest first; with `after`, those that follow the alert of that key."""
-        stored = await self._table.rows(PARTITION, max("0", f"{after} "), "~", limit)
-        return read_each(stored, lambda row: _alert(row.key, columns_of(row)))
+        found: list[Alert] = []
+        while (wanted := limit - len(found)) > 0:  # what cannot be read hides nothing behind it
+            stored = await self._table.rows(PARTITION, max("0", f"{after} "), "~", wanted)
+            found += read_each(stored, lambda row: _alert(row.key, columns_of(row)))
+            if len(stored) < wanted:
+                break
+            after = stored[-1].key
+        return found
 
     async def acknowledge(self, key: str, acknowledgement: Acknowledgement) -> None:
         """Keep who has taken the alert upon themselves, unless somebody has; raises `UnknownAlertError`."""

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from core.errors import ConflictError, UnknownMessageError
-from core.tables import Columns, Delete, Insert, Replace, Stored, Table, columns_of, read_each
+from core.errors import ConflictError, UnknownMessageError, UnreadableRowError
+from core.tables import Columns, Delete, Insert, Replace, Stored, Table, columns_of
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -89,16 +89,15 @@ class PoisonStore:
 
     async def page(self, source: str, limit: int, after: str = "") -> list[PoisonMessage]:
         """Return up to `limit` messages of a queue, oldest first; with `after`, those that follow that id."""
-        return read_each(
-            await self._table.rows(source, f"{after} " if after else "", "~", limit), lambda row: _message(source, row)
-        )
+        rows = await self._table.rows(source, f"{after} " if after else "", "~", limit)
+        return [_message_or_fault(source, row) for row in rows]
 
     async def get(self, source: str, message_id: str) -> PoisonMessage:
         """Return one message; raises `UnknownMessageError`."""
         stored = await self._table.get(source, message_id)
         if stored is None:
             raise UnknownMessageError
-        return _message(source, stored)
+        return _message_or_fault(source, stored)
 
     async def mark(self, message: PoisonMessage, redriven_at: datetime) -> None:
         """Keep that it is being put back; raises `ConflictError` unless it is as it was read."""
@@ -135,6 +134,18 @@ def _parts(body: bytes) -> Iterator[tuple[str, str]]:
     text = base64.b64encode(body).decode()
     for number, start in enumerate(range(0, len(text), PART)):
         yield f"Body{number:02d}", text[start : start + PART]
+
+
+def _message_or_fault(source: str, stored: Stored[Columns]) -> PoisonMessage:
+    """Return the message; one whose row nobody can read is shown all the same, and can be dropped."""
+    try:
+        return _message(source, stored)
+    except (UnreadableRowError, LookupError, ValueError, TypeError) as fault:
+        reason = f"its row cannot be read: {type(fault).__name__}"
+        at = datetime.fromtimestamp(0, UTC)
+        return PoisonMessage(
+            source=source, message_id=stored.key, body=b"", reason=reason, at=at, shortened=True, etag=stored.etag
+        )
 
 
 def _message(source: str, stored: Stored[Columns]) -> PoisonMessage:

@@ -49,7 +49,7 @@ class SupervisorRules:
 
 
 def _counted(step: Step, direction: Direction, now: datetime) -> Step:
-    """Return the step after one more failure: it waits for another try, rests before it, or is given up."""
+    """Return the step after one more failure: it waits for another try, cools down before it, or is given up."""
     reason = f"timed out{_last(step)}"
     failed = replace(step, failure_count=step.failure_count + 1, complete_by=None, in_doubt=True, reason=reason)
     waiting = step.state if step.state is StepState.UNDOING else StepState.NOT_STARTED
@@ -74,7 +74,7 @@ def _last(step: Step) -> str:
 
 def _rest(step: Step, now: datetime) -> str:
     cooldowns = step.not_before is not None and step.not_before > now
-    return f"; rest {step.cooldowns} of {step.max_cooldowns}, until {step.not_before:%H:%M:%S}" if cooldowns else ""
+    return f"; cooldown {step.cooldowns} of {step.max_cooldowns}, until {step.not_before:%H:%M:%S}" if cooldowns else ""
 
 
 def _ask_again(before: Snapshot, after: Snapshot, expired: list[Step], entry: HistoryEntry) -> Change:

@@ -284,12 +284,12 @@ async def test_a_row_that_nobody_can_read_takes_no_other_along(parts):
     told = AgentHealth(agent="reads", instance="i1", at=NOW, waited=0.0, running=1)
     await parts.agent_health.publish(told)
     await parts.alerts.record(event := alert(77))
-    await parts.agent_health._table.submit("measures", [Put("garbage|1", {"SchemaVersion": 99})])
+    await parts.agent_health._table.submit("health", [Put("garbage|1", {"SchemaVersion": 99})])
     await parts.alerts._table.submit("alerts", [Put("0|garbage", {"Type": "t"})])
     assert told in await parts.agent_health.since(NOW)
     assert event in [each.event for each in await parts.alerts.newest(1000)]
     await parts.alerts._table.submit("alerts", [Delete("0|garbage")])
-    await parts.agent_health._table.submit("measures", [Delete("garbage|1")])
+    await parts.agent_health._table.submit("health", [Delete("garbage|1")])
 
 
 @pytest.mark.proves("SUP-7")

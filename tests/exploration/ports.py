@@ -135,7 +135,7 @@ class NoHealthReporter:
 
 
 class AgentHealths:
-    """`AgentMeasures`: whose circuit is open."""
+    """`AgentHealthLog`: whose circuit is open."""
 
     def __init__(self, tape: Tape) -> None:
         self._tape = tape

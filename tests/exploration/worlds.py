@@ -82,7 +82,7 @@ BESIDE = Workflow(
 )
 """A step that rests may leave others to run, or to begin."""
 BESIDE_ONE = replace(BESIDE, name="beside-one", steps=BESIDE.steps[:2])
-LATE_EFFECT_WINDOW = Workflow(name="settling", version=1, steps=(replace(_step("a"), late_effect_window=LONG),))
+LATE_EFFECT_WINDOW = Workflow(name="late-effect", version=1, steps=(replace(_step("a"), late_effect_window=LONG),))
 RETIRING = Workflow(name="retiring", version=1, steps=(_step("a"), replace(_step("b"), timeout=LONG)))
 BROKEN = Workflow(name="broken", version=1, steps=(_step("a"), replace(_step("b", "a"), request=_broken)))
 BEFORE = "!pending|0|payment|2026-01-31T08:00:00.000000Z"

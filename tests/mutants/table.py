@@ -29,7 +29,7 @@ BUS, REMOTE, SERVICES = (
     "tests/unit/test_services.py",
 )
 TRANSITIONS, UNSENT = "tests/unit/test_transitions.py", "tests/unit/test_unsent.py"
-CIRCUIT, COALESCER = "tests/unit/test_circuit.py", "tests/unit/test_group_commit.py"
+CIRCUIT, GROUP_COMMIT = "tests/unit/test_circuit.py", "tests/unit/test_group_commit.py"
 OPERATORS, OUTAGES = "tests/unit/test_operator_service.py", "tests/unit/test_outages.py"
 SUBMISSION = "tests/unit/test_submission_rules.py"
 
@@ -2105,7 +2105,7 @@ MUTANTS = (
         file="adapters/tables/transactions.py",
         old="return [error] * len(items)",
         new="return [error]",
-        tests=(f"{COALESCER}::test_all_that_wait_for_a_flush_that_fails_fail_with_it",),
+        tests=(f"{GROUP_COMMIT}::test_all_that_wait_for_a_flush_that_fails_fail_with_it",),
     ),
     Mutant(
         statement="FLT-6",
@@ -2113,6 +2113,6 @@ MUTANTS = (
         file="adapters/tables/transactions.py",
         old="    if answer.done():  # its caller was cancelled\n        return\n",
         new="",
-        tests=(f"{COALESCER}::test_who_waits_no_longer_takes_no_answer_from_the_others",),
+        tests=(f"{GROUP_COMMIT}::test_who_waits_no_longer_takes_no_answer_from_the_others",),
     ),
 )

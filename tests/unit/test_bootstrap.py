@@ -94,8 +94,9 @@ def test_without_the_schedule_of_the_supervisor_the_app_does_not_start(settings,
 def test_how_much_may_be_asked_of_a_service_is_a_setting(settings):
     """By agent; those that are not named have what is usual."""
     app = made()
-    bulkhead = {agent.name: app.agent(agent).bulkhead for agent in app.agents}
-    assert (bulkhead["payment"].in_flight, bulkhead["inventory"].in_flight) == (3, 100)
+    declared = {agent.name: replace(agent, calls_in_flight=7) for agent in app.agents}
+    limits = {name: app.agent(agent).bulkhead.in_flight for name, agent in declared.items()}
+    assert (limits["payment"], limits["inventory"]) == (3, 7)
 
 
 def test_each_setting_reaches_what_goes_by_it(settings, monkeypatch):

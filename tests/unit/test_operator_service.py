@@ -12,6 +12,7 @@ from builders import NOW, TOLERANCE, new_order, scheduler, seconds, supervisor, 
 from adapters.memory import in_memory
 from core.changes import Change, Event, HistoryEntry
 from core.orders import Outcome, ProcessState, StepState
+from core.tables import Put
 from operators.alerts import AcknowledgeRequest, AlertDesk
 from operators.bulk import meant_by
 from operators.requests import BulkRequest, Where
@@ -246,6 +247,22 @@ async def test_the_overview_says_where_it_did_not_count_to_the_end():
 
 
 # Alerts, and what nobody could read
+
+
+@pytest.mark.proves("ALR-1", "FLT-6")
+async def test_alerts_that_nobody_can_read_hide_none_behind_them():
+    """However many stand before them."""
+    parts = in_memory(clock=lambda: NOW)
+    desk = app(parts).operators.alerts
+    for number in range(3):
+        await parts.alerts.record(
+            Event(event_id=f"e{number}", type="T", subject="s", at=NOW - seconds(number), data={})
+        )
+        await parts.alerts._table.submit("alerts", [Put(f"0|garbage {number}", {"SchemaVersion": 99})])
+    first = await desk.list(2, None)
+    last = await desk.list(2, first.continuation)
+    assert [alert.id for alert in (*first.alerts, *last.alerts)] == ["e0", "e1", "e2"]
+    assert last.continuation is None
 
 
 @pytest.mark.proves("ALR-1")

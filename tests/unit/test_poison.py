@@ -11,6 +11,7 @@ from kept import SUBMISSIONS, kept, poison_on
 
 from adapters.memory import in_memory
 from core.errors import RefusedError, UnavailableError, UnknownMessageError
+from core.tables import Put
 from operators.poison import GIVEN_UP, REDRIVE_TIME, shown
 from operators.requests import OperatorRequest
 from operators.triggers import relay
@@ -170,15 +171,43 @@ async def test_the_list_goes_through_all_queues_page_by_page_and_oldest_first(wo
     assert pages[0].counts == await world.service.count() == {SUBMISSIONS: 2, PAYMENT: 3}
 
 
+@pytest.mark.proves("SUB-4", "FLT-6")
+async def test_a_row_that_nobody_can_read_hides_none_behind_it_and_can_be_dropped(world):
+    """It stands in the list with its fault, and can not be put back."""
+    first, spoilt, *others = [await world.keep(PAYMENT, b"{}") for _ in range(5)]
+    await world.poison._table.submit(PAYMENT, [Put(spoilt, {"SchemaVersion": 99})])
+    page = await world.service.list(2)
+    assert [each.id for each in page.messages] == [first, spoilt]
+    assert page.counts == {PAYMENT: 5}
+    assert [each.id for each in (await world.service.list(9, page.continuation)).messages] == others
+    with pytest.raises(RefusedError):
+        await world.redrive(PAYMENT, spoilt)
+    await world.service.drop(PAYMENT, spoilt, GRACE)
+    assert await world.ids() == [first, *others]
+
+
+@pytest.mark.proves("SUB-4", "FLT-6")
+async def test_what_is_being_put_back_cannot_be_dropped_meanwhile(world):
+    """Or one operator would be told that it is gone, and the other one would send it."""
+    message_id = await world.keep(PAYMENT, b"{}")
+    await world.poison.mark(await world.poison.get(PAYMENT, message_id), world.now)
+    with pytest.raises(UnknownMessageError):
+        await world.service.drop(PAYMENT, message_id, GRACE)
+    world.now += REDRIVE_TIME
+    await world.service.drop(PAYMENT, message_id, GRACE)
+    assert await world.ids() == []
+
+
 @pytest.mark.proves("SUB-4")
-async def test_submissions_of_an_order_are_forgotten_whoever_could_read_them(world):
+async def test_messages_of_an_order_are_forgotten_whoever_could_read_them(world):
     """However many others are kept: only those that name it go."""
     for number in range(150):
         await world.keep(SUBMISSIONS, b'{"orderId": "other %d"' % number)
-    ours = await world.keep(SUBMISSIONS, b'{"name": "Ada", "orderId": "%s"' % ORDER_ID.encode())
+    naming = b'{"name": "Ada", "orderId": "%s"' % ORDER_ID.encode()
+    ours = [await world.keep(source, naming) for source in (SUBMISSIONS, PAYMENT)]
     before = await world.ids()
     await world.service.forget(ORDER_ID)
-    assert await world.ids() == [each for each in before if each != ours]
+    assert await world.ids() == [each for each in before if each not in ours]
 
 
 @pytest.mark.proves("SUB-4", "FLT-6")

@@ -188,7 +188,12 @@ NEIGHBOURS = {
         beside="is_answered", spoil=garbage("|state", Version="x"), late=LOOK_INTERVAL.total_seconds()
     ),
     "it is answered, and conflicts": Neighbour(beside="is_answered", spoil=next_history_row_is_there),
-    "its bucket is away": Neighbour(beside="is_answered", state=ELSEWHERE | {"bucket": "b02"}, spoil=bucket_is_away),
+    "its bucket is away": Neighbour(
+        beside="is_answered",
+        state=ELSEWHERE | {"bucket": "b02"},
+        spoil=bucket_is_away,
+        late=LOOK_INTERVAL.total_seconds(),
+    ),
     "its bucket is away, and it waits": Neighbour(
         beside="waits", state={"bucket": "b02"}, spoil=bucket_is_away, late=LOOK_INTERVAL.total_seconds()
     ),

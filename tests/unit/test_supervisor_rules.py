@@ -97,7 +97,7 @@ def test_a_step_rests_a_bounded_number_of_times():
     now = timed_out(order)
     cooldowns = supervisor.recover(order, now)
     assert cooldowns.messages == ()
-    assert "rest 1 of 1" in cooldowns.entry.detail
+    assert "cooldown 1 of 1" in cooldowns.entry.detail
     assert cooldowns.after.state.not_before == now + seconds(60)
     assert (cooldowns.after.step("payment").failure_count, cooldowns.after.step("payment").cooldowns) == (0, 1)
     assert scheduler.claim(cooldowns.after, now + seconds(59)) is None
