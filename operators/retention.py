@@ -83,7 +83,9 @@ class RetentionService:
         forgotten = await self.submission_keys.remove_before(since)
         if removed or alerts or poison or forgotten:
             counts = {"orders": removed, "alerts": alerts, "poison": poison, "keys": forgotten}
-            log.log(logging.WARNING if poison else logging.INFO, "retention.swept", extra=counts)
+            log.info("retention.swept", extra=counts)
+        if poison:
+            log.warning("retention.poison_removed", extra={"count": poison})
         return removed
 
     async def _sweep_bucket(self, bucket: str, since: datetime) -> int:
