@@ -4,12 +4,12 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 
 from core.ports import Archive, Bus, Clock, EventPublisher, Leadership, NewId, RemoteService, StateStore, TextQueue
-from core.tables import Columns, Table
 from stores.agent_health import AgentHealthLog
 from stores.alert_log import AlertLog
 from stores.poison import PoisonStore
 from stores.submission_keys import SubmissionKeys
 from stores.sweeps import SweepLog
+from stores.tables import Columns, Table
 from stores.workflow_log import WorkflowLog
 
 

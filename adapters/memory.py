@@ -22,12 +22,12 @@ from core.errors import ConflictError, NotSentError, UnavailableError
 from core.keys import buckets
 from core.messages import AgentRequest, BusMessage
 from core.ports import Clock, NewId
-from core.tables import Columns, Delete, ETags, Insert, Operation, Put, Replace, Row, Stored
 from stores.agent_health import AgentHealthLog
 from stores.alert_log import AlertLog
 from stores.poison import PoisonStore
 from stores.submission_keys import SubmissionKeys
 from stores.sweeps import SweepLog
+from stores.tables import Columns, Delete, ETags, Insert, Operation, Put, Replace, Row, Stored
 from stores.workflow_log import WorkflowLog
 
 Partitions = Mapping[str, Mapping[str, tuple[int, Row]]]

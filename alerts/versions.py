@@ -3,8 +3,8 @@
 import logging
 from dataclasses import dataclass, field
 
+from alerts.fingerprints import differences, fingerprint, from_text, to_text
 from core import alerts
-from core.fingerprints import differences, fingerprint, from_text, to_text
 from core.ports import Clock, StateStore
 from core.workflow import Workflow, Workflows
 from stores.workflow_log import WorkflowLog

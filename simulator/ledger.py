@@ -14,8 +14,8 @@ from collections.abc import Sequence
 from core.errors import ConflictError
 from core.keys import key_part
 from core.messages import json_text
-from core.tables import Columns, Delete, Insert, Operation, Put, Replace, Table, columns_of
 from simulator.rules import Effect, Fault, FaultInForce
+from stores.tables import Columns, Delete, Insert, Operation, Put, Replace, Table, columns_of
 
 LAST = "~"
 

@@ -1,1 +1,1 @@
-"""What is kept beside the orders, each store on one table (`core/tables.py`): the same on Azure and in memory."""
+"""What is kept beside the orders, each store on one table (`stores/tables.py`): the same on Azure and in memory."""

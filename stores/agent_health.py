@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from zlib import crc32
 
-from core.tables import Columns, Put, Table, columns_of, read_each
+from stores.tables import Columns, Put, Table, columns_of, read_each
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -11,7 +11,7 @@ from core.changes import Event
 from core.errors import ConflictError, UnknownAlertError
 from core.keys import key_part
 from core.outbox import event_columns, event_from
-from core.tables import Columns, Delete, Insert, Replace, Table, columns_of, read_each
+from stores.tables import Columns, Delete, Insert, Replace, Table, columns_of, read_each
 
 PARTITION = "alerts"
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from core.errors import ConflictError, UnknownMessageError, UnreadableRowError
-from core.tables import Columns, Delete, Insert, Replace, Stored, Table, columns_of
+from stores.tables import Columns, Delete, Insert, Replace, Stored, Table, columns_of
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

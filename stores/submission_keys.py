@@ -10,7 +10,7 @@ from core.errors import ConflictError, UnavailableError
 from core.gathering import run_all
 from core.keys import sortable
 from core.ports import Clock
-from core.tables import Columns, Delete, Insert, Table, columns_of
+from stores.tables import Columns, Delete, Insert, Table, columns_of
 
 PARTITIONS = [f"{number:02x}" for number in range(256)]
 AGE = "!"

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from core.errors import ConflictError, UnavailableError
-from core.tables import Columns, Insert, Put, Table, columns_of
+from stores.tables import Columns, Insert, Put, Table, columns_of
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

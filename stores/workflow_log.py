@@ -1,7 +1,7 @@
 """What each version of a workflow was at first, in table `agents`: a row for each."""
 
 from core.errors import ConflictError, UnavailableError
-from core.tables import Columns, Insert, Table, columns_of
+from stores.tables import Columns, Insert, Table, columns_of
 
 PARTITION = "workflows"
 

@@ -17,7 +17,7 @@ from core.archive import ArchivedOrder, ArchivePage
 from core.errors import ConflictError, UnreadableRowError
 from core.keys import bucket_of, order_key, state_key
 from core.orders import Order
-from core.tables import Columns, Delete, Put, Row, Stored, Table, columns_of
+from stores.tables import Columns, Delete, Put, Row, Stored, Table, columns_of
 
 PAGE = 1000
 

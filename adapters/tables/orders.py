@@ -13,7 +13,7 @@ from core.errors import ConflictError, UnreadableRowError
 from core.gathering import run_all
 from core.keys import bucket_of, history_key, history_range, key_part, order_key, order_range, state_key
 from core.orders import Order, Snapshot
-from core.tables import Columns, Delete, ETags, Insert, Operation, Put, Replace, Row, Stored, Table
+from stores.tables import Columns, Delete, ETags, Insert, Operation, Put, Replace, Row, Stored, Table
 
 
 def of_change(change: Change) -> list[Operation[Record]]:

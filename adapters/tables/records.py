@@ -13,7 +13,7 @@ from core.errors import UnreadableRowError
 from core.keys import order_in, sortable
 from core.messages import json_text
 from core.orders import Direction, OnFailure, Order, OrderState, Outcome, Priority, ProcessState, Step, StepState
-from core.tables import OLDEST_ORDERS, Columns, Stored, columns_of
+from stores.tables import OLDEST_ORDERS, Columns, Stored, columns_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from typing import Any
 
 from core.errors import InvalidError
 from core.messages import utf16_units
-from core.tables import SCHEMA_VERSION, Columns
+from stores.tables import SCHEMA_VERSION, Columns
 
 MAX_CHARACTERS = 32 * 1024
 """What one property can hold: 64 KiB of UTF-16."""

@@ -12,7 +12,7 @@ from adapters.failures import azure_errors
 from adapters.tables import wire
 from adapters.tables.rows import stored_form
 from core.errors import ConflictError, InvalidError, UnavailableError
-from core.tables import Columns, Delete, ETags, Operation, Stored
+from stores.tables import Columns, Delete, ETags, Operation, Stored
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")

@@ -21,13 +21,13 @@ from core.alerts import Acknowledgement
 from core.changes import Event
 from core.errors import ConflictError, InvalidError, UnavailableError, UnknownAlertError, UnknownMessageError
 from core.messages import WakeUp
-from core.tables import Delete, Put
 from shop.business import SHOP
 from simulator.ledger import Ledger
 from simulator.rules import Effect, Fault, FaultInForce
 from stores.agent_health import AgentHealth
 from stores.poison import Arrival
 from stores.sweeps import Sweep
+from stores.tables import Delete, Put
 
 
 def alert(number: int) -> Event:

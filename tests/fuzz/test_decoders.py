@@ -24,13 +24,13 @@ from bootstrap import functions
 from core.business import Payload
 from core.errors import InvalidError
 from core.messages import AgentReply, AgentRequest, Submission, WakeUp, decode
-from core.tables import OLDEST_ORDERS, SCHEMA_VERSION, Stored, UnknownSchemaError
 from operators.requests import BulkRequest, OperatorRequest
 from shop.payload import Content
 from shop.rules import Purchase
 from shop.service import ShopService
 from simulator.rules import Call, Fault
 from stores.poison import Arrival, PoisonStore
+from stores.tables import OLDEST_ORDERS, SCHEMA_VERSION, Stored, UnknownSchemaError
 from submission.rules import Terms, new_order, read
 
 JSON = st.recursive(

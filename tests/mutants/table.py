@@ -880,7 +880,7 @@ MUTANTS = (
     Mutant(
         statement="FLT-12",
         fault="what a step keeps may be changed without a new version",
-        file="core/fingerprints.py",
+        file="alerts/fingerprints.py",
         old='NOT_TOLD_APART = ("name", "request")',
         new='NOT_TOLD_APART = ("name", "request", "result_fields")',
         tests=(f"{VERSIONS}::test_what_was_changed_is_named_once",),

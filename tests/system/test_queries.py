@@ -22,7 +22,7 @@ from core.changes import Change, HistoryEntry, transition
 from core.gathering import run_all
 from core.keys import bucket_of, buckets
 from core.orders import ProcessState, StepState
-from core.tables import Insert
+from stores.tables import Insert
 
 RANGE = re.compile(r"^PartitionKey eq '[^']+' and RowKey ge '[^']+' and RowKey lt '[^']+'$")
 

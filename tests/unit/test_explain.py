@@ -12,12 +12,12 @@ from adapters.tables.rows import entity, stored_form
 from core.changes import Change, HistoryEntry
 from core.errors import UnreadableRowError
 from core.orders import ProcessState, StepState
-from core.tables import Stored
 from core.workflow import StepDefinition, Workflow, Workflows
 from operators.explain import Actor, explain
 from scheduler.rules import LONGEST_UPGRADE
 from scheduler.service import WAKE_UP_TIME
 from stores.agent_health import AgentHealth
+from stores.tables import Stored
 
 LATER = NOW + seconds(60)
 

@@ -12,13 +12,13 @@ from builders import NOW, TOLERANCE, new_order, scheduler, seconds, supervisor, 
 from adapters.memory import in_memory
 from core.changes import Change, Event, HistoryEntry
 from core.orders import Outcome, ProcessState, StepState
-from core.tables import Put
 from operators.alerts import AcknowledgeRequest, AlertDesk
 from operators.bulk import meant_by
 from operators.requests import BulkRequest, Where
 from scheduler.rules import LONGEST_UPGRADE
 from shop.workflows import ORDER
 from stores.agent_health import AgentHealth
+from stores.tables import Put
 
 
 def service_on(parts):

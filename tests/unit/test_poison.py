@@ -11,11 +11,11 @@ from kept import SUBMISSIONS, kept, poison_on
 
 from adapters.memory import in_memory
 from core.errors import RefusedError, UnavailableError, UnknownMessageError
-from core.tables import Put
 from operators.poison import GIVEN_UP, REDRIVE_TIME, shown
 from operators.requests import OperatorRequest
 from operators.triggers import relay
 from stores.poison import MAX_BODY_BYTES, Arrival, PoisonMessage
+from stores.tables import Put
 
 GRACE = OperatorRequest(operator="grace", note="mended")
 PAYMENT = "payment-responses"

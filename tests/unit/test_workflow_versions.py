@@ -11,10 +11,10 @@ from builders import NOW, WORKFLOWS
 from owed import events_owed
 
 from adapters.memory import in_memory
+from alerts.fingerprints import fingerprint
 from alerts.triggers import blueprint
 from alerts.versions import Versions
 from core.errors import UnavailableError
-from core.fingerprints import fingerprint
 from core.orders import OnFailure
 from core.workflow import MAX_STEPS, StepDefinition, Workflow, Workflows
 
