@@ -16,7 +16,6 @@ from adapters.messaging import queues
 from adapters.tables.archive import TableArchive
 from adapters.tables.orders import Codec, TableStateStore
 from adapters.tables.records import Record, columns_of_record, record_of
-from adapters.tables.rows import entity, stored_form
 from core.changes import Event
 from core.errors import ConflictError, NotSentError, UnavailableError
 from core.keys import buckets
@@ -27,7 +26,7 @@ from stores.alert_log import AlertLog
 from stores.poison import PoisonStore
 from stores.submission_keys import SubmissionKeys
 from stores.sweeps import SweepLog
-from stores.tables import Columns, Delete, ETags, Insert, Operation, Put, Replace, Row, Stored
+from stores.tables import Columns, Delete, ETags, Insert, Operation, Put, Replace, Row, Stored, entity, stored_form
 from stores.workflow_log import WorkflowLog
 
 Partitions = Mapping[str, Mapping[str, tuple[int, Row]]]

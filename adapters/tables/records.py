@@ -6,14 +6,13 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
-from adapters.tables.rows import aware
 from core.agenda import AgendaRow
 from core.changes import HistoryEntry
 from core.errors import UnreadableRowError
 from core.keys import order_in, sortable
 from core.messages import json_text
 from core.orders import Direction, OnFailure, Order, OrderState, Outcome, Priority, ProcessState, Step, StepState
-from stores.tables import OLDEST_ORDERS, Columns, Stored, columns_of
+from stores.tables import OLDEST_ORDERS, Columns, Stored, aware, columns_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,9 +10,8 @@ from azure.data.tables.aio import TableClient
 
 from adapters.failures import azure_errors
 from adapters.tables import wire
-from adapters.tables.rows import stored_form
 from core.errors import ConflictError, InvalidError, UnavailableError
-from stores.tables import Columns, Delete, ETags, Operation, Stored
+from stores.tables import Columns, Delete, ETags, Operation, Stored, stored_form
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")

@@ -17,8 +17,7 @@ from azure.core.exceptions import HttpResponseError
 from azure.core.rest import AsyncHttpResponse, HttpRequest
 from azure.data.tables.aio import TableClient
 
-from adapters.tables.rows import entity
-from stores.tables import Columns, Delete, Insert, Operation, Put, Replace, Stored
+from stores.tables import Columns, Delete, Insert, Operation, Put, Replace, Stored, entity
 
 RANGE = "PartitionKey eq '{p}' and RowKey ge '{s}' and RowKey lt '{e}'"
 """The only query there is: what it costs depends on how much it returns, never on the size of the table."""

@@ -18,7 +18,6 @@ from adapters.memory import in_memory, of_columns
 from adapters.messaging.queues import NO_XML
 from adapters.tables.orders import of_change
 from adapters.tables.records import columns_of_record, record_of
-from adapters.tables.rows import entity, stored_form
 from alerts import rules as alert_rules
 from bootstrap import functions
 from core.business import Payload
@@ -30,7 +29,7 @@ from shop.rules import Purchase
 from shop.service import ShopService
 from simulator.rules import Call, Fault
 from stores.poison import Arrival, PoisonStore
-from stores.tables import OLDEST_ORDERS, SCHEMA_VERSION, Stored, UnknownSchemaError
+from stores.tables import OLDEST_ORDERS, SCHEMA_VERSION, Stored, UnknownSchemaError, entity, stored_form
 from submission.rules import Terms, new_order, read
 
 JSON = st.recursive(

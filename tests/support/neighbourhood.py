@@ -8,7 +8,6 @@ from builders import NOW, SOMEWHERE, TIMEOUT, answer, answer_to, seconds
 from scheduling import Scheduling, only, step
 
 from adapters.tables.records import columns_of_record
-from adapters.tables.rows import entity, stored_form
 from core.agenda import Kind, all_of
 from core.alerts import order_ended
 from core.changes import Change, HistoryEntry
@@ -21,6 +20,7 @@ from core.workflow import Workflow
 from entrypoints.functions import next_time
 from operators.views import listed as listed_as
 from stores.poison import Arrival
+from stores.tables import entity, stored_form
 
 BUCKET = "b01"
 BATCH = 64

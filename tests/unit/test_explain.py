@@ -8,7 +8,6 @@ from builders import NOW, acting_rules, answer, claimed, new_order, scheduler, s
 
 from adapters.memory import in_memory
 from adapters.tables.records import StateRecord, columns_of_record, record_of
-from adapters.tables.rows import entity, stored_form
 from core.changes import Change, HistoryEntry
 from core.errors import UnreadableRowError
 from core.orders import ProcessState, StepState
@@ -17,7 +16,7 @@ from operators.explain import Actor, explain
 from scheduler.rules import LONGEST_UPGRADE
 from scheduler.service import WAKE_UP_TIME
 from stores.agent_health import AgentHealth
-from stores.tables import Stored
+from stores.tables import Stored, entity, stored_form
 
 LATER = NOW + seconds(60)
 

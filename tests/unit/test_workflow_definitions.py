@@ -8,7 +8,6 @@ from builders import NOW, new_order, scheduler, seconds, supervisor
 
 from adapters.tables.orders import of_change
 from adapters.tables.records import columns_of_record
-from adapters.tables.rows import stored_form
 from core.orders import MAX_REASON, OnFailure, Outcome
 from core.workflow import MAX_STEPS, StepDefinition, Workflow, WorkflowError, Workflows
 from operators.requests import OperatorRequest
@@ -16,7 +15,7 @@ from operators.rules import cancel
 from scheduler.rules import MAX_KEPT
 from shop.business import SHOP
 from shop.workflows import ORDER
-from stores.tables import Delete
+from stores.tables import Delete, stored_form
 
 LONG_NAMES = tuple(f"s{number:02}-{'x' * 37}" for number in range(MAX_STEPS))
 
