@@ -70,8 +70,8 @@ MUTANTS = (
         statement="ALR-2",
         fault="a message has a fresh id at each send",
         file="core/outbox.py",
-        old="message_id=notice_id,\n",
-        new='message_id=__import__("uuid").uuid4().hex,',
+        old="message_id=notice_id, correlation_id=row.order_id",
+        new='message_id=__import__("uuid").uuid4().hex, correlation_id=row.order_id',
         tests=(f"{SENDING}::test_a_notice_that_is_sent_again_is_the_same_notice",),
     ),
     Mutant(
