@@ -3,9 +3,10 @@
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 
-from core.ports import Archive, Bus, Clock, EventPublisher, Leadership, NewId, RemoteService, StateStore, TextQueue
+from core.ports import Bus, Clock, EventPublisher, Leadership, NewId, RemoteService, StateStore, TextQueue
 from stores.agent_health import AgentHealthLog
 from stores.alert_log import AlertLog
+from stores.archive import Archive
 from stores.poison import PoisonStore
 from stores.submission_keys import SubmissionKeys
 from stores.sweeps import SweepLog

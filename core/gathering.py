@@ -1,12 +1,20 @@
-"""Doing many things at once without letting one failure stop the others."""
+"""Doing many things at once without letting one failure stop the others, and group commit."""
 
 import asyncio
-from collections.abc import Coroutine, Iterable, Sequence
-from typing import Any, TypeVar
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
+from typing import Any, Generic, TypeVar
 
 from core.errors import CutOffError
 
 T = TypeVar("T")
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+Flush = Callable[[str, Sequence[Item]], Awaitable[Sequence[Result | Exception]]]
+"""Takes as many of the waiting items as it likes, from the first on, and returns one outcome for each it took.
+
+If it raises instead, every waiting item fails by that error.
+"""
 
 
 async def run_all(work: Iterable[Coroutine[Any, Any, T]], *, at_most: int = 64) -> list[T]:
@@ -41,3 +49,48 @@ async def settle_all(work: Iterable[Coroutine[Any, Any, T]], *, at_most: int = 6
 
     results = await asyncio.gather(*(one(coroutine) for coroutine in work), return_exceptions=True)
     return [result for result in results if isinstance(result, Exception) or not isinstance(result, BaseException)]
+
+
+class GroupCommit(Generic[Item, Result]):
+    """Runs one flush at a time for each lane; an idle lane flushes at once, so nothing ever waits for a timer."""
+
+    def __init__(self, flush: Flush[Item, Result]) -> None:
+        self._flush = flush
+        self._waiting: dict[str, list[tuple[Item, asyncio.Future[Result]]]] = {}
+        self._running: dict[str, asyncio.Task[None]] = {}
+
+    async def submit(self, lane: str, item: Item) -> Result:
+        """Flush the item, alone or with others of its lane; a caller who is cancelled does not take it back."""
+        answer: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
+        self._waiting.setdefault(lane, []).append((item, answer))
+        if lane not in self._running:
+            self._running[lane] = asyncio.create_task(self._drain(lane))
+        return await answer
+
+    async def _drain(self, lane: str) -> None:
+        try:
+            while waiting := self._waiting.get(lane):
+                outcomes = await self._outcomes(lane, [item for item, _ in waiting])
+                for (_, answer), outcome in zip(waiting[: len(outcomes)], outcomes, strict=True):
+                    _settle(answer, outcome)
+                del waiting[: len(outcomes)]
+        finally:
+            del self._running[lane]
+            for _, answer in self._waiting.pop(lane, []):
+                answer.cancel()
+
+    async def _outcomes(self, lane: str, items: list[Item]) -> Sequence[Result | Exception]:
+        try:
+            outcomes = await self._flush(lane, items)
+        except Exception as error:  # noqa: BLE001 - it belongs to those who wait, whatever it is
+            return [error] * len(items)
+        return outcomes or [RuntimeError("a flush took none of the waiting items")] * len(items)
+
+
+def _settle(answer: "asyncio.Future[Result]", outcome: Result | Exception) -> None:
+    if answer.done():  # its caller was cancelled
+        return
+    if isinstance(outcome, Exception):
+        answer.set_exception(outcome)
+    else:
+        answer.set_result(outcome)

@@ -16,6 +16,9 @@ from core.keys import LAST, key_part, sortable
 from core.messages import BusMessage, json_text
 from core.orders import Outcome, ProcessState, Snapshot, StepState
 
+OPERATORS = "operators"
+"""Stands for Event Grid; every other destination is the private queue of that name."""
+
 MAX_PER_TRANSITION = 100
 """More than there are steps in a workflow."""
 
@@ -70,10 +73,6 @@ def _end(after: Snapshot) -> Iterator[tuple[str, dict[str, str | None]]]:
             yield "order-undone", {"reason": state.reason}
         case ProcessState.ERROR:
             yield "order-failed", {"reason": state.reason}
-
-
-OPERATORS = "operators"
-"""Stands for Event Grid; every other destination is the private queue of that name."""
 
 
 def owed(before: Snapshot | None, after: Snapshot, change: Change) -> Iterator[AgendaRow]:

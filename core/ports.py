@@ -5,7 +5,6 @@ from datetime import datetime
 from typing import Any, Protocol
 
 from core.agenda import AgendaRow
-from core.archive import ArchivedOrder, ArchivePage
 from core.changes import Change, Event, HistoryEntry, Note
 from core.messages import AgentRequest, BusMessage
 from core.orders import Snapshot
@@ -65,31 +64,6 @@ class StateStore(Protocol):
 
     async def confirm(self, bucket: str, keys: Sequence[str]) -> None:
         """Remove outbox rows whose content was sent; those that are gone already are passed over."""
-
-
-class Archive(Protocol):
-    """All orders by their age, and how they are removed. Every method raises `UnavailableError`."""
-
-    buckets: Sequence[str]
-    """The partitions over which orders are spread."""
-
-    async def oldest(self, bucket: str, before: datetime | None, start: str) -> ArchivePage:
-        """Return the oldest orders of the bucket, from `start` on if that is not empty.
-
-        With `before`, only those that were made before that time: nothing that is younger is looked at.
-        """
-
-    async def remove(self, order: ArchivedOrder) -> None:
-        """Remove all rows of an order: those that make it one in one transaction, and then its history.
-
-        Nothing but whole orders is ever seen; a history that a crash leaves over is removed when it is met again.
-        """
-
-    async def place(self, bucket: str) -> str:
-        """Return from where on whoever removes old orders goes on in the bucket; empty for its beginning."""
-
-    async def go_on_from(self, bucket: str, place: str) -> None:
-        """Remember that place, for any instance."""
 
 
 class Bus(Protocol):

@@ -19,7 +19,17 @@ from core.orders import ProcessState, Snapshot, StepState
 from core.ports import Bus, Clock, NewId, StateStore
 from core.unsent import put_back
 
-MOST = 2_000
+log = logging.getLogger(__name__)
+
+Decide = Callable[[Snapshot, datetime], Decision]
+
+MAX_CONFLICTS = 20
+"""Each conflict means that somebody else made progress, so this many in a row point to a fault."""
+
+REACH_PAUSE = timedelta(seconds=2)
+"""Between two questions whether the bus is back."""
+
+MAX_REMEMBERED = 2_000
 """Several times what a scheduler has open at its agents. An order of four steps takes about 6 KB, so this is 12 MB."""
 
 ENDED = (ProcessState.PROCESSED, ProcessState.ERROR)
@@ -32,7 +42,7 @@ class Remembered:
     on it could be written under its ETag. Of more orders, those are forgotten that were kept longest ago.
     """
 
-    def __init__(self, most: int = MOST) -> None:
+    def __init__(self, most: int = MAX_REMEMBERED) -> None:
         self._most = most
         self._orders: dict[str, Snapshot] = {}
 
@@ -54,10 +64,6 @@ class Remembered:
         return self._orders.get(order_id)
 
 
-PAUSE = timedelta(seconds=2)
-"""Between two questions whether the bus is back."""
-
-
 class Reach:
     """What one process knows of the bus: it is there until something could not be sent, and then once it answers."""
 
@@ -69,7 +75,7 @@ class Reach:
 
     def lost(self) -> None:
         """Note that something could not be sent."""
-        self._ask_at = self._clock() + PAUSE
+        self._ask_at = self._clock() + REACH_PAUSE
 
     async def is_there(self) -> bool:
         """Whether requests would go out now; of all who want to know, one asks the bus at a time."""
@@ -84,14 +90,6 @@ class Reach:
             return False
         self._ask_at = None
         return True
-
-
-log = logging.getLogger(__name__)
-
-Decide = Callable[[Snapshot, datetime], Decision]
-
-MAX_CONFLICTS = 20
-"""Each conflict means that somebody else made progress, so this many in a row point to a fault."""
 
 
 def _in_brief(change: Change) -> dict[str, object]:

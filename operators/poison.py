@@ -161,7 +161,7 @@ def _log(what: str, source: str, message_id: str, request: OperatorRequest) -> N
 def text_of(message: PoisonMessage) -> str:
     """Return the body as it was received; raises `RefusedError` if it would not be the same message any more."""
     if message.shortened:
-        raise RefusedError("the message was too long to be kept whole: it can only be dropped")
+        raise RefusedError("the message is not there whole: it can only be dropped")
     try:
         return message.body.decode()
     except UnicodeDecodeError as error:

@@ -6,18 +6,18 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from core import keys
-from core.archive import ArchivedOrder
 from core.business import Payload
 from core.changes import Change, HistoryEntry, transition
 from core.errors import RefusedError, UnavailableError
 from core.gathering import run_all
 from core.orders import Outcome, ProcessState, Snapshot
-from core.ports import Archive, Clock
+from core.ports import Clock
 from core.transitions import Transitions
 from operators.poison import PoisonService
 from operators.requests import FindRequest, OperatorRequest
 from operators.views import View
 from stores.alert_log import AlertLog
+from stores.archive import Archive, ArchivedOrder
 from stores.submission_keys import SubmissionKeys
 
 log = logging.getLogger(__name__)

@@ -8,7 +8,7 @@ from core.business import Payload
 from core.changes import Change
 from core.errors import UnknownOrderError, UnreadableRowError
 from core.orders import ProcessState, Snapshot
-from core.ports import Archive, Clock, StateStore
+from core.ports import Clock, StateStore
 from core.transitions import Decide, Transitions
 from core.workflow import Workflows
 from operators import rules, views
@@ -16,6 +16,7 @@ from operators.explain import ActingRules, Explanation, explain, unreadable
 from operators.requests import OperatorRequest, SkipRequest
 from operators.views import FoundOrder, FoundOrders, OrderList, OrderView
 from stores.agent_health import AgentHealthLog
+from stores.archive import Archive
 
 log = logging.getLogger(__name__)
 

@@ -18,6 +18,9 @@ from core.orders import DONE, ERASED, MAX_REASON, Direction, Outcome, ProcessSta
 from core.texts import plain
 from core.workflow import StepDefinition, Workflow
 
+Room = Mapping[str, str]
+"""By capability, the agent that takes a step of it now: one that is healthy and has room (AGT-10)."""
+
 MAX_BYTES = 192 * 1024
 """Of a request; Service Bus carries 256 KiB, with all that it adds."""
 
@@ -87,10 +90,6 @@ def _without(personal: Iterable[str], text: str) -> str:
     """Return the text without these values; of two that begin alike the longer one goes first."""
     values = "|".join(re.escape(value) for value in sorted(personal, key=len, reverse=True) if value)
     return re.sub(rf"(?<!\w)(?:{values})(?!\w)", ERASED, text, flags=re.IGNORECASE) if values else text
-
-
-Room = Mapping[str, str]
-"""By capability, the agent that takes a step of it now: one that is healthy and has room (AGT-10)."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -23,8 +23,8 @@ from tenacity import (
 )
 
 from adapters.failures import OUTAGES, azure_errors
-from adapters.tables.transactions import GroupCommit
 from core.errors import InvalidError, NotSentError, QueueRefusedError, UnavailableError
+from core.gathering import GroupCommit
 from core.messages import BusMessage
 
 MILLISECOND = timedelta(milliseconds=1)

@@ -13,10 +13,10 @@ from adapters.clock import oldest_order_id
 from adapters.tables.orders import Codec
 from adapters.tables.records import StateRecord
 from adapters.tables.transactions import MAX_OPERATIONS
-from core.archive import ArchivedOrder, ArchivePage
 from core.errors import ConflictError, UnreadableRowError
 from core.keys import bucket_of, order_key, state_key
 from core.orders import Order
+from stores.archive import ArchivedOrder, ArchivePage
 from stores.tables import Columns, Delete, Put, Row, Stored, Table, columns_of
 
 PAGE = 1000

@@ -2102,7 +2102,7 @@ MUTANTS = (
     Mutant(
         statement="FLT-7",
         fault="in an outage each waits by itself",
-        file="adapters/tables/transactions.py",
+        file="core/gathering.py",
         old="return [error] * len(items)",
         new="return [error]",
         tests=(f"{GROUP_COMMIT}::test_all_that_wait_for_a_flush_that_fails_fail_with_it",),
@@ -2110,7 +2110,7 @@ MUTANTS = (
     Mutant(
         statement="FLT-6",
         fault="who is cut off takes the answer of all others along",
-        file="adapters/tables/transactions.py",
+        file="core/gathering.py",
         old="    if answer.done():  # its caller was cancelled\n        return\n",
         new="",
         tests=(f"{GROUP_COMMIT}::test_who_waits_no_longer_takes_no_answer_from_the_others",),

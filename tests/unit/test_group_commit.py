@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from adapters.tables.transactions import GroupCommit
 from core.errors import UnavailableError
+from core.gathering import GroupCommit
 
 
 class Flushes:

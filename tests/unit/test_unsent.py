@@ -14,8 +14,7 @@ from core.compensation import turn_back
 from core.errors import NotSentError, QueueRefusedError, UnavailableError
 from core.messages import AgentRequest, decode, request_id
 from core.orders import Direction, OnFailure, Outcome, ProcessState, StepState
-from core.transitions import PAUSE as REACH_PAUSE
-from core.transitions import Reach
+from core.transitions import REACH_PAUSE, Reach
 from core.unsent import PAUSE, put_back
 from scheduler.service import WAKE_UP_TIME
 
