@@ -4,10 +4,11 @@ import functools
 import json
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from datetime import datetime
 from typing import Any, TypeVar
 
 import azure.functions as func
-from pydantic import BaseModel
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from core.errors import (
     AppError,
@@ -21,7 +22,7 @@ from core.errors import (
     UnreadableRowError,
 )
 from core.keys import ORDER_ID
-from core.messages import decode
+from core.messages import decode, faults_of
 
 log = logging.getLogger(__name__)
 
@@ -33,22 +34,38 @@ MAX_BODY_BYTES = 256 * 1024
 def ok(body: Mapping[str, Any], status: int = 200, headers: Mapping[str, str] | None = None) -> func.HttpResponse:
     """Answer with JSON."""
     return func.HttpResponse(
-        json.dumps(body, default=str), status_code=status, headers=dict(headers or {}), mimetype="application/json"
+        json.dumps(body, default=_text), status_code=status, headers=dict(headers or {}), mimetype="application/json"
     )
+
+
+def _text(value: Any) -> str:
+    return value.isoformat() if isinstance(value, datetime) else str(value)
+
+
+class Problem(BaseModel):
+    """Problem details (RFC 9457)."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    type: str = "about:blank"
+    title: str
+    status: int
+    detail: str | None = None
+    faults: Sequence[str] | None = None
+    """Everything that is wrong with the request."""
 
 
 def problem(
-    status: int, title: str, detail: str = "", *, faults: Sequence[str] = (), headers: Mapping[str, str] | None = None
+    status: int,
+    title: str,
+    detail: str | None = None,
+    *,
+    faults: Sequence[str] | None = None,
+    headers: Mapping[str, str] | None = None,
 ) -> func.HttpResponse:
-    """Answer with problem details; `faults` lists everything that is wrong with the request."""
-    body: dict[str, Any] = {"type": "about:blank", "title": title, "status": status}
-    if detail:
-        body["detail"] = detail
-    if faults:
-        body["faults"] = list(faults)
-    return func.HttpResponse(
-        json.dumps(body), status_code=status, headers=dict(headers or {}), mimetype="application/problem+json"
-    )
+    """Answer with problem details."""
+    body = Problem(title=title, status=status, detail=detail, faults=faults).model_dump_json(exclude_none=True)
+    return func.HttpResponse(body, status_code=status, headers=dict(headers or {}), mimetype="application/problem+json")
 
 
 def problem_of(error: AppError) -> func.HttpResponse:  # noqa: PLR0911 - one for each meaning
@@ -119,6 +136,14 @@ def body_of(req: func.HttpRequest, model: type[T]) -> T:
     if len(body) > MAX_BODY_BYTES:
         raise InvalidError([f"body: {len(body)} bytes are more than the {MAX_BODY_BYTES} that are accepted"])
     return decode(model, body)
+
+
+def query_of(req: func.HttpRequest, model: type[T]) -> T:
+    """Read what stands behind the question mark; raises `InvalidError` with every fault."""
+    try:
+        return model.model_validate_strings(dict(req.params))
+    except ValidationError as error:
+        raise InvalidError(faults_of(error)) from None
 
 
 def order_id_of(req: func.HttpRequest) -> str:

@@ -6,7 +6,7 @@ record of its own: what was done shows in the orders, and the same request again
 """
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -21,8 +21,9 @@ from core.ports import Clock, StateStore
 from core.transitions import Transitions
 from core.workflow import Workflows
 from operators import rules, views
+from operators.pages import agenda_page
 from operators.requests import BulkRequest, OperatorRequest, SkipRequest, Where
-from operators.views import ListedOrder, Time, View
+from operators.views import ListedOrder, View
 
 log = logging.getLogger(__name__)
 
@@ -42,7 +43,7 @@ class BulkPage(View):
     """What one call found, and did."""
 
     dry_run: bool
-    until: Time
+    until: datetime
     """What to name as `until` in the next call, and when it is all sent again."""
     matching: list[ListedOrder]
     """The orders of this page that are meant."""
@@ -64,7 +65,7 @@ class BulkService:
     clock_tolerance: timedelta
 
     async def run(self, request: BulkRequest) -> BulkPage:
-        """Handle one page, and say where the next one begins; raises `InvalidError` without a time to act up to."""
+        """Resubmit, skip a step of, or cancel many orders in Error, page by page; raises `InvalidError`."""
         until = self._until(request)
         rows, continuation = await self._page(request, until)
         meant = [row for row in rows if _listed_as_meant(row, request.where)]
@@ -89,14 +90,10 @@ class BulkService:
             raise InvalidError([f"until: expected a time that is over, {latest.isoformat()} at the latest"])
         return request.until or latest
 
-    async def _page(self, request: BulkRequest, until: datetime) -> tuple[list[AgendaRow], str | None]:
+    async def _page(self, request: BulkRequest, until: datetime) -> tuple[Sequence[AgendaRow], str | None]:
         first, _ = agenda.all_of(Kind.ERROR)
         start = f"{first}{sortable(request.where.since)}" if request.where.since else first
-        start = max(start, f"{request.continuation} ") if request.continuation else start
-        end, wanted = f"{first}{sortable(until)}", request.limit + 1
-        pages = await self.store.agendas(start, end, wanted)
-        rows = sorted((row for page in pages for row in page), key=lambda row: row.key)
-        return rows[: request.limit], rows[request.limit - 1].key if len(rows) > request.limit else None
+        return await agenda_page(self.store, start, f"{first}{sortable(until)}", request.limit, request.continuation)
 
     async def _act_on(
         self, meant: list[AgendaRow], request: BulkRequest, until: datetime

@@ -10,8 +10,9 @@ from core.errors import ConflictError, RefusedError, UnknownMessageError
 from core.gathering import run_all
 from core.messages import BusMessage
 from core.ports import Bus, Clock, TextQueue
-from operators.requests import KEY, OperatorRequest
-from operators.views import Time, View
+from operators.pages import cut
+from operators.requests import KEY, OperatorRequest, PoisonPage
+from operators.views import View
 from stores.poison import PoisonMessage, PoisonStore
 
 log = logging.getLogger(__name__)
@@ -36,7 +37,7 @@ class PoisonView(View):
     queue: str
     id: str
     reason: str
-    at: Time
+    at: datetime
     body: str
 
 
@@ -68,14 +69,13 @@ class PoisonService:
     bus_queues: Sequence[str]
     clock: Clock
 
-    async def list(self, limit: int, continuation: str | None = None) -> PoisonList:
-        """Return up to `limit` of the messages with their reasons; `continuation` is the last id seen."""
-        pages = await run_all(self.poison.page(each, limit + 1, continuation or "") for each in self._sources)
-        kept = sorted((message for page in pages for message in page), key=lambda message: message.message_id)
+    async def list(self, page: PoisonPage) -> PoisonList:
+        """List the messages that nobody could read, with their reasons, oldest first."""
+        found = await run_all(self.poison.page(each, page.limit + 1, page.continuation or "") for each in self._sources)
+        kept = sorted((message for each in found for message in each), key=_id_of)
+        messages, continuation = cut(kept, page.limit, _id_of)
         return PoisonList(
-            messages=[shown(message) for message in kept[:limit]],
-            counts=await self.count(),
-            continuation=kept[limit - 1].message_id if len(kept) > limit else None,
+            messages=[shown(message) for message in messages], counts=await self.count(), continuation=continuation
         )
 
     async def count(self) -> dict[str, int]:
@@ -87,8 +87,8 @@ class PoisonService:
     def _sources(self) -> Sequence[str]:
         return [*self.storage_queues, *self.bus_queues]
 
-    async def redrive(self, source: str, message_id: str, request: OperatorRequest) -> None:
-        """Put a message back on its queue, and only then remove it: a crash in between sends it twice, never not.
+    async def redrive(self, queue: str, message_id: str, request: OperatorRequest) -> Settled:
+        """Put a message back on its queue; only then it is removed: a crash in between sends it twice, never not.
 
         What is sent twice has an effect once: a submission names its order, an alert its event; a request and a reply
         name step and attempt, and the same key is sent to the service; a wake-up changes nothing by itself. On Service
@@ -97,13 +97,14 @@ class PoisonService:
         Raises `UnknownMessageError`, also while somebody else puts it back, or `RefusedError` if it cannot be put back
         as it was.
         """
-        self._check(source, message_id)
-        message = await self.poison.get(source, message_id)
+        self._check(queue, message_id)
+        message = await self.poison.get(queue, message_id)
         text = text_of(message)
         await self._take(message)
         await self._put_back(message, text)
-        _log("redriven", source, message_id, request)  # also if it cannot be removed: it was sent
-        await self.poison.remove(source, message_id)
+        _log("redriven", queue, message_id, request)  # also if it cannot be removed: it was sent
+        await self.poison.remove(queue, message_id)
+        return Settled(queue=queue, id=message_id, status="redriven")
 
     async def _take(self, message: PoisonMessage) -> None:
         """Mark the message as being put back, so that nobody else does the same just now."""
@@ -117,12 +118,13 @@ class PoisonService:
         if message.redriven_at and self.clock() < (until := message.redriven_at + REDRIVE_TIME):
             raise UnknownMessageError(f"it is being put back; if it is still there, it can be from {until:%H:%M:%S} on")
 
-    async def drop(self, source: str, message_id: str, request: OperatorRequest) -> None:
+    async def drop(self, queue: str, message_id: str, request: OperatorRequest) -> Settled:
         """Remove a message for good; raises `UnknownMessageError`, also while somebody puts it back."""
-        self._check(source, message_id)
-        self._check_free(await self.poison.get(source, message_id))
-        _log("dropped", source, message_id, request)  # before it is: the answer may be lost, and the message gone
-        await self.poison.remove(source, message_id)
+        self._check(queue, message_id)
+        self._check_free(await self.poison.get(queue, message_id))
+        _log("dropped", queue, message_id, request)  # before it is: the answer may be lost, and the message gone
+        await self.poison.remove(queue, message_id)
+        return Settled(queue=queue, id=message_id, status="dropped")
 
     async def remove_before(self, time: datetime) -> int:
         """Remove messages that arrived before that time, if there are very many not all at once; return how many."""
@@ -150,6 +152,10 @@ class PoisonService:
         await self.bus.send(
             [BusMessage(queue=message.source, message_id=again, correlation_id=correlation_id, body=text)]
         )
+
+
+def _id_of(message: PoisonMessage) -> str:
+    return message.message_id
 
 
 def _log(what: str, source: str, message_id: str, request: OperatorRequest) -> None:
