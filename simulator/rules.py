@@ -113,12 +113,10 @@ class Effect:
     result: Mapping[str, Any]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class FaultInForce:
+class FaultInForce(Fault):
     """A fault, and when it lapses."""
 
-    fault: Fault
-    until: datetime | None
+    until: datetime | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -134,13 +132,13 @@ class Plan:
 
 def in_force(faults: Iterable[FaultInForce], now: datetime) -> list[FaultInForce]:
     """Return the faults that have not lapsed."""
-    return [entry for entry in faults if entry.until is None or entry.until > now]
+    return [fault for fault in faults if fault.until is None or fault.until > now]
 
 
-def fault_for(faults: Iterable[FaultInForce], action: str, call: Call, now: datetime) -> Fault | None:
+def fault_for(faults: Iterable[Fault], action: str, call: Call) -> Fault | None:
     """Return the fault that meets this call: one for its order comes before one for a product, and that before all."""
     skus = call.skus()
-    meeting = [entry.fault for entry in in_force(faults, now) if entry.fault.meets(call.order_id, skus, action)]
+    meeting = (fault for fault in faults if fault.meets(call.order_id, skus, action))
     return max(meeting, key=_precedence, default=None)
 
 

@@ -41,9 +41,7 @@ def blueprint(service: Simulator) -> func.Blueprint:
         if not service.knows(name, action):
             return _unknown()
         answer = await service.call(name, action, _key(req), body_of(req, Call))
-        if answer.status == 200:
-            return ok(answer.body)
-        return problem(answer.status, str(answer.body["title"]), str(answer.body["detail"]))
+        return ok(answer.result) if answer.status == 200 else problem(answer.status, "The call failed", answer.reason)
 
     return triggers
 

@@ -132,9 +132,9 @@ async def test_faults_stand_side_by_side_until_they_are_lifted(parts):
     """One fault for each kind of call; lifting one leaves the others."""
     for_all, for_tea = Fault(mode="down"), Fault.model_validate({"mode": "hang", "match": {"sku": "TEA"}})
     for fault in (for_all, for_tea):
-        await Ledger(parts.simulator).set_fault("shipping", FaultInForce(fault=fault, until=NOW))
+        await Ledger(parts.simulator).set_fault("shipping", FaultInForce(**dict(fault), until=NOW))
     await Ledger(parts.simulator).clear_faults("shipping", for_tea.key())
-    assert await Ledger(parts.simulator).faults("shipping") == [FaultInForce(fault=for_all, until=NOW)]
+    assert await Ledger(parts.simulator).faults("shipping") == [FaultInForce(**dict(for_all), until=NOW)]
     await Ledger(parts.simulator).clear_faults("shipping", None)
     assert await Ledger(parts.simulator).faults("shipping") == []
 
