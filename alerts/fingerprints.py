@@ -32,11 +32,6 @@ def _digests(step: StepDefinition) -> Iterator[tuple[str, str]]:
             yield field.name, sha256(str(value).encode()).hexdigest()[:8]
 
 
-def to_text(known: Fingerprint) -> str:
-    """Return the fingerprint as it is kept."""
-    return json.dumps(known, separators=(",", ":"))
-
-
 def from_text(text: str) -> Fingerprint:
     """Return the fingerprint from what was kept; of what cannot be read everything differs."""
     try:

@@ -3,8 +3,9 @@
 import logging
 from dataclasses import dataclass, field
 
-from alerts.fingerprints import differences, fingerprint, from_text, to_text
+from alerts.fingerprints import differences, fingerprint, from_text
 from core import alerts
+from core.messages import json_text
 from core.ports import Clock, StateStore
 from core.workflow import Workflow, Workflows
 from stores.workflow_log import WorkflowLog
@@ -32,8 +33,9 @@ class Versions:
 
     async def _compare(self, workflow: Workflow) -> None:
         now = fingerprint(workflow)
-        known = from_text(await self.known.first(workflow.name, workflow.version, to_text(now)))
+        text = json_text(now)
+        known = from_text(await self.known.first(workflow.name, workflow.version, text))
         if different := differences(known, now):
-            event = alerts.workflow_changed(workflow.name, workflow.version, different, to_text(now), self.clock())
+            event = alerts.workflow_changed(workflow.name, workflow.version, different, text, self.clock())
             log.error("workflows.changed", extra={"what": event.subject, "why": event.data["reason"]})
             await self.store.announce(self.store.buckets[0], event)

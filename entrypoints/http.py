@@ -104,15 +104,12 @@ def answers(handler: Handler) -> Handler:
             if error is None:
                 log.exception("http.broke", extra={"route": route})
                 return problem(500, "An unexpected error occurred")
-            if not isinstance(error, _CALLERS_OWN):
+            answer = problem_of(error)
+            if answer.status_code >= 500 or isinstance(error, UnreadableRowError):  # the rest is the caller's own
                 log.warning("http.failed", extra={"route": route, "why": str(error)})
-            return problem_of(error)
+            return answer
 
     return answering
-
-
-_CALLERS_OWN = (InvalidError, UnknownLengthError, UnknownOrderError, UnknownMessageError, RefusedError)
-"""Errors that say nothing of us."""
 
 
 def _one_of(raised: Exception) -> AppError | None:

@@ -9,7 +9,6 @@ from typing import Annotated, Any
 from pydantic import ConfigDict, Field
 
 from core.alerts import Acknowledgement, Alert
-from core.errors import UnknownAlertError
 from core.gathering import run_all
 from core.ports import Clock
 from operators.pages import cut
@@ -133,15 +132,8 @@ class AlertDesk:
         """Take alerts upon yourself; the first one who does stays."""
         word = Acknowledgement(by=request.operator, at=self.clock(), note=request.note)
         keys = list(dict.fromkeys(request.alerts))
-        known = dict(zip(keys, await run_all(self._acknowledge(key, word) for key in keys), strict=True))
+        known = dict(zip(keys, await run_all(self.alert_log.acknowledge(key, word) for key in keys), strict=True))
         log.info("operators.alerts_acknowledged", extra={"count": sum(known.values())})
         return Acknowledged(
             acknowledged=[key for key in keys if known[key]], unknown=[key for key in keys if not known[key]]
         )
-
-    async def _acknowledge(self, key: str, word: Acknowledgement) -> bool:
-        try:
-            await self.alert_log.acknowledge(key, word)
-        except UnknownAlertError:
-            return False
-        return True

@@ -22,7 +22,7 @@ from core.transitions import Transitions
 from core.workflow import Workflows
 from operators import rules, views
 from operators.pages import agenda_page
-from operators.requests import BulkRequest, OperatorRequest, SkipRequest, Where
+from operators.requests import BulkRequest, SkipRequest, Where
 from operators.views import ListedOrder, View
 
 log = logging.getLogger(__name__)
@@ -68,16 +68,17 @@ class BulkService:
         """Resubmit, skip a step of, or cancel many orders in Error, page by page; raises `InvalidError`."""
         until = self._until(request)
         rows, continuation = await self._page(request, until)
-        meant = [row for row in rows if _listed_as_meant(row, request.where)]
+        listed = [views.listed(row, ProcessState.ERROR) for row in rows]
+        meant = [order for order in listed if _listed_as_meant(order, request.where)]
         done, refused = ([], []) if request.dry_run else await self._act_on(meant, request, until)
         handled = {*done, *(each.order_id for each in refused)}
         return BulkPage(
             dry_run=request.dry_run,
             until=until,
-            matching=[views.listed(row, ProcessState.ERROR) for row in meant],
+            matching=meant,
             done=done,
             refused=refused,
-            changed=[] if request.dry_run else [row.order_id for row in meant if row.order_id not in handled],
+            changed=[] if request.dry_run else [each.order_id for each in meant if each.order_id not in handled],
             continuation=continuation,
         )
 
@@ -96,11 +97,11 @@ class BulkService:
         return await agenda_page(self.store, start, f"{first}{sortable(until)}", request.limit, request.continuation)
 
     async def _act_on(
-        self, meant: list[AgendaRow], request: BulkRequest, until: datetime
+        self, meant: list[ListedOrder], request: BulkRequest, until: datetime
     ) -> tuple[list[str], list[NotDone]]:
         action = _action_of(request, self.workflows)
         outcomes = await run_all(
-            (self._one(row.order_id, action, request.where, until) for row in meant), at_most=AT_ONCE
+            (self._one(each.order_id, action, request.where, until) for each in meant), at_most=AT_ONCE
         )
         done = [outcome for outcome in outcomes if isinstance(outcome, str)]
         log.info("operators.bulk_page", extra={"action": request.action, "done": len(done), "meant": len(meant)})
@@ -122,12 +123,11 @@ class BulkService:
 
 
 def _action_of(request: BulkRequest, workflows: Workflows) -> Action:
-    who = OperatorRequest(operator=request.operator, note=request.note)
     skipping = SkipRequest(operator=request.operator, note=request.note, step=request.where.step)
     actions: Mapping[str, Action] = {
-        "resubmit": lambda order, now: rules.resubmit(order, who, now),
+        "resubmit": lambda order, now: rules.resubmit(order, request, now),
         "skip": lambda order, now: rules.skip(order, skipping, workflows, now),
-        "cancel": lambda order, now: rules.cancel(order, who, now),
+        "cancel": lambda order, now: rules.cancel(order, request, now),
     }
     return actions[request.action]
 
@@ -144,11 +144,10 @@ def meant_by(order: Snapshot, where: Where, until: datetime) -> bool:
     )
 
 
-def _listed_as_meant(row: AgendaRow, where: Where) -> bool:
+def _listed_as_meant(order: ListedOrder, where: Where) -> bool:
     """Whether the list, which does not know all, says of an order what is asked for."""
-    data = row.data
     return (
-        where.outcome in (None, data.get("Outcome"))
-        and where.reason in (None, data.get("Reason"))
-        and (where.step is None or where.step in str(data.get("FailedSteps", "")).split())
+        where.outcome in (None, order.outcome)
+        and where.reason in (None, order.reason)
+        and (where.step is None or where.step in order.failed_steps)
     )

@@ -97,8 +97,7 @@ class PoisonService:
         Raises `UnknownMessageError`, also while somebody else puts it back, or `RefusedError` if it cannot be put back
         as it was.
         """
-        self._check(queue, message_id)
-        message = await self.poison.get(queue, message_id)
+        message = await self._free(queue, message_id)
         text = text_of(message)
         await self._take(message)
         await self._put_back(message, text)
@@ -108,20 +107,23 @@ class PoisonService:
 
     async def _take(self, message: PoisonMessage) -> None:
         """Mark the message as being put back, so that nobody else does the same just now."""
-        self._check_free(message)
         try:
             await self.poison.mark(message, self.clock())
         except ConflictError as error:
             raise UnknownMessageError("somebody else has just settled it") from error
 
-    def _check_free(self, message: PoisonMessage) -> None:
+    async def _free(self, queue: str, message_id: str) -> PoisonMessage:
+        """Return a message that nobody is just putting back."""
+        if queue not in self._sources or not re.fullmatch(KEY, message_id):
+            raise UnknownMessageError
+        message = await self.poison.get(queue, message_id)
         if message.redriven_at and self.clock() < (until := message.redriven_at + REDRIVE_TIME):
             raise UnknownMessageError(f"it is being put back; if it is still there, it can be from {until:%H:%M:%S} on")
+        return message
 
     async def drop(self, queue: str, message_id: str, request: OperatorRequest) -> Settled:
         """Remove a message for good; raises `UnknownMessageError`, also while somebody puts it back."""
-        self._check(queue, message_id)
-        self._check_free(await self.poison.get(queue, message_id))
+        await self._free(queue, message_id)
         _log("dropped", queue, message_id, request)  # before it is: the answer may be lost, and the message gone
         await self.poison.remove(queue, message_id)
         return Settled(queue=queue, id=message_id, status="dropped")
@@ -138,10 +140,6 @@ class PoisonService:
                 naming = [each for each in page if order_id.encode() in each.body]
                 await run_all(self.poison.remove(source, each.message_id) for each in naming)
                 after = page[-1].message_id
-
-    def _check(self, source: str, message_id: str) -> None:
-        if source not in self._sources or not re.fullmatch(KEY, message_id):
-            raise UnknownMessageError
 
     async def _put_back(self, message: PoisonMessage, text: str) -> None:
         if queue := self.storage_queues.get(message.source):
