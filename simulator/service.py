@@ -8,7 +8,7 @@ from typing import Any
 from core.ports import Clock
 from simulator import rules
 from simulator.ledger import Ledger
-from simulator.rules import Call, Effect, Fault, FaultInForce, Match, Mode, Service
+from simulator.rules import Call, Effect, Fault, FaultInForce, Match, Service
 
 FAULT_CACHE_SECONDS = 0.25
 """How long a host may go by the faults it has read: reading them for each call is too dear."""
@@ -80,7 +80,7 @@ class Simulator:
 
     async def set_fault(self, service: str, fault: Fault) -> Mapping[str, Any]:
         """Put a fault in force; returns once every host goes by it."""
-        if fault.mode is Mode.NONE:
+        if fault.mode == "none":
             await self.ledger.clear_faults(service, None if fault.match == Match() else fault.key())
         else:
             until = self.clock() + timedelta(seconds=fault.for_seconds) if fault.for_seconds else None
