@@ -20,8 +20,5 @@ async def agenda_page(
     """Return one page of what is owed in all buckets from `start` to `end`, oldest first, and where the next begins."""
     start = max(start, f"{continuation} ") if continuation else start
     pages = await store.agendas(start, end, limit + 1)
-    return cut(sorted((row for page in pages for row in page), key=_key), limit, _key)
-
-
-def _key(row: AgendaRow) -> str:
-    return row.key
+    rows = sorted((row for page in pages for row in page), key=lambda row: row.key)
+    return cut(rows, limit, lambda row: row.key)

@@ -5,6 +5,9 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Annotated
+
+from pydantic import BeforeValidator, Field
 
 from core.errors import ConflictError, RefusedError, UnknownMessageError
 from core.gathering import run_all
@@ -31,14 +34,19 @@ REDRIVE_TIME = timedelta(seconds=15)
 """For how long a message is left to who puts it back; if it is there afterwards, that may have died half-way."""
 
 
+def shown(body: bytes) -> str:
+    """Return a body as the API shows it: what is no text with its bytes escaped, and not too much of it."""
+    return body.decode(errors="backslashreplace")[:MAX_CHARACTERS_SHOWN]
+
+
 class PoisonView(View):
     """A message that nobody could read."""
 
-    queue: str
-    id: str
+    queue: Annotated[str, Field(validation_alias="source")]
+    id: Annotated[str, Field(validation_alias="message_id")]
     reason: str
     at: datetime
-    body: str
+    body: Annotated[str, BeforeValidator(shown)]
 
 
 class PoisonList(View):
@@ -72,10 +80,12 @@ class PoisonService:
     async def list(self, page: PoisonPage) -> PoisonList:
         """List the messages that nobody could read, with their reasons, oldest first."""
         found = await run_all(self.poison.page(each, page.limit + 1, page.continuation or "") for each in self._sources)
-        kept = sorted((message for each in found for message in each), key=_id_of)
-        messages, continuation = cut(kept, page.limit, _id_of)
+        kept = sorted((message for each in found for message in each), key=lambda message: message.message_id)
+        messages, continuation = cut(kept, page.limit, lambda message: message.message_id)
         return PoisonList(
-            messages=[shown(message) for message in messages], counts=await self.count(), continuation=continuation
+            messages=[PoisonView.model_validate(message) for message in messages],
+            counts=await self.count(),
+            continuation=continuation,
         )
 
     async def count(self) -> dict[str, int]:
@@ -152,10 +162,6 @@ class PoisonService:
         )
 
 
-def _id_of(message: PoisonMessage) -> str:
-    return message.message_id
-
-
 def _log(what: str, source: str, message_id: str, request: OperatorRequest) -> None:
     """Keep who did it and why: no order's history has room for a message that belongs to none."""
     who = {"operator": request.operator, "note": request.note}
@@ -170,14 +176,3 @@ def text_of(message: PoisonMessage) -> str:
         return message.body.decode()
     except UnicodeDecodeError as error:
         raise RefusedError("the message is no text: nobody could read it, it can only be dropped") from error
-
-
-def shown(message: PoisonMessage) -> PoisonView:
-    """Return a message as the API shows it: what is no text with its bytes escaped, and not too much of it."""
-    return PoisonView(
-        queue=message.source,
-        id=message.message_id,
-        reason=message.reason,
-        at=message.at,
-        body=message.body.decode(errors="backslashreplace")[:MAX_CHARACTERS_SHOWN],
-    )

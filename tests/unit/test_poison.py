@@ -11,7 +11,7 @@ from kept import SUBMISSIONS, kept, poison_on
 
 from adapters.memory import in_memory
 from core.errors import RefusedError, UnavailableError, UnknownMessageError
-from operators.poison import GIVEN_UP, REDRIVE_TIME, shown
+from operators.poison import GIVEN_UP, REDRIVE_TIME, PoisonView
 from operators.requests import OperatorRequest, PoisonPage
 from operators.triggers import relay
 from stores.poison import MAX_BODY_BYTES, Arrival, PoisonMessage
@@ -155,7 +155,7 @@ async def test_an_unknown_message_is_unknown_in_any_queue(world, source, message
 def test_bytes_that_are_no_text_are_shown_escaped_and_shortened():
     """Nothing that is shown fails to be JSON, or fills a page."""
     message = PoisonMessage(source="q", message_id="1", body=b"a\xff\x00" + b"x" * 10_000, reason="r", at=NOW)
-    view = shown(message).model_dump()
+    view = PoisonView.model_validate(message).model_dump()
     assert view["body"].startswith("a\\xff\x00xxx")
     assert len(view["body"]) == 4000
 
