@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any, TypeVar
 
 import azure.functions as func
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ValidationError
 
 from core.errors import (
     AppError,
@@ -23,6 +23,7 @@ from core.errors import (
 )
 from core.keys import ORDER_ID
 from core.messages import decode, faults_of
+from entrypoints.problem import Problem
 
 log = logging.getLogger(__name__)
 
@@ -40,19 +41,6 @@ def ok(body: Mapping[str, Any], status: int = 200, headers: Mapping[str, str] | 
 
 def _text(value: Any) -> str:
     return value.isoformat() if isinstance(value, datetime) else str(value)
-
-
-class Problem(BaseModel):
-    """Problem details (RFC 9457)."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    type: str = "about:blank"
-    title: str
-    status: int
-    detail: str | None = None
-    faults: Sequence[str] | None = None
-    """Everything that is wrong with the request."""
 
 
 def problem(

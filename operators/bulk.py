@@ -16,7 +16,7 @@ from core.changes import Change
 from core.errors import ConflictError, InvalidError, RefusedError, UnknownOrderError, UnreadableRowError
 from core.gathering import run_all
 from core.keys import sortable
-from core.orders import ProcessState, Snapshot, StepState
+from core.orders import OrderState, ProcessState, Snapshot, StepState
 from core.ports import Clock, StateStore
 from core.transitions import Transitions
 from core.workflow import Workflows
@@ -69,7 +69,7 @@ class BulkService:
         until = self._until(request)
         rows, continuation = await self._page(request, until)
         listed = [views.listed(row, ProcessState.ERROR) for row in rows]
-        meant = [order for order in listed if _listed_as_meant(order, request.where)]
+        meant = [order for order in listed if _fits(request.where, order, order.failed_steps)]
         done, refused = ([], []) if request.dry_run else await self._act_on(meant, request, until)
         handled = {*done, *(each.order_id for each in refused)}
         return BulkPage(
@@ -138,16 +138,14 @@ def meant_by(order: Snapshot, where: Where, until: datetime) -> bool:
     return (
         state.process_state is ProcessState.ERROR
         and (where.since or state.updated_at) <= state.updated_at < until
-        and where.outcome in (None, state.outcome)
-        and where.reason in (None, state.reason)
-        and (where.step is None or where.step in {step.name for step in order.in_state(StepState.FAILED)})
+        and _fits(where, state, [step.name for step in order.in_state(StepState.FAILED)])
     )
 
 
-def _listed_as_meant(order: ListedOrder, where: Where) -> bool:
-    """Whether the list, which does not know all, says of an order what is asked for."""
+def _fits(where: Where, order: OrderState | ListedOrder, failed_steps: Sequence[str]) -> bool:
+    """Whether an order, or what the list knows of it, is as it is asked for."""
     return (
         where.outcome in (None, order.outcome)
         and where.reason in (None, order.reason)
-        and (where.step is None or where.step in order.failed_steps)
+        and (where.step is None or where.step in failed_steps)
     )

@@ -10,7 +10,7 @@ from pydantic.alias_generators import to_camel
 from pydantic.json_schema import JsonSchemaMode, models_json_schema
 
 from core.keys import ORDER_ID
-from entrypoints.http import Problem
+from entrypoints.problem import Problem
 from operators.requests import OperatorRequest, Query
 from operators.views import View
 

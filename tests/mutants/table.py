@@ -1978,7 +1978,7 @@ MUTANTS = (
         statement="OPR-3",
         fault="a bulk action is done though the reason is another one by now",
         file="operators/bulk.py",
-        old="        and where.reason in (None, state.reason)\n",
+        old="        and where.reason in (None, order.reason)\n",
         new="",
         tests=(f"{OPERATORS}::test_a_bulk_action_is_for_orders_of_which_all_holds_that_is_said[reason]",),
     ),
