@@ -9,7 +9,7 @@ import azure.functions as func
 from pydantic.alias_generators import to_camel
 
 from entrypoints.functions import Functions, on_bus, on_storage_queue, through_outages
-from entrypoints.http import answers, body_of, ok, order_id_of, query_of
+from entrypoints.http import body_of, ok, order_id_of, query_of
 from entrypoints.timers import in_turn
 from operators.alerts import AlertDesk
 from operators.bulk import BulkService
@@ -73,13 +73,11 @@ def blueprint(services: OperatorServices) -> func.Blueprint:
         return description(table)
 
     @triggers.route("api/health", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
-    @answers
     async def health_report(req: func.HttpRequest) -> func.HttpResponse:
         healthy, report = await services.health.report()
         return ok(report, 200 if healthy else 503)
 
     @triggers.route("api/openapi.json", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
-    @answers
     async def operator_openapi(req: func.HttpRequest) -> func.HttpResponse:
         return ok(described())
 
@@ -95,7 +93,6 @@ def blueprint(services: OperatorServices) -> func.Blueprint:
 def _bind(triggers: Functions, route: Route) -> None:
     @triggers.function_name(route.name)
     @triggers.route(route.path, methods=[route.method], auth_level=func.AuthLevel.FUNCTION)
-    @answers
     async def operator(req: func.HttpRequest) -> func.HttpResponse:
         answer = await route.call(**dict(_arguments(route, req)))
         return ok(answer.model_dump(by_alias=True), route.status)

@@ -505,7 +505,7 @@ MUTANTS = (
         statement="FLT-6",
         fault="functions that a Service Bus queue starts give no answer when something in them is cancelled",
         file="entrypoints/functions.py",
-        old="_of_answering(func.Blueprint.service_bus_queue_trigger)",
+        old="_of(answering, func.Blueprint.service_bus_queue_trigger)",
         new="func.Blueprint.service_bus_queue_trigger",
         tests=(f"{FUNCTIONS}::test_what_is_cancelled_in_a_function_is_its_failure",),
     ),
