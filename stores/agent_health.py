@@ -67,5 +67,5 @@ class AgentHealthLog:
     async def since(self, moment: datetime) -> list[AgentHealth]:
         """Return what says something of the time since then (`AgentHealth.counts`); raises `UnavailableError`."""
         rows = await self._table.rows(PARTITION, "a", "~")
-        found = read_each(rows, lambda row: AgentHealth.model_validate(columns_of(row)))
+        found = read_each(rows, lambda row: AgentHealth.model_validate(columns_of(row), by_name=False))
         return [health for health in found if health.counts(moment)]

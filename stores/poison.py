@@ -149,7 +149,7 @@ def _message_or_fault(source: str, stored: Stored[Columns]) -> PoisonMessage:
 def _message(source: str, stored: Stored[Columns]) -> PoisonMessage:
     columns = columns_of(stored)
     known = {"Source": source, "MessageId": stored.key, "Body": _body(columns), "Etag": stored.etag}
-    return PoisonMessage.model_validate(columns | known)
+    return PoisonMessage.model_validate(columns | known, by_name=False)
 
 
 def _body(columns: Mapping[str, Any]) -> bytes:
