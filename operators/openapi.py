@@ -101,12 +101,12 @@ def description(routes: Sequence[Route]) -> Schema:
 
 def _schemas(routes: Sequence[Route]) -> tuple[Mapping[type[BaseModel], Schema], Schema]:
     """Return where the schema of each model stands, and all of them by name."""
-    bodies = {body for route in routes for _, body in route.takes(OperatorRequest)}
-    answers: set[type[BaseModel]] = {Problem, *(route.types["return"] for route in routes)}
-    modes: dict[type[BaseModel], JsonSchemaMode] = dict.fromkeys(bodies, "validation")
-    modes |= dict.fromkeys(answers, "serialization")
-    models = sorted(modes.items(), key=lambda each: each[0].__name__)
-    found, definitions = models_json_schema(models, ref_template="#/components/schemas/{model}")
+    models: set[tuple[type[BaseModel], JsonSchemaMode]] = {(Problem, "serialization")}
+    for route in routes:
+        models |= {(body, "validation") for _, body in route.takes(OperatorRequest)}
+        models.add((route.types["return"], "serialization"))
+    by_name = sorted(models, key=lambda each: each[0].__name__)
+    found, definitions = models_json_schema(by_name, ref_template="#/components/schemas/{model}")
     return {model: found[model, mode] for model, mode in models}, definitions["$defs"]
 
 

@@ -1,6 +1,6 @@
 """Binds the operators' API to HTTP: nothing under /api/operator works without the key (OPR-5)."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any
@@ -67,10 +67,7 @@ def routes(its: OperatorServices) -> Sequence[Route]:
 def blueprint(services: OperatorServices) -> func.Blueprint:
     """Return the operators' functions, and the health check."""
     triggers, table = Functions(), routes(services)
-
-    @cache
-    def described() -> Mapping[str, Any]:
-        return description(table)
+    described = cache(partial(description, table))
 
     @triggers.route("api/health", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
     async def health_report(req: func.HttpRequest) -> func.HttpResponse:
