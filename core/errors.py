@@ -42,10 +42,6 @@ class UnknownMessageError(AppError):
     """No such message is kept."""
 
 
-class UnknownAlertError(AppError):
-    """No such alert is in the log."""
-
-
 class InvalidError(AppError):
     """The input is not acceptable; `faults` names everything that is wrong with it, never only the first."""
 

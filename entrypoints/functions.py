@@ -18,6 +18,7 @@ import azure.functions as func
 from tenacity import AsyncRetrying, retry_if_exception, stop_after_delay, wait_exponential_jitter
 
 from core.errors import CutOffError, UnavailableError
+from entrypoints.http import answers
 from stores.poison import Arrival
 
 
@@ -45,34 +46,6 @@ PATIENCE_SECONDS = 45.0
 """Less than the lock of a message lasts, so that it is given back before somebody else gets it."""
 
 
-class Functions(func.Blueprint):
-    """A blueprint whose functions always answer (`answering`)."""
-
-    def __init__(self) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]  # it has no annotations
-
-    def route(self, *args: Any, **options: Any) -> Callable[..., Any]:
-        """See `func.Blueprint`."""
-        return _of_answering(super().route(*args, **options))
-
-    def queue_trigger(self, *args: Any, **options: Any) -> Callable[..., Any]:
-        """See `func.Blueprint`."""
-        return _of_answering(super().queue_trigger(*args, **options))
-
-    def service_bus_queue_trigger(self, *args: Any, **options: Any) -> Callable[..., Any]:
-        """See `func.Blueprint`."""
-        return _of_answering(super().service_bus_queue_trigger(*args, **options))
-
-    def timer_trigger(self, *args: Any, **options: Any) -> Callable[..., Any]:
-        """See `func.Blueprint`."""
-        return _of_answering(super().timer_trigger(*args, **options))
-
-
-def _of_answering(decorate: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorate what is still a plain function with `answering` first."""
-    return lambda target: decorate(answering(target) if iscoroutinefunction(target) else target)
-
-
 def answering(handler: Handler) -> Handler:
     """Make an ordinary failure of a `CancelledError` that the handler raises, alone or among others.
 
@@ -81,7 +54,7 @@ def answering(handler: Handler) -> Handler:
     """
 
     @functools.wraps(handler)
-    async def answers(*args: Any, **arguments: Any) -> Any:
+    async def answered(*args: Any, **arguments: Any) -> Any:
         try:
             return await handler(*args, **arguments)
         except (asyncio.CancelledError, BaseExceptionGroup) as error:
@@ -89,7 +62,29 @@ def answering(handler: Handler) -> Handler:
                 raise CutOffError(f"{handler.__module__}.{handler.__name__}") from error
             raise
 
-    return answers
+    return answered
+
+
+def _of(wrap: Callable[[Handler], Handler], decorator: Callable[..., Any]) -> Callable[..., Callable[..., Any]]:
+    """Return the decorator for a function that is wrapped so first, if it is still a plain function."""
+
+    def decorate(*args: Any, **options: Any) -> Callable[..., Any]:
+        bind = decorator(*args, **options)
+        return lambda target: bind(wrap(target) if iscoroutinefunction(target) else target)
+
+    return decorate
+
+
+class Functions(func.Blueprint):
+    """A blueprint whose functions always answer; those of HTTP with problem details, if they raise an error."""
+
+    route = _of(lambda target: answering(answers(target)), func.Blueprint.route)
+    queue_trigger = _of(answering, func.Blueprint.queue_trigger)
+    service_bus_queue_trigger = _of(answering, func.Blueprint.service_bus_queue_trigger)
+    timer_trigger = _of(answering, func.Blueprint.timer_trigger)
+
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]  # it has no annotations
 
 
 def _is_cut_off(error: BaseException) -> bool:

@@ -4,10 +4,11 @@ import functools
 import json
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from datetime import datetime
 from typing import Any, TypeVar
 
 import azure.functions as func
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 
 from core.errors import (
     AppError,
@@ -21,7 +22,8 @@ from core.errors import (
     UnreadableRowError,
 )
 from core.keys import ORDER_ID
-from core.messages import decode
+from core.messages import decode, faults_of
+from entrypoints.problem import Problem
 
 log = logging.getLogger(__name__)
 
@@ -33,22 +35,25 @@ MAX_BODY_BYTES = 256 * 1024
 def ok(body: Mapping[str, Any], status: int = 200, headers: Mapping[str, str] | None = None) -> func.HttpResponse:
     """Answer with JSON."""
     return func.HttpResponse(
-        json.dumps(body, default=str), status_code=status, headers=dict(headers or {}), mimetype="application/json"
+        json.dumps(body, default=_text), status_code=status, headers=dict(headers or {}), mimetype="application/json"
     )
+
+
+def _text(value: Any) -> str:
+    return value.isoformat() if isinstance(value, datetime) else str(value)
 
 
 def problem(
-    status: int, title: str, detail: str = "", *, faults: Sequence[str] = (), headers: Mapping[str, str] | None = None
+    status: int,
+    title: str,
+    detail: str | None = None,
+    *,
+    faults: Sequence[str] | None = None,
+    headers: Mapping[str, str] | None = None,
 ) -> func.HttpResponse:
-    """Answer with problem details; `faults` lists everything that is wrong with the request."""
-    body: dict[str, Any] = {"type": "about:blank", "title": title, "status": status}
-    if detail:
-        body["detail"] = detail
-    if faults:
-        body["faults"] = list(faults)
-    return func.HttpResponse(
-        json.dumps(body), status_code=status, headers=dict(headers or {}), mimetype="application/problem+json"
-    )
+    """Answer with problem details."""
+    body = Problem(title=title, status=status, detail=detail, faults=faults).model_dump_json(exclude_none=True)
+    return func.HttpResponse(body, status_code=status, headers=dict(headers or {}), mimetype="application/problem+json")
 
 
 def problem_of(error: AppError) -> func.HttpResponse:  # noqa: PLR0911 - one for each meaning
@@ -87,15 +92,12 @@ def answers(handler: Handler) -> Handler:
             if error is None:
                 log.exception("http.broke", extra={"route": route})
                 return problem(500, "An unexpected error occurred")
-            if not isinstance(error, _CALLERS_OWN):
+            answer = problem_of(error)
+            if answer.status_code >= 500 or isinstance(error, UnreadableRowError):  # the rest is the caller's own
                 log.warning("http.failed", extra={"route": route, "why": str(error)})
-            return problem_of(error)
+            return answer
 
     return answering
-
-
-_CALLERS_OWN = (InvalidError, UnknownLengthError, UnknownOrderError, UnknownMessageError, RefusedError)
-"""Errors that say nothing of us."""
 
 
 def _one_of(raised: Exception) -> AppError | None:
@@ -119,6 +121,14 @@ def body_of(req: func.HttpRequest, model: type[T]) -> T:
     if len(body) > MAX_BODY_BYTES:
         raise InvalidError([f"body: {len(body)} bytes are more than the {MAX_BODY_BYTES} that are accepted"])
     return decode(model, body)
+
+
+def query_of(req: func.HttpRequest, model: type[T]) -> T:
+    """Read what stands behind the question mark; raises `InvalidError` with every fault."""
+    try:
+        return model.model_validate_strings(dict(req.params))
+    except ValidationError as error:
+        raise InvalidError(faults_of(error)) from None
 
 
 def order_id_of(req: func.HttpRequest) -> str:

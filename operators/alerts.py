@@ -3,30 +3,23 @@
 import logging
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Annotated, Any
 
 from pydantic import ConfigDict, Field
 
 from core.alerts import Acknowledgement, Alert
-from core.errors import UnknownAlertError
 from core.gathering import run_all
 from core.ports import Clock
-from operators.requests import Key, OperatorRequest
-from operators.views import Time, View
+from operators.pages import cut
+from operators.requests import Key, OperatorRequest, Page
+from operators.views import View
 from stores.alert_log import AlertLog
 
 log = logging.getLogger(__name__)
 
 MAX_GROUPED = 1000
 """How many of the newest alerts are looked at to group them."""
-
-
-class AcknowledgementView(View):
-    """Who has taken an alert upon themselves."""
-
-    by: str
-    at: Time
-    note: str
 
 
 class AlertView(View):
@@ -39,8 +32,8 @@ class AlertView(View):
     id: str
     type: str
     subject: str
-    at: Time
-    acknowledged: AcknowledgementView | None
+    at: datetime
+    acknowledged: Acknowledgement | None
 
 
 class AlertList(View):
@@ -57,8 +50,8 @@ class CauseView(View):
     step: str
     reason: str
     count: int
-    first: Time
-    last: Time
+    first: datetime
+    last: datetime
     unacknowledged: list[str]
     """The keys of those that nobody has taken upon themselves."""
 
@@ -85,10 +78,9 @@ class Acknowledged(View):
 
 def alert_view(alert: Alert) -> AlertView:
     """Return an alert as it reached the operators; what we say of it goes before what its event says."""
-    event, taken = alert.event, alert.acknowledged
+    event = alert.event
     own = {"key": alert.key, "id": event.event_id, "type": event.type, "subject": event.subject, "at": event.at}
-    acknowledged = AcknowledgementView.model_validate(taken) if taken else None
-    return AlertView.model_validate({**event.data, **own, "acknowledged": acknowledged})
+    return AlertView.model_validate({**event.data, **own, "acknowledged": alert.acknowledged})
 
 
 def causes(alerts: Iterable[Alert]) -> list[CauseView]:
@@ -126,31 +118,22 @@ class AlertDesk:
     alert_log: AlertLog
     clock: Clock
 
-    async def list(self, limit: int, continuation: str | None) -> AlertList:
-        """Return up to `limit` alerts that came through Event Grid, newest first."""
-        found = await self.alert_log.newest(limit + 1, continuation or "")
-        return AlertList(
-            alerts=[alert_view(alert) for alert in found[:limit]],
-            continuation=found[limit - 1].key if len(found) > limit else None,
-        )
+    async def list(self, page: Page) -> AlertList:
+        """List the alerts that came through Event Grid, newest first."""
+        found = await self.alert_log.newest(page.limit + 1, page.continuation or "")
+        alerts, continuation = cut(found, page.limit, lambda alert: alert.key)
+        return AlertList(alerts=[alert_view(alert) for alert in alerts], continuation=continuation)
 
     async def causes(self) -> CauseList:
-        """Return the newest alerts, grouped by their cause."""
+        """Group the newest alerts by their cause."""
         return CauseList(causes=causes(await self.alert_log.newest(MAX_GROUPED)))
 
     async def acknowledge(self, request: AcknowledgeRequest) -> Acknowledged:
-        """Keep who has taken the alerts upon themselves; the first one who does stays."""
+        """Take alerts upon yourself; the first one who does stays."""
         word = Acknowledgement(by=request.operator, at=self.clock(), note=request.note)
         keys = list(dict.fromkeys(request.alerts))
-        known = dict(zip(keys, await run_all(self._acknowledge(key, word) for key in keys), strict=True))
+        known = dict(zip(keys, await run_all(self.alert_log.acknowledge(key, word) for key in keys), strict=True))
         log.info("operators.alerts_acknowledged", extra={"count": sum(known.values())})
         return Acknowledged(
             acknowledged=[key for key in keys if known[key]], unknown=[key for key in keys if not known[key]]
         )
-
-    async def _acknowledge(self, key: str, word: Acknowledgement) -> bool:
-        try:
-            await self.alert_log.acknowledge(key, word)
-        except UnknownAlertError:
-            return False
-        return True

@@ -6,7 +6,7 @@ record of its own: what was done shows in the orders, and the same request again
 """
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -16,13 +16,14 @@ from core.changes import Change
 from core.errors import ConflictError, InvalidError, RefusedError, UnknownOrderError, UnreadableRowError
 from core.gathering import run_all
 from core.keys import sortable
-from core.orders import ProcessState, Snapshot, StepState
+from core.orders import OrderState, ProcessState, Snapshot, StepState
 from core.ports import Clock, StateStore
 from core.transitions import Transitions
 from core.workflow import Workflows
 from operators import rules, views
-from operators.requests import BulkRequest, OperatorRequest, SkipRequest, Where
-from operators.views import ListedOrder, Time, View
+from operators.pages import agenda_page
+from operators.requests import BulkRequest, SkipRequest, Where
+from operators.views import ListedOrder, View
 
 log = logging.getLogger(__name__)
 
@@ -42,7 +43,7 @@ class BulkPage(View):
     """What one call found, and did."""
 
     dry_run: bool
-    until: Time
+    until: datetime
     """What to name as `until` in the next call, and when it is all sent again."""
     matching: list[ListedOrder]
     """The orders of this page that are meant."""
@@ -64,19 +65,20 @@ class BulkService:
     clock_tolerance: timedelta
 
     async def run(self, request: BulkRequest) -> BulkPage:
-        """Handle one page, and say where the next one begins; raises `InvalidError` without a time to act up to."""
+        """Resubmit, skip a step of, or cancel many orders in Error, page by page; raises `InvalidError`."""
         until = self._until(request)
         rows, continuation = await self._page(request, until)
-        meant = [row for row in rows if _listed_as_meant(row, request.where)]
+        listed = [views.listed(row, ProcessState.ERROR) for row in rows]
+        meant = [order for order in listed if _fits(request.where, order, order.failed_steps)]
         done, refused = ([], []) if request.dry_run else await self._act_on(meant, request, until)
         handled = {*done, *(each.order_id for each in refused)}
         return BulkPage(
             dry_run=request.dry_run,
             until=until,
-            matching=[views.listed(row, ProcessState.ERROR) for row in meant],
+            matching=meant,
             done=done,
             refused=refused,
-            changed=[] if request.dry_run else [row.order_id for row in meant if row.order_id not in handled],
+            changed=[] if request.dry_run else [each.order_id for each in meant if each.order_id not in handled],
             continuation=continuation,
         )
 
@@ -89,21 +91,17 @@ class BulkService:
             raise InvalidError([f"until: expected a time that is over, {latest.isoformat()} at the latest"])
         return request.until or latest
 
-    async def _page(self, request: BulkRequest, until: datetime) -> tuple[list[AgendaRow], str | None]:
+    async def _page(self, request: BulkRequest, until: datetime) -> tuple[Sequence[AgendaRow], str | None]:
         first, _ = agenda.all_of(Kind.ERROR)
         start = f"{first}{sortable(request.where.since)}" if request.where.since else first
-        start = max(start, f"{request.continuation} ") if request.continuation else start
-        end, wanted = f"{first}{sortable(until)}", request.limit + 1
-        pages = await self.store.agendas(start, end, wanted)
-        rows = sorted((row for page in pages for row in page), key=lambda row: row.key)
-        return rows[: request.limit], rows[request.limit - 1].key if len(rows) > request.limit else None
+        return await agenda_page(self.store, start, f"{first}{sortable(until)}", request.limit, request.continuation)
 
     async def _act_on(
-        self, meant: list[AgendaRow], request: BulkRequest, until: datetime
+        self, meant: list[ListedOrder], request: BulkRequest, until: datetime
     ) -> tuple[list[str], list[NotDone]]:
         action = _action_of(request, self.workflows)
         outcomes = await run_all(
-            (self._one(row.order_id, action, request.where, until) for row in meant), at_most=AT_ONCE
+            (self._one(each.order_id, action, request.where, until) for each in meant), at_most=AT_ONCE
         )
         done = [outcome for outcome in outcomes if isinstance(outcome, str)]
         log.info("operators.bulk_page", extra={"action": request.action, "done": len(done), "meant": len(meant)})
@@ -125,12 +123,11 @@ class BulkService:
 
 
 def _action_of(request: BulkRequest, workflows: Workflows) -> Action:
-    who = OperatorRequest(operator=request.operator, note=request.note)
     skipping = SkipRequest(operator=request.operator, note=request.note, step=request.where.step)
     actions: Mapping[str, Action] = {
-        "resubmit": lambda order, now: rules.resubmit(order, who, now),
+        "resubmit": lambda order, now: rules.resubmit(order, request, now),
         "skip": lambda order, now: rules.skip(order, skipping, workflows, now),
-        "cancel": lambda order, now: rules.cancel(order, who, now),
+        "cancel": lambda order, now: rules.cancel(order, request, now),
     }
     return actions[request.action]
 
@@ -141,17 +138,14 @@ def meant_by(order: Snapshot, where: Where, until: datetime) -> bool:
     return (
         state.process_state is ProcessState.ERROR
         and (where.since or state.updated_at) <= state.updated_at < until
-        and where.outcome in (None, state.outcome)
-        and where.reason in (None, state.reason)
-        and (where.step is None or where.step in {step.name for step in order.in_state(StepState.FAILED)})
+        and _fits(where, state, [step.name for step in order.in_state(StepState.FAILED)])
     )
 
 
-def _listed_as_meant(row: AgendaRow, where: Where) -> bool:
-    """Whether the list, which does not know all, says of an order what is asked for."""
-    data = row.data
+def _fits(where: Where, order: OrderState | ListedOrder, failed_steps: Sequence[str]) -> bool:
+    """Whether an order, or what the list knows of it, is as it is asked for."""
     return (
-        where.outcome in (None, data.get("Outcome"))
-        and where.reason in (None, data.get("Reason"))
-        and (where.step is None or where.step in str(data.get("FailedSteps", "")).split())
+        where.outcome in (None, order.outcome)
+        and where.reason in (None, order.reason)
+        and (where.step is None or where.step in failed_steps)
     )

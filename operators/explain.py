@@ -14,7 +14,7 @@ from core.changes import Change, Decision
 from core.errors import UnreadableRowError
 from core.orders import Direction, Outcome, ProcessState, Snapshot, Step, StepState
 from core.transitions import Decide
-from operators.views import Time, View
+from operators.views import View
 from stores.agent_health import AgentHealth, longest_wait, open_until
 
 INSTANT = timedelta(microseconds=1)
@@ -92,7 +92,7 @@ class Explanation(View):
     waiting_for: str | None
     """Null for an order that waits for nothing any more."""
     next_actor: Actor | None
-    next_at: Time | None
+    next_at: datetime | None
     """From when on the scheduler or the supervisor acts, or by when an agent has to answer; null for an operator."""
     if_nothing_happens: str
 

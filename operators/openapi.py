@@ -2,102 +2,74 @@
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, TypeVar, get_type_hints
 
 from pydantic import BaseModel
+from pydantic.alias_generators import to_camel
 from pydantic.json_schema import JsonSchemaMode, models_json_schema
 
 from core.keys import ORDER_ID
+from entrypoints.problem import Problem
+from operators.requests import OperatorRequest, Query
 from operators.views import View
 
-Call = TypeVar("Call", bound=Callable[..., Awaitable[View]])
+Kind = TypeVar("Kind")
 Schema = dict[str, Any]
 
 
-class Problem(View):
-    """Problem details (RFC 9457)."""
-
-    type: str
-    title: str
-    status: int
-    detail: str | None = None
-    faults: list[str] | None = None
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(frozen=True)
 class Route:
-    """One call: which function answers it, and how it is described."""
+    """One call, and what answers it."""
 
+    name: str
+    """Of the app's function."""
     method: str
-    path: str
-    query: Sequence[Schema]
+    place: str
+    """Its path below `api/operator`."""
     call: Callable[..., Awaitable[View]]
-    """Takes the services, the request, and the body if there is one."""
-    answer: type[View]
-    body: type[BaseModel] | None
+    """Its types say what it takes (parts of the path, a query, a body) and answers; its docstring describes it."""
 
     @property
-    def name(self) -> str:
-        """The name of the app's function."""
-        return self.call.__name__
+    def path(self) -> str:
+        """The whole path."""
+        return f"api/operator/{self.place}"
+
+    @cached_property
+    def types(self) -> Mapping[str, type]:
+        """What it takes, by name, and returns."""
+        return get_type_hints(self.call)
+
+    def takes(self, kind: type[Kind]) -> Iterator[tuple[str, type[Kind]]]:
+        """Yield what it takes of this kind: `str` for a part of the path, `Query` or `OperatorRequest`."""
+        return ((name, each) for name, each in self.types.items() if name != "return" and issubclass(each, kind))
 
     @property
     def summary(self) -> str:
-        """The first line of what the function says of itself."""
-        return (self.call.__doc__ or "").partition("\n")[0].removesuffix(".")
-
-    @property
-    def acts(self) -> bool:
-        """Whether it asks for something to be done to what the path names, which may be done later."""
-        return self.method == "POST" and "{" in self.path
+        """What the docstring says first."""
+        return (self.call.__doc__ or "").partition("\n")[0].partition(";")[0].removesuffix(".")
 
     @property
     def status(self) -> int:
-        """Of an answer that is no refusal."""
-        return 202 if self.acts else 200
+        """Of an answer that is no refusal: what is done to what the path names may be done later."""
+        return 202 if self.method == "POST" and "{" in self.path else 200
 
     def refusals(self) -> Iterator[int]:
         """Yield the statuses of refusals, beside that for a missing key."""
-        if self.body or self.query:
+        if any(self.takes(BaseModel)):
             yield 400
         if "{" in self.path:
             yield 404
             yield 409
-        if self.body:
+        if self.method == "POST":
             yield 411
         yield 503
 
 
-class Routes(list[Route]):
-    """Calls, described by the function that answers it: its name, its docstring, its answer, its parameter `body`."""
-
-    def get(self, path: str, *parameters: Schema) -> Callable[[Call], Call]:
-        """Decorate the function that answers a GET with these parameters in its query."""
-        return self._route("GET", path, parameters)
-
-    def post(self, path: str) -> Callable[[Call], Call]:
-        """Decorate the function that answers a POST."""
-        return self._route("POST", path, ())
-
-    def _route(self, method: str, path: str, parameters: Sequence[Schema]) -> Callable[[Call], Call]:
-        def add(call: Call) -> Call:
-            types = get_type_hints(call)
-            answer, body = types["return"], types.get("body")
-            self.append(Route(method=method, path=path, query=parameters, call=call, answer=answer, body=body))
-            return call
-
-        return add
-
-
-def query(name: str, *, required: bool = False, **schema: Any) -> Schema:
-    """Return the description of a parameter in the query."""
-    return {"name": name, "in": "query", "required": required, "schema": schema}
-
-
 PARAMETERS: Mapping[str, Schema] = {
-    "orderId": {"type": "string", "pattern": f"^{ORDER_ID.pattern}$"},
+    "order_id": {"type": "string", "pattern": f"^{ORDER_ID.pattern}$"},
     "queue": {"type": "string", "minLength": 1},
-    "messageId": {"type": "string", "minLength": 1},
+    "message_id": {"type": "string", "minLength": 1},
 }
 
 REFUSALS = {
@@ -129,21 +101,21 @@ def description(routes: Sequence[Route]) -> Schema:
 
 def _schemas(routes: Sequence[Route]) -> tuple[Mapping[type[BaseModel], Schema], Schema]:
     """Return where the schema of each model stands, and all of them by name."""
-    bodies = {route.body for route in routes if route.body}
-    answers: set[type[BaseModel]] = {Problem, *(route.answer for route in routes)}
-    modes: dict[type[BaseModel], JsonSchemaMode] = dict.fromkeys(bodies, "validation")
-    modes |= dict.fromkeys(answers, "serialization")
-    models = sorted(modes.items(), key=lambda each: each[0].__name__)
-    found, definitions = models_json_schema(models, ref_template="#/components/schemas/{model}")
+    models: set[tuple[type[BaseModel], JsonSchemaMode]] = {(Problem, "serialization")}
+    for route in routes:
+        models |= {(body, "validation") for _, body in route.takes(OperatorRequest)}
+        models.add((route.types["return"], "serialization"))
+    by_name = sorted(models, key=lambda each: each[0].__name__)
+    found, definitions = models_json_schema(by_name, ref_template="#/components/schemas/{model}")
     return {model: found[model, mode] for model, mode in models}, definitions["$defs"]
 
 
 def _operation(route: Route, references: Mapping[type[BaseModel], Schema]) -> Schema:
     described: Schema = {
         "summary": route.summary,
-        "parameters": [*_path_parameters(route.path), *route.query],
+        "parameters": [*_parameters(route)],
         "responses": {
-            str(route.status): _json("Done", references[route.answer]),
+            str(route.status): _json("Done", references[route.types["return"]]),
             "401": {"description": "The key is missing or wrong, and nothing was changed"},
             **{
                 str(status): _json(REFUSALS[status], references[Problem], "application/problem+json")
@@ -151,15 +123,18 @@ def _operation(route: Route, references: Mapping[type[BaseModel], Schema]) -> Sc
             },
         },
     }
-    if route.body:
-        described["requestBody"] = {"required": True, **_json("", references[route.body])}
+    for _, body in route.takes(OperatorRequest):
+        described["requestBody"] = {"required": True, **_json("", references[body])}
     return described
 
 
-def _path_parameters(path: str) -> Iterator[Schema]:
-    for name, schema in PARAMETERS.items():
-        if f"{{{name}}}" in path:
-            yield {"name": name, "in": "path", "required": True, "schema": schema}
+def _parameters(route: Route) -> Iterator[Schema]:
+    for name, _ in route.takes(str):
+        yield {"name": to_camel(name), "in": "path", "required": True, "schema": PARAMETERS[name]}
+    for _, query in route.takes(Query):
+        described = query.model_json_schema()
+        for name, schema in described["properties"].items():
+            yield {"name": name, "in": "query", "required": name in described.get("required", ()), "schema": schema}
 
 
 def _json(text: str, schema: Schema, kind: str = "application/json") -> Schema:

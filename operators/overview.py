@@ -1,21 +1,20 @@
 """How the system is doing, at a glance: what is open, what is not sent yet, what nobody could read, how agents are."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
-from datetime import timedelta
-from typing import Any
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Annotated
 
-from pydantic import ConfigDict
-from pydantic.alias_generators import to_camel
+from pydantic import Field
 
 from core import agenda, outbox
 from core.agenda import AgendaRow, Kind
 from core.orders import ProcessState
 from core.ports import Clock, StateStore
 from operators.poison import PoisonService
-from operators.views import Time, View
+from operators.views import View
 from stores.agent_health import AgentHealthLog
-from stores.sweeps import SweepLog
+from stores.sweeps import Sweep, SweepLog
 
 MAX_COUNTED = 1000
 """Of each kind in each bucket: more are not counted, only said to be there."""
@@ -35,19 +34,12 @@ class Count(View):
 class AgentView(View):
     """What an instance of an agent said of itself last."""
 
-    model_config = ConfigDict(extra="allow")
-
     agent: str
     instance: str
-    at: Time
-
-
-class SweepView(View):
-    """The last sweep, and who swept: the leader."""
-
-    at: Time
-    instance: str
-    recovered: int
+    at: datetime
+    waited: float
+    running: int
+    open_until: Annotated[datetime | None, Field(exclude_if=lambda until: until is None)] = None
 
 
 class Overview(View):
@@ -58,7 +50,8 @@ class Overview(View):
     """Events for operators that are not sent yet."""
     unsent_notices: Count
     """Notices for the senders of orders that are not sent yet."""
-    last_sweep: SweepView | None
+    last_sweep: Sweep | None
+    """And who swept: the leader."""
     poison: dict[str, int]
     """How many messages are kept, up to 100 of each queue that they came from."""
     agents: list[AgentView]
@@ -89,11 +82,11 @@ class OverviewService:
     clock: Clock
 
     async def look(self) -> Overview:
-        """Return how the system is doing; raises `UnavailableError`."""
+        """Show how the system is doing; raises `UnavailableError`."""
         pending, running = await self._rows(Kind.PENDING), await self._rows(Kind.RUNNING)
         processing = running.orders() - pending.orders()  # of a pending order, other steps may still run
         unsent = await self._rows(Kind.OUTBOX)
-        sweep = await self.sweeps.last()
+        said = await self.agent_health.since(self.clock() - FRESH)
         return Overview(
             open_orders={
                 ProcessState.PENDING: pending.count(),
@@ -102,9 +95,9 @@ class OverviewService:
             },
             unconfirmed_events=unsent.count(lambda row: not outbox.is_notice(row)),
             unsent_notices=unsent.count(outbox.is_notice),
-            last_sweep=SweepView.model_validate(sweep) if sweep else None,
+            last_sweep=await self.sweeps.last(),
             poison=await self.poison.count(),
-            agents=await self._agents(),
+            agents=[AgentView.model_validate(each) for each in said],
         )
 
     async def _rows(self, kind: Kind) -> _Rows:
@@ -114,11 +107,3 @@ class OverviewService:
             rows=[row for page in pages for row in page],
             more=any(len(page) == MAX_COUNTED for page in pages),
         )
-
-    async def _agents(self) -> list[AgentView]:
-        said = await self.agent_health.since(self.clock() - FRESH)
-        return [AgentView.model_validate(_shown(asdict(each))) for each in said]
-
-
-def _shown(health: dict[str, Any]) -> dict[str, Any]:
-    return {to_camel(name): value for name, value in health.items() if value is not None}

@@ -5,13 +5,17 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Annotated
+
+from pydantic import BeforeValidator, Field
 
 from core.errors import ConflictError, RefusedError, UnknownMessageError
 from core.gathering import run_all
 from core.messages import BusMessage
 from core.ports import Bus, Clock, TextQueue
-from operators.requests import KEY, OperatorRequest
-from operators.views import Time, View
+from operators.pages import cut
+from operators.requests import KEY, OperatorRequest, PoisonPage
+from operators.views import View
 from stores.poison import PoisonMessage, PoisonStore
 
 log = logging.getLogger(__name__)
@@ -30,14 +34,19 @@ REDRIVE_TIME = timedelta(seconds=15)
 """For how long a message is left to who puts it back; if it is there afterwards, that may have died half-way."""
 
 
+def shown(body: bytes) -> str:
+    """Return a body as the API shows it: what is no text with its bytes escaped, and not too much of it."""
+    return body.decode(errors="backslashreplace")[:MAX_CHARACTERS_SHOWN]
+
+
 class PoisonView(View):
     """A message that nobody could read."""
 
-    queue: str
-    id: str
+    queue: Annotated[str, Field(validation_alias="source")]
+    id: Annotated[str, Field(validation_alias="message_id")]
     reason: str
-    at: Time
-    body: str
+    at: datetime
+    body: Annotated[str, BeforeValidator(shown)]
 
 
 class PoisonList(View):
@@ -68,14 +77,15 @@ class PoisonService:
     bus_queues: Sequence[str]
     clock: Clock
 
-    async def list(self, limit: int, continuation: str | None = None) -> PoisonList:
-        """Return up to `limit` of the messages with their reasons; `continuation` is the last id seen."""
-        pages = await run_all(self.poison.page(each, limit + 1, continuation or "") for each in self._sources)
-        kept = sorted((message for page in pages for message in page), key=lambda message: message.message_id)
+    async def list(self, page: PoisonPage) -> PoisonList:
+        """List the messages that nobody could read, with their reasons, oldest first."""
+        found = await run_all(self.poison.page(each, page.limit + 1, page.continuation or "") for each in self._sources)
+        kept = sorted((message for each in found for message in each), key=lambda message: message.message_id)
+        messages, continuation = cut(kept, page.limit, lambda message: message.message_id)
         return PoisonList(
-            messages=[shown(message) for message in kept[:limit]],
+            messages=[PoisonView.model_validate(message) for message in messages],
             counts=await self.count(),
-            continuation=kept[limit - 1].message_id if len(kept) > limit else None,
+            continuation=continuation,
         )
 
     async def count(self) -> dict[str, int]:
@@ -87,8 +97,8 @@ class PoisonService:
     def _sources(self) -> Sequence[str]:
         return [*self.storage_queues, *self.bus_queues]
 
-    async def redrive(self, source: str, message_id: str, request: OperatorRequest) -> None:
-        """Put a message back on its queue, and only then remove it: a crash in between sends it twice, never not.
+    async def redrive(self, queue: str, message_id: str, request: OperatorRequest) -> Settled:
+        """Put a message back on its queue; only then it is removed: a crash in between sends it twice, never not.
 
         What is sent twice has an effect once: a submission names its order, an alert its event; a request and a reply
         name step and attempt, and the same key is sent to the service; a wake-up changes nothing by itself. On Service
@@ -97,32 +107,36 @@ class PoisonService:
         Raises `UnknownMessageError`, also while somebody else puts it back, or `RefusedError` if it cannot be put back
         as it was.
         """
-        self._check(source, message_id)
-        message = await self.poison.get(source, message_id)
+        message = await self._free(queue, message_id)
         text = text_of(message)
         await self._take(message)
         await self._put_back(message, text)
-        _log("redriven", source, message_id, request)  # also if it cannot be removed: it was sent
-        await self.poison.remove(source, message_id)
+        _log("redriven", queue, message_id, request)  # also if it cannot be removed: it was sent
+        await self.poison.remove(queue, message_id)
+        return Settled(queue=queue, id=message_id, status="redriven")
 
     async def _take(self, message: PoisonMessage) -> None:
         """Mark the message as being put back, so that nobody else does the same just now."""
-        self._check_free(message)
         try:
             await self.poison.mark(message, self.clock())
         except ConflictError as error:
             raise UnknownMessageError("somebody else has just settled it") from error
 
-    def _check_free(self, message: PoisonMessage) -> None:
+    async def _free(self, queue: str, message_id: str) -> PoisonMessage:
+        """Return a message that nobody is just putting back."""
+        if queue not in self._sources or not re.fullmatch(KEY, message_id):
+            raise UnknownMessageError
+        message = await self.poison.get(queue, message_id)
         if message.redriven_at and self.clock() < (until := message.redriven_at + REDRIVE_TIME):
             raise UnknownMessageError(f"it is being put back; if it is still there, it can be from {until:%H:%M:%S} on")
+        return message
 
-    async def drop(self, source: str, message_id: str, request: OperatorRequest) -> None:
+    async def drop(self, queue: str, message_id: str, request: OperatorRequest) -> Settled:
         """Remove a message for good; raises `UnknownMessageError`, also while somebody puts it back."""
-        self._check(source, message_id)
-        self._check_free(await self.poison.get(source, message_id))
-        _log("dropped", source, message_id, request)  # before it is: the answer may be lost, and the message gone
-        await self.poison.remove(source, message_id)
+        await self._free(queue, message_id)
+        _log("dropped", queue, message_id, request)  # before it is: the answer may be lost, and the message gone
+        await self.poison.remove(queue, message_id)
+        return Settled(queue=queue, id=message_id, status="dropped")
 
     async def remove_before(self, time: datetime) -> int:
         """Remove messages that arrived before that time, if there are very many not all at once; return how many."""
@@ -136,10 +150,6 @@ class PoisonService:
                 naming = [each for each in page if order_id.encode() in each.body]
                 await run_all(self.poison.remove(source, each.message_id) for each in naming)
                 after = page[-1].message_id
-
-    def _check(self, source: str, message_id: str) -> None:
-        if source not in self._sources or not re.fullmatch(KEY, message_id):
-            raise UnknownMessageError
 
     async def _put_back(self, message: PoisonMessage, text: str) -> None:
         if queue := self.storage_queues.get(message.source):
@@ -166,14 +176,3 @@ def text_of(message: PoisonMessage) -> str:
         return message.body.decode()
     except UnicodeDecodeError as error:
         raise RefusedError("the message is no text: nobody could read it, it can only be dropped") from error
-
-
-def shown(message: PoisonMessage) -> PoisonView:
-    """Return a message as the API shows it: what is no text with its bytes escaped, and not too much of it."""
-    return PoisonView(
-        queue=message.source,
-        id=message.message_id,
-        reason=message.reason,
-        at=message.at,
-        body=message.body.decode(errors="backslashreplace")[:MAX_CHARACTERS_SHOWN],
-    )

@@ -1,20 +1,49 @@
-"""What operators send: who it is, and why. Both go into the history of what they change."""
+"""What operators send: which part of what; or who it is, and why, which goes into the history of what they change."""
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 from pydantic.alias_generators import to_camel
 
 from core.messages import Moment, StepName, Text
-from core.orders import Outcome
+from core.orders import Outcome, ProcessState
 
 KEY = r"^[A-Za-z0-9!_.:|=~-]{1,1000}$"
 """What keys of ours are made of; such a one may still name no row."""
 
-BEGINNING_OF_ID = r"^b[0-9]{2}-[0-9A-HJKMNP-TV-Z]{0,26}$"
-"""At least the bucket of an order."""
-
 Key = Annotated[str, Field(pattern=KEY)]
+
+
+class Query(BaseModel):
+    """What stands behind the question mark of a call; what else stands there is passed over."""
+
+    model_config = ConfigDict(frozen=True)
+
+
+class Page(Query):
+    """Which part of a list."""
+
+    limit: Annotated[int, Field(ge=1, le=500)] = 50
+    continuation: Key | None = None
+    """What the page before said."""
+
+
+class OrdersPage(Page):
+    """Which part of the open orders of a state."""
+
+    state: Literal[ProcessState.PENDING, ProcessState.PROCESSING, ProcessState.ERROR] = ProcessState.ERROR
+
+
+class PoisonPage(Page):
+    """Which part of the messages that nobody could read."""
+
+    limit: Annotated[int, Field(ge=1, le=500)] = 200
+
+
+class Search(Query):
+    """Orders whose ids begin so: with the bucket at least."""
+
+    id: Annotated[str, StringConstraints(strip_whitespace=True, pattern=r"^b[0-9]{2}-[0-9A-HJKMNP-TV-Z]{0,26}$")]
 
 
 class OperatorRequest(BaseModel):

@@ -15,7 +15,7 @@ from core.ports import Clock
 from core.transitions import Transitions
 from operators.poison import PoisonService
 from operators.requests import FindRequest, OperatorRequest
-from operators.views import View
+from operators.views import Acted, View
 from stores.alert_log import AlertLog
 from stores.archive import Archive, ArchivedOrder
 from stores.submission_keys import SubmissionKeys
@@ -116,7 +116,7 @@ class RetentionService:
         return True
 
     async def find(self, request: FindRequest) -> Found:
-        """Return a customer's orders on one page of a bucket: there is no index of customers, so all are looked at."""
+        """Find a customer's orders, page by page through all orders; there is no index of customers."""
         buckets = self.archive.buckets
         start = request.continuation or f"{buckets[0]}-"
         bucket = keys.bucket_of(start)
@@ -130,7 +130,7 @@ class RetentionService:
         following = [f"{name}-" for name in buckets if name > bucket][:1]
         return Found(orders=theirs, continuation=page.continuation or next(iter(following), None))
 
-    async def erase(self, order_id: str, request: OperatorRequest) -> None:
+    async def erase(self, order_id: str, request: OperatorRequest) -> Acted:
         """Forget who the customer of an order is; raises `RefusedError` or `UnknownOrderError`.
 
         Submissions of it that nobody could read go first, and whatever becomes of the rest: there may be no such order.
@@ -138,6 +138,7 @@ class RetentionService:
         await self.poison.forget(order_id)
         await self.transitions.apply(order_id, lambda order, now: erase(order, request, self.payload, now))
         log.info("operators.erased", extra={"order_id": order_id})
+        return Acted(order_id=order_id, status="erased")
 
 
 def _tell_of_unreadable(orders: Iterable[ArchivedOrder]) -> None:

@@ -13,8 +13,9 @@ from core.transitions import Decide, Transitions
 from core.workflow import Workflows
 from operators import rules, views
 from operators.explain import ActingRules, Explanation, explain, unreadable
-from operators.requests import OperatorRequest, SkipRequest
-from operators.views import FoundOrder, FoundOrders, OrderList, OrderView
+from operators.pages import agenda_page
+from operators.requests import OperatorRequest, OrdersPage, Search, SkipRequest
+from operators.views import Acted, FoundOrder, FoundOrders, OrderList, OrderView
 from stores.agent_health import AgentHealthLog
 from stores.archive import Archive
 
@@ -45,20 +46,18 @@ class OperatorService:
         """Ask the state store for next to nothing; raises `UnavailableError` when it is away."""
         await self.store.agenda(self.store.buckets[0], *agenda.all_of(agenda.Kind.ERROR), limit=1)
 
-    async def list(self, state: ProcessState, limit: int, continuation: str | None) -> OrderList:
-        """Return up to `limit` open orders of all buckets, oldest first; `continuation` is the last key seen."""
-        start, end = agenda.all_of(AGENDA_OF[state])
-        start = max(start, f"{continuation} ") if continuation else start
-        pages = await self.store.agendas(start, end, limit + 1)
-        rows = sorted((row for page in pages for row in page), key=lambda row: row.key)
-        shown = [views.listed(row, state) for row in rows[:limit]]
+    async def list(self, page: OrdersPage) -> OrderList:
+        """List the open orders of a state, the longest waiting first."""
+        ends = agenda.all_of(AGENDA_OF[page.state])
+        rows, continuation = await agenda_page(self.store, *ends, page.limit, page.continuation)
+        shown = [views.listed(row, page.state) for row in rows]
         return OrderList(
-            orders=[order for order in shown if order.process_state is state],
-            continuation=rows[limit - 1].key if len(rows) > limit else None,
+            orders=[order for order in shown if order.process_state is page.state], continuation=continuation
         )
 
-    async def search(self, beginning: str) -> FoundOrders:
-        """Return the first orders whose ids begin so, in any state: one range of one partition."""
+    async def search(self, query: Search) -> FoundOrders:
+        """Find orders in any state by the beginning of their ids; that is one range of one partition."""
+        beginning = query.id
         page = await self.archive.oldest(keys.bucket_of(beginning), None, beginning)
         found = [each for each in page.orders if each.order_id.startswith(beginning)]
         return FoundOrders(
@@ -75,13 +74,13 @@ class OperatorService:
         return order
 
     async def inspect(self, order_id: str) -> OrderView:
-        """Return everything about one order, its whole history included; raises `UnknownOrderError`."""
+        """Show an order with its steps and its whole history; raises `UnknownOrderError`."""
         order = await self.load(order_id)
         actions = rules.possible(order, self.workflows, self.clock())
         return views.order_view(order, self.payload, await self.store.history(order_id), actions)
 
     async def explain(self, order_id: str) -> Explanation:
-        """Return why the order is where it is (OPR-2); raises `UnknownOrderError`."""
+        """Say why an order is where it is, who acts next and when; raises `UnknownOrderError` (OPR-2)."""
         try:
             order, now = await self.load(order_id), self.clock()
         except UnreadableRowError as fault:
@@ -89,19 +88,21 @@ class OperatorService:
         acting = replace(self.acting, agent_health=await self.agent_health.since(now - self.acting.fresh))
         return explain(order, rules.possible(order, self.workflows, now), acting, now)
 
-    async def resubmit(self, order_id: str, request: OperatorRequest) -> None:
-        """Let a failed order go on (OPR-3); raises `RefusedError` or `UnknownOrderError`."""
-        await self._act(order_id, lambda order, now: rules.resubmit(order, request, now))
+    async def resubmit(self, order_id: str, request: OperatorRequest) -> Acted:
+        """Let an order in Error go on from the steps that failed; raises `RefusedError` (OPR-3)."""
+        return await self._act(order_id, "resubmitted", lambda order, now: rules.resubmit(order, request, now))
 
-    async def skip(self, order_id: str, request: SkipRequest) -> None:
-        """Leave out a failed step (OPR-4); raises `RefusedError` or `UnknownOrderError`."""
-        await self._act(order_id, lambda order, now: rules.skip(order, request, self.workflows, now))
+    async def skip(self, order_id: str, request: SkipRequest) -> Acted:
+        """Leave out a failed step that was done, or taken back, by other means; raises `RefusedError` (OPR-4)."""
+        return await self._act(order_id, "skipped", lambda order, now: rules.skip(order, request, self.workflows, now))
 
-    async def cancel(self, order_id: str, request: OperatorRequest) -> None:
-        """Ask for the undo of an order (OPR-4); raises `RefusedError` or `UnknownOrderError`."""
-        await self._act(order_id, lambda order, now: rules.cancel(order, request, now))
+    async def cancel(self, order_id: str, request: OperatorRequest) -> Acted:
+        """Have an order undone that is not finished; raises `RefusedError` (OPR-4)."""
+        return await self._act(order_id, "cancelled", lambda order, now: rules.cancel(order, request, now))
 
-    async def _act(self, order_id: str, decide: Decide) -> None:
+    async def _act(self, order_id: str, done: str, decide: Decide) -> Acted:
+        """Change an order; raises `UnknownOrderError`, besides what the rules raise."""
         decision = await self.transitions.apply(order_id, decide)
         if isinstance(decision, Change):
             log.info("operators.acted", extra={"order_id": order_id, "event": decision.entry.event})
+        return Acted(order_id=order_id, status=done)

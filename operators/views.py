@@ -4,19 +4,13 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, WithJsonSchema
-from pydantic.alias_generators import to_camel
+from pydantic import AliasGenerator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic.alias_generators import to_camel, to_pascal
 
 from core.agenda import AgendaRow
 from core.business import Payload
 from core.changes import HistoryEntry
 from core.orders import Direction, OnFailure, Outcome, Priority, ProcessState, Snapshot, StepState
-
-Time = Annotated[
-    datetime,
-    PlainSerializer(datetime.isoformat, return_type=str, when_used="json"),
-    WithJsonSchema({"type": "string", "format": "date-time"}, mode="serialization"),
-]
 
 
 class View(BaseModel):
@@ -34,8 +28,8 @@ class StepView(View):
     capability: str
     agent: str
     state: StepState
-    complete_by: Time | None
-    not_before: Time | None
+    complete_by: datetime | None
+    not_before: datetime | None
     attempts: int
     failure_count: int
     threshold: int
@@ -49,7 +43,7 @@ class StepView(View):
 class EntryView(View):
     """One line of an order's history."""
 
-    at: Time
+    at: datetime
     actor: str
     event: str
     detail: str
@@ -60,7 +54,7 @@ class StateView(View):
 
     order_id: str
     locked_by: str | None
-    complete_by: Time | None
+    complete_by: datetime | None
     process_state: ProcessState
     failure_count: int
     direction: Direction
@@ -70,14 +64,14 @@ class StateView(View):
     workflow: str
     workflow_version: int
     version: int
-    not_before: Time
-    updated_at: Time
+    not_before: datetime
+    updated_at: datetime
 
 
 class OrderView(StateView):
     """Everything about one order but who the customer is (OPR-1)."""
 
-    placed_at: Time
+    placed_at: datetime
     payload: dict[str, Any]
     """What was submitted, without personal data."""
     steps: list[StepView]
@@ -99,51 +93,38 @@ def order_view(order: Snapshot, payload: Payload, history: Iterable[HistoryEntry
 
 
 class ListedOrder(View):
-    """What a list shows of an order, which its agenda row holds already."""
+    """What a list shows of an order: what its agenda row holds."""
+
+    model_config = ConfigDict(
+        extra="ignore", alias_generator=AliasGenerator(validation_alias=to_pascal, serialization_alias=to_camel)
+    )
 
     order_id: str
     process_state: ProcessState
     failure_count: int
     priority: Priority
     workflow: str
-    outcome: Outcome | None
-    failed_steps: list[str]
-    reason: str | None
-    updated_at: Time | None
+    outcome: Outcome | None = None
+    failed_steps: Annotated[list[str], BeforeValidator(str.split)] = []
+    reason: str | None = None
+    updated_at: datetime | None
     """Null if its row cannot be read."""
 
 
 def listed(row: AgendaRow, state: ProcessState) -> ListedOrder:
     """Return what the list of orders in this state shows of an order; if its row cannot be read, that."""
     try:
-        return _listed(row)
-    except (LookupError, ValueError, TypeError) as fault:
+        return ListedOrder.model_validate({**row.data, "OrderId": row.order_id})
+    except ValidationError:
         return ListedOrder(
             order_id=row.order_id,
             process_state=state,
             failure_count=0,
             priority=Priority.NORMAL,
             workflow="unknown",
-            outcome=None,
-            failed_steps=[],
-            reason=f"row {row.key} cannot be read: {row.fault or type(fault).__name__}",
+            reason=f"row {row.key} cannot be read: {row.fault or 'it is no order of a list'}",
             updated_at=None,
         )
-
-
-def _listed(row: AgendaRow) -> ListedOrder:
-    data = row.data
-    return ListedOrder(
-        order_id=row.order_id,
-        process_state=data["ProcessState"],
-        failure_count=data["FailureCount"],
-        priority=data["Priority"],
-        workflow=data["Workflow"],
-        outcome=data.get("Outcome"),
-        failed_steps=str(data.get("FailedSteps", "")).split(),
-        reason=data.get("Reason"),
-        updated_at=data["UpdatedAt"],
-    )
 
 
 class OrderList(View):
@@ -162,7 +143,7 @@ class FoundOrder(View):
     outcome: Outcome | None
     reason: str | None
     workflow: str
-    updated_at: Time
+    updated_at: datetime
 
 
 class FoundOrders(View):

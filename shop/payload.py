@@ -28,7 +28,7 @@ class Customer(BaseModel):
 class Line(BaseModel):
     """One product of the order; `unit_price` is a decimal string such as "12.50" (EUR)."""
 
-    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, frozen=True, extra="forbid", strict=True)
+    model_config = ConfigDict(alias_generator=to_camel, frozen=True, extra="forbid", strict=True)
     sku: Annotated[Text, Field(max_length=40)]
     quantity: Annotated[int, Field(ge=1, le=1000)]
     unit_price: Price
@@ -40,10 +40,6 @@ class Content(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
     customer: Customer
     items: Annotated[tuple[Line, ...], Field(min_length=1, max_length=50)]
-
-    def payload(self) -> dict[str, Any]:
-        """Return it as the JSON object that an order holds."""
-        return self.model_dump(mode="json", by_alias=True)
 
 
 def check(payload: Mapping[str, Any]) -> None:

@@ -2,25 +2,31 @@
 
 import hmac
 from collections.abc import Mapping
+from dataclasses import asdict
 from datetime import datetime
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from core.errors import InvalidError
 from core.messages import Submission
 from core.orders import Priority, Snapshot
 from shop.catalogue import BY_SKU, PRODUCTS
-from shop.payload import Content, Customer, Line
+from shop.payload import Customer
 
 CURRENCY = "EUR"
 
 
+def _sold(sku: str) -> str:
+    if sku not in BY_SKU:
+        raise ValueError("there is no such product")
+    return sku
+
+
 class Wish(BaseModel):
-    """One product that a customer wants."""
+    """One product that a customer wants, which is one that the shop sells."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
-    sku: Annotated[str, Field(min_length=1, max_length=40)]
+    sku: Annotated[str, AfterValidator(_sold)]
     quantity: Annotated[int, Field(ge=1, le=1000)]
 
 
@@ -33,32 +39,13 @@ class Purchase(BaseModel):
     priority: Annotated[Priority, Field(strict=False)] = Priority.NORMAL
 
 
-def check(purchase: Purchase) -> None:
-    """Raise `InvalidError` that names every product that the shop does not sell."""
-    faults = [
-        f"items.{place}.sku: there is no such product"
-        for place, wish in enumerate(purchase.items)
-        if wish.sku not in BY_SKU
-    ]
-    if faults:
-        raise InvalidError(faults)
-
-
 def submission(purchase: Purchase, order_id: str, placed_at: datetime) -> Submission:
     """Return the message that submits the order, at the shop's prices (SUB-1)."""
-    content = Content(
-        customer=purchase.customer,
-        items=tuple(
-            Line(sku=wish.sku, quantity=wish.quantity, unit_price=BY_SKU[wish.sku].price) for wish in purchase.items
-        ),
-    )
-    return Submission(
-        schema_version=1,
-        order_id=order_id,
-        placed_at=placed_at,
-        priority=purchase.priority,
-        **content.payload(),
-    )
+    payload: dict[str, Any] = {
+        "customer": purchase.customer.model_dump(),
+        "items": [{**wish.model_dump(), "unitPrice": BY_SKU[wish.sku].price} for wish in purchase.items],
+    }
+    return Submission(schema_version=1, order_id=order_id, placed_at=placed_at, priority=purchase.priority, **payload)
 
 
 def fingerprint(purchase: Purchase, idempotency_key: str) -> str:
@@ -75,13 +62,7 @@ def products() -> dict[str, Any]:
     """Return what the shop sells, as the API shows it."""
     return {
         "products": [
-            {
-                "sku": product.sku,
-                "name": product.name,
-                "description": product.description,
-                "price": {"amount": product.price, "currency": CURRENCY},
-            }
-            for product in PRODUCTS
+            {**asdict(product), "price": {"amount": product.price, "currency": CURRENCY}} for product in PRODUCTS
         ]
     }
 

@@ -4,7 +4,7 @@ import azure.functions as func
 
 from core.errors import InvalidError
 from entrypoints.functions import Functions
-from entrypoints.http import answers, body_of, ok, order_id_of
+from entrypoints.http import body_of, ok, order_id_of
 from shop import rules
 from shop.rules import Purchase
 from shop.service import ShopService
@@ -15,19 +15,16 @@ def blueprint(service: ShopService) -> func.Blueprint:
     triggers = Functions()
 
     @triggers.route("api/products", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
-    @answers
     async def shop_products(req: func.HttpRequest) -> func.HttpResponse:
         return ok(rules.products())
 
     @triggers.route("api/orders", methods=["POST"], auth_level=func.AuthLevel.ANONYMOUS)
-    @answers
     async def shop_place_order(req: func.HttpRequest) -> func.HttpResponse:
         order_id = await service.place(body_of(req, Purchase), _idempotency_key(req))
         url = f"/api/orders/{order_id}"
         return ok({"orderId": order_id, "statusUrl": url}, 202, {"Location": url})
 
     @triggers.route("api/orders/{orderId}", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
-    @answers
     async def shop_order(req: func.HttpRequest) -> func.HttpResponse:
         return ok(await service.follow(order_id_of(req)))
 

@@ -1,23 +1,24 @@
 """The simulated services' ledger, in table `simulator`: one partition for each service.
 
 Rows: `call|<order>|<id>`, `effect|<order>|<key>|<action>`, `fault|<key>`. With its own effect row an undo writes that
-of what it undoes, marked as forbidden: so a call that comes later is refused. A row with a time happened; one without
-it is there only because it must not.
+of what it undoes, marked as forbidden: so a call that comes later is refused. What a row has as its effect happened; a
+row without one is there only because it must not.
 """
 
 import contextlib
 import hashlib
-import json
 import secrets
 from collections.abc import Sequence
 
+from pydantic import TypeAdapter
+
 from core.errors import ConflictError
 from core.keys import key_part
-from core.messages import json_text
-from simulator.rules import Effect, Fault, FaultInForce
-from stores.tables import Columns, Delete, Insert, Operation, Put, Replace, Table, columns_of
+from simulator.rules import Effect, FaultInForce
+from stores.tables import Columns, Delete, Insert, Operation, Put, Replace, Stored, Table, columns_of
 
 LAST = "~"
+EFFECT = TypeAdapter(Effect)
 
 MAX_CHARACTERS = 200
 """Of one part of a row key: three of them stay far below the 512 characters that Azure takes."""
@@ -60,8 +61,8 @@ class Ledger:
         row = _effect_row(effect.key, effect.action)
         for tries_left in reversed(range(MAX_TRIES)):
             if (stored := await self._table.get(service, row)) is not None:
-                return None if stored.row.get("Forbidden") else _effect(columns_of(stored))
-            operations: list[Operation[Columns]] = [Insert(row, _columns(effect))]
+                return None if stored.row.get("Forbidden") else _effect(stored)
+            operations: list[Operation[Columns]] = [Insert(row, {"Effect": EFFECT.dump_json(effect).decode()})]
             if forbids:
                 operations.append(await self._forbid(service, effect.key, forbids))
             try:
@@ -77,7 +78,7 @@ class Ledger:
         row = _effect_row(key, action)
         if (stored := await self._table.get(service, row)) is not None:
             return Replace(row, columns_of(stored) | {"Forbidden": True}, stored.etag)
-        return Insert(row, {"Key": key, "Action": action, "Forbidden": True})
+        return Insert(row, {"Forbidden": True})
 
     async def contents(self, service: str, order_id: str | None) -> tuple[int, Sequence[Effect]]:
         """Return the number of calls, and the effects, oldest first; of one order if it is named.
@@ -87,18 +88,18 @@ class Ledger:
         part = f"{_part(order_id)}|" if order_id else ""
         calls = await self._table.rows(service, f"call|{part}", f"call|{part}{LAST}")
         rows = await self._table.rows(service, f"effect|{part}", f"effect|{part}{LAST}")
-        effects = [_effect(columns_of(row)) for row in rows if "At" in row.row]
+        effects = [_effect(row) for row in rows if "Effect" in row.row]
         return len(calls), sorted(effects, key=lambda effect: effect.at)
 
     async def faults(self, service: str) -> Sequence[FaultInForce]:
         """Return the faults that were set."""
-        rows = [columns_of(row) for row in await self._table.rows(service, "fault|", f"fault|{LAST}")]
-        return [FaultInForce(fault=Fault.model_validate_json(row["Fault"]), until=row.get("Until")) for row in rows]
+        rows = await self._table.rows(service, "fault|", f"fault|{LAST}")
+        return [FaultInForce.model_validate_json(columns_of(row)["Fault"]) for row in rows]
 
-    async def set_fault(self, service: str, entry: FaultInForce) -> None:
+    async def set_fault(self, service: str, fault: FaultInForce) -> None:
         """Put a fault in force, in place of the one that meets the same calls."""
-        columns = {"Fault": entry.fault.model_dump_json(by_alias=True, exclude_none=True), "Until": entry.until}
-        await self._table.submit(service, [Put(f"fault|{entry.fault.key()}", columns)])
+        columns = {"Fault": fault.model_dump_json(by_alias=True, exclude_none=True)}
+        await self._table.submit(service, [Put(f"fault|{fault.key()}", columns)])
 
     async def clear_faults(self, service: str, key: str | None) -> None:
         """Lift one fault, or all."""
@@ -110,21 +111,5 @@ def _effect_row(key: str, action: str) -> str:
     return f"effect|{_order_of(key)}|{_part(key)}|{action}"
 
 
-def _columns(effect: Effect) -> dict[str, object]:
-    return {
-        "Key": effect.key,
-        "Action": effect.action,
-        "OrderID": effect.order_id,
-        "At": effect.at,
-        "Result": json_text(effect.result),
-    }
-
-
-def _effect(columns: dict[str, object]) -> Effect:
-    return Effect(
-        key=str(columns["Key"]),
-        action=str(columns["Action"]),
-        order_id=str(columns["OrderID"]),
-        at=columns["At"],  # type: ignore[arg-type]  # a datetime, as `_columns` wrote it
-        result=json.loads(str(columns["Result"])),
-    )
+def _effect(stored: Stored[Columns]) -> Effect:
+    return EFFECT.validate_json(columns_of(stored)["Effect"])

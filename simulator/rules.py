@@ -4,8 +4,7 @@ import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
@@ -41,18 +40,6 @@ def _service(agent: Agent, workflows: Workflows) -> Service:
     return Service(name=agent.offers, actions=actions, undoes=undoes, refusal=agent.refusal)
 
 
-class Mode(StrEnum):
-    """How a service misbehaves."""
-
-    NONE = "none"
-    DOWN = "down"
-    SLOW = "slow"
-    FLAKY = "flaky"
-    REJECT = "reject"
-    HANG = "hang"
-    LATE = "late"
-
-
 class Match(BaseModel):
     """Which calls a fault meets."""
 
@@ -66,7 +53,7 @@ class Fault(BaseModel):
     """The body of `PUT /simulator/{service}/faults`."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, alias_generator=to_camel, populate_by_name=True)
-    mode: Annotated[Mode, Field(strict=False)]
+    mode: Literal["none", "down", "slow", "flaky", "reject", "hang", "late"]
     latency_ms: Annotated[int, Field(ge=0, le=30_000)] | None = None
     """How long `slow`, `hang` and `late` hold the answer back."""
     failure_rate: Annotated[float, Field(ge=0, le=1)] = 0.5
@@ -113,34 +100,32 @@ class Effect:
     result: Mapping[str, Any]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class FaultInForce:
+class FaultInForce(Fault):
     """A fault, and when it lapses."""
 
-    fault: Fault
-    until: datetime | None
+    until: datetime | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Plan:
     """What happens to one call: a delay, perhaps an effect before or after it, and an answer."""
 
-    effect: bool
+    effect: bool = True
     effect_is_late: bool = False
-    status: int
+    status: int = 200
     reason: str = ""
     delay_seconds: float = 0
 
 
 def in_force(faults: Iterable[FaultInForce], now: datetime) -> list[FaultInForce]:
     """Return the faults that have not lapsed."""
-    return [entry for entry in faults if entry.until is None or entry.until > now]
+    return [fault for fault in faults if fault.until is None or fault.until > now]
 
 
-def fault_for(faults: Iterable[FaultInForce], action: str, call: Call, now: datetime) -> Fault | None:
+def fault_for(faults: Iterable[Fault], action: str, call: Call) -> Fault | None:
     """Return the fault that meets this call: one for its order comes before one for a product, and that before all."""
     skus = call.skus()
-    meeting = [entry.fault for entry in in_force(faults, now) if entry.fault.meets(call.order_id, skus, action)]
+    meeting = (fault for fault in faults if fault.meets(call.order_id, skus, action))
     return max(meeting, key=_precedence, default=None)
 
 
@@ -152,18 +137,16 @@ def _precedence(fault: Fault) -> tuple[bool, bool, str]:
 def plan(service: Service, fault: Fault | None, chance: float) -> Plan:
     """Return what a call meets; `chance` is a random number from 0 to 1."""
     if fault is None:
-        return Plan(effect=True, status=200)
+        return Plan()
     wait = LONGEST_WAIT_SECONDS if fault.latency_ms is None else fault.latency_ms / 1000
     plans = {
-        Mode.NONE: Plan(effect=True, status=200),
-        Mode.DOWN: Plan(effect=False, status=503, reason="the service is down"),
-        Mode.SLOW: Plan(effect=True, status=200, delay_seconds=1.0 if fault.latency_ms is None else wait),
-        Mode.FLAKY: _flaky(fault.failure_rate, chance),
-        Mode.REJECT: Plan(effect=False, status=422, reason=service.refusal),
-        Mode.HANG: Plan(effect=False, status=504, reason="no answer", delay_seconds=wait),
-        Mode.LATE: Plan(
-            effect=True, effect_is_late=True, status=504, reason="the answer came too late", delay_seconds=wait
-        ),
+        "none": Plan(),
+        "down": Plan(effect=False, status=503, reason="the service is down"),
+        "slow": Plan(delay_seconds=1.0 if fault.latency_ms is None else wait),
+        "flaky": _flaky(fault.failure_rate, chance),
+        "reject": Plan(effect=False, status=422, reason=service.refusal),
+        "hang": Plan(effect=False, status=504, reason="no answer", delay_seconds=wait),
+        "late": Plan(effect_is_late=True, status=504, reason="the answer came too late", delay_seconds=wait),
     }
     return plans[fault.mode]
 
@@ -171,10 +154,10 @@ def plan(service: Service, fault: Fault | None, chance: float) -> Plan:
 def _flaky(failure_rate: float, chance: float) -> Plan:
     """Half of the failures come before the effect, the other half lose the answer after it."""
     if chance >= failure_rate:
-        return Plan(effect=True, status=200)
+        return Plan()
     if chance < failure_rate / 2:
         return Plan(effect=False, status=503, reason="the service stumbled")
-    return Plan(effect=True, status=502, reason="the answer was lost")
+    return Plan(status=502, reason="the answer was lost")
 
 
 def result_of(service: str, action: str, key: str, call: Call) -> dict[str, Any]:

@@ -1,6 +1,5 @@
 """The simulated services: they remember every effect, and fail as they are told."""
 
-import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -9,7 +8,7 @@ from typing import Any
 from core.ports import Clock
 from simulator import rules
 from simulator.ledger import Ledger
-from simulator.rules import Call, Effect, Fault, FaultInForce, Match, Mode, Service
+from simulator.rules import Call, Effect, Fault, FaultInForce, Match, Service
 
 FAULT_CACHE_SECONDS = 0.25
 """How long a host may go by the faults it has read: reading them for each call is too dear."""
@@ -20,7 +19,9 @@ class Answer:
     """What the caller gets to hear."""
 
     status: int
-    body: Mapping[str, Any]
+    reason: str = ""
+    """Why the status is not 200."""
+    result: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(kw_only=True)
@@ -33,8 +34,8 @@ class Simulator:
     clock: Clock
     sleep: Callable[[float], Awaitable[None]]
     chance: Callable[[], float]
-    _known: dict[str, tuple[datetime, asyncio.Future[Sequence[FaultInForce]]]] = field(default_factory=dict)
-    """By service: when a reading of its faults began, and the reading."""
+    _known: dict[str, tuple[datetime, Sequence[FaultInForce]]] = field(default_factory=dict)
+    """By service: its faults, and when they began to be read: what was found was in force at no earlier time."""
 
     def knows(self, agent: str, action: str | None = None) -> bool:
         """Whether there is a service of this agent, and whether it does this."""
@@ -45,20 +46,16 @@ class Simulator:
         """Do what the action says, at most once for each key, unless a fault is in the way."""
         service = self.services[agent]
         await self.ledger.count_call(service.name, key, action)
-        fault = rules.fault_for(await self._faults(agent), action, call, self.clock())
+        fault = rules.fault_for(await self._faults(agent), action, call)
         plan = rules.plan(service, fault, self.chance())
-        stands: Effect | None = None
         if plan.effect_is_late:
             await self.sleep(plan.delay_seconds)
-        if plan.effect:
-            stands = await self._happen(service, action, key, call)
-            if stands is None:
-                return _problem(410, "it was undone under this key, and is refused since")
+        stands = await self._happen(service, action, key, call) if plan.effect else None
+        if plan.effect and stands is None:
+            return Answer(status=410, reason="it was undone under this key, and is refused since")
         if not plan.effect_is_late:
             await self.sleep(plan.delay_seconds)
-        if plan.status != 200 or stands is None:
-            return _problem(plan.status, plan.reason)
-        return Answer(status=200, body=stands.result)
+        return Answer(status=plan.status, reason=plan.reason, result=stands.result if stands else {})
 
     async def _happen(self, service: Service, action: str, key: str, call: Call) -> Effect | None:
         effect = Effect(
@@ -83,44 +80,23 @@ class Simulator:
 
     async def set_fault(self, service: str, fault: Fault) -> Mapping[str, Any]:
         """Put a fault in force; returns once every host goes by it."""
-        if fault.mode is Mode.NONE:
+        if fault.mode == "none":
             await self.ledger.clear_faults(service, None if fault.match == Match() else fault.key())
         else:
             until = self.clock() + timedelta(seconds=fault.for_seconds) if fault.for_seconds else None
-            await self.ledger.set_fault(service, FaultInForce(fault=fault, until=until))
+            await self.ledger.set_fault(service, FaultInForce(**dict(fault), until=until))
         await self.sleep(FAULT_CACHE_SECONDS)
-        self._known.pop(service, None)
         return await self.faults(service)
 
     async def faults(self, service: str) -> Mapping[str, Any]:
         """Return what is in force."""
-        entries = rules.in_force(await self._faults(service), self.clock())
-        return {"faults": [_shown(entry) for entry in entries]}
+        return {"faults": [fault.model_dump(by_alias=True, exclude_none=True) for fault in await self._faults(service)]}
 
     async def _faults(self, service: str) -> Sequence[FaultInForce]:
-        """Return what is known of the faults; all who ask within the cache time share one reading.
-
-        Its age counts from its beginning: what it found was in force at no earlier time.
-        """
+        """Return the faults in force, by what was read a moment ago if there is such a reading."""
         now = self.clock()
-        began, reading = self._known.get(service, (None, None))
-        if began is None or reading is None or not 0 <= (now - began).total_seconds() < FAULT_CACHE_SECONDS:
-            reading = asyncio.ensure_future(self.ledger.faults(service))
-            self._known[service] = (now, reading)
-        try:
-            return await asyncio.shield(reading)
-        except Exception:
-            if self._known.get(service, (None, None))[1] is reading:
-                del self._known[service]
-            raise
-
-
-def _shown(entry: FaultInForce) -> dict[str, Any]:
-    shown = entry.fault.model_dump(mode="json", by_alias=True, exclude_none=True)
-    return shown | ({"until": entry.until.isoformat()} if entry.until else {})
-
-
-def _problem(status: int, reason: str) -> Answer:
-    return Answer(
-        status=status, body={"type": "about:blank", "title": "The call failed", "status": status, "detail": reason}
-    )
+        began, known = self._known.get(service, (None, ()))
+        if began is None or not 0 <= (now - began).total_seconds() < FAULT_CACHE_SECONDS:
+            known = await self.ledger.faults(service)
+            self._known[service] = (now, known)
+        return rules.in_force(known, self.clock())

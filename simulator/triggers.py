@@ -6,7 +6,7 @@ import azure.functions as func
 
 from core.errors import InvalidError
 from entrypoints.functions import Functions
-from entrypoints.http import answers, body_of, ok, problem
+from entrypoints.http import body_of, ok, problem
 from simulator.rules import Call, Fault
 from simulator.service import Simulator
 
@@ -19,13 +19,11 @@ def blueprint(service: Simulator) -> func.Blueprint:
     triggers = Functions()
 
     @triggers.route("simulator/{service}/ledger", methods=["GET"], auth_level=func.AuthLevel.FUNCTION)
-    @answers
     async def simulator_ledger(req: func.HttpRequest) -> func.HttpResponse:
         name = req.route_params["service"]
         return ok(await service.report(name, req.params.get("orderId"))) if service.knows(name) else _unknown()
 
     @triggers.route("simulator/{service}/faults", methods=["GET", "PUT"], auth_level=func.AuthLevel.FUNCTION)
-    @answers
     async def simulator_faults(req: func.HttpRequest) -> func.HttpResponse:
         name = req.route_params["service"]
         if not service.knows(name):
@@ -35,15 +33,12 @@ def blueprint(service: Simulator) -> func.Blueprint:
         return ok(await service.set_fault(name, body_of(req, Fault)))
 
     @triggers.route("simulator/{service}/{action}", methods=["POST"], auth_level=func.AuthLevel.ANONYMOUS)
-    @answers
     async def simulator_call(req: func.HttpRequest) -> func.HttpResponse:
         name, action = req.route_params["service"], req.route_params["action"]
         if not service.knows(name, action):
             return _unknown()
         answer = await service.call(name, action, _key(req), body_of(req, Call))
-        if answer.status == 200:
-            return ok(answer.body)
-        return problem(answer.status, str(answer.body["title"]), str(answer.body["detail"]))
+        return ok(answer.result) if answer.status == 200 else problem(answer.status, "The call failed", answer.reason)
 
     return triggers
 

@@ -1,16 +1,19 @@
 """What the agents tell of themselves, in table `agents`: one row for each instance, all in one partition."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import datetime
 from zlib import crc32
+
+from pydantic import BaseModel, ConfigDict
+from pydantic.alias_generators import to_pascal
 
 from stores.tables import Columns, Put, Table, columns_of, read_each
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class AgentHealth:
+class AgentHealth(BaseModel):
     """How one instance of an agent is doing."""
+
+    model_config = ConfigDict(frozen=True, alias_generator=to_pascal, populate_by_name=True)
 
     agent: str
     instance: str
@@ -59,28 +62,10 @@ class AgentHealthLog:
     async def publish(self, health: AgentHealth) -> None:
         """Replace what this agent instance said before; raises `UnavailableError`."""
         row = f"{health.agent}|{crc32(health.instance.encode()) % MAX_INSTANCES:03d}"
-        columns = {
-            "Agent": health.agent,
-            "Instance": health.instance,
-            "At": health.at,
-            "Waited": health.waited,
-            "Running": health.running,
-            "OpenUntil": health.open_until,
-        }
-        await self._table.submit(PARTITION, [Put(row, columns)])
+        await self._table.submit(PARTITION, [Put(row, health.model_dump(by_alias=True))])
 
     async def since(self, moment: datetime) -> list[AgentHealth]:
         """Return what says something of the time since then (`AgentHealth.counts`); raises `UnavailableError`."""
-        found = read_each(await self._table.rows(PARTITION, "a", "~"), lambda row: _health(columns_of(row)))
+        rows = await self._table.rows(PARTITION, "a", "~")
+        found = read_each(rows, lambda row: AgentHealth.model_validate(columns_of(row), by_name=False))
         return [health for health in found if health.counts(moment)]
-
-
-def _health(columns: dict[str, object]) -> AgentHealth:
-    return AgentHealth(
-        agent=str(columns["Agent"]),
-        instance=str(columns["Instance"]),
-        at=columns["At"],  # type: ignore[arg-type]  # a datetime, as `publish` wrote it
-        waited=float(columns["Waited"]),  # type: ignore[arg-type]  # a number, as `publish` wrote it
-        running=int(columns["Running"]),  # type: ignore[call-overload]
-        open_until=columns.get("OpenUntil"),  # type: ignore[arg-type]
-    )

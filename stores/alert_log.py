@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 from core.alerts import Acknowledgement, Alert
 from core.changes import Event
-from core.errors import ConflictError, UnknownAlertError
+from core.errors import ConflictError
 from core.keys import key_part
 from core.outbox import event_columns, event_from
 from stores.tables import Columns, Delete, Insert, Replace, Table, columns_of, read_each
@@ -56,8 +56,8 @@ class AlertLog:
             after = stored[-1].key
         return found
 
-    async def acknowledge(self, key: str, acknowledgement: Acknowledgement) -> None:
-        """Keep who has taken the alert upon themselves, unless somebody has; raises `UnknownAlertError`."""
+    async def acknowledge(self, key: str, acknowledgement: Acknowledgement) -> bool:
+        """Keep who has taken the alert upon themselves, unless somebody has; return whether there is such an alert."""
         columns = {
             "AcknowledgedBy": acknowledgement.by,
             "AcknowledgedAt": acknowledgement.at,
@@ -65,14 +65,12 @@ class AlertLog:
         }
         stored = await self._table.get(PARTITION, key)
         if stored is None:
-            raise UnknownAlertError
+            return False
         known = columns_of(stored)
-        if "AcknowledgedBy" in known:
-            return
-        try:
-            await self._table.submit(PARTITION, [Replace(key, known | columns, stored.etag)])
-        except ConflictError:
-            return  # somebody else was first; nothing but this ever changes an alert
+        if "AcknowledgedBy" not in known:
+            with suppress(ConflictError):  # somebody else was first; nothing but this ever changes an alert
+                await self._table.submit(PARTITION, [Replace(key, known | columns, stored.etag)])
+        return True
 
     async def remove_before(self, time: datetime, most: int) -> int:
         """Remove up to so many of the alerts that are older; return how many there were."""

@@ -5,9 +5,12 @@ import hashlib
 import logging
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic.alias_generators import to_pascal
 
 from core.errors import ConflictError, UnknownMessageError, UnreadableRowError
 from stores.tables import Columns, Delete, Insert, Replace, Stored, Table, columns_of
@@ -22,9 +25,10 @@ class Arrival:
     """The id or sequence number that its queue gave it."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class PoisonMessage:
+class PoisonMessage(BaseModel):
     """One message that is kept."""
+
+    model_config = ConfigDict(frozen=True, alias_generator=to_pascal, populate_by_name=True)
 
     source: str
     """The queue that it came from, and goes back to."""
@@ -34,13 +38,13 @@ class PoisonMessage:
     reason: str
     at: datetime
     """When it arrived on its queue."""
-    correlation_id: str | None = None
+    correlation_id: Annotated[str | None, Field(alias="CorrelationID")] = None
     """Of a Service Bus message; None if it had none, or if that could not be told."""
     shortened: bool = False
     """Whether it was too long to be kept whole: it can be looked at, but not put back."""
     redriven_at: datetime | None = None
     """When somebody last began to put it back."""
-    etag: str = field(default="", compare=False)
+    etag: str = ""
 
 
 log = logging.getLogger(__name__)
@@ -101,7 +105,7 @@ class PoisonStore:
 
     async def mark(self, message: PoisonMessage, redriven_at: datetime) -> None:
         """Keep that it is being put back; raises `ConflictError` unless it is as it was read."""
-        marked = _columns(replace(message, redriven_at=redriven_at))
+        marked = _columns(message.model_copy(update={"redriven_at": redriven_at}))
         await self._table.submit(message.source, [Replace(message.message_id, marked, message.etag)])
 
     async def remove(self, source: str, message_id: str) -> bool:
@@ -119,14 +123,8 @@ class PoisonStore:
 
 
 def _columns(message: PoisonMessage) -> Columns:
-    return {
-        "Reason": message.reason,
-        "At": message.at,
-        "CorrelationID": message.correlation_id,
-        "Shortened": message.shortened,
-        "RedrivenAt": message.redriven_at,
-        **dict(_parts(message.body)),
-    }
+    elsewhere = {"source", "message_id", "body", "etag"}
+    return message.model_dump(by_alias=True, exclude=elsewhere) | dict(_parts(message.body))
 
 
 def _parts(body: bytes) -> Iterator[tuple[str, str]]:
@@ -150,17 +148,8 @@ def _message_or_fault(source: str, stored: Stored[Columns]) -> PoisonMessage:
 
 def _message(source: str, stored: Stored[Columns]) -> PoisonMessage:
     columns = columns_of(stored)
-    return PoisonMessage(
-        source=source,
-        message_id=stored.key,
-        body=_body(columns),
-        reason=columns["Reason"],
-        at=columns["At"],
-        correlation_id=columns.get("CorrelationID"),
-        shortened=columns["Shortened"],
-        redriven_at=columns.get("RedrivenAt"),
-        etag=stored.etag,
-    )
+    known = {"Source": source, "MessageId": stored.key, "Body": _body(columns), "Etag": stored.etag}
+    return PoisonMessage.model_validate(columns | known, by_name=False)
 
 
 def _body(columns: Mapping[str, Any]) -> bytes:

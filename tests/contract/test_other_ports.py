@@ -19,7 +19,7 @@ from adapters.messaging.queues import StorageQueue
 from adapters.settings import Settings, SettingsError
 from core.alerts import Acknowledgement
 from core.changes import Event
-from core.errors import ConflictError, InvalidError, UnavailableError, UnknownAlertError, UnknownMessageError
+from core.errors import ConflictError, InvalidError, UnavailableError, UnknownMessageError
 from core.messages import WakeUp
 from shop.business import SHOP
 from simulator.ledger import Ledger
@@ -73,10 +73,9 @@ async def test_of_several_who_acknowledge_an_alert_the_first_stands(parts):
     await parts.alerts.record(event)
     (kept,) = [each for each in await parts.alerts.newest(100) if each.key == key]
     assert kept.acknowledged in words
-    await parts.alerts.acknowledge(key, Acknowledgement(by="linus", at=NOW, note="late"))
+    assert await parts.alerts.acknowledge(key, Acknowledgement(by="linus", at=NOW, note="late"))
     assert kept in await parts.alerts.newest(100)
-    with pytest.raises(UnknownAlertError):
-        await parts.alerts.acknowledge("no such key", words[0])
+    assert not await parts.alerts.acknowledge("no such key", words[0])
 
 
 async def test_a_submission_key_is_bound_once(parts):
@@ -132,9 +131,9 @@ async def test_faults_stand_side_by_side_until_they_are_lifted(parts):
     """One fault for each kind of call; lifting one leaves the others."""
     for_all, for_tea = Fault(mode="down"), Fault.model_validate({"mode": "hang", "match": {"sku": "TEA"}})
     for fault in (for_all, for_tea):
-        await Ledger(parts.simulator).set_fault("shipping", FaultInForce(fault=fault, until=NOW))
+        await Ledger(parts.simulator).set_fault("shipping", FaultInForce(**dict(fault), until=NOW))
     await Ledger(parts.simulator).clear_faults("shipping", for_tea.key())
-    assert await Ledger(parts.simulator).faults("shipping") == [FaultInForce(fault=for_all, until=NOW)]
+    assert await Ledger(parts.simulator).faults("shipping") == [FaultInForce(**dict(for_all), until=NOW)]
     await Ledger(parts.simulator).clear_faults("shipping", None)
     assert await Ledger(parts.simulator).faults("shipping") == []
 
@@ -335,7 +334,8 @@ async def test_of_two_who_mark_a_poison_message_one_is_refused(parts, source):
     await parts.poison.mark(message, NOW)
     with pytest.raises(ConflictError):
         await parts.poison.mark(message, NOW)
-    assert await parts.poison.page(source, 10) == [replace(message, redriven_at=NOW)]
+    (marked,) = await parts.poison.page(source, 10)
+    assert marked == message.model_copy(update={"redriven_at": NOW, "etag": marked.etag})
 
 
 @pytest.mark.proves("SUB-4")

@@ -505,8 +505,8 @@ MUTANTS = (
         statement="FLT-6",
         fault="functions that a Service Bus queue starts give no answer when something in them is cancelled",
         file="entrypoints/functions.py",
-        old="return _of_answering(super().service_bus_queue_trigger(*args, **options))",
-        new="return super().service_bus_queue_trigger(*args, **options)",
+        old="_of(answering, func.Blueprint.service_bus_queue_trigger)",
+        new="func.Blueprint.service_bus_queue_trigger",
         tests=(f"{FUNCTIONS}::test_what_is_cancelled_in_a_function_is_its_failure",),
     ),
     Mutant(
@@ -880,7 +880,7 @@ MUTANTS = (
     Mutant(
         statement="FLT-12",
         fault="what a step keeps may be changed without a new version",
-        file="alerts/fingerprints.py",
+        file="alerts/versions.py",
         old='NOT_TOLD_APART = ("name", "request")',
         new='NOT_TOLD_APART = ("name", "request", "result_fields")',
         tests=(f"{VERSIONS}::test_what_was_changed_is_named_once",),
@@ -1978,7 +1978,7 @@ MUTANTS = (
         statement="OPR-3",
         fault="a bulk action is done though the reason is another one by now",
         file="operators/bulk.py",
-        old="        and where.reason in (None, state.reason)\n",
+        old="        and where.reason in (None, order.reason)\n",
         new="",
         tests=(f"{OPERATORS}::test_a_bulk_action_is_for_orders_of_which_all_holds_that_is_said[reason]",),
     ),

@@ -37,7 +37,7 @@ async def test_what_is_cancelled_in_a_function_is_its_failure(name):
     app.register_functions(functions)
     for each in app.get_functions():
         with pytest.raises(CutOffError, match=r"test_functions\.handler was cancelled"):
-            await each.get_user_function()(None)
+            await each.get_user_function()(func.HttpRequest(method="GET", url="http://x/", body=b""))
 
 
 @pytest.mark.proves("FLT-6")

@@ -14,7 +14,7 @@ from core.changes import Change, Event, HistoryEntry
 from core.orders import Outcome, ProcessState, StepState
 from operators.alerts import AcknowledgeRequest, AlertDesk
 from operators.bulk import meant_by
-from operators.requests import BulkRequest, Where
+from operators.requests import BulkRequest, OrdersPage, Page, Search, Where
 from scheduler.rules import LONGEST_UPGRADE
 from shop.workflows import ORDER
 from stores.agent_health import AgentHealth
@@ -27,7 +27,9 @@ def service_on(parts):
 
 async def listed(service):
     """In which lists the order stands, and as what."""
-    pages = {state: await service.list(state, 10, None) for state in (ProcessState.PENDING, ProcessState.PROCESSING)}
+    pages = {
+        state: await service.list(OrdersPage(state=state)) for state in (ProcessState.PENDING, ProcessState.PROCESSING)
+    }
     return {str(state): [str(order.process_state) for order in page.orders] for state, page in pages.items()}
 
 
@@ -220,7 +222,7 @@ async def test_every_open_order_is_on_one_page():
     ids = [(await record(parts, number, new_order(), bucket)).order_id for number, bucket in places]
     seen, pages, continuation = [], 0, None
     while pages == 0 or continuation:
-        page = await service_on(parts).list(ProcessState.PENDING, 2, continuation)
+        page = await service_on(parts).list(OrdersPage(state="Pending", limit=2, continuation=continuation))
         seen, pages, continuation = [*seen, *(each.order_id for each in page.orders)], pages + 1, page.continuation
     assert (sorted(seen), pages) == (sorted(ids), 2)
 
@@ -230,8 +232,8 @@ async def test_only_orders_whose_ids_begin_so_are_found():
     """And not the one that comes next."""
     parts = in_memory(clock=lambda: NOW)
     order = await record(parts, 5, new_order())
-    assert [each.order_id for each in (await service_on(parts).search("b03-0")).orders] == [order.order_id]
-    assert (await service_on(parts).search(f"b03-{4:026d}")).orders == []
+    assert [each.order_id for each in (await service_on(parts).search(Search(id="b03-0"))).orders] == [order.order_id]
+    assert (await service_on(parts).search(Search(id=f"b03-{4:026d}"))).orders == []
 
 
 @pytest.mark.proves("OPR-1")
@@ -259,8 +261,8 @@ async def test_alerts_that_nobody_can_read_hide_none_behind_them():
             Event(event_id=f"e{number}", type="T", subject="s", at=NOW - seconds(number), data={})
         )
         await parts.alerts._table.submit("alerts", [Put(f"0|garbage {number}", {"SchemaVersion": 99})])
-    first = await desk.list(2, None)
-    last = await desk.list(2, first.continuation)
+    first = await desk.list(Page(limit=2))
+    last = await desk.list(Page(limit=2, continuation=first.continuation))
     assert [alert.id for alert in (*first.alerts, *last.alerts)] == ["e0", "e1", "e2"]
     assert last.continuation is None
 
@@ -273,8 +275,8 @@ async def test_alerts_are_shown_newest_first_and_grouped_by_their_cause():
     for number, (reason, ago) in enumerate([("card declined", 60), ("sold out", 50), ("card declined", 40)]):
         data = {"step": "payment", "reason": reason, "id": "not ours"}
         await parts.alerts.record(Event(event_id=f"e{number}", type="T", subject="s", at=NOW - seconds(ago), data=data))
-    page = await desk.list(2, None)
-    rest = await desk.list(2, page.continuation)
+    page = await desk.list(Page(limit=2))
+    rest = await desk.list(Page(limit=2, continuation=page.continuation))
     assert [alert.id for alert in (*page.alerts, *rest.alerts)] == ["e2", "e1", "e0"]
     assert rest.continuation is None
     newest, oldest = page.alerts[0].key, rest.alerts[0].key

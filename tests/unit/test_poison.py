@@ -11,8 +11,8 @@ from kept import SUBMISSIONS, kept, poison_on
 
 from adapters.memory import in_memory
 from core.errors import RefusedError, UnavailableError, UnknownMessageError
-from operators.poison import GIVEN_UP, REDRIVE_TIME, shown
-from operators.requests import OperatorRequest
+from operators.poison import GIVEN_UP, REDRIVE_TIME, PoisonView
+from operators.requests import OperatorRequest, PoisonPage
 from operators.triggers import relay
 from stores.poison import MAX_BODY_BYTES, Arrival, PoisonMessage
 from stores.tables import Put
@@ -155,7 +155,7 @@ async def test_an_unknown_message_is_unknown_in_any_queue(world, source, message
 def test_bytes_that_are_no_text_are_shown_escaped_and_shortened():
     """Nothing that is shown fails to be JSON, or fills a page."""
     message = PoisonMessage(source="q", message_id="1", body=b"a\xff\x00" + b"x" * 10_000, reason="r", at=NOW)
-    view = shown(message).model_dump()
+    view = PoisonView.model_validate(message).model_dump()
     assert view["body"].startswith("a\\xff\x00xxx")
     assert len(view["body"]) == 4000
 
@@ -164,9 +164,9 @@ def test_bytes_that_are_no_text_are_shown_escaped_and_shortened():
 async def test_the_list_goes_through_all_queues_page_by_page_and_oldest_first(world):
     """Each message stands on one page, whatever queue it is from; the counts are of all."""
     ids = [await world.keep(source, b"{}") for source in (PAYMENT, SUBMISSIONS, PAYMENT, PAYMENT, SUBMISSIONS)]
-    pages = [await world.service.list(2)]
+    pages = [await world.service.list(PoisonPage(limit=2))]
     while pages[-1].continuation:
-        pages.append(await world.service.list(2, pages[-1].continuation))
+        pages.append(await world.service.list(PoisonPage(limit=2, continuation=pages[-1].continuation)))
     assert [[each.id for each in page.messages] for page in pages] == [ids[:2], ids[2:4], ids[4:]]
     assert pages[0].counts == await world.service.count() == {SUBMISSIONS: 2, PAYMENT: 3}
 
@@ -176,10 +176,12 @@ async def test_a_row_that_nobody_can_read_hides_none_behind_it_and_can_be_droppe
     """It stands in the list with its fault, and can not be put back."""
     first, spoilt, *others = [await world.keep(PAYMENT, b"{}") for _ in range(5)]
     await world.poison._table.submit(PAYMENT, [Put(spoilt, {"SchemaVersion": 99})])
-    page = await world.service.list(2)
+    page = await world.service.list(PoisonPage(limit=2))
     assert [each.id for each in page.messages] == [first, spoilt]
     assert page.counts == {PAYMENT: 5}
-    assert [each.id for each in (await world.service.list(9, page.continuation)).messages] == others
+    assert [
+        each.id for each in (await world.service.list(PoisonPage(continuation=page.continuation))).messages
+    ] == others
     with pytest.raises(RefusedError):
         await world.redrive(PAYMENT, spoilt)
     await world.service.drop(PAYMENT, spoilt, GRACE)

@@ -11,9 +11,8 @@ from builders import NOW, WORKFLOWS
 from owed import events_owed
 
 from adapters.memory import in_memory
-from alerts.fingerprints import fingerprint
 from alerts.triggers import blueprint
-from alerts.versions import Versions
+from alerts.versions import Versions, fingerprint
 from core.errors import UnavailableError
 from core.orders import OnFailure
 from core.workflow import MAX_STEPS, StepDefinition, Workflow, Workflows
