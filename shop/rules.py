@@ -3,6 +3,7 @@
 import hmac
 from collections.abc import Mapping
 from datetime import datetime
+from decimal import Decimal
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -14,6 +15,8 @@ from shop.catalogue import BY_SKU, PRODUCTS
 from shop.payload import Content, Customer, Line
 
 CURRENCY = "EUR"
+LARGEST_TOTAL = Decimal(5000)
+"""Of a purchase that needs nobody's consent; anybody may place one, and each leads to an authorisation."""
 
 
 class Wish(BaseModel):
@@ -34,7 +37,7 @@ class Purchase(BaseModel):
 
 
 def check(purchase: Purchase) -> None:
-    """Raise `InvalidError` that names every product that the shop does not sell."""
+    """Raise `InvalidError` that names every product that the shop does not sell, or says that all is too much."""
     faults = [
         f"items.{place}.sku: there is no such product"
         for place, wish in enumerate(purchase.items)
@@ -42,6 +45,9 @@ def check(purchase: Purchase) -> None:
     ]
     if faults:
         raise InvalidError(faults)
+    total = sum((Decimal(BY_SKU[wish.sku].price) * wish.quantity for wish in purchase.items), Decimal(0))
+    if total > LARGEST_TOTAL:
+        raise InvalidError([f"items: {total} {CURRENCY} together; an order takes {LARGEST_TOTAL} at most"])
 
 
 def submission(purchase: Purchase, order_id: str, placed_at: datetime) -> Submission:

@@ -1,6 +1,7 @@
 """Files that others read: azd, the Functions host, Core Tools, Docker, GitHub. Each against a schema."""
 
 import json
+import re
 import subprocess
 import sys
 from datetime import timedelta
@@ -89,3 +90,41 @@ def test_azd_finds_its_service():
     assert f"'azd-service-name': '{name}'" in (ROOT / "infra/modules/app.bicep").read_text()
     assert (ROOT / service["project"] / "function_app.py").is_file()
     assert (ROOT / azure["infra"]["path"] / f"{azure['infra']['module']}.bicep").is_file()
+
+
+REMOTE = dict.fromkeys(("PAYMENT_URL", "INVENTORY_URL", "SHIPPING_URL"), "https://service.example.com")
+HOOK = ROOT / "infra/hooks/preprovision.sh"
+
+
+@pytest.mark.parametrize(
+    ("environment", "wrong"),
+    [
+        ({}, set(REMOTE)),
+        (REMOTE, set()),
+        (REMOTE | {"PAYMENT_URL": "http://service.example.com"}, {"PAYMENT_URL"}),
+        ({"SIMULATED_SERVICES": "true"}, set()),
+        ({"SIMULATED_SERVICES": "false"}, set(REMOTE)),
+        ({"SIMULATED_SERVICES": "true", "FRONT_DOOR_ID": "an-id"}, {"FRONT_DOOR_ID"}),
+        (REMOTE | {"FRONT_DOOR_ID": "an-id", "MONTHLY_BUDGET": "0"}, set()),
+        (REMOTE | {"MONTHLY_BUDGET": "50"}, {"BUDGET_START"}),
+        (REMOTE | {"MONTHLY_BUDGET": "50", "BUDGET_START": "2026-12-01"}, set()),
+    ],
+)
+def test_what_could_not_start_is_not_deployed(environment, wrong):
+    """azd asks first, and each fault is named at once."""
+    ran = subprocess.run(["/bin/sh", HOOK], env=environment, capture_output=True, text=True, check=False)
+    assert ran.returncode == (1 if wrong else 0), ran.stderr
+    assert {line.removeprefix("- ").partition(":")[0] for line in ran.stderr.splitlines()[1:]} == wrong
+
+
+def test_windows_is_asked_the_same():
+    """There is a script for each system, which says the same of the same variables."""
+    hook = yaml.safe_load((ROOT / "azure.yaml").read_text())["hooks"]["preprovision"]
+    posix, windows = ((ROOT / hook[system]["run"]).read_text() for system in ("posix", "windows"))
+    assert hook["posix"]["run"] == str(HOOK.relative_to(ROOT))
+    names, faults = re.compile(r"[A-Z]+_[A-Z_]+"), re.compile(r'"(?:[$]\{?name\}?|[A-Z_]+): ([^"]+)"')
+    assert set(names.findall(posix)) == set(names.findall(windows))
+    assert len(faults.findall(posix)) == 3
+    assert faults.findall(posix) == faults.findall(windows)
+    passed = (ROOT / "infra/main.parameters.json").read_text()
+    assert [name for name in set(names.findall(posix)) if "{" + name not in passed] == []

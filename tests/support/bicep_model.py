@@ -229,6 +229,7 @@ def digest(*values: Any) -> str:
 
 
 FUNCTIONS: Mapping[str, Callable[..., Any]] = {
+    "concat": lambda *lists: [value for each in lists for value in each],
     "empty": lambda value: not value,
     "environment": lambda: {
         "suffixes": {"storage": "core.windows.net"},

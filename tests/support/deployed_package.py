@@ -20,7 +20,8 @@ from local.process import Process
 from local.servicebus_config import ROOT
 from local.stack import Stack, StackConfig
 
-AZURE_PYTHON = re.search(r"version: '(3\.\d+)'", (ROOT / "infra/modules/app.bicep").read_text()).group(1)  # type: ignore[union-attr]
+MAIN = (ROOT / "infra/main.bicep").read_text()
+AZURE_PYTHON = re.search(r"pythonVersion string = '(3\.\d+)'", MAIN).group(1)  # type: ignore[union-attr]
 PYTHON = "{}.{}".format(*sys.version_info)
 KEPT = Path(sys.prefix) / "clean"
 """Part of the tests' own environment, and gone with it."""
