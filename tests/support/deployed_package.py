@@ -57,7 +57,9 @@ def clean_python(*more: str) -> Path:
     def make(folder: Path) -> None:
         subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)
         pip = [sys.executable, "-m", "pip", "--python", folder / "bin/python", "install", "-q", "--no-compile"]
-        subprocess.run([*pip, "--disable-pip-version-check", "-r", requirements, *more], check=True)
+        subprocess.run([*pip, "--disable-pip-version-check", "--require-hashes", "-r", requirements], check=True)
+        if more:
+            subprocess.run([*pip, "--disable-pip-version-check", *more], check=True)
 
     return _kept(make, sys.version, requirements.read_text(), *more) / "bin/python"
 
