@@ -128,3 +128,22 @@ def test_windows_is_asked_the_same():
     assert faults.findall(posix) == faults.findall(windows)
     passed = (ROOT / "infra/main.parameters.json").read_text()
     assert [name for name in set(names.findall(posix)) if "{" + name not in passed] == []
+
+
+def test_the_pipeline_deploys_with_every_choice():
+    """Each variable of a deployment is handed on, from `azd env` to the repository, and from there to the workflow."""
+    chosen = set(re.findall(r"[$][{]([A-Z_]+)", (ROOT / "infra/main.parameters.json").read_text()))
+    handed_on = set(yaml.safe_load((ROOT / "azure.yaml").read_text())["pipeline"]["variables"])
+    [job] = yaml.safe_load((ROOT / ".github/workflows/azure-dev.yml").read_text())["jobs"].values()
+    of_azd = {"AZURE_ENV_NAME", "AZURE_LOCATION"}
+    assert handed_on == chosen - of_azd
+    assert set(job["env"]) == chosen | {"AZURE_CLIENT_ID", "AZURE_TENANT_ID", "AZURE_SUBSCRIPTION_ID"}
+    assert all(value == f"${{{{ vars.{name} }}}}" for name, value in job["env"].items())
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
+def test_actions_are_what_they_were(path):
+    """Each by its commit, since a tag can be moved; the tag stands beside it for people."""
+    used = re.findall(r"uses: (.*)", path.read_text())
+    assert used
+    assert [each for each in used if not re.fullmatch(r"[\w/-]+@[0-9a-f]{40} # v[\d.]+", each)] == []

@@ -3,7 +3,6 @@
 import httpx
 import pytest
 
-from operators.cli import check
 from operators.cli.check import Check
 from operators.cli.client import Api, ApiError, KeyRefusedError
 
@@ -72,12 +71,11 @@ def test_a_key_that_is_refused_is_not_tried_again():
 )
 def test_each_step_is_checked_after_the_one_before(alerts, fault, monkeypatch):
     """An alert that does not come through Event Grid; an order that does not go on."""
-    states = iter([ORDER, FAILED])
+    states = iter([ORDER])
     api, _ = deployment(**PLACED | {"GET_alerts": (200, {"alerts": alerts}), "POST_resubmit": (202, {})})
     monkeypatch.setattr(api, "get", lambda *path: _get(path, alerts, states))
     with pytest.raises(ApiError, match=fault):
         run(api)
-    assert check.TRIES > 1
 
 
 def _get(path, alerts, states):
