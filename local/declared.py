@@ -16,6 +16,8 @@ from local.servicebus_config import ROOT, queues
 
 QUEUES, TEMPLATE, BICEP = "infra/queues.json", "local.settings.template.json", "infra/modules/app.bicep"
 PARAMETERS = "infra/main.parameters.json"
+HOOKS = ("infra/hooks/preprovision.sh", "infra/hooks/preprovision.ps1")
+"""What azd asks before it deploys."""
 ADDRESS = re.compile(r"\b[A-Z]+(?:_[A-Z]+)*_URL\b")
 
 
@@ -28,18 +30,21 @@ def faults(agents: Sequence[Agent]) -> Iterator[str]:
     for name in sorted(of_agents - wanted):
         yield f"{QUEUES}: {name} belongs to no agent that the business declares"
     local_settings = json.loads((ROOT / TEMPLATE).read_text())["Values"]
-    bicep, parameters = (ROOT / BICEP).read_text(), (ROOT / PARAMETERS).read_text()
+    texts = {place: (ROOT / place).read_text() for place in (TEMPLATE, BICEP, PARAMETERS, *HOOKS)}
     known = {agent.address for agent in agents}
-    for place, text in ((TEMPLATE, json.dumps(local_settings)), (BICEP, bicep), (PARAMETERS, parameters)):
+    for place, text in texts.items():
         for name in sorted(set(ADDRESS.findall(text)) - known):
             yield f"{place}: {name} is the address of no agent that the business declares"
     for agent in agents:
         if agent.address not in local_settings and not agent.optional:
             yield f"{TEMPLATE}: {agent.address}, the address of the agent {agent.name}, is missing"
-        if not re.search(rf"^ *{agent.address}:", bicep, re.MULTILINE):
+        if not re.search(rf"^ *{agent.address}:", texts[BICEP], re.MULTILINE):
             yield f"{BICEP}: the setting {agent.address} of the agent {agent.name} is missing"
-        if f"${{{agent.address}=}}" not in parameters:
+        if f"${{{agent.address}=}}" not in texts[PARAMETERS]:
             yield f"{PARAMETERS}: no parameter takes ${{{agent.address}=}}"
+        for hook in HOOKS:
+            if agent.address not in texts[hook] and not agent.optional:
+                yield f"{hook}: nobody asks for {agent.address}, without which the app does not start"
 
 
 if __name__ == "__main__":

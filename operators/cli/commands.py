@@ -278,6 +278,9 @@ def erase(api: Api, *, order_ids: tuple[str, ...], email: str | None, go: bool, 
     for order_id in found:
         click.echo(formatting.acted(api.post("orders", order_id, "erase", body=signature)) if go else order_id)
     click.echo(f"{len(found)} orders" + ("" if go else "; to erase who the customer is: --go"))
+    if email:
+        messages = api.every("poison", "messages", first_only=False)["messages"]
+        click.echo(formatting.out_of_reach(email, messages))
 
 
 # Poison messages
