@@ -289,7 +289,7 @@ module privateEndpoints 'modules/private-endpoints.bicep' = if (networkIsolation
   name: 'private-endpoints'
   scope: group
   params: {
-    targets: concat(sharedTargets, cosmosForTables ? [cosmosTarget] : [tableTarget])
+    targets: flatten([sharedTargets, cosmosForTables ? [cosmosTarget] : [tableTarget]])
     subnetId: network!.outputs.endpointsSubnetId
     location: location
     tags: tags

@@ -10,6 +10,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 import yaml
+from deployed_package import AZURE_PYTHON
 from pydantic import TypeAdapter
 
 from adapters.settings import Settings
@@ -147,3 +148,20 @@ def test_actions_are_what_they_were(path):
     used = re.findall(r"uses: (.*)", path.read_text())
     assert used
     assert [each for each in used if not re.fullmatch(r"[\w/-]+@[0-9a-f]{40} # v[\d.]+", each)] == []
+
+
+def test_the_dev_container_has_what_the_three_ways_need():
+    """Azure's Python, Docker, azd, and the Core Tools of the workflow; the editor knows the same extensions."""
+    container = json.loads((ROOT / ".devcontainer/devcontainer.json").read_text())
+    assert container["image"].endswith(f":1-{AZURE_PYTHON}-bookworm")
+    assert {"docker-in-docker", "azd", "azure-cli", "node"} == {
+        re.search(r"([\w-]+):\d+$", feature).group(1)  # type: ignore[union-attr]
+        for feature in container["features"]
+    }
+    core_tools = re.compile(r"azure-functions-core-tools@\d+\.\d+\.\d+")
+    [installed] = core_tools.findall(container["postCreateCommand"])
+    assert core_tools.findall((ROOT / ".github/workflows/checks.yml").read_text()) == [installed]
+    wanted = container["customizations"]["vscode"]["extensions"]
+    assert json.loads((ROOT / ".vscode/extensions.json").read_text())["recommendations"] == wanted
+    editor = json.loads((ROOT / ".vscode/settings.json").read_text())
+    assert (editor["azureFunctions.projectLanguage"], editor["azureFunctions.pythonVenv"]) == ("Python", ".venv")
