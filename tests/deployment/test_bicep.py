@@ -1,5 +1,6 @@
 """Rules that every template keeps, whatever its parameters."""
 
+import functools
 import json
 import re
 from collections import Counter
@@ -247,6 +248,7 @@ def test_event_grid_is_asked_to_deliver_when_its_roles_are_known():
     assert "eventGrid.outputs" in (INFRA / "main.bicep").read_text().partition("module app ")[2].partition("module ")[0]
 
 
+@functools.cache
 def whole(**given):
     """What is deployed with these parameters and no others."""
     return Template(INFRA / "main.bicep", GIVEN | given)
