@@ -99,6 +99,8 @@ async def test_the_app_opens_no_more_connections_than_the_emulator_allows(servic
     await parts.close()
     assert len(open_now) > len([*used, RESPONSES])
     assert len(open_now) + HOST_CONNECTIONS <= MAX_CONNECTIONS
+    without_private_queue = len(open_now) - 1
+    assert without_private_queue + HOST_CONNECTIONS < MAX_CONNECTIONS, "there is no room to replace a link"
 
 
 def fake(folder, *names):
