@@ -73,9 +73,9 @@ clean:
 
 lock: $(VENV)/.installed
 	@$(BIN)/python -m pip install -q --disable-pip-version-check uv
-	@$(BIN)/uv pip compile -q --universal --python-version 3.11 pyproject.toml \
+	@$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes pyproject.toml \
 		-o requirements.txt --no-annotate --no-header
-	@$(BIN)/uv pip compile -q --universal --python-version 3.11 pyproject.toml --group dev -c requirements.txt \
+	@$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes pyproject.toml --group dev -c requirements.txt \
 		-o requirements-dev.txt --no-annotate --no-header
 
 # A set-up that was interrupted leaves no stamp, and perhaps a folder without pip: that one is made anew.
@@ -87,7 +87,7 @@ $(VENV)/.installed: requirements-dev.txt
 		echo "[setup] making $(VENV) with $$python"; \
 		{ test ! -f '$(VENV)/pyvenv.cfg' || rm -rf '$(VENV)'; } && "$$python" -m venv '$(VENV)'; }
 	@echo '[setup] installing the Python packages into $(VENV) (about a minute, the first time only)'
-	@$(BIN)/python -m pip install -q --disable-pip-version-check -r requirements-dev.txt
+	@$(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements-dev.txt
 	@touch $@
 
 local/node_modules/.installed: local/package-lock.json | $(VENV)/.installed

@@ -36,6 +36,7 @@ def connect(settings: Settings, connections: Connections | None = None) -> Adapt
         return TableTransactions(cache(partial(pool.table, name)))
 
     orders, agents, http = table("orders"), table("agents"), cache(pool.http)
+    tokens = {agent: partial(pool.token, scope) for agent, scope in settings.scopes.items()}
     store = TableStateStore(orders, AS_COLUMNS, buckets(settings.buckets))
     return Adapters(
         store=store,
@@ -51,7 +52,7 @@ def connect(settings: Settings, connections: Connections | None = None) -> Adapt
         sweeps=SweepLog(agents),
         known_workflows=WorkflowLog(agents),
         leadership=BlobLeadership(partial(pool.container, CONTAINER), settings.lease_seconds),
-        services={agent: HttpRemoteService(url, http) for agent, url in settings.addresses.items()},
+        services={agent: HttpRemoteService(url, http, tokens.get(agent)) for agent, url in settings.addresses.items()},
         simulator=table("simulator"),
         clock=utc_now,
         new_id=new_id,

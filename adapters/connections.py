@@ -75,6 +75,10 @@ class Connections:
         """Return the session for calls to remote services."""
         return self._http
 
+    async def token(self, scope: str) -> str:
+        """Return a token of the app's identity for a remote service; the library keeps it while it lasts."""
+        return (await self._credential(self._settings.storage_client_id).get_token(scope)).token
+
     async def close(self) -> None:
         """Close whatever was opened; afterwards the clients cannot be used again."""
         await self._at_exit.aclose()

@@ -1,20 +1,35 @@
 """What the Azure SDKs raise, as the few errors that the roles know."""
 
+import logging
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.client import HTTPException
 
 import aiohttp
-from azure.core.exceptions import AzureError, HttpResponseError
-from azure.servicebus.exceptions import ServiceBusError
+from azure.core.exceptions import AzureError, ClientAuthenticationError, HttpResponseError
+from azure.servicebus.exceptions import ServiceBusAuthenticationError, ServiceBusAuthorizationError, ServiceBusError
 
-from core.errors import ConflictError, UnavailableError
+from core.errors import ConflictError, NoRightError, UnavailableError
+
+log = logging.getLogger(__name__)
 
 CONFLICTS = {404, 409, 412}
 NO_TABLE = {"TableNotFound", "TableBeingDeleted"}
 """Which say nothing of any row."""
-PASSING = {401, 403, 408, 429}
-"""Besides 5xx: busy, or access that is not granted yet. No reason to call a message poisonous."""
+NO_RIGHT = {401, 403}
+PASSING = {408, 429}
+"""Besides 5xx: busy."""
+REFUSED = (ClientAuthenticationError, ServiceBusAuthenticationError, ServiceBusAuthorizationError)
+ROLES = {
+    "storage queue": "Storage Queue Data Contributor",
+    "queue": "Azure Service Bus Data Sender (and Data Receiver, but for private response queues)",
+    "Event Grid": "EventGrid Data Sender",
+    "leader election": "Storage Blob Data Contributor",
+}
+"""What the app must be there, by what it works on; for all else, which is tables, see `TABLES`."""
+TABLES = "Storage Table Data Contributor"
+TELL_AGAIN_SECONDS = 60.0
 
 OUTAGES = (AzureError, ServiceBusError, aiohttp.ClientError, HTTPException, OSError, TimeoutError)
 
@@ -24,6 +39,7 @@ def azure_errors(what: str) -> Iterator[None]:
     """Translate what Azure raises while we work on `what`; the original stays the cause.
 
     404, 409 and 412 become `ConflictError`; outages, time-outs and answers that cannot be read `UnavailableError`.
+    401 and 403 are a `NoRightError`: tried again like an outage, so nothing is lost, but told aloud, with the role.
     What is wrong with the request itself (400, 413) is a fault of ours and passes through as it is.
     """
     try:
@@ -32,6 +48,8 @@ def azure_errors(what: str) -> Iterator[None]:
         if (translated := _by_status(error, what)) is error:
             raise
         raise translated from error
+    except REFUSED as error:
+        raise _no_right(error, what) from error
     except OUTAGES as error:
         raise UnavailableError(f"{what}: {summary(error)}") from error
 
@@ -41,9 +59,24 @@ def _by_status(error: HttpResponseError, what: str) -> Exception:
     code = str(getattr(error, "error_code", ""))
     if status in CONFLICTS and not any(each in code for each in NO_TABLE):
         return ConflictError(f"{what}: {summary(error)}")
+    if status in NO_RIGHT or isinstance(error, REFUSED):
+        return _no_right(error, what)
     if 400 <= status < 500 and status not in CONFLICTS | PASSING:
         return error
     return UnavailableError(f"{what}: {summary(error)}")
+
+
+_told: dict[str, float] = {}
+"""What was refused, and until when that need not be told again."""
+
+
+def _no_right(error: Exception, what: str) -> NoRightError:
+    """Return what it means, and tell it as an error once a minute: nobody may take it for an outage that passes."""
+    role = next((role for place, role in ROLES.items() if what.startswith(place)), TABLES)
+    if (now := time.monotonic()) >= _told.get(what, now):
+        _told[what] = now + TELL_AGAIN_SECONDS
+        log.error("right.missing", extra={"what": what, "role": role, "why": summary(error)})
+    return NoRightError(f"{what}: {summary(error)}; the app's identity needs the role {role}")
 
 
 def summary(error: BaseException) -> str:

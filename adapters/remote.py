@@ -1,10 +1,12 @@
 """A remote service over HTTP, as its agent calls it."""
 
+import asyncio
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, NoReturn
 
 import aiohttp
+from azure.core.exceptions import AzureError
 
 from adapters.failures import summary
 from core.errors import RejectedError, TransientError
@@ -21,9 +23,16 @@ PASSING = {408, 409, 425, 429}
 class HttpRemoteService:
     """`RemoteService` at `<base_url>/<operation>`."""
 
-    def __init__(self, base_url: str, session: Callable[[], aiohttp.ClientSession]) -> None:
+    def __init__(
+        self,
+        base_url: str,
+        session: Callable[[], aiohttp.ClientSession],
+        token: Callable[[], Awaitable[str]] | None = None,
+    ) -> None:
         self._base_url = base_url.rstrip("/")
         self._session = session
+        self._token = token
+        """Returns what shows the service who calls; None if the service does not ask."""
 
     async def call(self, request: AgentRequest, timeout_seconds: float) -> Mapping[str, Any]:
         """See `RemoteService.call`; the whole answer has to be there within the time-out."""
@@ -31,7 +40,7 @@ class HttpRemoteService:
             raise RejectedError("what is asked for is no operation")  # but perhaps a way to elsewhere on the same host
         try:
             status, body = await self._post(request, timeout_seconds)
-        except (aiohttp.ClientError, OSError, TimeoutError) as error:
+        except (aiohttp.ClientError, AzureError, OSError, TimeoutError) as error:
             raise TransientError(f"no answer: {summary(error)}") from error
         answer = _json_object(body)
         if status >= 400 or status < 200:
@@ -43,14 +52,21 @@ class HttpRemoteService:
         return answer
 
     async def _post(self, request: AgentRequest, timeout_seconds: float) -> tuple[int, bytes]:
+        credential = await self._credential(timeout_seconds)
         async with self._session().post(
             f"{self._base_url}/{request.operation}",
             json={"orderId": request.order_id, "step": request.step, "order": dict(request.content)},
-            headers={"Idempotency-Key": request.idempotency_key},
+            headers={"Idempotency-Key": request.idempotency_key, **credential},
             timeout=aiohttp.ClientTimeout(total=timeout_seconds),
             allow_redirects=False,
         ) as response:
             return response.status, await _read(response)
+
+    async def _credential(self, timeout_seconds: float) -> Mapping[str, str]:
+        if self._token is None:
+            return {}
+        async with asyncio.timeout(timeout_seconds):
+            return {"Authorization": f"Bearer {await self._token()}"}
 
 
 async def _read(response: aiohttp.ClientResponse) -> bytes:

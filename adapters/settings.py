@@ -6,6 +6,7 @@ import secrets
 import socket
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Self
+from urllib.parse import urlsplit
 
 from pydantic import Field, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
@@ -15,8 +16,12 @@ from core.errors import AppError
 from core.messages import bus_queues
 from core.outbox import OPERATORS
 
-URL = re.compile(r"https?://\S+")
+URL = re.compile(r"https?://[^\s/@]+(/[^\s@]*)?")
+"""Without a name and password, which would stand in a plain setting."""
 Url = Annotated[str, Field(pattern=f"^{URL.pattern}$")]
+LOOPBACK = {"localhost", "127.0.0.1", "::1"}
+SCOPE = "_SCOPE"
+"""Behind the name of the setting with an agent's address: the setting that says for whom its service wants a token."""
 StorageUri = Annotated[str, Field(pattern=r"^https://\S+$")]
 Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
@@ -73,6 +78,8 @@ class Settings(BaseSettings):
     event_grid_client_id: str | None = Field(None, alias="EVENT_GRID__clientId")
     addresses: Mapping[str, str] = Field(default_factory=dict)
     """Of the agents' services, by agent: each agent says which setting holds its own."""
+    scopes: Mapping[str, str] = Field(default_factory=dict)
+    """By agent, if its service wants a token of the app's identity: for whom, such as `api://payments/.default`."""
     calls_in_flight: dict[str, Annotated[int, Field(ge=1)]] = Field(default_factory=dict, alias="CALLS_IN_FLIGHT")
     """By agent, as JSON: how many calls one instance may have under way at a time; else what its declaration says."""
     circuit_orders: int = Field(10, alias="CIRCUIT_ORDERS", ge=1)
@@ -128,9 +135,11 @@ class Settings(BaseSettings):
     def read(cls, agents: Sequence[Agent]) -> Self:
         """Read the environment, also for what the agents need; raises `SettingsError` that names every fault."""
         addresses = {agent.name: os.environ[agent.address] for agent in agents if os.environ.get(agent.address)}
+        named = {agent.name: os.environ.get(agent.address + SCOPE) for agent in agents}
+        scopes = {name: scope for name, scope in named.items() if scope}
         faults = [*_connection_faults(os.environ), *_address_faults(agents, addresses)]
         try:
-            settings = cls(addresses=addresses)
+            settings = cls(addresses=addresses, scopes=scopes)
         except ValidationError as error:
             raise SettingsError(sorted([*faults, *_field_faults(error)])) from None
         faults += _cross_faults(settings)
@@ -148,11 +157,19 @@ def _field_faults(error: ValidationError) -> Iterator[str]:
 
 def _address_faults(agents: Sequence[Agent], addresses: Mapping[str, str]) -> Iterator[str]:
     for agent in agents:
-        expected = f"expected the address of the {agent.name} service, http:// or https://"
+        expected = f"expected the address of the {agent.name} service, https:// (http:// on this machine only)"
         if agent.name not in addresses and not agent.optional:
             yield f"{agent.address}: missing; {expected}"
-        elif agent.name in addresses and not URL.fullmatch(addresses[agent.name]):
+        elif agent.name in addresses and not _is_private(addresses[agent.name]):
             yield f"{agent.address}: no address; {expected}" + (", or nothing" if agent.optional else "")
+
+
+def _is_private(address: str) -> bool:
+    """Whether nobody on the way can read what is sent to the address, nor answer in its name."""
+    if not URL.fullmatch(address):
+        return False
+    parts = urlsplit(address)
+    return parts.scheme == "https" or parts.hostname in LOOPBACK
 
 
 def _connection_faults(environ: Mapping[str, str]) -> Iterator[str]:

@@ -18,6 +18,10 @@ class UnavailableError(AppError):
     """A store, queue or service could not be reached, or its answer was lost: the effect is unknown."""
 
 
+class NoRightError(UnavailableError):
+    """The app's identity may not do this: a role is missing, or was given so lately that it is not known yet."""
+
+
 class QueueRefusedError(UnavailableError):
     """The queue does not exist, may not be used, or is full: trying again helps only once somebody has mended that."""
 

@@ -8,6 +8,7 @@ with back-off, for longer than a restart of a dependency takes.
 import asyncio
 import functools
 import logging
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
@@ -95,21 +96,31 @@ def _is_cut_off(error: BaseException) -> bool:
     return not isinstance(error, BaseExceptionGroup) or error.subgroup(asyncio.CancelledError) is not None
 
 
-_away: set[str] = set()
-"""The functions that met an outage which lasts. Each has its own: what one needs may be away while another goes on."""
+LASTS_SECONDS = 180.0
+"""After so long an outage is no longer one of those that pass by themselves; while it lasts, that is said as often."""
+
+_away: dict[str, float] = {}
+"""The functions that met an outage which lasts, and when to say so again.
+
+Each has its own: what one needs may be away while another goes on.
+"""
 
 
 def _seen(function: str, error: BaseException | None) -> None:
-    """Note a failure, in the log only if it is the first."""
+    """Note a failure, in the log only if it is the first, or the outage lasts."""
+    now = time.monotonic()
     if function not in _away:
-        _away.add(function)
         log.warning("outage.began", extra={"function": function, "why": str(error)})
+    elif now >= _away[function]:
+        log.error("outage.lasts", extra={"function": function, "why": str(error)})
+    else:
+        return
+    _away[function] = now + LASTS_SECONDS
 
 
 def _over(function: str) -> None:
     """Note that the function worked."""
-    if function in _away:
-        _away.discard(function)
+    if _away.pop(function, None) is not None:
         log.warning("outage.ended", extra={"function": function})
 
 

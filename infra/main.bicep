@@ -45,6 +45,14 @@ param maximumInstances int = 100
 ])
 param instanceMemoryMB int = 2048
 
+@description('Version of Python on Azure.')
+@allowed([
+  '3.11'
+  '3.12'
+  '3.13'
+])
+param pythonVersion string = '3.13'
+
 @description('Let the app also play the remote services, which fail on demand: for demonstrations, never in production.')
 param simulatedServices bool = false
 
@@ -60,10 +68,44 @@ param inventoryUrl string = ''
 @description('Address of the shipping service; not used while the services are simulated.')
 param shippingUrl string = ''
 
+@description('For whom the app asks a token that it shows to the payment service, such as api://payments/.default; empty: it shows none.')
+param paymentScope string = ''
+
+@description('The same for the other way to the payment service.')
+param paymentBackupScope string = ''
+
+@description('The same for the inventory service.')
+param inventoryScope string = ''
+
+@description('The same for the shipping service.')
+param shippingScope string = ''
+
 @description('After how many days finished orders, with customers\' names, and alerts are removed; 0 keeps them for ever.')
 @minValue(0)
 @maxValue(10000)
-param retentionDays int = 0
+param retentionDays int = 365
+
+@description('Log who reads and writes the tables, which hold customers\' names.')
+param accessLog bool = true
+
+@description('Id of the Azure Front Door through which alone the app may be called; empty: anybody may call its address.')
+param frontDoorId string = ''
+
+@description('From where alone a new version may be deployed, as a range such as 203.0.113.7/32; empty: from anywhere.')
+param deployFrom string = ''
+
+@description('Mail the operators when a month is going to cost more than this, in the currency of the subscription; 0: never.')
+@minValue(0)
+param monthlyBudget int = 0
+
+@description('First day of the month in which the budget was made, such as 2026-12-01. It has to stay as it is.')
+param budgetStart string = ''
+
+@description('Give the app its role for tables on the whole account, should Azure refuse transactions with a role on each table.')
+param roleOnAccount bool = false
+
+@description('Scale by the length of the Service Bus queues, for which the app must have the right to manage them.')
+param scaleByLength bool = false
 
 @description('Client id of an app registration with which operators sign in (Entra ID), besides needing the key; empty for the key alone.')
 param operatorSignInClientId string = ''
@@ -83,17 +125,33 @@ var tags = {
   'azd-env-name': environmentName
 }
 
+var alertQueue = 'operator-alerts'
+var storageSuffix = environment().suffixes.storage
+var blobZone = 'privatelink.blob.${storageSuffix}'
+
 resource group 'Microsoft.Resources/resourceGroups@2025-04-01' = {
   name: 'rg-${environmentName}'
   location: location
   tags: tags
 }
 
+// As which the app calls everything.
 module identity 'modules/identity.bicep' = {
   name: 'identity'
   scope: group
   params: {
-    name: 'id-${token}'
+    name: 'id-app-${token}'
+    location: location
+    tags: tags
+  }
+}
+
+// As which the platform keeps and fetches the package that runs.
+module deployer 'modules/identity.bicep' = {
+  name: 'deployer'
+  scope: group
+  params: {
+    name: 'id-deploy-${token}'
     location: location
     tags: tags
   }
@@ -129,7 +187,20 @@ module hostStorage 'modules/host-storage.bicep' = {
     tags: tags
     redundancy: redundancy
     appPrincipalId: identity.outputs.principalId
-    privateSubnetId: networkIsolation ? network!.outputs.endpointsSubnetId : ''
+    isolated: networkIsolation
+  }
+}
+
+module packageStorage 'modules/package-storage.bicep' = {
+  name: 'package-storage'
+  scope: group
+  params: {
+    name: 'stpack${token}'
+    location: location
+    tags: tags
+    redundancy: redundancy
+    deployerPrincipalId: deployer.outputs.principalId
+    isolated: networkIsolation
   }
 }
 
@@ -142,8 +213,11 @@ module stateStorage 'modules/state-storage.bicep' = {
     tags: tags
     redundancy: redundancy
     withTables: !cosmosForTables
+    withSimulator: simulatedServices
+    roleOnAccount: roleOnAccount
+    accessLogWorkspaceId: accessLog ? monitoring.outputs.workspaceId : ''
     appPrincipalId: identity.outputs.principalId
-    privateSubnetId: networkIsolation ? network!.outputs.endpointsSubnetId : ''
+    isolated: networkIsolation
   }
 }
 
@@ -155,8 +229,10 @@ module cosmos 'modules/cosmos.bicep' = if (cosmosForTables) {
     location: location
     tags: tags
     redundancy: redundancy
+    withSimulator: simulatedServices
+    accessLogWorkspaceId: accessLog ? monitoring.outputs.workspaceId : ''
     appPrincipalId: identity.outputs.principalId
-    privateSubnetId: networkIsolation ? network!.outputs.endpointsSubnetId : ''
+    isolated: networkIsolation
   }
 }
 
@@ -168,8 +244,9 @@ module serviceBus 'modules/service-bus.bicep' = {
     location: location
     tags: tags
     premium: networkIsolation
+    scaleByLength: scaleByLength
     appPrincipalId: identity.outputs.principalId
-    privateSubnetId: networkIsolation ? network!.outputs.endpointsSubnetId : ''
+    isolated: networkIsolation
   }
 }
 
@@ -181,8 +258,41 @@ module eventGrid 'modules/event-grid.bicep' = {
     location: location
     tags: tags
     storageAccountName: stateStorage.outputs.name
+    alertQueue: alertQueue
     appPrincipalId: identity.outputs.principalId
-    privateSubnetId: networkIsolation ? network!.outputs.endpointsSubnetId : ''
+    isolated: networkIsolation
+  }
+}
+
+var sharedTargets = [
+  { name: 'sthost${token}', id: hostStorage.outputs.id, group: 'blob', zone: blobZone }
+  { name: 'stpack${token}', id: packageStorage.outputs.id, group: 'blob', zone: blobZone }
+  { name: 'ststate${token}', id: stateStorage.outputs.id, group: 'blob', zone: blobZone }
+  { name: 'ststate${token}', id: stateStorage.outputs.id, group: 'queue', zone: 'privatelink.queue.${storageSuffix}' }
+  { name: 'sb-${token}', id: serviceBus.outputs.id, group: 'namespace', zone: 'privatelink.servicebus.windows.net' }
+  { name: 'evgt-${token}', id: eventGrid.outputs.id, group: 'topic', zone: 'privatelink.eventgrid.azure.net' }
+]
+var tableTarget = {
+  name: 'ststate${token}'
+  id: stateStorage.outputs.id
+  group: 'table'
+  zone: 'privatelink.table.${storageSuffix}'
+}
+var cosmosTarget = {
+  name: 'cosmos-${token}'
+  id: cosmosForTables ? cosmos!.outputs.id : ''
+  group: 'Table'
+  zone: 'privatelink.table.cosmos.azure.com'
+}
+
+module privateEndpoints 'modules/private-endpoints.bicep' = if (networkIsolation) {
+  name: 'private-endpoints'
+  scope: group
+  params: {
+    targets: flatten([sharedTargets, cosmosForTables ? [cosmosTarget] : [tableTarget]])
+    subnetId: network!.outputs.endpointsSubnetId
+    location: location
+    tags: tags
   }
 }
 
@@ -195,8 +305,9 @@ module app 'modules/app.bicep' = {
     tags: tags
     identityId: identity.outputs.id
     identityClientId: identity.outputs.clientId
+    deployerId: deployer.outputs.id
     hostBlobEndpoint: hostStorage.outputs.blobEndpoint
-    deploymentContainerUrl: hostStorage.outputs.deploymentContainerUrl
+    deploymentContainerUrl: packageStorage.outputs.containerUrl
     tableEndpoint: cosmosForTables ? cosmos!.outputs.tableEndpoint : stateStorage.outputs.tableEndpoint
     queueEndpoint: stateStorage.outputs.queueEndpoint
     blobEndpoint: stateStorage.outputs.blobEndpoint
@@ -207,14 +318,24 @@ module app 'modules/app.bicep' = {
     alwaysReadyInstances: alwaysReadyInstances
     maximumInstances: maximumInstances
     instanceMemoryMB: instanceMemoryMB
+    pythonVersion: pythonVersion
+    frontDoorId: frontDoorId
+    deployFrom: deployFrom
     simulatedServices: simulatedServices
     paymentUrl: paymentUrl
     paymentBackupUrl: paymentBackupUrl
     inventoryUrl: inventoryUrl
     shippingUrl: shippingUrl
+    paymentScope: paymentScope
+    paymentBackupScope: paymentBackupScope
+    inventoryScope: inventoryScope
+    shippingScope: shippingScope
     retentionDays: retentionDays
     operatorSignInClientId: operatorSignInClientId
   }
+  dependsOn: [
+    privateEndpoints
+  ]
 }
 
 module alerts 'modules/alerts.bicep' = {
@@ -229,6 +350,33 @@ module alerts 'modules/alerts.bicep' = {
     applicationInsightsId: monitoring.outputs.id
     serviceBusId: serviceBus.outputs.id
     topicId: eventGrid.outputs.id
+  }
+}
+
+// Last, so that the roles of the topic are known by then.
+module eventSubscription 'modules/event-subscription.bicep' = {
+  name: 'event-subscription'
+  scope: group
+  params: {
+    topicName: eventGrid.outputs.name
+    storageAccountId: stateStorage.outputs.id
+    alertQueue: alertQueue
+    undeliveredName: eventGrid.outputs.undeliveredName
+  }
+  dependsOn: [
+    app
+    alerts
+  ]
+}
+
+module budget 'modules/budget.bicep' = if (monthlyBudget > 0) {
+  name: 'budget'
+  scope: group
+  params: {
+    token: token
+    monthlyAmount: monthlyBudget
+    start: budgetStart
+    operatorEmail: operatorEmail
   }
 }
 

@@ -1,10 +1,12 @@
-"""Tells whether the app can work, and if not, which dependency is away."""
+"""Tells whether the app can work, and if not, which dependency is away, or refuses the app."""
 
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
+
+from core.errors import NoRightError, QueueRefusedError
 
 log = logging.getLogger(__name__)
 
@@ -37,4 +39,5 @@ class HealthService:
         self._asked.pop(name, None)
         if error := task.exception():
             log.warning("health.dependency_away", extra={"dependency": name, "why": str(error)})
-        return "away" if error else "available"
+            return "refused" if isinstance(error, NoRightError | QueueRefusedError) else "away"
+        return "available"

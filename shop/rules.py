@@ -4,9 +4,11 @@ import hmac
 from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import datetime
+from decimal import Decimal
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic_core import PydanticCustomError
 
 from core.messages import Submission
 from core.orders import Priority, Snapshot
@@ -14,11 +16,13 @@ from shop.catalogue import BY_SKU, PRODUCTS
 from shop.payload import Customer
 
 CURRENCY = "EUR"
+LARGEST_TOTAL = Decimal(5000)
+"""Of a purchase that needs nobody's consent; anybody may place one, and each leads to an authorisation."""
 
 
 def _sold(sku: str) -> str:
     if sku not in BY_SKU:
-        raise ValueError("there is no such product")
+        raise PydanticCustomError("not_sold", "there is no such product")
     return sku
 
 
@@ -30,12 +34,22 @@ class Wish(BaseModel):
     quantity: Annotated[int, Field(ge=1, le=1000)]
 
 
+def _of_bearable_total(wishes: tuple[Wish, ...]) -> tuple[Wish, ...]:
+    total = sum((Decimal(BY_SKU[wish.sku].price) * wish.quantity for wish in wishes), Decimal(0))
+    if total > LARGEST_TOTAL:
+        told = f"{total} {CURRENCY} together; an order takes {LARGEST_TOTAL} at most"
+        raise PydanticCustomError("too_much", "{told}", {"told": told})
+    return wishes
+
+
 class Purchase(BaseModel):
     """The body of `POST /api/orders`: what, and for whom. Prices are the shop's, never the customer's."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
     customer: Customer
-    items: Annotated[tuple[Wish, ...], Field(min_length=1, max_length=50, strict=False)]
+    items: Annotated[
+        tuple[Wish, ...], Field(min_length=1, max_length=50, strict=False), AfterValidator(_of_bearable_total)
+    ]
     priority: Annotated[Priority, Field(strict=False)] = Priority.NORMAL
 
 

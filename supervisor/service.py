@@ -33,8 +33,9 @@ class SupervisorService:
         if not await self.leadership.acquire():
             return 0
         found = await run_all(map(self._sweep_bucket, self.store.buckets))
-        if recovered := sum(found):
-            log.info("supervisor.swept", extra={"recovered": recovered})
+        recovered = sum(found)
+        if self.leadership.held():  # else it did not come to its end
+            log.info("supervisor.swept", extra={"recovered": recovered})  # an alert counts these
         await self.sweeps.record(Sweep(at=self.clock(), instance=self.rules.instance, recovered=recovered))
         return recovered
 

@@ -23,6 +23,7 @@ TOGETHER = {
     "tests/system/test_example.py": "shared stack 2",
     "tests/system/test_notices.py": "shared stack 2",
     "tests/system/test_operator_lists.py": "shared stack 2",
+    "tests/system/test_check.py": "shared stack 2",
     "tests/system/test_operator_api.py": "shared stack 2",
     "tests/system/test_bad_input.py": "shared stack 2",
     "tests/system/test_poison.py": "shared stack 2",

@@ -33,7 +33,8 @@ _HEADERS = {
 LARGEST_INT32 = 2**31 - 1
 
 PART = "Content-Type: application/http\r\nContent-Transfer-Encoding: binary\r\n\r\n"
-JSON_BODY = "Content-Type: application/json\r\nPrefer: return-no-content\r\nAccept: application/json\r\n"
+PART_HEADERS = "DataServiceVersion: 3.0\r\nAccept: application/json\r\n"
+"""Azure demands the version in each part of a transaction; Azurite does not mind."""
 STATUS = re.compile(rb"^HTTP/1\.[01] (\d{3})", re.MULTILINE)
 ETAG = re.compile(rb"^ETag: (\S+)", re.MULTILINE | re.IGNORECASE)
 INDEX = re.compile(r'"value"\s*:\s*"(\d+):')
@@ -137,18 +138,18 @@ def _part(address: str, partition: str, operation: Operation[Columns]) -> str:
     place = _place(address, partition, operation.key)
     match operation:
         case Insert(key, row):
-            return _with_body(f"POST {address} HTTP/1.1\r\n", partition, key, row)
+            return _with_body(f"POST {address} HTTP/1.1\r\nPrefer: return-no-content\r\n", partition, key, row)
         case Replace(key, row, etag):
             return _with_body(f"PUT {place} HTTP/1.1\r\nIf-Match: {etag}\r\n", partition, key, row)
         case Put(key, row):
             return _with_body(f"PUT {place} HTTP/1.1\r\n", partition, key, row)
         case Delete():
-            return f"DELETE {place} HTTP/1.1\r\nIf-Match: *\r\nAccept: application/json\r\n\r\n"
+            return f"DELETE {place} HTTP/1.1\r\nIf-Match: *\r\n{PART_HEADERS}\r\n"
 
 
 def _with_body(head: str, partition: str, key: str, row: Columns) -> str:
     body = json.dumps(wire_form(entity(partition, key, row)), separators=(",", ":"))
-    return f"{head}{JSON_BODY}Content-Length: {len(body)}\r\n\r\n{body}"
+    return f"{head}{PART_HEADERS}Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n{body}"
 
 
 def _place(address: str, *keys: str) -> str:

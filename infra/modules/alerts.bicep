@@ -27,15 +27,6 @@ resource operators 'Microsoft.Insights/actionGroups@2023-01-01' = {
 // What Azure counts by itself works also when the app does not.
 var metricRules = [
   {
-    name: 'order-events'
-    severity: 2
-    description: 'Orders went to Error, or a submission was refused: the operators\' console lists what happened.'
-    scope: topicId
-    metricNamespace: 'Microsoft.EventGrid/topics'
-    metric: 'PublishSuccessCount'
-    aggregation: 'Total'
-  }
-  {
     name: 'order-events-undelivered'
     severity: 1
     description: 'Event Grid could not deliver an alert to the operators\' queue, and kept it in the container undelivered-alerts.'
@@ -92,7 +83,38 @@ resource metricAlerts 'Microsoft.Insights/metricAlerts@2018-03-01' = [
   }
 ]
 
+// A line may come late, and a single one decides: so a rule looks every five minutes at the last ten.
 var queryRules = [
+  {
+    name: 'order-events'
+    severity: 2
+    description: 'Orders went to Error: the operators\' console lists them. Each cause tells again and again, and mutes no other.'
+    query: loadTextContent('../queries/failed.kql')
+    operator: 'GreaterThan'
+    threshold: 0
+    minutes: 10
+    dimensions: [
+      {
+        name: 'cause'
+        operator: 'Include'
+        values: [
+          '*'
+        ]
+      }
+    ]
+    stateful: false
+  }
+  {
+    name: 'outage'
+    severity: 1
+    description: 'Something that the app needs has been away for minutes, or refuses it: then the line names the role that is missing.'
+    query: loadTextContent('../queries/outages.kql')
+    operator: 'GreaterThan'
+    threshold: 0
+    minutes: 10
+    dimensions: []
+    stateful: true
+  }
   {
     name: 'poison'
     severity: 1
@@ -100,7 +122,9 @@ var queryRules = [
     query: loadTextContent('../queries/poison.kql')
     operator: 'GreaterThan'
     threshold: 0
-    minutes: 5
+    minutes: 10
+    dimensions: []
+    stateful: true
   }
   {
     name: 'no-sweep'
@@ -110,6 +134,8 @@ var queryRules = [
     operator: 'LessThan'
     threshold: 1
     minutes: sweepMissingMinutes
+    dimensions: []
+    stateful: true
   }
   {
     name: 'circuit-open'
@@ -118,7 +144,9 @@ var queryRules = [
     query: loadTextContent('../queries/circuit.kql')
     operator: 'GreaterThan'
     threshold: 0
-    minutes: 5
+    minutes: 10
+    dimensions: []
+    stateful: true
   }
   {
     name: 'waiting'
@@ -127,7 +155,9 @@ var queryRules = [
     query: loadTextContent('../queries/waiting.kql')
     operator: 'GreaterThan'
     threshold: 0
-    minutes: 5
+    minutes: 10
+    dimensions: []
+    stateful: true
   }
 ]
 
@@ -150,6 +180,7 @@ resource queryAlerts 'Microsoft.Insights/scheduledQueryRules@2023-12-01' = [
         allOf: [
           {
             query: rule.query
+            dimensions: rule.dimensions
             timeAggregation: 'Count'
             operator: rule.operator
             threshold: rule.threshold
@@ -160,7 +191,8 @@ resource queryAlerts 'Microsoft.Insights/scheduledQueryRules@2023-12-01' = [
           }
         ]
       }
-      autoMitigate: true
+      autoMitigate: rule.stateful
+      skipQueryValidation: true // what is queried was made a moment ago
       actions: {
         actionGroups: [
           operators.id

@@ -3,6 +3,7 @@ param location string
 param tags object
 param identityId string
 param identityClientId string
+param deployerId string
 param hostBlobEndpoint string
 param deploymentContainerUrl string
 param tableEndpoint string
@@ -15,11 +16,18 @@ param appSubnetId string
 param alwaysReadyInstances int
 param maximumInstances int
 param instanceMemoryMB int
+param pythonVersion string
+param frontDoorId string
+param deployFrom string
 param simulatedServices bool
 param paymentUrl string
 param paymentBackupUrl string
 param inventoryUrl string
 param shippingUrl string
+param paymentScope string
+param paymentBackupScope string
+param inventoryScope string
+param shippingScope string
 param retentionDays int
 param operatorSignInClientId string
 
@@ -33,6 +41,25 @@ var openPaths = [
   '/simulator/*'
 ]
 var signInSettings = empty(operatorSignInClientId) ? {} : { OVERRIDE_USE_MI_FIC_ASSERTION_CLIENTID: identityClientId }
+// All Front Doors have the same addresses; the header, which Azure sets, says which one it is.
+var frontDoorOnly = {
+  name: 'front-door'
+  action: 'Allow'
+  priority: 100
+  tag: 'ServiceTag'
+  ipAddress: 'AzureFrontDoor.Backend'
+  headers: {
+    'x-azure-fdid': [
+      frontDoorId
+    ]
+  }
+}
+var deployersOnly = {
+  name: 'deploy'
+  action: 'Allow'
+  priority: 100
+  ipAddress: deployFrom
+}
 var alwaysReady = [
   'http'
   'function:submission_record'
@@ -62,6 +89,7 @@ resource site 'Microsoft.Web/sites@2024-11-01' = {
     type: 'UserAssigned'
     userAssignedIdentities: {
       '${identityId}': {}
+      '${deployerId}': {}
     }
   }
   properties: {
@@ -70,11 +98,17 @@ resource site 'Microsoft.Web/sites@2024-11-01' = {
     virtualNetworkSubnetId: empty(appSubnetId) ? null : appSubnetId
     siteConfig: {
       minTlsVersion: '1.2'
+      scmMinTlsVersion: '1.2'
+      ipSecurityRestrictionsDefaultAction: empty(frontDoorId) ? 'Allow' : 'Deny'
+      ipSecurityRestrictions: empty(frontDoorId) ? [] : [frontDoorOnly]
+      scmIpSecurityRestrictionsUseMain: false
+      scmIpSecurityRestrictionsDefaultAction: empty(deployFrom) ? 'Allow' : 'Deny'
+      scmIpSecurityRestrictions: empty(deployFrom) ? [] : [deployersOnly]
     }
     functionAppConfig: {
       runtime: {
         name: 'python'
-        version: '3.13'
+        version: pythonVersion
       }
       deployment: {
         storage: {
@@ -82,7 +116,7 @@ resource site 'Microsoft.Web/sites@2024-11-01' = {
           value: deploymentContainerUrl
           authentication: {
             type: 'UserAssignedIdentity'
-            userAssignedIdentityResourceId: identityId
+            userAssignedIdentityResourceId: deployerId
           }
         }
       }
@@ -125,6 +159,7 @@ resource settings 'Microsoft.Web/sites/config@2024-11-01' = {
     AzureWebJobsStorage__credential: 'managedidentity'
     AzureWebJobsStorage__clientId: identityClientId
     AzureWebJobsDisableHomepage: 'true'
+    FUNCTIONS_REQUEST_BODY_SIZE_LIMIT: '262144'
     APPLICATIONINSIGHTS_CONNECTION_STRING: applicationInsightsConnectionString
     APPLICATIONINSIGHTS_AUTHENTICATION_STRING: 'ClientId=${identityClientId};Authorization=AAD'
     StateStorage__tableServiceUri: tableEndpoint
@@ -142,6 +177,10 @@ resource settings 'Microsoft.Web/sites/config@2024-11-01' = {
     PAYMENT_BACKUP_URL: simulatedServices ? 'https://${site.properties.defaultHostName}/simulator/payment-backup' : paymentBackupUrl
     INVENTORY_URL: simulatedServices ? 'https://${site.properties.defaultHostName}/simulator/inventory' : inventoryUrl
     SHIPPING_URL: simulatedServices ? 'https://${site.properties.defaultHostName}/simulator/shipping' : shippingUrl
+    PAYMENT_URL_SCOPE: paymentScope
+    PAYMENT_BACKUP_URL_SCOPE: paymentBackupScope
+    INVENTORY_URL_SCOPE: inventoryScope
+    SHIPPING_URL_SCOPE: shippingScope
     STEP_TIMEOUT_SECONDS: '60'
     FAILURE_THRESHOLD: '3'
     CLOCK_TOLERANCE_SECONDS: '2'

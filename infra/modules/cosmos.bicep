@@ -2,11 +2,12 @@ param name string
 param location string
 param tags object
 param redundancy string
+param withSimulator bool
+param accessLogWorkspaceId string
 param appPrincipalId string
-param privateSubnetId string
+param isolated bool
 
-var tableNames = loadJsonContent('../storage.json').tables
-var isolated = !empty(privateSubnetId)
+var tableNames = filter(loadJsonContent('../storage.json').tables, table => withSimulator || table != 'simulator')
 // Cosmos DB has roles of its own; this one reads and writes entities, and cannot change the account.
 var dataContributor = '00000000-0000-0000-0000-000000000002'
 
@@ -65,7 +66,7 @@ resource tables 'Microsoft.DocumentDB/databaseAccounts/tables@2025-04-15' = [
   }
 ]
 
-resource tableRoles 'Microsoft.DocumentDB/databaseAccounts/tableRoleAssignments@2025-05-01-preview' = {
+resource tableRoles 'Microsoft.DocumentDB/databaseAccounts/tableRoleAssignments@2026-03-15' = {
   parent: account
   name: guid(account.id, appPrincipalId, dataContributor)
   properties: {
@@ -75,17 +76,20 @@ resource tableRoles 'Microsoft.DocumentDB/databaseAccounts/tableRoleAssignments@
   }
 }
 
-module endpoint 'private-endpoint.bicep' = if (isolated) {
-  name: 'endpoint-${name}'
-  params: {
-    targetName: name
-    targetId: account.id
-    groupId: 'Table'
-    zoneName: 'privatelink.table.cosmos.azure.com'
-    subnetId: privateSubnetId
-    location: location
-    tags: tags
+// Who read or wrote which rows: they hold customers' names. (There is no stable version of this type.)
+resource accessLog 'Microsoft.Insights/diagnosticSettings@2021-05-01-preview' = if (!empty(accessLogWorkspaceId)) {
+  name: 'access'
+  scope: account
+  properties: {
+    workspaceId: accessLogWorkspaceId
+    logs: [
+      {
+        category: 'TableApiRequests'
+        enabled: true
+      }
+    ]
   }
 }
 
+output id string = account.id
 output tableEndpoint string = 'https://${name}.table.cosmos.azure.com:443/'

@@ -2,12 +2,11 @@ param name string
 param location string
 param tags object
 param storageAccountName string
+param alertQueue string
 param appPrincipalId string
-param privateSubnetId string
+param isolated bool
 
 var roles = loadJsonContent('../roles.json')
-var alertQueue = 'operator-alerts'
-var isolated = !empty(privateSubnetId)
 
 resource storage 'Microsoft.Storage/storageAccounts@2025-01-01' existing = {
   name: storageAccountName
@@ -33,6 +32,8 @@ resource undelivered 'Microsoft.Storage/storageAccounts/blobServices/containers@
   name: 'undelivered-alerts'
 }
 
+// With an identity of the system: behind the account's firewall, Azure trusts no other to deliver
+// (MicrosoftDocs/azure-docs, issue 105746).
 resource topic 'Microsoft.EventGrid/topics@2025-02-15' = {
   name: name
   location: location
@@ -81,59 +82,7 @@ resource topicKeepsUndelivered 'Microsoft.Authorization/roleAssignments@2022-04-
   }
 }
 
-resource subscriptionToQueue 'Microsoft.EventGrid/topics/eventSubscriptions@2025-02-15' = {
-  parent: topic
-  name: alertQueue
-  properties: {
-    eventDeliverySchema: 'CloudEventSchemaV1_0'
-    deliveryWithResourceIdentity: {
-      identity: {
-        type: 'SystemAssigned'
-      }
-      destination: {
-        endpointType: 'StorageQueue'
-        properties: {
-          resourceId: storage.id
-          queueName: alertQueue
-          queueMessageTimeToLiveInSeconds: -1
-        }
-      }
-    }
-    retryPolicy: {
-      maxDeliveryAttempts: 30
-      eventTimeToLiveInMinutes: 1440
-    }
-    deadLetterWithResourceIdentity: {
-      identity: {
-        type: 'SystemAssigned'
-      }
-      deadLetterDestination: {
-        endpointType: 'StorageBlob'
-        properties: {
-          resourceId: storage.id
-          blobContainerName: undelivered.name
-        }
-      }
-    }
-  }
-  dependsOn: [
-    topicDelivers
-    topicKeepsUndelivered
-  ]
-}
-
-module endpoint 'private-endpoint.bicep' = if (isolated) {
-  name: 'endpoint-${name}'
-  params: {
-    targetName: name
-    targetId: topic.id
-    groupId: 'topic'
-    zoneName: 'privatelink.eventgrid.azure.net'
-    subnetId: privateSubnetId
-    location: location
-    tags: tags
-  }
-}
-
 output id string = topic.id
+output name string = topic.name
+output undeliveredName string = undelivered.name
 output endpoint string = topic.properties.endpoint

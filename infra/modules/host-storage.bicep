@@ -2,13 +2,12 @@ param name string
 param location string
 param tags object
 param appPrincipalId string
-param privateSubnetId string
+param isolated bool
 param redundancy string
 
 var roles = loadJsonContent('../roles.json')
-var isolated = !empty(privateSubnetId)
 
-// What the Functions host needs for itself: deployed packages, keys, timers' locks. No order is kept here.
+// What the Functions host needs for itself: keys, timers' locks. No order is kept here, and no code.
 resource account 'Microsoft.Storage/storageAccounts@2025-01-01' = {
   name: name
   location: location
@@ -32,16 +31,6 @@ resource account 'Microsoft.Storage/storageAccounts@2025-01-01' = {
   }
 }
 
-resource blobs 'Microsoft.Storage/storageAccounts/blobServices@2025-01-01' = {
-  parent: account
-  name: 'default'
-}
-
-resource packages 'Microsoft.Storage/storageAccounts/blobServices/containers@2025-01-01' = {
-  parent: blobs
-  name: 'packages'
-}
-
 // The host makes containers of its own (azure-webjobs-hosts, azure-webjobs-secrets), so this role is for the account.
 resource owner 'Microsoft.Authorization/roleAssignments@2022-04-01' = {
   name: guid(account.id, appPrincipalId, roles.storageBlobDataOwner)
@@ -53,18 +42,5 @@ resource owner 'Microsoft.Authorization/roleAssignments@2022-04-01' = {
   }
 }
 
-module endpoint 'private-endpoint.bicep' = if (isolated) {
-  name: 'endpoint-${name}-blob'
-  params: {
-    targetName: name
-    targetId: account.id
-    groupId: 'blob'
-    zoneName: 'privatelink.blob.${environment().suffixes.storage}'
-    subnetId: privateSubnetId
-    location: location
-    tags: tags
-  }
-}
-
 output blobEndpoint string = account.properties.primaryEndpoints.blob
-output deploymentContainerUrl string = '${account.properties.primaryEndpoints.blob}${packages.name}'
+output id string = account.id

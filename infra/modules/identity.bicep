@@ -2,7 +2,7 @@ param name string
 param location string
 param tags object
 
-// The one identity as which the app calls everything; what it may do stands beside each resource.
+// What an identity may do stands beside each resource.
 resource identity 'Microsoft.ManagedIdentity/userAssignedIdentities@2024-11-30' = {
   name: name
   location: location

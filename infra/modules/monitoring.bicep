@@ -42,5 +42,6 @@ resource publisher 'Microsoft.Authorization/roleAssignments@2022-04-01' = {
   }
 }
 
+output workspaceId string = workspace.id
 output id string = insights.id
 output connectionString string = insights.properties.ConnectionString

@@ -2,14 +2,16 @@ param name string
 param location string
 param tags object
 param premium bool
+param scaleByLength bool
 param appPrincipalId string
-param privateSubnetId string
+param isolated bool
 
 var roles = loadJsonContent('../roles.json')
 var queueList = loadJsonContent('../queues.json').serviceBusQueues
 // The app sends to the response queues of those who submit, and receives from all others.
 var receivedFrom = filter(queueList, queue => !startsWith(queue.name, 'status-'))
-var isolated = !empty(privateSubnetId)
+// To read how long a queue is, which Azure scales by, takes the right to manage it.
+var receiverRole = scaleByLength ? roles.serviceBusDataOwner : roles.serviceBusDataReceiver
 var tier = premium ? 'Premium' : 'Standard'
 
 resource namespace 'Microsoft.ServiceBus/namespaces@2024-01-01' = {
@@ -36,9 +38,6 @@ resource queues 'Microsoft.ServiceBus/namespaces/queues@2024-01-01' = [
       lockDuration: queue.lockDuration
       maxDeliveryCount: queue.maxDeliveryCount
       defaultMessageTimeToLive: queue.defaultMessageTimeToLive
-      deadLetteringOnMessageExpiration: queue.?deadLetteringOnMessageExpiration ?? false
-      requiresDuplicateDetection: queue.?requiresDuplicateDetection ?? false
-      requiresSession: queue.?requiresSession ?? false
     }
   }
 ]
@@ -64,31 +63,18 @@ resource ownQueues 'Microsoft.ServiceBus/namespaces/queues@2024-01-01' existing 
 
 resource receivers 'Microsoft.Authorization/roleAssignments@2022-04-01' = [
   for (queue, i) in receivedFrom: {
-    name: guid(ownQueues[i].id, appPrincipalId, roles.serviceBusDataReceiver)
+    name: guid(ownQueues[i].id, appPrincipalId, receiverRole)
     scope: ownQueues[i]
     properties: {
       principalId: appPrincipalId
       principalType: 'ServicePrincipal'
-      roleDefinitionId: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', roles.serviceBusDataReceiver)
+      roleDefinitionId: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', receiverRole)
     }
     dependsOn: [
       queues
     ]
   }
 ]
-
-module endpoint 'private-endpoint.bicep' = if (isolated) {
-  name: 'endpoint-${name}'
-  params: {
-    targetName: name
-    targetId: namespace.id
-    groupId: 'namespace'
-    zoneName: 'privatelink.servicebus.windows.net'
-    subnetId: privateSubnetId
-    location: location
-    tags: tags
-  }
-}
 
 output id string = namespace.id
 output hostName string = '${namespace.name}.servicebus.windows.net'

@@ -3,20 +3,21 @@ param location string
 param tags object
 param redundancy string
 param withTables bool
+param withSimulator bool
+param roleOnAccount bool
+param accessLogWorkspaceId string
 param appPrincipalId string
-param privateSubnetId string
+param isolated bool
 
 var roles = loadJsonContent('../roles.json')
 var content = loadJsonContent('../storage.json')
 var queueNames = map(loadJsonContent('../queues.json').storageQueues, queue => queue.name)
-var tableNames = withTables ? content.tables : []
-var isolated = !empty(privateSubnetId)
+var tableNames = withTables ? filter(content.tables, table => withSimulator || table != 'simulator') : []
 var skus = {
   zone: 'Standard_ZRS'
   geo: 'Standard_GRS'
   'geo-zone': 'Standard_GZRS'
 }
-var privateGroups = withTables ? ['blob', 'queue', 'table'] : ['blob', 'queue']
 
 // The state of the orders, and the queues from which they come. Behind private endpoints Azure's own services may still
 // pass: that is how Event Grid delivers to a queue.
@@ -56,7 +57,7 @@ resource tables 'Microsoft.Storage/storageAccounts/tableServices/tables@2025-01-
 ]
 
 resource tableRoles 'Microsoft.Authorization/roleAssignments@2022-04-01' = [
-  for (table, i) in tableNames: {
+  for (table, i) in (roleOnAccount ? [] : tableNames): {
     name: guid(tables[i].id, appPrincipalId, roles.storageTableDataContributor)
     scope: tables[i]
     properties: {
@@ -69,6 +70,35 @@ resource tableRoles 'Microsoft.Authorization/roleAssignments@2022-04-01' = [
     }
   }
 ]
+
+// A transaction goes to an address of the account, not of the table: should Azure want a role on that.
+resource tableRole 'Microsoft.Authorization/roleAssignments@2022-04-01' = if (withTables && roleOnAccount) {
+  name: guid(account.id, appPrincipalId, roles.storageTableDataContributor)
+  scope: account
+  properties: {
+    principalId: appPrincipalId
+    principalType: 'ServicePrincipal'
+    roleDefinitionId: subscriptionResourceId(
+      'Microsoft.Authorization/roleDefinitions',
+      roles.storageTableDataContributor
+    )
+  }
+}
+
+// Who read or wrote which rows: they hold customers' names. (There is no stable version of this type.)
+resource accessLog 'Microsoft.Insights/diagnosticSettings@2021-05-01-preview' = if (withTables && !empty(accessLogWorkspaceId)) {
+  name: 'access'
+  scope: tableService
+  properties: {
+    workspaceId: accessLogWorkspaceId
+    logs: [
+      for category in ['StorageRead', 'StorageWrite', 'StorageDelete']: {
+        category: category
+        enabled: true
+      }
+    ]
+  }
+}
 
 resource queueService 'Microsoft.Storage/storageAccounts/queueServices@2025-01-01' = {
   parent: account
@@ -121,21 +151,7 @@ resource containerRoles 'Microsoft.Authorization/roleAssignments@2022-04-01' = [
   }
 ]
 
-module endpoints 'private-endpoint.bicep' = [
-  for group in (isolated ? privateGroups : []): {
-    name: 'endpoint-${name}-${group}'
-    params: {
-      targetName: name
-      targetId: account.id
-      groupId: group
-      zoneName: 'privatelink.${group}.${environment().suffixes.storage}'
-      subnetId: privateSubnetId
-      location: location
-      tags: tags
-    }
-  }
-]
-
+output id string = account.id
 output name string = account.name
 output tableEndpoint string = account.properties.primaryEndpoints.table
 output queueEndpoint string = account.properties.primaryEndpoints.queue

@@ -38,6 +38,7 @@ class Api:
     def __init__(
         self, url: str, key: str, token: str | None = None, transport: httpx.BaseTransport | None = None
     ) -> None:
+        self.url = url
         signed_in = {"Authorization": f"Bearer {token}"} if token else {}
         self._http = httpx.Client(
             base_url=url,
@@ -82,12 +83,20 @@ class Api:
             yield from page["orders"]
             continuation = page["continuation"]
 
+    def ask(self, method: str, path: str, **options: Any) -> tuple[int, Json]:
+        """Ask for any path of the app; return the status and the object that was answered, if it was one."""
+        response = self._send(method, path, **options)
+        return response.status_code, _object_of(response) or {}
+
+    def _send(self, method: str, path: str, **options: Any) -> httpx.Response:
+        try:
+            return self._http.request(method, path, **options)
+        except httpx.HTTPError as error:
+            raise UnreachableError(f"{self.url} cannot be reached: {error}") from error
+
     def _answer(self, method: str, path: tuple[str, ...], **options: Any) -> Json:
         place = "/".join(quote(part, safe="") for part in path)
-        try:
-            response = self._http.request(method, f"/api/operator/{place}", **options)
-        except httpx.HTTPError as error:
-            raise UnreachableError(f"{self._http.base_url} cannot be reached: {error}") from error
+        response = self._send(method, f"/api/operator/{place}", **options)
         answer = _object_of(response)
         if response.is_success and answer is not None:
             return answer

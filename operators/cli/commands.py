@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import click
 
 from operators.cli import formatting, terminal
+from operators.cli.check import Check
 from operators.cli.client import Api, ApiError, Json
 from operators.cli.terminal import printable, show, table
 
@@ -253,6 +254,14 @@ def overview(api: Api, *, in_json: bool, watch: float | None) -> None:
     show(draw, in_json=in_json, every=watch)
 
 
+@main.command()
+@click.option("--patience", default=180.0, show_default=True, help="Seconds that each thing may take.")
+@click.pass_obj
+def check(api: Api, *, patience: float) -> None:
+    """Try the deployment: health; with simulated services also an order, an alert and a resubmit."""
+    Check(api=api, patience_seconds=patience, say=lambda line: click.echo(printable(line))).run()
+
+
 # Personal data
 
 
@@ -269,6 +278,9 @@ def erase(api: Api, *, order_ids: tuple[str, ...], email: str | None, go: bool, 
     for order_id in found:
         click.echo(formatting.acted(api.post("orders", order_id, "erase", body=signature)) if go else order_id)
     click.echo(f"{len(found)} orders" + ("" if go else "; to erase who the customer is: --go"))
+    if email:
+        messages = api.every("poison", "messages", first_only=False)["messages"]
+        click.echo(formatting.out_of_reach(email, messages))
 
 
 # Poison messages

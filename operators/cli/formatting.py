@@ -1,5 +1,6 @@
 """What the API answers, in words and tables."""
 
+import json
 from collections.abc import Iterable
 
 from operators.cli.client import Json
@@ -82,6 +83,14 @@ def poison_table(found: Iterable[Json]) -> str:
     """Return what nobody could read."""
     rows = [(each["queue"], each["id"], each["reason"], each["body"]) for each in found]
     return table(("QUEUE", "ID", "REASON", "BODY"), rows)
+
+
+def out_of_reach(email: str, messages: Iterable[Json]) -> str:
+    """Return what may still name a customer whose orders are erased, and how to look after it."""
+    spellings = {email.casefold(), json.dumps(email)[1:-1].casefold()}
+    naming = [each for each in messages if any(one in str(each["body"]).casefold() for one in spellings)]
+    dropped = [f"poison message of that name: poison drop {each['queue']} {each['id']}" for each in naming]
+    return "\n".join([*map(printable, dropped), "not looked at: submissions that wait on their queue; ask again later"])
 
 
 def overview_text(answer: Json) -> str:

@@ -72,6 +72,14 @@ def test_lines_that_are_looked_for_are_never_sampled_away():
     assert "Trace" in sampling["excludedTypes"].split(";")
 
 
+def test_no_line_of_the_app_passes_for_one_of_the_host():
+    """A service may answer with the host's own words, which an agent logs: what functions log is left out."""
+    assert (
+        '(message has "Moving message to queue" and tostring(customDimensions.Category) !startswith "Function.")'
+        in (QUERIES["poison.kql"])
+    )
+
+
 @pytest.mark.parametrize("name", QUERIES)
 def test_functions_that_are_looked_for_exist(name, functions):
     """By their whole name, or by its beginning."""

@@ -64,3 +64,30 @@ def test_private_queues_cannot_be_the_apps_own(prefix, monkeypatch):
     with pytest.raises(SettingsError) as caught:
         Settings.read(SHOP.agents)
     assert {fault.partition(":")[0] for fault in caught.value.faults} == {"REPLY_TO_PREFIX"}
+
+
+@pytest.mark.parametrize(
+    ("address", "good"),
+    [
+        ("https://pay.example.com/v1", True), ("http://127.0.0.1:7071/pay", True), ("http://localhost:8080", True),
+        ("http://pay.example.com", False), ("http://127.0.0.1.example.com", False), ("http://localhost@evil", False),
+        ("https://user:very-secret@pay.example.com", False), ("https://", False),
+    ],
+)  # fmt: skip
+def test_services_are_called_where_nobody_listens(address, good, monkeypatch):
+    """Over HTTPS, or on this machine; a password in an address would stand in a plain setting, and is not told."""
+    for name, value in (app_settings(Ports(), "k", "k") | {"PAYMENT_URL": address}).items():
+        monkeypatch.setenv(name, value)
+    if good:
+        assert Settings.read(SHOP.agents).addresses["payment"] == address
+        return
+    with pytest.raises(SettingsError, match="https://") as caught:
+        Settings.read(SHOP.agents)
+    assert "very-secret" not in str(caught.value)
+
+
+def test_an_agent_is_told_for_whom_its_service_wants_a_token(monkeypatch):
+    """By a setting beside the one with the address; whoever has none shows none."""
+    for name, value in (app_settings(Ports(), "k", "k") | {"PAYMENT_URL_SCOPE": "api://pay/.default"}).items():
+        monkeypatch.setenv(name, value)
+    assert Settings.read(SHOP.agents).scopes == {"payment": "api://pay/.default"}

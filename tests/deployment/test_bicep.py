@@ -1,5 +1,6 @@
 """Rules that every template keeps, whatever its parameters."""
 
+import functools
 import json
 import re
 from collections import Counter
@@ -14,7 +15,13 @@ from local.servicebus_config import ROOT
 
 INFRA = ROOT / "infra"
 FILES = sorted(INFRA.rglob("*.bicep"))
-UNTAGGED = ("Microsoft.Authorization/", "Microsoft.Web/sites/", "Microsoft.Network/virtualNetworks/subnets")
+UNTAGGED = (
+    "Microsoft.Authorization/",
+    "Microsoft.Consumption/",
+    "Microsoft.Insights/diagnosticSettings",
+    "Microsoft.Network/virtualNetworks/subnets",
+    "Microsoft.Web/sites/",
+)
 """Types that have no tags, besides parts of a tagged resource."""
 PREFIXES = {
     "Microsoft.Resources/resourceGroups": "rg-", "Microsoft.ManagedIdentity/userAssignedIdentities": "id-",
@@ -30,6 +37,8 @@ NOT_ON_FLEX = {
     "functionsRuntimeScaleMonitoringEnabled",
 }  # fmt: skip
 """Properties of `siteConfig` that other plans have."""
+TABLE_SERVICE = "Microsoft.Storage/storageAccounts/tableServices"
+QUERY_RULES = "Microsoft.Insights/scheduledQueryRules"
 SECRETS = re.compile(r"listKeys|listAccountSas|listSecrets|AccountKey|SharedAccessKey|@secure", re.IGNORECASE)
 
 
@@ -100,7 +109,7 @@ def test_defaults_of_azd_are_those_of_the_template():
     [
         ("environmentName", ""), ("environmentName", "x" * 41), ("operatorEmail", ""), ("redundancy", "local"),
         ("alwaysReadyInstances", -1), ("maximumInstances", 1), ("instanceMemoryMB", 1024), ("sweepMissingMinutes", 7),
-        ("networkIsolation", "yes"), ("location", ""),
+        ("networkIsolation", "yes"), ("location", ""), ("pythonVersion", "3.9"), ("monthlyBudget", -1),
     ],
 )  # fmt: skip
 def test_wrong_parameters_are_refused(name, value):
@@ -125,8 +134,9 @@ def test_keys_are_off(deployed):
     assert site.properties["httpsOnly"] is True
     passwords = of_type(deployed, "Microsoft.Web/sites/basicPublishingCredentialsPolicies")
     assert {each.name: each.properties["allow"] for each in passwords} == {"ftp": False, "scm": False}
-    [packages] = [site.properties["functionAppConfig"]["deployment"]["storage"]["authentication"]]
+    packages = site.properties["functionAppConfig"]["deployment"]["storage"]["authentication"]
     assert packages["type"] == "UserAssignedIdentity"
+    assert site.properties["siteConfig"]["minTlsVersion"] == site.properties["siteConfig"]["scmMinTlsVersion"] == "1.2"
 
 
 def test_the_site_names_nothing_that_flex_consumption_refuses(deployed):
@@ -187,6 +197,14 @@ def test_isolation_leaves_no_public_door(deployed):
     assert bus.config["sku"]["name"] == ("Premium" if isolated else "Standard")
 
 
+def test_private_endpoints_are_made_one_after_another():
+    """Azure refuses two at the same time on one account."""
+    [loop] = [each for each in read(INFRA / "modules/private-endpoints.bicep") if each.kind == "module"]
+    assert loop.decorators["batchSize"] == ("value", 1)
+    uses = [path.name for path in FILES if "'private-endpoint.bicep'" in path.read_text()]
+    assert uses == ["private-endpoints.bicep"]
+
+
 def test_private_endpoints_resolve_to_zones_that_exist(deployed):
     """Each has its name in a zone that is linked to the network."""
     zones = {each.id for each in of_type(deployed, "Microsoft.Network/privateDnsZones")}
@@ -218,6 +236,95 @@ def test_orders_in_cosmos_db_are_in_several_zones_always(redundancy, backups):
     [account] = of_type(template, "Microsoft.DocumentDB/databaseAccounts")
     assert [each["isZoneRedundant"] for each in account.properties["locations"]] == [True]
     assert account.properties["backupPolicy"]["periodicModeProperties"]["backupStorageRedundancy"] == backups
+
+
+def test_event_grid_is_asked_to_deliver_when_its_roles_are_known():
+    """They take minutes to be known, and Event Grid refuses a subscription until then: so that one is made last."""
+    statements = {each.name: each for each in read(INFRA / "main.bicep")}
+    after = {key[1]: value for key, value in statements["eventSubscription"].value[1]}["dependsOn"]
+    assert after == ("array", [("name", "app"), ("name", "alerts")])
+    given_early = [each.name for each in read(INFRA / "modules/event-grid.bicep") if "roleAssignments" in each.detail]
+    assert {"topicDelivers", "topicKeepsUndelivered"} <= set(given_early)
+    assert "eventGrid.outputs" in (INFRA / "main.bicep").read_text().partition("module app ")[2].partition("module ")[0]
+
+
+@functools.cache
+def whole(**given):
+    """What is deployed with these parameters and no others."""
+    return Template(INFRA / "main.bicep", GIVEN | given)
+
+
+def site_config(template):
+    """How the site may be reached."""
+    return of_type(template, "Microsoft.Web/sites")[0].properties["siteConfig"]
+
+
+def test_calls_may_be_let_in_through_one_front_door_alone():
+    """By Azure's addresses and the id of that one; without it, anybody may call."""
+    shut = site_config(whole(frontDoorId="an-id"))
+    assert shut["ipSecurityRestrictionsDefaultAction"] == "Deny"
+    [rule] = shut["ipSecurityRestrictions"]
+    assert (rule["tag"], rule["ipAddress"]) == ("ServiceTag", "AzureFrontDoor.Backend")
+    assert rule["headers"] == {"x-azure-fdid": ["an-id"]}
+    assert site_config(whole())["ipSecurityRestrictions"] == []
+    assert site_config(whole())["ipSecurityRestrictionsDefaultAction"] == "Allow"
+
+
+def test_new_versions_may_be_let_in_from_one_place_alone():
+    """Whoever may call the app may still call it."""
+    shut = site_config(whole(deployFrom="203.0.113.7/32"))
+    assert shut["scmIpSecurityRestrictionsDefaultAction"] == "Deny"
+    assert [rule["ipAddress"] for rule in shut["scmIpSecurityRestrictions"]] == ["203.0.113.7/32"]
+    assert shut["ipSecurityRestrictionsDefaultAction"] == "Allow"
+    assert site_config(whole())["scmIpSecurityRestrictionsDefaultAction"] == "Allow"
+
+
+def test_who_reads_the_orders_is_logged(deployed):
+    """On whatever holds the tables; unless that is not wanted."""
+    [log] = of_type(deployed, "Microsoft.Insights/diagnosticSettings")
+    on_cosmos = bool(deployed.given.get("cosmosForTables"))
+    assert log.scope.type == ("Microsoft.DocumentDB/databaseAccounts" if on_cosmos else TABLE_SERVICE)
+    assert {each["category"] for each in log.properties["logs"]} == (
+        {"TableApiRequests"} if on_cosmos else {"StorageRead", "StorageWrite", "StorageDelete"}
+    )
+    assert all(each["enabled"] for each in log.properties["logs"])
+    assert of_type(whole(accessLog=False), "Microsoft.Insights/diagnosticSettings") == []
+
+
+def test_a_budget_is_made_if_there_is_one():
+    """It tells the operators before the money is spent."""
+    assert of_type(whole(), "Microsoft.Consumption/budgets") == []
+    [budget] = of_type(whole(monthlyBudget=50, budgetStart="2026-12-01"), "Microsoft.Consumption/budgets")
+    assert budget.properties["amount"] == 50
+    assert budget.properties["timePeriod"]["startDate"] == "2026-12-01T00:00:00Z"
+    for each in budget.properties["notifications"].values():
+        assert each["contactEmails"] == [GIVEN["operatorEmail"]]
+
+
+def test_finished_orders_are_removed_some_day_unless_somebody_wants_to_keep_them():
+    """What anybody can add to must not grow for ever."""
+    [settings] = [each.properties for each in whole().resources if each.name == "appsettings"]
+    assert settings["RETENTION_DAYS"] == "365"
+
+
+def test_no_client_can_keep_an_alert_fired_and_so_mute_it():
+    """An order of the same cause tells again, and one of another cause by itself; lines are never late for a rule."""
+    rules = {each.name.rpartition("-")[0]: each.properties for each in of_type(whole(), QUERY_RULES)}
+    [criterion] = rules["order-events"]["criteria"]["allOf"]
+    assert [(each["name"], each["values"]) for each in criterion["dimensions"]] == [("cause", ["*"])]
+    assert "| extend cause =" in criterion["query"]
+    assert rules["order-events"]["autoMitigate"] is False
+    assert all(rule["autoMitigate"] for name, rule in rules.items() if name != "order-events")
+    for rule in rules.values():
+        assert rule["skipQueryValidation"] is True
+        assert (rule["evaluationFrequency"], rule["windowSize"] in ("PT10M", "PT15M")) == ("PT5M", True)
+
+
+def test_warnings_of_bicep_are_errors():
+    """Of the linter by its configuration; of the compiler, which has no such setting, by the workflow."""
+    rules = json.loads((INFRA / "bicepconfig.json").read_text())["analyzers"]["core"]["rules"]
+    assert {rule["level"] for rule in rules.values()} == {"error"}
+    assert "! grep ' : Warning ' said" in (ROOT / ".github/workflows/checks.yml").read_text()
 
 
 def test_sign_in_leaves_open_what_needs_no_key(functions):

@@ -1,6 +1,7 @@
 """Files that others read: azd, the Functions host, Core Tools, Docker, GitHub. Each against a schema."""
 
 import json
+import re
 import subprocess
 import sys
 from datetime import timedelta
@@ -9,6 +10,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 import yaml
+from deployed_package import AZURE_PYTHON
 from pydantic import TypeAdapter
 
 from adapters.settings import Settings
@@ -50,13 +52,13 @@ def test_the_emulators_configuration_fits_its_schema():
 
 
 @pytest.mark.parametrize(
-    ("schema", "path"),
-    [("vendor.compose-spec", "local/compose.yaml"), *(("vendor.github-workflows", path) for path in WORKFLOWS)],
-    ids=lambda value: Path(value).name,
+    ("schema", "paths"),
+    [("vendor.compose-spec", [ROOT / "local/compose.yaml"]), ("vendor.github-workflows", WORKFLOWS)],
+    ids=["compose", "workflows"],
 )
-def test_a_file_fits_its_owners_schema(schema, path):
+def test_a_file_fits_its_owners_schema(schema, paths):
     """The schemas that Docker and GitHub publish."""
-    command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", schema, ROOT / path]
+    command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", schema, *paths]
     ran = subprocess.run(command, capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stdout
 
@@ -89,3 +91,77 @@ def test_azd_finds_its_service():
     assert f"'azd-service-name': '{name}'" in (ROOT / "infra/modules/app.bicep").read_text()
     assert (ROOT / service["project"] / "function_app.py").is_file()
     assert (ROOT / azure["infra"]["path"] / f"{azure['infra']['module']}.bicep").is_file()
+
+
+REMOTE = dict.fromkeys(("PAYMENT_URL", "INVENTORY_URL", "SHIPPING_URL"), "https://service.example.com")
+HOOK = ROOT / "infra/hooks/preprovision.sh"
+
+
+@pytest.mark.parametrize(
+    ("environment", "wrong"),
+    [
+        ({}, set(REMOTE)),
+        (REMOTE, set()),
+        (REMOTE | {"PAYMENT_URL": "http://service.example.com"}, {"PAYMENT_URL"}),
+        ({"SIMULATED_SERVICES": "true"}, set()),
+        ({"SIMULATED_SERVICES": "false"}, set(REMOTE)),
+        ({"SIMULATED_SERVICES": "true", "FRONT_DOOR_ID": "an-id"}, {"FRONT_DOOR_ID"}),
+        (REMOTE | {"FRONT_DOOR_ID": "an-id", "MONTHLY_BUDGET": "0"}, set()),
+        (REMOTE | {"MONTHLY_BUDGET": "50"}, {"BUDGET_START"}),
+        (REMOTE | {"MONTHLY_BUDGET": "50", "BUDGET_START": "2026-12-01"}, set()),
+    ],
+)
+def test_what_could_not_start_is_not_deployed(environment, wrong):
+    """azd asks first, and each fault is named at once."""
+    ran = subprocess.run(["/bin/sh", HOOK], env=environment, capture_output=True, text=True, check=False)
+    assert ran.returncode == (1 if wrong else 0), ran.stderr
+    assert {line.removeprefix("- ").partition(":")[0] for line in ran.stderr.splitlines()[1:]} == wrong
+
+
+def test_windows_is_asked_the_same():
+    """There is a script for each system, which says the same of the same variables."""
+    hook = yaml.safe_load((ROOT / "azure.yaml").read_text())["hooks"]["preprovision"]
+    posix, windows = ((ROOT / hook[system]["run"]).read_text() for system in ("posix", "windows"))
+    assert hook["posix"]["run"] == str(HOOK.relative_to(ROOT))
+    names, faults = re.compile(r"[A-Z]+_[A-Z_]+"), re.compile(r'"(?:[$]\{?name\}?|[A-Z_]+): ([^"]+)"')
+    assert set(names.findall(posix)) == set(names.findall(windows))
+    assert len(faults.findall(posix)) == 3
+    assert faults.findall(posix) == faults.findall(windows)
+    passed = (ROOT / "infra/main.parameters.json").read_text()
+    assert [name for name in set(names.findall(posix)) if "{" + name not in passed] == []
+
+
+def test_the_pipeline_deploys_with_every_choice():
+    """Each variable of a deployment is handed on, from `azd env` to the repository, and from there to the workflow."""
+    chosen = set(re.findall(r"[$][{]([A-Z_]+)", (ROOT / "infra/main.parameters.json").read_text()))
+    handed_on = set(yaml.safe_load((ROOT / "azure.yaml").read_text())["pipeline"]["variables"])
+    [job] = yaml.safe_load((ROOT / ".github/workflows/azure-dev.yml").read_text())["jobs"].values()
+    of_azd = {"AZURE_ENV_NAME", "AZURE_LOCATION"}
+    assert handed_on == chosen - of_azd
+    assert set(job["env"]) == chosen | {"AZURE_CLIENT_ID", "AZURE_TENANT_ID", "AZURE_SUBSCRIPTION_ID"}
+    assert all(value == f"${{{{ vars.{name} }}}}" for name, value in job["env"].items())
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
+def test_actions_are_what_they_were(path):
+    """Each by its commit, since a tag can be moved; the tag stands beside it for people."""
+    used = re.findall(r"uses: (.*)", path.read_text())
+    assert used
+    assert [each for each in used if not re.fullmatch(r"[\w/-]+@[0-9a-f]{40} # v[\d.]+", each)] == []
+
+
+def test_the_dev_container_has_what_the_three_ways_need():
+    """Azure's Python, Docker, azd, and the Core Tools of the workflow; the editor knows the same extensions."""
+    container = json.loads((ROOT / ".devcontainer/devcontainer.json").read_text())
+    assert container["image"].endswith(f":1-{AZURE_PYTHON}-bookworm")
+    assert {"docker-in-docker", "azd", "azure-cli", "node"} == {
+        re.search(r"([\w-]+):\d+$", feature).group(1)  # type: ignore[union-attr]
+        for feature in container["features"]
+    }
+    core_tools = re.compile(r"azure-functions-core-tools@\d+\.\d+\.\d+")
+    [installed] = core_tools.findall(container["postCreateCommand"])
+    assert core_tools.findall((ROOT / ".github/workflows/checks.yml").read_text()) == [installed]
+    wanted = container["customizations"]["vscode"]["extensions"]
+    assert json.loads((ROOT / ".vscode/extensions.json").read_text())["recommendations"] == wanted
+    editor = json.loads((ROOT / ".vscode/settings.json").read_text())
+    assert (editor["azureFunctions.projectLanguage"], editor["azureFunctions.pythonVenv"]) == ("Python", ".venv")

@@ -80,3 +80,11 @@ def test_one_python_everywhere():
     assert whole == AZURE_PYTHON
     assert {whole, *jobs["versions"]["strategy"]["matrix"]["python"]} == supported
     assert f"Python {AZURE_PYTHON}" in (ROOT / "docs/deploy.md").read_text()
+
+
+@pytest.mark.parametrize("name", ["requirements.txt", "requirements-dev.txt"])
+def test_no_package_can_be_exchanged_for_another(name):
+    """Each has one version and the digests of its files, so Azure's build and everybody else install the same."""
+    packages = re.sub(r"\\\n\s*", "", (ROOT / name).read_text()).splitlines()
+    assert len(packages) > 30
+    assert [line for line in packages if not re.match(r"[\w.-]+==[\w.]+ .*--hash=sha256:[0-9a-f]{64}", line)] == []

@@ -10,9 +10,10 @@ from collections import defaultdict
 from itertools import combinations
 
 import pytest
+from bicep_model import Template
 from client import QUICK, Client
 from deployed_package import DeployedStack, clean_python, tools
-from deploying import AtWork, call_every_route, do_everything, everything, in_time
+from deploying import GIVEN, AtWork, call_every_route, do_everything, everything, in_time
 from recording import Call, calls_in
 from waiting import eventually
 
@@ -85,6 +86,10 @@ HOST_ON_TRIGGER_QUEUE = ("GET comp", "GET messages", "PUT messages", "DELETE mes
 
 ELSEWHERE = {("account", "host"): {"storageBlobDataOwner"}, ("telemetry", ""): {"monitoringMetricsPublisher"}}
 """What the host needs for itself, by Azure's documentation: its own account, and to publish telemetry."""
+
+APP, DEPLOYER = "userAssignedIdentities/id-app-", "userAssignedIdentities/id-deploy-"
+SIMULATED = "simulator"
+"""The table that only the simulated services need."""
 
 SERVICES = {
     "Microsoft.Storage/storageAccounts/tableServices/tables": "table",
@@ -203,9 +208,29 @@ def test_every_function_runs_from_the_package(at_work, functions):
 def test_the_app_may_do_what_it_does_and_nothing_else(deployed, every_call):
     """On each resource exactly the narrowest roles that allow the calls; no role on anything that is never called."""
     expected = needed(every_call) | ELSEWHERE
+    if not deployed.given.get("simulatedServices"):
+        del expected["table", SIMULATED]
     if deployed.given.get("cosmosForTables"):
         expected = {place: roles for place, roles in expected.items() if place[0] != "table"}
-    assert assigned(deployed, "userAssignedIdentities") == expected
+    assert assigned(deployed, APP) == expected
+
+
+def test_what_the_app_is_cannot_change_the_code_that_runs(deployed):
+    """Another identity keeps the packages, in an account on which the app's has no role."""
+    assert assigned(deployed, DEPLOYER) == {("blob", "packages"): {"storageBlobDataContributor"}}
+    [site] = [each for each in deployed.resources if each.type == "Microsoft.Web/sites"]
+    packages = site.properties["functionAppConfig"]["deployment"]["storage"]
+    assert DEPLOYER in packages["authentication"]["userAssignedIdentityResourceId"]
+    assert "/stpack" in str(packages["value"])
+
+
+def test_roles_that_azure_may_turn_out_to_want_are_a_parameter():
+    """On the account instead of each table, for transactions; to manage the queues, for scaling."""
+    wide = assigned(Template(ROOT / "infra/main.bicep", GIVEN | {"roleOnAccount": True, "scaleByLength": True}), APP)
+    assert wide["account", "state"] == {"storageTableDataContributor"}
+    assert [place for place in wide if place[0] == "table"] == []
+    assert wide["bus", "payment-requests"] == {"serviceBusDataSender", "serviceBusDataOwner"}
+    assert wide["bus", "status-example"] == {"serviceBusDataSender"}
 
 
 def test_event_grid_may_deliver_and_nothing_else(deployed):
@@ -248,6 +273,8 @@ def provisioned(template, suffix):
 def test_every_table_is_there_and_used(deployed, calls):
     """On Table Storage or on Cosmos DB, not on both."""
     used = {call.resource for call in calls if call.service == "table"}
+    if not deployed.given.get("simulatedServices"):
+        used.remove(SIMULATED)
     on_cosmos = bool(deployed.given.get("cosmosForTables"))
     assert provisioned(deployed, "databaseAccounts/tables") == (used if on_cosmos else set())
     assert provisioned(deployed, "tableServices/tables") == (set() if on_cosmos else used)

@@ -5,7 +5,8 @@ from collections import Counter
 
 import pytest
 
-from adapters.settings import Settings
+from adapters.settings import SCOPE, Settings
+from entrypoints.http import MAX_BODY_BYTES
 from local.ports import Ports
 from local.servicebus_config import ROOT
 from local.settings import app_settings
@@ -13,7 +14,7 @@ from shop.business import SHOP
 
 PLATFORM = {
     "AzureWebJobsStorage__blobServiceUri", "AzureWebJobsStorage__credential", "AzureWebJobsStorage__clientId",
-    "AzureWebJobsDisableHomepage",
+    "AzureWebJobsDisableHomepage", "FUNCTIONS_REQUEST_BODY_SIZE_LIMIT",
     "APPLICATIONINSIGHTS_CONNECTION_STRING", "APPLICATIONINSIGHTS_AUTHENTICATION_STRING",
     "StateStorage__credential", "ServiceBus__credential",
 }  # fmt: skip
@@ -24,6 +25,8 @@ KEYS = {"StateStorage", "ServiceBus", "EVENT_GRID_KEY"}
 """The other way to connect, for emulators; in Azure there are no keys."""
 OWN = {"INSTANCE_ID"}
 """Each process finds its own."""
+SCOPES = {each.address + SCOPE for each in SHOP.agents}
+"""For agents whose services want a token; any may be left out."""
 ALL = {field.alias for field in Settings.model_fields.values() if field.alias} | {each.address for each in SHOP.agents}
 """What the app reads, for itself and for its agents."""
 
@@ -56,7 +59,7 @@ def test_every_setting_is_set_and_read(deployed):
     [settings] = [each.properties for each in deployed.resources if each.name == "appsettings"]
     read = ALL
     with_sign_in = {SIGN_IN} if deployed.given.get("operatorSignInClientId") else set()
-    assert set(settings) == (read - KEYS - OWN) | PLATFORM | with_sign_in
+    assert set(settings) - SCOPES == (read - KEYS - OWN) | PLATFORM | with_sign_in
 
 
 def test_the_app_accepts_its_settings(deployed, monkeypatch):
@@ -93,3 +96,9 @@ def test_embedded_settings_are_read_too(functions):
     assert set(app_settings(Ports(), "", "")) <= read
     connections = {each["connection"] for each in functions.values() if "connection" in each}
     assert connections <= read
+
+
+def test_the_platform_takes_no_larger_body_than_the_app(deployed):
+    """What the app would refuse never reaches its memory."""
+    [settings] = [each.properties for each in deployed.resources if each.name == "appsettings"]
+    assert int(settings["FUNCTIONS_REQUEST_BODY_SIZE_LIMIT"]) == MAX_BODY_BYTES

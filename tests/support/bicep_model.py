@@ -235,6 +235,7 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
         "authentication": {"loginEndpoint": "https://login.microsoftonline.com/"},
     },
     "filter": lambda values, wanted: [value for value in values if wanted(value)],
+    "flatten": lambda lists: [value for each in lists for value in each],
     "guid": digest,
     "map": lambda values, mapped: [mapped(value) for value in values],
     "replace": lambda text, old, new: text.replace(old, str(new)),

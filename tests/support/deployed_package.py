@@ -20,7 +20,8 @@ from local.process import Process
 from local.servicebus_config import ROOT
 from local.stack import Stack, StackConfig
 
-AZURE_PYTHON = re.search(r"version: '(3\.\d+)'", (ROOT / "infra/modules/app.bicep").read_text()).group(1)  # type: ignore[union-attr]
+MAIN = (ROOT / "infra/main.bicep").read_text()
+AZURE_PYTHON = re.search(r"pythonVersion string = '(3\.\d+)'", MAIN).group(1)  # type: ignore[union-attr]
 PYTHON = "{}.{}".format(*sys.version_info)
 KEPT = Path(sys.prefix) / "clean"
 """Part of the tests' own environment, and gone with it."""
@@ -56,7 +57,9 @@ def clean_python(*more: str) -> Path:
     def make(folder: Path) -> None:
         subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)
         pip = [sys.executable, "-m", "pip", "--python", folder / "bin/python", "install", "-q", "--no-compile"]
-        subprocess.run([*pip, "--disable-pip-version-check", "-r", requirements, *more], check=True)
+        subprocess.run([*pip, "--disable-pip-version-check", "--require-hashes", "-r", requirements], check=True)
+        if more:
+            subprocess.run([*pip, "--disable-pip-version-check", *more], check=True)
 
     return _kept(make, sys.version, requirements.read_text(), *more) / "bin/python"
 

@@ -23,6 +23,8 @@ def test_what_is_missing_of_a_new_agent_is_said_with_its_place():
         "local.settings.template.json",
         "infra/modules/app.bicep",
         "infra/main.parameters.json",
+        "infra/hooks/preprovision.sh",
+        "infra/hooks/preprovision.ps1",
     ]
 
 
@@ -35,6 +37,8 @@ def test_what_is_left_of_an_agent_that_is_gone_is_said():
         "local.settings.template.json:",
         "infra/modules/app.bicep:",
         "infra/main.parameters.json:",
+        "infra/hooks/preprovision.sh:",
+        "infra/hooks/preprovision.ps1:",
     ]
 
 

@@ -6,7 +6,7 @@ from unittest.mock import patch
 import pytest
 
 from core.errors import UnavailableError
-from entrypoints.functions import next_time, through_outages
+from entrypoints.functions import LASTS_SECONDS, next_time, through_outages
 
 
 @pytest.mark.proves("FLT-7", "FLT-8")
@@ -82,3 +82,17 @@ async def test_a_bug_among_outages_is_not_waited_for():
 
     with pytest.raises(ExceptionGroup):
         await through_outages("f", work)
+
+
+async def test_an_outage_that_lasts_is_told_as_an_error_until_it_is_over(caplog):
+    """Once in a while: an alert counts these lines, and nobody reads the others in time."""
+    caplog.set_level(logging.WARNING)
+    with patch("entrypoints.functions.time") as clock:
+        for clock.monotonic.return_value in (0, 10, LASTS_SECONDS, LASTS_SECONDS + 10, 2 * LASTS_SECONDS):
+            async with next_time("lasting"):
+                raise UnavailableError("store away")
+        async with next_time("lasting"):
+            pass
+    assert [(line.message, line.levelname) for line in caplog.records] == [
+        ("outage.began", "WARNING"), ("outage.lasts", "ERROR"), ("outage.lasts", "ERROR"), ("outage.ended", "WARNING"),
+    ]  # fmt: skip

@@ -1,12 +1,14 @@
 """What an agent makes of its service's answers, and where its calls go: over real HTTP."""
 
 import json
+from unittest.mock import AsyncMock
 
 import azure.functions as func
 import pytest
 from agency import Agency
 from aiohttp import ClientSession, web
 from aiohttp.test_utils import TestServer
+from azure.core.exceptions import ClientAuthenticationError
 from azure.functions.servicebus import ServiceBusMessage
 from azure.servicebus import ServiceBusMessageBatch
 from builders import ORDER_ID, seconds
@@ -31,11 +33,13 @@ class Service:
     def __init__(self):
         self.answer = web.Response(text="{}")
         self.paths = []
+        self.credentials = []
         self.app = web.Application()
         self.app.router.add_route("*", "/{path:.*}", self.answers)
 
     async def answers(self, request):
         self.paths.append(request.raw_path)
+        self.credentials.append(request.headers.get("Authorization"))
         return self.answer
 
     async def call(self, request=None):
@@ -46,7 +50,8 @@ class Service:
 async def service():
     service = Service()
     async with TestServer(service.app) as server, ClientSession() as session:
-        service.remote = HttpRemoteService(str(server.make_url("/pay")), lambda: session)
+        service.url, service.session = str(server.make_url("/pay")), lambda: session
+        service.remote = HttpRemoteService(service.url, service.session)
         yield service
 
 
@@ -85,6 +90,18 @@ async def test_a_call_goes_where_it_is_sent_and_nowhere_else(service):
     with pytest.raises(TransientError):
         await service.call()
     assert service.paths == ["/pay/authorise"]
+
+
+async def test_a_service_that_asks_for_it_is_shown_who_calls(service):
+    """And no other; without a token there is no call, and the failure may pass like any other."""
+    await service.call()
+    service.answer = web.Response(text="{}")
+    tokens = AsyncMock(side_effect=["a-token", ClientAuthenticationError("no identity")])
+    service.remote = HttpRemoteService(service.url, service.session, tokens)
+    await service.call()
+    with pytest.raises(TransientError, match="no identity"):
+        await service.call()
+    assert service.credentials == [None, "Bearer a-token"]
 
 
 def too_long(size):

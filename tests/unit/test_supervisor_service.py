@@ -1,5 +1,6 @@
 """Who sweeps, for how long, and what a sweep finds (SUP-2, SUP-5)."""
 
+import logging
 import subprocess
 import sys
 from dataclasses import replace
@@ -62,19 +63,22 @@ async def test_only_the_elected_supervisor_sweeps_until_its_lease_lapses(world):
 
 
 @pytest.mark.proves("SUP-5")
-async def test_a_supervisor_that_is_not_elected_does_not_even_say_that_it_has_swept(world):
-    """Else nobody would notice that no supervisor sweeps."""
+async def test_a_supervisor_that_is_not_elected_does_not_even_say_that_it_has_swept(world, caplog):
+    """Else nobody would notice that no supervisor sweeps: neither the watch, nor the alert that counts the lines."""
+    caplog.set_level(logging.INFO)
     lease = MemoryLease()
     await world.supervised_by("v1", lease).sweep()
     world.now += seconds(1)
     await world.supervised_by("v2", lease).sweep()
     last = await world.parts.sweeps.last()
     assert (last.instance, last.at) == ("v1", NOW)
+    assert [each.message for each in caplog.records] == ["supervisor.swept"]
 
 
 @pytest.mark.proves("SUP-5", "FLT-5")
-async def test_a_sweep_ends_where_the_lease_was_lost(world):
-    """The page that was read before is done; the next leader goes on from there."""
+async def test_a_sweep_ends_where_the_lease_was_lost(world, caplog):
+    """The page that was read before is done; the next leader goes on from there, and says that it came to the end."""
+    caplog.set_level(logging.INFO, logger="supervisor")
     ids = await overdue(world, PAGE + 5)
     first, second = (world.supervised_by(name, lease) for lease in [MemoryLease()] for name in ("v1", "v2"))
     agenda = world.parts.store.agenda
@@ -88,8 +92,10 @@ async def test_a_sweep_ends_where_the_lease_was_lost(world):
     world.parts.store.agenda = slowly
     assert await first.sweep() == PAGE
     assert await recovered(world, ids) == ids[:PAGE]
+    assert caplog.records == []
     world.parts.store.agenda = agenda
     assert await second.sweep() == 5
+    assert [each.message for each in caplog.records] == ["supervisor.swept"]
     assert await recovered(world, ids) == ids
 
 

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from operators.cli.formatting import out_of_reach
 from operators.cli.terminal import as_json, printable, table
 
 OBEYED = {
@@ -37,3 +38,14 @@ def test_other_languages_are_shown_as_they_are():
 def test_columns_are_as_wide_as_what_stands_in_them():
     """And nothing is left at the end of a line."""
     assert table(("A", "LONG"), [("longer", None), ("b", 3)]) == "A       LONG\nlonger\nb       3"
+
+
+def test_what_erasing_cannot_reach_is_listed():
+    """Poison messages with the address, however it is spelt; the queue, always."""
+    bodies = {"1": '{"email": "Ada@Example.com"}', "2": "grace@example.com", "3": r"{broken \u00fcda@example.com"}
+    messages = [{"queue": "order-submissions", "id": name, "body": body} for name, body in bodies.items()]
+    waiting = "not looked at: submissions that wait on their queue; ask again later"
+    drop = "poison message of that name: poison drop order-submissions"
+    assert out_of_reach("ada@example.com", messages).splitlines() == [f"{drop} 1", waiting]
+    assert out_of_reach("üda@example.com", messages).splitlines() == [f"{drop} 3", waiting]
+    assert out_of_reach("nobody@example.com", messages) == waiting

@@ -1,0 +1,13 @@
+"""The one command that checks a deployment from outside, on the running system."""
+
+from doors import CommandLine
+
+
+async def test_a_deployment_that_works_passes_the_check(client):
+    """All that it tries is named; what it broke for that is whole again."""
+    code, out, err = await CommandLine(client).run("check")
+    assert (code, err) == (0, "")
+    done = [line.removeprefix("ok  ").partition(":")[0] for line in out.splitlines()]
+    assert [each for each in done if each != "failure"] == ["health", "order", "alert", "resubmit"]
+    _, found = await client.request("GET", "/simulator/payment/faults")
+    assert [each for each in found["faults"] if "capture" in str(each) and each["mode"] == "reject"] == []

@@ -1,0 +1,25 @@
+"""What the health check says of a dependency."""
+
+import pytest
+
+from core.errors import NoRightError, QueueRefusedError, UnavailableError
+from operators.health import HealthService
+
+
+@pytest.mark.parametrize(
+    ("error", "word"),
+    [
+        (NoRightError("the role is missing"), "refused"),
+        (QueueRefusedError("no such queue"), "refused"),
+        (UnavailableError("away"), "away"),
+    ],
+)
+async def test_what_refuses_the_app_is_told_from_what_is_away(error, word):
+    """A right that is missing does not come back by itself; which one it is stands in the log, not in the answer."""
+
+    async def check():
+        raise error
+
+    healthy, report = await HealthService(checks={"stateStore": check}).report()
+    assert not healthy
+    assert report == {"status": "unhealthy", "dependencies": {"stateStore": word}}
