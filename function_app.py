@@ -16,6 +16,7 @@ shop = ShopService(
     store=engine.adapters.store,
     submissions=engine.adapters.submissions,
     keys=engine.adapters.keys,
+    clock=engine.adapters.clock,
     new_order_id=order_ids(settings.buckets),
     placed_at=order_time,
 )

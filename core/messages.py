@@ -15,6 +15,7 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, RootModel, ValidationError
 from pydantic.alias_generators import to_camel
+from pydantic_core import ErrorDetails
 
 from core.errors import InvalidError, UnknownNameError
 from core.keys import ORDER_ID
@@ -268,9 +269,15 @@ def payload_in(body: bytes) -> Mapping[str, Any]:
 
 def faults_of(error: ValidationError) -> list[str]:
     """Return every fault as `place: what is wrong`, without repeating the input, which may hold personal data."""
-    details = error.errors(include_url=False, include_context=False, include_input=False)
+    details = _own(error.errors(include_url=False, include_context=False, include_input=False))
     faults = [f"{_place(fault['loc'])}: {fault['msg']}" for fault in details[:MAX_FAULTS]]
     return faults if len(details) <= MAX_FAULTS else [*faults, f"and {len(details) - MAX_FAULTS} more faults"]
+
+
+def _own(details: Sequence[ErrorDetails]) -> Sequence[ErrorDetails]:
+    """Leave out that a list is too short where it is so only because what is in it has faults of its own."""
+    within = {fault["loc"][:depth] for fault in details for depth in range(len(fault["loc"]))}
+    return [fault for fault in details if fault["type"] != "too_short" or fault["loc"] not in within]
 
 
 def _place(location: Sequence[int | str]) -> str:

@@ -4,7 +4,8 @@ import functools
 import json
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
+from hashlib import sha256
 from typing import Any, TypeVar
 
 import azure.functions as func
@@ -41,6 +42,17 @@ def ok(body: Mapping[str, Any], status: int = 200, headers: Mapping[str, str] | 
 
 def _text(value: Any) -> str:
     return value.isoformat() if isinstance(value, datetime) else str(value)
+
+
+def unless_known(req: func.HttpRequest, body: Mapping[str, Any], again_in: timedelta | None) -> func.HttpResponse:
+    """Answer with JSON, its ETag, and when to ask again; 304 and nothing else if the caller has this already."""
+    answer = ok(body)
+    tag = f'"{sha256(answer.get_body()).hexdigest()[:32]}"'
+    answer.headers["ETag"], answer.headers["Cache-Control"] = tag, "no-cache"
+    if again_in:
+        answer.headers["Retry-After"] = str(int(again_in.total_seconds()))
+    known = {each.strip().removeprefix("W/") for each in req.headers.get("If-None-Match", "").split(",")}
+    return func.HttpResponse(status_code=304, headers=dict(answer.headers)) if known & {tag, "*"} else answer
 
 
 def problem(

@@ -1,9 +1,8 @@
 """What a customer may ask for, and what they see of their order."""
 
 import hmac
-from collections.abc import Mapping
 from dataclasses import asdict
-from datetime import datetime
+from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Annotated, Any
 
@@ -11,13 +10,25 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from pydantic_core import PydanticCustomError
 
 from core.messages import Submission
-from core.orders import Priority, Snapshot
+from core.orders import Priority, ProcessState, Snapshot, Step, StepState
 from shop.catalogue import BY_SKU, PRODUCTS
 from shop.payload import Customer
 
 CURRENCY = "EUR"
 LARGEST_TOTAL = Decimal(5000)
 """Of a purchase that needs nobody's consent; anybody may place one, and each leads to an authorisation."""
+ACCEPTED = "Accepted"
+"""What the shop calls an order that the queue holds; no order is recorded in such a state."""
+RECORDED_WITHIN = timedelta(minutes=1)
+"""An order that was accepted longer ago, and is not recorded, is not spoken of any more as if it would be."""
+ENDED = (ProcessState.PROCESSED, ProcessState.ERROR)
+ASK_AGAIN_IN = {
+    ACCEPTED: timedelta(seconds=1),
+    ProcessState.PENDING: timedelta(seconds=2),
+    ProcessState.PROCESSING: timedelta(seconds=2),
+    ProcessState.ERROR: timedelta(seconds=30),
+}
+"""In `Error` an order waits for a person, or has been taken back."""
 
 
 def _sold(sku: str) -> str:
@@ -50,6 +61,11 @@ class Purchase(BaseModel):
     items: Annotated[
         tuple[Wish, ...], Field(min_length=1, max_length=50, strict=False), AfterValidator(_of_bearable_total)
     ]
+
+
+class OperatorPurchase(Purchase):
+    """The body of `POST /api/operator/orders`: only who has the operators' key may go before others (SCH-11)."""
+
     priority: Annotated[Priority, Field(strict=False)] = Priority.NORMAL
 
 
@@ -59,7 +75,8 @@ def submission(purchase: Purchase, order_id: str, placed_at: datetime) -> Submis
         "customer": purchase.customer.model_dump(),
         "items": [{**wish.model_dump(), "unitPrice": BY_SKU[wish.sku].price} for wish in purchase.items],
     }
-    return Submission(schema_version=1, order_id=order_id, placed_at=placed_at, priority=purchase.priority, **payload)
+    priority = purchase.priority if isinstance(purchase, OperatorPurchase) else Priority.NORMAL
+    return Submission(schema_version=1, order_id=order_id, placed_at=placed_at, priority=priority, **payload)
 
 
 def fingerprint(purchase: Purchase, idempotency_key: str) -> str:
@@ -81,7 +98,7 @@ def products() -> dict[str, Any]:
     }
 
 
-def status(order: Snapshot) -> Mapping[str, Any]:
+def status(order: Snapshot) -> dict[str, Any]:
     """Return what anybody who has the order's id may see: no personal data and no internals."""
     state = order.state
     view = {
@@ -89,6 +106,27 @@ def status(order: Snapshot) -> Mapping[str, Any]:
         "processState": state.process_state,
         "placedAt": order.order.placed_at.isoformat(),
         "updatedAt": state.updated_at.isoformat(),
-        "steps": [{"name": step.name, "state": step.state} for step in order.steps],
+        "steps": [
+            {"name": step.name, "state": step.state} | ({"tryingAgain": True} if trying_again(order, step) else {})
+            for step in order.steps
+        ],
     }
     return view | ({"outcome": state.outcome} if state.outcome else {})
+
+
+def trying_again(order: Snapshot, step: Step) -> bool:
+    """Whether the step failed, or may have, and is being done again or waits for that."""
+    if order.state.process_state in ENDED or step.state not in (StepState.NOT_STARTED, StepState.RUNNING):
+        return False
+    return step.attempts > (1 if step.runs else 0)
+
+
+def accepted(order_id: str, placed_at: datetime) -> dict[str, Any]:
+    """Return the status of an order that was accepted and is not recorded yet."""
+    at = placed_at.isoformat()
+    return {"orderId": order_id, "processState": ACCEPTED, "placedAt": at, "updatedAt": at, "steps": []}
+
+
+def ask_again_in(status: dict[str, Any]) -> timedelta | None:
+    """Return when it is worth asking for the status again; None once nothing changes any more by itself."""
+    return ASK_AGAIN_IN.get(status["processState"])

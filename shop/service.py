@@ -1,13 +1,14 @@
 """Takes purchases and hands them to submission over the queue."""
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from core.errors import RefusedError, UnknownOrderError
-from core.ports import StateStore, TextQueue
+from core.ports import Clock, StateStore, TextQueue
 from shop import rules
 from shop.rules import Purchase
 from stores.submission_keys import SubmissionKeys
@@ -22,6 +23,7 @@ class ShopService:
     store: StateStore
     submissions: TextQueue
     keys: SubmissionKeys
+    clock: Clock
     new_order_id: Callable[[], str]
     placed_at: Callable[[str], datetime]
     """Reads the time from an order id, so that a purchase sent twice becomes the same message."""
@@ -43,9 +45,16 @@ class ShopService:
             raise RefusedError("this Idempotency-Key was used for a purchase with other content")
         return bound_id
 
-    async def follow(self, order_id: str) -> Mapping[str, Any]:
-        """Return the public status of an order; raises `UnknownOrderError`."""
+    async def follow(self, order_id: str) -> dict[str, Any]:
+        """Return the public status of an order; raises `UnknownOrderError`.
+
+        An id tells its age: so an order that was just accepted is known before it is recorded.
+        """
         order = await self.store.load(order_id)
-        if order is None:
-            raise UnknownOrderError
-        return rules.status(order)
+        if order:
+            return rules.status(order)
+        with suppress(ValueError):  # an id that we have not made may hold a time that nobody lives to see
+            placed_at = self.placed_at(order_id)
+            if abs(self.clock() - placed_at) <= rules.RECORDED_WITHIN:
+                return rules.accepted(order_id, placed_at)
+        raise UnknownOrderError

@@ -220,6 +220,7 @@ def handlers():
         store=parts.store,
         submissions=parts.submissions,
         keys=parts.keys,
+        clock=parts.clock,
         new_order_id=order_ids(8),
         placed_at=order_time,
     )

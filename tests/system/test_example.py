@@ -4,6 +4,7 @@ import asyncio
 import json
 from datetime import datetime
 from functools import partial
+from uuid import uuid4
 
 import pytest
 from client import DONE, claims_and_recoveries_alternate, events
@@ -156,7 +157,7 @@ async def tried_again(client, order_id):
 async def test_an_idempotency_key_stands_for_one_purchase(client):
     """Same key and content: the same order; same key and other content: 409."""
     purchase = {"customer": {"name": "Ada", "email": "a@example.com"}, "items": [{"sku": "TEA-SENCHA", "quantity": 1}]}
-    headers = {"Idempotency-Key": "once"}
+    headers = {"Idempotency-Key": str(uuid4())}
     first = await client.request("POST", "/api/orders", key=False, json=purchase, headers=headers)
     again = await client.request("POST", "/api/orders", key=False, json=purchase, headers=headers)
     assert first == again
@@ -164,3 +165,29 @@ async def test_an_idempotency_key_stands_for_one_purchase(client):
     other = purchase | {"items": [{"sku": "TEA-SENCHA", "quantity": 2}]}
     status, _ = await client.request("POST", "/api/orders", key=False, json=other, headers=headers)
     assert status == 409
+
+
+async def test_who_has_the_key_places_an_order_before_others(client):
+    """Anybody else is told that there is no such field, or no such call."""
+    purchase = {"customer": {"name": "Ada", "email": "a@example.com"}, "items": [{"sku": "TEA-SENCHA", "quantity": 1}]}
+    urgent = purchase | {"priority": "high"}
+    status, answer = await client.request("POST", "/api/operator/orders", json=urgent)
+    assert status == 202
+    assert (await client.until(answer["orderId"], "Processed"))["priority"] == "high"
+    refused = [await client.request("POST", f"/api/{path}", key=False, json=urgent) for path in PLACES]
+    assert [status for status, _ in refused] == [400, 401]
+
+
+PLACES = ("orders", "operator/orders")
+
+
+async def test_whoever_follows_an_order_never_hears_that_there_is_none(client):
+    """From the moment it is accepted; what has not changed is not sent again."""
+    order_id = await client.place()
+    status, first = await client.request("GET", f"/api/orders/{order_id}", key=False)
+    assert (status, first["orderId"]) == (200, order_id)
+    await client.until(order_id, "Processed")
+    async with client.http.get(f"{client.url}/api/orders/{order_id}") as answer:
+        tag = answer.headers["ETag"]
+    async with client.http.get(f"{client.url}/api/orders/{order_id}", headers={"If-None-Match": tag}) as again:
+        assert (again.status, await again.read()) == (304, b"")

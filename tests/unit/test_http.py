@@ -1,6 +1,7 @@
 """What errors become on their way to an HTTP caller."""
 
 import json
+from datetime import timedelta
 
 import azure.functions as func
 import pytest
@@ -8,7 +9,7 @@ from builders import ORDER_ID
 from pydantic import BaseModel
 
 from core.errors import ConflictError, InvalidError, UnavailableError, UnknownOrderError, UnreadableRowError
-from entrypoints.http import MAX_BODY_BYTES, answers, body_of, ok, order_id_of
+from entrypoints.http import MAX_BODY_BYTES, answers, body_of, ok, order_id_of, unless_known
 
 AWAY = UnavailableError("table away")
 
@@ -109,3 +110,22 @@ def test_a_body_that_is_too_long_is_not_read():
     body = b" " * (MAX_BODY_BYTES + 1)
     with pytest.raises(InvalidError, match="more than the"):
         body_of(func.HttpRequest(method="POST", url="http://x/api", body=body), BaseModel)
+
+
+def knowing(known=""):
+    headers = {"If-None-Match": known} if known else {}
+    return func.HttpRequest(method="GET", url="http://x/api", body=b"", headers=headers)
+
+
+def test_what_the_caller_knows_already_is_not_sent_again():
+    """ETag and If-None-Match; both say when to ask again."""
+    first = unless_known(knowing(), {"state": "Pending"}, timedelta(seconds=2))
+    assert (first.status_code, first.headers["Retry-After"]) == (200, "2")
+    tag = first.headers["ETag"]
+    for known in (tag, f"W/{tag}", f'"other", {tag}', "*"):
+        again = unless_known(knowing(known), {"state": "Pending"}, timedelta(seconds=2))
+        assert (again.status_code, again.get_body()) == (304, b"")
+        assert (again.headers["ETag"], again.headers["Retry-After"]) == (tag, "2")
+    changed = unless_known(knowing(tag), {"state": "Processed"}, None)
+    assert changed.status_code == 200
+    assert "Retry-After" not in changed.headers

@@ -2,11 +2,20 @@
 
 import hashlib
 import hmac
+import json
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 
 import pytest
+from builders import claimed
 
-from core.errors import InvalidError
-from shop.rules import LARGEST_TOTAL, Purchase, check, fingerprint
+from adapters.clock import order_ids, order_time
+from adapters.memory import in_memory
+from core.errors import InvalidError, UnknownOrderError
+from core.messages import decode
+from core.orders import ProcessState, StepState
+from shop.rules import LARGEST_TOTAL, OperatorPurchase, Purchase, fingerprint, status, submission, trying_again
+from shop.service import ShopService
 
 PURCHASE = {"customer": {"name": "Ada", "email": "ada@example.com"}, "items": [{"sku": "TEA-SENCHA", "quantity": 2}]}
 
@@ -26,12 +35,75 @@ def test_a_fingerprint_tells_purchases_apart_and_not_whose_they_are():
 
 def of(*quantities):
     """A purchase of rooibos, of which 500 cost 4900.00, in several lines."""
-    items = [{"sku": "TEA-ROOIBOS", "quantity": quantity} for quantity in quantities]
-    return Purchase.model_validate(PURCHASE | {"items": items})
+    return json.dumps(PURCHASE | {"items": [{"sku": "TEA-ROOIBOS", "quantity": quantity} for quantity in quantities]})
 
 
 def test_an_order_has_a_largest_total():
     """However it is spread over lines: nobody orders teapots for millions without being asked."""
-    check(of(500, 10))  # 4998.00
-    with pytest.raises(InvalidError, match=f"5007.80 EUR together; an order takes {LARGEST_TOTAL} at most"):
-        check(of(500, 11))
+    decode(Purchase, of(500, 10))  # 4998.00
+    with pytest.raises(InvalidError, match=f"items: 5007.80 EUR together; an order takes {LARGEST_TOTAL} at most"):
+        decode(Purchase, of(500, 11))
+
+
+NOW = datetime(2026, 1, 31, 8, 15, tzinfo=UTC)
+MINUTE = timedelta(minutes=1)
+
+
+def shop_at(now):
+    """The shop's service, with nothing recorded, at a time."""
+    parts = in_memory(clock=lambda: now)
+    return ShopService(
+        store=parts.store,
+        submissions=parts.submissions,
+        keys=parts.keys,
+        clock=parts.clock,
+        new_order_id=order_ids(1),
+        placed_at=order_time,
+    )
+
+
+@pytest.mark.parametrize("age", [timedelta(), MINUTE / 2, -MINUTE / 2], ids=["new", "30 s", "by a clock that is ahead"])
+async def test_an_order_that_was_just_accepted_is_known_by_its_id(age):
+    """Before it is recorded: nobody who was given an id is told that there is no such order."""
+    order_id = order_ids(1)()
+    found = await shop_at(order_time(order_id) + age).follow(order_id)
+    assert (found["orderId"], found["processState"], found["steps"]) == (order_id, "Accepted", [])
+    assert found["placedAt"] == order_time(order_id).isoformat()
+
+
+@pytest.mark.parametrize("age", [2 * MINUTE, -2 * MINUTE], ids=["old", "made up"])
+async def test_an_order_that_is_not_recorded_in_time_is_unknown(age):
+    order_id = order_ids(1)()
+    with pytest.raises(UnknownOrderError):
+        await shop_at(order_time(order_id) + age).follow(order_id)
+
+
+@pytest.mark.parametrize("ulid", ["7" + "Z" * 25, "Z" * 26])
+async def test_a_time_that_nobody_lives_to_see_is_no_order(ulid):
+    with pytest.raises(UnknownOrderError):
+        await shop_at(NOW).follow(f"b00-{ulid}")
+
+
+def test_a_step_that_is_being_done_for_the_second_time_says_so():
+    """A front end can tell the customer why it takes longer."""
+    order = claimed()
+    (step,) = order.running()
+    assert not trying_again(order, step)
+    again = replace(step, attempts=2)
+    assert trying_again(order, again)
+    waiting = replace(again, state=StepState.NOT_STARTED, complete_by=None)
+    assert trying_again(order, waiting)
+    assert not trying_again(order, replace(waiting, attempts=0))
+    assert not trying_again(order.with_state(process_state=ProcessState.ERROR), waiting)
+    assert ["tryingAgain" in each for each in status(order)["steps"]] == [False]
+    assert [each["tryingAgain"] for each in status(order.with_steps(again))["steps"]] == [True]
+
+
+def test_only_operators_say_which_order_goes_first():
+    """Anybody may place an order, but not before others."""
+    with pytest.raises(InvalidError, match="priority"):
+        decode(Purchase, json.dumps(PURCHASE | {"priority": "high"}))
+    urgent = decode(OperatorPurchase, json.dumps(PURCHASE | {"priority": "high"}))
+    order_id = order_ids(1)()
+    assert submission(urgent, order_id, NOW).priority == "high"
+    assert submission(decode(Purchase, json.dumps(PURCHASE)), order_id, NOW).priority == "normal"
