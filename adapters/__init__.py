@@ -1,4 +1,4 @@
-"""All Azure SDK and environment access; and the same ports in memory, for tests and exploration."""
+"""All Azure SDK and environment access; the same ports in memory are `tests/support/memory.py`."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from stores.workflow_log import WorkflowLog
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Adapters:
-    """One part for each port: from `adapters.azure.connect`, or from `adapters.memory.in_memory`."""
+    """One part for each port: from `adapters.azure.connect`, or, in tests, from `memory.in_memory`."""
 
     store: StateStore
     archive: Archive

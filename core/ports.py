@@ -1,4 +1,4 @@
-"""What the roles need of the outside world. `adapters/` holds each of these twice: on Azure, and in memory."""
+"""What the roles need of the outside world: `adapters/` has each of these on Azure, tests have them in memory."""
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime

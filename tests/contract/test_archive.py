@@ -9,11 +9,11 @@ import pytest
 from apps import app
 from builders import CONTENT, PAYLOAD, new_order
 from kept import SUBMISSIONS
+from memory import in_memory
 from ulid import ULID
 
 import adapters.tables.archive
 import operators.retention
-from adapters.memory import in_memory
 from core.changes import Change, Event, HistoryEntry, Note
 from core.errors import UnknownOrderError
 from core.keys import history_range

@@ -6,10 +6,10 @@ from datetime import datetime
 
 import pytest
 from builders import NOW, new_order, scheduler, seconds, supervisor
+from memory import MemoryStateStore
 from owed import events_owed, owed
 
 from adapters.clock import order_ids, utc_now
-from adapters.memory import MemoryStateStore
 from core import agenda, outbox
 from core.changes import Change, Event, HistoryEntry, Note, transition
 from core.errors import ConflictError, UnreadableRowError

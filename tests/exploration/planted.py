@@ -7,7 +7,6 @@ from datetime import timedelta
 from typing import Any
 from unittest.mock import patch
 
-from adapters import memory
 from agents import rules as agent_rules
 from agents.service import AgentService
 from alerts.relay import Relay
@@ -105,7 +104,7 @@ def writes_without_looking_at_etags() -> AbstractContextManager[Any]:
         else:
             rows[write.key] = (rows.get(write.key, (0, None))[0] + 1, write.row)
 
-    return patch.object(memory, "_apply", apply)
+    return patch("memory._apply", apply)
 
 
 def takes_replies_after_their_time() -> AbstractContextManager[Any]:

@@ -13,7 +13,8 @@ from functools import cached_property
 from hashlib import blake2b
 from typing import Any
 
-from adapters.memory import MemoryStateStore
+from memory import MemoryStateStore
+
 from adapters.tables.records import StateRecord
 from core.agenda import AgendaRow
 from core.changes import Change, HistoryEntry

@@ -11,10 +11,10 @@ from apps import app
 from builders import CONTENT, ORDER_ID, PAYLOAD, WORKFLOWS, claimed
 from hypothesis import example, given
 from hypothesis import strategies as st
+from memory import in_memory, of_columns
 
 import shop.triggers
 from adapters.clock import order_ids, order_time
-from adapters.memory import in_memory, of_columns
 from adapters.messaging.queues import NO_XML
 from adapters.tables.orders import of_change
 from adapters.tables.records import columns_of_record, record_of

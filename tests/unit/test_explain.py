@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 from apps import app
 from builders import NOW, acting_rules, answer, claimed, new_order, scheduler, seconds, supervisor, timed_out
+from memory import in_memory
 
-from adapters.memory import in_memory
 from adapters.tables.records import StateRecord, columns_of_record, record_of
 from core.changes import Change, HistoryEntry
 from core.errors import UnreadableRowError

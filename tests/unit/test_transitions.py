@@ -7,8 +7,8 @@ from unittest.mock import patch
 
 import pytest
 from builders import NOW, ORDER_ID, PAYLOAD, answer, new_order, scheduler, supervisor, timed_out
+from memory import in_memory
 
-from adapters.memory import in_memory
 from core.changes import Change, HistoryEntry, Note
 from core.errors import ConflictError, RefusedError, UnavailableError
 from core.orders import ProcessState
