@@ -11,12 +11,12 @@ from adapters.messaging.event_grid import EventGrid
 from adapters.messaging.queues import StorageQueue
 from adapters.remote import HttpRemoteService
 from adapters.settings import Settings
-from adapters.tables.archive import TableArchive
-from adapters.tables.orders import AS_COLUMNS, TableStateStore
 from adapters.tables.transactions import TableTransactions
 from core.keys import buckets
 from stores.agent_health import AgentHealthLog
 from stores.alert_log import AlertLog
+from stores.archive import Archive
+from stores.orders import OrderStore
 from stores.poison import PoisonStore
 from stores.submission_keys import SubmissionKeys
 from stores.sweeps import SweepLog
@@ -36,10 +36,10 @@ def connect(settings: Settings, connections: Connections | None = None) -> Adapt
         return TableTransactions(cache(partial(pool.table, name)))
 
     orders, agents, http = table("orders"), table("agents"), cache(pool.http)
-    store = TableStateStore(orders, AS_COLUMNS, buckets(settings.buckets))
+    store = OrderStore(orders, buckets(settings.buckets))
     return Adapters(
         store=store,
-        archive=TableArchive(orders, AS_COLUMNS, store.buckets, agents),
+        archive=Archive(store, agents),
         bus=bus,
         submissions=StorageQueue(partial(pool.queue, "order-submissions")),
         alert_queue=StorageQueue(partial(pool.queue, "operator-alerts")),

@@ -5,8 +5,9 @@ from dataclasses import dataclass, field
 
 from alerts.fingerprints import differences, fingerprint, from_text, to_text
 from core import alerts
-from core.ports import Clock, StateStore
+from core.ports import Clock
 from core.workflow import Workflow, Workflows
+from stores.orders import OrderStore
 from stores.workflow_log import WorkflowLog
 
 log = logging.getLogger(__name__)
@@ -18,7 +19,7 @@ class Versions:
 
     workflows: Workflows
     known: WorkflowLog
-    store: StateStore
+    store: OrderStore
     clock: Clock
     _compared: set[tuple[str, int]] = field(default_factory=set)
 

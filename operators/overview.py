@@ -11,10 +11,11 @@ from pydantic.alias_generators import to_camel
 from core import agenda, outbox
 from core.agenda import AgendaRow, Kind
 from core.orders import ProcessState
-from core.ports import Clock, StateStore
+from core.ports import Clock
 from operators.poison import PoisonService
 from operators.views import Time, View
 from stores.agent_health import AgentHealthLog
+from stores.orders import OrderStore
 from stores.sweeps import SweepLog
 
 MAX_COUNTED = 1000
@@ -82,7 +83,7 @@ class _Rows:
 class OverviewService:
     """Asks everything at once."""
 
-    store: StateStore
+    store: OrderStore
     agent_health: AgentHealthLog
     sweeps: SweepLog
     poison: PoisonService

@@ -15,7 +15,7 @@ from core.errors import ConflictError
 from core.keys import key_part
 from core.messages import json_text
 from simulator.rules import Effect, Fault, FaultInForce
-from stores.tables import Columns, Delete, Insert, Operation, Put, Replace, Table, columns_of
+from stores.tables import Delete, Insert, Operation, Put, Replace, Table, columns_of
 
 LAST = "~"
 
@@ -40,7 +40,7 @@ def _order_of(key: str) -> str:
 class Ledger:
     """What really happened, and which faults are in force; survives kills and spans hosts."""
 
-    def __init__(self, table: Table[Columns]) -> None:
+    def __init__(self, table: Table) -> None:
         self._table = table
 
     async def count_call(self, service: str, key: str, action: str) -> None:
@@ -61,7 +61,7 @@ class Ledger:
         for tries_left in reversed(range(MAX_TRIES)):
             if (stored := await self._table.get(service, row)) is not None:
                 return None if stored.row.get("Forbidden") else _effect(columns_of(stored))
-            operations: list[Operation[Columns]] = [Insert(row, _columns(effect))]
+            operations: list[Operation] = [Insert(row, _columns(effect))]
             if forbids:
                 operations.append(await self._forbid(service, effect.key, forbids))
             try:
@@ -72,7 +72,7 @@ class Ledger:
                     raise
         return effect
 
-    async def _forbid(self, service: str, key: str, action: str) -> Operation[Columns]:
+    async def _forbid(self, service: str, key: str, action: str) -> Operation:
         """Return the write that makes the action refused from now on, whether it has happened or not."""
         row = _effect_row(key, action)
         if (stored := await self._table.get(service, row)) is not None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from zlib import crc32
 
-from stores.tables import Columns, Put, Table, columns_of, read_each
+from stores.tables import Put, Table, columns_of, read_each
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -53,7 +53,7 @@ MAX_INSTANCES = 256
 class AgentHealthLog:
     """What the agents tell of themselves (AGT-10)."""
 
-    def __init__(self, table: Table[Columns]) -> None:
+    def __init__(self, table: Table) -> None:
         self._table = table
 
     async def publish(self, health: AgentHealth) -> None:

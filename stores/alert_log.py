@@ -36,7 +36,7 @@ def id_key(event_id: str) -> str:
 class AlertLog:
     """The alerts that reached the operators."""
 
-    def __init__(self, table: Table[Columns]) -> None:
+    def __init__(self, table: Table) -> None:
         self._table = table
 
     async def record(self, alert: Event) -> None:

@@ -67,7 +67,7 @@ def id_of(source: str, body: bytes, arrival: Arrival) -> str:
 class PoisonStore:
     """Where messages go that nobody can read, until an operator has looked at them. All raise `UnavailableError`."""
 
-    def __init__(self, table: Table[Columns]) -> None:
+    def __init__(self, table: Table) -> None:
         self._table = table
 
     async def put(
@@ -136,7 +136,7 @@ def _parts(body: bytes) -> Iterator[tuple[str, str]]:
         yield f"Body{number:02d}", text[start : start + PART]
 
 
-def _message_or_fault(source: str, stored: Stored[Columns]) -> PoisonMessage:
+def _message_or_fault(source: str, stored: Stored) -> PoisonMessage:
     """Return the message; one whose row nobody can read is shown all the same, and can be dropped."""
     try:
         return _message(source, stored)
@@ -148,7 +148,7 @@ def _message_or_fault(source: str, stored: Stored[Columns]) -> PoisonMessage:
         )
 
 
-def _message(source: str, stored: Stored[Columns]) -> PoisonMessage:
+def _message(source: str, stored: Stored) -> PoisonMessage:
     columns = columns_of(stored)
     return PoisonMessage(
         source=source,

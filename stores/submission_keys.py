@@ -10,7 +10,7 @@ from core.errors import ConflictError, UnavailableError
 from core.gathering import run_all
 from core.keys import sortable
 from core.ports import Clock
-from stores.tables import Columns, Delete, Insert, Table, columns_of
+from stores.tables import Delete, Insert, Table, columns_of
 
 PARTITIONS = [f"{number:02x}" for number in range(256)]
 AGE = "!"
@@ -24,7 +24,7 @@ AT_ONCE = 16
 class SubmissionKeys:
     """Which order a client's `Idempotency-Key` stands for."""
 
-    def __init__(self, table: Table[Columns], clock: Clock) -> None:
+    def __init__(self, table: Table, clock: Clock) -> None:
         self._table = table
         self._clock = clock
 

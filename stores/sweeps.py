@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from core.errors import ConflictError, UnavailableError
-from stores.tables import Columns, Insert, Put, Table, columns_of
+from stores.tables import Insert, Put, Table, columns_of
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -28,7 +28,7 @@ AWAITED = "awaited"
 class SweepLog:
     """The last sweep of any supervisor."""
 
-    def __init__(self, table: Table[Columns]) -> None:
+    def __init__(self, table: Table) -> None:
         self._table = table
 
     async def record(self, sweep: Sweep) -> None:

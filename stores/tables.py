@@ -1,13 +1,10 @@
-"""The port of a table, and what holds for all rows: what they can hold, and which version of the app wrote them.
-
-Its rows are records, or the columns that they are stored as.
-"""
+"""The port of a table, and what holds for all rows: what they can hold, and which version of the app wrote them."""
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from core.errors import InvalidError, UnreadableRowError
 from core.messages import utf16_units
@@ -27,33 +24,31 @@ log = logging.getLogger(__name__)
 Columns = Mapping[str, Any]
 
 Made = TypeVar("Made")
-Row = TypeVar("Row")
-Row_co = TypeVar("Row_co", covariant=True)
 
 
 @dataclass(frozen=True, slots=True)
-class Insert(Generic[Row_co]):
+class Insert:
     """Insert; conflicts if the row exists."""
 
     key: str
-    row: Row_co
+    row: Any
 
 
 @dataclass(frozen=True, slots=True)
-class Replace(Generic[Row_co]):
+class Replace:
     """Overwrite the whole row; conflicts unless it is as it was under this ETag."""
 
     key: str
-    row: Row_co
+    row: Any
     etag: str
 
 
 @dataclass(frozen=True, slots=True)
-class Put(Generic[Row_co]):
+class Put:
     """Overwrite the whole row or insert it, whatever is there."""
 
     key: str
-    row: Row_co
+    row: Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,15 +58,16 @@ class Delete:
     key: str
 
 
-Operation = Insert[Row_co] | Replace[Row_co] | Put[Row_co] | Delete
+Operation = Insert | Replace | Put | Delete
+"""What is written are columns; or, before `stores/orders.py` has made columns of it, a record."""
 
 
 @dataclass(frozen=True, slots=True)
-class Stored(Generic[Row_co]):
+class Stored:
     """A row as it was read."""
 
     key: str
-    row: Row_co
+    row: Columns
     etag: str
 
 
@@ -79,23 +75,23 @@ ETags = Sequence[str | None]
 """Of the rows that were written, in the order of the operations; None for a row that was removed."""
 
 
-class Table(Protocol[Row]):
+class Table(Protocol):
     """One table. Every method raises `UnavailableError` when it cannot be reached."""
 
-    async def submit(self, partition: str, operations: Sequence[Operation[Row]]) -> ETags:
+    async def submit(self, partition: str, operations: Sequence[Operation]) -> ETags:
         """Carry out all the operations or none: at most 100, each on another row; return the new ETag of each.
 
         Raises `ConflictError` when a row is not as the operations expect it, `UnavailableError` when it is unknown
         whether they were carried out, and `InvalidError` for operations that no transaction can hold.
         """
 
-    async def submit_each(self, partition: str, operations: Sequence[Operation[Row]]) -> None:
+    async def submit_each(self, partition: str, operations: Sequence[Operation]) -> None:
         """Carry out operations that do not depend on each other; pass over those that conflict."""
 
-    async def get(self, partition: str, key: str) -> Stored[Row] | None:
+    async def get(self, partition: str, key: str) -> Stored | None:
         """Return one row; None if there is none."""
 
-    async def rows(self, partition: str, start: str, end: str, limit: int | None = None) -> list[Stored[Row]]:
+    async def rows(self, partition: str, start: str, end: str, limit: int | None = None) -> list[Stored]:
         """Return the rows with start <= key < end in key order, up to `limit`."""
 
 
@@ -103,7 +99,7 @@ class UnknownSchemaError(UnreadableRowError):
     """The row was written by a version of the app that this one cannot read."""
 
 
-def columns_of(stored: Stored[Columns], oldest: int = 1) -> dict[str, Any]:
+def columns_of(stored: Stored, oldest: int = 1) -> dict[str, Any]:
     """Return the columns of a row without what all rows have; raises `UnknownSchemaError`."""
     version = stored.row.get("SchemaVersion", 1)
     if not oldest <= version <= SCHEMA_VERSION:
@@ -112,7 +108,7 @@ def columns_of(stored: Stored[Columns], oldest: int = 1) -> dict[str, Any]:
     return {name: value for name, value in stored.row.items() if name not in KEYS}
 
 
-def read_each(rows: Iterable[Stored[Columns]], read: Callable[[Stored[Columns]], Made]) -> list[Made]:
+def read_each(rows: Iterable[Stored], read: Callable[[Stored], Made]) -> list[Made]:
     """Return what can be read of each row; one that cannot is logged, and takes no other along."""
     made = []
     for row in rows:

@@ -1,7 +1,7 @@
 """What each version of a workflow was at first, in table `agents`: a row for each."""
 
 from core.errors import ConflictError, UnavailableError
-from stores.tables import Columns, Insert, Table, columns_of
+from stores.tables import Insert, Table, columns_of
 
 PARTITION = "workflows"
 
@@ -9,7 +9,7 @@ PARTITION = "workflows"
 class WorkflowLog:
     """What each version of a workflow was when this app first had it."""
 
-    def __init__(self, table: Table[Columns]) -> None:
+    def __init__(self, table: Table) -> None:
         self._table = table
 
     async def first(self, name: str, version: int, fingerprint: str) -> str:

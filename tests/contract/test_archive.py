@@ -5,6 +5,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from uuid import uuid4
 
+import adapters.tables.archive
 import pytest
 from apps import app
 from builders import CONTENT, PAYLOAD, new_order
@@ -12,7 +13,6 @@ from kept import SUBMISSIONS
 from memory import in_memory
 from ulid import ULID
 
-import adapters.tables.archive
 import operators.retention
 from core.changes import Change, Event, HistoryEntry, Note
 from core.errors import UnknownOrderError

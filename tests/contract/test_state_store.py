@@ -15,8 +15,8 @@ from core.changes import Change, Event, HistoryEntry, Note, transition
 from core.errors import ConflictError, UnreadableRowError
 from core.keys import LAST, bucket_of, history_key
 from core.orders import Priority, Snapshot, StepState
-from core.transitions import Transitions
 from stores.tables import Delete, Insert, Put, entity
+from stores.transitions import Transitions
 
 new_id = order_ids(8)
 HOSTILE = "'; DROP TABLE orders; -- <b>\"\\\u202e\U0001f9a0 | %s {{x}} \u00e9"

@@ -16,7 +16,6 @@ from core.changes import Change, transition
 from core.errors import ConflictError, NewerWorkflowError, RejectedError, TransientError
 from core.messages import AgentReply
 from core.orders import Direction, Outcome, ProcessState, Snapshot, Step, StepState
-from core.transitions import Transitions
 from core.workflow import Workflows
 from exploration.ports import Publisher
 from exploration.roles import TOLERANCE
@@ -56,6 +55,7 @@ from scheduler.progress import Progress
 from scheduler.rules import SchedulerRules
 from scheduler.service import SchedulerService
 from stores.tables import Delete
+from stores.transitions import Transitions
 from supervisor import rules as supervisor_rules
 from supervisor.service import SupervisorService
 

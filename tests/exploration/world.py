@@ -15,7 +15,6 @@ from typing import Any
 
 from memory import MemoryStateStore
 
-from adapters.tables.records import StateRecord
 from core.agenda import AgendaRow
 from core.changes import Change, HistoryEntry
 from core.keys import bucket_of, order_key, state_key
@@ -23,6 +22,7 @@ from core.orders import OrderState, Snapshot
 from exploration.beliefs import text_of_belief
 from exploration.driving import Handler, settled
 from scheduler.admission import Admission
+from stores.records import StateRecord
 
 
 class Rows(dict[str, tuple[int, Any]]):

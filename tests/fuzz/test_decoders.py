@@ -16,8 +16,6 @@ from memory import in_memory, of_columns
 import shop.triggers
 from adapters.clock import order_ids, order_time
 from adapters.messaging.queues import NO_XML
-from adapters.tables.orders import of_change
-from adapters.tables.records import columns_of_record, record_of
 from alerts import rules as alert_rules
 from bootstrap import functions
 from core.business import Payload
@@ -28,7 +26,9 @@ from shop.payload import Content
 from shop.rules import Purchase
 from shop.service import ShopService
 from simulator.rules import Call, Fault
+from stores.orders import of_change
 from stores.poison import Arrival, PoisonStore
+from stores.records import columns_of_record, record_of
 from stores.tables import OLDEST_ORDERS, SCHEMA_VERSION, Stored, UnknownSchemaError, entity, stored_form
 from submission.rules import Terms, new_order, read
 

@@ -16,12 +16,12 @@ from adapters.azure import connect
 from adapters.clock import new_id, order_ids, utc_now
 from adapters.connections import Connections
 from adapters.settings import Settings
-from adapters.tables.orders import of_change
-from adapters.tables.records import columns_of_record
 from core.changes import Change, HistoryEntry, transition
 from core.gathering import run_all
 from core.keys import bucket_of, buckets
 from core.orders import ProcessState, StepState
+from stores.orders import of_change
+from stores.records import columns_of_record
 from stores.tables import Insert
 
 RANGE = re.compile(r"^PartitionKey eq '[^']+' and RowKey ge '[^']+' and RowKey lt '[^']+'$")

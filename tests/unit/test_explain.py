@@ -7,7 +7,6 @@ from apps import app
 from builders import NOW, acting_rules, answer, claimed, new_order, scheduler, seconds, supervisor, timed_out
 from memory import in_memory
 
-from adapters.tables.records import StateRecord, columns_of_record, record_of
 from core.changes import Change, HistoryEntry
 from core.errors import UnreadableRowError
 from core.orders import ProcessState, StepState
@@ -16,6 +15,7 @@ from operators.explain import Actor, explain
 from scheduler.rules import LONGEST_UPGRADE
 from scheduler.service import WAKE_UP_TIME
 from stores.agent_health import AgentHealth
+from stores.records import StateRecord, columns_of_record, record_of
 from stores.tables import Stored, entity, stored_form
 
 LATER = NOW + seconds(60)

@@ -12,10 +12,10 @@ from memory import in_memory
 from core.changes import Change, HistoryEntry, Note
 from core.errors import ConflictError, RefusedError, UnavailableError
 from core.orders import ProcessState
-from core.transitions import Remembered, Transitions
 from operators import rules as operator_rules
 from operators.requests import OperatorRequest
 from operators.retention import erase
+from stores.transitions import Remembered, Transitions
 
 GRACE = OperatorRequest(operator="grace", note="asked for it")
 

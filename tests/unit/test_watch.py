@@ -11,10 +11,10 @@ from memory import MemoryStateStore, in_memory, of_columns
 from owed import events_owed
 
 from core.changes import Change, HistoryEntry
-from core.claim_lanes import PAGE
 from core.errors import UnavailableError, UnreadableRowError
 from core.keys import buckets
 from core.orders import Priority, ProcessState
+from stores.claim_lanes import PAGE
 from stores.sweeps import Sweep, SweepLog
 
 

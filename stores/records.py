@@ -176,7 +176,7 @@ def result_column(place: int) -> str:
     return f"Result{place:02d}"
 
 
-def record_of(stored: Stored[Columns]) -> Record:
+def record_of(stored: Stored) -> Record:
     """Return the record of any row, whose kind its key tells; raises `UnreadableRowError`.
 
     A row of the agenda that cannot be read comes with its fault, so that others come beside it.
@@ -190,7 +190,7 @@ def record_of(stored: Stored[Columns]) -> Record:
         raise UnreadableRowError(f"row {stored.key} cannot be read: {type(fault).__name__}{what}") from fault
 
 
-def _agenda_row(stored: Stored[Columns]) -> AgendaRow:
+def _agenda_row(stored: Stored) -> AgendaRow:
     try:
         columns = columns_of(stored, OLDEST_ORDERS)
         own = columns.pop("OrderID", "")
