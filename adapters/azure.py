@@ -26,7 +26,7 @@ from stores.workflow_log import WorkflowLog
 def connect(settings: Settings, connections: Connections | None = None) -> Adapters:
     """Return all parts; no I/O happens, and no client is made, before the first of them is used."""
     pool = connections or Connections(settings)
-    bus = ServiceBus(pool.service_bus)
+    bus = ServiceBus(lambda: pool.service_bus)
 
     async def close() -> None:
         await bus.close()
@@ -35,23 +35,26 @@ def connect(settings: Settings, connections: Connections | None = None) -> Adapt
     def table(name: str) -> TableTransactions:
         return TableTransactions(cache(partial(pool.table, name)))
 
-    orders, agents, http = table("orders"), table("agents"), cache(pool.http)
+    def queue(name: str) -> StorageQueue:
+        return StorageQueue(cache(partial(pool.queue, name)))
+
+    orders, agents = table("orders"), table("agents")
     store = OrderStore(orders, buckets(settings.buckets))
     return Adapters(
         store=store,
         archive=Archive(store, agents),
         bus=bus,
-        submissions=StorageQueue(partial(pool.queue, "order-submissions")),
-        alert_queue=StorageQueue(partial(pool.queue, "operator-alerts")),
+        submissions=queue("order-submissions"),
+        alert_queue=queue("operator-alerts"),
         poison=PoisonStore(table("poison")),
-        events=EventGrid(pool.event_grid),
+        events=EventGrid(lambda: pool.event_grid),
         alerts=AlertLog(table("alerts")),
         keys=SubmissionKeys(table("submissionkeys"), utc_now),
         agent_health=AgentHealthLog(agents),
         sweeps=SweepLog(agents),
         known_workflows=WorkflowLog(agents),
         leadership=BlobLeadership(partial(pool.container, CONTAINER), settings.lease_seconds),
-        services={agent: HttpRemoteService(url, http) for agent, url in settings.addresses.items()},
+        services={agent: HttpRemoteService(url, lambda: pool.http) for agent, url in settings.addresses.items()},
         simulator=table("simulator"),
         clock=utc_now,
         new_id=new_id,

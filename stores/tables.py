@@ -1,13 +1,17 @@
 """The port of a table, and what holds for all rows: what they can hold, and which version of the app wrote them."""
 
+import json
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
 from datetime import UTC, datetime
-from typing import Any, Protocol, TypeVar
+from typing import Any, Generic, Literal, Protocol, TypeVar
+
+from pydantic import ConfigDict, TypeAdapter, ValidationError
+from pydantic.alias_generators import to_pascal
 
 from core.errors import InvalidError, UnreadableRowError
-from core.messages import utf16_units
+from core.messages import faults_of, json_text, utf16_units
 
 SCHEMA_VERSION = 3
 OLDEST_ORDERS = 3
@@ -106,6 +110,35 @@ def columns_of(stored: Stored, oldest: int = 1) -> dict[str, Any]:
         readable = f"this app reads {oldest} to {SCHEMA_VERSION}"
         raise UnknownSchemaError(f"row {stored.key} has schema version {version}; {readable}")
     return {name: value for name, value in stored.row.items() if name not in KEYS}
+
+
+class Form(Generic[Made]):
+    """How a kind of record stands in columns: each field under its name in PascalCase, and none where it is None."""
+
+    def __init__(self, kind: type[Made], *, texts: Collection[str] = (), **names: str) -> None:
+        defaults = {field.name: field.default for field in fields(kind)}  # type: ignore[arg-type]
+        known = {name: names.get(name, to_pascal(name)) for name in defaults}
+        self._texts = {known[name] for name in texts}
+        """The columns that hold JSON."""
+        self._needed = {known[name] for name, default in defaults.items() if default is not None}
+        config = ConfigDict(alias_generator=known.__getitem__, ser_json_timedelta="float")
+        self._adapter: TypeAdapter[Any] = TypeAdapter(kind | None, config=config)  # type: ignore[arg-type]  # of a class alone it takes no config
+
+    def columns(self, record: Made, mode: Literal["python", "json"] = "python") -> dict[str, Any]:
+        """Return the columns of a record; with `json` times are texts, and durations seconds."""
+        columns: dict[str, Any] = self._adapter.dump_python(record, mode=mode, by_alias=True, exclude_none=True)
+        return columns | {name: json_text(columns[name]) for name in self._texts & columns.keys()}
+
+    def record(self, columns: Columns) -> Made:
+        """Return the record; raises ValueError that names what is missing or wrong, and repeats no value."""
+        if missing := self._needed - columns.keys():
+            raise ValueError(f"there is no {', '.join(sorted(missing))}")
+        try:
+            texts = {name: json.loads(columns[name]) for name in self._texts & columns.keys()}
+            record: Made = self._adapter.validate_python({**columns, **texts})
+        except ValidationError as error:
+            raise ValueError("; ".join(faults_of(error))) from None
+        return record
 
 
 def read_each(rows: Iterable[Stored], read: Callable[[Stored], Made]) -> list[Made]:

@@ -857,7 +857,7 @@ MUTANTS = (
         statement="OPR-2",
         fault="an order whose rows are garbage is explained by an error",
         file="stores/records.py",
-        old="except (LookupError, ValueError, TypeError, AttributeError) as fault:",
+        old="except (LookupError, ValueError, TypeError) as fault:",
         new="except ZeroDivisionError as fault:",
         tests=(f"{EXPLAIN}::test_of_an_order_whose_rows_are_garbage_it_says_that",),
     ),
