@@ -5,7 +5,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from zlib import crc32
 
-from stores.tables import Put, Table, columns_of, read_each
+from pydantic import AwareDatetime
+
+from stores.tables import Form, Put, Table, columns_of, read_each
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -14,12 +16,12 @@ class AgentHealth:
 
     agent: str
     instance: str
-    at: datetime
+    at: AwareDatetime
     waited: float
     """The longest that a request waited lately before its work began, as a share of the time that it had (0 to 1)."""
     running: int
     """Calls in progress."""
-    open_until: datetime | None = None
+    open_until: AwareDatetime | None = None
     """While the instance's circuit is open: until when it makes no call."""
 
     def counts(self, since: datetime) -> bool:
@@ -46,6 +48,8 @@ def open_until(agent_health: Iterable[AgentHealth], now: datetime) -> datetime |
 
 PARTITION = "health"
 
+FORM = Form(AgentHealth)
+
 MAX_INSTANCES = 256
 """Of one agent. Instances that share a number overwrite each other's row, so no row of a dead one stays for ever."""
 
@@ -59,28 +63,9 @@ class AgentHealthLog:
     async def publish(self, health: AgentHealth) -> None:
         """Replace what this agent instance said before; raises `UnavailableError`."""
         row = f"{health.agent}|{crc32(health.instance.encode()) % MAX_INSTANCES:03d}"
-        columns = {
-            "Agent": health.agent,
-            "Instance": health.instance,
-            "At": health.at,
-            "Waited": health.waited,
-            "Running": health.running,
-            "OpenUntil": health.open_until,
-        }
-        await self._table.submit(PARTITION, [Put(row, columns)])
+        await self._table.submit(PARTITION, [Put(row, FORM.columns(health))])
 
     async def since(self, moment: datetime) -> list[AgentHealth]:
         """Return what says something of the time since then (`AgentHealth.counts`); raises `UnavailableError`."""
-        found = read_each(await self._table.rows(PARTITION, "a", "~"), lambda row: _health(columns_of(row)))
+        found = read_each(await self._table.rows(PARTITION, "a", "~"), lambda row: FORM.record(columns_of(row)))
         return [health for health in found if health.counts(moment)]
-
-
-def _health(columns: dict[str, object]) -> AgentHealth:
-    return AgentHealth(
-        agent=str(columns["Agent"]),
-        instance=str(columns["Instance"]),
-        at=columns["At"],  # type: ignore[arg-type]  # a datetime, as `publish` wrote it
-        waited=float(columns["Waited"]),  # type: ignore[arg-type]  # a number, as `publish` wrote it
-        running=int(columns["Running"]),  # type: ignore[call-overload]
-        open_until=columns.get("OpenUntil"),  # type: ignore[arg-type]
-    )

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from core.errors import ConflictError, UnavailableError
-from stores.tables import Insert, Put, Table, columns_of
+from stores.tables import Form, Insert, Put, Table, columns_of
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -20,6 +20,8 @@ class Sweep:
     """How many orders were overdue."""
 
 
+FORM = Form(Sweep)
+
 PARTITION = "sweeps"
 ROW = "last"
 AWAITED = "awaited"
@@ -33,16 +35,12 @@ class SweepLog:
 
     async def record(self, sweep: Sweep) -> None:
         """Keep the sweep in place of the one before; raises `UnavailableError`."""
-        columns = {"At": sweep.at, "Instance": sweep.instance, "Recovered": sweep.recovered}
-        await self._table.submit(PARTITION, [Put(ROW, columns)])
+        await self._table.submit(PARTITION, [Put(ROW, FORM.columns(sweep))])
 
     async def last(self) -> Sweep | None:
         """Return the last sweep, None before the first; raises `UnavailableError`."""
         stored = await self._table.get(PARTITION, ROW)
-        if stored is None:
-            return None
-        columns = columns_of(stored)
-        return Sweep(at=columns["At"], instance=columns["Instance"], recovered=columns["Recovered"])
+        return FORM.record(columns_of(stored)) if stored else None
 
     async def awaited_since(self, now: datetime) -> datetime:
         """Return when it was that anybody asked this first: now, if nobody did; raises `UnavailableError`."""
