@@ -23,7 +23,7 @@ def of_change(change: Change) -> list[Operation]:
         *_of_order(before, after),
         Insert(history_key(after.order_id, after.state.version), change.entry),
         *(Delete(key) for key in met),
-        *(Put(row.key, _without_nulls(row)) for row in new),
+        *(Put(row.key, row) for row in new),
         *(Insert(row.key, row) for row in outbox.owed(before, after, change)),
     ]
 
@@ -45,11 +45,6 @@ def of_note(note: Note) -> list[Operation]:
     history = Insert(history_key(note.order_id, note.version, key_part(note.note_id)), note.entry)
     events = (outbox.of_event(note.order_id, event) for event in note.events)
     return [history, *(Insert(row.key, row) for row in events)]
-
-
-def _without_nulls(row: AgendaRow) -> AgendaRow:
-    """Drop the nulls: a table stores none, an absent property stands for one."""
-    return replace(row, data={name: value for name, value in row.data.items() if value is not None})
 
 
 def snapshot_of(rows: Iterable[tuple[Record, str]]) -> Snapshot | None:
