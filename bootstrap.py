@@ -106,7 +106,6 @@ class App:
         return SchedulerRules(
             instance=self.settings.instance_id,
             workflows=self.business.workflows,
-            payload=self.business.payload,
             clock_tolerance=self._tolerance,
         )
 
