@@ -1,11 +1,9 @@
 """The last sweep, in table `agents`: one row, and one that says since when there should be any."""
 
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 
-from core.errors import ConflictError, UnavailableError
-from stores.tables import Form, Insert, Put, Table, columns_of
+from stores.tables import Form, Put, Table, columns_of, first
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -44,10 +42,5 @@ class SweepLog:
 
     async def awaited_since(self, now: datetime) -> datetime:
         """Return when it was that anybody asked this first: now, if nobody did; raises `UnavailableError`."""
-        with suppress(ConflictError):  # somebody has asked before
-            await self._table.submit(PARTITION, [Insert(AWAITED, {"Since": now})])
-        stored = await self._table.get(PARTITION, AWAITED)
-        if stored is None:
-            raise UnavailableError("a row that exists cannot be read")
-        since: datetime = columns_of(stored)["Since"]
+        since: datetime = (await first(self._table, PARTITION, {AWAITED: {"Since": now}}))["Since"]
         return since

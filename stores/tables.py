@@ -10,7 +10,7 @@ from typing import Any, Generic, Literal, Protocol, TypeVar
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 from pydantic.alias_generators import to_pascal
 
-from core.errors import InvalidError, UnreadableRowError
+from core.errors import ConflictError, InvalidError, UnavailableError, UnreadableRowError
 from core.messages import faults_of, json_text, utf16_units
 
 SCHEMA_VERSION = 3
@@ -101,6 +101,18 @@ class Table(Protocol):
 
 class UnknownSchemaError(UnreadableRowError):
     """The row was written by a version of the app that this one cannot read."""
+
+
+async def first(table: Table, partition: str, rows: Mapping[str, Columns]) -> Columns:
+    """Insert these rows unless the first of them exists; return what it says. Raises `UnavailableError`."""
+    key = next(iter(rows))
+    try:
+        await table.submit(partition, [Insert(name, columns) for name, columns in rows.items()])
+    except ConflictError as error:
+        if (stored := await table.get(partition, key)) is None:
+            raise UnavailableError("a row that exists cannot be read") from error
+        return columns_of(stored)
+    return rows[key]
 
 
 def columns_of(stored: Stored, oldest: int = 1) -> dict[str, Any]:

@@ -1198,9 +1198,9 @@ MUTANTS = (
     Mutant(
         statement="SUP-7",
         fault="since when a sweep is awaited is what the last one said",
-        file="stores/sweeps.py",
-        old="Insert(AWAITED",
-        new="Put(AWAITED",
+        file="stores/tables.py",
+        old="[Insert(name, columns) for",
+        new="[Put(name, columns) for",
         tests=(f"{PORTS}::test_since_when_a_sweep_is_awaited_is_what_the_first_one_said",),
         where=Where.CONTRACT,
     ),
