@@ -6,6 +6,8 @@ from datetime import datetime
 from hashlib import sha256
 from typing import Any
 
+from pydantic import AwareDatetime
+
 from core.changes import Event
 from core.orders import Direction, Outcome, Snapshot
 
@@ -24,7 +26,7 @@ class Acknowledgement:
     """Who has taken an alert upon themselves, when, and what they have to say."""
 
     by: str
-    at: datetime
+    at: AwareDatetime
     note: str
 
 

@@ -11,11 +11,12 @@ from core.changes import Event
 from core.errors import ConflictError, UnknownAlertError
 from core.keys import key_part
 from core.outbox import event_columns, event_from
-from stores.tables import Columns, Delete, Insert, Replace, Table, columns_of, read_each
+from stores.tables import Columns, Delete, Form, Insert, Replace, Table, columns_of, read_each
 
 PARTITION = "alerts"
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 FAR_FUTURE = 10**18
+ACKNOWLEDGED = Form(Acknowledgement, by="AcknowledgedBy", at="AcknowledgedAt", note="AcknowledgedNote")
 
 
 def newest_first(at: datetime) -> str:
@@ -58,11 +59,6 @@ class AlertLog:
 
     async def acknowledge(self, key: str, acknowledgement: Acknowledgement) -> None:
         """Keep who has taken the alert upon themselves, unless somebody has; raises `UnknownAlertError`."""
-        columns = {
-            "AcknowledgedBy": acknowledgement.by,
-            "AcknowledgedAt": acknowledgement.at,
-            "AcknowledgedNote": acknowledgement.note,
-        }
         stored = await self._table.get(PARTITION, key)
         if stored is None:
             raise UnknownAlertError
@@ -70,7 +66,9 @@ class AlertLog:
         if "AcknowledgedBy" in known:
             return
         try:
-            await self._table.submit(PARTITION, [Replace(key, known | columns, stored.etag)])
+            await self._table.submit(
+                PARTITION, [Replace(key, known | ACKNOWLEDGED.columns(acknowledgement), stored.etag)]
+            )
         except ConflictError:
             return  # somebody else was first; nothing but this ever changes an alert
 
@@ -84,8 +82,5 @@ class AlertLog:
 
 
 def _alert(key: str, columns: Columns) -> Alert:
-    acknowledged = None
-    if "AcknowledgedBy" in columns:
-        by, at, note = (columns[f"Acknowledged{name}"] for name in ("By", "At", "Note"))
-        acknowledged = Acknowledgement(by=by, at=at, note=note)
+    acknowledged = ACKNOWLEDGED.record(columns) if "AcknowledgedBy" in columns else None
     return Alert(key=key, event=event_from(columns), acknowledged=acknowledged)

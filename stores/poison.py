@@ -9,15 +9,17 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
+from pydantic import AwareDatetime
+
 from core.errors import ConflictError, UnknownMessageError, UnreadableRowError
-from stores.tables import Columns, Delete, Insert, Replace, Stored, Table, columns_of
+from stores.tables import Columns, Delete, Form, Insert, Replace, Stored, Table, columns_of
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Arrival:
     """What tells a message from every other of its queue, and every delivery of it tells alike."""
 
-    at: datetime
+    at: AwareDatetime
     number: str = ""
     """The id or sequence number that its queue gave it."""
 
@@ -32,13 +34,13 @@ class PoisonMessage:
     """Names it among those of its queue, and sorts by the time at which it arrived."""
     body: bytes
     reason: str
-    at: datetime
+    at: AwareDatetime
     """When it arrived on its queue."""
     correlation_id: str | None = None
     """Of a Service Bus message; None if it had none, or if that could not be told."""
     shortened: bool = False
     """Whether it was too long to be kept whole: it can be looked at, but not put back."""
-    redriven_at: datetime | None = None
+    redriven_at: AwareDatetime | None = None
     """When somebody last began to put it back."""
     etag: str = field(default="", compare=False)
 
@@ -52,6 +54,10 @@ PART = 32_000
 """Characters of the body in one column, which could hold few more."""
 
 MAX_REASON_CHARACTERS = 4000
+
+FORM = Form(PoisonMessage, correlation_id="CorrelationID")
+ELSEWHERE = {"Source", "MessageId", "Etag", "Body"}
+"""What of it stands in the keys of the row, or in columns of its own."""
 
 
 def _time_key(time: datetime) -> str:
@@ -119,14 +125,8 @@ class PoisonStore:
 
 
 def _columns(message: PoisonMessage) -> Columns:
-    return {
-        "Reason": message.reason,
-        "At": message.at,
-        "CorrelationID": message.correlation_id,
-        "Shortened": message.shortened,
-        "RedrivenAt": message.redriven_at,
-        **dict(_parts(message.body)),
-    }
+    columns = FORM.columns(message)
+    return {name: columns[name] for name in columns.keys() - ELSEWHERE} | dict(_parts(message.body))
 
 
 def _parts(body: bytes) -> Iterator[tuple[str, str]]:
@@ -150,17 +150,8 @@ def _message_or_fault(source: str, stored: Stored) -> PoisonMessage:
 
 def _message(source: str, stored: Stored) -> PoisonMessage:
     columns = columns_of(stored)
-    return PoisonMessage(
-        source=source,
-        message_id=stored.key,
-        body=_body(columns),
-        reason=columns["Reason"],
-        at=columns["At"],
-        correlation_id=columns.get("CorrelationID"),
-        shortened=columns["Shortened"],
-        redriven_at=columns.get("RedrivenAt"),
-        etag=stored.etag,
-    )
+    keys = {"Source": source, "MessageId": stored.key, "Etag": stored.etag}
+    return FORM.record({**columns, **keys, "Body": _body(columns)})
 
 
 def _body(columns: Mapping[str, Any]) -> bytes:

@@ -11,7 +11,6 @@ from core.changes import Event
 from core.errors import UnavailableError
 
 SOURCE = "/order-processing"
-MAX_AT_ONCE = 100
 
 
 class EventGrid:
@@ -22,10 +21,8 @@ class EventGrid:
 
     async def publish(self, events: Sequence[Event]) -> None:
         """See `EventPublisher.publish`."""
-        for start in range(0, len(events), MAX_AT_ONCE):
-            batch = [_cloud_event(event) for event in events[start : start + MAX_AT_ONCE]]
-            with azure_errors("Event Grid", UnavailableError):  # 404: the topic is not there, and the events are sound
-                await self._client().send(batch)
+        with azure_errors("Event Grid", UnavailableError):  # 404: the topic is not there, and the events are sound
+            await self._client().send([_cloud_event(event) for event in events])
 
 
 def _cloud_event(event: Event) -> CloudEvent[dict[str, Any]]:
