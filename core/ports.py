@@ -45,7 +45,7 @@ class EventPublisher(Protocol):
     """Event Grid."""
 
     async def publish(self, events: Sequence[Event]) -> None:
-        """Send all events; raises `UnavailableError` if any of them may not have arrived.
+        """Send all events, at most 100; raises `UnavailableError` if any of them may not have arrived.
 
         Whatever else is raised says that one of them is refused, and none has arrived.
         """
