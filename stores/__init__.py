@@ -1,1 +1,1 @@
-"""What is kept, each store on one table (`stores/tables.py`): orders, and the one way to change them, and what is beside."""
+"""What is kept, each store on one table (`stores/tables.py`), and the one way in which an order changes."""
