@@ -99,10 +99,6 @@ class Table(Protocol):
         """Return the rows with start <= key < end in key order, up to `limit`."""
 
 
-class UnknownSchemaError(UnreadableRowError):
-    """The row was written by a version of the app that this one cannot read."""
-
-
 async def first(table: Table, partition: str, rows: Mapping[str, Columns]) -> Columns:
     """Insert these rows unless the first of them exists; return what it says. Raises `UnavailableError`."""
     key = next(iter(rows))
@@ -116,11 +112,11 @@ async def first(table: Table, partition: str, rows: Mapping[str, Columns]) -> Co
 
 
 def columns_of(stored: Stored, oldest: int = 1) -> dict[str, Any]:
-    """Return the columns of a row without what all rows have; raises `UnknownSchemaError`."""
+    """Return the columns of a row without what all rows have; raises `UnreadableRowError`."""
     version = stored.row.get("SchemaVersion", 1)
     if not oldest <= version <= SCHEMA_VERSION:
         readable = f"this app reads {oldest} to {SCHEMA_VERSION}"
-        raise UnknownSchemaError(f"row {stored.key} has schema version {version}; {readable}")
+        raise UnreadableRowError(f"row {stored.key} has schema version {version}; {readable}")
     return {name: value for name, value in stored.row.items() if name not in KEYS}
 
 
@@ -134,7 +130,8 @@ class Form(Generic[Made]):
         """The columns that hold JSON."""
         self._needed = {known[name] for name, default in defaults.items() if default is not None}
         config = ConfigDict(alias_generator=known.__getitem__, ser_json_timedelta="float")
-        self._adapter: TypeAdapter[Any] = TypeAdapter(kind | None, config=config)  # type: ignore[arg-type]  # of a class alone it takes no config
+        kind_or_none: Any = kind | None  # for a class alone pydantic takes no configuration
+        self._adapter: TypeAdapter[Any] = TypeAdapter(kind_or_none, config=config)
 
     def columns(self, record: Made, mode: Literal["python", "json"] = "python") -> dict[str, Any]:
         """Return the columns of a record; with `json` times are texts, and durations seconds."""

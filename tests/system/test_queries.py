@@ -85,7 +85,7 @@ def finished_order(order_id: str) -> Change:
 
 async def fill(parts, count):
     """Record that many finished orders, many to a transaction."""
-    table, new_id = parts.store._table, order_ids(len(buckets(8)))
+    table, new_id = parts.store.table, order_ids(len(buckets(8)))
     await run_all(
         (table.submit(bucket_of(order_id), operations_of(order_id)) for order_id in (new_id() for _ in range(count))),
         at_most=400,
