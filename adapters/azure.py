@@ -38,7 +38,7 @@ def connect(settings: Settings, connections: Connections | None = None) -> Adapt
     def queue(name: str) -> StorageQueue:
         return StorageQueue(cache(partial(pool.queue, name)))
 
-    orders, agents = table("orders"), table("agents")
+    orders, agents, http = table("orders"), table("agents"), cache(lambda: pool.http)
     store = OrderStore(orders, buckets(settings.buckets))
     return Adapters(
         store=store,
@@ -54,7 +54,7 @@ def connect(settings: Settings, connections: Connections | None = None) -> Adapt
         sweeps=SweepLog(agents),
         known_workflows=WorkflowLog(agents),
         leadership=BlobLeadership(partial(pool.container, CONTAINER), settings.lease_seconds),
-        services={agent: HttpRemoteService(url, lambda: pool.http) for agent, url in settings.addresses.items()},
+        services={agent: HttpRemoteService(url, http) for agent, url in settings.addresses.items()},
         simulator=table("simulator"),
         clock=utc_now,
         new_id=new_id,
