@@ -855,6 +855,14 @@ MUTANTS = (
     ),
     Mutant(
         statement="OPR-2",
+        fault="a column that is gone is read as what a new order has",
+        file="stores/tables.py",
+        old="if missing := self._needed - columns.keys():",
+        new="if missing := set():",
+        tests=(f"{EXPLAIN}::test_of_an_order_whose_rows_are_garbage_it_says_that",),
+    ),
+    Mutant(
+        statement="OPR-2",
         fault="a newer version of the app is waited for for ever",
         file="operators/explain.py",
         old="at = max(now, order.state.not_before + rules.longest_upgrade + INSTANT)",

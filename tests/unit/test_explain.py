@@ -108,6 +108,7 @@ def test_of_an_order_that_nobody_would_go_on_with_it_says_that_an_operator_has_t
 GARBAGE = {
     "a state that there is not": {"ProcessState": "Perhaps"},
     "a column that is gone": {"NotBefore": ...},
+    "a column that is gone, where a new order has a default": {"FailureCount": ...},
     "a number that is a text": {"FailureCount": "many", "NotBefore": "soon", "Direction": 7},
     "a time that is none": {"UpdatedAt": "soon"},
     "a time without a zone": {"UpdatedAt": "2026-01-31T08:15:00"},
