@@ -106,6 +106,7 @@ class App:
         return SchedulerRules(
             instance=self.settings.instance_id,
             workflows=self.business.workflows,
+            payload=self.business.payload,
             clock_tolerance=self._tolerance,
         )
 

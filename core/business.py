@@ -1,6 +1,6 @@
 """What a business declares: what is to be done for an order, by which agents, and what its payload may be."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +21,8 @@ class Payload:
     """Raises `InvalidError` with all faults; `UnknownNameError` if a newer version of the app may know better."""
     erased: Callable[[Mapping[str, Any]], Mapping[str, Any]]
     """Returns it without personal data; of what is erased already, the same."""
+    personal: Callable[[Mapping[str, Any]], Iterable[str]]
+    """Returns the values that no log and no history may show."""
     belongs_to: Callable[[Mapping[str, Any], str], bool]
     """Whether the order is that of the person whom an operator looks for."""
 

@@ -1,7 +1,8 @@
 """How an order goes on from where it stands: what starts, what waits, how it ends (SCH-3, SCH-5, SCH-10, SCH-12)."""
 
+import re
 import traceback
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -9,10 +10,11 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from core import compensation
+from core.business import Payload
 from core.changes import Change, HistoryEntry, transition
-from core.errors import AppError
+from core.errors import AppError, InvalidError
 from core.messages import AgentRequest, BusMessage, faults_of
-from core.orders import DONE, MAX_REASON, Direction, Outcome, ProcessState, Snapshot, Step, StepState
+from core.orders import DONE, ERASED, MAX_REASON, Direction, Outcome, ProcessState, Snapshot, Step, StepState
 from core.texts import plain
 from core.workflow import StepDefinition, Workflow
 
@@ -25,24 +27,25 @@ MAX_BYTES = 192 * 1024
 MAX_TOLD = 200
 """Characters of what an error says."""
 
+NAMES_CODE = (LookupError, AttributeError, NameError, TypeError, ArithmeticError, AppError)
+"""What these say names something in the code, such as a key; other errors repeat the values that they met."""
+
 
 class BrokenRequestError(AppError):
     """The workflow cannot make the request of a step; what it says is fit to be shown."""
 
 
-def request_of(order: Snapshot, step: Step, workflow: Workflow, issued_at: datetime) -> BusMessage:
+def request_of(order: Snapshot, step: Step, workflow: Workflow, payload: Payload, issued_at: datetime) -> BusMessage:
     """Return the request of an attempt that begins now; raises `BrokenRequestError`."""
+    name = f"{workflow.name} v{workflow.version}"
     definition = workflow.definition(step.name)
     if definition is None:
         raise BrokenRequestError(no_such_step(workflow, step.name))
-    failed = f"{workflow.name} v{workflow.version}, step {step.name}: request failed"
     try:
-        message = _request(order, step, definition, issued_at)
+        return _request(order, step, definition, issued_at)
     except Exception as error:  # whatever a workflow raises, its step has failed
-        raise BrokenRequestError(f"{failed}: {_told(error)}") from error
-    if (size := len(message.body.encode())) > MAX_BYTES:
-        raise BrokenRequestError(f"{failed}: it has {size} bytes; a message carries {MAX_BYTES}")
-    return message
+        told = _told(error, payload.personal(order.order.payload))
+        raise BrokenRequestError(f"{name}, step {step.name}: request failed: {told}") from error
 
 
 def no_such_step(workflow: Workflow, step: str) -> str:
@@ -55,7 +58,7 @@ def _request(order: Snapshot, step: Step, definition: StepDefinition, issued_at:
     results = {each.name: each.result for each in used if each.result is not None}
     content = definition.request(order.order, results)
     undo = step.state is StepState.UNDOING
-    return AgentRequest(
+    message = AgentRequest(
         order_id=order.order_id,
         step=step.name,
         action="undo" if undo else "do",
@@ -66,16 +69,27 @@ def _request(order: Snapshot, step: Step, definition: StepDefinition, issued_at:
         complete_by=issued_at + step.timeout,
         content={**content, "result": step.result or {}} if undo else content,
     ).to_bus(step.agent, time_to_live=step.timeout)
+    if (size := len(message.body.encode())) > MAX_BYTES:
+        raise InvalidError([f"it has {size} bytes; a message carries {MAX_BYTES}"])
+    return message
 
 
-def _told(error: Exception) -> str:
-    """Return the kind of the error, and what is wrong or else where it was raised: its words may be personal."""
+def _told(error: Exception, personal: Iterable[str]) -> str:
+    """Return the kind of the error, and what it says or else where it was raised: nothing personal."""
     if isinstance(error, ValidationError):
         says = "; ".join(faults_of(error))
+    elif isinstance(error, NAMES_CODE):
+        says = str(error)
     else:
         place = traceback.extract_tb(error.__traceback__)[-1]
         says = f"at {Path(place.filename).name}, line {place.lineno}"
-    return plain(f"{type(error).__name__} {says}", MAX_TOLD)
+    return plain(f"{type(error).__name__} {_without(personal, says)}", MAX_TOLD)
+
+
+def _without(personal: Iterable[str], text: str) -> str:
+    """Return the text without these values; of two that begin alike the longer one goes first."""
+    values = "|".join(re.escape(value) for value in sorted(personal, key=len, reverse=True) if value)
+    return re.sub(rf"(?<!\w)(?:{values})(?!\w)", ERASED, text, flags=re.IGNORECASE) if values else text
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -84,6 +98,7 @@ class Progress:
 
     before: Snapshot
     workflow: Workflow
+    payload: Payload
     room: Room
     instance: str
     entry: HistoryEntry
@@ -158,7 +173,7 @@ class Progress:
         requests, failed = [], []
         for step in started:
             try:
-                requests.append(request_of(order, step, self.workflow, self.entry.at))
+                requests.append(request_of(order, step, self.workflow, self.payload, self.entry.at))
             except BrokenRequestError as fault:
                 failed.append(_unasked(order, step, str(fault)))
         return requests, failed

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from core import compensation
+from core.business import Payload
 from core.changes import Change, Decision, HistoryEntry, Note, transition
 from core.compensation import to_be_undone
 from core.errors import NewerWorkflowError
@@ -35,6 +36,7 @@ class SchedulerRules:
 
     instance: str
     workflows: Workflows
+    payload: Payload
     clock_tolerance: timedelta
 
     def claim(self, order: Snapshot, now: datetime, room: Room) -> Change | None:
@@ -177,7 +179,9 @@ class SchedulerRules:
         return waiting, self._entry(now, "not-tried", f"{step.name} was not tried: {reply.reason}")
 
     def _progress(self, before: Snapshot, workflow: Workflow, entry: HistoryEntry, room: Room) -> Progress:
-        return Progress(before=before, workflow=workflow, entry=entry, room=room, instance=self.instance)
+        return Progress(
+            before=before, workflow=workflow, payload=self.payload, entry=entry, room=room, instance=self.instance
+        )
 
     def _entry(self, now: datetime, event: str, detail: str = "") -> HistoryEntry:
         return HistoryEntry(at=now, actor=f"scheduler/{self.instance}", event=event, detail=detail)

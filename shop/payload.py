@@ -1,7 +1,7 @@
 """The payload of the shop's orders: who ordered what, at which price."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -63,10 +63,16 @@ def erased(payload: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**payload, "customer": {"name": ERASED, "email": ERASED}}
 
 
+def personal(payload: Mapping[str, Any]) -> Iterable[str]:
+    """Return all that is said of the customer."""
+    customer = payload.get("customer")
+    return [str(value) for value in customer.values()] if isinstance(customer, Mapping) else []
+
+
 def belongs_to(payload: Mapping[str, Any], email: str) -> bool:
     """Whether the customer has this address, in capitals or not."""
     customer = payload.get("customer")
     return isinstance(customer, Mapping) and str(customer.get("email")).casefold() == email.casefold()
 
 
-PAYLOAD = Payload(check=check, erased=erased, belongs_to=belongs_to)
+PAYLOAD = Payload(check=check, erased=erased, personal=personal, belongs_to=belongs_to)

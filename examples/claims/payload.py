@@ -1,7 +1,7 @@
 """The payload of a claim: what happened to whom, and what it costs."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -40,6 +40,11 @@ def erased(payload: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**payload, "policyHolder": {"name": ERASED, "email": ERASED}, "description": ERASED}
 
 
+def personal(payload: Mapping[str, Any]) -> Iterable[str]:
+    """Return what no log may show."""
+    return [str(value) for value in (*_holder(payload).values(), payload.get("description")) if value]
+
+
 def belongs_to(payload: Mapping[str, Any], email: str) -> bool:
     """Whether the policy holder has this address, in capitals or not."""
     return str(_holder(payload).get("email")).casefold() == email.casefold()
@@ -50,4 +55,4 @@ def _holder(payload: Mapping[str, Any]) -> Mapping[str, Any]:
     return holder if isinstance(holder, Mapping) else {}
 
 
-PAYLOAD = Payload(check=check, erased=erased, belongs_to=belongs_to)
+PAYLOAD = Payload(check=check, erased=erased, personal=personal, belongs_to=belongs_to)

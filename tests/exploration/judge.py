@@ -1,5 +1,7 @@
 """Whether what an explanation says of an order is what then happens, in every state of a world (OPR-2)."""
 
+from builders import PAYLOAD
+
 from exploration import roles
 from exploration.invariants import EVENTS_OF
 from exploration.moves import moves
@@ -18,7 +20,7 @@ ACT_OF = {event: act for act, events in EVENTS_OF.items() for event in events}
 def acting_rules():
     """The rules as the app has them, by the workflows of the world that is explored."""
     return ActingRules(
-        claim=SchedulerRules(instance="?", workflows=roles.WORKFLOWS, clock_tolerance=TOLERANCE).claim,
+        claim=SchedulerRules(instance="?", workflows=roles.WORKFLOWS, payload=PAYLOAD, clock_tolerance=TOLERANCE).claim,
         recover=SupervisorRules(instance="?", clock_tolerance=TOLERANCE).recover,
         poll_delay=WAKE_UP_TIME,
         clock_tolerance=TOLERANCE,

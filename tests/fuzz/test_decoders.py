@@ -136,6 +136,7 @@ ANY_BUSINESS = replace(
     payload=Payload(
         check=lambda payload: None,
         erased=lambda payload: payload,
+        personal=lambda payload: (),
         belongs_to=lambda payload, wanted: False,
     ),
 )

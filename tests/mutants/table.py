@@ -753,8 +753,16 @@ MUTANTS = (
         statement="SCH-8",
         fault="whatever an error says is shown",
         file="scheduler/progress.py",
-        old='says = f"at {Path(place.filename).name}, line {place.lineno}"',
-        new="says = str(error)",
+        old="elif isinstance(error, NAMES_CODE):",
+        new="elif True:",
+        tests=(f"{REQUESTS}::test_what_is_said_of_an_error_is_short_and_shows_nothing_personal",),
+    ),
+    Mutant(
+        statement="SCH-8",
+        fault="a key that is the customer's name is shown",
+        file="scheduler/progress.py",
+        old="_without(personal, says)}",
+        new="says}",
         tests=(f"{REQUESTS}::test_what_is_said_of_an_error_is_short_and_shows_nothing_personal",),
     ),
     Mutant(
@@ -1047,6 +1055,14 @@ MUTANTS = (
         old="return same_payload and rest(existing)",
         new="return rest(existing)",
         tests=(f"{SUBMISSION}::test_a_message_that_comes_again_after_its_customer_was_erased_says_nothing_new",),
+    ),
+    Mutant(
+        statement="SCH-8",
+        fault="of a personal value in the payload the rest is shown that follows a shorter one",
+        file="scheduler/progress.py",
+        old="sorted(personal, key=len, reverse=True)",
+        new="personal",
+        tests=(f"{REQUESTS}::test_what_is_said_of_an_error_is_short_and_shows_nothing_personal",),
     ),
     Mutant(
         statement="OPR-1",

@@ -41,7 +41,7 @@ class Rules(SchedulerRules):
 
 WORKFLOWS, PAYLOAD = MEASURED.workflows, MEASURED.payload
 
-scheduler = Rules(instance="s1", workflows=WORKFLOWS, clock_tolerance=TOLERANCE)
+scheduler = Rules(instance="s1", workflows=WORKFLOWS, payload=PAYLOAD, clock_tolerance=TOLERANCE)
 other_scheduler = replace(scheduler, instance="s2")
 supervisor = SupervisorRules(instance="v1", clock_tolerance=TOLERANCE)
 

@@ -78,6 +78,7 @@ SUBMITTED = {"schemaVersion": 1, "orderId": ORDER_ID, "placedAt": "2026-01-31T08
 CLAIMS = Payload(
     check=lambda payload: None,
     erased=lambda payload: payload | {"claimant": "a person whose name was erased"},
+    personal=lambda payload: [payload["claimant"]],
     belongs_to=lambda payload, wanted: payload["claimant"] == wanted,
 )
 """Another business, which takes anything."""
