@@ -30,7 +30,6 @@ from core.business import Agent, Business, offers_of
 from core.keys import buckets
 from core.messages import bus_queues
 from core.ports import TextQueue
-from core.transitions import Transitions
 from operators.alerts import AlertDesk
 from operators.bulk import BulkService
 from operators.explain import ActingRules
@@ -47,6 +46,7 @@ from scheduler.triggers import Inbox
 from simulator.ledger import Ledger
 from simulator.rules import simulated
 from simulator.service import Simulator
+from stores.transitions import Transitions
 from submission.rules import Terms
 from submission.service import SubmissionService
 from supervisor.rules import SupervisorRules

@@ -1,24 +1,25 @@
-"""All Azure SDK and environment access; and the same ports in memory, for tests and exploration."""
+"""All Azure SDK and environment access; the same ports in memory are `tests/support/memory.py`."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 
-from core.ports import Bus, Clock, EventPublisher, Leadership, NewId, RemoteService, StateStore, TextQueue
+from core.ports import Bus, Clock, EventPublisher, Leadership, NewId, RemoteService, TextQueue
 from stores.agent_health import AgentHealthLog
 from stores.alert_log import AlertLog
 from stores.archive import Archive
+from stores.orders import OrderStore
 from stores.poison import PoisonStore
 from stores.submission_keys import SubmissionKeys
 from stores.sweeps import SweepLog
-from stores.tables import Columns, Table
+from stores.tables import Table
 from stores.workflow_log import WorkflowLog
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Adapters:
-    """One part for each port: from `adapters.azure.connect`, or from `adapters.memory.in_memory`."""
+    """One part for each port: from `adapters.azure.connect`, or, in tests, from `memory.in_memory`."""
 
-    store: StateStore
+    store: OrderStore
     archive: Archive
     bus: Bus
     submissions: TextQueue
@@ -33,7 +34,7 @@ class Adapters:
     leadership: Leadership
     services: Mapping[str, RemoteService]
     """The remote services by the name of their agent."""
-    simulator: Table[Columns]
+    simulator: Table
     """For what the simulated services remember."""
     clock: Clock
     new_id: NewId

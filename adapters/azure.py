@@ -11,12 +11,12 @@ from adapters.messaging.event_grid import EventGrid
 from adapters.messaging.queues import StorageQueue
 from adapters.remote import HttpRemoteService
 from adapters.settings import Settings
-from adapters.tables.archive import TableArchive
-from adapters.tables.orders import AS_COLUMNS, TableStateStore
 from adapters.tables.transactions import TableTransactions
 from core.keys import buckets
 from stores.agent_health import AgentHealthLog
 from stores.alert_log import AlertLog
+from stores.archive import Archive
+from stores.orders import OrderStore
 from stores.poison import PoisonStore
 from stores.submission_keys import SubmissionKeys
 from stores.sweeps import SweepLog
@@ -26,7 +26,7 @@ from stores.workflow_log import WorkflowLog
 def connect(settings: Settings, connections: Connections | None = None) -> Adapters:
     """Return all parts; no I/O happens, and no client is made, before the first of them is used."""
     pool = connections or Connections(settings)
-    bus = ServiceBus(pool.service_bus)
+    bus = ServiceBus(lambda: pool.service_bus)
 
     async def close() -> None:
         await bus.close()
@@ -35,17 +35,20 @@ def connect(settings: Settings, connections: Connections | None = None) -> Adapt
     def table(name: str) -> TableTransactions:
         return TableTransactions(cache(partial(pool.table, name)))
 
-    orders, agents, http = table("orders"), table("agents"), cache(pool.http)
+    def queue(name: str) -> StorageQueue:
+        return StorageQueue(cache(partial(pool.queue, name)))
+
+    orders, agents, http = table("orders"), table("agents"), cache(lambda: pool.http)
     tokens = {agent: partial(pool.token, scope) for agent, scope in settings.scopes.items()}
-    store = TableStateStore(orders, AS_COLUMNS, buckets(settings.buckets))
+    store = OrderStore(orders, buckets(settings.buckets))
     return Adapters(
         store=store,
-        archive=TableArchive(orders, AS_COLUMNS, store.buckets, agents),
+        archive=Archive(store, agents),
         bus=bus,
-        submissions=StorageQueue(partial(pool.queue, "order-submissions")),
-        alert_queue=StorageQueue(partial(pool.queue, "operator-alerts")),
+        submissions=queue("order-submissions"),
+        alert_queue=queue("operator-alerts"),
         poison=PoisonStore(table("poison")),
-        events=EventGrid(pool.event_grid),
+        events=EventGrid(lambda: pool.event_grid),
         alerts=AlertLog(table("alerts")),
         keys=SubmissionKeys(table("submissionkeys"), utc_now),
         agent_health=AgentHealthLog(agents),

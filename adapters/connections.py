@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import aiohttp
 from azure.core.credentials import AzureKeyCredential
@@ -17,6 +17,8 @@ from azure.storage.blob.aio import BlobServiceClient, ContainerClient
 from azure.storage.queue.aio import QueueClient, QueueServiceClient
 
 from adapters.settings import Settings
+
+Client = TypeVar("Client", TableServiceClient, QueueServiceClient, BlobServiceClient)
 
 CONNECT_SECONDS = 5
 READ_SECONDS = 10
@@ -43,37 +45,19 @@ class Connections:
         self._settings = settings
         self._make_transport = transport
         self._at_exit = AsyncExitStack()
-        self._tables: dict[str, TableClient] = {}
-        self._queues: dict[str, QueueClient] = {}
         self._credentials: dict[str | None, DefaultAzureCredential] = {}
 
     def table(self, name: str) -> TableClient:
-        """Return the client of a table."""
-        if name not in self._tables:
-            self._tables[name] = self._table_service.get_table_client(name)
-        return self._tables[name]
+        """Return a client of a table."""
+        return self._table_service.get_table_client(name)
 
     def queue(self, name: str) -> QueueClient:
-        """Return the client of a Storage Queue."""
-        if name not in self._queues:
-            self._queues[name] = self._queue_service.get_queue_client(name)
-        return self._queues[name]
+        """Return a client of a Storage Queue."""
+        return self._queue_service.get_queue_client(name)
 
     def container(self, name: str) -> ContainerClient:
-        """Return the client of a blob container."""
+        """Return a client of a blob container."""
         return self._blob_service.get_container_client(name)
-
-    def service_bus(self) -> ServiceBusClient:
-        """Return the client of the Service Bus namespace."""
-        return self._service_bus
-
-    def event_grid(self) -> EventGridPublisherClient:
-        """Return the client of the Event Grid topic."""
-        return self._event_grid
-
-    def http(self) -> aiohttp.ClientSession:
-        """Return the session for calls to remote services."""
-        return self._http
 
     async def token(self, scope: str) -> str:
         """Return a token of the app's identity for a remote service; the library keeps it while it lasts."""
@@ -91,33 +75,30 @@ class Connections:
 
     @cached_property
     def _table_service(self) -> TableServiceClient:
-        options: dict[str, Any] = {"transport": self._transport, "retry_total": RETRIES, "retry_backoff_factor": 0.2}
-        settings = self._settings
-        if settings.state_storage:
-            return TableServiceClient.from_connection_string(settings.state_storage.get_secret_value(), **options)
-        credential = self._credential(settings.storage_client_id)
-        return TableServiceClient(settings.table_service_uri or "", credential=credential, **options)
+        return self._storage(
+            TableServiceClient, self._settings.table_service_uri, retry_total=RETRIES, retry_backoff_factor=0.2
+        )
 
     @cached_property
     def _queue_service(self) -> QueueServiceClient:
-        options: dict[str, Any] = {"transport": self._transport, **STORAGE_RETRIES}
-        settings = self._settings
-        if settings.state_storage:
-            return QueueServiceClient.from_connection_string(settings.state_storage.get_secret_value(), **options)
-        credential = self._credential(settings.storage_client_id)
-        return QueueServiceClient(settings.queue_service_uri or "", credential=credential, **options)
+        return self._storage(QueueServiceClient, self._settings.queue_service_uri, **STORAGE_RETRIES)
 
     @cached_property
     def _blob_service(self) -> BlobServiceClient:
-        options: dict[str, Any] = {"transport": self._transport, **STORAGE_RETRIES}
+        return self._storage(BlobServiceClient, self._settings.blob_service_uri, **STORAGE_RETRIES)
+
+    def _storage(self, client: type[Client], uri: str | None, **options: Any) -> Client:
+        """Make one of the clients of the storage account."""
         settings = self._settings
         if settings.state_storage:
-            return BlobServiceClient.from_connection_string(settings.state_storage.get_secret_value(), **options)
+            secret = settings.state_storage.get_secret_value()
+            return client.from_connection_string(secret, transport=self._transport, **options)
         credential = self._credential(settings.storage_client_id)
-        return BlobServiceClient(settings.blob_service_uri or "", credential=credential, **options)
+        return client(uri or "", credential=credential, transport=self._transport, **options)
 
     @cached_property
-    def _service_bus(self) -> ServiceBusClient:
+    def service_bus(self) -> ServiceBusClient:
+        """The client of the Service Bus namespace."""
         options: dict[str, Any] = {
             "retry_total": RETRIES,
             "retry_backoff_factor": 0.2,
@@ -134,7 +115,8 @@ class Connections:
         return client
 
     @cached_property
-    def _event_grid(self) -> EventGridPublisherClient:
+    def event_grid(self) -> EventGridPublisherClient:
+        """The client of the Event Grid topic."""
         settings = self._settings
         credential: AzureKeyCredential | AsyncTokenCredential
         if settings.event_grid_key:
@@ -146,7 +128,8 @@ class Connections:
         )
 
     @cached_property
-    def _http(self) -> aiohttp.ClientSession:
+    def http(self) -> aiohttp.ClientSession:
+        """The session for calls to remote services."""
         session = aiohttp.ClientSession(
             cookie_jar=aiohttp.DummyCookieJar(), connector=aiohttp.TCPConnector(limit=0), auto_decompress=True
         )

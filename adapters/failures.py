@@ -10,7 +10,7 @@ import aiohttp
 from azure.core.exceptions import AzureError, ClientAuthenticationError, HttpResponseError
 from azure.servicebus.exceptions import ServiceBusAuthenticationError, ServiceBusAuthorizationError, ServiceBusError
 
-from core.errors import ConflictError, NoRightError, UnavailableError
+from core.errors import AppError, ConflictError, NoRightError, UnavailableError
 
 log = logging.getLogger(__name__)
 
@@ -35,17 +35,18 @@ OUTAGES = (AzureError, ServiceBusError, aiohttp.ClientError, HTTPException, OSEr
 
 
 @contextmanager
-def azure_errors(what: str) -> Iterator[None]:
+def azure_errors(what: str, conflict: type[AppError] = ConflictError) -> Iterator[None]:
     """Translate what Azure raises while we work on `what`; the original stays the cause.
 
-    404, 409 and 412 become `ConflictError`; outages, time-outs and answers that cannot be read `UnavailableError`.
-    401 and 403 are a `NoRightError`: tried again like an outage, so nothing is lost, but told aloud, with the role.
+    404, 409 and 412 become `conflict`: of a thing that is not there, `UnavailableError` says more. Outages, time-outs
+    and answers that cannot be read become `UnavailableError`; 401 and 403 a `NoRightError`, which is tried again like
+    an outage, so nothing is lost, but told aloud, with the role.
     What is wrong with the request itself (400, 413) is a fault of ours and passes through as it is.
     """
     try:
         yield
     except HttpResponseError as error:
-        if (translated := _by_status(error, what)) is error:
+        if (translated := _by_status(error, what, conflict)) is error:
             raise
         raise translated from error
     except REFUSED as error:
@@ -54,11 +55,11 @@ def azure_errors(what: str) -> Iterator[None]:
         raise UnavailableError(f"{what}: {summary(error)}") from error
 
 
-def _by_status(error: HttpResponseError, what: str) -> Exception:
+def _by_status(error: HttpResponseError, what: str, conflict: type[AppError]) -> Exception:
     status = error.status_code or 0
     code = str(getattr(error, "error_code", ""))
     if status in CONFLICTS and not any(each in code for each in NO_TABLE):
-        return ConflictError(f"{what}: {summary(error)}")
+        return conflict(f"{what}: {summary(error)}")
     if status in NO_RIGHT or isinstance(error, REFUSED):
         return _no_right(error, what)
     if 400 <= status < 500 and status not in CONFLICTS | PASSING:

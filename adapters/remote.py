@@ -11,6 +11,7 @@ from azure.core.exceptions import AzureError
 from adapters.failures import summary
 from core.errors import RejectedError, TransientError
 from core.messages import OPERATION, AgentRequest
+from core.texts import plain
 
 MAX_BYTES = 128 * 1024
 """Of an answer. A message on Service Bus Standard has 256 KB; headers and the rest of a reply take their part."""
@@ -109,4 +110,4 @@ def _refuse(status: int, answer: Mapping[str, Any] | None) -> NoReturn:
 def _reason(answer: Mapping[str, Any]) -> str:
     """Return the service's own words, from problem details or from `reason`: plain text of one line."""
     text = next((answer[name] for name in ("detail", "reason", "title") if isinstance(answer.get(name), str)), "")
-    return "".join(character if character.isprintable() else " " for character in text).strip()[:MAX_REASON_CHARACTERS]
+    return plain(text, MAX_REASON_CHARACTERS)

@@ -21,11 +21,6 @@ def silent_from(request: AgentRequest, reply: AgentReply, margin: timedelta) -> 
     return stop_at(request, margin / 2 if reply.outcome == "unfinished" else margin)
 
 
-def seconds_left(request: AgentRequest, now: datetime, margin: timedelta) -> float:
-    """Return how long the agent may still work on the request; zero or less when it came too late (AGT-5)."""
-    return (stop_at(request, margin) - now).total_seconds()
-
-
 def completed(request: AgentRequest, result: Mapping[str, Any]) -> AgentReply:
     """Return the reply to a request that was carried out."""
     return _reply(request, "completed", result=result)

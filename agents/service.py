@@ -91,4 +91,5 @@ class AgentService:
         )
 
     def _seconds_left(self, request: AgentRequest) -> float:
-        return rules.seconds_left(request, self.clock(), self.margin)
+        """Return how long there still is to work on the request; zero or less when it came too late (AGT-5)."""
+        return (rules.stop_at(request, self.margin) - self.clock()).total_seconds()

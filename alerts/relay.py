@@ -12,7 +12,8 @@ from core.changes import Event
 from core.errors import UnavailableError
 from core.gathering import results_of, run_all, settle_all
 from core.messages import BusMessage
-from core.ports import Bus, Clock, EventPublisher, StateStore
+from core.ports import Bus, Clock, EventPublisher
+from stores.orders import OrderStore
 
 log = logging.getLogger(__name__)
 
@@ -27,7 +28,7 @@ Way = Callable[[Sequence[Waiting]], Awaitable[list[Outcome]]]
 class Relay:
     """Sends at least once what was committed with a transition: no crash in between can lose it (ALR-1, ALR-2)."""
 
-    store: StateStore
+    store: OrderStore
     publisher: EventPublisher
     bus: Bus
     clock: Clock

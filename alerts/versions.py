@@ -13,8 +13,9 @@ from typing import Any
 
 from core import alerts
 from core.messages import json_text
-from core.ports import Clock, StateStore
+from core.ports import Clock
 from core.workflow import StepDefinition, Workflow, Workflows
+from stores.orders import OrderStore
 from stores.workflow_log import WorkflowLog
 
 log = logging.getLogger(__name__)
@@ -67,7 +68,7 @@ class Versions:
 
     workflows: Workflows
     known: WorkflowLog
-    store: StateStore
+    store: OrderStore
     clock: Clock
     _compared: set[tuple[str, int]] = field(default_factory=set)
 

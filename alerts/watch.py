@@ -8,9 +8,10 @@ from datetime import datetime, timedelta
 from core import agenda, alerts, keys
 from core.agenda import AgendaRow
 from core.changes import Event
-from core.claim_lanes import first_of_each_claim_lane
 from core.gathering import results_of, settle_all
-from core.ports import Clock, StateStore
+from core.ports import Clock
+from stores.claim_lanes import first_of_each_claim_lane
+from stores.orders import OrderStore
 from stores.sweeps import SweepLog
 
 log = logging.getLogger(__name__)
@@ -24,7 +25,7 @@ Told = tuple[str, Event]
 class Watch:
     """Looks at the orders that are due to be claimed, and at the last sweep."""
 
-    store: StateStore
+    store: OrderStore
     sweeps: SweepLog
     clock: Clock
     longest_pending: timedelta

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -56,8 +56,8 @@ class Driver:
         self.folder = folder
         self._workflow = workflow
         self._connections = Connections(settings)
-        self._submissions = StorageQueue(partial(self._connections.queue, "order-submissions"))
-        self._orders = TableTransactions(partial(self._connections.table, "orders"))
+        self._submissions = StorageQueue(cache(partial(self._connections.queue, "order-submissions")))
+        self._orders = TableTransactions(cache(partial(self._connections.table, "orders")))
         self._new_id = order_ids(settings.buckets)
 
     async def close(self) -> None:

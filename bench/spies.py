@@ -13,10 +13,10 @@ from azure.servicebus import ServiceBusReceivedMessage
 from azure.servicebus.aio import ServiceBusReceiver, ServiceBusSender
 
 from adapters.remote import HttpRemoteService
-from adapters.tables.orders import TableStateStore
 from bench.counters import Counters, Marks
 from core.changes import Change
 from core.orders import ProcessState, Snapshot
+from stores.orders import OrderStore
 
 PARTS = re.compile(rb"\r\n(?:POST|PUT|PATCH|MERGE|DELETE) \S+ HTTP/1\.1\r\n")
 """One for each entity of an entity group transaction."""
@@ -110,13 +110,13 @@ def _before(owner: type, method: str, note: Callable[..., None]) -> None:
 
 
 def _mark_processed(marks: Marks) -> None:
-    original = TableStateStore.commit
+    original = OrderStore.commit
 
     @wraps(original)
-    async def commit(self: TableStateStore[Any], change: Change) -> Snapshot:
+    async def commit(self: OrderStore, change: Change) -> Snapshot:
         committed = await original(self, change)
         if change.after.state.process_state is ProcessState.PROCESSED:
             marks.add(change.after.order_id)
         return committed
 
-    setattr(TableStateStore, "commit", commit)  # noqa: B010 - to a type checker this is no method to assign to
+    setattr(OrderStore, "commit", commit)  # noqa: B010 - to a type checker this is no method to assign to

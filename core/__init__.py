@@ -1,1 +1,1 @@
-"""The shared language of all roles: records, messages, ports, and the one way in which an order changes."""
+"""The shared language of all roles: records, messages, ports."""

@@ -65,8 +65,9 @@ def keys_of(snapshot: Snapshot) -> Collection[str]:
 
 
 def _summary(snapshot: Snapshot) -> dict[str, Any]:
+    """Return what is known, without nulls: a table stores none, an absent property stands for one."""
     state = snapshot.state
-    return {
+    known = {
         "ProcessState": str(state.process_state),
         "FailureCount": state.failure_count,
         "Priority": str(state.priority),
@@ -79,6 +80,7 @@ def _summary(snapshot: Snapshot) -> dict[str, Any]:
         "Reason": state.reason,
         "UpdatedAt": state.updated_at,
     }
+    return {name: value for name, value in known.items() if value is not None}
 
 
 def all_of(kind: Kind) -> tuple[str, str]:

@@ -4,6 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
+from typing import Any
+
+from pydantic import AwareDatetime
 
 from core.changes import Event
 from core.orders import Direction, Outcome, Snapshot
@@ -23,7 +26,7 @@ class Acknowledgement:
     """Who has taken an alert upon themselves, when, and what they have to say."""
 
     by: str
-    at: datetime
+    at: AwareDatetime
     note: str
 
 
@@ -43,6 +46,11 @@ ACTIONS = {
     Outcome.UNDONE: [],
 }
 """What an operator can do with an order in `Error`; whether a step can be skipped, its workflow decides."""
+
+
+def _asks_for(*actions: str) -> dict[str, Any]:
+    """Return the fields that say what an operator can do; without any, the event only informs."""
+    return {"actionRequired": bool(actions), "actions": list(actions)}
 
 
 def order_ended(after: Snapshot, cause: str, now: datetime) -> Event:
@@ -66,9 +74,8 @@ def order_ended(after: Snapshot, cause: str, now: datetime) -> Event:
             "stillToBeUndone": [step.name for step in after.steps if step.undo_failed or step.waits_for_undo]
             if state.direction is Direction.UNDO
             else [],
-            "actionRequired": not undone,
-            "actions": ACTIONS[state.outcome or Outcome.FAILED],
-        },
+        }
+        | _asks_for(*ACTIONS[state.outcome or Outcome.FAILED]),
     )
 
 
@@ -79,12 +86,8 @@ def submission_rejected(order_id: str | None, reason: str, event_id: str, now: d
         type=SUBMISSION_REJECTED,
         subject=f"orders/{order_id or 'unknown'}",
         at=now,
-        data={
-            "orderId": order_id,
-            "reason": reason,
-            "actionRequired": True,
-            "actions": ["correct the message, which is kept as poison, and submit it again"],
-        },
+        data={"orderId": order_id, "reason": reason}
+        | _asks_for("correct the message, which is kept as poison, and submit it again"),
     )
 
 
@@ -98,12 +101,8 @@ def notice_given_up(order_id: str, queue: str, reason: str, now: datetime) -> Ev
         type=NOTICE_GIVEN_UP,
         subject=f"orders/{order_id}",
         at=now,
-        data={
-            "orderId": order_id,
-            "reason": f"notices to {queue} cannot be sent: {reason}",
-            "actionRequired": True,
-            "actions": [f"let {queue} be there and be read, or tell its owner; what was given up is not sent again"],
-        },
+        data={"orderId": order_id, "reason": f"notices to {queue} cannot be sent: {reason}"}
+        | _asks_for(f"let {queue} be there and be read, or tell its owner; what was given up is not sent again"),
     )
 
 
@@ -118,11 +117,8 @@ def workflow_changed(name: str, version: int, different: Sequence[str], becomes:
         type=WORKFLOW_CHANGED,
         subject=f"workflows/{name}",
         at=now,
-        data={
-            "reason": reason[:MAX_OF_REASON],
-            "actionRequired": True,
-            "actions": ["give what was changed the next version, and put this version back as it was"],
-        },
+        data={"reason": reason[:MAX_OF_REASON]}
+        | _asks_for("give what was changed the next version, and put this version back as it was"),
     )
 
 
@@ -133,5 +129,5 @@ def stalled(what: str, since: datetime, reason: str) -> Event:
         type=STALLED,
         subject=what,
         at=since,
-        data={"reason": reason, "since": since.isoformat(), "actionRequired": True, "actions": ["look at /api/health"]},
+        data={"reason": reason, "since": since.isoformat()} | _asks_for("look at /api/health"),
     )

@@ -5,6 +5,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
+from pydantic import AwareDatetime
+
 from core import agenda
 from core.agenda import AgendaRow
 from core.messages import BusMessage, WakeUp
@@ -15,7 +17,7 @@ from core.orders import ProcessState, Snapshot, Step
 class HistoryEntry:
     """One line of an order's history: when, who, what, and why."""
 
-    at: datetime
+    at: AwareDatetime
     actor: str
     event: str
     detail: str = ""
@@ -30,7 +32,7 @@ class Event:
     event_id: str
     type: str
     subject: str
-    at: datetime
+    at: AwareDatetime
     data: Mapping[str, Any]
 
 

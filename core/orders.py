@@ -1,6 +1,6 @@
 """What the system knows of an order: the order itself, its state, its steps (pattern.md, 2).
 
-All records are immutable; a transition makes new ones with `dataclasses.replace`. All times are aware and in UTC.
+All records are immutable; a transition makes new ones with `dataclasses.replace`. All times are in UTC.
 """
 
 from collections.abc import Mapping
@@ -8,6 +8,8 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
+
+from pydantic import AwareDatetime
 
 
 class ProcessState(StrEnum):
@@ -83,7 +85,7 @@ class Order:
     """What was submitted; never changes, but that personal data may be erased."""
 
     order_id: str
-    placed_at: datetime
+    placed_at: AwareDatetime
     payload: Mapping[str, Any]
     """A JSON object that only the business understands."""
 
@@ -97,14 +99,14 @@ class OrderState:
     workflow_version: int
     process_state: ProcessState = ProcessState.PENDING
     locked_by: str | None = None
-    complete_by: datetime | None = None
+    complete_by: AwareDatetime | None = None
     failure_count: int = 0
     version: int = 1
     """Counts the transitions, the submission being the first."""
     priority: Priority = Priority.NORMAL
-    not_before: datetime
+    not_before: AwareDatetime
     """While `Pending`: since when, or from when on, a scheduler can make something of the order."""
-    updated_at: datetime
+    updated_at: AwareDatetime
     direction: Direction = Direction.FORWARD
     outcome: Outcome | None = None
     reason: str | None = None
@@ -143,11 +145,11 @@ class Step:
     cooldowns: int = 0
     """How often the step has cooled down."""
     state: StepState = StepState.NOT_STARTED
-    complete_by: datetime | None = None
+    complete_by: AwareDatetime | None = None
     """While an attempt runs, to do the step or to undo it: when its time is up."""
-    tried_until: datetime | None = None
+    tried_until: AwareDatetime | None = None
     """When the time of the last attempt is up: until then it may be delivered a second time."""
-    not_before: datetime | None = None
+    not_before: AwareDatetime | None = None
     """While the step waits, to be done or to be undone: the earliest time at which that may begin."""
     attempts: int = 0
     """Only ever grows: it tells a stale reply from a current one."""

@@ -17,13 +17,14 @@ from core.errors import ConflictError, InvalidError, RefusedError, UnknownOrderE
 from core.gathering import run_all
 from core.keys import sortable
 from core.orders import OrderState, ProcessState, Snapshot, StepState
-from core.ports import Clock, StateStore
-from core.transitions import Transitions
+from core.ports import Clock
 from core.workflow import Workflows
 from operators import rules, views
 from operators.pages import agenda_page
 from operators.requests import BulkRequest, SkipRequest, Where
 from operators.views import ListedOrder, View
+from stores.orders import OrderStore
+from stores.transitions import Transitions
 
 log = logging.getLogger(__name__)
 
@@ -59,7 +60,7 @@ class BulkService:
     """Acts on the orders in `Error` that are meant."""
 
     transitions: Transitions
-    store: StateStore
+    store: OrderStore
     clock: Clock
     workflows: Workflows
     clock_tolerance: timedelta

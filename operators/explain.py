@@ -13,9 +13,9 @@ from core.agenda import polled_from
 from core.changes import Change, Decision
 from core.errors import UnreadableRowError
 from core.orders import Direction, Outcome, ProcessState, Snapshot, Step, StepState
-from core.transitions import Decide
 from operators.views import View
 from stores.agent_health import AgentHealth, longest_wait, open_until
+from stores.transitions import Decide
 
 INSTANT = timedelta(microseconds=1)
 AS_IT_IS = "It stays as it is."

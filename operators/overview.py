@@ -10,10 +10,11 @@ from pydantic import Field
 from core import agenda, outbox
 from core.agenda import AgendaRow, Kind
 from core.orders import ProcessState
-from core.ports import Clock, StateStore
+from core.ports import Clock
 from operators.poison import PoisonService
 from operators.views import View
 from stores.agent_health import AgentHealthLog
+from stores.orders import OrderStore
 from stores.sweeps import Sweep, SweepLog
 
 MAX_COUNTED = 1000
@@ -75,7 +76,7 @@ class _Rows:
 class OverviewService:
     """Asks everything at once."""
 
-    store: StateStore
+    store: OrderStore
     agent_health: AgentHealthLog
     sweeps: SweepLog
     poison: PoisonService

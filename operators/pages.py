@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from core.agenda import AgendaRow
-from core.ports import StateStore
+from stores.orders import OrderStore
 
 Listed = TypeVar("Listed")
 
@@ -15,7 +15,7 @@ def cut(found: Sequence[Listed], limit: int, key: Callable[[Listed], str]) -> tu
 
 
 async def agenda_page(
-    store: StateStore, start: str, end: str, limit: int, continuation: str | None
+    store: OrderStore, start: str, end: str, limit: int, continuation: str | None
 ) -> tuple[Sequence[AgendaRow], str | None]:
     """Return one page of what is owed in all buckets from `start` to `end`, oldest first, and where the next begins."""
     start = max(start, f"{continuation} ") if continuation else start

@@ -12,13 +12,13 @@ from core.errors import RefusedError, UnavailableError
 from core.gathering import run_all
 from core.orders import Outcome, ProcessState, Snapshot
 from core.ports import Clock
-from core.transitions import Transitions
 from operators.poison import PoisonService
 from operators.requests import FindRequest, OperatorRequest
 from operators.views import Acted, View
 from stores.alert_log import AlertLog
 from stores.archive import Archive, ArchivedOrder
 from stores.submission_keys import SubmissionKeys
+from stores.transitions import Transitions
 
 log = logging.getLogger(__name__)
 

@@ -8,8 +8,7 @@ from core.business import Payload
 from core.changes import Change
 from core.errors import UnknownOrderError, UnreadableRowError
 from core.orders import ProcessState, Snapshot
-from core.ports import Clock, StateStore
-from core.transitions import Decide, Transitions
+from core.ports import Clock
 from core.workflow import Workflows
 from operators import rules, views
 from operators.explain import ActingRules, Explanation, explain, unreadable
@@ -18,6 +17,8 @@ from operators.requests import OperatorRequest, OrdersPage, Search, SkipRequest
 from operators.views import Acted, FoundOrder, FoundOrders, OrderList, OrderView
 from stores.agent_health import AgentHealthLog
 from stores.archive import Archive
+from stores.orders import OrderStore
+from stores.transitions import Decide, Transitions
 
 log = logging.getLogger(__name__)
 
@@ -34,7 +35,7 @@ class OperatorService:
     """What an operator sees of orders, and does to one of them."""
 
     transitions: Transitions
-    store: StateStore
+    store: OrderStore
     archive: Archive
     clock: Clock
     workflows: Workflows

@@ -12,16 +12,17 @@ from zlib import crc32
 from core import agenda
 from core.agenda import NOTHING, AgendaRow
 from core.changes import Change, Decision, Note
-from core.claim_lanes import first_of_each_claim_lane
 from core.errors import AppError, UnavailableError, UnknownOrderError
 from core.gathering import run_all, settle_all
 from core.messages import AgentReply, WakeUp
 from core.orders import Snapshot, Step
-from core.ports import Clock, StateStore
-from core.transitions import Transitions
+from core.ports import Clock
 from scheduler.admission import Admission, Candidate
 from scheduler.rules import SchedulerRules
 from stores.agent_health import AgentHealthLog
+from stores.claim_lanes import first_of_each_claim_lane
+from stores.orders import OrderStore
+from stores.transitions import Transitions
 
 log = logging.getLogger(__name__)
 
@@ -42,7 +43,7 @@ class SchedulerService:
     """Claims orders and records what the agents answer. Any number of instances may run at once."""
 
     transitions: Transitions
-    store: StateStore
+    store: OrderStore
     clock: Clock
     rules: SchedulerRules
     admission: Admission

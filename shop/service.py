@@ -8,9 +8,10 @@ from datetime import datetime
 from typing import Any
 
 from core.errors import RefusedError, UnknownOrderError
-from core.ports import Clock, StateStore, TextQueue
+from core.ports import Clock, TextQueue
 from shop import rules
 from shop.rules import Purchase
+from stores.orders import OrderStore
 from stores.submission_keys import SubmissionKeys
 
 log = logging.getLogger(__name__)
@@ -20,7 +21,7 @@ log = logging.getLogger(__name__)
 class ShopService:
     """The front end's side of the queue `order-submissions`."""
 
-    store: StateStore
+    store: OrderStore
     submissions: TextQueue
     keys: SubmissionKeys
     clock: Clock

@@ -15,7 +15,7 @@ from pydantic import TypeAdapter
 from core.errors import ConflictError
 from core.keys import key_part
 from simulator.rules import Effect, FaultInForce
-from stores.tables import Columns, Delete, Insert, Operation, Put, Replace, Stored, Table, columns_of
+from stores.tables import Delete, Insert, Operation, Put, Replace, Stored, Table, columns_of
 
 LAST = "~"
 EFFECT = TypeAdapter(Effect)
@@ -41,7 +41,7 @@ def _order_of(key: str) -> str:
 class Ledger:
     """What really happened, and which faults are in force; survives kills and spans hosts."""
 
-    def __init__(self, table: Table[Columns]) -> None:
+    def __init__(self, table: Table) -> None:
         self._table = table
 
     async def count_call(self, service: str, key: str, action: str) -> None:
@@ -62,7 +62,7 @@ class Ledger:
         for tries_left in reversed(range(MAX_TRIES)):
             if (stored := await self._table.get(service, row)) is not None:
                 return None if stored.row.get("Forbidden") else _effect(stored)
-            operations: list[Operation[Columns]] = [Insert(row, {"Effect": EFFECT.dump_json(effect).decode()})]
+            operations: list[Operation] = [Insert(row, {"Effect": EFFECT.dump_json(effect).decode()})]
             if forbids:
                 operations.append(await self._forbid(service, effect.key, forbids))
             try:
@@ -73,7 +73,7 @@ class Ledger:
                     raise
         return effect
 
-    async def _forbid(self, service: str, key: str, action: str) -> Operation[Columns]:
+    async def _forbid(self, service: str, key: str, action: str) -> Operation:
         """Return the write that makes the action refused from now on, whether it has happened or not."""
         row = _effect_row(key, action)
         if (stored := await self._table.get(service, row)) is not None:
@@ -111,5 +111,5 @@ def _effect_row(key: str, action: str) -> str:
     return f"effect|{_order_of(key)}|{_part(key)}|{action}"
 
 
-def _effect(stored: Stored[Columns]) -> Effect:
+def _effect(stored: Stored) -> Effect:
     return EFFECT.validate_json(columns_of(stored)["Effect"])

@@ -1,1 +1,1 @@
-"""What is kept beside the orders, each store on one table (`stores/tables.py`): the same on Azure and in memory."""
+"""What is kept, each store on one table (`stores/tables.py`), and the one way in which an order changes."""

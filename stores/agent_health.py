@@ -1,28 +1,27 @@
 """What the agents tell of themselves, in table `agents`: one row for each instance, all in one partition."""
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from datetime import datetime
 from zlib import crc32
 
-from pydantic import BaseModel, ConfigDict
-from pydantic.alias_generators import to_pascal
+from pydantic import AwareDatetime
 
-from stores.tables import Columns, Put, Table, columns_of, read_each
+from stores.tables import Form, Put, Table, columns_of, read_each
 
 
-class AgentHealth(BaseModel):
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AgentHealth:
     """How one instance of an agent is doing."""
-
-    model_config = ConfigDict(frozen=True, alias_generator=to_pascal, populate_by_name=True)
 
     agent: str
     instance: str
-    at: datetime
+    at: AwareDatetime
     waited: float
     """The longest that a request waited lately before its work began, as a share of the time that it had (0 to 1)."""
     running: int
     """Calls in progress."""
-    open_until: datetime | None = None
+    open_until: AwareDatetime | None = None
     """While the instance's circuit is open: until when it makes no call."""
 
     def counts(self, since: datetime) -> bool:
@@ -49,6 +48,8 @@ def open_until(agent_health: Iterable[AgentHealth], now: datetime) -> datetime |
 
 PARTITION = "health"
 
+FORM = Form(AgentHealth)
+
 MAX_INSTANCES = 256
 """Of one agent. Instances that share a number overwrite each other's row, so no row of a dead one stays for ever."""
 
@@ -56,16 +57,15 @@ MAX_INSTANCES = 256
 class AgentHealthLog:
     """What the agents tell of themselves (AGT-10)."""
 
-    def __init__(self, table: Table[Columns]) -> None:
+    def __init__(self, table: Table) -> None:
         self._table = table
 
     async def publish(self, health: AgentHealth) -> None:
         """Replace what this agent instance said before; raises `UnavailableError`."""
         row = f"{health.agent}|{crc32(health.instance.encode()) % MAX_INSTANCES:03d}"
-        await self._table.submit(PARTITION, [Put(row, health.model_dump(by_alias=True))])
+        await self._table.submit(PARTITION, [Put(row, FORM.columns(health))])
 
     async def since(self, moment: datetime) -> list[AgentHealth]:
         """Return what says something of the time since then (`AgentHealth.counts`); raises `UnavailableError`."""
-        rows = await self._table.rows(PARTITION, "a", "~")
-        found = read_each(rows, lambda row: AgentHealth.model_validate(columns_of(row), by_name=False))
+        found = read_each(await self._table.rows(PARTITION, "a", "~"), lambda row: FORM.record(columns_of(row)))
         return [health for health in found if health.counts(moment)]

@@ -11,11 +11,12 @@ from core.changes import Event
 from core.errors import ConflictError
 from core.keys import key_part
 from core.outbox import event_columns, event_from
-from stores.tables import Columns, Delete, Insert, Replace, Table, columns_of, read_each
+from stores.tables import Columns, Delete, Form, Insert, Replace, Table, columns_of, read_each
 
 PARTITION = "alerts"
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 FAR_FUTURE = 10**18
+ACKNOWLEDGED = Form(Acknowledgement, by="AcknowledgedBy", at="AcknowledgedAt", note="AcknowledgedNote")
 
 
 def newest_first(at: datetime) -> str:
@@ -36,7 +37,7 @@ def id_key(event_id: str) -> str:
 class AlertLog:
     """The alerts that reached the operators."""
 
-    def __init__(self, table: Table[Columns]) -> None:
+    def __init__(self, table: Table) -> None:
         self._table = table
 
     async def record(self, alert: Event) -> None:
@@ -58,18 +59,14 @@ class AlertLog:
 
     async def acknowledge(self, key: str, acknowledgement: Acknowledgement) -> bool:
         """Keep who has taken the alert upon themselves, unless somebody has; return whether there is such an alert."""
-        columns = {
-            "AcknowledgedBy": acknowledgement.by,
-            "AcknowledgedAt": acknowledgement.at,
-            "AcknowledgedNote": acknowledgement.note,
-        }
         stored = await self._table.get(PARTITION, key)
         if stored is None:
             return False
         known = columns_of(stored)
         if "AcknowledgedBy" not in known:
+            taken = known | ACKNOWLEDGED.columns(acknowledgement)
             with suppress(ConflictError):  # somebody else was first; nothing but this ever changes an alert
-                await self._table.submit(PARTITION, [Replace(key, known | columns, stored.etag)])
+                await self._table.submit(PARTITION, [Replace(key, taken, stored.etag)])
         return True
 
     async def remove_before(self, time: datetime, most: int) -> int:
@@ -82,8 +79,5 @@ class AlertLog:
 
 
 def _alert(key: str, columns: Columns) -> Alert:
-    acknowledged = None
-    if "AcknowledgedBy" in columns:
-        by, at, note = (columns[f"Acknowledged{name}"] for name in ("By", "At", "Note"))
-        acknowledged = Acknowledgement(by=by, at=at, note=note)
+    acknowledged = ACKNOWLEDGED.record(columns) if "AcknowledgedBy" in columns else None
     return Alert(key=key, event=event_from(columns), acknowledged=acknowledged)

@@ -5,30 +5,28 @@ import hashlib
 import logging
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Annotated, Any
+from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
-from pydantic.alias_generators import to_pascal
+from pydantic import AwareDatetime
 
 from core.errors import ConflictError, UnknownMessageError, UnreadableRowError
-from stores.tables import Columns, Delete, Insert, Replace, Stored, Table, columns_of
+from stores.tables import Columns, Delete, Form, Insert, Replace, Stored, Table, columns_of
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Arrival:
     """What tells a message from every other of its queue, and every delivery of it tells alike."""
 
-    at: datetime
+    at: AwareDatetime
     number: str = ""
     """The id or sequence number that its queue gave it."""
 
 
-class PoisonMessage(BaseModel):
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PoisonMessage:
     """One message that is kept."""
-
-    model_config = ConfigDict(frozen=True, alias_generator=to_pascal, populate_by_name=True)
 
     source: str
     """The queue that it came from, and goes back to."""
@@ -36,15 +34,15 @@ class PoisonMessage(BaseModel):
     """Names it among those of its queue, and sorts by the time at which it arrived."""
     body: bytes
     reason: str
-    at: datetime
+    at: AwareDatetime
     """When it arrived on its queue."""
-    correlation_id: Annotated[str | None, Field(alias="CorrelationID")] = None
+    correlation_id: str | None = None
     """Of a Service Bus message; None if it had none, or if that could not be told."""
     shortened: bool = False
     """Whether it was too long to be kept whole: it can be looked at, but not put back."""
-    redriven_at: datetime | None = None
+    redriven_at: AwareDatetime | None = None
     """When somebody last began to put it back."""
-    etag: str = ""
+    etag: str = field(default="", compare=False)
 
 
 log = logging.getLogger(__name__)
@@ -56,6 +54,10 @@ PART = 32_000
 """Characters of the body in one column, which could hold few more."""
 
 MAX_REASON_CHARACTERS = 4000
+
+FORM = Form(PoisonMessage, correlation_id="CorrelationID")
+ELSEWHERE = {"Source", "MessageId", "Etag", "Body"}
+"""What of it stands in the keys of the row, or in columns of its own."""
 
 
 def _time_key(time: datetime) -> str:
@@ -71,7 +73,7 @@ def id_of(source: str, body: bytes, arrival: Arrival) -> str:
 class PoisonStore:
     """Where messages go that nobody can read, until an operator has looked at them. All raise `UnavailableError`."""
 
-    def __init__(self, table: Table[Columns]) -> None:
+    def __init__(self, table: Table) -> None:
         self._table = table
 
     async def put(
@@ -105,7 +107,7 @@ class PoisonStore:
 
     async def mark(self, message: PoisonMessage, redriven_at: datetime) -> None:
         """Keep that it is being put back; raises `ConflictError` unless it is as it was read."""
-        marked = _columns(message.model_copy(update={"redriven_at": redriven_at}))
+        marked = _columns(replace(message, redriven_at=redriven_at))
         await self._table.submit(message.source, [Replace(message.message_id, marked, message.etag)])
 
     async def remove(self, source: str, message_id: str) -> bool:
@@ -123,8 +125,8 @@ class PoisonStore:
 
 
 def _columns(message: PoisonMessage) -> Columns:
-    elsewhere = {"source", "message_id", "body", "etag"}
-    return message.model_dump(by_alias=True, exclude=elsewhere) | dict(_parts(message.body))
+    columns = FORM.columns(message)
+    return {name: columns[name] for name in columns.keys() - ELSEWHERE} | dict(_parts(message.body))
 
 
 def _parts(body: bytes) -> Iterator[tuple[str, str]]:
@@ -134,7 +136,7 @@ def _parts(body: bytes) -> Iterator[tuple[str, str]]:
         yield f"Body{number:02d}", text[start : start + PART]
 
 
-def _message_or_fault(source: str, stored: Stored[Columns]) -> PoisonMessage:
+def _message_or_fault(source: str, stored: Stored) -> PoisonMessage:
     """Return the message; one whose row nobody can read is shown all the same, and can be dropped."""
     try:
         return _message(source, stored)
@@ -146,10 +148,10 @@ def _message_or_fault(source: str, stored: Stored[Columns]) -> PoisonMessage:
         )
 
 
-def _message(source: str, stored: Stored[Columns]) -> PoisonMessage:
+def _message(source: str, stored: Stored) -> PoisonMessage:
     columns = columns_of(stored)
-    known = {"Source": source, "MessageId": stored.key, "Body": _body(columns), "Etag": stored.etag}
-    return PoisonMessage.model_validate(columns | known, by_name=False)
+    keys = {"Source": source, "MessageId": stored.key, "Etag": stored.etag}
+    return FORM.record({**columns, **keys, "Body": _body(columns)})
 
 
 def _body(columns: Mapping[str, Any]) -> bytes:

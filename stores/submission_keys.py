@@ -6,11 +6,10 @@ Beside each key stands a row that sorts by the time at which the key was bound: 
 from datetime import datetime
 from hashlib import sha256
 
-from core.errors import ConflictError, UnavailableError
 from core.gathering import run_all
 from core.keys import sortable
 from core.ports import Clock
-from stores.tables import Columns, Delete, Insert, Table, columns_of
+from stores.tables import Delete, Table, first
 
 PARTITIONS = [f"{number:02x}" for number in range(256)]
 AGE = "!"
@@ -24,7 +23,7 @@ AT_ONCE = 16
 class SubmissionKeys:
     """Which order a client's `Idempotency-Key` stands for."""
 
-    def __init__(self, table: Table[Columns], clock: Clock) -> None:
+    def __init__(self, table: Table, clock: Clock) -> None:
         self._table = table
         self._clock = clock
 
@@ -33,11 +32,8 @@ class SubmissionKeys:
         row = sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
         now = self._clock()
         rows = {row: {"OrderID": order_id, "Fingerprint": fingerprint, "At": now}, f"{AGE}{sortable(now)}|{row}": {}}
-        try:
-            await self._table.submit(row[:2], [Insert(name, columns) for name, columns in rows.items()])
-        except ConflictError:
-            return await self._bound(row)
-        return order_id, fingerprint
+        bound = await first(self._table, row[:2], rows)
+        return bound["OrderID"], bound["Fingerprint"]
 
     async def remove_before(self, time: datetime) -> int:
         """Forget keys that were bound before that time, if there are very many not all at once; return how many."""
@@ -50,10 +46,3 @@ class SubmissionKeys:
         for part in (keys, ages):  # a key whose removal is cut short is found again
             await self._table.submit_each(partition, [Delete(key) for key in part])
         return len(old)
-
-    async def _bound(self, row: str) -> tuple[str, str]:
-        stored = await self._table.get(row[:2], row)
-        if stored is None:
-            raise UnavailableError("a submission key that exists cannot be read")
-        columns = columns_of(stored)
-        return columns["OrderID"], columns["Fingerprint"]

@@ -1,11 +1,9 @@
 """The last sweep, in table `agents`: one row, and one that says since when there should be any."""
 
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 
-from core.errors import ConflictError, UnavailableError
-from stores.tables import Columns, Insert, Put, Table, columns_of
+from stores.tables import Form, Put, Table, columns_of, first
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -20,6 +18,8 @@ class Sweep:
     """How many orders were overdue."""
 
 
+FORM = Form(Sweep)
+
 PARTITION = "sweeps"
 ROW = "last"
 AWAITED = "awaited"
@@ -28,28 +28,19 @@ AWAITED = "awaited"
 class SweepLog:
     """The last sweep of any supervisor."""
 
-    def __init__(self, table: Table[Columns]) -> None:
+    def __init__(self, table: Table) -> None:
         self._table = table
 
     async def record(self, sweep: Sweep) -> None:
         """Keep the sweep in place of the one before; raises `UnavailableError`."""
-        columns = {"At": sweep.at, "Instance": sweep.instance, "Recovered": sweep.recovered}
-        await self._table.submit(PARTITION, [Put(ROW, columns)])
+        await self._table.submit(PARTITION, [Put(ROW, FORM.columns(sweep))])
 
     async def last(self) -> Sweep | None:
         """Return the last sweep, None before the first; raises `UnavailableError`."""
         stored = await self._table.get(PARTITION, ROW)
-        if stored is None:
-            return None
-        columns = columns_of(stored)
-        return Sweep(at=columns["At"], instance=columns["Instance"], recovered=columns["Recovered"])
+        return FORM.record(columns_of(stored)) if stored else None
 
     async def awaited_since(self, now: datetime) -> datetime:
         """Return when it was that anybody asked this first: now, if nobody did; raises `UnavailableError`."""
-        with suppress(ConflictError):  # somebody has asked before
-            await self._table.submit(PARTITION, [Insert(AWAITED, {"Since": now})])
-        stored = await self._table.get(PARTITION, AWAITED)
-        if stored is None:
-            raise UnavailableError("a row that exists cannot be read")
-        since: datetime = columns_of(stored)["Since"]
+        since: datetime = (await first(self._table, PARTITION, {AWAITED: {"Since": now}}))["Since"]
         return since

@@ -1,16 +1,17 @@
-"""The port of a table, and what holds for all rows: what they can hold, and which version of the app wrote them.
+"""The port of a table, and what holds for all rows: what they can hold, and which version of the app wrote them."""
 
-Its rows are records, or the columns that they are stored as.
-"""
-
+import json
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
 from datetime import UTC, datetime
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, Literal, Protocol, TypeVar
 
-from core.errors import InvalidError, UnreadableRowError
-from core.messages import utf16_units
+from pydantic import ConfigDict, TypeAdapter, ValidationError
+from pydantic.alias_generators import to_pascal
+
+from core.errors import ConflictError, InvalidError, UnavailableError, UnreadableRowError
+from core.messages import faults_of, json_text, utf16_units
 
 SCHEMA_VERSION = 3
 OLDEST_ORDERS = 3
@@ -27,33 +28,31 @@ log = logging.getLogger(__name__)
 Columns = Mapping[str, Any]
 
 Made = TypeVar("Made")
-Row = TypeVar("Row")
-Row_co = TypeVar("Row_co", covariant=True)
 
 
 @dataclass(frozen=True, slots=True)
-class Insert(Generic[Row_co]):
+class Insert:
     """Insert; conflicts if the row exists."""
 
     key: str
-    row: Row_co
+    row: Any
 
 
 @dataclass(frozen=True, slots=True)
-class Replace(Generic[Row_co]):
+class Replace:
     """Overwrite the whole row; conflicts unless it is as it was under this ETag."""
 
     key: str
-    row: Row_co
+    row: Any
     etag: str
 
 
 @dataclass(frozen=True, slots=True)
-class Put(Generic[Row_co]):
+class Put:
     """Overwrite the whole row or insert it, whatever is there."""
 
     key: str
-    row: Row_co
+    row: Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,15 +62,16 @@ class Delete:
     key: str
 
 
-Operation = Insert[Row_co] | Replace[Row_co] | Put[Row_co] | Delete
+Operation = Insert | Replace | Put | Delete
+"""What is written are columns; or, before `stores/orders.py` has made columns of it, a record."""
 
 
 @dataclass(frozen=True, slots=True)
-class Stored(Generic[Row_co]):
+class Stored:
     """A row as it was read."""
 
     key: str
-    row: Row_co
+    row: Columns
     etag: str
 
 
@@ -79,40 +79,78 @@ ETags = Sequence[str | None]
 """Of the rows that were written, in the order of the operations; None for a row that was removed."""
 
 
-class Table(Protocol[Row]):
+class Table(Protocol):
     """One table. Every method raises `UnavailableError` when it cannot be reached."""
 
-    async def submit(self, partition: str, operations: Sequence[Operation[Row]]) -> ETags:
+    async def submit(self, partition: str, operations: Sequence[Operation]) -> ETags:
         """Carry out all the operations or none: at most 100, each on another row; return the new ETag of each.
 
         Raises `ConflictError` when a row is not as the operations expect it, `UnavailableError` when it is unknown
         whether they were carried out, and `InvalidError` for operations that no transaction can hold.
         """
 
-    async def submit_each(self, partition: str, operations: Sequence[Operation[Row]]) -> None:
+    async def submit_each(self, partition: str, operations: Sequence[Operation]) -> None:
         """Carry out operations that do not depend on each other; pass over those that conflict."""
 
-    async def get(self, partition: str, key: str) -> Stored[Row] | None:
+    async def get(self, partition: str, key: str) -> Stored | None:
         """Return one row; None if there is none."""
 
-    async def rows(self, partition: str, start: str, end: str, limit: int | None = None) -> list[Stored[Row]]:
+    async def rows(self, partition: str, start: str, end: str, limit: int | None = None) -> list[Stored]:
         """Return the rows with start <= key < end in key order, up to `limit`."""
 
 
-class UnknownSchemaError(UnreadableRowError):
-    """The row was written by a version of the app that this one cannot read."""
+async def first(table: Table, partition: str, rows: Mapping[str, Columns]) -> Columns:
+    """Insert these rows unless the first of them exists; return what it says. Raises `UnavailableError`."""
+    key = next(iter(rows))
+    try:
+        await table.submit(partition, [Insert(name, columns) for name, columns in rows.items()])
+    except ConflictError as error:
+        if (stored := await table.get(partition, key)) is None:
+            raise UnavailableError("a row that exists cannot be read") from error
+        return columns_of(stored)
+    return rows[key]
 
 
-def columns_of(stored: Stored[Columns], oldest: int = 1) -> dict[str, Any]:
-    """Return the columns of a row without what all rows have; raises `UnknownSchemaError`."""
+def columns_of(stored: Stored, oldest: int = 1) -> dict[str, Any]:
+    """Return the columns of a row without what all rows have; raises `UnreadableRowError`."""
     version = stored.row.get("SchemaVersion", 1)
     if not oldest <= version <= SCHEMA_VERSION:
         readable = f"this app reads {oldest} to {SCHEMA_VERSION}"
-        raise UnknownSchemaError(f"row {stored.key} has schema version {version}; {readable}")
+        raise UnreadableRowError(f"row {stored.key} has schema version {version}; {readable}")
     return {name: value for name, value in stored.row.items() if name not in KEYS}
 
 
-def read_each(rows: Iterable[Stored[Columns]], read: Callable[[Stored[Columns]], Made]) -> list[Made]:
+class Form(Generic[Made]):
+    """How a kind of record stands in columns: each field under its name in PascalCase, and none where it is None."""
+
+    def __init__(self, kind: type[Made], *, texts: Collection[str] = (), **names: str) -> None:
+        defaults = {field.name: field.default for field in fields(kind)}  # type: ignore[arg-type]
+        known = {name: names.get(name, to_pascal(name)) for name in defaults}
+        self._texts = {known[name] for name in texts}
+        """The columns that hold JSON."""
+        self._needed = {known[name] for name, default in defaults.items() if default is not None}
+        config = ConfigDict(alias_generator=known.__getitem__, ser_json_timedelta="float")
+        kind_or_none: Any = kind | None  # for a class alone pydantic takes no configuration
+        self._adapter: TypeAdapter[Any] = TypeAdapter(kind_or_none, config=config)
+
+    def columns(self, record: Made, mode: Literal["python", "json"] = "python") -> dict[str, Any]:
+        """Return the columns of a record; with `json` times are texts, and durations seconds."""
+        columns: dict[str, Any] = self._adapter.dump_python(record, mode=mode, by_alias=True, exclude_none=True)
+        return columns | {name: json_text(columns[name]) for name in self._texts & columns.keys()}
+
+    def record(self, columns: Columns) -> Made:
+        """Return the record; raises ValueError that names what is missing or wrong, and repeats no value."""
+        if missing := self._needed - columns.keys():
+            raise ValueError(f"there is no {', '.join(sorted(missing))}")
+        try:
+            texts = {name: json.loads(columns[name]) for name in self._texts & columns.keys()}
+            record: Made = self._adapter.validate_python({**columns, **texts})
+        except ValidationError as error:
+            raise ValueError("; ".join(faults_of(error))) from None
+        return record
+
+
+def read_each(rows: Iterable[Stored], read: Callable[[Stored], Made]) -> list[Made]:
     """Return what can be read of each row; one that cannot is logged, and takes no other along."""
     made = []
     for row in rows:

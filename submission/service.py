@@ -4,9 +4,10 @@ import logging
 from dataclasses import dataclass
 
 from core.errors import InvalidError, UnavailableError, UnknownNameError
-from core.ports import Clock, StateStore
-from core.transitions import Transitions
+from core.ports import Clock
+from stores.orders import OrderStore
 from stores.poison import Arrival, PoisonStore
+from stores.transitions import Transitions
 from submission import rules
 from submission.rules import Terms
 
@@ -20,7 +21,7 @@ class SubmissionService:
     """Turns each message into a recorded order, once, or keeps it as poison with its reason."""
 
     transitions: Transitions
-    store: StateStore
+    store: OrderStore
     poison: PoisonStore
     clock: Clock
     terms: Terms

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from core import agenda
 from core.errors import UnavailableError
 from core.gathering import run_all
-from core.ports import Clock, Leadership, StateStore
-from core.transitions import Transitions
+from core.ports import Clock, Leadership
+from stores.orders import OrderStore
 from stores.sweeps import Sweep, SweepLog
+from stores.transitions import Transitions
 from supervisor.rules import SupervisorRules
 
 log = logging.getLogger(__name__)
@@ -22,7 +23,7 @@ class SupervisorService:
     """One of any number of supervisors; only the holder of the lease sweeps (SUP-5)."""
 
     transitions: Transitions
-    store: StateStore
+    store: OrderStore
     leadership: Leadership
     sweeps: SweepLog
     clock: Clock

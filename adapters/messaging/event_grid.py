@@ -8,10 +8,9 @@ from azure.eventgrid.aio import EventGridPublisherClient
 
 from adapters.failures import azure_errors
 from core.changes import Event
-from core.errors import ConflictError, UnavailableError
+from core.errors import UnavailableError
 
 SOURCE = "/order-processing"
-MAX_AT_ONCE = 100
 
 
 class EventGrid:
@@ -22,13 +21,8 @@ class EventGrid:
 
     async def publish(self, events: Sequence[Event]) -> None:
         """See `EventPublisher.publish`."""
-        for start in range(0, len(events), MAX_AT_ONCE):
-            batch = [_cloud_event(event) for event in events[start : start + MAX_AT_ONCE]]
-            try:
-                with azure_errors("Event Grid"):
-                    await self._client().send(batch)
-            except ConflictError as error:  # 404: the topic is not there, which says nothing of the events
-                raise UnavailableError(str(error)) from error
+        with azure_errors("Event Grid", UnavailableError):  # 404: the topic is not there, and the events are sound
+            await self._client().send([_cloud_event(event) for event in events])
 
 
 def _cloud_event(event: Event) -> CloudEvent[dict[str, Any]]:

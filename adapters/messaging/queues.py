@@ -1,29 +1,18 @@
 """Storage Queues: plain text, not base64 (host.json says `messageEncoding: none`)."""
 
 import re
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 
 from azure.storage.queue.aio import QueueClient
 
 from adapters.failures import azure_errors
-from core.errors import ConflictError, InvalidError, UnavailableError
+from core.errors import InvalidError, UnavailableError
 
 NO_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Storage Queues travel in XML, which has no way to write these."""
 
 FOREVER = -1
 """Without it a message that nobody takes is dropped after seven days."""
-
-
-@contextmanager
-def unavailable_if_missing(what: str) -> Iterator[None]:
-    """Translate what Azure raises; a queue that does not exist is of as little use as one that is away."""
-    try:
-        with azure_errors(what):
-            yield
-    except ConflictError as error:
-        raise UnavailableError(str(error)) from error
 
 
 def check(text: str) -> None:
@@ -41,10 +30,10 @@ class StorageQueue:
     async def put(self, text: str) -> None:
         """See `TextQueue.put`."""
         check(text)
-        with azure_errors("storage queue"):
+        with azure_errors("storage queue", UnavailableError):
             await self._queue().send_message(text, time_to_live=FOREVER)
 
     async def probe(self) -> None:
         """See `TextQueue.probe`."""
-        with unavailable_if_missing("storage queue"):
+        with azure_errors("storage queue", UnavailableError):
             await self._queue().get_queue_properties()

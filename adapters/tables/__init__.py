@@ -1,1 +1,1 @@
-"""Tables: one entity group transaction for each change, one shape of query, and what each table keeps."""
+"""Tables: one entity group transaction for each change, and one shape of query."""

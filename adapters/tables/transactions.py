@@ -11,11 +11,9 @@ from adapters.failures import azure_errors
 from adapters.tables import wire
 from core.errors import ConflictError, InvalidError, UnavailableError
 from core.gathering import GroupCommit
-from stores.tables import Columns, Delete, ETags, Operation, Stored, stored_form
+from stores.tables import Delete, ETags, Operation, Stored, stored_form
 
 Outcome = ETags | Exception
-
-TableOperation = Operation[Columns]
 
 MAX_OPERATIONS = 100
 MAX_BYTES = 1_500_000
@@ -27,9 +25,9 @@ class TableTransactions:
 
     def __init__(self, table: Callable[[], TableClient]) -> None:
         self._table = table
-        self._commits: GroupCommit[Sequence[TableOperation], ETags] = GroupCommit(self._flush)
+        self._commits: GroupCommit[Sequence[Operation], ETags] = GroupCommit(self._flush)
 
-    async def submit(self, partition: str, operations: Sequence[TableOperation]) -> ETags:
+    async def submit(self, partition: str, operations: Sequence[Operation]) -> ETags:
         """See `Table.submit`."""
         keys = {operation.key for operation in operations}
         if not len(keys) == len(operations) <= MAX_OPERATIONS:
@@ -37,7 +35,7 @@ class TableTransactions:
         stored = [_as_stored(operation) for operation in operations]  # what no row can hold, never meets its neighbours
         return await self._commits.submit(partition, stored) if stored else []
 
-    async def submit_each(self, partition: str, operations: Sequence[TableOperation]) -> None:
+    async def submit_each(self, partition: str, operations: Sequence[Operation]) -> None:
         """See `Table.submit_each`; they are grouped where possible."""
         outcomes = await asyncio.gather(
             *(self.submit(partition, [operation]) for operation in operations), return_exceptions=True
@@ -46,16 +44,16 @@ class TableTransactions:
             if isinstance(outcome, BaseException) and not isinstance(outcome, ConflictError):
                 raise outcome
 
-    async def get(self, partition: str, key: str) -> Stored[Columns] | None:
+    async def get(self, partition: str, key: str) -> Stored | None:
         """See `Table.get`."""
         with azure_errors("reading a row"):
             return await wire.read_one(self._table(), partition, key)
 
-    async def rows(self, partition: str, start: str, end: str, limit: int | None = None) -> list[Stored[Columns]]:
+    async def rows(self, partition: str, start: str, end: str, limit: int | None = None) -> list[Stored]:
         """See `Table.rows`."""
         if limit is not None and limit <= 0:
             return []
-        found: list[Stored[Columns]] = []
+        found: list[Stored] = []
         with azure_errors("querying rows"):
             async for entity in wire.read_range(self._table(), partition, start, end, limit):
                 found.append(entity)
@@ -63,7 +61,7 @@ class TableTransactions:
                     break
         return found
 
-    async def _flush(self, partition: str, waiting: Sequence[Sequence[TableOperation]]) -> list[Outcome]:
+    async def _flush(self, partition: str, waiting: Sequence[Sequence[Operation]]) -> list[Outcome]:
         """Commit all together; if one is refused, all the others together; if one of those is, each by itself.
 
         Many conflicts in one group mean that another process does the same work: then to leave out one after the other
@@ -83,13 +81,13 @@ class TableTransactions:
             outcomes = await self._each(partition, others)
         return [*outcomes[:guilty], error, *outcomes[guilty:]]
 
-    async def _each(self, partition: str, group: Sequence[Sequence[TableOperation]]) -> list[Outcome]:
+    async def _each(self, partition: str, group: Sequence[Sequence[Operation]]) -> list[Outcome]:
         """Commit each by itself."""
         alone = await asyncio.gather(*(self._try(partition, [operations]) for operations in group))
         return [outcome for each, _ in alone for outcome in each]
 
     async def _try(
-        self, partition: str, group: Sequence[Sequence[TableOperation]]
+        self, partition: str, group: Sequence[Sequence[Operation]]
     ) -> tuple[list[Outcome], Exception | None]:
         """Return the outcome of each submission, and the error that they share, if there was one."""
         try:
@@ -101,7 +99,7 @@ class TableTransactions:
         return [list(islice(etags, len(operations))) for operations in group], None
 
 
-def _fitting(waiting: Sequence[Sequence[TableOperation]]) -> Sequence[Sequence[TableOperation]]:
+def _fitting(waiting: Sequence[Sequence[Operation]]) -> Sequence[Sequence[Operation]]:
     """Return the first submissions, as many as one transaction can hold; no row may occur in it twice."""
     keys: set[str] = set()
     size = 0
@@ -114,18 +112,18 @@ def _fitting(waiting: Sequence[Sequence[TableOperation]]) -> Sequence[Sequence[T
     return waiting
 
 
-def _as_stored(operation: TableOperation) -> TableOperation:
+def _as_stored(operation: Operation) -> Operation:
     return operation if isinstance(operation, Delete) else replace(operation, row=stored_form(operation.row))
 
 
-def _bytes(operation: TableOperation) -> int:
+def _bytes(operation: Operation) -> int:
     """Estimate generously what the operation takes in the request, where JSON escapes what is not ASCII."""
     values = () if isinstance(operation, Delete) else operation.row.values()
     texts = [value for value in values if isinstance(value, str)]
     return 1000 + sum(len(text) * (2 if text.isascii() else 12) for text in texts)
 
 
-def _owner(group: Sequence[Sequence[TableOperation]], error: Exception) -> int | None:
+def _owner(group: Sequence[Sequence[Operation]], error: Exception) -> int | None:
     """Return the number of the submission at fault; None if the error does not say."""
     index = getattr(error.__cause__ or error, "index", None)
     if index is None:

@@ -52,7 +52,7 @@ class TableError(HttpResponseError):
         self.index = int(index.group(1)) if index else None
 
 
-async def read_one(table: TableClient, partition: str, row: str) -> Stored[Columns] | None:
+async def read_one(table: TableClient, partition: str, row: str) -> Stored | None:
     """Return one entity by its keys; None if there is none."""
     answer = await _send(table, HttpRequest("GET", _place(_address(table), partition, row), headers=_HEADERS))
     if answer.status_code == 404 and "TableNotFound" not in answer.text():
@@ -62,7 +62,7 @@ async def read_one(table: TableClient, partition: str, row: str) -> Stored[Colum
 
 async def read_range(
     table: TableClient, partition: str, start: str, end: str, limit: int | None
-) -> AsyncIterator[Stored[Columns]]:
+) -> AsyncIterator[Stored]:
     """Yield the entities with start <= row key < end in key order; pages may be short or empty and not be the last."""
     texts = {name: text.replace("'", "''") for name, text in (("p", partition), ("s", start), ("e", end))}
     asked = {"$filter": RANGE.format(**texts)} | ({"$top": str(min(limit, PAGE))} if limit else {})
@@ -81,7 +81,7 @@ def _continuation(headers: Mapping[str, str]) -> dict[str, str] | None:
     return found or None
 
 
-def _stored(wire: Mapping[str, Any]) -> Stored[Columns]:
+def _stored(wire: Mapping[str, Any]) -> Stored:
     """Return the row with the types of its properties; what Azure adds itself is left out."""
     row = {
         name: datetime.fromisoformat(value) if wire.get(f"{name}@odata.type") == "Edm.DateTime" else value
@@ -109,7 +109,7 @@ def _address(table: TableClient) -> str:
     return f"{table.url}/{table.table_name}"
 
 
-async def transact(table: TableClient, partition: str, operations: Sequence[Operation[Columns]]) -> list[str | None]:
+async def transact(table: TableClient, partition: str, operations: Sequence[Operation]) -> list[str | None]:
     """Carry out all operations or none; return the new ETag of each, None for a deletion.
 
     Raises `TableError`, and whatever the SDK's pipeline raises for an outage.
@@ -127,14 +127,14 @@ async def transact(table: TableClient, partition: str, operations: Sequence[Oper
     return _etags(response.content, len(operations))
 
 
-def body_of(address: str, boundary: str, partition: str, operations: Sequence[Operation[Columns]]) -> bytes:
+def body_of(address: str, boundary: str, partition: str, operations: Sequence[Operation]) -> bytes:
     """Return the body of the request: one change set with one part for each operation."""
     parts = "".join(f"--changes\r\n{PART}{_part(address, partition, operation)}\r\n" for operation in operations)
     head = f"--{boundary}\r\nContent-Type: multipart/mixed; boundary=changes\r\n\r\n"
     return f"{head}{parts}--changes--\r\n\r\n--{boundary}--\r\n".encode()
 
 
-def _part(address: str, partition: str, operation: Operation[Columns]) -> str:
+def _part(address: str, partition: str, operation: Operation) -> str:
     place = _place(address, partition, operation.key)
     match operation:
         case Insert(key, row):

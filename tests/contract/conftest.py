@@ -1,11 +1,11 @@
 """Every port twice: in memory, and on Azurite, the local broker and the Event Grid stand-in."""
 
 import pytest
+from memory import in_memory
 from transports import Recorder
 
 from adapters.azure import connect
 from adapters.connections import Connections
-from adapters.memory import in_memory
 from adapters.settings import Settings
 
 

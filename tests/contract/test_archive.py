@@ -9,11 +9,11 @@ import pytest
 from apps import app
 from builders import CONTENT, PAYLOAD, new_order
 from kept import SUBMISSIONS
+from memory import in_memory
 from ulid import ULID
 
-import adapters.tables.archive
 import operators.retention
-from adapters.memory import in_memory
+import stores.archive
 from core.changes import Change, Event, HistoryEntry, Note
 from core.errors import UnknownOrderError
 from core.keys import history_range
@@ -122,7 +122,7 @@ async def test_many_old_orders_that_stay_keep_none_behind_them_from_being_remove
     Its timer comes once an hour, and hardly ever finds the instance of the hour before.
     """
     monkeypatch.setattr(operators.retention, "MAX_PAGES", 2)
-    monkeypatch.setattr(adapters.tables.archive, "PAGE", 3)
+    monkeypatch.setattr(stores.archive, "PAGE", 3)
     staying = [await kept.order(days=60 - number, **FAILED) for number in range(6)]
     behind = await kept.order(days=40, **PROCESSED)
     removed = [await Kept(kept.parts).retention.sweep() for _ in range(4)]

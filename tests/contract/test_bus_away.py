@@ -8,9 +8,9 @@ import pytest
 from azure.servicebus.aio import ServiceBusClient
 from builders import seconds
 from gateways import Gateway
+from memory import in_memory
 
 from adapters.azure import connect
-from adapters.memory import in_memory
 from adapters.settings import Settings
 from core.errors import NotSentError, UnavailableError
 from core.messages import AgentRequest

@@ -11,10 +11,10 @@ from azure.servicebus.aio import ServiceBusClient
 from azure.storage.queue.aio import QueueClient
 from builders import NOW, seconds
 from delivered_events import take_events
+from memory import MemoryLeadership, MemoryLease
 
 from adapters.connections import Connections
 from adapters.lease import BlobLeadership
-from adapters.memory import MemoryLeadership, MemoryLease
 from adapters.messaging.queues import StorageQueue
 from adapters.settings import Settings, SettingsError
 from core.alerts import Acknowledgement

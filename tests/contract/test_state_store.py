@@ -6,17 +6,17 @@ from datetime import datetime
 
 import pytest
 from builders import NOW, new_order, scheduler, seconds, supervisor
+from memory import MemoryStateStore
 from owed import events_owed, owed
 
 from adapters.clock import order_ids, utc_now
-from adapters.memory import MemoryStateStore
 from core import agenda, outbox
 from core.changes import Change, Event, HistoryEntry, Note, transition
 from core.errors import ConflictError, UnreadableRowError
 from core.keys import LAST, bucket_of, history_key
 from core.orders import Priority, Snapshot, StepState
-from core.transitions import Transitions
 from stores.tables import Delete, Insert, Put, entity
+from stores.transitions import Transitions
 
 new_id = order_ids(8)
 HOSTILE = "'; DROP TABLE orders; -- <b>\"\\\u202e\U0001f9a0 | %s {{x}} \u00e9"
@@ -210,7 +210,7 @@ async def overwrite(store, bucket, key, **columns):
     if isinstance(store, MemoryStateStore):
         store.rows[bucket][key] = (99, {**entity(bucket, key, {}), **columns})
     else:
-        await store._table.submit(bucket, [Put(key, columns)])
+        await store.table.submit(bucket, [Put(key, columns)])
 
 
 async def three_in(store, bucket):
@@ -278,12 +278,12 @@ async def test_an_order_of_which_a_row_is_missing_cannot_be_read_and_is_kept(par
     order = await recorded(parts.store)
     rows, bucket = {f"{order.order_id}|{kind}" for kind in ("order", "state")}, bucket_of(order.order_id)
     gone = f"{order.order_id}|{missing}"
-    await parts.store._table.submit(bucket, [Delete(gone)])
+    await parts.store.table.submit(bucket, [Delete(gone)])
     with pytest.raises(UnreadableRowError, match="one is missing"):
         await parts.store.load(order.order_id)
     (kept,) = [each for each in await all_kept(parts.archive, bucket) if each.order_id == order.order_id]
     assert (kept.state, kept.fault) == (None, "of its two rows one is missing")
-    await parts.store._table.submit(bucket, [Delete(key) for key in rows - {gone}])  # nobody else would
+    await parts.store.table.submit(bucket, [Delete(key) for key in rows - {gone}])  # nobody else would
 
 
 @pytest.mark.proves("FLT-6", "SCH-2")
@@ -423,7 +423,7 @@ async def test_what_is_there_already_keeps_nothing_new_from_being_written(on_azu
 @pytest.mark.proves("SUB-2")
 async def test_an_order_that_no_table_can_hold_takes_no_other_of_its_group_along(on_azurite):
     """What goes wrong before anything is sent is its own matter, too."""
-    table = on_azurite.store._table
+    table = on_azurite.store.table
     rows = [Insert(new_id(), {"Value": value}) for value in (1, 2, 2**40, 3)]
     outcomes = await at_once(*(table.submit("b95", [row]) for row in rows))
     assert [isinstance(outcome, Exception) for outcome in outcomes] == [False, False, True, False]

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from core.orders import Snapshot
-from core.transitions import Remembered
+from stores.transitions import Remembered
 
 
 @dataclass(frozen=True, slots=True)

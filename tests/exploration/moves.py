@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from adapters.memory import MemoryStateStore
+from memory import MemoryStateStore
+
 from core.agenda import Kind
 from core.changes import Change
 from core.errors import (

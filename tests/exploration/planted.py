@@ -7,7 +7,6 @@ from datetime import timedelta
 from typing import Any
 from unittest.mock import patch
 
-from adapters import memory
 from agents import rules as agent_rules
 from agents.service import AgentService
 from alerts.relay import Relay
@@ -17,7 +16,6 @@ from core.changes import Change, transition
 from core.errors import ConflictError, NewerWorkflowError, RejectedError, TransientError
 from core.messages import AgentReply
 from core.orders import Direction, Outcome, ProcessState, Snapshot, Step, StepState
-from core.transitions import Transitions
 from core.workflow import Workflows
 from exploration.ports import Publisher
 from exploration.roles import TOLERANCE
@@ -57,6 +55,7 @@ from scheduler.progress import Progress
 from scheduler.rules import SchedulerRules
 from scheduler.service import SchedulerService
 from stores.tables import Delete
+from stores.transitions import Transitions
 from supervisor import rules as supervisor_rules
 from supervisor.service import SupervisorService
 
@@ -105,7 +104,7 @@ def writes_without_looking_at_etags() -> AbstractContextManager[Any]:
         else:
             rows[write.key] = (rows.get(write.key, (0, None))[0] + 1, write.row)
 
-    return patch.object(memory, "_apply", apply)
+    return patch("memory._apply", apply)
 
 
 def takes_replies_after_their_time() -> AbstractContextManager[Any]:

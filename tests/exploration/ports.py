@@ -13,7 +13,7 @@ RETRY_AFTER = timedelta(seconds=2)
 
 
 class Store:
-    """`StateStore`: each method stops the handler."""
+    """`OrderStore`: each method stops the handler."""
 
     buckets = ("b00",)
 

@@ -24,7 +24,6 @@ from core.messages import (
     requests_queue,
     responses_queue,
 )
-from core.transitions import Transitions
 from core.workflow import Workflows
 from exploration.beliefs import recalled
 from exploration.driving import Handler, Job, Tape
@@ -43,6 +42,7 @@ from exploration.ports import (
 )
 from operators.requests import OperatorRequest, SkipRequest
 from scheduler.admission import Admission
+from stores.transitions import Transitions
 
 decode = lru_cache(maxsize=10_000)(messages.decode)
 """A handler that is run anew reads its message anew: what it says is remembered."""

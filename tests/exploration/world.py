@@ -13,8 +13,8 @@ from functools import cached_property
 from hashlib import blake2b
 from typing import Any
 
-from adapters.memory import MemoryStateStore
-from adapters.tables.records import StateRecord
+from memory import MemoryStateStore
+
 from core.agenda import AgendaRow
 from core.changes import Change, HistoryEntry
 from core.keys import bucket_of, order_key, state_key
@@ -22,6 +22,7 @@ from core.orders import OrderState, Snapshot
 from exploration.beliefs import text_of_belief
 from exploration.driving import Handler, settled
 from scheduler.admission import Admission
+from stores.records import StateRecord
 
 
 class Rows(dict[str, tuple[int, Any]]):

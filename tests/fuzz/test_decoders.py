@@ -11,25 +11,25 @@ from apps import app
 from builders import CONTENT, ORDER_ID, PAYLOAD, WORKFLOWS, claimed
 from hypothesis import example, given
 from hypothesis import strategies as st
+from memory import in_memory, of_columns
 
 import shop.triggers
 from adapters.clock import order_ids, order_time
-from adapters.memory import in_memory, of_columns
 from adapters.messaging.queues import NO_XML
-from adapters.tables.orders import of_change
-from adapters.tables.records import columns_of_record, record_of
 from alerts import rules as alert_rules
 from bootstrap import functions
 from core.business import Payload
-from core.errors import InvalidError
+from core.errors import InvalidError, UnreadableRowError
 from core.messages import AgentReply, AgentRequest, Submission, WakeUp, decode
 from operators.requests import BulkRequest, OperatorRequest
 from shop.payload import Content
 from shop.rules import Purchase
 from shop.service import ShopService
 from simulator.rules import Call, Fault
+from stores.orders import of_change
 from stores.poison import Arrival, PoisonStore
-from stores.tables import OLDEST_ORDERS, SCHEMA_VERSION, Stored, UnknownSchemaError, entity, stored_form
+from stores.records import columns_of_record, record_of
+from stores.tables import OLDEST_ORDERS, SCHEMA_VERSION, Stored, entity, stored_form
 from submission.rules import Terms, new_order, read
 
 JSON = st.recursive(
@@ -195,7 +195,7 @@ def test_a_row_of_a_version_that_this_one_cannot_read_is_refused(version):
     """It is not guessed at."""
     change = new_order(*read(json.dumps(EXAMPLES[Submission]).encode(), TERMS), TERMS, datetime.now(UTC), "s")
     write = of_change(change)[0]
-    with pytest.raises(UnknownSchemaError):
+    with pytest.raises(UnreadableRowError, match="has schema version"):
         record_of(as_stored(write, SchemaVersion=version))
 
 

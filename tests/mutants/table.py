@@ -856,9 +856,17 @@ MUTANTS = (
     Mutant(
         statement="OPR-2",
         fault="an order whose rows are garbage is explained by an error",
-        file="adapters/tables/records.py",
-        old="except (LookupError, ValueError, TypeError, AttributeError) as fault:",
+        file="stores/records.py",
+        old="except (LookupError, ValueError, TypeError) as fault:",
         new="except ZeroDivisionError as fault:",
+        tests=(f"{EXPLAIN}::test_of_an_order_whose_rows_are_garbage_it_says_that",),
+    ),
+    Mutant(
+        statement="OPR-2",
+        fault="a column that is gone is read as what a new order has",
+        file="stores/tables.py",
+        old="if missing := self._needed - columns.keys():",
+        new="if missing := set():",
         tests=(f"{EXPLAIN}::test_of_an_order_whose_rows_are_garbage_it_says_that",),
     ),
     Mutant(
@@ -1214,9 +1222,9 @@ MUTANTS = (
     Mutant(
         statement="SUP-7",
         fault="since when a sweep is awaited is what the last one said",
-        file="stores/sweeps.py",
-        old="Insert(AWAITED",
-        new="Put(AWAITED",
+        file="stores/tables.py",
+        old="[Insert(name, columns) for",
+        new="[Put(name, columns) for",
         tests=(f"{PORTS}::test_since_when_a_sweep_is_awaited_is_what_the_first_one_said",),
         where=Where.CONTRACT,
     ),
@@ -1256,7 +1264,7 @@ MUTANTS = (
     Mutant(
         statement="SCH-6",
         fault="a reply is refused for what is remembered",
-        file="core/transitions.py",
+        file="stores/transitions.py",
         old="return decision if isinstance(decision, Change) and await self.carry_out(decision) else None",
         new="return decision if snapshot and await self.carry_out(decision) else None",
         tests=(f"{TRANSITIONS}::test_nothing_to_do_is_never_concluded_from_what_is_remembered",),
@@ -1264,7 +1272,7 @@ MUTANTS = (
     Mutant(
         statement="OPR-4",
         fault="an operator is refused for what is remembered",
-        file="core/transitions.py",
+        file="stores/transitions.py",
         old="        except AppError:\n            return None\n",
         new="        except AppError:\n            raise\n",
         tests=(f"{TRANSITIONS}::test_nobody_is_refused_for_what_is_remembered",),
@@ -1272,7 +1280,7 @@ MUTANTS = (
     Mutant(
         statement="SCH-2",
         fault="nobody claims what was remembered as claimed",
-        file="core/transitions.py",
+        file="stores/transitions.py",
         old="        if change := await self._apply_to_remembered(order_id, decide):\n            return change\n",
         new="        if self._remembered.look(order_id):\n"
         "            return await self._apply_to_remembered(order_id, decide)\n",
@@ -1281,7 +1289,7 @@ MUTANTS = (
     Mutant(
         statement="FLT-7",
         fault="after a conflict, or without an answer, the order is remembered as it was",
-        file="core/transitions.py",
+        file="stores/transitions.py",
         old="return self._orders.pop(order_id, None)",
         new="return self._orders.get(order_id)",
         tests=(f"{TRANSITIONS}::test_an_order_whose_write_was_not_answered_is_read_again",),
@@ -1289,7 +1297,7 @@ MUTANTS = (
     Mutant(
         statement="FLT-7",
         fault="an order that was read is remembered as it was, though its write was not answered",
-        file="core/transitions.py",
+        file="stores/transitions.py",
         old="        self._remembered.take(order_id)  # until its new ETag is known\n",
         new="",
         tests=(f"{TRANSITIONS}::test_an_order_whose_write_was_not_answered_is_read_again",),
@@ -1337,7 +1345,7 @@ MUTANTS = (
     Mutant(
         statement="FLT-8",
         fault="a step whose request did not go out runs on until its time is up",
-        file="core/transitions.py",
+        file="stores/transitions.py",
         old="                await self._put_back(change, certain=isinstance(error, NotSentError))\n",
         new="",
         tests=(f"{UNSENT}::test_an_outage_of_the_bus_is_not_charged_to_the_orders",),
@@ -1377,7 +1385,7 @@ MUTANTS = (
     Mutant(
         statement="FLT-8",
         fault="the bus is never asked whether it is back",
-        file="core/transitions.py",
+        file="stores/transitions.py",
         old="        self._ask_at = None\n        return True",
         new="        return False",
         tests=(f"{UNSENT}::test_an_outage_of_the_bus_is_not_charged_to_the_orders",),
@@ -1583,7 +1591,7 @@ MUTANTS = (
     Mutant(
         statement="SCH-1",
         fault="a poll reads no further than a page that it cannot claim",
-        file="core/claim_lanes.py",
+        file="stores/claim_lanes.py",
         old="(beyond, LONG_PAGE) if goes_on else (max(claim_lane, beyond), PAGE)",
         new="(claim_lane, PAGE)",
         tests=(f"{SCHEDULER}::test_orders_that_this_app_cannot_claim_hide_nobody",),
@@ -1591,7 +1599,7 @@ MUTANTS = (
     Mutant(
         statement="SUP-7",
         fault="one alert for all that wait behind each other",
-        file="core/claim_lanes.py",
+        file="stores/claim_lanes.py",
         old="(beyond, LONG_PAGE) if goes_on else (max(claim_lane, beyond), PAGE)",
         new="(claim_lane, PAGE)",
         tests=(f"{WATCH}::test_every_order_that_waits_too_long_is_announced",),
@@ -1815,7 +1823,7 @@ MUTANTS = (
     Mutant(
         statement="SCH-1",
         fault="a lane is read for ten short pages",
-        file="core/claim_lanes.py",
+        file="stores/claim_lanes.py",
         old="count[claim_lane] < PAGE\n",
         new="count[claim_lane] < PAGE and size == PAGE\n",
         tests=(NEIGHBOURS,),
@@ -1823,7 +1831,7 @@ MUTANTS = (
     Mutant(
         statement="SUB-2",
         fault="an order without steps can be read",
-        file="adapters/tables/orders.py",
+        file="stores/orders.py",
         old="    if not record.steps:",
         new="    if False:",
         tests=(f"{STORE}::test_an_order_without_steps_cannot_be_read",),
@@ -1832,7 +1840,7 @@ MUTANTS = (
     Mutant(
         statement="FLT-6",
         fault="a row of the agenda that cannot be read fails its page",
-        file="adapters/tables/records.py",
+        file="stores/records.py",
         old="    except (UnreadableRowError, TypeError) as fault:\n        return AgendaRow",
         new="    except ZeroDivisionError as fault:\n        return AgendaRow",
         tests=(f"{STORE}::test_a_row_that_cannot_be_read_concerns_its_order_alone",),
@@ -2078,7 +2086,7 @@ MUTANTS = (
     Mutant(
         statement="FLT-8",
         fault="one queue that refuses is taken for an outage",
-        file="core/transitions.py",
+        file="stores/transitions.py",
         old="            if not isinstance(error, QueueRefusedError):\n",
         new="            if True:\n",
         tests=(f"{UNSENT}::test_a_queue_that_refuses_is_not_taken_for_an_outage",),
@@ -2086,7 +2094,7 @@ MUTANTS = (
     Mutant(
         statement="FLT-8",
         fault="all ask at once whether the bus is back",
-        file="core/transitions.py",
+        file="stores/transitions.py",
         old="        self.lost()\n        try",
         new="        try",
         tests=(f"{UNSENT}::test_of_all_who_want_to_know_whether_the_bus_is_back_one_asks_in_a_while",),

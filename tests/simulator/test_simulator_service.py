@@ -4,9 +4,9 @@ import asyncio
 
 import pytest
 from builders import seconds
+from memory import of_columns
 from simulated_world import World
 
-from adapters.memory import of_columns
 from core.errors import UnavailableError
 from simulator.ledger import Ledger
 from simulator.service import FAULT_CACHE_SECONDS

@@ -4,8 +4,8 @@ import json
 
 import azure.functions as func
 import pytest
+from memory import of_columns
 
-from adapters.memory import of_columns
 from core.errors import UnavailableError
 from simulator.ledger import Ledger
 from simulator.triggers import blueprint

@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 
 from apps import app
 from builders import NOW, TIMEOUT, new_order, scheduler, seconds
+from memory import in_memory
 
-from adapters.memory import in_memory
 from core.messages import AgentReply, AgentRequest
 
 MARGIN = seconds(0.5)

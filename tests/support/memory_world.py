@@ -4,8 +4,7 @@ from dataclasses import replace
 
 from apps import app
 from builders import NOW, ORDER_ID
-
-from adapters.memory import MemoryLeadership, MemoryLease, in_memory
+from memory import MemoryLeadership, MemoryLease, in_memory
 
 MESSAGE = (
     f'{{"schemaVersion":1,"orderId":"{ORDER_ID}","placedAt":"2026-01-31T08:15:00Z",'

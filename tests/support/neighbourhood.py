@@ -7,7 +7,6 @@ from datetime import timedelta
 from builders import NOW, SOMEWHERE, TIMEOUT, answer, answer_to, seconds
 from scheduling import Scheduling, only, step
 
-from adapters.tables.records import columns_of_record
 from core.agenda import Kind, all_of
 from core.alerts import order_ended
 from core.changes import Change, HistoryEntry
@@ -20,6 +19,7 @@ from core.workflow import Workflow
 from entrypoints.functions import next_time
 from operators.views import listed as listed_as
 from stores.poison import Arrival
+from stores.records import columns_of_record
 from stores.tables import entity, stored_form
 
 BUCKET = "b01"

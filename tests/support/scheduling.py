@@ -6,8 +6,8 @@ from datetime import datetime, timedelta
 
 from apps import app
 from builders import COOLDOWN, NOW, THRESHOLD, TIMEOUT, answer_to, new_order, seconds
+from memory import in_memory
 
-from adapters.memory import in_memory
 from core.changes import Change, HistoryEntry
 from core.messages import AgentRequest, decode, requests_queue
 from core.orders import ProcessState

@@ -17,10 +17,10 @@ from apps import app
 from azure.storage.queue.aio import QueueClient
 from doors import CommandLine
 from failing import fault
+from memory import in_memory
 from submitting import new_order_id, submit
 from waiting import eventually
 
-from adapters.memory import in_memory
 from operators.openapi import description
 from operators.triggers import blueprint
 from operators.triggers import routes as routes_of

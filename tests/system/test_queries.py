@@ -16,12 +16,12 @@ from adapters.azure import connect
 from adapters.clock import new_id, order_ids, utc_now
 from adapters.connections import Connections
 from adapters.settings import Settings
-from adapters.tables.orders import of_change
-from adapters.tables.records import columns_of_record
 from core.changes import Change, HistoryEntry, transition
 from core.gathering import run_all
 from core.keys import bucket_of, buckets
 from core.orders import ProcessState, StepState
+from stores.orders import of_change
+from stores.records import columns_of_record
 from stores.tables import Insert
 
 RANGE = re.compile(r"^PartitionKey eq '[^']+' and RowKey ge '[^']+' and RowKey lt '[^']+'$")
@@ -85,7 +85,7 @@ def finished_order(order_id: str) -> Change:
 
 async def fill(parts, count):
     """Record that many finished orders, many to a transaction."""
-    table, new_id = parts.store._table, order_ids(len(buckets(8)))
+    table, new_id = parts.store.table, order_ids(len(buckets(8)))
     await run_all(
         (table.submit(bucket_of(order_id), operations_of(order_id)) for order_id in (new_id() for _ in range(count))),
         at_most=400,

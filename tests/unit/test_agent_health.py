@@ -4,8 +4,8 @@ from functools import partial
 
 import pytest
 from builders import NOW, ORDER_ID, seconds
+from memory import of_columns
 
-from adapters.memory import of_columns
 from agents.protection import INTERVAL, CircuitBreaker, HealthReporter
 from core.errors import UnavailableError
 from core.messages import AgentRequest

@@ -5,8 +5,8 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
+from memory import in_memory
 
-from adapters.memory import in_memory
 from adapters.settings import Settings, SettingsError
 from bootstrap import bootstrap, functions
 from core.workflow import WorkflowError

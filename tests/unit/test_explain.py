@@ -5,9 +5,8 @@ from dataclasses import replace
 import pytest
 from apps import app
 from builders import NOW, acting_rules, answer, claimed, new_order, scheduler, seconds, supervisor, timed_out
+from memory import in_memory
 
-from adapters.memory import in_memory
-from adapters.tables.records import StateRecord, columns_of_record, record_of
 from core.changes import Change, HistoryEntry
 from core.errors import UnreadableRowError
 from core.orders import ProcessState, StepState
@@ -16,6 +15,7 @@ from operators.explain import Actor, explain
 from scheduler.rules import LONGEST_UPGRADE
 from scheduler.service import WAKE_UP_TIME
 from stores.agent_health import AgentHealth
+from stores.records import StateRecord, columns_of_record, record_of
 from stores.tables import Stored, entity, stored_form
 
 LATER = NOW + seconds(60)
@@ -106,8 +106,10 @@ def test_of_an_order_that_nobody_would_go_on_with_it_says_that_an_operator_has_t
 GARBAGE = {
     "a state that there is not": {"ProcessState": "Perhaps"},
     "a column that is gone": {"NotBefore": ...},
+    "a column that is gone, where a new order has a default": {"FailureCount": ...},
     "a number that is a text": {"FailureCount": "many", "NotBefore": "soon", "Direction": 7},
-    "a time that is a text": {"UpdatedAt": "2026-01-31T08:15:00Z"},
+    "a time that is none": {"UpdatedAt": "soon"},
+    "a time without a zone": {"UpdatedAt": "2026-01-31T08:15:00"},
     "a name that is a number": {"LockedBy": 7},
     "a time of a step without a zone": {"Steps": '[{"CompleteBy":"2026-01-31T08:15:00"}]'},
     "a version to come": {"SchemaVersion": 99},

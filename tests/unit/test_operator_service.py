@@ -8,8 +8,8 @@ from unittest.mock import patch
 import pytest
 from apps import ALONE, app
 from builders import NOW, TOLERANCE, new_order, scheduler, seconds, supervisor, timed_out
+from memory import in_memory
 
-from adapters.memory import in_memory
 from core.changes import Change, Event, HistoryEntry
 from core.orders import Outcome, ProcessState, StepState
 from operators.alerts import AcknowledgeRequest, AlertDesk

@@ -12,7 +12,7 @@ import pytest
 from builders import NOW, seconds
 from neighbourhood import LASTS, street
 
-import core.claim_lanes
+import stores.claim_lanes
 from core.changes import HistoryEntry
 from core.errors import ConflictError, InvalidError, QueueRefusedError, UnavailableError
 from core.keys import bucket_of, history_key
@@ -20,8 +20,8 @@ from operators.requests import OperatorRequest
 from scheduler.admission import LOOK_INTERVAL
 
 SMALL = {
-    "core.claim_lanes.PAGE": 8,
-    "core.claim_lanes.LONG_PAGE": 10,
+    "stores.claim_lanes.PAGE": 8,
+    "stores.claim_lanes.LONG_PAGE": 10,
     "supervisor.service.PAGE": 8,
     "alerts.relay.PAGE": 8,
     "neighbourhood.BATCH": 8,
@@ -232,7 +232,7 @@ NEIGHBOURS = {
 async def lived(there):
     with (
         patch("scheduler.triggers.through_outages", there.through_outages),
-        patch("core.transitions.MAX_CONFLICTS", 2),
+        patch("stores.transitions.MAX_CONFLICTS", 2),
         patch("operators.retention.MAX_PAGES", 5000),  # in memory, a page is an order
     ):
         return await there.live()
@@ -275,7 +275,7 @@ async def others_are_in_time(neighbour, count, usual, caplog):
     there = await street(neighbour.beside, count, neighbour.spoil, **neighbour.state)
     seen = await lived(there)
     late = {name: (at, seen.get(name)) for name, at in usual.items() if seen.get(name, LASTS) > at + neighbour.late}
-    if count > core.claim_lanes.PAGE:  # the watch tells of a page of orders at a time
+    if count > stores.claim_lanes.PAGE:  # the watch tells of a page of orders at a time
         late.pop("is late: alert", None)
     assert (late, there.failures) == ({}, [])
     assert bool(told(there, caplog, there.neighbours[0])) is neighbour.is_told

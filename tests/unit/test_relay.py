@@ -7,9 +7,9 @@ import pytest
 from apps import app
 from builders import NOW, ORDER_ID, seconds
 from kept import kept
+from memory import MemoryBus, MemoryEventPublisher, in_memory
 from owed import events_owed, owed
 
-from adapters.memory import MemoryBus, MemoryEventPublisher, in_memory
 from alerts.relay import PAGE
 from alerts.rules import LONGEST_PAUSE, pause
 from alerts.service import QUEUE, AlertService

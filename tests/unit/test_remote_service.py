@@ -13,9 +13,9 @@ from azure.functions.servicebus import ServiceBusMessage
 from azure.servicebus import ServiceBusMessageBatch
 from builders import ORDER_ID, seconds
 from kept import kept
+from memory import of_columns
 
 import agents.triggers
-from adapters.memory import of_columns
 from adapters.messaging.bus import _outgoing
 from adapters.remote import MAX_BYTES, MAX_REASON_CHARACTERS, HttpRemoteService
 from agents import rules

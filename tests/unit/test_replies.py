@@ -6,8 +6,8 @@ import pytest
 from azure.functions.servicebus import ServiceBusMessage
 from builders import NOW, ORDER_ID, answer, seconds
 from kept import kept
+from memory import MemoryBus, of_columns
 
-from adapters.memory import MemoryBus, of_columns
 from core.errors import ConflictError, NewerWorkflowError, UnavailableError
 from core.messages import WakeUp
 from scheduler.triggers import PAUSE, Inbox, blueprint

@@ -9,7 +9,6 @@ from builders import NOW, answer, answer_to, seconds
 from scheduling import Scheduling, only, step
 
 from core.changes import HistoryEntry, transition
-from core.claim_lanes import PAGE, first_of_each_claim_lane
 from core.errors import ConflictError, UnavailableError
 from core.keys import bucket_of, buckets
 from core.messages import WakeUp
@@ -18,6 +17,7 @@ from core.workflow import Workflow
 from scheduler.admission import EQUALLY_LONG, FIRST, LOOK_INTERVAL, PASSED_OVER
 from scheduler.rules import LONGEST_UPGRADE
 from scheduler.service import WAKE_UP_TIME
+from stores.claim_lanes import PAGE, first_of_each_claim_lane
 
 
 @pytest.fixture
@@ -582,6 +582,6 @@ async def test_a_lane_of_which_nobody_may_be_claimed_yet_is_read_no_further(worl
         reads.append(query)
         return await agenda(*query)
 
-    with patch("core.claim_lanes.PAGE", 2), patch.object(world.parts.store, "agenda", counted):
+    with patch("stores.claim_lanes.PAGE", 2), patch.object(world.parts.store, "agenda", counted):
         assert await first_of_each_claim_lane(world.parts.store, "b00", world.now, lambda row: None) == []
     assert len(reads) == 2

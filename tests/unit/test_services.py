@@ -12,12 +12,12 @@ from memory_world import MESSAGE, UNKNOWN_NAME_TRIES, World
 from owed import events_owed
 
 import submission.triggers
-from core.claim_lanes import PAGE
 from core.errors import ConflictError, InvalidError, UnavailableError, UnknownNameError
 from core.keys import buckets
 from core.messages import WakeUp
 from core.orders import ProcessState
 from scheduler.service import WAKE_UP_TIME
+from stores.claim_lanes import PAGE
 from stores.poison import Arrival
 from submission.rules import read
 
@@ -223,7 +223,7 @@ async def test_a_lost_answer_is_not_taken_for_a_lost_race(world):
 
 async def test_the_log_tells_how_long_each_step_took(world, caplog):
     """In the line of the change that records its answer, and in no other: the workbook shows it by step."""
-    caplog.set_level("INFO", "core.transitions")
+    caplog.set_level("INFO", "stores.transitions")
     await world.submitted()
     await world.scheduler.wake(WakeUp(order_id=ORDER_ID))
     world.now += seconds(1.5)

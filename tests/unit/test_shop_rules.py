@@ -8,9 +8,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 from builders import claimed
+from memory import in_memory
 
 from adapters.clock import order_ids, order_time
-from adapters.memory import in_memory
 from core.errors import InvalidError, UnknownOrderError
 from core.messages import decode
 from core.orders import ProcessState, StepState

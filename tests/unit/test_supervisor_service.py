@@ -10,9 +10,9 @@ from unittest.mock import patch
 
 import pytest
 from builders import NOW, ORDER_ID, TIMEOUT, TOLERANCE, claimed, seconds, supervisor
+from memory import MemoryLease
 from memory_world import World
 
-from adapters.memory import MemoryLease
 from core.changes import Change, HistoryEntry
 from core.messages import WakeUp
 

@@ -7,15 +7,15 @@ from unittest.mock import patch
 
 import pytest
 from builders import NOW, ORDER_ID, PAYLOAD, answer, new_order, scheduler, supervisor, timed_out
+from memory import in_memory
 
-from adapters.memory import in_memory
 from core.changes import Change, HistoryEntry, Note
 from core.errors import ConflictError, RefusedError, UnavailableError
 from core.orders import ProcessState
-from core.transitions import Remembered, Transitions
 from operators import rules as operator_rules
 from operators.requests import OperatorRequest
 from operators.retention import erase
+from stores.transitions import Remembered, Transitions
 
 GRACE = OperatorRequest(operator="grace", note="asked for it")
 

@@ -14,9 +14,9 @@ from core.compensation import turn_back
 from core.errors import NotSentError, QueueRefusedError, UnavailableError
 from core.messages import AgentRequest, decode, request_id
 from core.orders import Direction, OnFailure, Outcome, ProcessState, StepState
-from core.transitions import REACH_PAUSE, Reach
 from core.unsent import PAUSE, put_back
 from scheduler.service import WAKE_UP_TIME
+from stores.transitions import REACH_PAUSE, Reach
 
 FIRST = request_id(ORDER_ID, "payment", 1, "do")
 SOON = NOW + seconds(1)

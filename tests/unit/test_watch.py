@@ -7,14 +7,14 @@ from unittest.mock import AsyncMock, patch
 import pytest
 from apps import app
 from builders import NOW, ORDER_ID, new_order, seconds
+from memory import MemoryStateStore, in_memory, of_columns
 from owed import events_owed
 
-from adapters.memory import MemoryStateStore, in_memory, of_columns
 from core.changes import Change, HistoryEntry
-from core.claim_lanes import PAGE
 from core.errors import UnavailableError, UnreadableRowError
 from core.keys import buckets
 from core.orders import Priority, ProcessState
+from stores.claim_lanes import PAGE
 from stores.sweeps import Sweep, SweepLog
 
 

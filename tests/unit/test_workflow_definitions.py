@@ -6,8 +6,6 @@ from datetime import timedelta
 import pytest
 from builders import NOW, new_order, scheduler, seconds, supervisor
 
-from adapters.tables.orders import of_change
-from adapters.tables.records import columns_of_record
 from core.orders import MAX_REASON, OnFailure, Outcome
 from core.workflow import MAX_STEPS, StepDefinition, Workflow, WorkflowError, Workflows
 from operators.requests import OperatorRequest
@@ -15,6 +13,8 @@ from operators.rules import cancel
 from scheduler.rules import MAX_KEPT
 from shop.business import SHOP
 from shop.workflows import ORDER
+from stores.orders import of_change
+from stores.records import columns_of_record
 from stores.tables import Delete, stored_form
 
 LONG_NAMES = tuple(f"s{number:02}-{'x' * 37}" for number in range(MAX_STEPS))

@@ -8,9 +8,9 @@ from unittest.mock import patch
 import pytest
 from azure.functions import FunctionApp
 from builders import NOW, WORKFLOWS
+from memory import in_memory
 from owed import events_owed
 
-from adapters.memory import in_memory
 from alerts.triggers import blueprint
 from alerts.versions import Versions, fingerprint
 from core.errors import UnavailableError

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from core import agenda
 from core.agenda import AgendaRow, Kind
-from core.ports import StateStore
+from stores.orders import OrderStore
 
 T = TypeVar("T")
 
@@ -19,7 +19,7 @@ LONG_PAGE = 1000
 
 
 async def first_of_each_claim_lane(
-    store: StateStore, bucket: str, due: datetime, choose: Callable[[AgendaRow], T | None]
+    store: OrderStore, bucket: str, due: datetime, choose: Callable[[AgendaRow], T | None]
 ) -> list[T]:
     """Return what is chosen of the first pending orders of each priority and need, however many wait in other lanes.
 

@@ -16,8 +16,9 @@ from core.errors import (
 )
 from core.messages import SCHEDULER_REQUESTS
 from core.orders import ProcessState, Snapshot, StepState
-from core.ports import Bus, Clock, NewId, StateStore
+from core.ports import Bus, Clock, NewId
 from core.unsent import put_back
+from stores.orders import OrderStore
 
 log = logging.getLogger(__name__)
 
@@ -119,7 +120,7 @@ class Transitions:
     """Runs decisions against the state store. Whoever changes an order does it through here."""
 
     def __init__(
-        self, store: StateStore, bus: Bus, clock: Clock, new_id: NewId, remembered: Remembered | None = None
+        self, store: OrderStore, bus: Bus, clock: Clock, new_id: NewId, remembered: Remembered | None = None
     ) -> None:
         self._store = store
         self._bus = bus

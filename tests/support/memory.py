@@ -8,14 +8,11 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from typing import Any, Generic
+from typing import Any
 
 from adapters import Adapters
 from adapters.clock import new_id, utc_now
 from adapters.messaging import queues
-from adapters.tables.archive import TableArchive
-from adapters.tables.orders import Codec, TableStateStore
-from adapters.tables.records import Record, columns_of_record, record_of
 from core.changes import Event
 from core.errors import ConflictError, NotSentError, UnavailableError
 from core.keys import buckets
@@ -23,26 +20,29 @@ from core.messages import AgentRequest, BusMessage
 from core.ports import Clock, NewId
 from stores.agent_health import AgentHealthLog
 from stores.alert_log import AlertLog
+from stores.archive import Archive
+from stores.orders import OrderStore
 from stores.poison import PoisonStore
+from stores.records import Record, columns_of_record, record_of
 from stores.submission_keys import SubmissionKeys
 from stores.sweeps import SweepLog
-from stores.tables import Columns, Delete, ETags, Insert, Operation, Put, Replace, Row, Stored, entity, stored_form
+from stores.tables import Delete, ETags, Insert, Operation, Put, Replace, Stored, entity, stored_form
 from stores.workflow_log import WorkflowLog
 
-Partitions = Mapping[str, Mapping[str, tuple[int, Row]]]
+Partitions = Mapping[str, Mapping[str, tuple[int, Any]]]
 """By partition and row key: how often the row was written, and the row."""
 
 
-class MemoryTable(Generic[Row]):
+class MemoryTable:
     """`Table` in memory."""
 
-    def __init__(self, as_stored: Callable[[Row], Row], partitions: Partitions[Row] | None = None) -> None:
+    def __init__(self, as_stored: Callable[[Any], Any], partitions: Partitions | None = None) -> None:
         self._as_stored = as_stored
-        self.partitions: dict[str, dict[str, tuple[int, Row]]] = {
+        self.partitions: dict[str, dict[str, tuple[int, Any]]] = {
             partition: dict(rows) for partition, rows in (partitions or {}).items()
         }
 
-    async def submit(self, partition: str, operations: Sequence[Operation[Row]]) -> ETags:
+    async def submit(self, partition: str, operations: Sequence[Operation]) -> ETags:
         """See `Table.submit`."""
         rows = dict(self.partitions.get(partition, {}))
         for operation in operations:
@@ -50,28 +50,28 @@ class MemoryTable(Generic[Row]):
         self.partitions[partition] = rows
         return [str(rows[each.key][0]) if each.key in rows else None for each in operations]
 
-    def _stored(self, operation: Operation[Row]) -> Operation[Row]:
+    def _stored(self, operation: Operation) -> Operation:
         return operation if isinstance(operation, Delete) else replace(operation, row=self._as_stored(operation.row))
 
-    async def submit_each(self, partition: str, operations: Sequence[Operation[Row]]) -> None:
+    async def submit_each(self, partition: str, operations: Sequence[Operation]) -> None:
         """See `Table.submit_each`."""
         for operation in operations:
             with suppress(ConflictError):
                 await self.submit(partition, [operation])
 
-    async def get(self, partition: str, key: str) -> Stored[Row] | None:
+    async def get(self, partition: str, key: str) -> Stored | None:
         """See `Table.get`."""
         count, row = self.partitions.get(partition, {}).get(key, (0, None))
         return None if row is None else Stored(key, row, str(count))
 
-    async def rows(self, partition: str, start: str, end: str, limit: int | None = None) -> list[Stored[Row]]:
+    async def rows(self, partition: str, start: str, end: str, limit: int | None = None) -> list[Stored]:
         """See `Table.rows`."""
         rows = self.partitions.get(partition, {})
         found = sorted(key for key in rows if start <= key < end)[: None if limit is None else max(limit, 0)]
         return [Stored(key, rows[key][1], str(rows[key][0])) for key in found]
 
 
-def _apply(rows: dict[str, tuple[int, Row]], operation: Operation[Row]) -> None:
+def _apply(rows: dict[str, tuple[int, Any]], operation: Operation) -> None:
     count = rows[operation.key][0] if operation.key in rows else 0
     match operation:
         case Insert(key) if count:
@@ -86,12 +86,12 @@ def _apply(rows: dict[str, tuple[int, Row]], operation: Operation[Row]) -> None:
             rows[key] = (count + 1, row)
 
 
-def of_columns() -> MemoryTable[Columns]:
+def of_columns() -> MemoryTable:
     """Return a table whose rows are stored as they would be on Azure."""
     return MemoryTable(lambda row: entity("memory", "", stored_form(row)))
 
 
-def of_records(partitions: Partitions[Record] | None = None) -> MemoryTable[Record]:
+def of_records(partitions: Partitions | None = None) -> MemoryTable:
     """Return a table that holds records as they are, which is quicker."""
     return MemoryTable(_checked, partitions)
 
@@ -102,21 +102,21 @@ def _checked(record: Record) -> Record:
     return record
 
 
-def _record_of(stored: Stored[Record]) -> Record:
-    """Return the record; tests may have put what is none into its place, which is read as from a table."""
-    row: Any = stored.row
-    return record_of(Stored(stored.key, row, stored.etag)) if isinstance(row, Mapping) else stored.row
+class MemoryStateStore(OrderStore):
+    """The state store in memory, which holds records as they are; its `rows` may be looked at, and changed."""
 
+    def __init__(self, partitions: Partitions | None = None, bucket_count: int = 8) -> None:
+        super().__init__(of_records(partitions), buckets(bucket_count))
 
-AS_RECORDS: Codec[Record] = Codec(lambda record: record, _record_of)
+    @staticmethod
+    def columns_of(record: Record) -> Record:
+        """Return the record."""
+        return record
 
-
-class MemoryStateStore(TableStateStore[Record]):
-    """`StateStore` in memory; its `rows` may be looked at, and changed."""
-
-    def __init__(self, partitions: Partitions[Record] | None = None, bucket_count: int = 8) -> None:
-        self.table = of_records(partitions)
-        super().__init__(self.table, AS_RECORDS, buckets(bucket_count))
+    @staticmethod
+    def record_of(stored: Stored) -> Record:
+        """Return the record; tests may have put what is none into its place, which is read as from a table."""
+        return record_of(stored) if isinstance(stored.row, Mapping) else stored.row
 
     @property
     def rows(self) -> dict[str, dict[str, tuple[int, Record]]]:
@@ -229,7 +229,7 @@ def in_memory(*, clock: Clock = utc_now, new_id: NewId = new_id, instance_id: st
     store, agents = MemoryStateStore(), of_columns()
     return Adapters(
         store=store,
-        archive=TableArchive(store.table, AS_RECORDS, store.buckets, agents),
+        archive=Archive(store, agents),
         bus=MemoryBus(),
         submissions=MemoryTextQueue(),
         alert_queue=MemoryTextQueue(),

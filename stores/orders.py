@@ -1,0 +1,159 @@
+"""The state store: the durable record of every order, in table `orders`."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import replace
+
+from core import outbox
+from core.agenda import AgendaRow
+from core.changes import Change, Event, HistoryEntry, Note
+from core.errors import ConflictError, UnreadableRowError
+from core.gathering import run_all
+from core.keys import bucket_of, history_key, history_range, key_part, order_key, order_range, state_key
+from core.orders import Order, Snapshot
+from stores.records import Record, StateRecord, columns_of_record, record_of
+from stores.tables import Delete, ETags, Insert, Operation, Put, Replace, Table
+
+
+def of_change(change: Change) -> list[Operation]:
+    """Return all operations of a change; together they are one transaction."""
+    before, after = change.before, change.recorded()
+    met, new = change.agenda_difference()
+    return [
+        *_of_order(before, after),
+        Insert(history_key(after.order_id, after.state.version), change.entry),
+        *(Delete(key) for key in met),
+        *(Put(row.key, row) for row in new),
+        *(Insert(row.key, row) for row in outbox.owed(before, after, change)),
+    ]
+
+
+def _of_order(before: Snapshot | None, after: Snapshot) -> Iterator[Operation]:
+    """Yield the operations on the order's own rows, over which the ETag of its state decides."""
+    record = StateRecord(state=after.state, steps=after.steps)
+    if before is None or before.etag is None:
+        yield Insert(order_key(after.order_id), after.order)
+        yield Insert(state_key(after.order_id), record)
+        return
+    if before.order != after.order:
+        yield Put(order_key(after.order_id), after.order)
+    yield Replace(state_key(after.order_id), record, before.etag)
+
+
+def of_note(note: Note) -> list[Operation]:
+    """Return the operations of a note."""
+    history = Insert(history_key(note.order_id, note.version, key_part(note.note_id)), note.entry)
+    events = (outbox.of_event(note.order_id, event) for event in note.events)
+    return [history, *(Insert(row.key, row) for row in events)]
+
+
+def snapshot_of(rows: Iterable[tuple[Record, str]]) -> Snapshot | None:
+    """Return the order from its rows, each with its ETag; None if there are none.
+
+    Raises `UnreadableRowError` if one of the rows is missing, or the steps: it would pass for one that needs no more.
+    """
+    order: Order | None = None
+    found: tuple[StateRecord, str] | None = None
+    for record, etag in rows:
+        match record:
+            case Order():
+                order = record
+            case StateRecord():
+                found = record, etag
+    if order is None and found is None:
+        return None
+    if order is None or found is None:
+        raise UnreadableRowError("the order cannot be read: of its two rows one is missing")
+    record, etag = found
+    if not record.steps:
+        raise UnreadableRowError(f"order {order.order_id} cannot be read: it has no steps")
+    return Snapshot(order=order, state=record.state, steps=record.steps, etag=etag)
+
+
+class OrderStore:
+    """Every change is one entity group transaction on one partition.
+
+    Every method raises `UnavailableError` when the store cannot be reached.
+    """
+
+    columns_of = staticmethod(columns_of_record)
+    record_of = staticmethod(record_of)
+
+    def __init__(self, table: Table, buckets: Sequence[str]) -> None:
+        self.table = table
+        self.buckets = buckets
+        """The partitions over which orders are spread."""
+
+    async def load(self, order_id: str) -> Snapshot | None:
+        """Return the order with its state and steps, without its history; None if there is no such order.
+
+        Raises `UnreadableRowError` if one of its rows is missing or cannot be read.
+        """
+        stored = await self.table.rows(bucket_of(order_id), *order_range(order_id))
+        return snapshot_of((self.record_of(row), row.etag) for row in stored)
+
+    async def commit(self, change: Change) -> Snapshot:
+        """Write all rows of the change, or none; return the order as it is now, with its new ETag.
+
+        Raises `ConflictError` when another writer was first, or, after a lost answer, it was this very change: ask
+        `committed`. After an `UnavailableError` it is unknown whether the change was written.
+        """
+        order_id, operations = change.after.order_id, of_change(change)
+        etags = await self._submit(bucket_of(order_id), operations)
+        (etag,) = (etag for each, etag in zip(operations, etags, strict=True) if each.key == state_key(order_id))
+        return replace(change.recorded(), etag=etag)
+
+    async def committed(self, change: Change) -> bool:
+        """Return whether the history shows this very change as the one that made its version."""
+        order_id = change.after.order_id
+        row = await self.table.get(bucket_of(order_id), history_key(order_id, change.after.state.version))
+        entry = self.record_of(row) if row else None
+        return isinstance(entry, HistoryEntry) and entry.change_id == change.entry.change_id
+
+    async def note(self, note: Note) -> None:
+        """Append to the history, and to the outbox, without a transition; the same note again changes nothing."""
+        with suppress(ConflictError):  # noted already
+            await self._submit(bucket_of(note.order_id), of_note(note))
+
+    async def history(self, order_id: str) -> list[HistoryEntry]:
+        """Return the whole history, oldest first."""
+        stored = await self.table.rows(bucket_of(order_id), *history_range(order_id))
+        return [record for row in stored if isinstance(record := self.record_of(row), HistoryEntry)]
+
+    async def agenda(self, bucket: str, start: str, end: str, limit: int) -> list[AgendaRow]:
+        """Return up to `limit` obligations of the bucket with start <= key < end, in key order.
+
+        A row that cannot be read comes with its `fault`: it concerns nobody but its order.
+        """
+        stored = await self.table.rows(bucket, start, end, limit)
+        rows = (self.record_of(row) for row in stored if row.key.startswith("!"))
+        return [row for row in rows if isinstance(row, AgendaRow)]
+
+    async def agendas(self, start: str, end: str, limit: int) -> list[list[AgendaRow]]:
+        """Return what `agenda` does of every bucket; raises `ExceptionGroup` if one cannot be read."""
+        return await run_all(self.agenda(bucket, start, end, limit) for bucket in self.buckets)
+
+    async def postpone(self, bucket: str, key: str, row: AgendaRow) -> None:
+        """Put an obligation in the place of another, both or neither; if that one is met by now, nothing changes.
+
+        If the new one stands there already, it stands there once.
+        """
+        with suppress(ConflictError):
+            await self._submit(bucket, [Delete(key), Put(row.key, row)])
+
+    async def announce(self, bucket: str, event: Event) -> None:
+        """Put an event that belongs to no recorded order into the outbox; the same event again changes nothing."""
+        row = outbox.of_event(event.subject.removeprefix("orders/"), event)
+        await self.table.submit_each(bucket, [self._stored(Insert(row.key, row))])
+
+    async def confirm(self, bucket: str, keys: Sequence[str]) -> None:
+        """Remove outbox rows whose content was sent; those that are gone already are passed over."""
+        await self.table.submit_each(bucket, [Delete(key) for key in dict.fromkeys(keys)])
+
+    async def _submit(self, bucket: str, operations: Sequence[Operation]) -> ETags:
+        return await self.table.submit(bucket, [self._stored(operation) for operation in operations])
+
+    def _stored(self, operation: Operation) -> Operation:
+        if isinstance(operation, Delete):
+            return operation
+        return replace(operation, row=self.columns_of(operation.row))
