@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import cached_property, partial
+from typing import Any
 
 import azure.functions as func
 
@@ -337,22 +338,25 @@ def bootstrap(settings: Settings, business: Business, adapters: Adapters) -> App
     return app
 
 
-def functions(app: App, *business: func.Blueprint) -> func.FunctionApp:
-    """Bind the app's services, and the functions of the business, to what starts them."""
+def functions(app: App, *business: func.Blueprint, described: Mapping[str, Any] | None = None) -> func.FunctionApp:
+    """Bind the app's services, and the functions of the business, to what starts them.
+
+    `described` has the OpenAPI `paths` and `schemas` of the business's calls.
+    """
     functions = func.FunctionApp()
-    for blueprint in (*business, *_blueprints(app)):
+    for blueprint in (*business, *_blueprints(app, described or {})):
         functions.register_functions(blueprint)
     return functions
 
 
-def _blueprints(app: App) -> Iterator[func.Blueprint]:
+def _blueprints(app: App, described: Mapping[str, Any]) -> Iterator[func.Blueprint]:
     yield submission.triggers.blueprint(app.submission)
     yield scheduler.triggers.blueprint(app.inbox, [agent.name for agent in app.agents])
     for agent in app.agents:
         yield agents.triggers.blueprint(app.agent(agent), app.adapters.poison)
     yield supervisor.triggers.blueprint(app.supervisor)
     yield alerts.triggers.blueprint(app.alerts, app.relay, app.watch, app.versions)
-    yield operators.triggers.blueprint(app.operators)
+    yield operators.triggers.blueprint(app.operators, described)
     yield operators.triggers.relay(app.adapters.poison, app.storage_queues, app.bus_queues)
     if app.settings.simulator_enabled:
         yield simulator.triggers.blueprint(app.simulator)

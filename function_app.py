@@ -7,6 +7,7 @@ from bootstrap import bootstrap, functions
 from entrypoints.logs import show_fields
 from shop import triggers
 from shop.business import SHOP
+from shop.description import description
 from shop.service import ShopService
 
 show_fields()
@@ -20,4 +21,4 @@ shop = ShopService(
     new_order_id=order_ids(settings.buckets),
     placed_at=order_time,
 )
-app = functions(engine, triggers.blueprint(shop))
+app = functions(engine, triggers.blueprint(shop), described=description())

@@ -12,7 +12,7 @@ from core.alerts import Acknowledgement, Alert
 from core.gathering import run_all
 from core.ports import Clock
 from operators.pages import cut
-from operators.requests import Key, OperatorRequest, Page
+from operators.requests import AlertsPage, Key, OperatorRequest
 from operators.views import View
 from stores.alert_log import AlertLog
 
@@ -118,7 +118,7 @@ class AlertDesk:
     alert_log: AlertLog
     clock: Clock
 
-    async def list(self, page: Page) -> AlertList:
+    async def list(self, page: AlertsPage) -> AlertList:
         """List the alerts that came through Event Grid, newest first."""
         found = await self.alert_log.newest(page.limit + 1, page.continuation or "")
         alerts, continuation = cut(found, page.limit, lambda alert: alert.key)

@@ -1,4 +1,4 @@
-"""The OpenAPI description of the operators' API, made from its routes and the models that read and write them."""
+"""The OpenAPI description of the API: the operators' calls, made from their routes and models, and the business's."""
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -81,20 +81,49 @@ REFUSALS = {
 }
 
 
-def description(routes: Sequence[Route]) -> Schema:
-    """Return the description of these calls as OpenAPI 3.1."""
+HEALTH: Schema = {
+    "summary": "Say whether the app can work, and which dependency is away",
+    "security": [],
+    "responses": {
+        str(status): {
+            "description": text,
+            "content": {
+                "application/json": {
+                    "schema": {
+                        "type": "object",
+                        "properties": {
+                            "status": {"const": text.lower()},
+                            "dependencies": {
+                                "type": "object",
+                                "additionalProperties": {"enum": ["available", "away", "refused"]},
+                            },
+                        },
+                        "required": ["status", "dependencies"],
+                    }
+                }
+            },
+        }
+        for status, text in {200: "Healthy", 503: "Unhealthy"}.items()
+    },
+}
+
+
+def description(routes: Sequence[Route], business: Mapping[str, Any]) -> Schema:
+    """Return the description of all calls as OpenAPI 3.1; `business` has the `paths` and `schemas` of its own."""
     references, schemas = _schemas(routes)
-    paths: dict[str, Schema] = {}
+    paths: dict[str, Schema] = {path: dict(calls) for path, calls in business.get("paths", {}).items()}
+    paths["/api/health"] = {"get": HEALTH}
     for route in routes:
         paths.setdefault(f"/{route.path}", {})[route.method.lower()] = _operation(route, references)
     return {
         "openapi": "3.1.0",
-        "info": {"title": "Operators' API", "version": "1"},
+        "info": {"title": "Order processing", "version": "1"},
+        "servers": [{"url": "/"}],
         "security": [{"key": []}],
         "paths": paths,
         "components": {
             "securitySchemes": {"key": {"type": "apiKey", "in": "header", "name": "x-functions-key"}},
-            "schemas": schemas,
+            "schemas": {**business.get("schemas", {}), **schemas},
         },
     }
 

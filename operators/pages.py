@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from core.agenda import AgendaRow
+from core.errors import InvalidError
 from stores.orders import OrderStore
 
 Listed = TypeVar("Listed")
@@ -17,8 +18,14 @@ def cut(found: Sequence[Listed], limit: int, key: Callable[[Listed], str]) -> tu
 async def agenda_page(
     store: OrderStore, start: str, end: str, limit: int, continuation: str | None
 ) -> tuple[Sequence[AgendaRow], str | None]:
-    """Return one page of what is owed in all buckets from `start` to `end`, oldest first, and where the next begins."""
-    start = max(start, f"{continuation} ") if continuation else start
+    """Return one page of what is owed in all buckets from `start` to `end`, oldest first, and where the next begins.
+
+    Raises `InvalidError` if that page cannot have said so.
+    """
+    if continuation:
+        if not start <= continuation < end:
+            raise InvalidError(["continuation: expected what the page before said"])
+        start = f"{continuation} "
     pages = await store.agendas(start, end, limit + 1)
     rows = sorted((row for page in pages for row in page), key=lambda row: row.key)
     return cut(rows, limit, lambda row: row.key)

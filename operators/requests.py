@@ -29,15 +29,34 @@ class Page(Query):
 
 
 class OrdersPage(Page):
-    """Which part of the open orders of a state."""
+    """Which part of the open orders of a state: those for which all that is said holds."""
 
     state: Literal[ProcessState.PENDING, ProcessState.PROCESSING, ProcessState.ERROR] = ProcessState.ERROR
+    workflow: StepName | None = None
+    step: StepName | None = None
+    """A step that failed."""
+    reason: Annotated[Text, Field(max_length=1000)] | None = None
+    """The order's reason, to the letter: what orders with one cause have in common."""
+    text: Annotated[Text, Field(max_length=200)] | None = None
+    """Stands in the order's id or reason, in capitals or not."""
+
+    @property
+    def filters(self) -> bool:
+        """Whether anything but the state is asked for."""
+        return any((self.workflow, self.step, self.reason, self.text))
+
+
+class AlertsPage(Page):
+    """Which part of the alerts."""
+
+    continuation: Annotated[str, Field(pattern=r"^[0-9]{18}\|[A-Za-z0-9!_.:|=~-]{1,900}$")] | None = None
 
 
 class PoisonPage(Page):
     """Which part of the messages that nobody could read."""
 
     limit: Annotated[int, Field(ge=1, le=500)] = 200
+    continuation: Annotated[str, Field(pattern=r"^[0-9]{8}T[0-9]{6}\.[0-9]{6}Z-[0-9a-f]{32}$")] | None = None
 
 
 class Search(Query):

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from core import keys
 from core.business import Payload
 from core.changes import Change, HistoryEntry, transition
-from core.errors import RefusedError, UnavailableError
+from core.errors import InvalidError, RefusedError, UnavailableError
 from core.gathering import run_all
 from core.orders import Outcome, ProcessState, Snapshot
 from core.ports import Clock
@@ -116,10 +116,15 @@ class RetentionService:
         return True
 
     async def find(self, request: FindRequest) -> Found:
-        """Find a customer's orders, page by page through all orders; there is no index of customers."""
+        """Find a customer's orders, page by page through all orders; there is no index of customers.
+
+        Raises `InvalidError`.
+        """
         buckets = self.archive.buckets
         start = request.continuation or f"{buckets[0]}-"
         bucket = keys.bucket_of(start)
+        if bucket not in buckets:
+            raise InvalidError(["continuation: expected what the page before said"])
         page = await self.archive.oldest(bucket, None, start)
         _tell_of_unreadable(page.orders)
         theirs = [

@@ -12,9 +12,9 @@ from core.ports import Clock
 from core.workflow import Workflows
 from operators import rules, views
 from operators.explain import ActingRules, Explanation, explain, unreadable
-from operators.pages import agenda_page
+from operators.pages import agenda_page, cut
 from operators.requests import OperatorRequest, OrdersPage, Search, SkipRequest
-from operators.views import Acted, FoundOrder, FoundOrders, OrderList, OrderView
+from operators.views import Acted, FoundOrder, FoundOrders, ListedOrder, OrderList, OrderView
 from stores.agent_health import AgentHealthLog
 from stores.archive import Archive
 from stores.orders import OrderStore
@@ -28,6 +28,22 @@ AGENDA_OF = {
     ProcessState.ERROR: agenda.Kind.ERROR,
 }
 """Where the orders of each open state are listed. Processed ones owe nothing and are found by their id only."""
+
+
+MAX_LOOKED_AT = 500
+MAX_PAGES = 4
+"""So many orders one call looks at for those that are asked for: a page may be short, or empty, and not the last."""
+
+
+def _is_asked_for(order: ListedOrder, page: OrdersPage) -> bool:
+    said = f"{order.order_id} {order.reason or ''}".casefold()
+    return (
+        order.process_state is page.state
+        and page.workflow in (None, order.workflow)
+        and page.reason in (None, order.reason)
+        and (page.step is None or page.step in order.failed_steps)
+        and (page.text or "").casefold() in said
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,12 +65,17 @@ class OperatorService:
 
     async def list(self, page: OrdersPage) -> OrderList:
         """List the open orders of a state, the longest waiting first."""
-        ends = agenda.all_of(AGENDA_OF[page.state])
-        rows, continuation = await agenda_page(self.store, *ends, page.limit, page.continuation)
-        shown = [views.listed(row, page.state) for row in rows]
-        return OrderList(
-            orders=[order for order in shown if order.process_state is page.state], continuation=continuation
-        )
+        found: list[tuple[str, ListedOrder]] = []
+        continuation, ends = page.continuation, agenda.all_of(AGENDA_OF[page.state])
+        looked_at = MAX_LOOKED_AT if page.filters else page.limit
+        for _ in range(MAX_PAGES if page.filters else 1):
+            rows, continuation = await agenda_page(self.store, *ends, looked_at, continuation)
+            listed = ((row.key, views.listed(row, page.state)) for row in rows)
+            found += [(key, order) for key, order in listed if _is_asked_for(order, page)]
+            if continuation is None or len(found) > page.limit:
+                break
+        shown, next_one = cut(found, page.limit, lambda each: each[0])
+        return OrderList(orders=[order for _, order in shown], continuation=next_one or continuation)
 
     async def search(self, query: Search) -> FoundOrders:
         """Find orders in any state by the beginning of their ids; that is one range of one partition."""

@@ -1,6 +1,6 @@
 """Binds the operators' API to HTTP: nothing under /api/operator works without the key (OPR-5)."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any
@@ -64,10 +64,10 @@ def routes(its: OperatorServices) -> Sequence[Route]:
     ]
 
 
-def blueprint(services: OperatorServices) -> func.Blueprint:
-    """Return the operators' functions, and the health check."""
+def blueprint(services: OperatorServices, business: Mapping[str, Any]) -> func.Blueprint:
+    """Return the operators' functions, the health check, and the description of the API, the business's included."""
     triggers, table = Functions(), routes(services)
-    described = cache(partial(description, table))
+    described = cache(partial(description, table, business))
 
     @triggers.route("api/health", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
     async def health_report(req: func.HttpRequest) -> func.HttpResponse:

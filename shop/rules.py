@@ -17,6 +17,8 @@ from shop.payload import Customer
 CURRENCY = "EUR"
 LARGEST_TOTAL = Decimal(5000)
 """Of a purchase that needs nobody's consent; anybody may place one, and each leads to an authorisation."""
+MIN_KEY, MAX_KEY = 20, 200
+"""Characters of an `Idempotency-Key`. One that others can guess tells them whose order it stands for."""
 ACCEPTED = "Accepted"
 """What the shop calls an order that the queue holds; no order is recorded in such a state."""
 RECORDED_WITHIN = timedelta(minutes=1)

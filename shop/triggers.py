@@ -6,11 +6,8 @@ from core.errors import InvalidError
 from entrypoints.functions import Functions
 from entrypoints.http import body_of, ok, order_id_of, unless_known
 from shop import rules
-from shop.rules import OperatorPurchase, Purchase
+from shop.rules import MAX_KEY, MIN_KEY, OperatorPurchase, Purchase
 from shop.service import ShopService
-
-MIN_KEY, MAX_KEY = 20, 200
-"""Characters. A key that others can guess tells them whose order it stands for, or takes it from them beforehand."""
 
 
 def blueprint(service: ShopService) -> func.Blueprint:

@@ -9,12 +9,14 @@ import pytest
 from apps import ALONE, app
 from builders import NOW, TOLERANCE, new_order, scheduler, seconds, supervisor, timed_out
 from memory import in_memory
+from pydantic import ValidationError
 
 from core.changes import Change, Event, HistoryEntry
+from core.errors import InvalidError
 from core.orders import Outcome, ProcessState, StepState
 from operators.alerts import AcknowledgeRequest, AlertDesk
 from operators.bulk import meant_by
-from operators.requests import BulkRequest, OrdersPage, Page, Search, Where
+from operators.requests import AlertsPage, BulkRequest, FindRequest, OrdersPage, Page, PoisonPage, Search, Where
 from scheduler.rules import LONGEST_UPGRADE
 from shop.workflows import ORDER
 from stores.agent_health import AgentHealth
@@ -285,3 +287,69 @@ async def test_alerts_are_shown_newest_first_and_grouped_by_their_cause():
     cause, other = (await desk.causes()).causes
     assert (cause.reason, cause.count, other.count) == ("card declined", 2, 1)
     assert (cause.first, cause.last, cause.unacknowledged) == (NOW - seconds(60), NOW - seconds(40), [oldest])
+
+
+ASKED = {
+    "reason": ({"reason": "sold out"}, {"reason": "sold out"}),
+    "step": ({"step": "stock"}, {"step": "stock"}),
+    "text of the reason": ({"text": "SOLD"}, {"reason": "all sold out"}),
+}
+
+
+@pytest.mark.proves("OPR-1")
+@pytest.mark.parametrize("what", ASKED)
+async def test_a_list_shows_the_orders_of_which_all_holds_that_is_asked(what):
+    """However far behind others they stand, and page by page."""
+    parts, (asked, odd) = in_memory(clock=lambda: NOW), ASKED[what]
+    for number in range(5):
+        await failed(parts, number)
+    meant = [(await failed(parts, number, **odd)).order_id for number in range(5, 8)]
+    seen, pages, continuation = [], 0, None
+    with patch("operators.service.MAX_LOOKED_AT", 2):
+        while pages == 0 or continuation:
+            page = await service_on(parts).list(OrdersPage(limit=2, continuation=continuation, **asked))
+            assert len(page.orders) <= 2
+            seen, pages, continuation = [*seen, *(each.order_id for each in page.orders)], pages + 1, page.continuation
+    assert seen == meant
+
+
+@pytest.mark.proves("OPR-1")
+async def test_a_list_shows_the_orders_of_one_workflow_and_with_one_id():
+    parts = in_memory(clock=lambda: NOW)
+    orders = [await failed(parts, number) for number in range(2)]
+    service = service_on(parts)
+    found = await service.list(OrdersPage(text=orders[1].order_id.lower()))
+    assert [each.order_id for each in found.orders] == [orders[1].order_id]
+    of_workflow = {
+        name: len((await service.list(OrdersPage(workflow=name))).orders) for name in ("payment-only", "tea")
+    }
+    assert of_workflow == {"payment-only": 2, "tea": 0}
+
+
+@pytest.mark.parametrize("continuation", ["x", "!zzz", "b00-1"])
+async def test_no_page_begins_where_none_ended(continuation):
+    """A continuation that no page has said is a fault of the caller, and not an empty page."""
+    parts = in_memory()
+    with pytest.raises(InvalidError, match="continuation"):
+        await service_on(parts).list(OrdersPage(continuation=continuation))
+    with pytest.raises(InvalidError, match="continuation"):
+        await app(parts).retention.find(FindRequest(email="a@b", continuation=f"z{continuation}", **GRACE))
+    for page in (AlertsPage, PoisonPage):
+        with pytest.raises(ValidationError, match="continuation"):
+            page(continuation=continuation)
+
+
+@pytest.mark.proves("OPR-1")
+async def test_the_overview_is_looked_up_once_in_two_seconds():
+    """Forty queries a look; what it says tells when it was so."""
+    now = [NOW]
+    parts = in_memory(clock=lambda: now[0])
+    overview = overview_on(parts)
+    first = await overview.look()
+    await record(parts, 0, new_order())
+    now[0] = NOW + seconds(1.9)
+    assert await overview.look() is first
+    now[0] = NOW + seconds(2)
+    later = await overview.look()
+    assert (first.at, later.at) == (NOW, NOW + seconds(2))
+    assert [each.open_orders["Pending"].count for each in (first, later)] == [0, 1]
