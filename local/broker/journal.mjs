@@ -3,19 +3,18 @@
  * file before a client hears of it. What the operating system has taken outlives the process, so nothing waits for the disk;
  * a power failure may cost the last seconds.
  *
- * The file has one JSON value per line: a head, then records, each of one queue: a whole message, what changed in one, or the
- * number of one that is gone. At the start, and whenever the changes outgrow the messages, it is written anew with what is
- * there.
+ * The file has a head and then records, each of one queue: a whole message, what changed in one, or the number of one that is
+ * gone. At the start, and whenever the changes outgrow the messages, it is written anew with what is there.
  */
-import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, renameSync, writeFileSync } from 'node:fs';
+import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, renameSync } from 'node:fs';
 import path from 'node:path';
 
-import { readLines } from './lines.mjs';
+import { Records, readRecords } from './records.mjs';
 
-const FILE_NAME = 'broker.journal.jsonl';
+const FILE_NAME = 'broker.journal';
 const FORMAT = 'service-bus-broker-2';
 const FORMER_FILE_NAME = 'broker.snapshot.jsonl';
-const CHUNK_LINES = 1000;
+const CHUNK_MESSAGES = 1000;
 const LEAST_CHANGES_BYTES = 64 * 1024 * 1024;
 
 export class Journal {
@@ -59,11 +58,9 @@ export class Journal {
   /** To be called before any client hears of the changes. Whoever cannot write must not answer: an error is not to be caught. */
   flush() {
     if (this.#changed.size === 0) return;
-    const text = `${this.#records().join('\n')}\n`;
+    this.#changesBytes += this.#records().writeTo(this.#file);
     this.#changed.clear();
     this.#added.clear();
-    writeFileSync(this.#file, text);
-    this.#changesBytes += text.length;
     if (this.#changesBytes > this.#mostChanges + 2 * this.#baseBytes) this.#writeAnew();
   }
 
@@ -75,26 +72,30 @@ export class Journal {
 
   /** What is gone comes last: of a message that moves, a write that is cut short leaves two rather than none. */
   #records() {
-    const records = [];
+    const records = new Records();
     const gone = [];
     for (const [message, queue] of this.#changed) {
       const held = queue.has(message);
-      if (this.#added.has(message)) records.push(JSON.stringify({ queue: queue.name, message: toRecord(message) }));
-      else if (held) records.push(JSON.stringify({ queue: queue.name, change: changeable(message) }));
-      if (!held) gone.push(JSON.stringify({ queue: queue.name, gone: message.sequence }));
+      if (this.#added.has(message)) addWhole(records, queue, message);
+      else if (held) records.add({ queue: queue.name, change: changeable(message) });
+      if (!held) gone.push({ queue: queue.name, gone: message.sequence });
     }
-    return records.concat(gone);
+    for (const record of gone) records.add(record);
+    return records;
   }
 
   #load() {
     const kept = new Map(); // by name of queue
+    let count = 0;
     try {
-      for (const [number, line] of readLines(this.#path)) {
-        if (number === 1) checkHead(line);
-        else replay(kept, JSON.parse(line), number);
+      for (const { record, bytes } of readRecords(this.#path)) {
+        if (count === 0) checkHead(record);
+        else replay(kept, record, bytes);
+        count += 1;
       }
+      if (count === 0) throw new Error('it is empty');
     } catch (error) {
-      throw new Error(`The journal ${this.#path} cannot be read: ${error.message}`);
+      throw new Error(`The journal ${this.#path} cannot be read: after ${count} records: ${error.message}`);
     }
     for (const queue of this.#queues) {
       if (kept.has(queue.name)) queue.restore(kept.get(queue.name));
@@ -108,7 +109,7 @@ export class Journal {
   #writeAnew() {
     const temporary = `${this.#path}.tmp`;
     const file = openSync(temporary, 'w');
-    this.#baseBytes = writeLines(file, linesOf(this.#queues));
+    this.#baseBytes = writeAll(file, this.#queues);
     this.#changesBytes = 0;
     fsyncSync(file);
     renameSync(temporary, this.#path);
@@ -117,22 +118,22 @@ export class Journal {
   }
 }
 
-function checkHead(line) {
-  if (JSON.parse(line)?.format !== FORMAT) throw new Error('it is not a journal of this version of the broker.');
+function checkHead(head) {
+  if (head?.format !== FORMAT) throw new Error('it is no journal of this version of the broker');
 }
 
 /** Does to the kept queues what the record says. */
-function replay(kept, { queue: name, message, change, gone, ...totals }, number) {
+function replay(kept, { queue: name, message, change, gone, ...totals }, bytes) {
   if (!kept.has(name)) kept.set(name, { lastSequence: 0, seen: new Map(), messages: new Map() });
   const queue = kept.get(name);
-  if (message !== undefined) addTo(queue, fromRecord(message));
-  else if (change !== undefined) Object.assign(found(queue, change.sequence, number), change);
-  else if (gone !== undefined) queue.messages.delete(found(queue, gone, number).sequence);
+  if (message !== undefined) addTo(queue, fromRecord(message, bytes));
+  else if (change !== undefined) Object.assign(found(queue, change.sequence), change);
+  else if (gone !== undefined) queue.messages.delete(found(queue, gone).sequence);
   else Object.assign(queue, { ...totals, seen: new Map(totals.seen) });
 }
 
-function found({ messages }, sequence, number) {
-  if (!messages.has(sequence)) throw new Error(`line ${number} is about a message that was never there.`);
+function found({ messages }, sequence) {
+  if (!messages.has(sequence)) throw new Error(`message ${sequence} was never there`);
   return messages.get(sequence);
 }
 
@@ -145,54 +146,35 @@ function addTo(queue, message) {
   if (message.id !== null) queue.seen.set(message.id, { at: message.enqueuedAt, sequence: message.sequence });
 }
 
-function* linesOf(queues) {
-  yield { format: FORMAT };
+/** In chunks: all messages together may be more than there is room for twice. Gives the number of bytes. */
+function writeAll(file, queues) {
+  const records = new Records();
+  records.add({ format: FORMAT });
+  let bytes = 0;
   for (const queue of queues) {
     const { messages, lastSequence, seen } = queue.dump();
-    for (const message of messages) yield { queue: queue.name, message: toRecord(message) };
-    yield { queue: queue.name, lastSequence, seen };
+    for (const [at, message] of messages.entries()) {
+      addWhole(records, queue, message);
+      if (at % CHUNK_MESSAGES === 0) bytes += records.writeTo(file);
+    }
+    records.add({ queue: queue.name, lastSequence, seen });
   }
-}
-
-/** In chunks: all lines together may be longer than a string can be. Gives the number of bytes. */
-function writeLines(file, lines) {
-  let chunk = [];
-  let bytes = 0;
-  const write = () => {
-    const text = chunk.map((line) => `${line}\n`).join('');
-    writeFileSync(file, text);
-    bytes += text.length;
-    chunk = [];
-  };
-  for (const line of lines) {
-    chunk.push(JSON.stringify(line));
-    if (chunk.length === CHUNK_LINES) write();
-  }
-  write();
-  return bytes;
+  return bytes + records.writeTo(file);
 }
 
 function changeable({ sequence, state, enqueuedAt, expiresAt, deliveryCount, lock }) {
   return { sequence, state, enqueuedAt, expiresAt, deliveryCount, lock: lock && { token: lock.token, until: lock.until } };
 }
 
-function toRecord({ dueAt, ...message }) {
-  return {
-    ...message,
-    ...changeable(message),
-    bare: message.bare.toString('base64'),
-    annotations: message.annotations.map(toBase64),
-    deliveryAnnotations: message.deliveryAnnotations.map(toBase64),
-  };
+function addWhole(records, queue, { dueAt, bare, ...message }) {
+  const annotations = message.annotations.map(toBase64);
+  const deliveryAnnotations = message.deliveryAnnotations.map(toBase64);
+  records.add({ queue: queue.name, message: { ...message, ...changeable(message), annotations, deliveryAnnotations } }, bare);
 }
 
-function fromRecord(record) {
-  return {
-    ...record,
-    bare: fromBase64(record.bare),
-    annotations: record.annotations.map(fromBase64),
-    deliveryAnnotations: record.deliveryAnnotations.map(fromBase64),
-  };
+function fromRecord(record, bare) {
+  const annotations = record.annotations.map(fromBase64);
+  return { ...record, bare, annotations, deliveryAnnotations: record.deliveryAnnotations.map(fromBase64) };
 }
 
 const toBase64 = (bytes) => bytes.toString('base64');

@@ -47,7 +47,7 @@ export function parseMessage(bytes) {
   const message = {
     durable: false, priority: 4, ttl: null, id: null, scheduledFor: null, deliveryAnnotations: [], annotations: [], bare: null,
   };
-  let properties = withNewId(Buffer.from([EMPTY_LIST]));
+  let properties = null;
   const rest = [];
   for (const { code, start, value, end } of sectionsOf(bytes)) {
     const content = bytes.subarray(value, end);
@@ -60,7 +60,7 @@ export function parseMessage(bytes) {
     } else rest.push(bytes.subarray(start, end));
   }
   // A copy: the slices would keep the whole socket buffer alive.
-  message.bare = Buffer.concat([properties, ...rest]);
+  message.bare = Buffer.concat([properties ?? withNewId(Buffer.from([EMPTY_LIST])), ...rest]);
   return message;
 }
 

@@ -13,7 +13,7 @@ export function mendSession(session, isManagement) {
  * Deliveries by id, each until both sides have settled it. rhea's own buffer keeps all that came after one which is held,
  * and so fills up behind a long lock.
  */
-class Deliveries {
+export class Deliveries {
   #byId = new Map();
   #sweepAt = SLACK;
 
