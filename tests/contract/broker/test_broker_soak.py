@@ -93,10 +93,10 @@ async def test_many_locks_are_renewed_for_a_minute(tmp_path):
         for message in messages:
             renewer.register(receiver, message)
         await asyncio.sleep(60)
+        assert [message.auto_renew_error for message in messages if message.auto_renew_error] == []
         for message in messages:
             await receiver.complete_message(message)
         assert {message.delivery_count for message in messages} == {0}
-        assert not any(message.auto_renew_error for message in messages)
         assert sum((await broker.counts("q")).values()) == 0
 
 
