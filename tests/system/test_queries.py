@@ -20,6 +20,7 @@ from core.changes import Change, HistoryEntry, transition
 from core.gathering import run_all
 from core.keys import bucket_of, buckets
 from core.orders import ProcessState, StepState
+from operators.requests import OrdersPage
 from stores.orders import of_change
 from stores.records import columns_of_record
 from stores.tables import Insert
@@ -70,7 +71,7 @@ async def run_once(roles):
     schedules, supervises, outbox, operates = roles
     found = await schedules.poll(), await supervises.sweep()
     await outbox.relay()
-    listed = await operates.list(ProcessState.ERROR, 50, None)
+    listed = await operates.list(OrdersPage())
     return found, listed.orders
 
 
