@@ -14,16 +14,18 @@ export class Broker {
   #receivers = new Map(); // queue -> its receivers, the next to be served first
   #timer = null;
   #timerAt = Infinity;
+  #journal;
 
   /** @param config the rules of every queue by name, as `readConfig` gives them */
-  constructor(config) {
+  constructor(config, journal) {
+    this.#journal = journal;
     for (const [name, rules] of config) this.#add(name, rules);
   }
 
   #add(name, rules) {
     const deadLetterRules = { ...rules, timeToLive: null, deadLetterExpired: false, duplicateWindow: null };
-    const deadLetters = new Queue(name + DEAD_LETTER_SUFFIX, deadLetterRules);
-    for (const queue of [new Queue(name, rules, deadLetters), deadLetters]) {
+    const deadLetters = new Queue(name + DEAD_LETTER_SUFFIX, deadLetterRules, null, this.#journal);
+    for (const queue of [new Queue(name, rules, deadLetters, this.#journal), deadLetters]) {
       this.#queues.set(queue.name.toLowerCase(), queue);
       this.#receivers.set(queue, []);
     }
@@ -59,6 +61,11 @@ export class Broker {
     this.#handOut(queue, now);
     if (queue.deadLetters !== null) this.serve(queue.deadLetters);
     this.#wakeAt(queue.nextDue());
+  }
+
+  /** To be called before any client hears of a change. */
+  keep() {
+    this.#journal.flush();
   }
 
   /** Stops the timer: from here on nothing changes by itself. */
@@ -102,5 +109,6 @@ export class Broker {
         this.serve(queue);
       } else this.#wakeAt(queue.nextDue());
     }
+    this.keep();
   }
 }

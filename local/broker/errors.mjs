@@ -7,3 +7,6 @@
 export function amqpError(condition, description) {
   return { condition, description, info: { broker: 'local' } };
 }
+
+/** As documented for the real service: "you can't dead-letter a message from a DLQ". */
+export const DEAD_TWICE = amqpError('amqp:not-allowed', 'A message in a dead-letter queue cannot be dead-lettered again.');

@@ -3,20 +3,19 @@
  *
  *     node local/broker/main.mjs --config Config.json --port 5672 --health-port 5300 --data DIR
  *
- * Port 0 takes any free one; the line that says the broker is ready names the ports. It listens on 127.0.0.1 only. On
- * SIGTERM or SIGINT it writes all messages to DIR, and takes them up again at the next start. There is no journal: a broker
- * that is killed (SIGKILL) falls back to its last orderly stop, so what came in since is lost, and what was completed since
- * may be delivered again.
+ * Port 0 takes any free one; the line that says the broker is ready names the ports. It listens on 127.0.0.1 only. Messages
+ * lie in DIR too, before a client is told that they were taken or settled, so that they survive the broker's end, also by
+ * SIGKILL (see journal.mjs).
  *
- * Exit codes: 0 stopped, 1 could not start (port taken, snapshot unreadable), 2 wrong arguments or configuration.
+ * Exit codes: 0 stopped, 1 could not start (port taken, journal unreadable), 2 wrong arguments or configuration.
  */
 import { parseArgs } from 'node:util';
 
 import { Broker } from './broker.mjs';
 import { ConfigError, readConfig } from './config.mjs';
 import { HealthServer } from './health.mjs';
+import { Journal } from './journal.mjs';
 import { AmqpServer } from './server.mjs';
-import { loadSnapshot, saveSnapshot } from './snapshot.mjs';
 
 class UsageError extends Error {}
 
@@ -50,14 +49,16 @@ async function listen(server, port) {
 
 async function start() {
   const { config, data, port, healthPort } = readArguments();
-  const broker = new Broker(readConfig(config));
-  loadSnapshot(data, (name) => broker.find(name));
+  const rules = readConfig(config);
+  const journal = new Journal(data);
+  const broker = new Broker(rules, journal);
+  journal.open(broker.all());
   const amqp = new AmqpServer(broker);
   const health = new HealthServer(broker);
   const amqpPort = await listen(amqp, port);
   const ports = `127.0.0.1:${amqpPort}, health on http://127.0.0.1:${await listen(health, healthPort)}/health`;
   for (const queue of broker.all()) broker.serve(queue);
-  stopOnSignal({ data, broker, amqp, health });
+  stopOnSignal({ journal, broker, amqp, health });
   console.log(`Service Bus broker ready on ${ports}`);
 }
 
@@ -67,16 +68,11 @@ function stopOnSignal(parts) {
   for (const signal of ['SIGTERM', 'SIGINT']) process.on(signal, () => (stopping ??= stop(parts)));
 }
 
-/** Nothing is acknowledged after the snapshot: first everything stands still, then it is written. */
-async function stop({ data, broker, amqp, health }) {
+/** Nothing changes any more when the journal is closed. */
+async function stop({ journal, broker, amqp, health }) {
   amqp.freeze();
   broker.stop();
-  try {
-    saveSnapshot(data, broker.all());
-  } catch (error) {
-    console.error(`The messages could not be written: ${error.message}`);
-    process.exitCode = 1;
-  }
+  journal.close();
   health.close();
   await amqp.close();
   process.exit();

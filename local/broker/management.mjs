@@ -1,6 +1,7 @@
 /** The operations of `<queue>/$management`: each takes the queue, the request's body and the time, and gives the reply. */
 import rhea from 'rhea';
 
+import { DEAD_TWICE } from './errors.mjs';
 import { MAX_MESSAGE_BYTES, parseMessage, toWire, uuidFromToken } from './message.mjs';
 
 const { types } = rhea;
@@ -94,19 +95,30 @@ function receiveBySequenceNumber(queue, body, now) {
 
 function deferredEntry(message) {
   if (message.lock === null) return { message: toWire(message) };
-  return { message: toWire(message, message.lock.until), 'lock-token': types.wrap_uuid(uuidFromToken(message.lock.token)) };
+  return { message: toWire(message, message.lock), 'lock-token': types.wrap_uuid(uuidFromToken(message.lock.token)) };
 }
 
 function updateDisposition(queue, body, now) {
   const outcome = DISPOSITIONS[body['disposition-status']];
   if (outcome === undefined) throw new Error(`disposition-status ${body['disposition-status']} is unknown`);
-  const details = { reason: body['deadletter-reason'], description: body['deadletter-description'] };
+  if (outcome === 'deadLettered' && queue.deadLetters === null) {
+    return refused(400, DEAD_TWICE.condition, DEAD_TWICE.description);
+  }
   for (const token of body['lock-tokens'].map(tokenFromUuid)) {
-    const lock = queue.settle(token, outcome, now, details);
+    const lock = queue.settle(token, outcome, now, propertiesIn(body));
     if (lock === null) return lockLost();
-    lock.holder?.settledElsewhere(lock);
+    lock.holder?.lockLost(lock);
   }
   return done({});
+}
+
+function propertiesIn(body) {
+  const properties = {
+    ...body['properties-to-modify'],
+    DeadLetterReason: body['deadletter-reason'],
+    DeadLetterErrorDescription: body['deadletter-description'],
+  };
+  return Object.fromEntries(Object.entries(properties).filter(([, value]) => value !== null && value !== undefined));
 }
 
 /** Lock tokens are UUIDs: text in the queue, 16 bytes here. */

@@ -2,6 +2,8 @@
  * AMQP messages as bytes. What the sender wrote (properties, application properties, body) is kept as it came, so that no
  * AMQP type changes on the way; only the header and the annotations, which belong to the broker, are read and rebuilt.
  */
+import { randomUUID } from 'node:crypto';
+
 import rhea from 'rhea';
 
 const { types } = rhea;
@@ -19,11 +21,16 @@ const FOOTER = 0x78;
 
 const SCHEDULED_TIME = 'x-opt-scheduled-enqueue-time';
 const STATE_CODES = { active: 0, deferred: 1, scheduled: 2 };
+const LOCK_TOKEN = 'x-opt-lock-token';
 /** Annotations that only the broker writes; a sender's are dropped. */
 const OWN_ANNOTATIONS = new Set([
   'x-opt-enqueued-time', 'x-opt-sequence-number', 'x-opt-enqueue-sequence-number', 'x-opt-locked-until',
-  'x-opt-message-state', SCHEDULED_TIME,
+  'x-opt-message-state', SCHEDULED_TIME, LOCK_TOKEN,
 ]);
+const NULL = 0x40;
+const EMPTY_LIST = 0x45;
+const LIST = 0xd0;
+const MAP = 0xd1;
 
 /** What was received is no AMQP message. */
 export class MalformedMessage extends Error {}
@@ -37,17 +44,23 @@ export function parseTransfer(bytes, format) {
 }
 
 export function parseMessage(bytes) {
-  const message = { durable: false, priority: 4, ttl: null, id: null, scheduledFor: null, annotations: [], bare: null };
-  const bare = [];
+  const message = {
+    durable: false, priority: 4, ttl: null, id: null, scheduledFor: null, deliveryAnnotations: [], annotations: [], bare: null,
+  };
+  let properties = null;
+  const rest = [];
   for (const { code, start, value, end } of sectionsOf(bytes)) {
     const content = bytes.subarray(value, end);
     if (code === HEADER) readHeader(message, decode(content));
+    else if (code === DELIVERY_ANNOTATIONS) message.deliveryAnnotations = sendersPairs(content);
     else if (code === MESSAGE_ANNOTATIONS) readAnnotations(message, content);
-    else if (code !== DELIVERY_ANNOTATIONS) bare.push(bytes.subarray(start, end));
-    if (code === PROPERTIES) message.id = readMessageId(content);
+    else if (code === PROPERTIES) {
+      message.id = readMessageId(content);
+      properties = message.id === null ? withNewId(content) : bytes.subarray(start, end);
+    } else rest.push(bytes.subarray(start, end));
   }
   // A copy: the slices would keep the whole socket buffer alive.
-  message.bare = Buffer.concat(bare);
+  message.bare = Buffer.concat([properties ?? withNewId(Buffer.from([EMPTY_LIST])), ...rest]);
   return message;
 }
 
@@ -60,20 +73,33 @@ function readHeader(message, [durable, priority, ttl]) {
 function readAnnotations(message, content) {
   for (const { key, bytes, valueStart } of pairsOf(content)) {
     if (key === SCHEDULED_TIME) message.scheduledFor = Number(decode(bytes.subarray(valueStart)));
-    if (!OWN_ANNOTATIONS.has(key)) message.annotations.push(Buffer.from(bytes));
   }
+  message.annotations = sendersPairs(content);
+}
+
+/** What the sender annotated, without what only the broker may say. */
+function sendersPairs(content) {
+  return pairsOf(content).filter(({ key }) => !OWN_ANNOTATIONS.has(key)).map(({ bytes }) => Buffer.from(bytes));
 }
 
 /** The message id as a string that is equal only for equal ids; null when there is none. */
 function readMessageId(content) {
   const { items } = compound(content);
-  if (items === content.length || content[items] === 0x40) return null;
+  if (items === content.length || content[items] === NULL) return null;
   const id = decode(content.subarray(items));
   return Buffer.isBuffer(id) ? `bytes:${id.toString('hex')}` : `${typeof id}:${id}`;
 }
 
-/** The message as a receiver gets it. `lockedUntil` is null when it is not locked for this receiver. */
-export function toWire(message, lockedUntil = null) {
+/** The properties section with an id in its first field, which is empty: the JavaScript SDK cannot settle what has none. */
+function withNewId(content) {
+  const { count, items } = compound(content);
+  const fields = Buffer.concat([string(randomUUID().replaceAll('-', '')), content.subarray(items + 1)]);
+  return compoundSection(PROPERTIES, LIST, Math.max(count, 1), fields);
+}
+
+/** The message as a receiver gets it. `lock` is null when it is not locked for this receiver. */
+export function toWire(message, lock = null) {
+  const onDelivery = [...message.deliveryAnnotations];
   const annotations = [
     annotation('x-opt-sequence-number', long(message.sequence)),
     annotation('x-opt-enqueue-sequence-number', long(message.enqueuedSequence ?? message.sequence)),
@@ -81,30 +107,37 @@ export function toWire(message, lockedUntil = null) {
     annotation('x-opt-message-state', int(STATE_CODES[message.state])),
     ...message.annotations,
   ];
-  if (lockedUntil !== null) annotations.push(annotation('x-opt-locked-until', timestamp(lockedUntil)));
+  if (lock !== null) {
+    onDelivery.push(annotation(LOCK_TOKEN, uuid(lock.token)));
+    annotations.push(annotation('x-opt-locked-until', timestamp(lock.until)));
+  }
   if (message.scheduledFor !== null) annotations.push(annotation(SCHEDULED_TIME, timestamp(message.scheduledFor)));
-  return Buffer.concat([headerSection(message), mapSection(MESSAGE_ANNOTATIONS, annotations), message.bare]);
+  return Buffer.concat([
+    headerSection(message),
+    mapSection(DELIVERY_ANNOTATIONS, onDelivery),
+    mapSection(MESSAGE_ANNOTATIONS, annotations),
+    message.bare,
+  ]);
 }
 
-/** The bare message with these strings among its application properties; null values are left out. */
+/** The bare message with these values, by name, among its application properties. */
 export function withProperties(bare, properties) {
-  const added = Object.entries(properties).filter(([, value]) => value !== null && value !== undefined);
-  const names = new Set(added.map(([name]) => name));
+  const added = Object.entries(properties);
+  if (added.length === 0) return bare;
   const before = [];
   const after = [];
   const pairs = [];
   for (const { code, start, value, end } of sectionsOf(bare)) {
     if (code === PROPERTIES) before.push(bare.subarray(start, end));
-    else if (code === APPLICATION_PROPERTIES) pairs.push(...otherPairs(bare.subarray(value, end), names));
+    else if (code === APPLICATION_PROPERTIES) pairs.push(...otherPairs(bare.subarray(value, end), properties));
     else after.push(bare.subarray(start, end));
   }
-  for (const [name, value] of added) pairs.push(Buffer.concat([string(name), string(String(value))]));
-  if (pairs.length > 0) before.push(mapSection(APPLICATION_PROPERTIES, pairs));
-  return Buffer.concat([...before, ...after]);
+  for (const [name, value] of added) pairs.push(Buffer.concat([string(name), encode(value)]));
+  return Buffer.concat([...before, mapSection(APPLICATION_PROPERTIES, pairs), ...after]);
 }
 
-function otherPairs(content, names) {
-  return pairsOf(content).filter(({ key }) => !names.has(key)).map(({ bytes }) => bytes);
+function otherPairs(content, properties) {
+  return pairsOf(content).filter(({ key }) => !Object.hasOwn(properties, key)).map(({ bytes }) => bytes);
 }
 
 /** The 16 bytes of a lock token. */
@@ -126,21 +159,25 @@ export function tagFromToken(token) {
 function headerSection({ durable, priority, ttl, deliveryCount }) {
   const fields = Buffer.concat([
     Buffer.from([durable ? 0x41 : 0x42, 0x50, priority]),
-    ttl === null ? Buffer.from([0x40]) : uint(Math.min(ttl, 0xffffffff)),
+    ttl === null ? Buffer.from([NULL]) : uint(Math.min(ttl, 0xffffffff)),
     Buffer.from([deliveryCount === 0 ? 0x41 : 0x42]),
     uint(deliveryCount),
   ]);
   return Buffer.concat([Buffer.from([0x00, 0x53, HEADER, 0xc0, fields.length + 1, 5]), fields]);
 }
 
-/** A section with a map of already encoded key-value pairs. */
+/** A section with a map of already encoded key-value pairs; nothing when there is none. */
 function mapSection(code, pairs) {
-  const length = pairs.reduce((sum, pair) => sum + pair.length, 0);
+  return pairs.length === 0 ? Buffer.alloc(0) : compoundSection(code, MAP, 2 * pairs.length, Buffer.concat(pairs));
+}
+
+/** A section with a list or a map of already encoded items. */
+function compoundSection(code, type, count, items) {
   const head = Buffer.alloc(12);
-  head.set([0x00, 0x53, code, 0xd1]);
-  head.writeUInt32BE(length + 4, 4);
-  head.writeUInt32BE(2 * pairs.length, 8);
-  return Buffer.concat([head, ...pairs]);
+  head.set([0x00, 0x53, code, type]);
+  head.writeUInt32BE(items.length + 4, 4);
+  head.writeUInt32BE(count, 8);
+  return Buffer.concat([head, items]);
 }
 
 function annotation(name, value) {
@@ -172,8 +209,16 @@ function eight(code, value) {
   return bytes;
 }
 
+const uuid = (token) => Buffer.concat([Buffer.from([0x98]), uuidFromToken(token)]);
 const long = (value) => eight(0x81, value);
 const timestamp = (value) => eight(0x83, value);
+
+/** Encodes a value: one of rhea's typed values as what it is, another as what rhea takes it for. */
+function encode(value) {
+  const writer = new types.Writer();
+  writer.write(types.wrap(value));
+  return writer.toBuffer();
+}
 
 // --- reading
 

@@ -10,23 +10,30 @@ import { randomUUID } from 'node:crypto';
 
 import { Heap } from './heap.mjs';
 import { withProperties } from './message.mjs';
+import { Messages } from './messages.mjs';
+
+/** For a queue that is kept nowhere. */
+const NO_JOURNAL = { added() {}, changed() {} };
 
 export class Queue {
-  #messages = new Map(); // by sequence number, in the order of arrival
+  #messages = new Messages();
   #locked = new Map(); // messages by lock token
-  #ready = new Heap((message) => message.sequence); // active and not locked
+  #ready = new Heap((sequence) => sequence); // of messages that are active and not locked
   #due = new Heap((entry) => entry.at); // one living entry per message that time will change
   #seen = new Map(); // message id -> {at, sequence}, oldest first, for duplicate detection
   #lastSequence = 0;
+  #journal;
 
   /**
    * @param rules lockDuration, maxDeliveryCount, timeToLive (null: none), deadLetterExpired, duplicateWindow (null: off)
    * @param deadLetters the queue that takes what this one gives up; null for a dead-letter queue itself
+   * @param journal is told of every message that is added or whose content changes, and of every other change to one
    */
-  constructor(name, rules, deadLetters = null) {
+  constructor(name, rules, deadLetters = null, journal = NO_JOURNAL) {
     this.name = name;
     this.rules = rules;
     this.deadLetters = deadLetters;
+    this.#journal = journal;
   }
 
   // --- arrival
@@ -39,11 +46,19 @@ export class Queue {
     message.deliveryCount ??= 0;
     message.lock = null;
     message.dueAt = null;
+    message.ttl = this.#timeToLive(message);
     this.#remember(message, now);
-    this.#messages.set(message.sequence, message);
+    this.#messages.add(message);
+    this.#journal.added(this, message);
     if (message.scheduledFor !== null && message.scheduledFor > now) this.#schedule(message, now);
     else this.#enqueue(message, now);
     return message.sequence;
+  }
+
+  /** The shorter of the message's own and the queue's; null when there is neither. */
+  #timeToLive({ ttl }) {
+    const { timeToLive } = this.rules;
+    return timeToLive === null ? ttl : Math.min(ttl ?? Infinity, timeToLive);
   }
 
   #schedule(message, now) {
@@ -55,22 +70,21 @@ export class Queue {
 
   /** The time to live starts when the message becomes active. */
   #enqueue(message, now) {
-    const timeToLive = Math.min(message.ttl ?? Infinity, this.rules.timeToLive ?? Infinity);
     message.state = 'active';
     message.enqueuedAt = now;
-    message.expiresAt = this.deadLetters !== null && timeToLive < Infinity ? now + timeToLive : null;
+    message.expiresAt = this.deadLetters !== null && message.ttl !== null ? now + message.ttl : null;
     this.#makeReady(message, now);
   }
 
   #makeReady(message, now) {
     if (isExpired(message, now)) return this.#expire(message, now);
     this.#plan(message);
-    this.#ready.push(message);
-    this.#ready.tidy(this.#messages.size, (each) => this.#isReady(each));
+    this.#ready.push(message.sequence);
   }
 
-  #isReady(message) {
-    return this.#messages.get(message.sequence) === message && message.state === 'active' && message.lock === null;
+  #isReady(sequence) {
+    const message = this.#messages.get(sequence);
+    return message?.state === 'active' && message.lock === null;
   }
 
   #duplicateOf(message, now) {
@@ -92,9 +106,10 @@ export class Queue {
   /** Whether a message could be received now. */
   hasReady(now) {
     for (;;) {
-      const message = this.#ready.peek();
-      if (message === undefined) return false;
-      if (this.#isReady(message)) {
+      const sequence = this.#ready.peek();
+      if (sequence === undefined) return false;
+      if (this.#isReady(sequence)) {
+        const message = this.#messages.get(sequence);
         if (!isExpired(message, now)) return true;
         this.#expire(message, now);
       }
@@ -102,14 +117,18 @@ export class Queue {
     }
   }
 
+  #takeReady() {
+    return this.#messages.get(this.#ready.pop());
+  }
+
   /** Locks the next message for `holder`, which the queue only keeps and gives back; null when there is none. */
   lockNext(now, holder) {
-    return this.hasReady(now) ? this.#lock(this.#ready.pop(), now, holder) : null;
+    return this.hasReady(now) ? this.#lock(this.#takeReady(), now, holder) : null;
   }
 
   /** Removes the next message: receive-and-delete; null when there is none. */
   removeNext(now) {
-    return this.hasReady(now) ? this.#remove(this.#ready.pop()) : null;
+    return this.hasReady(now) ? this.#remove(this.#takeReady()) : null;
   }
 
   /** Locks (or removes) these deferred messages; null, and nothing done, when one of them is not to be had. */
@@ -122,6 +141,7 @@ export class Queue {
   #lock(message, now, holder) {
     message.lock = { token: randomUUID(), until: now + this.rules.lockDuration, holder };
     this.#locked.set(message.lock.token, message);
+    this.#journal.changed(this, message);
     this.#plan(message);
     return message;
   }
@@ -130,7 +150,10 @@ export class Queue {
   renew(tokens, now) {
     if (!tokens.every((token) => this.#holds(token, now))) return null;
     const until = now + this.rules.lockDuration;
-    for (const token of tokens) this.#locked.get(token).lock.until = until;
+    for (const message of tokens.map((token) => this.#locked.get(token))) {
+      message.lock.until = until;
+      this.#journal.changed(this, message);
+    }
     return tokens.map(() => until);
   }
 
@@ -142,24 +165,33 @@ export class Queue {
 
   /**
    * Ends a lock with 'completed', 'abandoned', 'released' (which does not count as a delivery), 'deferred' or
-   * 'deadLettered'. Gives the lock that ended; null when it had been lost before.
+   * 'deadLettered' (which a dead-letter queue cannot do). `properties` become application properties of the message.
+   * Gives the lock that ended; null when it had been lost before.
    */
-  settle(token, outcome, now, { reason = null, description = null } = {}) {
+  settle(token, outcome, now, properties = {}) {
     if (!this.#holds(token, now)) return null;
     const message = this.#locked.get(token);
     const lock = this.#unlock(message);
+    this.#modify(message, properties);
     if (outcome === 'completed') this.#remove(message);
     else if (outcome === 'released') this.#giveBack(message, now);
     else if (outcome === 'deferred') this.#defer(message, now);
-    else if (outcome === 'deadLettered' && this.deadLetters) this.#deadLetter(message, now, reason, description);
+    else if (outcome === 'deadLettered') this.#deadLetter(message, now);
     else this.#failed(message, now);
     return lock;
+  }
+
+  #modify(message, properties) {
+    if (Object.keys(properties).length === 0) return;
+    message.bare = withProperties(message.bare, properties);
+    this.#journal.added(this, message);
   }
 
   #unlock(message) {
     const { lock } = message;
     this.#locked.delete(lock.token);
     message.lock = null;
+    this.#journal.changed(this, message);
     return lock;
   }
 
@@ -183,23 +215,31 @@ export class Queue {
       return this.#giveBack(message, now);
     }
     const description = `Message could not be consumed after ${limit} delivery attempts.`;
-    this.#deadLetter(message, now, 'MaxDeliveryCountExceeded', description);
+    this.#deadLetter(message, now, { DeadLetterReason: 'MaxDeliveryCountExceeded', DeadLetterErrorDescription: description });
   }
 
   #expire(message, now) {
     if (!this.rules.deadLetterExpired) return this.#remove(message);
-    return this.#deadLetter(message, now, 'TTLExpiredException', 'The message expired and was dead lettered.');
+    const description = 'The message expired and was dead lettered.';
+    this.#deadLetter(message, now, { DeadLetterReason: 'TTLExpiredException', DeadLetterErrorDescription: description });
   }
 
-  #deadLetter(message, now, reason, description) {
-    this.#remove(message);
-    const bare = withProperties(message.bare, { DeadLetterReason: reason, DeadLetterErrorDescription: description });
+  #deadLetter(message, now, properties = {}) {
+    const bare = withProperties(message.bare, properties);
     this.deadLetters.put({ ...message, bare, enqueuedSequence: message.sequence, scheduledFor: null }, now);
+    this.#remove(message);
   }
 
   #remove(message) {
-    this.#messages.delete(message.sequence);
+    this.#messages.delete(message);
+    this.#journal.changed(this, message);
+    this.#tidy();
     return message;
+  }
+
+  #tidy() {
+    this.#ready.tidy(this.#messages.size, (sequence) => this.#isReady(sequence));
+    this.#due.tidy(this.#messages.size, (entry) => this.#isDue(entry));
   }
 
   // --- looking and cancelling
@@ -207,9 +247,8 @@ export class Queue {
   /** Up to `count` messages from this sequence number on, whatever their state. */
   *peek(fromSequence, count) {
     let left = count;
-    for (const message of this.#messages.values()) {
+    for (const message of this.#messages.from(fromSequence)) {
       if (left === 0) return;
-      if (message.sequence < fromSequence) continue;
       left -= 1;
       yield message;
     }
@@ -218,7 +257,7 @@ export class Queue {
   /** Removes scheduled messages; false, and nothing done, when one of them is not scheduled (any more). */
   cancelScheduled(sequences) {
     if (!sequences.every((sequence) => this.#messages.get(sequence)?.state === 'scheduled')) return false;
-    for (const sequence of sequences) this.#messages.delete(sequence);
+    for (const sequence of sequences) this.#remove(this.#messages.get(sequence));
     return true;
   }
 
@@ -235,6 +274,10 @@ export class Queue {
     return this.#messages.size;
   }
 
+  has(message) {
+    return this.#messages.has(message);
+  }
+
   // --- time
 
   /** When `tick` has something to do; Infinity when never. */
@@ -246,11 +289,12 @@ export class Queue {
   tick(now) {
     const lost = [];
     while (this.nextDue() <= now) {
-      const { at, message } = this.#due.pop();
-      if (message.dueAt !== at || this.#messages.get(message.sequence) !== message) continue;
+      const entry = this.#due.pop();
+      if (!this.#isDue(entry)) continue;
+      const message = this.#messages.get(entry.sequence);
       message.dueAt = null;
       if (dueTime(message) > now) this.#plan(message);
-      else if (message.state === 'scheduled') this.#enqueue(message, now);
+      else if (message.state === 'scheduled') this.#activate(message, now);
       else if (message.lock === null) this.#expire(message, now);
       else {
         lost.push(this.#unlock(message));
@@ -260,15 +304,22 @@ export class Queue {
     return lost;
   }
 
+  #activate(message, now) {
+    this.#journal.changed(this, message);
+    this.#enqueue(message, now);
+  }
+
+  #isDue({ at, sequence }) {
+    return this.#messages.get(sequence)?.dueAt === at;
+  }
+
   /** One entry per message: a time that moved away is only looked at again when the old one comes. */
   #plan(message) {
     const at = dueTime(message);
     if (at === Infinity || (message.dueAt !== null && message.dueAt <= at)) return;
     message.dueAt = at;
-    this.#due.push({ at, message });
-    this.#due.tidy(this.#messages.size, (entry) => (
-      entry.message.dueAt === entry.at && this.#messages.get(entry.message.sequence) === entry.message
-    ));
+    this.#due.push({ at, sequence: message.sequence });
+    this.#tidy();
   }
 
   // --- keeping
@@ -280,12 +331,12 @@ export class Queue {
 
   restore({ lastSequence, seen, messages }) {
     this.#lastSequence = lastSequence;
-    this.#seen = new Map(seen);
-    for (const message of messages) {
+    if (this.rules.duplicateWindow !== null) this.#seen = new Map(seen);
+    for (const message of messages.values()) {
       message.dueAt = null;
-      this.#messages.set(message.sequence, message);
+      this.#messages.add(message);
       if (message.lock !== null) this.#locked.set(message.lock.token, message);
-      else if (message.state === 'active') this.#ready.push(message);
+      else if (message.state === 'active') this.#ready.push(message.sequence);
       this.#plan(message);
     }
   }

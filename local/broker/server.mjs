@@ -6,10 +6,11 @@ import net from 'node:net';
 
 import rhea from 'rhea';
 
-import { amqpError } from './errors.mjs';
+import { DEAD_TWICE, amqpError } from './errors.mjs';
 import { answer } from './management.mjs';
 import { MAX_MESSAGE_BYTES, parseTransfer } from './message.mjs';
-import { LinkReceiver, deadLetterDetails } from './receiver.mjs';
+import { LinkReceiver, deadLetterProperties, modifiedProperties } from './receiver.mjs';
+import { mendSession } from './session.mjs';
 
 const { message, types } = rhea;
 const MAX_FRAME_BYTES = 64 * 1024;
@@ -17,6 +18,7 @@ const IDLE_TIMEOUT_MS = 240_000;
 const HANDSHAKE_TIMEOUT_MS = 60_000;
 const CLOSING_TIME_MS = 300;
 const CREDIT_WINDOW = 1000;
+const SESSION_FILTER = 'com.microsoft:session-filter';
 const MANAGEMENT_SUFFIX = '/$management';
 
 // rhea decodes a received message and would encode it anew, with other AMQP types. Here it hands on the bytes.
@@ -74,14 +76,12 @@ export class AmqpServer {
       idle_time_out: IDLE_TIMEOUT_MS,
       max_frame_size: MAX_FRAME_BYTES,
       reconnect: false,
-      // A delivery is only freed when all before it are: one message held for long must not stop the link.
-      session_buffer_size: { incoming: 2048, outgoing: 65536 },
     });
     const fail = (error) => {
       if (!socket.destroyed) console.error(`Closed the connection from port ${socket.remotePort}: ${error.message ?? error}`);
       socket.destroy();
     };
-    guard(connection, fail);
+    guard(connection, fail, () => this.#broker.keep());
     connection.on('error', fail);
     connection.on('protocol_error', fail);
     // rhea would say goodbye with an error that the SDK cannot read (see errors.mjs).
@@ -103,6 +103,7 @@ export class AmqpServer {
       if (!this.#stopping) handle(context);
     });
     on('connection_open', ({ connection }) => connection.socket.setTimeout(0));
+    on('session_open', ({ session }) => mendSession(session, ({ route }) => route?.kind === 'management'));
     on('receiver_open', ({ receiver }) => this.#openProducer(receiver));
     on('sender_open', ({ sender }) => this.#openConsumer(sender));
     on('sender_close', ({ sender }) => this.#leave(sender));
@@ -136,15 +137,25 @@ export class AmqpServer {
   }
 
   #openConsumer(sender) {
-    const { address } = sender.source ?? {};
+    const { address, filter } = sender.source ?? {};
     sender.set_source({ address });
     sender.set_target({ address: sender.target?.address });
     copySettleModes(sender);
     sender.route = this.#route(address);
-    if (sender.route === null) return refuseUnknown(sender, address);
-    if (sender.route.kind !== 'queue') return;
+    if (sender.route === null) refuseUnknown(sender, address);
+    else if (SESSION_FILTER in (filter ?? {})) {
+      refuse(sender, 'amqp:not-allowed', `The queue '${sender.route.path}' has no sessions: this broker does not offer them.`);
+    } else if (sender.route.kind === 'queue') process.nextTick(() => this.#join(sender));
+  }
+
+  /** After the turn in which rhea answers the attach: within a turn it writes what is delivered first. */
+  #join(sender) {
+    if (!sender.is_open() || sender.connection.socket.destroyed) return;
     sender.consumer = new LinkReceiver(sender);
     this.#broker.join(sender.route.queue, sender.consumer);
+    // What the client asked for meanwhile.
+    if (sender._draining) this.#drain(sender);
+    else this.#serve(sender);
   }
 
   /** What an address, a path or a whole URI, names; null when there is no such thing. */
@@ -214,26 +225,28 @@ export class AmqpServer {
   #modify(delivery) {
     const { undeliverable_here: undeliverable } = delivery.remote_state;
     const modified = message.modified({ delivery_failed: true, undeliverable_here: Boolean(undeliverable) });
-    this.#settle(delivery, undeliverable ? 'deferred' : 'abandoned', modified);
+    this.#settle(delivery, undeliverable ? 'deferred' : 'abandoned', modified, modifiedProperties(delivery));
   }
 
   #deadLetter(delivery) {
+    const { consumer, route } = delivery.link;
+    if (route.queue.deadLetters === null) return consumer?.refuse(delivery, DEAD_TWICE);
     // Answered with the same outcome, but without an error: the SDK takes an error for a refusal.
-    this.#settle(delivery, 'deadLettered', message.rejected(), deadLetterDetails(delivery));
+    this.#settle(delivery, 'deadLettered', message.rejected(), deadLetterProperties(delivery));
   }
 
-  #settle(delivery, outcome, reply, details) {
+  #settle(delivery, outcome, reply, properties) {
     const { consumer, route } = delivery.link;
-    if (!consumer?.settle(delivery, outcome, reply, details)) return;
+    if (!consumer?.settle(delivery, outcome, reply, properties)) return;
     this.#broker.serve(route.queue);
   }
 }
 
 /**
  * Lets an exception end its connection, not the process; closes a connection that announces a frame it may not send; and
- * sends the frames of one turn together.
+ * sends the frames of one turn together, after what they tell is kept.
  */
-function guard(connection, fail) {
+function guard(connection, fail, keep) {
   const wrap = (method) => {
     const original = connection[method];
     connection[method] = function guarded(...parameters) {
@@ -243,9 +256,10 @@ function guard(connection, fail) {
         if (connection.frame_size > MAX_FRAME_BYTES) fail(new Error(`a frame of ${connection.frame_size} bytes`));
       } catch (error) {
         fail(error);
-      } finally {
-        connection.socket.uncork();
       }
+      // Outside of the catch: a broker that cannot keep what it was sent must end before it answers.
+      keep();
+      connection.socket.uncork();
     };
   };
   wrap('input');
@@ -273,7 +287,8 @@ function refuse(link, condition, description) {
 }
 
 function refuseUnknown(link, address) {
-  refuse(link, 'amqp:not-found', `The messaging entity '${pathOf(address ?? '')}' could not be found.`);
+  const description = `The messaging entity '${pathOf(address ?? '')}' could not be found. This broker offers queues, not topics.`;
+  refuse(link, 'amqp:not-found', description);
 }
 
 function reject(delivery, condition, description) {

@@ -78,6 +78,11 @@ class BrokerProcess(RunningBroker):
             raise RuntimeError((await self.process.stderr.read()).decode())
         self.port, self.health_url = int(match[1]), match[2]
 
+    async def kill(self) -> None:
+        """End it as a crash would."""
+        self.process.kill()
+        await self.process.communicate()
+
     async def stop(self) -> int:
         """End it as the runner does; return the exit code."""
         self.process.terminate()

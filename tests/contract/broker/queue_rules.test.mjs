@@ -1,8 +1,14 @@
-// The queue's rules at exact times and in numbers that a test with a real clock cannot have. Run by test_broker_queue_rules.py.
+// The queue's rules at exact times and in numbers that a test with a real clock cannot have, and what is kept of it on disk.
+// Run by test_broker_queue_rules.py.
 import assert from 'node:assert/strict';
+import { mkdtempSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
 import { test } from 'node:test';
 
+import { Journal } from '../../../local/broker/journal.mjs';
 import { Queue } from '../../../local/broker/queue.mjs';
+import { Deliveries } from '../../../local/broker/session.mjs';
 
 const RULES = { lockDuration: 100, maxDeliveryCount: 3, timeToLive: null, deadLetterExpired: false, duplicateWindow: null };
 
@@ -12,7 +18,8 @@ function makeQueue(rules = {}) {
 
 function makeMessage(fields = {}) {
   return {
-    durable: false, priority: 4, ttl: null, id: null, scheduledFor: null, annotations: [], bare: Buffer.alloc(0), ...fields,
+    durable: false, priority: 4, ttl: null, id: null, scheduledFor: null, deliveryAnnotations: [], annotations: [],
+    bare: Buffer.alloc(0), ...fields,
   };
 }
 
@@ -125,3 +132,128 @@ test('what is dumped and restored goes on as before', () => {
   after.tick(500);
   assert.equal(after.counts().active, 3);
 });
+
+test('to peek far into a queue looks at few of its messages', () => {
+  const queue = makeQueue();
+  const messages = Array.from({ length: 10_000 }, () => makeMessage());
+  for (const message of messages) queue.put(message, 0);
+  for (let i = 0; i < 2000; i += 1) queue.removeNext(0);
+  let looks = 0;
+  for (const message of messages) {
+    const { sequence } = message;
+    Object.defineProperty(message, 'sequence', { get: () => { looks += 1; return sequence; } });
+  }
+  const peeked = (from) => [...queue.peek(from, 2)].map((message) => messages.indexOf(message) + 1);
+  assert.deepEqual([peeked(9990), peeked(1), peeked(10_000)], [[9990, 9991], [2001, 2002], [10_000]]);
+  assert.ok(looks < 100, `${looks} looks`);
+});
+
+test('one delivery that is held does not keep those after it', () => {
+  const deliveries = new Deliveries();
+  const isSettled = ({ settled }) => settled;
+  for (let id = 0; id < 200_000; id += 1) {
+    deliveries.push({ id, settled: id > 0 });
+    deliveries.pop_if(isSettled);
+  }
+  assert.ok(deliveries.available() > 60_000);
+  assert.equal(deliveries.by_id(0).id, 0);
+});
+
+// --- the journal
+
+/** Opens the queue that was kept in this folder, or a new one. */
+function openQueue(folder, rules = {}, mostChanges = undefined) {
+  const journal = new Journal(folder, mostChanges);
+  const deadLetters = new Queue('q/$DeadLetterQueue', RULES, null, journal);
+  const queue = new Queue('q', { ...RULES, ...rules }, deadLetters, journal);
+  journal.open([queue, deadLetters]);
+  return { queue, deadLetters, journal, file: path.join(folder, 'broker.journal') };
+}
+
+function withFolder(use) {
+  const folder = mkdtempSync(path.join(tmpdir(), 'journal-'));
+  try {
+    use(folder);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
+
+test('a queue comes back from its journal as it was, without an orderly end', () => withFolder((folder) => {
+  const before = openQueue(folder, { duplicateWindow: 1000 });
+  for (let i = 0; i < 6; i += 1) before.queue.put(makeMessage({ id: `m${i}`, bare: Buffer.from([0, 0x53, 0x77, 0x41]) }), 0);
+  const locks = Array.from({ length: 5 }, () => before.queue.lockNext(0).lock);
+  before.journal.flush();
+  const settle = (at, outcome, properties) => before.queue.settle(locks[at].token, outcome, 10, properties);
+  settle(0, 'completed');
+  settle(1, 'abandoned', { changed: 'yes' });
+  settle(2, 'deferred');
+  settle(3, 'deadLettered', { DeadLetterReason: 'Why' });
+  before.queue.renew([locks[4].token], 20);
+  before.journal.flush();
+  const after = openQueue(folder, { duplicateWindow: 1000 });
+  assert.deepEqual(contentOf(after), contentOf(before));
+  // Once more, from the file that was written anew.
+  assert.deepEqual(contentOf(openQueue(folder, { duplicateWindow: 1000 })), contentOf(before));
+  assert.ok(after.queue.settle(locks[4].token, 'completed', 110));
+}));
+
+/** What must come back; who holds a lock does not. */
+function contentOf({ queue, deadLetters }) {
+  return [queue, deadLetters].map((each) => {
+    const { messages, ...rest } = each.dump();
+    return { ...rest, messages: messages.map(({ dueAt, lock, ...message }) => ({ ...message, until: lock?.until })) };
+  });
+}
+
+test('a sequence number and an id are used once, also when the message came and went within one flush', () => withFolder((folder) => {
+  const before = openQueue(folder, { duplicateWindow: 1000 });
+  before.queue.put(makeMessage({ id: 'a' }), 0);
+  before.queue.removeNext(0);
+  before.journal.flush();
+  const { queue } = openQueue(folder, { duplicateWindow: 1000 });
+  assert.equal(queue.put(makeMessage({ id: 'a' }), 10), 1);
+  assert.equal(queue.size, 0);
+  assert.equal(queue.put(makeMessage({ id: 'b' }), 10), 2);
+}));
+
+test('a last record that was cut short is dropped, and the journal goes on behind it', () => withFolder((folder) => {
+  const first = openQueue(folder);
+  for (const body of ['a', 'b']) {
+    first.queue.put(makeMessage({ bare: Buffer.from(body) }), 0);
+    first.journal.flush();
+  }
+  truncateSync(first.file, statSync(first.file).size - 5);
+  const second = openQueue(folder);
+  assert.equal(second.queue.size, 1);
+  second.queue.put(makeMessage(), 0);
+  second.journal.flush();
+  assert.equal(openQueue(folder).queue.size, 2);
+}));
+
+test('a damaged journal is refused with the place', () => withFolder((folder) => {
+  const { queue, journal, file } = openQueue(folder);
+  queue.put(makeMessage({ bare: Buffer.from('a\nb') }), 0);
+  journal.flush();
+  const whole = readFileSync(file, 'utf8');
+  const refused = (text, reason) => {
+    writeFileSync(file, text);
+    assert.throws(() => openQueue(folder), reason);
+  };
+  refused(whole.replace('"message":{', '"message":'), /broker\.journal cannot be read: after 3 records: .*JSON/);
+  refused(whole.replace(/"bytes":\d+/, '"bytes":1') + whole, /after 4 records: .*JSON/);
+  refused('{"format":"something"}\n', /it is no journal of this version of the broker/);
+  refused('', /it is empty/);
+  refused(`${whole}{"queue":"q","gone":9}\n`, /after 4 records: message 9 was never there/);
+}));
+
+test('a journal with more changes than messages is written anew', () => withFolder((folder) => {
+  const { queue, journal, file } = openQueue(folder, {}, 10_000);
+  queue.put(makeMessage(), 0);
+  for (let i = 0; i < 1000; i += 1) {
+    queue.settle(queue.lockNext(i).lock.token, 'released', i);
+    journal.flush();
+  }
+  assert.ok(statSync(file).size < 20_000);
+  assert.equal(openQueue(folder).queue.size, 1);
+}));

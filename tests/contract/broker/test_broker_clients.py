@@ -1,0 +1,208 @@
+"""What clients meet that do several things at once, settle late or otherwise, or ask for what is not offered."""
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from azure.servicebus import ServiceBusMessage
+from azure.servicebus._pyamqp._encode import encode_frame
+from azure.servicebus._pyamqp.endpoints import Source, Target
+from azure.servicebus._pyamqp.error import AMQPError
+from azure.servicebus._pyamqp.performatives import AttachFrame, BeginFrame, FlowFrame, OpenFrame
+from azure.servicebus.amqp import AmqpAnnotatedMessage
+from azure.servicebus.exceptions import MessageLockLostError, MessagingEntityNotFoundError, ServiceBusError
+from waiting import eventually
+
+ATTACH, TRANSFER = 0x12, 0x14
+SETTLED = 1
+"""The mode of a link whose messages are gone once they are delivered."""
+
+
+async def test_management_requests_at_the_same_time(plain):
+    """Locks are renewed, and messages looked at, all at once on one link; then everything can be settled."""
+    await plain.send(*map(str, range(20)))
+    messages = await plain.receive(20)
+    renewed, seen = await asyncio.gather(
+        asyncio.gather(*map(plain.receiver.renew_message_lock, messages)),
+        asyncio.gather(*(plain.receiver.peek_messages(1, sequence_number=each.sequence_number) for each in messages)),
+    )
+    await plain.complete(*messages)
+    assert all(until > datetime.now(UTC) for until in renewed)
+    assert [str(message) for [message] in seen] == [str(message) for message in messages]
+
+
+async def test_scheduling_at_the_same_time_leaves_the_sender_usable(plain):
+    """Messages scheduled all at once on a sender's management link do not disturb what it sends afterwards."""
+    far = datetime.now(UTC) + timedelta(hours=1)
+    scheduled = await asyncio.gather(
+        *(plain.sender.schedule_messages(ServiceBusMessage(str(number)), far) for number in range(10))
+    )
+    await plain.send("afterwards")
+    await plain.complete(*await plain.receive())
+    await plain.sender.cancel_scheduled_messages([number for [number] in scheduled])
+
+
+async def test_lost_lock_is_told_only_to_whoever_settles(special, broker, monkeypatch):
+    """When a lock ends the broker sends nothing: the SDK would take it for the answer to another request."""
+    queue = special("quick")
+    told = dispositions(queue.receiver, monkeypatch)
+    await queue.send("expires", "settled elsewhere")
+    expires, elsewhere = await queue.receive(2)
+    await queue.receiver._settle_message_via_mgmt_link("completed", [elsewhere.lock_token])
+    await eventually(lambda: active_is(broker, "quick", 1))
+    await queue.receiver.peek_messages(1)
+    assert told == []
+    for lost in (expires, elsewhere):
+        monkeypatch.setattr(type(lost), "_lock_expired", property(lambda _self: False))
+        with pytest.raises(MessageLockLostError):
+            await queue.receiver.complete_message(lost)
+    await queue.complete(*await queue.receive())
+
+
+async def active_is(broker, queue, count):
+    """Raise, or tell that the queue has so many messages that nobody holds."""
+    assert (await broker.counts(queue))["active"] == count
+    return True
+
+
+def dispositions(receiver, monkeypatch) -> list:
+    """What the broker tells this receiver about its deliveries, from here on."""
+    told, link = [], receiver._handler._link
+    original = link._incoming_disposition
+
+    async def listening(frame):
+        by_receiver, *rest = frame
+        if not by_receiver:
+            told.append(rest)
+        await original(frame)
+
+    monkeypatch.setattr(link, "_incoming_disposition", listening)
+    return told
+
+
+async def test_delivery_annotations(plain):
+    """A delivery has the sender's delivery annotations and its lock token; one that is peeked, no token."""
+    sent = AmqpAnnotatedMessage(data_body=b"x", delivery_annotations={"mine": 7, "x-opt-lock-token": "forged"})
+    await plain.sender.send_messages(sent)
+    [message] = await plain.receive()
+    [peeked] = await plain.receiver.peek_messages(1, sequence_number=message.sequence_number)
+    annotations = message.raw_amqp_message.delivery_annotations
+    assert annotations == {b"mine": 7, b"x-opt-lock-token": message.lock_token}
+    assert peeked.raw_amqp_message.delivery_annotations == {b"mine": 7}
+    await plain.complete(message)
+
+
+async def test_message_without_an_id_gets_one(plain):
+    """Ids that the sender did not give are given, each its own, and nothing else is changed by that."""
+    await plain.sender.send_messages([ServiceBusMessage("a", subject="kept"), ServiceBusMessage("b")])
+    await plain.sender.send_messages(AmqpAnnotatedMessage(data_body=b"c"))
+    messages = await plain.receive(3)
+    await plain.complete(*messages)
+    assert len({message.message_id for message in messages if message.message_id}) == 3
+    assert [message.subject for message in messages] == ["kept", None, None]
+    assert [str(message) for message in messages] == ["a", "b", "c"]
+
+
+async def test_time_to_live_is_the_shorter_one(plain):
+    """A message shows the queue's time to live where its own is longer, or where it has none."""
+    await plain.send("long", time_to_live=timedelta(hours=5))
+    await plain.send("none")
+    messages = await plain.receive(2)
+    await plain.complete(*messages)
+    for message in messages:
+        assert message.time_to_live == timedelta(hours=1)
+        assert message.expires_at_utc == message.enqueued_time_utc + timedelta(hours=1)
+
+
+async def test_session_receiver_is_refused(client, plain):
+    """A queue has no sessions: a receiver that asks for one would get the messages of others."""
+    receiver = client.get_queue_receiver(plain.name, session_id="mine", max_wait_time=1)
+    with pytest.raises(ServiceBusError, match="amqp:not-allowed"):
+        await receiver.__aenter__()
+    await receiver.close()
+
+
+async def test_subscription_is_refused(client, broker):
+    """A subscription is not found, and the error says why."""
+    receiver = client.get_subscription_receiver("topic", "subscription", max_wait_time=1)
+    with pytest.raises(MessagingEntityNotFoundError, match="queues, not topics"):
+        await receiver.__aenter__()
+    await receiver.close()
+
+
+async def test_dead_letter_cannot_be_dead_lettered(plain):
+    """It is refused, on the link and by management, and the message can be settled otherwise."""
+    await plain.send("dead")
+    [message] = await plain.receive()
+    await plain.receiver.dead_letter_message(message)
+    dead = await plain.receive_dead()
+    with pytest.raises(ServiceBusError, match="cannot be dead-lettered again"):
+        await plain.dead_letters.dead_letter_message(dead)
+    with pytest.raises(ServiceBusError, match="cannot be dead-lettered again"):
+        await plain.dead_letters._settle_message_via_mgmt_link("suspended", [dead.lock_token])
+    await plain.dead_letters.complete_message(dead)
+    assert await plain.dead_letters.peek_messages(1) == []
+
+
+async def settle(receiver, message, outcome, **details):
+    """Settle with what an SDK for another language can say, and the one for Python cannot."""
+    delivery = (message._delivery_id, message._delivery_tag)
+    await receiver._handler.settle_messages_async(*delivery, outcome, await_outcome=True, **details)
+
+
+async def test_properties_are_modified_by_a_settlement(plain):
+    """What abandons, defers or dead-letters a message can change its application properties, each with its type."""
+    await plain.send("m", application_properties={"kept": True, "tries": 0})
+    [message] = await plain.receive()
+    await settle(plain.receiver, message, "modified", delivery_failed=True, message_annotations={"tries": 1, "a": "x"})
+    [message] = await plain.receive()
+    assert message.application_properties == {b"kept": True, b"tries": 1, b"a": b"x"}
+    token = [message.lock_token]
+    await plain.receiver._settle_message_via_mgmt_link("abandoned", token, {"properties-to-modify": {"tries": 2}})
+    [message] = await plain.receive()
+    changes = {"tries": 3, "deferred": 0.5}
+    await settle(plain.receiver, message, "modified", undeliverable_here=True, message_annotations=changes)
+    [message] = await plain.receiver.receive_deferred_messages(message.sequence_number)
+    assert message.application_properties == {b"kept": True, b"tries": 3, b"a": b"x", b"deferred": 0.5}
+    await plain.complete(message)
+
+
+async def test_properties_are_modified_by_dead_lettering(plain):
+    """A dead letter has the reason and what else was to be changed."""
+    await plain.send("m")
+    [message] = await plain.receive()
+    info = {"DeadLetterReason": "Why", "DeadLetterErrorDescription": "because", "step": 7}
+    await settle(
+        plain.receiver, message, "rejected", error=AMQPError(condition=b"com.microsoft:dead-letter", info=info)
+    )
+    dead = await plain.receive_dead()
+    await plain.dead_letters.complete_message(dead)
+    assert (dead.dead_letter_reason, dead.dead_letter_error_description) == ("Why", "because")
+    assert dead.application_properties[b"step"] == 7
+
+
+async def test_attach_is_answered_before_anything_is_delivered(broker, plain):
+    """A client that asks for messages in one breath with its attach, while some wait, first gets the attach."""
+    await plain.send("waits")
+    reader, writer = await asyncio.open_connection("127.0.0.1", broker.port)
+    writer.write(b"AMQP\x00\x01\x00\x00" + b"".join(map(frame, ALL_AT_ONCE)))
+    assert await reader.readexactly(8) == b"AMQP\x00\x01\x00\x00"
+    codes = []
+    while TRANSFER not in codes:
+        size = int.from_bytes(await reader.readexactly(4), "big")
+        codes.append((await reader.readexactly(size - 4))[6])
+    assert ATTACH in codes
+    writer.close()
+
+
+ALL_AT_ONCE = (
+    OpenFrame("c", "localhost", 65536, 1, None, None, None, None, None, None),
+    BeginFrame(None, 0, 100, 100, 10, None, None, None),
+    AttachFrame("l", 0, True, SETTLED, 0, Source(address="plain"), Target(), None, False, None, None, None, None, None),
+    FlowFrame(0, 100, 0, 100, 0, 0, 1),
+)
+
+
+def frame(performative) -> bytes:
+    header, body = encode_frame(performative)
+    return header + (0).to_bytes(2, "big") + body
