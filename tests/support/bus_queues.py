@@ -3,7 +3,7 @@
 OF_THE_BROKERS_TESTS = {
     "plain": {"LockDuration": "PT5M"},  # first: the generic operations use it
     "quick": {"LockDuration": "PT1S", "MaxDeliveryCount": 2},
-    "renewed": {"LockDuration": "PT2S"},
+    "renewed": {"LockDuration": "PT4S"},
     "mortal": {"DefaultMessageTimeToLive": "PT1S"},
     "mourned": {"DefaultMessageTimeToLive": "PT0.5S", "DeadLetteringOnMessageExpiration": True},
     "unique": {"RequiresDuplicateDetection": True, "DuplicateDetectionHistoryTimeWindow": "PT3S"},
