@@ -9,6 +9,7 @@
 import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, renameSync } from 'node:fs';
 import path from 'node:path';
 
+import { toBytes, toText } from './message.mjs';
 import { Records, readRecords } from './records.mjs';
 
 const FILE_NAME = 'broker.journal';
@@ -169,12 +170,12 @@ function changeable({ sequence, state, enqueuedAt, expiresAt, deliveryCount, loc
 function addWhole(records, queue, { dueAt, bare, ...message }) {
   const annotations = message.annotations.map(toBase64);
   const deliveryAnnotations = message.deliveryAnnotations.map(toBase64);
-  records.add({ queue: queue.name, message: { ...message, ...changeable(message), annotations, deliveryAnnotations } }, bare);
+  records.add({ queue: queue.name, message: { ...message, ...changeable(message), annotations, deliveryAnnotations } }, toBytes(bare));
 }
 
-function fromRecord(record, bare) {
+function fromRecord(record, bytes) {
   const annotations = record.annotations.map(fromBase64);
-  return { ...record, bare, annotations, deliveryAnnotations: record.deliveryAnnotations.map(fromBase64) };
+  return { ...record, bare: toText(bytes), annotations, deliveryAnnotations: record.deliveryAnnotations.map(fromBase64) };
 }
 
 const toBase64 = (bytes) => bytes.toString('base64');

@@ -14,6 +14,7 @@ import { parseArgs } from 'node:util';
 import { Broker } from './broker.mjs';
 import { ConfigError, readConfig } from './config.mjs';
 import { HealthServer } from './health.mjs';
+import { giveMemoryBack } from './idle.mjs';
 import { Journal } from './journal.mjs';
 import { AmqpServer } from './server.mjs';
 
@@ -58,6 +59,7 @@ async function start() {
   const amqpPort = await listen(amqp, port);
   const ports = `127.0.0.1:${amqpPort}, health on http://127.0.0.1:${await listen(health, healthPort)}/health`;
   for (const queue of broker.all()) broker.serve(queue);
+  giveMemoryBack();
   stopOnSignal({ journal, broker, amqp, health });
   console.log(`Service Bus broker ready on ${ports}`);
 }

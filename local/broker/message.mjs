@@ -32,6 +32,13 @@ const EMPTY_LIST = 0x45;
 const LIST = 0xd0;
 const MAP = 0xd1;
 
+/**
+ * Messages wait as text with a character for each byte: what is on JavaScript's own heap goes back to the operating system when
+ * it is gone, and buffers, which are on that of the C library, hardly ever do.
+ */
+export const toText = (bytes) => bytes.latin1Slice();
+export const toBytes = (text) => Buffer.from(text, 'latin1');
+
 /** What was received is no AMQP message. */
 export class MalformedMessage extends Error {}
 
@@ -59,8 +66,7 @@ export function parseMessage(bytes) {
       properties = message.id === null ? withNewId(content) : bytes.subarray(start, end);
     } else rest.push(bytes.subarray(start, end));
   }
-  // A copy: the slices would keep the whole socket buffer alive.
-  message.bare = Buffer.concat([properties ?? withNewId(Buffer.from([EMPTY_LIST])), ...rest]);
+  message.bare = toText(Buffer.concat([properties ?? withNewId(Buffer.from([EMPTY_LIST])), ...rest]));
   return message;
 }
 
@@ -116,14 +122,15 @@ export function toWire(message, lock = null) {
     headerSection(message),
     mapSection(DELIVERY_ANNOTATIONS, onDelivery),
     mapSection(MESSAGE_ANNOTATIONS, annotations),
-    message.bare,
+    toBytes(message.bare),
   ]);
 }
 
-/** The bare message with these values, by name, among its application properties. */
-export function withProperties(bare, properties) {
+/** The bare message, as text, with these values, by name, among its application properties. */
+export function withProperties(text, properties) {
   const added = Object.entries(properties);
-  if (added.length === 0) return bare;
+  if (added.length === 0) return text;
+  const bare = toBytes(text);
   const before = [];
   const after = [];
   const pairs = [];
@@ -133,7 +140,7 @@ export function withProperties(bare, properties) {
     else after.push(bare.subarray(start, end));
   }
   for (const [name, value] of added) pairs.push(Buffer.concat([string(name), encode(value)]));
-  return Buffer.concat([...before, mapSection(APPLICATION_PROPERTIES, pairs), ...after]);
+  return toText(Buffer.concat([...before, mapSection(APPLICATION_PROPERTIES, pairs), ...after]));
 }
 
 function otherPairs(content, properties) {
