@@ -1,6 +1,6 @@
 """Many connections of Qpid Proton that take messages; run by a Python that has Proton. Prints what each got.
 
-    python3 proton_clients.py PORT QUEUE CONNECTIONS MESSAGES_EACH
+python3 proton_clients.py PORT QUEUE CONNECTIONS MESSAGES_EACH
 """
 
 import json
@@ -24,9 +24,7 @@ class Clients(MessagingHandler):
             connection = event.container.connect(
                 self.address, reconnect=False, allowed_mechs="ANONYMOUS", sasl_enabled=True
             )
-            receiver = event.container.create_receiver(
-                connection, self.queue, name=str(number), options=AtMostOnce()
-            )
+            receiver = event.container.create_receiver(connection, self.queue, name=str(number), options=AtMostOnce())
             receiver.flow(self.each)
 
     def on_message(self, event):

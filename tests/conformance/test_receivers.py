@@ -17,10 +17,10 @@ async def test_peek_locked_message_is_hidden_from_other_receivers(client, unread
         [locked] = await one.receive_messages(1, max_wait_time=PATIENCE_SECONDS)
         [free] = await other.receive_messages(2, max_wait_time=PATIENCE_SECONDS)
         assert locked.lock_token != free.lock_token
+        assert locked.locked_until_utc > locked.enqueued_time_utc
         await other.complete_message(free)
         await one.complete_message(locked)
     assert {str(locked), str(free)} == {"locked", "free"}
-    assert locked.locked_until_utc > locked.enqueued_time_utc
     assert locked.state == ServiceBusMessageState.ACTIVE
 
 

@@ -5,7 +5,6 @@ import asyncio
 import pytest
 from azure.servicebus import NEXT_AVAILABLE_SESSION, ServiceBusMessage, ServiceBusMessageState
 from azure.servicebus.exceptions import MessageNotFoundError, MessagingEntityNotFoundError, ServiceBusError
-from waiting import PATIENCE_SECONDS
 
 
 async def test_receiving_waits_for_the_first_message(queue):
@@ -105,7 +104,7 @@ async def test_deferred_message_of_the_dead_letter_queue(queue):
 
 async def test_receiving_from_an_unknown_queue_is_an_error(client):
     """A queue that does not exist raises; it does not hang."""
-    with pytest.raises(MessagingEntityNotFoundError):  # noqa: PT012 -- opening or the first use may raise
+    with pytest.raises(MessagingEntityNotFoundError):
         async with client.get_queue_receiver("no-such-queue") as receiver:
             await receiver.receive_messages(1, max_wait_time=2)
 

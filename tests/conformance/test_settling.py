@@ -2,7 +2,6 @@
 
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 import pytest
 from azure.servicebus import ServiceBusMessage
