@@ -129,3 +129,9 @@ async def hasty(use) -> QueueUser:
 async def lasting(use) -> QueueUser:
     """The same with time enough to renew a lock: `AutoLockRenewer` counts in whole seconds."""
     return await use(ANY if FOREIGN else "renewed")
+
+
+@pytest.fixture
+async def leisurely(use) -> QueueUser:
+    """The same with a lock that the SDK begins to renew ten seconds before it ends, as it would any longer one."""
+    return await use(ANY if FOREIGN else "renewed-often")

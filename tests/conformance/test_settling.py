@@ -170,6 +170,6 @@ async def test_auto_lock_renewer_keeps_many_messages(lasting):
 
 
 @pytest.mark.soak
-async def test_auto_lock_renewer_keeps_a_hundred_messages_for_a_minute(lasting):
+async def test_auto_lock_renewer_keeps_a_hundred_messages_for_a_minute(leisurely):
     """`AutoLockRenewer` keeps a hundred messages of one receiver for a minute, and one that it lets go comes back."""
-    await keeps_locks(lasting, 100, 60)
+    await keeps_locks(leisurely, 100, 60)
