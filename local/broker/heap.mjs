@@ -1,10 +1,12 @@
-/** A binary min-heap, ordered by the number that `key(item)` gives. */
+/** A binary min-heap, ordered by the number that `key(item)` gives. Items die where they are, as `isAlive(item)` tells. */
 export class Heap {
   #items = [];
   #key;
+  #isAlive;
 
-  constructor(key) {
+  constructor(key, isAlive) {
     this.#key = key;
+    this.#isAlive = isAlive;
   }
 
   get size() {
@@ -35,9 +37,9 @@ export class Heap {
   }
 
   /** Items are deleted lazily, when they come up; this drops the dead ones before they outnumber the living. */
-  tidy(livingCount, isAlive) {
+  tidy(livingCount) {
     if (this.#items.length <= 2 * livingCount + 1024) return;
-    const living = this.#items.filter(isAlive);
+    const living = this.#items.filter(this.#isAlive);
     this.#items = [];
     for (const item of living) this.push(item);
   }

@@ -18,6 +18,10 @@ const FORMER_FILE_NAME = 'broker.snapshot.jsonl';
 const CHUNK_MESSAGES = 1000;
 const LEAST_CHANGES_BYTES = 64 * 1024 * 1024;
 
+/** Fields of a message beside its bytes and those that `changeable` names. */
+const UNCHANGEABLE = ['durable', 'priority', 'ttl', 'id', 'scheduledFor', 'enqueuedSequence'];
+const ANNOTATIONS = ['annotations', 'deliveryAnnotations'];
+
 export class Journal {
   #path;
   #mostChanges;
@@ -167,15 +171,16 @@ function changeable({ sequence, state, enqueuedAt, expiresAt, deliveryCount, loc
   return { sequence, state, enqueuedAt, expiresAt, deliveryCount, lock: lock && { token: lock.token, until: lock.until } };
 }
 
-function addWhole(records, queue, { dueAt, bare, ...message }) {
-  const annotations = message.annotations.map(toBase64);
-  const deliveryAnnotations = message.deliveryAnnotations.map(toBase64);
-  records.add({ queue: queue.name, message: { ...message, ...changeable(message), annotations, deliveryAnnotations } }, toBytes(bare));
+function addWhole(records, queue, message) {
+  const whole = changeable(message);
+  for (const name of UNCHANGEABLE) whole[name] = message[name];
+  for (const name of ANNOTATIONS) whole[name] = message[name].map(toBase64);
+  records.addWithBytes({ queue: queue.name, message: whole, bytes: message.bare.length }, toBytes(message.bare));
 }
 
 function fromRecord(record, bytes) {
-  const annotations = record.annotations.map(fromBase64);
-  return { ...record, bare: toText(bytes), annotations, deliveryAnnotations: record.deliveryAnnotations.map(fromBase64) };
+  for (const name of ANNOTATIONS) record[name] = record[name].map(fromBase64);
+  return { ...record, bare: toText(bytes) };
 }
 
 const toBase64 = (bytes) => bytes.toString('base64');

@@ -18,8 +18,8 @@ const NO_JOURNAL = { added() {}, changed() {} };
 export class Queue {
   #messages = new Messages();
   #locked = new Map(); // messages by lock token
-  #ready = new Heap((sequence) => sequence); // of messages that are active and not locked
-  #due = new Heap((entry) => entry.at); // one living entry per message that time will change
+  #ready = new Heap((sequence) => sequence, (sequence) => this.#isReady(sequence)); // of messages that are active and not locked
+  #due = new Heap((entry) => entry.at, (entry) => this.#isDue(entry)); // one living entry per message that time will change
   #seen = new Map(); // message id -> {at, sequence}, oldest first, for duplicate detection
   #lastSequence = 0;
   #journal;
@@ -238,8 +238,8 @@ export class Queue {
   }
 
   #tidy() {
-    this.#ready.tidy(this.#messages.size, (sequence) => this.#isReady(sequence));
-    this.#due.tidy(this.#messages.size, (entry) => this.#isDue(entry));
+    this.#ready.tidy(this.#messages.size);
+    this.#due.tidy(this.#messages.size);
   }
 
   // --- looking and cancelling

@@ -12,13 +12,14 @@ export class Records {
   #buffers = [];
   #text = '';
 
-  /** @param bytes what follows the line, if anything */
-  add(record, bytes = null) {
-    if (bytes === null) {
-      this.#text += `${JSON.stringify(record)}\n`;
-      return;
-    }
-    this.#buffers.push(Buffer.from(`${this.#text}${JSON.stringify({ ...record, bytes: bytes.length })}\n`), bytes);
+  add(record) {
+    this.#text += `${JSON.stringify(record)}\n`;
+  }
+
+  /** The record has to say how many bytes there are. */
+  addWithBytes(record, bytes) {
+    this.add(record);
+    this.#buffers.push(Buffer.from(this.#text), bytes);
     this.#text = '\n';
   }
 

@@ -59,7 +59,7 @@ def test_only_the_roles_that_are_used_are_listed():
 
 def test_what_the_page_about_the_embedded_host_proves_by_a_test_has_that_test():
     """Each row has a test or a reason, and each test that it names is there."""
-    shortened = dict(re.findall(r"`(host/\w+)` (?:stands )?for\s+`([^`]+)`", EMBEDDED))
+    shortened = dict(re.findall(r"`((?:host|broker)/\w+)` (?:stands )?for\s+`([^`]+)`", EMBEDDED))
     named = re.findall(r"`([\w/.]+)::(\w+)`", EMBEDDED)
     assert len(named) > 20
     for file, test in named:

@@ -8,6 +8,7 @@ import { test } from 'node:test';
 
 import { Journal } from '../../../local/broker/journal.mjs';
 import { Queue } from '../../../local/broker/queue.mjs';
+import { LinkReceiver } from '../../../local/broker/receiver.mjs';
 import { Deliveries } from '../../../local/broker/session.mjs';
 
 const RULES = { lockDuration: 100, maxDeliveryCount: 3, timeToLive: null, deadLetterExpired: false, duplicateWindow: null };
@@ -159,6 +160,23 @@ test('one delivery that is held does not keep those after it', () => {
   assert.equal(deliveries.by_id(0).id, 0);
 });
 
+test('a link forgets the oldest of too many lost locks, and the bytes of all', () => {
+  const sent = [];
+  const send = () => {
+    sent.push({ id: sent.length, settled: false, data: ['bytes'] });
+    return sent.at(-1);
+  };
+  const link = new LinkReceiver({ snd_settle_mode: 0, session: { outgoing: { next_pending_delivery: Infinity } }, send });
+  const queue = makeQueue();
+  for (let i = 0; i < 10_002; i += 1) {
+    queue.put(makeMessage(), i);
+    link.deliver(queue.lockNext(i, link));
+  }
+  for (const lock of queue.tick(20_000)) lock.holder.lockLost(lock);
+  assert.deepEqual(sent.filter(({ settled }) => settled).map(({ id }) => id), [0, 1]);
+  assert.ok(sent.every(({ data }) => data.length === 0));
+});
+
 // --- the journal
 
 /** Opens the queue that was kept in this folder, or a new one. */
@@ -245,6 +263,11 @@ test('a damaged journal is refused with the place', () => withFolder((folder) =>
   refused('{"format":"something"}\n', /it is no journal of this version of the broker/);
   refused('', /it is empty/);
   refused(`${whole}{"queue":"q","gone":9}\n`, /after 4 records: message 9 was never there/);
+}));
+
+test('messages of an older broker are not passed over in silence', () => withFolder((folder) => {
+  writeFileSync(path.join(folder, 'broker.snapshot.jsonl'), '');
+  assert.throws(() => openQueue(folder), /written by an older broker/);
 }));
 
 test('a journal with more changes than messages is written anew', () => withFolder((folder) => {
