@@ -1,5 +1,6 @@
 """What is documented of locks and settlement: complete, abandon, defer, dead-letter, renewal, deliveries, expiry."""
 
+import os
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 
@@ -105,6 +106,7 @@ async def test_message_is_dead_lettered_after_its_last_delivery(hasty):
     deliveries = 0
     while not await hasty.dead_letters.peek_messages(1, sequence_number=1):
         if deliveries == MOST_DELIVERIES:
+            assert "SERVICEBUS_CONNECTION" in os.environ, "the local broker's queue allows two"
             pytest.skip(f"{hasty.name} allows more than {MOST_DELIVERIES} deliveries")
         [message] = await hasty.receive()
         assert message.delivery_count == deliveries
