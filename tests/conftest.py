@@ -14,7 +14,7 @@ from local.stack import Stack, StackConfig  # noqa: E402
 ALL_OF_THEM = 5
 """Workers for a whole run, on two cores: half of them wait at any time. A part of the tests needs none."""
 
-FIRST = ("host", "stack", "system", "exploration", "contract", "deployment")
+FIRST = ("host", "stack", "system", "exploration", "contract", "conformance", "deployment")
 """What waits much comes first: meanwhile the rest has the cores."""
 
 TOGETHER = {
@@ -31,6 +31,7 @@ TOGETHER = {
     "stack": "services 1",
     "simulator": "services 1",
     "contract": "services 2",
+    "conformance": "services 2",
 }
 """Files and folders whose tests use one stack, and so one worker. Any other file is by itself."""
 

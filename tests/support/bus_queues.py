@@ -3,7 +3,8 @@
 OF_THE_BROKERS_TESTS = {
     "plain": {"LockDuration": "PT5M"},  # first: the generic operations use it
     "quick": {"LockDuration": "PT1S", "MaxDeliveryCount": 2},
-    "renewed": {"LockDuration": "PT2S"},
+    "renewed": {"LockDuration": "PT4S"},
+    "renewed-often": {"LockDuration": "PT15S"},
     "mortal": {"DefaultMessageTimeToLive": "PT1S"},
     "mourned": {"DefaultMessageTimeToLive": "PT0.5S", "DeadLetteringOnMessageExpiration": True},
     "unique": {"RequiresDuplicateDetection": True, "DuplicateDetectionHistoryTimeWindow": "PT3S"},

@@ -10,7 +10,7 @@ from azure.servicebus._pyamqp.endpoints import Source, Target
 from azure.servicebus._pyamqp.error import AMQPError
 from azure.servicebus._pyamqp.performatives import AttachFrame, BeginFrame, FlowFrame, OpenFrame
 from azure.servicebus.amqp import AmqpAnnotatedMessage
-from azure.servicebus.exceptions import MessageLockLostError, MessagingEntityNotFoundError, ServiceBusError
+from azure.servicebus.exceptions import MessageLockLostError, ServiceBusError
 from waiting import eventually
 
 ATTACH, TRANSFER = 0x12, 0x14
@@ -90,44 +90,6 @@ async def test_delivery_annotations(plain):
     assert annotations == {b"mine": 7, b"x-opt-lock-token": message.lock_token}
     assert peeked.raw_amqp_message.delivery_annotations == {b"mine": 7}
     await plain.complete(message)
-
-
-async def test_message_without_an_id_gets_one(plain):
-    """Ids that the sender did not give are given, each its own, and nothing else is changed by that."""
-    await plain.sender.send_messages([ServiceBusMessage("a", subject="kept"), ServiceBusMessage("b")])
-    await plain.sender.send_messages(AmqpAnnotatedMessage(data_body=b"c"))
-    messages = await plain.receive(3)
-    await plain.complete(*messages)
-    assert len({message.message_id for message in messages if message.message_id}) == 3
-    assert [message.subject for message in messages] == ["kept", None, None]
-    assert [str(message) for message in messages] == ["a", "b", "c"]
-
-
-async def test_time_to_live_is_the_shorter_one(plain):
-    """A message shows the queue's time to live where its own is longer, or where it has none."""
-    await plain.send("long", time_to_live=timedelta(hours=5))
-    await plain.send("none")
-    messages = await plain.receive(2)
-    await plain.complete(*messages)
-    for message in messages:
-        assert message.time_to_live == timedelta(hours=1)
-        assert message.expires_at_utc == message.enqueued_time_utc + timedelta(hours=1)
-
-
-async def test_session_receiver_is_refused(client, plain):
-    """A queue has no sessions: a receiver that asks for one would get the messages of others."""
-    receiver = client.get_queue_receiver(plain.name, session_id="mine", max_wait_time=1)
-    with pytest.raises(ServiceBusError, match="amqp:not-allowed"):
-        await receiver.__aenter__()
-    await receiver.close()
-
-
-async def test_subscription_is_refused(client, broker):
-    """A subscription is not found, and the error says why."""
-    receiver = client.get_subscription_receiver("topic", "subscription", max_wait_time=1)
-    with pytest.raises(MessagingEntityNotFoundError, match="queues, not topics"):
-        await receiver.__aenter__()
-    await receiver.close()
 
 
 async def test_dead_letter_cannot_be_dead_lettered(plain):

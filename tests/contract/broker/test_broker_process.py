@@ -1,4 +1,4 @@
-"""The broker as a process: configuration, ports, restart, and clients that misbehave. Needs the local broker."""
+"""The broker as a process: configuration, ports, restart, and clients that misbehave."""
 
 import asyncio
 import contextlib
@@ -25,11 +25,6 @@ FAULTY = {
     "RequiresDuplicateDetection": "yes",
     "LockDurration": "PT1S",
 }
-
-
-@pytest.fixture(autouse=True)
-def _local_only(broker):
-    """These tests make no sense against a namespace."""
 
 
 async def outcome(*arguments) -> tuple[int, str]:

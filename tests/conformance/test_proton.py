@@ -1,0 +1,43 @@
+"""Another implementation of AMQP 1.0 on the local broker: Qpid Proton, in C, with Debian's Python."""
+
+import asyncio
+import json
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+from azure.servicebus import ServiceBusMessage
+
+CLIENTS = Path(__file__).with_name("proton_clients.py")
+PYTHON = "/usr/bin/python3"
+CONNECTIONS, EACH = 100, 10
+
+
+async def run(*command: str | Path) -> tuple[int, str, str]:
+    pipe = asyncio.subprocess.PIPE
+    process = await asyncio.create_subprocess_exec(*command, stdout=pipe, stderr=pipe)
+    output, error = await process.communicate()
+    return process.returncode, output.decode(), error.decode()
+
+
+@pytest.fixture(scope="module")
+async def proton() -> None:
+    """Qpid Proton, which has no wheel for Python: `apt install python3-qpid-proton`."""
+    code, _, error = await run(PYTHON, "-c", "import proton")
+    if code:
+        pytest.skip(f"no Qpid Proton (apt install python3-qpid-proton): {error.strip().splitlines()[-1]}")
+
+
+@pytest.mark.soak
+@pytest.mark.usefixtures("local", "proton")
+async def test_a_hundred_connections_attach_and_ask_at_once(connection_string, unread):
+    """Connections that send attach and credit in one breath while messages wait each get theirs, and none ends."""
+    sent = [str(number) for number in range(CONNECTIONS * EACH)]
+    await unread.sender.send_messages([ServiceBusMessage(body) for body in sent])
+    port = urlsplit(connection_string.partition(";")[0].removeprefix("Endpoint=")).port
+    code, output, error = await run(PYTHON, CLIENTS, str(port), unread.name, str(CONNECTIONS), str(EACH))
+    assert code == 0, error
+    told = json.loads(output)
+    assert told["faults"] == []
+    assert [len(some) for some in told["received"]] == [EACH] * CONNECTIONS
+    assert sorted(body for some in told["received"] for body in some) == sorted(sent)
