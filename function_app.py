@@ -8,6 +8,7 @@ from entrypoints.logs import show_fields
 from shop import triggers
 from shop.business import SHOP
 from shop.service import ShopService
+from web.triggers import shop as shop_page
 
 show_fields()
 settings = Settings.read(SHOP.agents)
@@ -19,4 +20,4 @@ shop = ShopService(
     new_order_id=order_ids(settings.buckets),
     placed_at=order_time,
 )
-app = functions(engine, triggers.blueprint(shop))
+app = functions(engine, triggers.blueprint(shop), shop_page(engine.pages))

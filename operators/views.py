@@ -33,6 +33,8 @@ class StepView(View):
     name: str
     capability: str
     agent: str
+    after: list[str]
+    """The steps that have to be done before."""
     state: StepState
     complete_by: Time | None
     not_before: Time | None

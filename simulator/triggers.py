@@ -18,6 +18,11 @@ def blueprint(service: Simulator) -> func.Blueprint:
     """Return the functions of all simulated services."""
     triggers = Functions()
 
+    @triggers.route("simulator", methods=["GET"], auth_level=func.AuthLevel.FUNCTION)
+    @answers
+    async def simulator_services(req: func.HttpRequest) -> func.HttpResponse:
+        return ok({"services": [{"name": name, **await service.faults(name)} for name in service.services]})
+
     @triggers.route("simulator/{service}/ledger", methods=["GET"], auth_level=func.AuthLevel.FUNCTION)
     @answers
     async def simulator_ledger(req: func.HttpRequest) -> func.HttpResponse:
