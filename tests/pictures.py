@@ -19,7 +19,6 @@ from browsers import KEY, browser  # noqa: E402 - the tests' support is no packa
 from client import Client  # noqa: E402
 from playwright.async_api import Browser, Page  # noqa: E402
 from stacks import running  # noqa: E402
-from waiting import eventually  # noqa: E402
 
 FOLDER = ROOT / ".pictures"
 WIDTHS = {390: 844, 1440: 900}
@@ -45,7 +44,9 @@ async def seen(found: Browser, url: str, width: int, theme: Any) -> AsyncIterato
     context = await found.new_context(viewport=size, color_scheme=theme, reduced_motion="reduce", base_url=url)
     page = await context.new_page()
     await page.goto("/console")
-    await page.evaluate(f"sessionStorage.setItem('operator-key', '{KEY}'); localStorage.setItem('operator-name', 'Grace')")
+    await page.evaluate(
+        f"sessionStorage.setItem('operator-key', '{KEY}'); localStorage.setItem('operator-name', 'Grace')"
+    )
     yield page
     await context.close()
 

@@ -88,7 +88,5 @@ def _send(
     file = site.files[name]
     headers = {"Cache-Control": cache, **HEADERS, **(more or {})}
     if "gzip" in req.headers.get("Accept-Encoding", ""):
-        return func.HttpResponse(
-            file.gzipped, headers=headers | {"Content-Encoding": "gzip"}, mimetype=file.media_type
-        )
+        return func.HttpResponse(file.gzipped, headers=headers | {"Content-Encoding": "gzip"}, mimetype=file.media_type)
     return func.HttpResponse(file.body, headers=headers, mimetype=file.media_type)

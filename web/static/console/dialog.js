@@ -74,7 +74,9 @@ export function confirm(question) {
   }
 
   dialog.setAttribute("aria-labelledby", "asked");
-  dialog.oncancel = (event) => busy && event.preventDefault();
+  dialog.oncancel = (event) => {
+    if (busy) event.preventDefault();
+  };
   dialog.onclose = () => {
     dialog.remove();
     question.after?.();

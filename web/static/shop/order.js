@@ -9,6 +9,7 @@ import { count, heard, mine, total } from "./store.js";
 import { hasEnded, orderWords, stepWords } from "./words.js";
 
 const FRESH_SECONDS = 60;
+const LONG_SECONDS = 8;
 const SOON_SECONDS = 1;
 const OPEN_SECONDS = 2;
 const PATIENT_SECONDS = 5;
@@ -19,9 +20,9 @@ const ACCEPTED = { processState: "Accepted", steps: [] };
 /** @param {import("./main.js").Place} place @param {string} id */
 export function orderPage(place, id) {
   const bought = mine().find((each) => each.id === id);
-  /** Steps that were seen under way. @type {Set<string>} */
-  const began = new Set();
-  /** Steps that were seen to be given back, and are tried again. @type {Set<string>} */
+  /** Since when each step is under way, as far as this page has seen. @type {Map<string, number>} */
+  const began = new Map();
+  /** Steps that were seen to be given back, or that take long: they are tried again. @type {Set<string>} */
   const again = new Set();
   let order, problem, line;
 
@@ -59,9 +60,10 @@ export function orderPage(place, id) {
 
   function look(steps) {
     for (const { name, state } of steps) {
-      if (state === "Running") began.add(name);
-      if (state === "NotStarted" && began.has(name)) again.add(name);
-      if (state === "Completed") again.delete(name);
+      if (state === "Running" && !began.has(name)) began.set(name, Date.now() - (order ? 0 : age(id) * 1000));
+      const takesLong = state === "Running" && Date.now() - began.get(name) > LONG_SECONDS * 1000;
+      if (takesLong || (state === "NotStarted" && began.has(name))) again.add(name);
+      if (state !== "Running" && state !== "NotStarted") again.delete(name);
     }
   }
 
@@ -74,8 +76,8 @@ export function orderPage(place, id) {
       if (age(id) < FRESH_SECONDS) answer = ACCEPTED;
       else return gone(fault);
     }
+    look(answer.steps);
     [order, problem] = [answer, null];
-    look(order.steps);
     draw();
     if (bought) heard(id, line);
     return { next: hasEnded(order) ? null : pause(), changed: true };
