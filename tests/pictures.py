@@ -1,4 +1,4 @@
-"""`python -m tests.pictures`: pictures of the real pages, in `.pictures/`: empty, at work, full, and while the app is away.
+"""`python -m tests.pictures`: pictures of the real pages, in `.pictures/`: empty, full, and with an error.
 
 Each is taken at the width of a phone and of a desk, in light and dark. Somebody has to look at them.
 """

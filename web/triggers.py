@@ -36,7 +36,7 @@ HEADERS = {
 
 
 def blueprint(site: Site) -> func.Blueprint:
-    """Return the functions of the operators' console, which belongs to every business, and of the files of all pages."""
+    """Return the functions of the operators' console, which every business has, and of the files of all pages."""
     triggers = Functions()
 
     @triggers.route("console", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)

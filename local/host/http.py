@@ -142,10 +142,7 @@ def _request(
 
 
 def _refusal(request: web.BaseRequest) -> int:
-    """Return the status with which Azure's server refuses what is no request to it, or this host what it is safer without.
-
-    0 if it may be served.
-    """
+    """Return the status with which Azure refuses what is no request to it, or this host a foreign page, else 0."""
     if len(f"{request.method} {request.raw_path} HTTP/1.1\r\n") > MAX_REQUEST_LINE_BYTES:
         return 414
     if itself.is_from_elsewhere(request):

@@ -46,14 +46,17 @@ class Visitor:
         page.on("console", self._heard)
         page.on("pageerror", lambda error: self.complaints.append(str(error)))
         page.on("request", self._asked)
-        for end in ("requestfinished", "requestfailed"):
-            page.on(end, lambda request: self._pending.discard(request))
+        page.on("requestfinished", self._answered)
+        page.on("requestfailed", self._answered)
         await page.goto(path)
         return page
 
     def _asked(self, request):
         self.requests.append(request)
         self._pending.add(request)
+
+    def _answered(self, request):
+        self._pending.discard(request)
 
     async def has_its_answers(self):
         """Wait until nothing is being asked, also not for what the last answer said."""
