@@ -23,6 +23,8 @@ from stacks import running  # noqa: E402
 FOLDER = ROOT / ".pictures"
 WIDTHS = {390: 844, 1440: 900}
 THEMES = ("light", "dark")
+PATIENT = {"FAILURE_THRESHOLD": "50"}
+"""What is tried again is so until the last picture is taken."""
 EMPTY = {
     "shop": "/shop",
     "basket": "/shop#/basket",
@@ -136,7 +138,7 @@ async def basket(page: Page) -> None:
 async def main() -> None:
     """Take them on a stack of their own."""
     with tempfile.TemporaryDirectory() as folder:
-        async with running(Path(folder)) as (stack, client):
+        async with running(Path(folder), settings=PATIENT) as (stack, client):
             await take_all(stack.http_url, client)
 
 

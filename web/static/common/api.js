@@ -13,7 +13,11 @@ export class Problem extends Error {
   }
 }
 
-const PLAIN = { 401: "The operators' key is not accepted", 404: "There is no such thing", 0: "The app cannot be reached" };
+const PLAIN = {
+  401: "The operators' key is not accepted",
+  404: "There is no such thing",
+  0: "The app cannot be reached",
+};
 
 /**
  * Ask the API; returns what it answers, as text and as data. Raises `Problem`.
@@ -26,7 +30,13 @@ export async function call(path, { method, body, headers = {}, signal } = {}) {
   let answer, text;
   try {
     // Nothing of what operators see is left on the disk.
-    answer = await fetch(path, { method, ...given, headers: { ...headers, ...(body && { "Content-Type": "application/json" }) }, cache: "no-store", signal });
+    answer = await fetch(path, {
+      method,
+      ...given,
+      headers: { ...headers, ...(body && { "Content-Type": "application/json" }) },
+      cache: "no-store",
+      signal,
+    });
     text = await answer.text();
   } catch (error) {
     if (signal?.aborted) throw error;

@@ -46,7 +46,10 @@ export function tick(within = document) {
 
 /** @param {Child[]} children @returns {(Wanted | string)[]} */
 function flat(children) {
-  return children.flat(Infinity).filter((each) => each || each === 0).map((each) => (typeof each === "object" ? each : String(each)));
+  return children
+    .flat(Infinity)
+    .filter((each) => each || each === 0)
+    .map((each) => (typeof each === "object" ? each : String(each)));
 }
 
 /** Find a node that can be made into what is wanted: of the same key or, without keys, the first of the same kind. */

@@ -6,7 +6,15 @@ import { h } from "./dom.js";
 
 const ring = h("circle", { cx: 8, cy: 8, r: 6, fill: "none", stroke: "currentColor", "stroke-width": 2 });
 const line = (/** @type {string} */ d, more = {}) =>
-  h("path", { d, fill: "none", stroke: "currentColor", "stroke-width": 2, "stroke-linecap": "round", "stroke-linejoin": "round", ...more });
+  h("path", {
+    d,
+    fill: "none",
+    stroke: "currentColor",
+    "stroke-width": 2,
+    "stroke-linecap": "round",
+    "stroke-linejoin": "round",
+    ...more,
+  });
 const inside = (/** @type {string} */ d) => line(d, { stroke: "var(--ground)" });
 
 /** @type {Record<Look, any[]>} */
@@ -21,13 +29,31 @@ const SHAPES = {
 
 /** @param {Look} look @param {Record<string, any>} [props] for a place within another picture */
 export const mark = (look, props = {}) =>
-  h("svg", { class: `mark ${look}`, viewBox: "0 0 16 16", width: 16, height: 16, "aria-hidden": "true", ...props }, SHAPES[look]);
+  h(
+    "svg",
+    { class: `mark ${look}`, viewBox: "0 0 16 16", width: 16, height: 16, "aria-hidden": "true", ...props },
+    SHAPES[look],
+  );
 
 /** A state as shape and word. @param {Look} look @param {string} word */
 export const badge = (look, word) => h("span", { class: `badge ${look}` }, mark(look), h("span", null, word));
 
-const ORDERS = { Pending: "pending", Processing: "processing", Processed: "processed", Error: "error", Accepted: "pending" };
-const STEPS = { NotStarted: "pending", Running: "processing", Completed: "processed", Failed: "error", Undoing: "undo", Undone: "undo", Skipped: "pending" };
+const ORDERS = {
+  Pending: "pending",
+  Processing: "processing",
+  Processed: "processed",
+  Error: "error",
+  Accepted: "pending",
+};
+const STEPS = {
+  NotStarted: "pending",
+  Running: "processing",
+  Completed: "processed",
+  Failed: "error",
+  Undoing: "undo",
+  Undone: "undo",
+  Skipped: "pending",
+};
 const WORDS = { NotStarted: "Not started" };
 
 /** How an order looks. @param {{processState: string, outcome?: string | null, failureCount?: number, direction?: string}} order */
@@ -42,6 +68,7 @@ export function orderLook(order) {
 /** How a step looks. @param {{state: string, failureCount?: number, threshold?: number}} step */
 export function stepLook(step) {
   const tried = step.failureCount && (step.state === "Running" || step.state === "NotStarted");
-  if (tried) return { look: /** @type {Look} */ ("again"), word: `Trying again, ${step.failureCount + 1} of ${step.threshold}` };
+  if (tried)
+    return { look: /** @type {Look} */ ("again"), word: `Trying again, ${step.failureCount + 1} of ${step.threshold}` };
   return { look: /** @type {Look} */ (STEPS[step.state] ?? "pending"), word: WORDS[step.state] ?? step.state };
 }

@@ -21,6 +21,8 @@ export function themeSwitch(changed) {
     applyTheme();
     changed();
   };
-  const options = CHOICES.map((each) => h("option", { value: each, selected: each === chosen() }, each[0].toUpperCase() + each.slice(1)));
+  const options = CHOICES.map((each) =>
+    h("option", { value: each, selected: each === chosen() }, each[0].toUpperCase() + each.slice(1)),
+  );
   return h("label", { class: "quiet" }, "Theme ", h("select", { onChange: choose }, options));
 }

@@ -43,5 +43,7 @@ export const ago = (time) => `${duration(Math.max(0, (Date.now() - Date.parse(ti
 /** How long it still takes; what is over says so. @param {string} time */
 export function countdown(time) {
   const left = Math.ceil((Date.parse(time) - Date.now()) / 1000);
-  return left > 0 ? `in ${left < 3600 ? `${Math.floor(left / 60)}:${String(left % 60).padStart(2, "0")}` : duration(left)}` : "now";
+  return left > 0
+    ? `in ${left < 3600 ? `${Math.floor(left / 60)}:${String(left % 60).padStart(2, "0")}` : duration(left)}`
+    : "now";
 }

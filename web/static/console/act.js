@@ -7,7 +7,8 @@ import { ask } from "./session.js";
 const EFFECTS = {
   resubmit: "The steps that failed start again with a fresh count. What is completed stays completed.",
   skip: "The order goes on without this step, because it was done, or taken back, by other means.",
-  cancel: "Everything that was ever tried is taken back, last first. Steps that run answer or expire before. This cannot be stopped.",
+  cancel:
+    "Everything that was ever tried is taken back, last first. Steps that run answer or expire before. This cannot be stopped.",
 };
 export const NAMES = { resubmit: "Resubmit", skip: "Skip a step", cancel: "Cancel the order" };
 
@@ -22,7 +23,9 @@ export function act(action, order, place, acted) {
     choice: action === "skip" ? { name: "step", label: "Which step", choices: failed } : undefined,
     run: async (given) => {
       const step = action === "skip" ? { step: given.step } : {};
-      await ask(`/api/operator/orders/${order.orderId}/${action}`, { body: { operator: given.operator, note: given.note, ...step } });
+      await ask(`/api/operator/orders/${order.orderId}/${action}`, {
+        body: { operator: given.operator, note: given.note, ...step },
+      });
       place.say(`${NAMES[action]}: done`);
       acted();
     },

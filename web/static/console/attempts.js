@@ -33,7 +33,15 @@ export function attempts({ history, steps }, now) {
 
 function read(part, at, found, now) {
   const began = BEGAN.exec(part);
-  if (began) return void found.push({ step: began[2], attempt: Number(began[3]), undo: Boolean(began[1]), from: at, to: now, end: "processing" });
+  if (began)
+    return void found.push({
+      step: began[2],
+      attempt: Number(began[3]),
+      undo: Boolean(began[1]),
+      from: at,
+      to: now,
+      end: "processing",
+    });
   for (const [pattern, end] of ENDS) {
     const step = pattern.exec(part)?.[1];
     const last = found.findLast((each) => each.step === step && each.end === "processing");

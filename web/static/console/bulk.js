@@ -17,10 +17,14 @@ const EFFECTS = {
 
 /** @param {Where} where @param {string} until what the list's dry run said @param {import("./main.js").Place} place */
 export const bulkButtons = (where, until, place) =>
-  h("p", { class: "buttons" },
+  h(
+    "p",
+    { class: "buttons" },
     h("button", { onClick: () => begin("resubmit", where, until, place) }, "Resubmit all of these"),
-    where.step && h("button", { onClick: () => begin("skip", where, until, place) }, `Skip ${where.step} in all of these`),
-    h("button", { class: "danger", onClick: () => begin("cancel", where, until, place) }, "Cancel all of these"));
+    where.step &&
+      h("button", { onClick: () => begin("skip", where, until, place) }, `Skip ${where.step} in all of these`),
+    h("button", { class: "danger", onClick: () => begin("cancel", where, until, place) }, "Cancel all of these"),
+  );
 
 /** @param {"resubmit" | "skip" | "cancel"} action @param {Where} where @param {string} until @param {import("./main.js").Place} place */
 async function begin(action, where, until, place) {
@@ -46,10 +50,28 @@ async function run(request, total, progress) {
     changed.push(...page.changed);
     progress(`${done.length + refused.length + changed.length} of ${total}`);
   });
-  return h("div", { role: "status", class: "outcome" },
-    h("p", null, h("strong", null, `${done.length} done, ${refused.length} refused, ${changed.length} changed meanwhile.`)),
-    refused.length > 0 && h("ul", null, refused.map(({ orderId, why }) => h("li", null, link(orderId), `: ${why}`))),
-    changed.length > 0 && h("p", null, "Somebody else changed: ", changed.map((id) => [link(id), " "])));
+  return h(
+    "div",
+    { role: "status", class: "outcome" },
+    h(
+      "p",
+      null,
+      h("strong", null, `${done.length} done, ${refused.length} refused, ${changed.length} changed meanwhile.`),
+    ),
+    refused.length > 0 &&
+      h(
+        "ul",
+        null,
+        refused.map(({ orderId, why }) => h("li", null, link(orderId), `: ${why}`)),
+      ),
+    changed.length > 0 &&
+      h(
+        "p",
+        null,
+        "Somebody else changed: ",
+        changed.map((id) => [link(id), " "]),
+      ),
+  );
 }
 
 const link = (id) => h("a", { href: `#/orders/${id}` }, h("code", null, id));
@@ -57,7 +79,9 @@ const link = (id) => h("a", { href: `#/orders/${id}` }, h("code", null, id));
 async function eachPage(request, read) {
   let continuation;
   do {
-    const page = await ask("/api/operator/bulk", { body: { ...request, limit: PAGE, ...(continuation && { continuation }) } });
+    const page = await ask("/api/operator/bulk", {
+      body: { ...request, limit: PAGE, ...(continuation && { continuation }) },
+    });
     read(page);
     continuation = page.continuation;
   } while (continuation);

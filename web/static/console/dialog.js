@@ -21,22 +21,47 @@ const MANY = 20;
 /** @param {Question} question */
 export function confirm(question) {
   const dialog = document.createElement("dialog");
-  let [problem, progress, result, busy, given] = [null, "", null, false, /** @type {Record<string, string>} */ ({ operator: operator() })];
+  let [problem, progress, result, busy, given] = [
+    null,
+    "",
+    null,
+    false,
+    /** @type {Record<string, string>} */ ({ operator: operator() }),
+  ];
   const typed = (name) => (event) => {
     given = { ...given, [name]: event.target.value };
     draw();
   };
   if (question.choice) given[question.choice.name] = question.choice.choices[0];
   const typesNumber = (question.orders ?? 0) > MANY;
-  const ready = () => given.operator?.trim() && given.note?.trim() && (!typesNumber || Number(given.number) === question.orders);
+  const ready = () =>
+    given.operator?.trim() && given.note?.trim() && (!typesNumber || Number(given.number) === question.orders);
 
   const field = (name, label, more = {}) =>
-    h("label", { class: "field", key: name }, h("span", null, label),
-      h("input", { name, value: name === "operator" ? operator() : null, onInput: typed(name), maxlength: name === "operator" ? 80 : 1000, ...more }));
+    h(
+      "label",
+      { class: "field", key: name },
+      h("span", null, label),
+      h("input", {
+        name,
+        value: name === "operator" ? operator() : null,
+        onInput: typed(name),
+        maxlength: name === "operator" ? 80 : 1000,
+        ...more,
+      }),
+    );
 
   const choice = ({ name, label, choices }) =>
-    h("label", { class: "field", key: name }, h("span", null, label),
-      h("select", { name, onChange: typed(name) }, choices.map((each) => h("option", { value: each }, each))));
+    h(
+      "label",
+      { class: "field", key: name },
+      h("span", null, label),
+      h(
+        "select",
+        { name, onChange: typed(name) },
+        choices.map((each) => h("option", { value: each }, each)),
+      ),
+    );
 
   const form = () => [
     h("p", { id: "effect" }, question.effect),
@@ -44,16 +69,41 @@ export function confirm(question) {
     field("operator", "Your name", { autocomplete: "name" }),
     field("note", "Why (goes into the history)", { autocomplete: "off" }),
     typesNumber && field("number", `Type ${question.orders} to go on`, { inputmode: "numeric", autocomplete: "off" }),
-    problem && h("div", { class: "note error", role: "alert" }, h("p", null, problem.message), problem.faults?.map((each) => h("p", null, each))),
+    problem &&
+      h(
+        "div",
+        { class: "note error", role: "alert" },
+        h("p", null, problem.message),
+        problem.faults?.map((each) => h("p", null, each)),
+      ),
     h("p", { role: "status" }, progress),
-    h("div", { class: "buttons" },
+    h(
+      "div",
+      { class: "buttons" },
       h("button", { onClick: () => dialog.close(), disabled: busy, made: (node) => node.focus() }, "Cancel"),
-      h("button", { class: `main ${question.danger ? "danger" : ""}`, disabled: busy || !ready(), onClick: go }, question.act ?? question.title)),
+      h(
+        "button",
+        { class: `main ${question.danger ? "danger" : ""}`, disabled: busy || !ready(), onClick: go },
+        question.act ?? question.title,
+      ),
+    ),
   ];
 
   const draw = () =>
-    render(dialog, h("h2", { id: "asked" }, question.title),
-      result ? [result, h("div", { class: "buttons" }, h("button", { class: "main", onClick: () => dialog.close(), made: (node) => node.focus() }, "Close"))] : form());
+    render(
+      dialog,
+      h("h2", { id: "asked" }, question.title),
+      result
+        ? [
+            result,
+            h(
+              "div",
+              { class: "buttons" },
+              h("button", { class: "main", onClick: () => dialog.close(), made: (node) => node.focus() }, "Close"),
+            ),
+          ]
+        : form(),
+    );
 
   async function go() {
     setOperator(given.operator.trim());

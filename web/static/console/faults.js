@@ -14,8 +14,13 @@ const ORDERS = 100;
 const AT_ONCE = 8;
 const HOST = "/local/host";
 const MODES = {
-  none: "It works", slow: "It answers after a second", flaky: "Half of the calls fail", down: "It answers 503",
-  hang: "It does not answer, and does nothing", late: "It does not answer in time, but does it", reject: "It refuses for good",
+  none: "It works",
+  slow: "It answers after a second",
+  flaky: "Half of the calls fail",
+  down: "It answers 503",
+  hang: "It does not answer, and does nothing",
+  late: "It does not answer in time, but does it",
+  reject: "It refuses for good",
 };
 const TIMES = { 30: "for 30 s", 60: "for a minute", 300: "for 5 minutes", 0: "until it is mended" };
 
@@ -66,29 +71,100 @@ export function faultsPage(place) {
   const draw = ({ services, host }) => [
     h("h1", null, "Faults"),
     h("p", { class: "muted" }, "Break something, send orders, and watch the system heal."),
-    problem && h("div", { class: "note error", role: "alert" }, h("p", null, problem.message), problem.faults?.map((each) => h("p", null, each))),
-    services ? [terms(), h("ul", { class: "cards" }, services.map(service))] : nothing("The services here are real", "Nothing can be broken on purpose."),
-    services && h("p", { class: "buttons" }, h("button", { class: "main", onClick: () => attempt(send) }, `Send ${ORDERS} orders`), h("span", { role: "status" }, sending)),
-    host && h("section", { "aria-labelledby": "host" }, h("h2", { id: "host" }, "Host"),
-      h("p", { class: "muted" }, `Process ${host} answers. Killed, it finishes nothing; another starts, and takes over what it left when the locks have run out.`),
-      h("button", { class: "danger", onClick: () => attempt(() => ask(HOST, { method: "DELETE" })) }, "Kill a host")),
+    problem &&
+      h(
+        "div",
+        { class: "note error", role: "alert" },
+        h("p", null, problem.message),
+        problem.faults?.map((each) => h("p", null, each)),
+      ),
+    services
+      ? h(
+          "section",
+          { "aria-labelledby": "services" },
+          h("h2", { id: "services" }, "Services"),
+          terms(),
+          h("ul", { class: "cards" }, services.map(service)),
+        )
+      : nothing("The services here are real", "Nothing can be broken on purpose."),
+    services &&
+      h(
+        "p",
+        { class: "buttons" },
+        h("button", { class: "main", onClick: () => attempt(send) }, `Send ${ORDERS} orders`),
+        h("span", { role: "status" }, sending),
+      ),
+    host &&
+      h(
+        "section",
+        { "aria-labelledby": "host" },
+        h("h2", { id: "host" }, "Host"),
+        h(
+          "p",
+          { class: "muted" },
+          `Process ${host} answers. Killed, it finishes nothing; another starts, and takes over what it left when the locks have run out.`,
+        ),
+        h("button", { class: "danger", onClick: () => attempt(() => ask(HOST, { method: "DELETE" })) }, "Kill a host"),
+      ),
   ];
 
   function terms() {
     const typed = (name) => (event) => (match = { ...match, [name]: event.target.value.trim() });
-    return h("div", { class: "filter" },
-      h("label", null, "Break it ", h("select", { onChange: (event) => (seconds = Number(event.target.value)) }, Object.entries(TIMES).map(([value, name]) => h("option", { value, selected: Number(value) === seconds }, name)))),
+    return h(
+      "div",
+      { class: "filter" },
+      h(
+        "label",
+        null,
+        "Break it ",
+        h(
+          "select",
+          { onChange: (event) => (seconds = Number(event.target.value)) },
+          Object.entries(TIMES).map(([value, name]) =>
+            h("option", { value, selected: Number(value) === seconds }, name),
+          ),
+        ),
+      ),
       h("label", null, "only for product ", h("input", { placeholder: "all", onInput: typed("sku") })),
-      h("label", null, "only for order ", h("input", { placeholder: "all", onInput: typed("orderId") })));
+      h("label", null, "only for order ", h("input", { placeholder: "all", onInput: typed("orderId") })),
+    );
   }
 
   const service = ({ name, faults }) =>
-    h("li", { class: "card service", key: name },
+    h(
+      "li",
+      { class: "card service", key: name },
       h("h3", null, name),
-      faults.length ? h("ul", null, faults.map((fault) => h("li", null, badge("error", fault.mode), metBy(fault) && ` for ${metBy(fault)}`, fault.until && [" for ", h("span", { live: () => countdown(fault.until).replace("in ", "") })], " ",
-        h("button", { class: "plain", onClick: () => set(name, "none", fault.match) }, "Mend", h("span", { class: "for-readers" }, ` ${name}: ${fault.mode}`))))) : h("p", null, badge("processed", "works")),
-      h("div", { class: "modes", role: "group", "aria-label": `Fault of ${name}` }, Object.entries(MODES).map(([mode, title]) =>
-        h("button", { key: mode, title, onClick: () => set(name, mode) }, mode[0].toUpperCase() + mode.slice(1)))));
+      faults.length
+        ? h(
+            "ul",
+            null,
+            faults.map((fault) =>
+              h(
+                "li",
+                null,
+                badge("error", fault.mode),
+                metBy(fault) && ` for ${metBy(fault)}`,
+                fault.until && [" for ", h("span", { live: () => countdown(fault.until).replace("in ", "") })],
+                " ",
+                h(
+                  "button",
+                  { class: "plain", onClick: () => set(name, "none", fault.match) },
+                  "Mend",
+                  h("span", { class: "for-readers" }, ` ${name}: ${fault.mode}`),
+                ),
+              ),
+            ),
+          )
+        : h("p", null, badge("processed", "works")),
+      h(
+        "div",
+        { class: "modes", role: "group", "aria-label": `Fault of ${name}` },
+        Object.entries(MODES).map(([mode, title]) =>
+          h("button", { key: mode, title, onClick: () => set(name, mode) }, mode[0].toUpperCase() + mode.slice(1)),
+        ),
+      ),
+    );
 
   const page = live(place, { title: "Faults", load, draw, every: () => EVERY_SECONDS });
   return page;

@@ -16,15 +16,40 @@ export function keyPage(place, why, given) {
 
   function draw() {
     place.show(
-      h("form", { class: "key", onSubmit: enter },
+      h(
+        "form",
+        { class: "key", onSubmit: enter },
         h("h1", null, "Operators' console"),
         why && h("p", { class: "note error", role: "alert" }, why),
-        h("label", { class: "field" }, h("span", null, "Operators' key"),
-          h("input", { name: "key", type: "password", autocomplete: "off", required: true, made: (node) => node.focus() })),
-        h("label", { class: "field" }, h("span", null, "Your name"), h("small", { class: "muted" }, "It stands in the history of what you do."),
-          h("input", { name: "name", value: operator(), autocomplete: "name", maxlength: 80 })),
+        h(
+          "label",
+          { class: "field" },
+          h("span", null, "Operators' key"),
+          h("input", {
+            name: "key",
+            type: "password",
+            autocomplete: "off",
+            required: true,
+            made: (node) => node.focus(),
+          }),
+        ),
+        h(
+          "label",
+          { class: "field" },
+          h("span", null, "Your name"),
+          h("small", { class: "muted" }, "It stands in the history of what you do."),
+          h("input", { name: "name", value: operator(), autocomplete: "name", maxlength: 80 }),
+        ),
         h("button", { class: "main" }, "Open the console"),
-        h("p", { class: "small muted" }, "The key is kept until this tab is closed. ", h("code", null, "make run"), " prints it.")));
+        h(
+          "p",
+          { class: "small muted" },
+          "The key is kept until this tab is closed. ",
+          h("code", null, "make run"),
+          " prints it.",
+        ),
+      ),
+    );
   }
 
   draw();

@@ -3,9 +3,9 @@
 import { h } from "../common/dom.js";
 import { badge, orderLook } from "../common/marks.js";
 import { bulkButtons } from "./bulk.js";
+import { differences, failed, fits, open } from "./listing.js";
 import { live } from "./live.js";
-import { listOf, many, nothing, since, text } from "./parts.js";
-import { ask, looking } from "./session.js";
+import { listOf, many, nothing, since, text, head } from "./parts.js";
 
 const PAGE = 50;
 const EVERY_SECONDS = 10;
@@ -33,8 +33,13 @@ export function listPage(place, query) {
   let shown = before?.data;
 
   async function load(signal) {
-    const pages = await Promise.all(list.states.map((state) => (state === "Error" ? failed(filter, wanted, signal) : open(state, wanted, signal))));
-    const orders = pages.flatMap((page) => page.orders).filter(list.holds ?? (() => true)).filter(fits(filter));
+    const pages = await Promise.all(
+      list.states.map((state) => (state === "Error" ? failed(filter, wanted, signal) : open(state, wanted, signal))),
+    );
+    const orders = pages
+      .flatMap((page) => page.orders)
+      .filter(list.holds ?? (() => true))
+      .filter(fits(filter));
     return { orders, more: pages.some((page) => page.more), until: pages.find((page) => page.until)?.until };
   }
 
@@ -47,95 +52,100 @@ export function listPage(place, query) {
       h("h1", null, "Orders"),
       chips(filter),
       form(filter),
-      held > 0 && h("p", { class: "note", role: "status", key: "held" }, `${many(held, "change")} since; `, h("button", { class: "plain", onClick: () => ((shown = fresh), page.redraw()) }, "show")),
-      filter.state === "Error" && until && orders.length > 0 && !filter.text && bulkButtons({ step: filter.step, reason: filter.reason }, until, place),
+      held > 0 &&
+        h(
+          "p",
+          { class: "note", role: "status", key: "held" },
+          `${many(held, "change")} since; `,
+          h("button", { class: "plain", onClick: () => ((shown = fresh), page.redraw()) }, "show"),
+        ),
+      filter.state === "Error" &&
+        until &&
+        orders.length > 0 &&
+        !filter.text &&
+        bulkButtons({ step: filter.step, reason: filter.reason }, until, place),
       orders.length ? table(orders) : empty(filter, more),
       more && h("button", { onClick: () => ((wanted += PAGE), page.now()) }, "Show more"),
       h("p", { class: "muted small", role: "status" }, many(orders.length, "order"), more ? " so far" : ""),
     ];
   }
 
-  const page = live(place, { title: "Orders", load, draw, every: () => EVERY_SECONDS, matters: ({ orders, more }) => [orders, more], first: shown });
+  const page = live(place, {
+    title: "Orders",
+    load,
+    draw,
+    every: () => EVERY_SECONDS,
+    matters: ({ orders, more }) => [orders, more],
+    first: shown,
+  });
   return page;
 }
 
-/** Orders in Error, as a dry run of a bulk action lists them: so what is shown is what is meant. */
-async function failed({ step, reason }, wanted, signal) {
-  const where = { ...(step && { step }), ...(reason && { reason }) };
-  const body = { ...looking(), action: "resubmit", where, limit: Math.min(wanted, 200) };
-  return pages(wanted, async (more) => {
-    const { matching, until, continuation } = await ask("/api/operator/bulk", { body: { ...body, ...more }, signal });
-    return { orders: matching, until, next: continuation && { continuation, until } };
-  });
-}
-
-async function open(state, wanted, signal) {
-  return pages(wanted, async ({ continuation } = /** @type {any} */ ({})) => {
-    const query = new URLSearchParams({ state, limit: String(Math.min(wanted, 500)), ...(continuation && { continuation }) });
-    const { orders, continuation: next } = await ask(`/api/operator/orders?${query}`, { signal });
-    return { orders, next: next && { continuation: next } };
-  });
-}
-
-/** Ask page by page until there are as many as are wanted. */
-async function pages(wanted, one) {
-  let [orders, next, until] = [[], undefined, undefined];
-  do {
-    const page = await one(next);
-    orders = [...orders, ...page.orders];
-    [next, until] = [page.next, until ?? page.until];
-  } while (next && orders.length < wanted);
-  return { orders, until, more: Boolean(next) };
-}
-
-const fits = ({ step, reason, text: part, workflow }) => (order) =>
-  (!step || order.failedSteps.includes(step)) &&
-  (!reason || order.reason === reason) &&
-  (!workflow || order.workflow === workflow) &&
-  (!part || `${order.orderId} ${order.reason ?? ""} ${order.workflow} ${order.failedSteps}`.toLowerCase().includes(part.toLowerCase()));
-
 const isAtRow = () => Boolean(document.activeElement?.closest("[data-row]"));
-const told = (orders) => new Map(orders.map((each) => [each.orderId, JSON.stringify(each)]));
-
-/** How many orders came, went or changed. */
-function differences(before, after) {
-  const [one, other] = [told(before), told(after)];
-  return [...new Set([...one.keys(), ...other.keys()])].filter((id) => one.get(id) !== other.get(id)).length;
-}
-
 const chips = ({ state }) =>
-  h("nav", { class: "chips", "aria-label": "Lists" }, Object.entries(LISTS).map(([name, list]) =>
-    h("a", { href: listOf({ state: name }), "aria-current": name === state ? "page" : null }, list.name)));
+  h(
+    "nav",
+    { class: "chips", "aria-label": "Lists" },
+    Object.entries(LISTS).map(([name, list]) =>
+      h("a", { href: listOf({ state: name }), "aria-current": name === state ? "page" : null }, list.name),
+    ),
+  );
 
 function form(filter) {
   const go = (event) => {
     event.preventDefault();
     location.hash = listOf({ state: filter.state, ...Object.fromEntries(new FormData(event.target)) });
   };
-  const field = (name, label) => h("label", { key: name }, `${label} `, h("input", { name, value: filter[name] ?? "" }));
-  return h("form", { class: "filter", onSubmit: go },
-    field("step", "Failed step"), field("reason", "Reason"), field("workflow", "Workflow"), field("text", "Text"),
+  const field = (name, label) =>
+    h("label", { key: name }, `${label} `, h("input", { name, value: filter[name] ?? "" }));
+  return h(
+    "form",
+    { class: "filter", onSubmit: go },
+    field("step", "Failed step"),
+    field("reason", "Reason"),
+    field("workflow", "Workflow"),
+    field("text", "Text"),
     h("button", null, "Filter"),
-    (filter.step || filter.reason || filter.workflow || filter.text) && h("a", { href: listOf({ state: filter.state }) }, "Clear"));
+    (filter.step || filter.reason || filter.workflow || filter.text) &&
+      h("a", { href: listOf({ state: filter.state }) }, "Clear"),
+  );
 }
 
 const table = (orders) =>
-  h("table", { class: "rows" },
-    h("thead", null, h("tr", null, ["State", "Order", "Failed step", "Reason", "Since"].map((name) => h("th", { scope: "col" }, name)))),
-    h("tbody", null, orders.map(row)));
+  h(
+    "table",
+    { class: "rows" },
+    head(["State", "Order", "Failed step", "Reason", "Since"]),
+    h("tbody", null, orders.map(row)),
+  );
 
 function row(order) {
   const { look, word } = orderLook(order);
-  return h("tr", { key: order.orderId },
+  return h(
+    "tr",
+    { key: order.orderId },
     h("td", { "data-name": "State" }, badge(look, word)),
-    h("td", { "data-name": "Order" }, h("a", { href: `#/orders/${order.orderId}`, "data-row": true }, h("code", null, order.orderId))),
+    h(
+      "td",
+      { "data-name": "Order" },
+      h("a", { href: `#/orders/${order.orderId}`, "data-row": true }, h("code", null, order.orderId)),
+    ),
     h("td", { "data-name": "Failed step" }, order.failedSteps.join(", ")),
     h("td", { "data-name": "Reason" }, text(order.reason ?? "")),
-    h("td", { "data-name": "Since", class: "muted" }, order.updatedAt && since(order.updatedAt)));
+    h("td", { "data-name": "Since", class: "muted" }, order.updatedAt && since(order.updatedAt)),
+  );
 }
 
 function empty({ state, step, reason, text: part, workflow }, more) {
   if (more) return nothing("None among those read so far", "Show more looks further.");
-  if (step || reason || part || workflow) return nothing("No order fits this filter", h("a", { href: listOf({ state }) }, "Show all of this list"));
-  return state === "Error" ? nothing("No order needs you", "Orders that failed for good wait here until somebody puts them right.") : nothing("No order is in this list", "Finished orders leave it; ", h("a", { href: "#/search" }, "search"), " finds them.");
+  if (step || reason || part || workflow)
+    return nothing("No order fits this filter", h("a", { href: listOf({ state }) }, "Show all of this list"));
+  return state === "Error"
+    ? nothing("No order needs you", "Orders that failed for good wait here until somebody puts them right.")
+    : nothing(
+        "No order is in this list",
+        "Finished orders leave it; ",
+        h("a", { href: "#/search" }, "search"),
+        " finds them.",
+      );
 }

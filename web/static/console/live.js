@@ -23,6 +23,7 @@ import { clock } from "../common/time.js";
 export function live(place, page) {
   let data = page.first;
   let asOf, problem, before;
+  let stopped = false;
 
   async function ask(signal) {
     data = await page.load(signal);
@@ -41,18 +42,35 @@ export function live(place, page) {
   }
 
   const away = () =>
-    h("div", { class: "note error", role: "alert", key: "away" },
+    h(
+      "div",
+      { class: "note error", role: "alert", key: "away" },
       h("p", null, h("strong", null, problem.message)),
       problem.faults.map((each) => h("p", null, each)),
-      h("p", null, asOf ? `This is as of ${clock(asOf)}. ` : "", h("button", { class: "plain", onClick: () => poll.now() }, "Try again")));
+      h(
+        "p",
+        null,
+        asOf ? `This is as of ${clock(asOf)}. ` : "",
+        h("button", { class: "plain", onClick: () => poll.now() }, "Try again"),
+      ),
+    );
 
   function redraw() {
+    if (stopped) return;
     const waiting = data === undefined;
-    place.show(waiting && h("h1", { key: "title" }, page.title), problem && away(), waiting ? !problem && h("div", { class: "skeleton" }) : page.draw(data));
+    place.show(
+      waiting && h("h1", { key: "title" }, page.title),
+      problem && away(),
+      waiting ? !problem && h("div", { class: "skeleton" }) : page.draw(data),
+    );
   }
 
   queueMicrotask(redraw); // once whoever opened it has it
   const poll = new Poll(ask, failed);
   poll.now();
-  return { stop: () => poll.stop(), now: () => poll.now(), redraw };
+  const stop = () => {
+    stopped = true;
+    poll.stop();
+  };
+  return { stop, now: () => poll.now(), redraw };
 }

@@ -63,15 +63,35 @@ function askKey(why) {
 
 function around(name) {
   const pages = hasKey() ? PAGES.filter(({ link }) => link) : [];
-  render(document.getElementById("top"),
+  render(
+    document.getElementById("top"),
     h("a", { class: "brand", href: "#/" }, "Console"),
-    h("nav", { "aria-label": "Console" }, pages.map((each) =>
-      h("a", { href: `#${each.link}`, "aria-current": each.name === name ? "page" : null }, each.name))));
-  render(document.getElementById("foot"),
-    h("span", null, h("a", { href: "/shop" }, "Shop"), " ", hasKey() && h("button", { class: "plain", onClick: () => askKey("") }, "Forget the key")),
+    h(
+      "nav",
+      { "aria-label": "Console" },
+      pages.map((each) =>
+        h("a", { href: `#${each.link}`, "aria-current": each.name === name ? "page" : null }, each.name),
+      ),
+    ),
+  );
+  render(
+    document.getElementById("foot"),
+    h(
+      "span",
+      null,
+      h("a", { href: "/shop" }, "Shop"),
+      " ",
+      hasKey() && h("button", { class: "plain", onClick: () => askKey("") }, "Forget the key"),
+    ),
     h("span", { class: "quiet" }, "Keys: press ", h("kbd", null, "?")),
-    h("label", { class: "quiet" }, h("input", { type: "checkbox", checked: isUtc(), onChange: switchZone }), ` Times in UTC (now ${zone()})`),
-    themeSwitch(() => around(name)));
+    h(
+      "label",
+      { class: "quiet" },
+      h("input", { type: "checkbox", checked: isUtc(), onChange: switchZone }),
+      ` Times in UTC (now ${zone()})`,
+    ),
+    themeSwitch(() => around(name)),
+  );
 }
 
 function switchZone(event) {

@@ -23,7 +23,9 @@ export function listOf(filter) {
 
 /** A long text, of which the beginning is shown until all is wanted. @param {string} text @param {number} [shown] */
 export const text = (text, shown = 300) =>
-  text.length <= shown ? text : h("details", null, h("summary", null, text.slice(0, shown), "…"), h("span", null, text.slice(shown)));
+  text.length <= shown
+    ? text
+    : h("details", null, h("summary", null, text.slice(0, shown), "…"), h("span", null, text.slice(shown)));
 
 /** A button that copies, also on a page that came over plain HTTP. @param {string} what @param {() => string} value */
 export function copier(what, value) {
@@ -47,3 +49,15 @@ function byHand(value) {
 
 /** @param {string} title @param {...any} hint */
 export const nothing = (title, ...hint) => h("div", { class: "empty" }, h("h2", null, title), h("p", null, hint));
+
+/** The head of a table. @param {string[]} names */
+export const head = (names) =>
+  h(
+    "thead",
+    null,
+    h(
+      "tr",
+      null,
+      names.map((name) => h("th", { scope: "col" }, name)),
+    ),
+  );

@@ -2,7 +2,7 @@
 
 import { h } from "../common/dom.js";
 import { badge, orderLook } from "../common/marks.js";
-import { listOf, many, nothing, since, text } from "./parts.js";
+import { listOf, many, nothing, since, text, head } from "./parts.js";
 import { ask, looking } from "./session.js";
 
 const ID = /^b\d\d-[0-9A-HJKMNP-TV-Z]{0,26}$/;
@@ -16,12 +16,31 @@ export function searchPage(place, query) {
   function draw() {
     place.show(
       h("h1", null, "Search"),
-      h("form", { class: "filter", role: "search", onSubmit: go },
-        h("label", { class: "grow" }, h("span", { class: "for-readers" }, "Order id, e-mail address or text"),
-          h("input", { name: "q", value: id, placeholder: "b07-01JCX…, an e-mail address, or part of a reason", made: (node) => node.focus() })),
-        h("button", { class: "main" }, "Search")),
-      problem && h("p", { class: "note error", role: "alert" }, problem.message, problem.faults?.map((each) => ` ${each}`)),
-      found && result(found));
+      h(
+        "form",
+        { class: "filter", role: "search", onSubmit: go },
+        h(
+          "label",
+          { class: "grow" },
+          h("span", { class: "for-readers" }, "Order id, e-mail address or text"),
+          h("input", {
+            name: "q",
+            value: id,
+            placeholder: "b07-01JCX…, an e-mail address, or part of a reason",
+            made: (node) => node.focus(),
+          }),
+        ),
+        h("button", { class: "main" }, "Search"),
+      ),
+      problem &&
+        h(
+          "p",
+          { class: "note error", role: "alert" },
+          problem.message,
+          problem.faults?.map((each) => ` ${each}`),
+        ),
+      found && result(found),
+    );
   }
 
   function go(event) {
@@ -51,7 +70,9 @@ export function searchPage(place, query) {
 async function ofCustomer(email) {
   let [orders, continuation] = [/** @type {any[]} */ ([]), undefined];
   do {
-    const page = await ask("/api/operator/customers/find", { body: { ...looking(), email, ...(continuation && { continuation }) } });
+    const page = await ask("/api/operator/customers/find", {
+      body: { ...looking(), email, ...(continuation && { continuation }) },
+    });
     orders = [...orders, ...page.orders.map((orderId) => ({ orderId }))];
     continuation = page.continuation;
   } while (continuation);
@@ -59,20 +80,29 @@ async function ofCustomer(email) {
 }
 
 function result({ orders, unreadable, more }) {
-  if (!orders.length && !unreadable.length) return nothing("No order was found", "An id is found by its beginning; a customer by the whole address.");
-  return h("section", { "aria-label": "Found" },
-    h("table", { class: "rows" },
-      h("thead", null, h("tr", null, ["State", "Order", "Reason", "Since"].map((name) => h("th", { scope: "col" }, name)))),
-      h("tbody", null, orders.map(row))),
+  if (!orders.length && !unreadable.length)
+    return nothing("No order was found", "An id is found by its beginning; a customer by the whole address.");
+  return h(
+    "section",
+    { "aria-label": "Found" },
+    h("table", { class: "rows" }, head(["State", "Order", "Reason", "Since"]), h("tbody", null, orders.map(row))),
     unreadable.map((id) => h("p", null, "Cannot be read: ", h("a", { href: `#/orders/${id}` }, h("code", null, id)))),
-    more && h("p", { class: "muted" }, "There are more: give more of the id."));
+    more && h("p", { class: "muted" }, "There are more: give more of the id."),
+  );
 }
 
 function row(order) {
   const look = order.processState && orderLook(order);
-  return h("tr", { key: order.orderId },
+  return h(
+    "tr",
+    { key: order.orderId },
     h("td", { "data-name": "State" }, look && badge(look.look, look.word)),
-    h("td", { "data-name": "Order" }, h("a", { href: `#/orders/${order.orderId}`, "data-row": true }, h("code", null, order.orderId))),
+    h(
+      "td",
+      { "data-name": "Order" },
+      h("a", { href: `#/orders/${order.orderId}`, "data-row": true }, h("code", null, order.orderId)),
+    ),
     h("td", { "data-name": "Reason" }, text(order.reason ?? "")),
-    h("td", { "data-name": "Since", class: "muted" }, order.updatedAt && since(order.updatedAt)));
+    h("td", { "data-name": "Since", class: "muted" }, order.updatedAt && since(order.updatedAt)),
+  );
 }

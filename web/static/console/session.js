@@ -23,7 +23,10 @@ const known = new Map();
  */
 export async function ask(path, options = {}) {
   const before = options.body || options.method ? undefined : known.get(path);
-  const headers = { "x-functions-key": sessionStorage.getItem(KEY) ?? "", ...(before && { "If-None-Match": before.etag }) };
+  const headers = {
+    "x-functions-key": sessionStorage.getItem(KEY) ?? "",
+    ...(before && { "If-None-Match": before.etag }),
+  };
   const { status, data, etag } = await call(path, { ...options, headers });
   if (status === 304) return before.data;
   if (etag) known.set(path, { etag, data });

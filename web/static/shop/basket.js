@@ -6,7 +6,13 @@ import { anotherPurchase, basket, bought, money, put, total } from "./store.js";
 
 const FIELDS = [
   { name: "name", label: "Name", type: "text", autocomplete: "name", fault: "Enter your name" },
-  { name: "email", label: "E-mail", type: "email", autocomplete: "email", fault: "Enter an e-mail address, such as ada@example.com" },
+  {
+    name: "email",
+    label: "E-mail",
+    type: "email",
+    autocomplete: "email",
+    fault: "Enter an e-mail address, such as ada@example.com",
+  },
 ];
 const EMAIL = /^[^@\s]+@[^@\s]+$/;
 
@@ -25,35 +31,73 @@ export function basketPage(place) {
       h("h1", null, "Your basket"),
       faults.length > 0 && summary(),
       h("ul", { class: "lines" }, lines.map(line)),
-      h("form", { class: "order", novalidate: true, onSubmit: send },
+      h(
+        "form",
+        { class: "order", novalidate: true, onSubmit: send },
         FIELDS.map(field),
-        h("div", { class: "total" },
+        h(
+          "div",
+          { class: "total" },
           h("p", null, "Total ", h("strong", null, total(lines))),
-          h("button", { class: "main", disabled: sending }, sending ? "One moment…" : "Order now"))));
+          h("button", { class: "main", disabled: sending }, sending ? "One moment…" : "Order now"),
+        ),
+      ),
+    );
   }
 
   const line = (each) =>
-    h("li", { key: each.sku },
+    h(
+      "li",
+      { key: each.sku },
       h("span", { class: "name" }, each.name, h("span", { class: "muted" }, ` ${money(each.cents, each.currency)}`)),
-      h("span", { class: "amount" },
+      h(
+        "span",
+        { class: "amount" },
         h("button", { "aria-label": `One ${each.name} less`, onClick: () => change(each, -1) }, "−"),
         h("span", { class: "number" }, each.quantity),
-        h("button", { "aria-label": `One ${each.name} more`, onClick: () => change(each, 1) }, "+")),
-      h("span", { class: "sum" }, total([each])));
+        h("button", { "aria-label": `One ${each.name} more`, onClick: () => change(each, 1) }, "+"),
+      ),
+      h("span", { class: "sum" }, total([each])),
+    );
 
   function field({ name, label, type, autocomplete }) {
     const fault = faults.find((each) => each.field === name);
-    return h("label", { class: "field", key: name },
+    return h(
+      "label",
+      { class: "field", key: name },
       h("span", null, label),
       fault && h("span", { class: "error", id: `${name}-fault` }, fault.text),
-      h("input", { id: name, name, type, autocomplete, maxlength: 200, required: true, "aria-invalid": fault ? "true" : null, "aria-describedby": fault ? `${name}-fault` : null }));
+      h("input", {
+        id: name,
+        name,
+        type,
+        autocomplete,
+        maxlength: 200,
+        required: true,
+        "aria-invalid": fault ? "true" : null,
+        "aria-describedby": fault ? `${name}-fault` : null,
+      }),
+    );
   }
 
   const summary = () =>
-    h("div", { class: "note error", role: "alert", tabindex: -1, id: "faults" },
+    h(
+      "div",
+      { class: "note error", role: "alert", tabindex: -1, id: "faults" },
       h("h2", null, "The order was not sent"),
-      h("ul", null, faults.map((each) => h("li", null, each.field ? h("a", { href: `#${each.field}`, onClick: goTo(each.field) }, each.text) : each.text))),
-      wasOther && h("button", { onClick: startAnew }, "Order this as well"));
+      h(
+        "ul",
+        null,
+        faults.map((each) =>
+          h(
+            "li",
+            null,
+            each.field ? h("a", { href: `#${each.field}`, onClick: goTo(each.field) }, each.text) : each.text,
+          ),
+        ),
+      ),
+      wasOther && h("button", { onClick: startAnew }, "Order this as well"),
+    );
 
   function change(each, by) {
     put(each, each.quantity + by);
@@ -72,7 +116,10 @@ export function basketPage(place) {
     event.preventDefault();
     if (sending) return; // a second tap
     const given = Object.fromEntries(new FormData(event.target));
-    faults = FIELDS.filter(({ name }) => !isGood(name, String(given[name]))).map(({ name, fault }) => ({ field: name, text: fault }));
+    faults = FIELDS.filter(({ name }) => !isGood(name, String(given[name]))).map(({ name, fault }) => ({
+      field: name,
+      text: fault,
+    }));
     if (!faults.length && (await accepted(given))) return;
     draw();
     document.getElementById("faults").focus();
@@ -82,7 +129,10 @@ export function basketPage(place) {
     sending = true;
     draw();
     const { key, lines } = basket();
-    const body = { customer: { name: name.trim(), email: email.trim() }, items: lines.map(({ sku, quantity }) => ({ sku, quantity })) };
+    const body = {
+      customer: { name: name.trim(), email: email.trim() },
+      items: lines.map(({ sku, quantity }) => ({ sku, quantity })),
+    };
     try {
       const { data } = await call("/api/orders", { body, headers: { "Idempotency-Key": key } });
       bought(data.orderId);
@@ -110,7 +160,12 @@ const goTo = (field) => (event) => {
 
 /** What went wrong, for a customer: by field where the answer names one. @param {Problem} problem */
 function said(problem) {
-  if (problem.status === 409) return [{ text: "This basket was sent before with other details, and that order may be on its way. Look at your orders first." }];
+  if (problem.status === 409)
+    return [
+      {
+        text: "This basket was sent before with other details, and that order may be on its way. Look at your orders first.",
+      },
+    ];
   if (!problem.faults.length) return [{ text: `${problem.message}. Nothing is lost: try again in a moment.` }];
   return problem.faults.map((fault) => {
     const field = FIELDS.find(({ name }) => fault.startsWith(`customer.${name}`));
@@ -118,4 +173,10 @@ function said(problem) {
   });
 }
 
-const empty = () => h("div", { class: "empty" }, h("p", null, "There is nothing in it yet."), h("p", null, h("a", { href: "#/" }, "Look at our teas")));
+const empty = () =>
+  h(
+    "div",
+    { class: "empty" },
+    h("p", null, "There is nothing in it yet."),
+    h("p", null, h("a", { href: "#/" }, "Look at our teas")),
+  );

@@ -31,9 +31,17 @@ function around() {
   render(
     document.getElementById("top"),
     h("a", { class: "brand", href: "#/" }, "Tea shop"),
-    h("nav", { "aria-label": "Shop" },
+    h(
+      "nav",
+      { "aria-label": "Shop" },
       h("a", { href: "#/orders" }, "Your orders"),
-      h("a", { href: "#/basket", id: "to-basket" }, "Basket", h("span", { class: "count" }, inBasket, h("span", { class: "for-readers" }, " in it")))),
+      h(
+        "a",
+        { href: "#/basket", id: "to-basket" },
+        "Basket",
+        h("span", { class: "count" }, inBasket, h("span", { class: "for-readers" }, " in it")),
+      ),
+    ),
   );
   render(document.getElementById("foot"), h("a", { href: "/console" }, "Operators' console"), themeSwitch(around));
 }

@@ -5,7 +5,7 @@ import { h } from "../common/dom.js";
 import { badge, mark } from "../common/marks.js";
 import { Poll } from "../common/poll.js";
 import { clock } from "../common/time.js";
-import { count, heard, mine, total } from "./store.js";
+import { heard, mine, things, total } from "./store.js";
 import { hasEnded, orderWords, stepWords } from "./words.js";
 
 const FRESH_SECONDS = 60;
@@ -34,27 +34,48 @@ export function orderPage(place, id) {
     line = words.line;
     place.show(
       h("h1", null, "Your order"),
-      h("section", { class: "state" },
-        h("p", { class: `line ${words.look}` }, mark(words.look, { width: 24, height: 24 }), h("span", null, words.line)),
-        h("p", { class: "muted" }, words.next)),
-      problem && h("p", { class: "note", role: "status" }, "We cannot look at the moment, and go on trying. This is what we knew last."),
+      h(
+        "section",
+        { class: "state" },
+        h(
+          "p",
+          { class: `line ${words.look}` },
+          mark(words.look, { width: 24, height: 24 }),
+          h("span", null, words.line),
+        ),
+        h("p", { class: "muted" }, words.next),
+      ),
+      problem &&
+        h(
+          "p",
+          { class: "note", role: "status" },
+          "We cannot look at the moment, and go on trying. This is what we knew last.",
+        ),
       order.steps.length > 0 && h("ol", { class: "steps", "aria-label": "Steps" }, order.steps.map(step)),
-      h("dl", { class: "facts" },
-        h("dt", null, "Number"), h("dd", null, h("code", null, id)),
+      h(
+        "dl",
+        { class: "facts" },
+        h("dt", null, "Number"),
+        h("dd", null, h("code", null, id)),
         order.placedAt && [h("dt", null, "Placed"), h("dd", null, clock(order.placedAt))],
-        bought && [h("dt", null, "For"), h("dd", null, `${total(bought.lines)}, ${count(bought.lines)} items`)]),
-      h("p", null, h("a", { href: "#/orders" }, "Your orders"), " · ", h("a", { href: "#/" }, "Buy more tea")));
+        bought && [h("dt", null, "For"), h("dd", null, `${total(bought.lines)}, ${things(bought.lines)}`)],
+      ),
+      h("p", null, h("a", { href: "#/orders" }, "Your orders"), " · ", h("a", { href: "#/" }, "Buy more tea")),
+    );
   }
 
   function step(each) {
-    const { look, words, more } = stepWords(each, again.has(each.name));
+    const { look, words, more } = stepWords(each, again.has(each.name), hasEnded(order));
     return h("li", { key: each.name, class: look }, badge(look, words), more && h("p", { class: "muted small" }, more));
   }
 
   const notThere = () =>
-    h("div", { class: "note error", role: "alert" },
+    h(
+      "div",
+      { class: "note error", role: "alert" },
       h("p", null, problem.status === 404 ? "There is no order with this number." : problem.message),
-      h("p", null, h("a", { href: "#/orders" }, "Your orders")));
+      h("p", null, h("a", { href: "#/orders" }, "Your orders")),
+    );
 
   const isSlow = () => again.size > 0 || order.steps.some(({ tryingAgain }) => tryingAgain);
 

@@ -9,19 +9,29 @@ let known;
 
 /** @param {import("./main.js").Place} place */
 export function productsPage(place) {
-  const draw = () => place.show(h("h1", null, "Good tea, sent today"), h("ul", { class: "products" }, known.map(product)));
+  const draw = () =>
+    place.show(h("h1", null, "Good tea, sent today"), h("ul", { class: "products" }, known.map(product)));
 
   function product(each, number) {
     const inBasket = quantityOf(each.sku);
-    return h("li", { class: "product", key: each.sku },
+    return h(
+      "li",
+      { class: "product", key: each.sku },
       picture(each.sku, number),
-      h("div", { class: "about" },
-        h("h2", null, each.name),
-        h("p", { class: "muted" }, each.description)),
-      h("div", { class: "buy" },
+      h("div", { class: "about" }, h("h2", null, each.name), h("p", { class: "muted" }, each.description)),
+      h(
+        "div",
+        { class: "buy" },
         h("strong", null, money(each.cents, each.currency)),
-        h("button", { class: inBasket ? "" : "main", onClick: () => add(each) }, "Add", h("span", { class: "for-readers" }, ` ${each.name}`),
-          inBasket > 0 && h("span", { class: "count", "aria-hidden": "true" }, inBasket))));
+        h(
+          "button",
+          { class: inBasket ? "" : "main", onClick: () => add(each) },
+          "Add",
+          h("span", { class: "for-readers" }, ` ${each.name}`),
+          inBasket > 0 && h("span", { class: "count", "aria-hidden": "true" }, inBasket),
+        ),
+      ),
+    );
   }
 
   function add(each) {
@@ -37,7 +47,15 @@ export function productsPage(place) {
       known ??= (await call("/api/products")).data.products.map(read);
       draw();
     } catch (problem) {
-      place.show(h("h1", null, "Good tea, sent today"), h("div", { class: "note error", role: "alert" }, h("p", null, problem.message), h("button", { onClick: load }, "Try again")));
+      place.show(
+        h("h1", null, "Good tea, sent today"),
+        h(
+          "div",
+          { class: "note error", role: "alert" },
+          h("p", null, problem.message),
+          h("button", { onClick: load }, "Try again"),
+        ),
+      );
     }
   }
 

@@ -34,18 +34,30 @@ export function bought(id) {
 export const mine = () => read("orders", []);
 
 /** Keep what was last said of an order of mine. @param {string} id @param {string} said */
-export const heard = (id, said) => write("orders", mine().map((each) => (each.id === id ? { ...each, said } : each)));
+export const heard = (id, said) =>
+  write(
+    "orders",
+    mine().map((each) => (each.id === id ? { ...each, said } : each)),
+  );
 
 /** @param {string} sku */
 export const quantityOf = (sku) => basket().lines.find((each) => each.sku === sku)?.quantity ?? 0;
 /** @param {Line[]} lines */
 export const count = (lines) => lines.reduce((sum, each) => sum + each.quantity, 0);
 
+/** @param {Line[]} lines */
+export const things = (lines) => (count(lines) === 1 ? "1 item" : `${count(lines)} items`);
+
 /** What lines cost together, to be read. @param {Line[]} lines */
-export const total = (lines) => money(lines.reduce((sum, each) => sum + each.cents * each.quantity, 0), lines[0]?.currency);
+export const total = (lines) =>
+  money(
+    lines.reduce((sum, each) => sum + each.cents * each.quantity, 0),
+    lines[0]?.currency,
+  );
 
 /** @param {number} cents @param {string} [currency] */
-export const money = (cents, currency = "EUR") => new Intl.NumberFormat("en-GB", { style: "currency", currency }).format(cents / 100);
+export const money = (cents, currency = "EUR") =>
+  new Intl.NumberFormat("en-GB", { style: "currency", currency }).format(cents / 100);
 
 /** A UUID; `randomUUID` is not there on a page that came over plain HTTP from another machine. */
 function newKey() {
