@@ -5,7 +5,10 @@ import os
 
 import pytest
 from browsers import CHROMIUM, KEY, MISSING, browser
+from playwright.async_api import expect
+from waiting import PATIENCE_SECONDS
 
+PATIENCE = PATIENCE_SECONDS * 1000
 EXPECTED = "Failed to load resource"
 """Chromium says so of each answer that is no success: tests expect some of these."""
 QUIET = 5
@@ -17,6 +20,7 @@ async def chromium():
     """The browser. Where there is none the tests of the pages are left out, but not where CI runs."""
     if CHROMIUM is None:
         (pytest.fail if os.environ.get("CI") else pytest.skip)(MISSING)
+    expect.set_options(timeout=PATIENCE)
     async with browser() as found:
         yield found
 
@@ -40,7 +44,7 @@ class Visitor:
             keep = "sessionStorage.setItem('operator-key', key); localStorage.setItem('operator-name', 'Grace')"
             await context.add_init_script(f"const key = '{key}'; {keep}")
         page = await context.new_page()
-        page.set_default_timeout(60_000)
+        page.set_default_timeout(PATIENCE)
         if clock:
             await page.clock.install()
         page.on("console", self._heard)

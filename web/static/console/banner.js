@@ -30,8 +30,14 @@ export function watchFaults(node) {
     },
   );
   poll.now();
-  addEventListener("faults-changed", () => poll.now());
-  return { stop: () => (poll.stop(), render(node)) };
+  const changed = () => poll.now();
+  addEventListener("faults-changed", changed);
+  const stop = () => {
+    poll.stop();
+    removeEventListener("faults-changed", changed);
+    render(node);
+  };
+  return { stop };
 }
 
 /** @param {HTMLElement} node @param {Service[]} services */
