@@ -16,18 +16,18 @@ WRONG = "the-wrong-key"
 @pytest.fixture(scope="module")
 async def stuck(client, stack):
     """Orders that wait for an operator, one for each who takes one: what they cost in time they cost together."""
-    ids = await failed(client, stack, 5)
+    ids = await failed(client, stack, 3)
     for order_id in ids:
         await eventually(partial(client.alerts, order_id))
     return ids
 
 
-async def failed(client, stack, count):
-    """Orders that wait for an operator, because no parcel can be delivered."""
+async def failed(client, stack, count, step="shipment"):
+    """Orders that wait for an operator, because this step of theirs was refused."""
     ids = [new_order_id() for _ in range(count)]
     for order_id in ids:
-        await fault(client, "shipment", "reject", order_id)
-    await submit(stack, *ids, workflow="shipment-error")
+        await fault(client, step, "reject", order_id)
+    await submit(stack, *ids, workflow=f"{step}-error")
     for order_id in ids:
         await client.until(order_id, "Error")
     return ids
@@ -95,10 +95,10 @@ async def test_a_cancel_asks_first_and_then_shows_the_undo(visitor, console, stu
 
 
 @pytest.mark.proves("OPR-5", "OPR-3")
-async def test_a_bulk_action_touches_what_was_shown_and_leaves_later_failures_alone(console, client, stack, stuck):
+async def test_a_bulk_action_touches_what_was_shown_and_leaves_later_failures_alone(console, client, stack):
     """Two were listed; the third failed while the operator was still writing the note."""
-    listed = [stuck.pop(), stuck.pop()]
-    page = await console("/orders?state=Error&step=shipment&reason=address+not+deliverable")
+    listed = await failed(client, stack, 2, "stock")
+    page = await console("/orders?state=Error&step=stock&reason=out+of+stock")
     rows = page.locator("[data-row]")
 
     async def all_are_listed():
@@ -107,9 +107,9 @@ async def test_a_bulk_action_touches_what_was_shown_and_leaves_later_failures_al
 
     while not await all_are_listed():
         await page.wait_for_timeout(200)
-    (later,) = await failed(client, stack, 1)
+    (later,) = await failed(client, stack, 1, "stock")
     for order_id in listed:
-        await fault(client, "shipment", "none", order_id)
+        await fault(client, "stock", "none", order_id)
     await page.get_by_role("button", name="Resubmit all of these").click()
     await fill(page)
     await page.get_by_role("dialog").get_by_role("button", name="Resubmit").click()
