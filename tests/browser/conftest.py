@@ -6,9 +6,9 @@ import os
 import pytest
 from browsers import CHROMIUM, KEY, MISSING, browser
 from playwright.async_api import expect
-from waiting import PATIENCE_SECONDS
 
-PATIENCE = PATIENCE_SECONDS * 1000
+PATIENCE = 60_000
+"""Milliseconds for what is awaited on a page: no claim, but less than a test may take that looks for a planted fault."""
 EXPECTED = "Failed to load resource"
 """Chromium says so of each answer that is no success: tests expect some of these."""
 QUIET = 5
