@@ -13,7 +13,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # What a process keeps in its memory matters most to these.
 EACH := $(addprefix tests/system/test_,example.py workflows.py cost.py notices.py many_hosts.py)
 
-.PHONY: help run func operator test check soak explore mutants pattern bench clean lock
+.PHONY: help run func operator test check soak explore mutants pattern pictures bench clean lock
 
 help:
 	@echo 'make run      start the whole system on this machine (HOSTS=3 make run: three functions hosts)'
@@ -25,6 +25,7 @@ help:
 	@echo 'make explore  go through every state of small worlds, with every fault (minutes; make test does the smaller ones)'
 	@echo 'make mutants  plant faults into the code one by one; a test has to notice each (ARGS="SUP-5" for some)'
 	@echo 'make pattern  list the statements of the pattern with the tests that prove them'
+	@echo 'make pictures take pictures of the pages, with Chromium, into .pictures'
 	@echo 'make bench    run orders through the embedded stack; one JSON line (ARGS="--orders 200")'
 	@echo 'make clean    empty the data folder of make run'
 	@echo 'make lock     write the requirements files anew from pyproject.toml'
@@ -62,6 +63,9 @@ mutants: $(VENV)/.installed local/node_modules/.installed
 
 pattern: $(VENV)/.installed
 	@$(BIN)/python -m tests.pattern
+
+pictures: $(VENV)/.installed local/node_modules/.installed
+	@$(BIN)/python -m tests.pictures
 
 bench: $(VENV)/.installed local/node_modules/.installed
 	@$(BIN)/python -m bench $(ARGS)

@@ -19,6 +19,7 @@ import simulator.triggers
 import submission.service
 import submission.triggers
 import supervisor.triggers
+import web.triggers
 from adapters import Adapters
 from adapters.settings import Settings
 from agents.protection import Bulkhead, CircuitBreaker, HealthReporter
@@ -52,6 +53,7 @@ from submission.rules import Terms
 from submission.service import SubmissionService
 from supervisor.rules import SupervisorRules
 from supervisor.service import SupervisorService
+from web.files import STATIC, Site
 
 
 @dataclass(frozen=True)
@@ -316,6 +318,11 @@ class App:
         )
 
     @cached_property
+    def pages(self) -> Site:
+        """What browsers are given."""
+        return Site.read(STATIC)
+
+    @cached_property
     def simulator(self) -> Simulator:
         """The remote services, simulated."""
         return Simulator(
@@ -357,6 +364,7 @@ def _blueprints(app: App, described: Mapping[str, Any]) -> Iterator[func.Bluepri
     yield supervisor.triggers.blueprint(app.supervisor)
     yield alerts.triggers.blueprint(app.alerts, app.relay, app.watch, app.versions)
     yield operators.triggers.blueprint(app.operators, described)
+    yield web.triggers.blueprint(app.pages)
     yield operators.triggers.relay(app.adapters.poison, app.storage_queues, app.bus_queues)
     if app.settings.simulator_enabled:
         yield simulator.triggers.blueprint(app.simulator)

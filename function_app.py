@@ -9,6 +9,7 @@ from shop import triggers
 from shop.business import SHOP
 from shop.description import description
 from shop.service import ShopService
+from web.triggers import shop as shop_page
 
 show_fields()
 settings = Settings.read(SHOP.agents)
@@ -21,4 +22,4 @@ shop = ShopService(
     new_order_id=order_ids(settings.buckets),
     placed_at=order_time,
 )
-app = functions(engine, triggers.blueprint(shop), described=description())
+app = functions(engine, triggers.blueprint(shop), shop_page(engine.pages), described=description())

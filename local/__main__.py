@@ -75,6 +75,8 @@ def describe(stack: Stack, seconds: float) -> str:
     return f"""
 Ready after {seconds:.0f} s.
 
+{"" if stack.config.app else f"  Shop           {stack.http_url}/shop"}
+  Console        {stack.http_url}/console   (operators' key: {stack.operator_key})
   Operators' API {stack.http_url}/api/operator/orders   (header x-functions-key: {stack.operator_key})
   Simulator      {stack.http_url}/simulator/{stack.config.agents[0].name}/ledger   (same key)
   Storage        {stack.storage_connection_string}

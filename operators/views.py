@@ -27,6 +27,8 @@ class StepView(View):
     name: str
     capability: str
     agent: str
+    after: list[str]
+    """The steps that have to be done before."""
     state: StepState
     complete_by: datetime | None
     not_before: datetime | None

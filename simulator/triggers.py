@@ -18,6 +18,24 @@ def blueprint(service: Simulator) -> func.Blueprint:
     """Return the functions of all simulated services."""
     triggers = Functions()
 
+    _bind_operators(triggers, service)
+
+    @triggers.route("simulator/{service}/{action}", methods=["POST"], auth_level=func.AuthLevel.ANONYMOUS)
+    async def simulator_call(req: func.HttpRequest) -> func.HttpResponse:
+        name, action = req.route_params["service"], req.route_params["action"]
+        if not service.knows(name, action):
+            return _unknown()
+        answer = await service.call(name, action, _key(req), body_of(req, Call))
+        return ok(answer.result) if answer.status == 200 else problem(answer.status, "The call failed", answer.reason)
+
+    return triggers
+
+
+def _bind_operators(triggers: Functions, service: Simulator) -> None:
+    @triggers.route("simulator", methods=["GET"], auth_level=func.AuthLevel.FUNCTION)
+    async def simulator_services(req: func.HttpRequest) -> func.HttpResponse:
+        return ok({"services": [{"name": name, **await service.faults(name)} for name in service.services]})
+
     @triggers.route("simulator/{service}/ledger", methods=["GET"], auth_level=func.AuthLevel.FUNCTION)
     async def simulator_ledger(req: func.HttpRequest) -> func.HttpResponse:
         name = req.route_params["service"]
@@ -31,16 +49,6 @@ def blueprint(service: Simulator) -> func.Blueprint:
         if req.method == "GET":
             return ok(await service.faults(name))
         return ok(await service.set_fault(name, body_of(req, Fault)))
-
-    @triggers.route("simulator/{service}/{action}", methods=["POST"], auth_level=func.AuthLevel.ANONYMOUS)
-    async def simulator_call(req: func.HttpRequest) -> func.HttpResponse:
-        name, action = req.route_params["service"], req.route_params["action"]
-        if not service.knows(name, action):
-            return _unknown()
-        answer = await service.call(name, action, _key(req), body_of(req, Call))
-        return ok(answer.result) if answer.status == 200 else problem(answer.status, "The call failed", answer.reason)
-
-    return triggers
 
 
 def _unknown() -> func.HttpResponse:

@@ -6,7 +6,9 @@ from xdist.scheduler import LoadScopeScheduling
 pytest.register_assert_rewrite("client", "failing", "inspection", "private_queue", "reading", "waiting")
 
 from bus_queues import QUEUES  # noqa: E402 - what is asserted is rewritten from here on
+from client import QUICK  # noqa: E402
 from progress import Progress, folder_of  # noqa: E402
+from stacks import APP, running  # noqa: E402
 from starts import STARTED, count_starts  # noqa: E402
 
 from local.stack import Stack, StackConfig  # noqa: E402
@@ -27,6 +29,7 @@ TOGETHER = {
     "tests/system/test_operator_api.py": "shared stack 2",
     "tests/system/test_bad_input.py": "shared stack 2",
     "tests/system/test_poison.py": "shared stack 2",
+    "browser": "shared stack 1",
     "host": "services 1",
     "stack": "services 1",
     "simulator": "services 1",
@@ -34,6 +37,18 @@ TOGETHER = {
     "conformance": "services 2",
 }
 """Files and folders whose tests use one stack, and so one worker. Any other file is by itself."""
+
+
+SHARED = QUICK | {
+    "STEP_TIMEOUT_SECONDS": "60",
+    "FAILURE_THRESHOLD": "2",
+    "NOTICE_TRIES": "2",
+    "UNKNOWN_NAME_TRIES": "2",
+    "SCHEDULER_POLL_SCHEDULE": "*/3 * * * * *",
+    "AzureFunctionsJobHost__extensions__queues__visibilityTimeout": "00:00:01",
+}
+"""Only steps that are meant to time out have a short time, by their workflows: no order fails because of its
+neighbours, or of the machine."""
 
 
 class Together(LoadScopeScheduling):
@@ -85,3 +100,25 @@ async def services(tmp_path_factory):
     config = StackConfig.for_tests(tmp_path_factory.mktemp("services"), hosts=0, more_queues=QUEUES)
     async with Stack(config) as stack:
         yield stack
+
+
+@pytest.fixture(scope="session")
+async def shared(tmp_path_factory):
+    """A whole stack: Azurite, broker, Event Grid stand-in, and a host that runs the app with the tests' workflows.
+
+    Whoever uses it lets things fail for orders of its own only, and expects other orders beside them.
+    """
+    async with running(tmp_path_factory.mktemp("stack"), settings=SHARED, app=APP) as stack_and_client:
+        yield stack_and_client
+
+
+@pytest.fixture(scope="session")
+def stack(shared):
+    """The stack that all tests of a worker share."""
+    return shared[0]
+
+
+@pytest.fixture(scope="session")
+def client(shared):
+    """Somebody who uses it."""
+    return shared[1]

@@ -17,9 +17,6 @@ import pytest
 ROOT = Path(__file__).parent.parent
 STATEMENT = re.compile(r"\b(?:SUB|SCH|AGT|SUP|UND|ALR|OPR|FLT|WRK)-\d+\b")
 
-UNFINISHED = {"OPR-5": "there is no page yet"}
-"""The statements that no test can prove yet, and why."""
-
 PLACES = {"on the running system": "tests/system/", "in the exploration": "tests/exploration/"}
 """Where each documented failure mode has a test (docs/pattern.md, 10)."""
 
@@ -61,8 +58,7 @@ def table(known: Collection[str], tests: Mapping[str, Collection[str]]) -> Itera
     """Return the lines that list each statement with its tests."""
     for statement in known:
         proofs = sorted(tests.get(statement, ()))
-        why_not = f"not proven: {UNFINISHED.get(statement, 'it has no test')}"
-        yield f"{statement:8}{f'proven by {len(proofs)}' if proofs else why_not}"
+        yield f"{statement:8}{f'proven by {len(proofs)}' if proofs else 'not proven'}"
         yield from (f"        {test}" for test in proofs)
 
 
@@ -70,9 +66,8 @@ def faults(known: Collection[str], tests: Mapping[str, Collection[str]]) -> Iter
     """Return what is wrong with what the tests say they prove."""
     failures = [statement for statement in known if statement.startswith("FLT-")]
     wrong = {
-        "without a test": set(known) - tests.keys() - UNFINISHED.keys(),
+        "without a test": set(known) - tests.keys(),
         "named by tests, but no statement": tests.keys() - set(known),
-        "named by tests, but not finished": tests.keys() & UNFINISHED.keys(),
     } | {
         f"failure modes without a test {where}": {
             each for each in failures if not any(test.startswith(folder) for test in tests.get(each, ()))

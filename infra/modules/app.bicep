@@ -31,8 +31,11 @@ param shippingScope string
 param retentionDays int
 param operatorSignInClientId string
 
-// The routes that need no key, so no sign-in either.
+// The routes that need no key, so no sign-in either; but the console's page is where operators' browsers sign in.
 var openPaths = [
+  '/'
+  '/shop'
+  '/web/*'
   '/api/products'
   '/api/orders'
   '/api/orders/*'

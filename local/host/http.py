@@ -11,6 +11,7 @@ from aiohttp import web
 from azure.functions.meta import Datum
 from multidict import CIMultiDict, MultiDict, MultiMapping
 
+from local.host import itself
 from local.host.errors import HostError, InvocationFailed
 from local.host.http_answer import HttpAnswer
 from local.host.index import ANONYMOUS, FUNCTION, Function, HttpTrigger
@@ -83,6 +84,8 @@ class HttpListener:
         path = percent_decoded(request.rel_url.raw_path, but="/")
         if f"{path}/".lower().startswith("/admin/"):
             return _empty(401)  # the host's own pages: they want the master key, which nobody has here
+        if path == itself.PATH:
+            return await itself.answer(request) if self._has_key(request) else _empty(401)
         for endpoint in self._endpoints:
             if endpoint.takes(request.method) and (parameters := endpoint.route.match(path)) is not None:
                 return await self._serve(endpoint, request, parameters)
@@ -139,9 +142,11 @@ def _request(
 
 
 def _refusal(request: web.BaseRequest) -> int:
-    """Return the status with which Azure's server refuses what is no request to it, else 0."""
+    """Return the status with which Azure refuses what is no request to it, or this host a foreign page, else 0."""
     if len(f"{request.method} {request.raw_path} HTTP/1.1\r\n") > MAX_REQUEST_LINE_BYTES:
         return 414
+    if itself.is_from_elsewhere(request):
+        return 403
     return 0 if all(value.isascii() for _, value in request.raw_headers) else 400
 
 

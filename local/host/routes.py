@@ -39,6 +39,7 @@ _CONSTRAINTS: Mapping[str, Constraint] = {
     "long": lambda text: _is_integer(64, text),
     "bool": _is_like("true|false"),
     "alpha": _is_like("[a-z]+"),
+    "maxlength(0)": lambda text: not text,
     "guid": _is_like("[0-9a-f]{8}(?:-?[0-9a-f]{4}){3}-?[0-9a-f]{12}"),
 }
 

@@ -1,5 +1,7 @@
 """HTTP: routes, methods, keys, bodies, failures."""
 
+import signal
+
 import pytest
 from aiohttp.test_utils import make_mocked_request
 from host_process import OPERATOR_KEY
@@ -81,6 +83,8 @@ def test_a_path_is_decoded_but_for_slashes_and_what_is_no_utf_8(host, path, give
         ("a/{x:int}", "/a/99999999999", None),
         ("a/{x:int}", "/a/5x", None),
         ("a/{x:long}", "/a/99999999999", {"x": "99999999999"}),
+        ("{x:maxlength(0)?}", "/", {}),
+        ("{x:maxlength(0)?}", "/a", None),
         ("a/{x:alpha}", "/a/Ab", {"x": "Ab"}),
         ("a/{x:alpha}", "/a/a1", None),
         ("a/{x:bool}-{y:int}", "/a/True-1", {"x": "True", "y": "1"}),
@@ -172,6 +176,33 @@ def test_keys(host, headers, query, status):
 def test_what_needs_the_master_key_stays_shut(host, path, headers):
     """ADMIN level and the host's own pages: this host has no such key."""
     assert host.call(path, headers=headers).status == 401
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"Host": "evil.example"}, 403),
+        ({"Host": "127.0.0.1.evil.example:80"}, 403),
+        ({"Origin": "http://evil.example"}, 403),
+        ({"Origin": "null"}, 403),
+        ({"Host": "localhost"}, 200),
+        ({"Host": "[::1]:80", "Origin": "http://[::1]:80"}, 200),
+    ],
+)
+def test_pages_of_other_sites_get_nothing(host, headers, status):
+    """Neither by their own address nor by a name of theirs that leads here, also if they know the key."""
+    assert host.call(f"/secret?code={OPERATOR_KEY}", headers=headers).status == status
+
+
+def test_whoever_has_the_key_may_kill_a_host(start_host):
+    """It says which one it is; after the answer nothing of it is left, and no other method does anything."""
+    host = start_host("echo")
+    key = {"x-functions-key": OPERATOR_KEY}
+    assert [host.call("/local/host", method).status for method in ("GET", "DELETE")] == [401, 401]
+    assert host.call("/local/host", "POST", key).status == 404
+    assert host.call("/local/host", headers=key).json() == {"host": host.process.pid}
+    assert host.call("/local/host", "DELETE", key).status == 200
+    assert host.process.wait() == -signal.SIGKILL
 
 
 async def test_without_a_key_nothing_is_open():

@@ -17,7 +17,7 @@ from tests.mutants.mutant import Mutant
 
 ROOT = Path(__file__).parents[2]
 LINKED = (".venv", "local/node_modules")
-LEFT_OUT = (".git", ".venv*", "node_modules", ".data", ".hypothesis", "__pycache__", ".*_cache")
+LEFT_OUT = (".git", ".venv*", "node_modules", ".data", ".pictures", ".hypothesis", "__pycache__", ".*_cache")
 LONGEST_SECONDS = 120
 """For one test."""
 

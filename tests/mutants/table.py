@@ -32,8 +32,45 @@ TRANSITIONS, UNSENT = "tests/unit/test_transitions.py", "tests/unit/test_unsent.
 CIRCUIT, GROUP_COMMIT = "tests/unit/test_circuit.py", "tests/unit/test_group_commit.py"
 OPERATORS, OUTAGES = "tests/unit/test_operator_service.py", "tests/unit/test_outages.py"
 SUBMISSION = "tests/unit/test_submission_rules.py"
+CONSOLE = "tests/browser/test_console_page.py"
 
 MUTANTS = (
+    Mutant(
+        statement="OPR-5",
+        fault="the operators' API is open to anybody",
+        file="operators/triggers.py",
+        old="@triggers.route(route.path, methods=[route.method], auth_level=func.AuthLevel.FUNCTION)",
+        new="@triggers.route(route.path, methods=[route.method], auth_level=func.AuthLevel.ANONYMOUS)",
+        tests=(f"{CONSOLE}::test_from_an_alert_to_an_order_that_is_right_again",),
+        where=Where.SYSTEM,
+    ),
+    Mutant(
+        statement="OPR-5",
+        fault="the console keeps the key where it outlives the tab",
+        file="web/static/console/session.js",
+        old="export const setKey = (key) => sessionStorage.setItem(KEY, key);",
+        new="export const setKey = (key) => (sessionStorage.setItem(KEY, key), localStorage.setItem(KEY, key));",
+        tests=(f"{CONSOLE}::test_from_an_alert_to_an_order_that_is_right_again",),
+        where=Where.SYSTEM,
+    ),
+    Mutant(
+        statement="OPR-5",
+        fault="a bulk action of the console goes beyond what it showed",
+        file="web/static/console/bulk.js",
+        old="Object.entries(where).filter(([, value]) => value)), until };",
+        new="Object.entries(where).filter(([, value]) => value)), until: new Date(Date.now() - 600) };",
+        tests=(f"{CONSOLE}::test_a_bulk_action_touches_what_was_shown_and_leaves_later_failures_alone",),
+        where=Where.SYSTEM,
+    ),
+    Mutant(
+        statement="OPR-5",
+        fault="Enter alone cancels an order in the console",
+        file="web/static/console/dialog.js",
+        old='h("button", { onClick: () => dialog.close(), disabled: busy, made: (node) => node.focus() }, "Cancel"),',
+        new='h("button", { onClick: () => go(), disabled: busy, made: (node) => node.focus() }, "Cancel"),',
+        tests=(f"{CONSOLE}::test_a_cancel_asks_first_and_then_shows_the_undo",),
+        where=Where.SYSTEM,
+    ),
     Mutant(
         statement="ALR-2",
         fault="that an order failed is never told",

@@ -70,6 +70,7 @@ def test_the_calls_are_open_and_the_rest_needs_the_key(api):
         for name, each in triggers.items()
     } == {
         "simulator_call": ("anonymous", "simulator/{service}/{action}", ["POST"]),
+        "simulator_services": ("function", "simulator", ["GET"]),
         "simulator_ledger": ("function", "simulator/{service}/ledger", ["GET"]),
         "simulator_faults": ("function", "simulator/{service}/faults", ["GET", "PUT"]),
     }
@@ -169,3 +170,13 @@ async def test_without_its_store_a_service_is_unavailable(world):
     api = Api(world.host)
     for status, body, kind in (await api.call(), await api.ledger()):
         assert (status, body["status"], kind) == (503, 503, "application/problem+json")
+
+
+async def test_all_services_are_told_with_what_is_wrong_with_them(api):
+    """The fault panel need not know the business."""
+    await api.faults({"mode": "down"})
+    status, answer, _ = await api.send("simulator_services", "GET", "")
+    assert status == 200
+    assert {each["name"]: [fault["mode"] for fault in each["faults"]] for each in answer["services"]} == {
+        name: ["down"] if name == "payment" else [] for name in ("payment", "payment-backup", "inventory", "shipping")
+    }

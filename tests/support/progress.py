@@ -7,6 +7,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 import pytest
+from browsers import MISSING
 from starts import STARTED
 
 
@@ -65,6 +66,8 @@ class Progress:
         counts = ", ".join(f"{started[name]} {name}" for name in sorted(started)) or "nothing"
         self._say(f"started: {counts}")
         self._say(f"{seconds:.0f} s of CPU in {time.monotonic() - self._began:.0f} s")
+        if self._outcomes["browser"]["skipped"]:
+            self._say(f"NOT TESTED: {MISSING}")
 
     def _line(self, folder: str) -> str:
         outcomes = ", ".join(f"{count} {outcome}" for outcome, count in self._outcomes[folder].items())

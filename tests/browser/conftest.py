@@ -1,0 +1,97 @@
+"""One browser for all tests of the pages, and visitors of whom nobody may see a fault in its console."""
+
+import asyncio
+import os
+
+import pytest
+from browsers import CHROMIUM, KEY, MISSING, browser
+from playwright.async_api import expect
+
+PATIENCE = 60_000
+"""Milliseconds for what is awaited on a page: no claim, but less than a test with a planted fault may take."""
+EXPECTED = "Failed to load resource"
+"""Chromium says so of each answer that is no success: tests expect some of these."""
+QUIET = 5
+"""So many looks in a row, a hundredth of a second apart."""
+
+
+@pytest.fixture(scope="session")
+async def chromium():
+    """The browser. Where there is none the tests of the pages are left out, but not where CI runs."""
+    if CHROMIUM is None:
+        (pytest.fail if os.environ.get("CI") else pytest.skip)(MISSING)
+    expect.set_options(timeout=PATIENCE)
+    async with browser() as found:
+        yield found
+
+
+class Visitor:
+    """Opens pages, each with what a browser keeps of its own, and notes what the browser complains about."""
+
+    def __init__(self, found, url):
+        self._browser, self._url = found, url
+        self.complaints, self.requests, self._contexts, self._pending = [], [], [], set()
+
+    async def context(self, **more):
+        context = await self._browser.new_context(base_url=self._url, reduced_motion="reduce", **more)
+        self._contexts.append(context)
+        return context
+
+    async def page(self, path, *, key=None, clock=False, **more):
+        """Open a page, perhaps as an operator who has given the key, perhaps with a clock that a test moves."""
+        context = await self.context(**more)
+        if key:
+            keep = "sessionStorage.setItem('operator-key', key); localStorage.setItem('operator-name', 'Grace')"
+            await context.add_init_script(f"const key = '{key}'; {keep}")
+        page = await context.new_page()
+        page.set_default_timeout(PATIENCE)
+        if clock:
+            await page.clock.install()
+        page.on("console", self._heard)
+        page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        page.on("request", self._asked)
+        page.on("requestfinished", self._answered)
+        page.on("requestfailed", self._answered)
+        await page.goto(path)
+        return page
+
+    def _asked(self, request):
+        self.requests.append(request)
+        self._pending.add(request)
+
+    def _answered(self, request):
+        self._pending.discard(request)
+
+    async def has_its_answers(self):
+        """Wait until nothing is being asked, also not for what the last answer said."""
+        quiet = 0
+        while quiet < QUIET:
+            await asyncio.sleep(0.01)
+            quiet = 0 if self._pending else quiet + 1
+
+    def _heard(self, message):
+        if message.type in ("error", "warning") and EXPECTED not in message.text:
+            self.complaints.append(message.text)
+
+    def sent(self, method, part=""):
+        """The requests of this method to addresses with this part."""
+        return [each for each in self.requests if each.method == method and part in each.url]
+
+    async def leave(self):
+        for context in self._contexts:
+            await context.close()
+
+
+@pytest.fixture
+async def visitor(chromium, stack):
+    """Somebody with a browser; at the end it has complained of nothing: no error, no violation of the policy."""
+    visitor = Visitor(chromium, stack.http_url)
+    yield visitor
+    await visitor.leave()
+    assert visitor.complaints == []
+
+
+@pytest.fixture
+async def console(visitor):
+    """Open pages of the console with the key."""
+    return lambda path, **more: visitor.page(f"/console#{path}", key=KEY, **more)

@@ -1,0 +1,168 @@
+"""Operators put right what failed, in a real browser (OPR-5)."""
+
+import re
+from functools import partial
+
+import pytest
+from browsers import KEY
+from failing import fault
+from playwright.async_api import expect
+from submitting import new_order_id, submit
+from waiting import eventually
+
+WRONG = "the-wrong-key"
+
+
+@pytest.fixture(scope="module")
+async def stuck(client, stack):
+    """Orders that wait for an operator, one for each who takes one: what they cost in time they cost together."""
+    ids = await failed(client, stack, 3)
+    for order_id in ids:
+        await eventually(partial(client.alerts, order_id))
+    return ids
+
+
+async def failed(client, stack, count, step="shipment"):
+    """Orders that wait for an operator, because this step of theirs was refused."""
+    ids = [new_order_id() for _ in range(count)]
+    for order_id in ids:
+        await fault(client, step, "reject", order_id)
+    await submit(stack, *ids, workflow=f"{step}-error")
+    for order_id in ids:
+        await client.until(order_id, "Error")
+    return ids
+
+
+async def fill(page, note="the address was corrected"):
+    """Say in the dialog who it is, and why."""
+    await page.get_by_role("textbox", name="Your name").fill("Grace")
+    await page.get_by_role("textbox", name="Why").fill(note)
+
+
+@pytest.mark.proves("OPR-5", "OPR-3")
+async def test_from_an_alert_to_an_order_that_is_right_again(visitor, stuck):
+    """With the key and not without: open the alert, read why, mend the fault, resubmit, see it finish."""
+    order_id = stuck.pop()
+    page = await visitor.page("/console#/alerts")
+    for key in (WRONG, KEY):
+        await page.get_by_label("Operators' key").fill(key)
+        await page.get_by_role("button", name="Open the console").click()
+        if key == WRONG:
+            await expect(page.get_by_role("alert")).to_have_text("The operators' key was not accepted.")
+            assert await page.evaluate("sessionStorage.getItem('operator-key')") is None
+    await page.get_by_role("link", name=order_id).click()
+    await expect(page.locator(".summary")).to_contain_text("because: address not deliverable")
+    await expect(page.locator(".graph g.error")).to_contain_text("shipment")
+
+    await page.get_by_role("link", name="Faults", exact=True).first.click()
+    await page.locator("li li", has_text=f"reject for order {order_id}").get_by_role("button", name="Mend").click()
+    await expect(page.locator("main")).not_to_contain_text(order_id)
+
+    await page.go_back()
+    await page.get_by_role("button", name="Resubmit").click()
+    await fill(page)
+    await page.get_by_role("dialog").get_by_role("button", name="Resubmit").click()
+    await expect(page.locator(".head .badge")).to_have_text("Processed")
+    await expect(page.locator("tr", has_text="resubmitted")).to_contain_text("operator/Grace")
+    assert await page.locator(".graph g.processed").count() == 4
+
+    assert [each.url for each in visitor.requests if KEY in each.url or WRONG in each.url] == []
+    kept = await page.evaluate(
+        "[JSON.stringify(localStorage), document.cookie, sessionStorage.getItem('operator-key')]"
+    )
+    assert KEY not in kept[0]
+    assert kept[1:] == ["", KEY]
+
+
+@pytest.mark.proves("OPR-5", "OPR-4")
+async def test_a_cancel_asks_first_and_then_shows_the_undo(visitor, console, stuck):
+    """Escape, Enter and Cancel do nothing; what was done is taken back, step by step."""
+    order_id = stuck.pop()
+    page = await console(f"/orders/{order_id}")
+    for leave in ("Escape", "Enter"):
+        await page.get_by_role("button", name="Cancel the order").click()
+        await expect(page.get_by_role("dialog").get_by_role("button", name="Cancel", exact=True)).to_be_focused()
+        await page.keyboard.press(leave)
+        await expect(page.get_by_role("dialog")).to_have_count(0)
+    await page.get_by_role("button", name="Cancel the order").click()
+    await fill(page)
+    await page.keyboard.press("Enter")
+    await expect(page.get_by_role("dialog")).to_be_visible()
+    assert visitor.sent("POST") == []
+    await page.get_by_role("button", name="Take all of it back").click()
+    await expect(page.locator(".head .badge")).to_have_text("Undone")
+    assert sorted(await page.locator(".graph g.undo .name").all_text_contents()) == ["payment", "shipment", "stock"]
+
+
+@pytest.mark.proves("OPR-5", "OPR-3")
+async def test_a_bulk_action_touches_what_was_shown_and_leaves_later_failures_alone(console, client, stack):
+    """Two were listed; the third failed while the operator was still writing the note."""
+    listed = await failed(client, stack, 2, "stock")
+    page = await console("/orders?state=Error&step=stock&reason=out+of+stock")
+    rows = page.locator("[data-row]")
+
+    async def all_are_listed():
+        await page.keyboard.press("r")
+        return set(listed) <= set(await rows.all_inner_texts())
+
+    while not await all_are_listed():
+        await page.wait_for_timeout(200)
+    (later,) = await failed(client, stack, 1, "stock")
+    for order_id in listed:
+        await fault(client, "stock", "none", order_id)
+    await page.get_by_role("button", name="Resubmit all of these").click()
+    await fill(page)
+    await page.get_by_role("dialog").get_by_role("button", name="Resubmit").click()
+    await expect(page.locator(".outcome")).to_contain_text(re.compile(r"\d+ done, 0 refused, 0 changed"))
+    for order_id in listed:
+        await client.until(order_id, "Processed")
+    assert [entry["event"] for entry in (await client.order(later))["history"]].count("resubmitted") == 0
+
+
+@pytest.mark.proves("OPR-5", "OPR-1")
+async def test_a_list_stays_the_same_through_back_reload_and_a_link(console, stuck):
+    """Its filter stands in the address; the keyboard goes through its rows."""
+    order_id = stuck[0]
+    address = f"/orders?state=Error&step=shipment&text={order_id}"
+    page = await console(address)
+    row = page.get_by_role("link", name=order_id)
+    await expect(row).to_be_visible()
+    await page.keyboard.press("j")
+    await expect(row).to_be_focused()
+    await page.keyboard.press("Enter")
+    await expect(page.locator(".head h1")).to_contain_text(order_id)
+    await page.go_back()
+    await expect(row).to_be_visible()
+    await page.reload()
+    await expect(row).to_be_visible()
+    pasted = await console(address)
+    await expect(pasted.locator("[data-row]")).to_have_text([order_id])
+    await expect(pasted.get_by_label("Text")).to_have_value(order_id)
+
+
+@pytest.mark.proves("OPR-5")
+async def test_a_poison_message_is_read_and_dropped(console, client, stack):
+    """Whatever it holds is shown as text."""
+    hostile = "<img src=x onerror=alert(1)>"
+    await submit_text(stack, hostile)
+
+    async def is_kept():
+        _, answer = await client.request("GET", "/api/operator/poison")
+        return [each for each in answer["messages"] if each["body"] == hostile]
+
+    await eventually(is_kept)
+    page = await console("/poison")
+    message = page.locator(".message", has_text=hostile)
+    await expect(message).to_have_count(1)
+    assert await page.locator("main img").count() == 0
+    await message.get_by_role("button", name="Drop").click()
+    await fill(page, note="somebody played")
+    await page.get_by_role("button", name="Drop it for good").click()
+    await expect(message).to_have_count(0)
+
+
+async def submit_text(stack, text):
+    from azure.storage.queue.aio import QueueClient  # noqa: PLC0415
+
+    async with QueueClient.from_connection_string(stack.storage_connection_string, "order-submissions") as queue:
+        await queue.send_message(text)

@@ -1,0 +1,97 @@
+"""What takes long: every page in both themes for people who see, hear or move differently, and a list of a thousand."""
+
+from importlib.resources import files
+
+import pytest
+from browsers import KEY
+from failing import fault
+from playwright.async_api import expect
+from submitting import new_order_id, submit
+
+AXE = "axe_playwright_python", "axe.min.js"
+"""Package and file."""
+PAGES = [
+    *("/shop", "/shop#/basket", "/shop#/orders", "/shop#/orders/b00-01JCX0000000000000000000AA"),
+    *(
+        f"/console#/{name}"
+        for name in ("", "orders?state=open", "orders?state=Error", "alerts", "poison", "search", "faults")
+    ),
+]
+SIZES = {"a desk": 1280, "a small phone": 360, "a desk at 200 %": 640}
+ROWS = 1000
+
+pytestmark = pytest.mark.soak
+
+
+@pytest.fixture(scope="module")
+async def failed(client, stack):
+    """An order in `Error`, and one that hangs."""
+    ids = [new_order_id(), new_order_id()]
+    await fault(client, "shipment", "reject", ids[0])
+    await fault(client, "payment", "hang", ids[1])
+    await submit(stack, *ids, workflow="shipment-error")
+    await client.until(ids[0], "Error")
+    await client.until(ids[1], "Processing")
+    return ids
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("theme", ["light", "dark"])
+async def test_no_page_has_a_fault_that_axe_finds_or_is_wider_than_the_screen(visitor, failed, theme, size):
+    """With a key and without, empty and full, and a dialog; the keyboard begins at a link that skips the head."""
+    viewport = {"width": SIZES[size], "height": 800}
+    for path in [*PAGES, *(f"/{page}#/orders/{order_id}" for order_id in failed for page in ("shop", "console"))]:
+        page = await visitor.page(path, key=KEY, viewport=viewport, color_scheme=theme)
+        await visitor.has_its_answers()
+        if "state=Error" in path:
+            await page.get_by_role("button", name="Resubmit all of these").click()
+            await page.get_by_role("dialog").wait_for()
+        assert await violations(page) == [], path
+        assert await page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0, path
+        await page.context.close()
+    page = await visitor.page("/console", viewport=viewport, color_scheme=theme)
+    assert await violations(page) == []
+    page = await visitor.page("/shop", viewport=viewport, color_scheme=theme)
+    await page.keyboard.press("Tab")
+    await expect(page.get_by_role("link", name="Skip to content")).to_be_focused()
+
+
+async def violations(page):
+    """What axe says against a page. It is run beside the page, since the page itself lets nothing foreign in."""
+    package, file = AXE
+    await page.evaluate(files(package).joinpath(file).read_text())
+    found = (await page.evaluate("axe.run()"))["violations"]
+    return [f"{each['id']}: {each['help']}: {[node['html'][:120] for node in each['nodes']]}" for each in found]
+
+
+def listed(number, reason="out of stock"):
+    order_id = f"b00-01JCX{number:021d}"
+    more = {"priority": "normal", "workflow": "order", "outcome": "failed", "failedSteps": ["stock"]}
+    return {"orderId": order_id, "processState": "Error", "failureCount": 0, "reason": reason, **more} | {
+        "updatedAt": "2026-01-31T08:15:00+00:00"
+    }
+
+
+async def test_in_a_list_of_a_thousand_nothing_moves_under_whoever_reads_it(visitor, console):
+    """Focus and scroll stay where they are, also when rows go; changes are told, and shown when asked for."""
+    orders = [listed(number) for number in range(ROWS)]
+
+    async def answer(route):
+        await route.fulfill(json={"matching": orders, "until": "2026-01-31T08:15:00+00:00", "continuation": None})
+
+    page = await console("/orders?state=Error")
+    await page.route("**/api/operator/bulk", answer)
+    await page.keyboard.press("r")
+    await expect(page.locator("[data-row]")).to_have_count(ROWS)
+    row = page.get_by_role("link", name=orders[500]["orderId"])
+    await row.focus()
+    top = await page.evaluate("scrollY")
+    del orders[:20]
+    orders[480] = orders[480] | {"reason": "changed"}
+    await page.keyboard.press("r")
+    await expect(page.get_by_role("status").filter(has_text="21 changes since")).to_be_visible()
+    await expect(row).to_be_focused()
+    assert await page.evaluate("scrollY") == pytest.approx(top, abs=100)
+    await page.get_by_role("button", name="show", exact=True).click()
+    await expect(page.locator("[data-row]")).to_have_count(ROWS - 20)
+    await expect(page.locator("tr", has=row)).to_contain_text("changed")

@@ -1,0 +1,96 @@
+"""The pages' files, and what is said of them over HTTP."""
+
+import gzip
+import re
+
+import azure.functions as func
+import pytest
+
+from web.files import STATIC, Site
+from web.triggers import blueprint, shop
+
+SITE = Site.read(STATIC)
+LONGEST_FILE = 200
+
+
+async def get(name, path="", headers=None, **parameters):
+    """Call one of the functions as the host does."""
+    app = func.FunctionApp()
+    for each in (blueprint(SITE), shop(SITE)):
+        app.register_functions(each)
+    functions = {each.get_function_name(): each.get_user_function() for each in app.get_functions()}
+    request = func.HttpRequest(
+        method="GET", url=f"http://x/{path}", headers=headers or {}, route_params=parameters, body=b""
+    )
+    return await functions[name](request)
+
+
+@pytest.mark.parametrize("name", ["web_shop", "web_console"])
+async def test_a_page_names_its_files_by_the_hash_and_is_asked_for_again(name):
+    """What it names is there; nothing stands in it that its policy forbids."""
+    page = await get(name)
+    text = page.get_body().decode()
+    named = re.findall(r'(?:src|href)="/web/([^/"]+)/([^"]+)"', text)
+    assert {each for each, _ in named} == {SITE.hash}
+    assert {file for _, file in named} <= SITE.files.keys()
+    assert (page.status_code, page.mimetype, page.headers["Cache-Control"]) == (200, "text/html", "no-cache")
+    again = await get(name, headers={"If-None-Match": page.headers["ETag"]})
+    assert (again.status_code, again.get_body()) == (304, b"")
+    assert not re.search(r"<style|<script>|style=|\son\w+=", text)
+
+
+async def test_a_file_is_kept_for_ever_under_its_hash():
+    """Under another one, which a page of another version names, it is given and not kept."""
+    kept = await get("web_file", hash=SITE.hash, file="common/dom.js")
+    assert (kept.status_code, kept.mimetype) == (200, "text/javascript")
+    assert "immutable" in kept.headers["Cache-Control"]
+    other = await get("web_file", hash="0" * 16, file="common/dom.js")
+    assert (other.status_code, other.headers["Cache-Control"]) == (200, "no-store")
+
+
+@pytest.mark.parametrize("file", ["", "common", "../files.py", "../../function_app.py", "common/none.js"])
+async def test_nothing_but_the_files_is_given(file):
+    """Whatever a path says, it leads nowhere else."""
+    assert (await get("web_file", hash=SITE.hash, file=file)).status_code == 404
+
+
+async def test_who_takes_gzip_gets_it():
+    """The same content; caches tell the two apart."""
+    plain = await get("web_file", hash=SITE.hash, file="common/base.css")
+    zipped = await get("web_file", headers={"Accept-Encoding": "br, gzip"}, hash=SITE.hash, file="common/base.css")
+    assert "Content-Encoding" not in plain.headers
+    assert zipped.headers["Content-Encoding"] == "gzip"
+    assert gzip.decompress(zipped.get_body()) == plain.get_body()
+    assert {each.headers["Vary"] for each in (plain, zipped)} == {"Accept-Encoding"}
+
+
+async def test_the_front_door_leads_to_the_shop():
+    """With nothing that is kept."""
+    answer = await get("web_home")
+    assert (answer.status_code, answer.headers["Location"]) == (302, "/shop")
+
+
+async def test_a_page_may_load_nothing_but_what_is_ours():
+    """No exception in the policy: no inline script, no style, no other host, no text that becomes markup."""
+    policy = (await get("web_console")).headers["Content-Security-Policy"]
+    assert "default-src 'none'" in policy
+    assert "require-trusted-types-for 'script'" in policy
+    assert not re.search(r"unsafe|\*|https?:|data:|blob:", policy)
+
+
+def test_another_content_has_another_hash(tmp_path):
+    """Of any file: modules import each other under the hash of all."""
+    (tmp_path / "a.js").write_text("1")
+    before = Site.read(tmp_path)
+    (tmp_path / "a.js").write_text("2")
+    assert Site.read(tmp_path).hash != before.hash
+
+
+def test_every_module_that_is_imported_is_there_and_each_can_be_read_at_a_glance():
+    """Relative paths only, so that all come under one hash."""
+    for name, file in SITE.files.items():
+        text = file.body.decode()
+        assert len(text.splitlines()) <= LONGEST_FILE, name
+        for imported in re.findall(r'^import .*?"([^"]+)";', text, re.MULTILINE | re.DOTALL):
+            path = (STATIC / name).parent / imported
+            assert path.is_file(), f"{name}: {imported}"

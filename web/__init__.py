@@ -1,0 +1,1 @@
+"""The pages: shop and operators' console, as static files without a build step."""

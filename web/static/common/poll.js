@@ -1,0 +1,73 @@
+/** Asks again and again: one call at a time, ever more seldom while it fails, and never while nobody looks. */
+
+import { Problem } from "./api.js";
+
+/** @typedef {{next: number | null, changed: boolean}} Advice in how many seconds to ask again; null for not at all */
+
+const UNCHANGED_BEFORE_REST = 6;
+export const REST_SECONDS = 30;
+const LONGEST_PAUSE = 60;
+
+export class Poll {
+  /**
+   * @param {(signal: AbortSignal) => Promise<Advice>} ask
+   * @param {(problem: Problem) => void} failed
+   */
+  constructor(ask, failed) {
+    this.ask = ask;
+    this.failed = failed;
+    this.failures = 0;
+    this.unchanged = 0;
+    this.stopped = false;
+    this.asking = null;
+    this.seen = () => (document.hidden ? this.rest() : this.now());
+    document.addEventListener("visibilitychange", this.seen);
+  }
+
+  /** Ask at once, also if it was to be asked later. */
+  now() {
+    if (this.stopped || this.asking) return;
+    clearTimeout(this.timer);
+    this.run();
+  }
+
+  /** Ask no more until somebody looks again. */
+  rest() {
+    clearTimeout(this.timer);
+  }
+
+  /** Never ask again, and drop an answer that is still to come. */
+  stop() {
+    this.stopped = true;
+    this.rest();
+    this.asking?.abort();
+    document.removeEventListener("visibilitychange", this.seen);
+  }
+
+  async run() {
+    this.asking = new AbortController();
+    let pause;
+    try {
+      const { next, changed } = await this.ask(this.asking.signal);
+      this.failures = 0;
+      this.unchanged = changed ? 0 : this.unchanged + 1;
+      pause = next === null ? null : this.unchanged >= UNCHANGED_BEFORE_REST ? Math.max(next, REST_SECONDS) : next;
+    } catch (error) {
+      if (this.stopped) return;
+      if (!(error instanceof Problem)) throw error;
+      this.failures += 1;
+      pause = pauseAfter(error, this.failures);
+      this.failed(error);
+    } finally {
+      this.asking = null;
+    }
+    if (pause !== null && !this.stopped && !document.hidden) this.timer = setTimeout(() => this.run(), pause * 1000);
+  }
+}
+
+/** How many seconds to wait after a failure; null if asking again cannot help. @param {Problem} problem */
+function pauseAfter({ status, retryAfter }, failures) {
+  if (status === 401) return null;
+  const pause = Math.min(2 ** failures, LONGEST_PAUSE) * (0.75 + Math.random() / 2);
+  return Math.max(pause, retryAfter ?? 0);
+}

@@ -1,0 +1,28 @@
+/** Light or dark: the system's, unless the reader has chosen. */
+
+import { h } from "./dom.js";
+
+const KEPT = "theme";
+const CHOICES = ["system", "light", "dark"];
+
+export const chosen = () => localStorage.getItem(KEPT) ?? "system";
+
+/** Show the page as it was chosen. */
+export function applyTheme() {
+  const theme = chosen();
+  if (theme === "system") document.documentElement.removeAttribute("data-theme");
+  else document.documentElement.setAttribute("data-theme", theme);
+}
+
+/** The switch. @param {() => void} changed */
+export function themeSwitch(changed) {
+  const choose = (event) => {
+    localStorage.setItem(KEPT, event.target.value);
+    applyTheme();
+    changed();
+  };
+  const options = CHOICES.map((each) =>
+    h("option", { value: each, selected: each === chosen() }, each[0].toUpperCase() + each.slice(1)),
+  );
+  return h("label", { class: "quiet" }, "Theme ", h("select", { onChange: choose }, options));
+}

@@ -1,0 +1,88 @@
+/** One action on all orders of a list: exactly on those that the dry run named, and none that failed later. */
+
+import { h } from "../common/dom.js";
+import { confirm } from "./dialog.js";
+import { many } from "./parts.js";
+import { ask, looking } from "./session.js";
+
+const PAGE = 200;
+const ACTIONS = /** @type {const} */ ({ resubmit: "Resubmit", skip: "Skip", cancel: "Cancel" });
+const EFFECTS = {
+  resubmit: (count) => `${count} start again at the step that failed.`,
+  skip: (count, step) => `${count} go on without ${step}.`,
+  cancel: (count) => `Of ${count} everything that was ever tried is taken back.`,
+};
+
+/** @typedef {{step?: string, reason?: string}} Where */
+
+/** @param {Where} where @param {string} until what the list's dry run said @param {import("./main.js").Place} place */
+export const bulkButtons = (where, until, place) =>
+  h(
+    "p",
+    { class: "buttons" },
+    h("button", { onClick: () => begin("resubmit", where, until, place) }, "Resubmit all of these"),
+    where.step &&
+      h("button", { onClick: () => begin("skip", where, until, place) }, `Skip ${where.step} in all of these`),
+    h("button", { class: "danger", onClick: () => begin("cancel", where, until, place) }, "Cancel all of these"),
+  );
+
+/** @param {"resubmit" | "skip" | "cancel"} action @param {Where} where @param {string} until @param {import("./main.js").Place} place */
+async function begin(action, where, until, place) {
+  const given = { action, where: Object.fromEntries(Object.entries(where).filter(([, value]) => value)), until };
+  const meant = [];
+  await eachPage({ ...looking(), ...given, dryRun: true }, (page) => meant.push(...page.matching));
+  const count = many(meant.length, "order");
+  confirm({
+    title: `${ACTIONS[action]} ${count}`,
+    effect: `${EFFECTS[action](count, where.step)} Orders that fail from now on are left alone.`,
+    danger: action === "cancel",
+    orders: meant.length,
+    run: ({ operator, note }, progress) => run({ ...given, operator, note, dryRun: false }, meant.length, progress),
+    after: place.again,
+  });
+}
+
+async function run(request, total, progress) {
+  const [done, refused, changed] = [[], [], []];
+  await eachPage(request, (page) => {
+    done.push(...page.done);
+    refused.push(...page.refused);
+    changed.push(...page.changed);
+    progress(`${done.length + refused.length + changed.length} of ${total}`);
+  });
+  return h(
+    "div",
+    { role: "status", class: "outcome" },
+    h(
+      "p",
+      null,
+      h("strong", null, `${done.length} done, ${refused.length} refused, ${changed.length} changed meanwhile.`),
+    ),
+    refused.length > 0 &&
+      h(
+        "ul",
+        null,
+        refused.map(({ orderId, why }) => h("li", null, link(orderId), `: ${why}`)),
+      ),
+    changed.length > 0 &&
+      h(
+        "p",
+        null,
+        "Somebody else changed: ",
+        changed.map((id) => [link(id), " "]),
+      ),
+  );
+}
+
+const link = (id) => h("a", { href: `#/orders/${id}` }, h("code", null, id));
+
+async function eachPage(request, read) {
+  let continuation;
+  do {
+    const page = await ask("/api/operator/bulk", {
+      body: { ...request, limit: PAGE, ...(continuation && { continuation }) },
+    });
+    read(page);
+    continuation = page.continuation;
+  } while (continuation);
+}

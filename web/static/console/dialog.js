@@ -1,0 +1,137 @@
+/** Asks before something is done: says what it does, and wants a name and a note. Enter alone does nothing. */
+
+import { h, render } from "../common/dom.js";
+import { operator, setOperator } from "./session.js";
+
+const MANY = 20;
+
+/**
+ * @typedef {object} Question
+ * @property {string} title
+ * @property {string} effect what it does, in words
+ * @property {string} [act] the word on the button
+ * @property {boolean} [danger]
+ * @property {{name: string, label: string, choices: string[]}} [choice]
+ * @property {number} [orders] how many are meant: of many the number has to be typed
+ * @property {(given: Record<string, string>, progress: (text: string) => void) => Promise<any>} run
+ *   does it; returns nothing, or what is to be shown before the dialog is closed
+ * @property {() => void} [after] once the dialog is closed, however that came
+ */
+
+/** @param {Question} question */
+export function confirm(question) {
+  const dialog = document.createElement("dialog");
+  let [problem, progress, result, busy, given] = [
+    null,
+    "",
+    null,
+    false,
+    /** @type {Record<string, string>} */ ({ operator: operator() }),
+  ];
+  const typed = (name) => (event) => {
+    given = { ...given, [name]: event.target.value };
+    draw();
+  };
+  if (question.choice) given[question.choice.name] = question.choice.choices[0];
+  const typesNumber = (question.orders ?? 0) > MANY;
+  const ready = () =>
+    given.operator?.trim() && given.note?.trim() && (!typesNumber || Number(given.number) === question.orders);
+
+  const field = (name, label, more = {}) =>
+    h(
+      "label",
+      { class: "field", key: name },
+      h("span", null, label),
+      h("input", {
+        name,
+        value: name === "operator" ? operator() : null,
+        onInput: typed(name),
+        maxlength: name === "operator" ? 80 : 1000,
+        ...more,
+      }),
+    );
+
+  const choice = ({ name, label, choices }) =>
+    h(
+      "label",
+      { class: "field", key: name },
+      h("span", null, label),
+      h(
+        "select",
+        { name, onChange: typed(name) },
+        choices.map((each) => h("option", { value: each }, each)),
+      ),
+    );
+
+  const form = () => [
+    h("p", { id: "effect" }, question.effect),
+    question.choice && choice(question.choice),
+    field("operator", "Your name", { autocomplete: "name" }),
+    field("note", "Why (goes into the history)", { autocomplete: "off" }),
+    typesNumber && field("number", `Type ${question.orders} to go on`, { inputmode: "numeric", autocomplete: "off" }),
+    problem &&
+      h(
+        "div",
+        { class: "note error", role: "alert" },
+        h("p", null, problem.message),
+        problem.faults?.map((each) => h("p", null, each)),
+      ),
+    h("p", { role: "status" }, progress),
+    h(
+      "div",
+      { class: "buttons" },
+      h("button", { onClick: () => dialog.close(), disabled: busy, made: (node) => node.focus() }, "Cancel"),
+      h(
+        "button",
+        { class: `main ${question.danger ? "danger" : ""}`, disabled: busy || !ready(), onClick: go },
+        question.act ?? question.title,
+      ),
+    ),
+  ];
+
+  const draw = () =>
+    render(
+      dialog,
+      h("h2", { id: "asked" }, question.title),
+      result
+        ? [
+            result,
+            h(
+              "div",
+              { class: "buttons" },
+              h("button", { class: "main", onClick: () => dialog.close(), made: (node) => node.focus() }, "Close"),
+            ),
+          ]
+        : form(),
+    );
+
+  async function go() {
+    setOperator(given.operator.trim());
+    [busy, problem] = [true, null];
+    draw();
+    try {
+      result = await question.run(given, (text) => {
+        progress = text;
+        draw();
+      });
+      if (!result) return dialog.close();
+    } catch (fault) {
+      problem = fault;
+    } finally {
+      busy = false;
+    }
+    draw();
+  }
+
+  dialog.setAttribute("aria-labelledby", "asked");
+  dialog.oncancel = (event) => {
+    if (busy) event.preventDefault();
+  };
+  dialog.onclose = () => {
+    dialog.remove();
+    question.after?.();
+  };
+  document.body.append(dialog);
+  draw();
+  dialog.showModal();
+}

@@ -1,0 +1,157 @@
+/** The first page: whether somebody is needed, for what, and how the system is doing. */
+
+import { h } from "../common/dom.js";
+import { badge } from "../common/marks.js";
+import { clock } from "../common/time.js";
+import { take } from "./act.js";
+import { live } from "./live.js";
+import { atLeast, listOf, many, nothing, since } from "./parts.js";
+import { ask } from "./session.js";
+import { agents, facts, isLate, openCircuits, poisoned } from "./system.js";
+
+const EVERY_SECONDS = 10;
+const LISTED = 200;
+const LOOKS = /** @type {const} */ ({ Pending: "pending", Processing: "processing", Error: "error" });
+
+/** @param {import("./main.js").Place} place @returns {import("./main.js").Open} */
+export function firstPage(place) {
+  return live(place, {
+    title: "Overview",
+    load,
+    draw: (data) => draw(data, place),
+    every: () => EVERY_SECONDS,
+    matters,
+  });
+}
+
+async function load(signal) {
+  const overview = await ask("/api/operator/overview", { signal });
+  const { causes } = await ask("/api/operator/alerts/causes", { signal });
+  const orders = overview.openOrders.Error.count
+    ? (await ask(`/api/operator/orders?state=Error&limit=${LISTED}`, { signal })).orders
+    : [];
+  return { overview, causes, groups: grouped(orders) };
+}
+
+/** All but the times that pass by themselves. */
+const matters = ({ overview, causes, groups }) => [
+  overview.openOrders,
+  overview.poison,
+  overview.unconfirmedEvents,
+  openCircuits(overview).map(([agent]) => agent),
+  causes,
+  groups,
+];
+
+/** The orders that wait for an operator, by why. */
+export function grouped(orders) {
+  const groups = new Map();
+  for (const { failedSteps, reason, updatedAt } of orders) {
+    const [step] = failedSteps;
+    const key = JSON.stringify([step, reason]);
+    const group = groups.get(key) ?? { key, step, reason, count: 0, first: updatedAt };
+    groups.set(key, { ...group, count: group.count + 1 });
+  }
+  return [...groups.values()].sort((one, other) => other.count - one.count);
+}
+
+/** What needs a person, in one sentence. */
+export function sentence(overview) {
+  const { Error: failed, Pending, Processing } = overview.openOrders;
+  const needs = [
+    failed.count && `${atLeast(failed)} ${failed.count === 1 ? "order needs" : "orders need"} you`,
+    ...openCircuits(overview).map(([agent, until]) => `${agent}'s circuit is open until ${clock(until)}`),
+    isLate(overview) &&
+      (overview.lastSweep
+        ? `no supervisor has swept since ${clock(overview.lastSweep.at)}`
+        : "no supervisor has swept yet"),
+    poisoned(overview) && `${many(poisoned(overview), "message")} could not be read`,
+  ].filter(Boolean);
+  const open = Pending.count + Processing.count;
+  if (!needs.length) return `Nothing needs you${open ? `; ${many(open, "order")} under way` : ""}.`;
+  const said = needs.join("; ");
+  return `${said[0].toUpperCase()}${said.slice(1)}.`;
+}
+
+function draw({ overview, causes, groups }, place) {
+  const others = causes.filter(({ type, unacknowledged }) => !type.includes(".Order") && unacknowledged.length);
+  return [
+    h("h1", { id: "sentence" }, sentence(overview)),
+    h(
+      "section",
+      { "aria-labelledby": "why" },
+      h("h2", { id: "why" }, "What needs you"),
+      groups.length || others.length
+        ? h(
+            "ul",
+            { class: "cards" },
+            groups.map((each) => group(each, causes, place)),
+            others.map((each) => other(each, place)),
+          )
+        : nothing("All is well", "Orders that wait for a person appear here, by why they wait."),
+    ),
+    h(
+      "section",
+      { "aria-labelledby": "counts" },
+      h("h2", { id: "counts" }, "Open orders"),
+      h(
+        "ul",
+        { class: "counts" },
+        Object.entries(LOOKS).map(([state, look]) =>
+          h(
+            "li",
+            { key: state },
+            h(
+              "a",
+              { href: listOf({ state }) },
+              h("span", { class: "big" }, atLeast(overview.openOrders[state])),
+              badge(look, state),
+            ),
+          ),
+        ),
+      ),
+    ),
+    h(
+      "section",
+      { "aria-labelledby": "system" },
+      h("h2", { id: "system" }, "The system"),
+      agents(overview),
+      facts(overview),
+    ),
+  ];
+}
+
+function group({ key, step, reason, count, first }, causes, place) {
+  const known = causes.find((each) => each.step === (step ?? "") && each.reason === (reason ?? ""));
+  return h(
+    "li",
+    { class: "card", key },
+    h("p", { class: "big" }, many(count, "order")),
+    h(
+      "div",
+      null,
+      h("h3", null, reason ?? "No reason is known"),
+      h("p", { class: "muted" }, step && `step ${step}, `, "the first ", since(first)),
+    ),
+    h(
+      "p",
+      { class: "buttons" },
+      known?.unacknowledged.length > 0 && h("button", { onClick: () => take(known, place) }, "I take it"),
+      h("a", { class: "button main", href: listOf({ state: "Error", step, reason }) }, "Show orders"),
+    ),
+  );
+}
+
+const other = (cause, place) =>
+  h(
+    "li",
+    { class: "card", key: cause.type + cause.reason },
+    h("p", { class: "big" }, many(cause.count, "alert")),
+    h(
+      "div",
+      null,
+      h("h3", null, cause.reason),
+      h("p", { class: "muted" }, cause.type.split(".").pop(), ", ", since(cause.last)),
+    ),
+    h("p", { class: "buttons" }, h("button", { onClick: () => take(cause, place) }, "I take it")),
+  );

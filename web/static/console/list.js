@@ -1,0 +1,151 @@
+/** Orders in a list. The filter is in the address: a link, Back and a reload show the same. */
+
+import { h } from "../common/dom.js";
+import { badge, orderLook } from "../common/marks.js";
+import { bulkButtons } from "./bulk.js";
+import { differences, failed, fits, open } from "./listing.js";
+import { live } from "./live.js";
+import { listOf, many, nothing, since, text, head } from "./parts.js";
+
+const PAGE = 50;
+const EVERY_SECONDS = 10;
+
+/** The lists by name: which states they are made of, and which orders of these are in it. */
+const LISTS = {
+  Error: { name: "Needs you", states: ["Error"] },
+  again: { name: "Trying again", states: ["Processing", "Pending"], holds: ({ failureCount }) => failureCount > 0 },
+  open: { name: "All open", states: ["Error", "Processing", "Pending"] },
+  Pending: { name: "Pending", states: ["Pending"] },
+  Processing: { name: "Processing", states: ["Processing"] },
+};
+
+/** What was listed last, by address: Back shows it at once. */
+const remembered = new Map();
+
+/** @param {import("./main.js").Place} place @param {URLSearchParams} query @returns {import("./main.js").Open} */
+export function listPage(place, query) {
+  const address = query.toString();
+  const filter = { state: "Error", ...Object.fromEntries(query) };
+  const list = LISTS[filter.state] ?? LISTS.Error;
+  const before = remembered.get(address);
+  let wanted = before?.wanted ?? PAGE;
+  /** The rows as they stand while somebody is at them. */
+  let shown = before?.data;
+
+  async function load(signal) {
+    const pages = await Promise.all(
+      list.states.map((state) => (state === "Error" ? failed(filter, wanted, signal) : open(state, wanted, signal))),
+    );
+    const orders = pages
+      .flatMap((page) => page.orders)
+      .filter(list.holds ?? (() => true))
+      .filter(fits(filter));
+    return { orders, more: pages.some((page) => page.more), until: pages.find((page) => page.until)?.until };
+  }
+
+  function draw(fresh) {
+    const held = shown && isAtRow() ? differences(shown.orders, fresh.orders) : 0;
+    if (!held) shown = fresh;
+    remembered.set(address, { wanted, data: shown });
+    const { orders, more, until } = shown;
+    return [
+      h("h1", null, "Orders"),
+      chips(filter),
+      form(filter),
+      held > 0 &&
+        h(
+          "p",
+          { class: "note", role: "status", key: "held" },
+          `${many(held, "change")} since; `,
+          h("button", { class: "plain", onClick: () => ((shown = fresh), page.redraw()) }, "show"),
+        ),
+      filter.state === "Error" &&
+        until &&
+        orders.length > 0 &&
+        !filter.text &&
+        bulkButtons({ step: filter.step, reason: filter.reason }, until, place),
+      orders.length ? table(orders) : empty(filter, more),
+      more && h("button", { onClick: () => ((wanted += PAGE), page.now()) }, "Show more"),
+      h("p", { class: "muted small", role: "status" }, many(orders.length, "order"), more ? " so far" : ""),
+    ];
+  }
+
+  const page = live(place, {
+    title: "Orders",
+    load,
+    draw,
+    every: () => EVERY_SECONDS,
+    matters: ({ orders, more }) => [orders, more],
+    first: shown,
+  });
+  return page;
+}
+
+const isAtRow = () => Boolean(document.activeElement?.closest("[data-row]"));
+const chips = ({ state }) =>
+  h(
+    "nav",
+    { class: "chips", "aria-label": "Lists" },
+    Object.entries(LISTS).map(([name, list]) =>
+      h("a", { href: listOf({ state: name }), "aria-current": name === state ? "page" : null }, list.name),
+    ),
+  );
+
+function form(filter) {
+  const go = (event) => {
+    event.preventDefault();
+    location.hash = listOf({ state: filter.state, ...Object.fromEntries(new FormData(event.target)) });
+  };
+  const field = (name, label) =>
+    h("label", { key: name }, `${label} `, h("input", { name, value: filter[name] ?? "" }));
+  return h(
+    "form",
+    { class: "filter", onSubmit: go },
+    field("step", "Failed step"),
+    field("reason", "Reason"),
+    field("workflow", "Workflow"),
+    field("text", "Text"),
+    h("button", null, "Filter"),
+    (filter.step || filter.reason || filter.workflow || filter.text) &&
+      h("a", { href: listOf({ state: filter.state }) }, "Clear"),
+  );
+}
+
+const table = (orders) =>
+  h(
+    "table",
+    { class: "rows" },
+    head(["State", "Order", "Failed step", "Reason", "Since"]),
+    h("tbody", null, orders.map(row)),
+  );
+
+function row(order) {
+  const { look, word } = orderLook(order);
+  return h(
+    "tr",
+    { key: order.orderId },
+    h("td", { "data-name": "State" }, badge(look, word)),
+    h(
+      "td",
+      { "data-name": "Order" },
+      h("a", { href: `#/orders/${order.orderId}`, "data-row": true }, h("code", null, order.orderId)),
+    ),
+    h("td", { "data-name": "Failed step" }, order.failedSteps.join(", ")),
+    h("td", { "data-name": "Reason" }, text(order.reason ?? "")),
+    h("td", { "data-name": "Since", class: "muted" }, order.updatedAt && since(order.updatedAt)),
+  );
+}
+
+function empty({ state, step, reason, text: part, workflow }, more) {
+  if (more) return nothing("None among those read so far", "Show more looks further.");
+  if (step || reason || part || workflow)
+    return nothing("No order fits this filter", h("a", { href: listOf({ state }) }, "Show all of this list"));
+  return state === "Error"
+    ? nothing("No order needs you", "Orders that failed for good wait here until somebody puts them right.")
+    : nothing(
+        "No order is in this list",
+        "Finished orders leave it; ",
+        h("a", { href: "#/search" }, "search"),
+        " finds them.",
+      );
+}

@@ -1,0 +1,179 @@
+/** One order: why it is where it is, what can be done, and all that happened. */
+
+import { h } from "../common/dom.js";
+import { badge, orderLook, stepLook } from "../common/marks.js";
+import { countdown } from "../common/time.js";
+import { NAMES, act } from "./act.js";
+import { bars } from "./bars.js";
+import { graph } from "./graph.js";
+import { historyOf } from "./history.js";
+import { live } from "./live.js";
+import { at, copier, text } from "./parts.js";
+import { ask } from "./session.js";
+
+const OPEN_SECONDS = 5;
+const SOON_SECONDS = 2;
+const SOON_FOR = 30_000;
+const WAITING_SECONDS = 10;
+
+/** @param {import("./main.js").Place} place @param {URLSearchParams} _ @param {string} id @returns {import("./main.js").Open} */
+export function orderPage(place, _, id) {
+  let actedAt = 0;
+  const view = { failuresOnly: false, all: false };
+
+  async function load(signal) {
+    const path = `/api/operator/orders/${id}`;
+    const [order, explanation] = await Promise.all([ask(path, { signal }), ask(`${path}/explain`, { signal })]);
+    return { order, explanation };
+  }
+
+  function every({ order }) {
+    if (order.processState === "Processed" || order.outcome === "undone") return null;
+    if (Date.now() - actedAt < SOON_FOR) return SOON_SECONDS;
+    return order.processState === "Error" ? WAITING_SECONDS : OPEN_SECONDS;
+  }
+
+  function acted() {
+    actedAt = Date.now();
+    page.now();
+  }
+
+  const draw = ({ order, explanation }) => [
+    title(order),
+    why(explanation, order),
+    order.actions.length > 0 &&
+      h(
+        "p",
+        { class: "buttons", key: "actions" },
+        order.actions.map((each) =>
+          h(
+            "button",
+            {
+              key: each,
+              class: each === "cancel" ? "danger" : each === "resubmit" ? "main" : "",
+              onClick: () => act(each, order, place, acted),
+            },
+            NAMES[each] ?? each,
+          ),
+        ),
+      ),
+    h(
+      "section",
+      { "aria-labelledby": "flow" },
+      h("h2", { id: "flow" }, "Workflow"),
+      h(
+        "div",
+        { class: "wide", tabindex: 0, role: "group", "aria-label": "Workflow as a graph" },
+        graph(order.steps, innerWidth > 700),
+      ),
+      steps(order),
+    ),
+    h("section", { "aria-labelledby": "times" }, h("h2", { id: "times" }, "Attempts"), bars(order)),
+    h(
+      "section",
+      { "aria-labelledby": "bought" },
+      h("h2", { id: "bought" }, "What was ordered"),
+      h("pre", { class: "wide", tabindex: 0 }, JSON.stringify(order.payload, null, 2)),
+    ),
+    historyOf(order, view, () => page.redraw()),
+  ];
+
+  const page = live(place, { title: "Order", load, draw, every });
+  return page;
+}
+
+function title(order) {
+  const { look, word } = orderLook(order);
+  return h(
+    "div",
+    { class: "head", key: "head" },
+    h("h1", null, h("span", { class: "for-readers" }, "Order "), h("code", null, order.orderId)),
+    h(
+      "p",
+      { class: "facts-line" },
+      badge(look, word),
+      order.outcome && word !== "Undone" && h("span", null, order.outcome),
+      h(
+        "span",
+        { class: "muted" },
+        `${order.workflow} v${order.workflowVersion}, ${order.priority} priority, placed `,
+        at(order.placedAt),
+      ),
+    ),
+    h(
+      "p",
+      null,
+      copier("id", () => order.orderId),
+      copier("link", () => location.href),
+      copier("JSON", () => JSON.stringify(order, null, 2)),
+    ),
+  );
+}
+
+/** Why it is there, as the rules that will act say it. */
+function why({ summary, nextActor, nextAt, ifNothingHappens }, order) {
+  return h(
+    "section",
+    { class: "why", "aria-label": "Why it is there", key: "why" },
+    h("p", { class: "summary" }, text(summary, 600)),
+    h(
+      "dl",
+      { class: "facts" },
+      nextActor && [
+        h("dt", null, "Next"),
+        h(
+          "dd",
+          null,
+          nextActor,
+          nextAt && [", ", h("strong", { live: () => countdown(nextAt) }), " (", at(nextAt), ")"],
+        ),
+      ],
+      h("dt", null, "Otherwise"),
+      h("dd", null, ifNothingHappens),
+      order.lockedBy && [h("dt", null, "Locked by"), h("dd", null, order.lockedBy)],
+      order.completeBy && [h("dt", null, "Complete by"), h("dd", null, at(order.completeBy))],
+    ),
+  );
+}
+
+/** The steps in words: what the graph shows, for whoever does not see it. */
+const steps = ({ steps: all }) =>
+  h(
+    "table",
+    { class: "rows" },
+    h(
+      "thead",
+      null,
+      h(
+        "tr",
+        null,
+        ["Step", "State", "Attempts", "Agent", "After", "Reason or result"].map((name) =>
+          h("th", { scope: "col" }, name),
+        ),
+      ),
+    ),
+    h(
+      "tbody",
+      null,
+      all.map((step) => {
+        const { look, word } = stepLook(step);
+        const said =
+          step.reason ??
+          (step.result
+            ? Object.entries(step.result)
+                .map(([name, value]) => `${name} ${value}`)
+                .join(", ")
+            : "");
+        return h(
+          "tr",
+          { key: step.name },
+          h("td", { "data-name": "Step" }, h("strong", null, step.name)),
+          h("td", { "data-name": "State" }, badge(look, word)),
+          h("td", { "data-name": "Attempts" }, `${step.attempts}, failed ${step.failureCount} of ${step.threshold}`),
+          h("td", { "data-name": "Agent" }, step.agent),
+          h("td", { "data-name": "After" }, step.after?.join(", ")),
+          h("td", { "data-name": "Reason or result" }, text(said)),
+        );
+      }),
+    ),
+  );

@@ -1,0 +1,63 @@
+/** Small things that several pages show. */
+
+import { h } from "../common/dom.js";
+import { ago, clock, full } from "../common/time.js";
+
+/** How many, said for one and for more. @param {number} count @param {string} one @param {string} [more] */
+export const many = (count, one, more = `${one}s`) => `${count.toLocaleString("en-GB")} ${count === 1 ? one : more}`;
+
+/** A number that may be only the least. @param {{count: number, atLeast?: boolean}} count */
+export const atLeast = ({ count, atLeast: more }) => `${count.toLocaleString("en-GB")}${more ? "+" : ""}`;
+
+/** When something was, with all of it on hover. @param {string} time */
+export const at = (time) => h("time", { datetime: time, title: full(time) }, clock(time));
+
+/** How long ago. @param {string} time */
+export const since = (time) => h("time", { datetime: time, title: full(time), live: () => ago(time) });
+
+/** The address of a list. @param {Record<string, string | null | undefined>} filter */
+export function listOf(filter) {
+  const given = Object.entries(filter).filter(([, value]) => value);
+  return `#/orders?${new URLSearchParams(/** @type {[string, string][]} */ (given))}`;
+}
+
+/** A long text, of which the beginning is shown until all is wanted. @param {string} text @param {number} [shown] */
+export const text = (text, shown = 300) =>
+  text.length <= shown
+    ? text
+    : h("details", null, h("summary", null, text.slice(0, shown), "…"), h("span", null, text.slice(shown)));
+
+/** A button that copies, also on a page that came over plain HTTP. @param {string} what @param {() => string} value */
+export function copier(what, value) {
+  const copy = async (event) => {
+    const button = event.currentTarget;
+    if (navigator.clipboard) await navigator.clipboard.writeText(value());
+    else byHand(value());
+    button.textContent = "Copied";
+  };
+  return h("button", { class: "plain small", "aria-label": `Copy ${what}`, onClick: copy }, `Copy ${what}`);
+}
+
+function byHand(value) {
+  const area = document.createElement("textarea");
+  area.value = value;
+  document.body.append(area);
+  area.select();
+  document.execCommand("copy");
+  area.remove();
+}
+
+/** @param {string} title @param {...any} hint */
+export const nothing = (title, ...hint) => h("div", { class: "empty" }, h("h2", null, title), h("p", null, hint));
+
+/** The head of a table. @param {string[]} names */
+export const head = (names) =>
+  h(
+    "thead",
+    null,
+    h(
+      "tr",
+      null,
+      names.map((name) => h("th", { scope: "col" }, name)),
+    ),
+  );

@@ -1,0 +1,108 @@
+/** Finds orders in any state: by the beginning of their ids, or by the customer's address, which no address bar shows. */
+
+import { h } from "../common/dom.js";
+import { badge, orderLook } from "../common/marks.js";
+import { listOf, many, nothing, since, text, head } from "./parts.js";
+import { ask, looking } from "./session.js";
+
+const ID = /^b\d\d-[0-9A-HJKMNP-TV-Z]{0,26}$/;
+const WHOLE_ID = 30;
+
+/** @param {import("./main.js").Place} place @param {URLSearchParams} query @returns {import("./main.js").Open} */
+export function searchPage(place, query) {
+  let found, problem;
+  const id = query.get("id") ?? "";
+
+  function draw() {
+    place.show(
+      h("h1", null, "Search"),
+      h(
+        "form",
+        { class: "filter", role: "search", onSubmit: go },
+        h(
+          "label",
+          { class: "grow" },
+          h("span", { class: "for-readers" }, "Order id, e-mail address or text"),
+          h("input", {
+            name: "q",
+            value: id,
+            placeholder: "b07-01JCX…, an e-mail address, or part of a reason",
+            made: (node) => node.focus(),
+          }),
+        ),
+        h("button", { class: "main" }, "Search"),
+      ),
+      problem &&
+        h(
+          "p",
+          { class: "note error", role: "alert" },
+          problem.message,
+          problem.faults?.map((each) => ` ${each}`),
+        ),
+      found && result(found),
+    );
+  }
+
+  function go(event) {
+    event.preventDefault();
+    const wanted = String(new FormData(event.target).get("q")).trim();
+    if (wanted.includes("@")) return look(() => ofCustomer(wanted));
+    if (!ID.test(wanted.replace(/^B/, "b"))) return void (location.hash = listOf({ state: "open", text: wanted }));
+    location.hash = wanted.length === WHOLE_ID ? `#/orders/${wanted}` : `#/search?id=${wanted}`;
+  }
+
+  async function look(search) {
+    problem = undefined;
+    try {
+      found = await search();
+      place.say(`${many(found.orders.length, "order")} found`);
+    } catch (fault) {
+      problem = fault;
+    }
+    draw();
+  }
+
+  draw();
+  if (id) look(() => ask(`/api/operator/search?id=${id}`));
+  return { stop: () => {}, now: () => {}, redraw: draw };
+}
+
+async function ofCustomer(email) {
+  let [orders, continuation] = [/** @type {any[]} */ ([]), undefined];
+  do {
+    const page = await ask("/api/operator/customers/find", {
+      body: { ...looking(), email, ...(continuation && { continuation }) },
+    });
+    orders = [...orders, ...page.orders.map((orderId) => ({ orderId }))];
+    continuation = page.continuation;
+  } while (continuation);
+  return { orders, unreadable: [], more: false };
+}
+
+function result({ orders, unreadable, more }) {
+  if (!orders.length && !unreadable.length)
+    return nothing("No order was found", "An id is found by its beginning; a customer by the whole address.");
+  return h(
+    "section",
+    { "aria-label": "Found" },
+    h("table", { class: "rows" }, head(["State", "Order", "Reason", "Since"]), h("tbody", null, orders.map(row))),
+    unreadable.map((id) => h("p", null, "Cannot be read: ", h("a", { href: `#/orders/${id}` }, h("code", null, id)))),
+    more && h("p", { class: "muted" }, "There are more: give more of the id."),
+  );
+}
+
+function row(order) {
+  const look = order.processState && orderLook(order);
+  return h(
+    "tr",
+    { key: order.orderId },
+    h("td", { "data-name": "State" }, look && badge(look.look, look.word)),
+    h(
+      "td",
+      { "data-name": "Order" },
+      h("a", { href: `#/orders/${order.orderId}`, "data-row": true }, h("code", null, order.orderId)),
+    ),
+    h("td", { "data-name": "Reason" }, text(order.reason ?? "")),
+    h("td", { "data-name": "Since", class: "muted" }, order.updatedAt && since(order.updatedAt)),
+  );
+}

@@ -1,0 +1,75 @@
+/** How the system is doing: its agents, the supervisor, what is not sent and what could not be read. */
+
+import { h } from "../common/dom.js";
+import { badge } from "../common/marks.js";
+import { clock } from "../common/time.js";
+import { at, atLeast, head, many, since } from "./parts.js";
+
+const LONGEST_WITHOUT_SWEEP = 60_000;
+
+const isOpen = ({ openUntil }) => Boolean(openUntil) && Date.parse(openUntil) > Date.now();
+
+/** The agents of which no instance makes calls, each with the time until then. @returns {[string, string][]} */
+export function openCircuits({ agents: all }) {
+  const names = [...new Set(all.map(({ agent }) => agent))];
+  const ofAgent = (name) => all.filter(({ agent }) => agent === name);
+  const open = names.filter((name) => ofAgent(name).every(isOpen));
+  return open.map((name) => [
+    name,
+    ofAgent(name)
+      .map(({ openUntil }) => openUntil)
+      .sort()[0],
+  ]);
+}
+
+export const isLate = ({ lastSweep }) => !lastSweep || Date.now() - Date.parse(lastSweep.at) > LONGEST_WITHOUT_SWEEP;
+
+/** How many messages could not be read. */
+export const poisoned = ({ poison }) => Object.values(poison).reduce((sum, each) => sum + each, 0);
+
+export function agents({ agents: all }) {
+  if (!all.length)
+    return h("p", { class: "muted" }, "No agent has said anything in the last minute: none has had work.");
+  const row = ({ agent, instance, at: said, running, waited, openUntil }) =>
+    h(
+      "tr",
+      { key: agent + instance },
+      h("td", { "data-name": "Agent" }, h("strong", null, agent)),
+      h(
+        "td",
+        { "data-name": "Circuit" },
+        isOpen({ openUntil }) ? badge("error", `open until ${clock(openUntil)}`) : badge("processed", "closed"),
+      ),
+      h("td", { "data-name": "Calls" }, running),
+      h("td", { "data-name": "Requests wait" }, `${Math.round(waited * 100)} % of their time`),
+      h("td", { "data-name": "Said", class: "muted" }, since(said), ` by ${instance}`),
+    );
+  return h(
+    "table",
+    { class: "rows" },
+    head(["Agent", "Circuit", "Calls", "Requests wait", "Said"]),
+    h("tbody", null, all.map(row)),
+  );
+}
+
+export function facts(overview) {
+  const { lastSweep, unconfirmedEvents, unsentNotices } = overview;
+  return h(
+    "dl",
+    { class: "facts" },
+    h("dt", null, "Last sweep"),
+    h(
+      "dd",
+      { class: isLate(overview) ? "error" : "" },
+      lastSweep ? [at(lastSweep.at), `, ${many(lastSweep.recovered, "order")} recovered`] : "none yet",
+    ),
+    h("dt", null, "Leader"),
+    h("dd", null, lastSweep?.instance ?? "none"),
+    h("dt", null, "Poison messages"),
+    h("dd", null, h("a", { href: "#/poison" }, poisoned(overview))),
+    h("dt", null, "Alerts not sent yet"),
+    h("dd", null, atLeast(unconfirmedEvents)),
+    h("dt", null, "Notices not sent yet"),
+    h("dd", null, atLeast(unsentNotices)),
+  );
+}

@@ -1,0 +1,182 @@
+/** The basket, and the form by which it is ordered. */
+
+import { Problem, call } from "../common/api.js";
+import { h } from "../common/dom.js";
+import { anotherPurchase, basket, bought, money, put, total } from "./store.js";
+
+const FIELDS = [
+  { name: "name", label: "Name", type: "text", autocomplete: "name", fault: "Enter your name" },
+  {
+    name: "email",
+    label: "E-mail",
+    type: "email",
+    autocomplete: "email",
+    fault: "Enter an e-mail address, such as ada@example.com",
+  },
+];
+const EMAIL = /^[^@\s]+@[^@\s]+$/;
+
+/** @param {import("./main.js").Place} place */
+export function basketPage(place) {
+  let sending = false;
+  /** @type {{field?: string, text: string}[]} */
+  let faults = [];
+  let wasOther = false;
+
+  function draw() {
+    const { lines } = basket();
+    place.changed();
+    if (!lines.length) return place.show(h("h1", null, "Your basket"), empty());
+    place.show(
+      h("h1", null, "Your basket"),
+      faults.length > 0 && summary(),
+      h("ul", { class: "lines" }, lines.map(line)),
+      h(
+        "form",
+        { class: "order", novalidate: true, onSubmit: send },
+        FIELDS.map(field),
+        h(
+          "div",
+          { class: "total" },
+          h("p", null, "Total ", h("strong", null, total(lines))),
+          h("button", { class: "main", disabled: sending }, sending ? "One moment…" : "Order now"),
+        ),
+      ),
+    );
+  }
+
+  const line = (each) =>
+    h(
+      "li",
+      { key: each.sku },
+      h("span", { class: "name" }, each.name, h("span", { class: "muted" }, ` ${money(each.cents, each.currency)}`)),
+      h(
+        "span",
+        { class: "amount" },
+        h("button", { "aria-label": `One ${each.name} less`, onClick: () => change(each, -1) }, "−"),
+        h("span", { class: "number" }, each.quantity),
+        h("button", { "aria-label": `One ${each.name} more`, onClick: () => change(each, 1) }, "+"),
+      ),
+      h("span", { class: "sum" }, total([each])),
+    );
+
+  function field({ name, label, type, autocomplete }) {
+    const fault = faults.find((each) => each.field === name);
+    return h(
+      "label",
+      { class: "field", key: name },
+      h("span", null, label),
+      fault && h("span", { class: "error", id: `${name}-fault` }, fault.text),
+      h("input", {
+        id: name,
+        name,
+        type,
+        autocomplete,
+        maxlength: 200,
+        required: true,
+        "aria-invalid": fault ? "true" : null,
+        "aria-describedby": fault ? `${name}-fault` : null,
+      }),
+    );
+  }
+
+  const summary = () =>
+    h(
+      "div",
+      { class: "note error", role: "alert", tabindex: -1, id: "faults" },
+      h("h2", null, "The order was not sent"),
+      h(
+        "ul",
+        null,
+        faults.map((each) =>
+          h(
+            "li",
+            null,
+            each.field ? h("a", { href: `#${each.field}`, onClick: goTo(each.field) }, each.text) : each.text,
+          ),
+        ),
+      ),
+      wasOther && h("button", { onClick: startAnew }, "Order this as well"),
+    );
+
+  function change(each, by) {
+    put(each, each.quantity + by);
+    place.say(`${each.name}: ${each.quantity + by} in the basket`);
+    draw();
+  }
+
+  function startAnew() {
+    anotherPurchase();
+    faults = [];
+    wasOther = false;
+    draw();
+  }
+
+  async function send(event) {
+    event.preventDefault();
+    if (sending) return; // a second tap
+    const given = Object.fromEntries(new FormData(event.target));
+    faults = FIELDS.filter(({ name }) => !isGood(name, String(given[name]))).map(({ name, fault }) => ({
+      field: name,
+      text: fault,
+    }));
+    if (!faults.length && (await accepted(given))) return;
+    draw();
+    document.getElementById("faults").focus();
+  }
+
+  async function accepted({ name, email }) {
+    sending = true;
+    draw();
+    const { key, lines } = basket();
+    const body = {
+      customer: { name: name.trim(), email: email.trim() },
+      items: lines.map(({ sku, quantity }) => ({ sku, quantity })),
+    };
+    try {
+      const { data } = await call("/api/orders", { body, headers: { "Idempotency-Key": key } });
+      bought(data.orderId);
+      location.hash = `#/orders/${data.orderId}`;
+      return true;
+    } catch (problem) {
+      if (!(problem instanceof Problem)) throw problem;
+      faults = said(problem);
+      wasOther = problem.status === 409;
+      return false;
+    } finally {
+      sending = false;
+    }
+  }
+
+  draw();
+}
+
+const isGood = (name, text) => (name === "email" ? EMAIL.test(text.trim()) : text.trim() !== "");
+
+const goTo = (field) => (event) => {
+  event.preventDefault();
+  document.getElementById(field).focus();
+};
+
+/** What went wrong, for a customer: by field where the answer names one. @param {Problem} problem */
+function said(problem) {
+  if (problem.status === 409)
+    return [
+      {
+        text: "This basket was sent before with other details, and that order may be on its way. Look at your orders first.",
+      },
+    ];
+  if (!problem.faults.length) return [{ text: `${problem.message}. Nothing is lost: try again in a moment.` }];
+  return problem.faults.map((fault) => {
+    const field = FIELDS.find(({ name }) => fault.startsWith(`customer.${name}`));
+    return field ? { field: field.name, text: field.fault } : { text: fault };
+  });
+}
+
+const empty = () =>
+  h(
+    "div",
+    { class: "empty" },
+    h("p", null, "There is nothing in it yet."),
+    h("p", null, h("a", { href: "#/" }, "Look at our teas")),
+  );

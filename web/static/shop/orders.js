@@ -1,0 +1,36 @@
+/** The orders that were placed in this browser. */
+
+import { h } from "../common/dom.js";
+import { clock } from "../common/time.js";
+import { mine, things, total } from "./store.js";
+
+/** @param {import("./main.js").Place} place */
+export function ordersPage(place) {
+  const orders = mine();
+  place.show(
+    h("h1", null, "Your orders"),
+    orders.length ? h("ul", { class: "orders" }, orders.map(order)) : none(),
+    orders.length > 0 && h("p", { class: "muted small" }, "This browser remembers them; nobody else can list them."),
+  );
+}
+
+const order = ({ id, at, lines, said }) =>
+  h(
+    "li",
+    { key: id },
+    h(
+      "a",
+      { href: `#/orders/${id}` },
+      h("span", null, lines.map((each) => `${each.quantity} × ${each.name}`).join(", ")),
+      h("span", { class: "muted" }, `${clock(at)} · ${total(lines)} · ${things(lines)}`),
+      said && h("span", { class: "small" }, said),
+    ),
+  );
+
+const none = () =>
+  h(
+    "div",
+    { class: "empty" },
+    h("p", null, "You have not ordered anything in this browser yet."),
+    h("p", null, h("a", { href: "#/" }, "Look at our teas")),
+  );

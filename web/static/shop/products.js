@@ -1,0 +1,68 @@
+/** What the shop sells. */
+
+import { call } from "../common/api.js";
+import { h } from "../common/dom.js";
+import { picture } from "./pictures.js";
+import { money, put, quantityOf } from "./store.js";
+
+let known;
+
+/** @param {import("./main.js").Place} place */
+export function productsPage(place) {
+  const draw = () =>
+    place.show(h("h1", null, "Good tea, sent today"), h("ul", { class: "products" }, known.map(product)));
+
+  function product(each, number) {
+    const inBasket = quantityOf(each.sku);
+    return h(
+      "li",
+      { class: "product", key: each.sku },
+      picture(each.sku, number),
+      h("div", { class: "about" }, h("h2", null, each.name), h("p", { class: "muted" }, each.description)),
+      h(
+        "div",
+        { class: "buy" },
+        h("strong", null, money(each.cents, each.currency)),
+        h(
+          "button",
+          { class: inBasket ? "" : "main", onClick: () => add(each) },
+          "Add",
+          h("span", { class: "for-readers" }, ` ${each.name}`),
+          inBasket > 0 && h("span", { class: "count", "aria-hidden": "true" }, inBasket),
+        ),
+      ),
+    );
+  }
+
+  function add(each) {
+    put(each, quantityOf(each.sku) + 1);
+    place.say(`${each.name} added; ${quantityOf(each.sku)} in the basket`);
+    place.changed();
+    draw();
+  }
+
+  async function load() {
+    place.show(h("h1", null, "Good tea, sent today"), h("div", { class: "skeleton" }), h("div", { class: "skeleton" }));
+    try {
+      known ??= (await call("/api/products")).data.products.map(read);
+      draw();
+    } catch (problem) {
+      place.show(
+        h("h1", null, "Good tea, sent today"),
+        h(
+          "div",
+          { class: "note error", role: "alert" },
+          h("p", null, problem.message),
+          h("button", { onClick: load }, "Try again"),
+        ),
+      );
+    }
+  }
+
+  load();
+}
+
+/** @returns {Omit<import("./store.js").Line, "quantity"> & {description: string}} */
+function read({ sku, name, description, price }) {
+  return { sku, name, description, cents: Math.round(Number(price.amount) * 100), currency: price.currency };
+}
