@@ -8,7 +8,7 @@ from browsers import CHROMIUM, KEY, MISSING, browser
 from playwright.async_api import expect
 
 PATIENCE = 60_000
-"""Milliseconds for what is awaited on a page: no claim, but less than a test may take that looks for a planted fault."""
+"""Milliseconds for what is awaited on a page: less than a test may take that looks for a planted fault."""
 EXPECTED = "Failed to load resource"
 """Chromium says so of each answer that is no success: tests expect some of these."""
 QUIET = 5
