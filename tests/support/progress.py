@@ -66,6 +66,9 @@ class Progress:
         counts = ", ".join(f"{started[name]} {name}" for name in sorted(started)) or "nothing"
         self._say(f"started: {counts}")
         self._say(f"{seconds:.0f} s of CPU in {time.monotonic() - self._began:.0f} s")
+
+    def pytest_unconfigure(self) -> None:
+        """Say last of all what could not be tested here."""
         if self._outcomes["browser"]["skipped"]:
             self._say(f"NOT TESTED: {MISSING}")
 
