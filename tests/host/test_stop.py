@@ -17,7 +17,7 @@ def test_sigterm_lets_running_calls_end_and_settles_their_messages(
     own = {"TICK_DOES": "gate", "AzureFunctionsWebHost__hostid": "stopping"}
     host = start_host("hold,from_queue,from_bus,from_bus_many,tick", **own, **queues)
     with socket.create_connection(("127.0.0.1", host.port)) as held:
-        held.sendall(b"GET /hold HTTP/1.1\r\nHost: x\r\n\r\n")
+        held.sendall(b"GET /hold HTTP/1.1\r\nHost: localhost\r\n\r\n")
         work_queue.send_message("gate")
         own_bus_queue.send("gate")
         other_bus_queue.send("gate")
@@ -49,7 +49,7 @@ def test_a_second_signal_ends_at_once(start_host, work_queue):
     host = start_host("hold,from_queue", WORK_QUEUE=work_queue.queue_name, LOCAL_QUEUE_LOCK_SECONDS="1")
     work_queue.send_message("gate")
     with socket.create_connection(("127.0.0.1", host.port)) as held:
-        held.sendall(b"GET /hold HTTP/1.1\r\nHost: x\r\n\r\n")
+        held.sendall(b"GET /hold HTTP/1.1\r\nHost: localhost\r\n\r\n")
         host.wait_for("hold")
         host.wait_for("queue")
         host.ask_to_stop()

@@ -181,7 +181,7 @@ def test_no_worker_outlives_a_host_that_is_killed(each, folder):
     processes = psutil.Process(each.process.pid).children(recursive=True)
     assert len(processes) == 4
     with socket.create_connection(("127.0.0.1", each.port)) as held:
-        held.sendall(f"GET /does/spin?begun={folder / 'spins'} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+        held.sendall(f"GET /does/spin?begun={folder / 'spins'} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
         until((folder / "spins").exists)
         each.process.kill()
         until(lambda: alive(processes), lambda left: left == [])
