@@ -32,8 +32,9 @@ class Site:
 
     @classmethod
     def read(cls, folder: Path) -> Self:
-        """Read a folder; raises `KeyError` for a file whose ending has no media type."""
-        found = {path.relative_to(folder).as_posix(): path.read_bytes() for path in sorted(folder.rglob("*.*"))}
+        """Read a folder; what is no page's file, such as an editor's copy, is left out."""
+        paths = [path for path in sorted(folder.rglob("*.*")) if path.suffix in MEDIA_TYPES and path.name[0] != "."]
+        found = {path.relative_to(folder).as_posix(): path.read_bytes() for path in paths}
         together = sha256(repr(found).encode()).hexdigest()[:16]
         return cls(hash=together, files={name: _file(name, body, together) for name, body in found.items()})
 

@@ -29,7 +29,7 @@ HEADERS = {
     "Content-Security-Policy": POLICY,
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
-    "Referrer-Policy": "no-referrer",
+    "Referrer-Policy": "same-origin",  # with sign-in, Azure refuses a POST that does not say where it comes from
     "Vary": "Accept-Encoding",
     "X-Content-Type-Options": "nosniff",
 }

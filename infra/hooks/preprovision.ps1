@@ -3,6 +3,11 @@
 $ErrorActionPreference = 'Stop'
 $faults = @()
 
+# Whether it is the address of a service that the app would take: with a host, and no password in it.
+function Test-Address($value) {
+    "$value" -match '^https://[^/]' -and "$value" -notlike '*@*'
+}
+
 if ($env:SIMULATED_SERVICES -eq 'true') {
     if ($env:FRONT_DOOR_ID) {
         $faults += "FRONT_DOOR_ID: the app calls its simulated services at its own address, which only Front Door could reach"
@@ -10,12 +15,15 @@ if ($env:SIMULATED_SERVICES -eq 'true') {
 }
 else {
     foreach ($name in 'PAYMENT_URL', 'INVENTORY_URL', 'SHIPPING_URL') {
-        if ("$([Environment]::GetEnvironmentVariable($name))" -notlike 'https://*') {
+        if (-not (Test-Address ([Environment]::GetEnvironmentVariable($name)))) {
             $faults += "${name}: expected the address of the service, https://; for a demonstration: azd env set SIMULATED_SERVICES true"
         }
     }
+    if ($env:PAYMENT_BACKUP_URL -and -not (Test-Address $env:PAYMENT_BACKUP_URL)) {
+        $faults += "PAYMENT_BACKUP_URL: expected the address of the service, https://, or nothing"
+    }
 }
-if ($env:MONTHLY_BUDGET -and $env:MONTHLY_BUDGET -ne '0' -and -not $env:BUDGET_START) {
+if ($env:MONTHLY_BUDGET -and $env:MONTHLY_BUDGET -ne '0' -and $env:BUDGET_START -notmatch '^[0-9]{4}-[01][0-9]-01$') {
     $faults += "BUDGET_START: expected the first day of this month, such as 2026-12-01"
 }
 if ($faults) {

@@ -226,6 +226,10 @@ resource signIn 'Microsoft.Web/sites/config@2024-11-01' = if (!empty(operatorSig
     }
     httpSettings: {
       requireHttps: true
+      // Behind Front Door, signing in has to lead back to its address: nobody reaches the app's own.
+      forwardProxy: {
+        convention: empty(frontDoorId) ? 'NoProxy' : 'Standard'
+      }
     }
     identityProviders: {
       azureActiveDirectory: {

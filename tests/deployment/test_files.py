@@ -109,6 +109,10 @@ HOOK = ROOT / "infra/hooks/preprovision.sh"
         (REMOTE | {"FRONT_DOOR_ID": "an-id", "MONTHLY_BUDGET": "0"}, set()),
         (REMOTE | {"MONTHLY_BUDGET": "50"}, {"BUDGET_START"}),
         (REMOTE | {"MONTHLY_BUDGET": "50", "BUDGET_START": "2026-12-01"}, set()),
+        (REMOTE | {"MONTHLY_BUDGET": "50", "BUDGET_START": "in December"}, {"BUDGET_START"}),
+        (REMOTE | {"PAYMENT_URL": "https://user:password@pay"}, {"PAYMENT_URL"}),
+        (REMOTE | {"PAYMENT_URL": "https://"}, {"PAYMENT_URL"}),
+        (REMOTE | {"PAYMENT_BACKUP_URL": "http://pay"}, {"PAYMENT_BACKUP_URL"}),
     ],
 )
 def test_what_could_not_start_is_not_deployed(environment, wrong):
@@ -125,7 +129,7 @@ def test_windows_is_asked_the_same():
     assert hook["posix"]["run"] == str(HOOK.relative_to(ROOT))
     names, faults = re.compile(r"[A-Z]+_[A-Z_]+"), re.compile(r'"(?:[$]\{?name\}?|[A-Z_]+): ([^"]+)"')
     assert set(names.findall(posix)) == set(names.findall(windows))
-    assert len(faults.findall(posix)) == 3
+    assert len(faults.findall(posix)) == 4
     assert faults.findall(posix) == faults.findall(windows)
     passed = (ROOT / "infra/main.parameters.json").read_text()
     assert [name for name in set(names.findall(posix)) if "{" + name not in passed] == []
