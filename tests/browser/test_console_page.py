@@ -138,6 +138,13 @@ async def test_a_list_stays_the_same_through_back_reload_and_a_link(console, stu
     pasted = await console(address)
     await expect(pasted.locator("[data-row]")).to_have_text([order_id])
     await expect(pasted.get_by_label("Text")).to_have_value(order_id)
+    bulk = pasted.get_by_role("button", name="all of these")
+    for narrowed in (address, "/orders?state=Error&workflow=shipment-error"):
+        await pasted.goto(f"/console#{narrowed}")
+        await expect(pasted.get_by_role("link", name=order_id)).to_be_visible()
+        await expect(bulk, "a bulk action would touch orders that are not listed").to_have_count(0)
+    await pasted.get_by_role("link", name="Clear").click()
+    await expect(bulk).to_have_count(2)
 
 
 @pytest.mark.proves("OPR-5")

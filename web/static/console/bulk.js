@@ -15,6 +15,9 @@ const EFFECTS = {
 
 /** @typedef {{step?: string, reason?: string}} Where */
 
+/** Whether a bulk action can mean exactly the orders of a list with this filter. @param {Record<string, string>} filter */
+export const canMean = ({ workflow, text }) => !workflow && !text;
+
 /** @param {Where} where @param {string} until what the list's dry run said @param {import("./main.js").Place} place */
 export const bulkButtons = (where, until, place) =>
   h(

@@ -2,7 +2,7 @@
 
 import { h } from "../common/dom.js";
 import { badge, orderLook } from "../common/marks.js";
-import { bulkButtons } from "./bulk.js";
+import { bulkButtons, canMean } from "./bulk.js";
 import { differences, failed, fits, open } from "./listing.js";
 import { live } from "./live.js";
 import { listOf, many, nothing, since, text, head } from "./parts.js";
@@ -62,7 +62,7 @@ export function listPage(place, query) {
       filter.state === "Error" &&
         until &&
         orders.length > 0 &&
-        !filter.text &&
+        canMean(filter) &&
         bulkButtons({ step: filter.step, reason: filter.reason }, until, place),
       orders.length ? table(orders) : empty(filter, more),
       more && h("button", { onClick: () => ((wanted += PAGE), page.now()) }, "Show more"),
