@@ -94,6 +94,13 @@ async def test_a_cancel_asks_first_and_then_shows_the_undo(visitor, console, stu
     assert sorted(await page.locator(".graph g.undo .name").all_text_contents()) == ["payment", "shipment", "stock"]
 
 
+async def away_for_a_cancel(route):
+    if "cancel" in route.request.post_data:
+        await route.fulfill(status=503, json={"title": "away"})
+    else:
+        await route.continue_()
+
+
 @pytest.mark.proves("OPR-5", "OPR-3")
 async def test_a_bulk_action_touches_what_was_shown_and_leaves_later_failures_alone(console, client, stack):
     """Two were listed; the third failed while the operator was still writing the note."""
@@ -110,6 +117,9 @@ async def test_a_bulk_action_touches_what_was_shown_and_leaves_later_failures_al
     (later,) = await failed(client, stack, 1, "stock")
     for order_id in listed:
         await fault(client, "stock", "none", order_id)
+    await page.route("**/api/operator/bulk", away_for_a_cancel)
+    await page.get_by_role("button", name="Cancel all of these").click()
+    await expect(page.get_by_role("alert")).to_contain_text("away")
     await page.get_by_role("button", name="Resubmit all of these").click()
     await fill(page)
     await page.get_by_role("dialog").get_by_role("button", name="Resubmit").click()
@@ -145,6 +155,17 @@ async def test_a_list_stays_the_same_through_back_reload_and_a_link(console, stu
         await expect(bulk, "a bulk action would touch orders that are not listed").to_have_count(0)
     await pasted.get_by_role("link", name="Clear").click()
     await expect(bulk).to_have_count(2)
+
+
+@pytest.mark.proves("OPR-5", "OPR-1")
+async def test_an_id_is_found_by_its_beginning_in_capitals_or_not(console, stuck):
+    """Also the letter of the bucket, which is a small one."""
+    page = await console("/search")
+    for part in (stuck[0][:20], stuck[0]):
+        await page.get_by_role("textbox").fill(part.swapcase())
+        await page.keyboard.press("Enter")
+        await expect(page.locator("main")).to_contain_text(stuck[0])
+    await expect(page.locator(".head h1")).to_contain_text(stuck[0])
 
 
 @pytest.mark.proves("OPR-5")

@@ -63,7 +63,7 @@ export function listPage(place, query) {
         until &&
         orders.length > 0 &&
         canMean(filter) &&
-        bulkButtons({ step: filter.step, reason: filter.reason }, until, place),
+        bulkButtons({ step: filter.step, reason: filter.reason }, until, place, page.failed),
       orders.length ? table(orders) : empty(filter, more),
       more && h("button", { onClick: () => ((wanted += PAGE), page.now()) }, "Show more"),
       h("p", { class: "muted small", role: "status" }, many(orders.length, "order"), more ? " so far" : ""),
