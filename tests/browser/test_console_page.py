@@ -155,6 +155,37 @@ async def test_a_list_stays_the_same_through_back_reload_and_a_link(console, stu
         await expect(bulk, "a bulk action would touch orders that are not listed").to_have_count(0)
     await pasted.get_by_role("link", name="Clear").click()
     await expect(bulk).to_have_count(2)
+    await pasted.goto("/console#/orders?state=open&workflow=order")
+    await expect(pasted.get_by_text("No order fits this filter")).to_be_visible()
+
+
+@pytest.mark.proves("OPR-5", "OPR-1")
+async def test_of_very_many_orders_a_part_is_read_and_the_page_says_so(visitor, console, stuck):
+    """The first page counts at least; a list reads one page at each look, and another one when asked for it."""
+    page = await console("/", clock=True)
+    await page.route("**/api/operator/orders?state=Error*", has_more)
+    await page.keyboard.press("r")
+    await expect(page.locator(".card", has_text="it is late")).to_contain_text("at least 1 order")
+    await page.goto(f"/console#/orders?state=Error&text={stuck[0]}")
+    assert await asked_at_a_look(visitor, page) == 1
+    await page.get_by_role("button", name="Show more").click()
+    assert await asked_at_a_look(visitor, page) == 2
+
+
+async def has_more(route):
+    """As if there were always more orders than are listed."""
+    order = {"orderId": new_order_id(), "processState": "Error", "failureCount": 0, "reason": "it is late"}
+    orders = [order | {"failedSteps": [], "updatedAt": "2026-01-31T08:15:00+00:00"}]
+    await route.fulfill(json={"orders": orders, "continuation": "more"})
+
+
+async def asked_at_a_look(visitor, page):
+    """How many pages of orders the page asks for to refresh itself."""
+    await visitor.has_its_answers()
+    visitor.requests.clear()
+    await page.keyboard.press("r")
+    await visitor.has_its_answers()
+    return len(visitor.sent("GET", "/api/operator/orders"))
 
 
 @pytest.mark.proves("OPR-5", "OPR-1")
