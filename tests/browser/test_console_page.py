@@ -94,6 +94,13 @@ async def test_a_cancel_asks_first_and_then_shows_the_undo(visitor, console, stu
     assert sorted(await page.locator(".graph g.undo .name").all_text_contents()) == ["payment", "shipment", "stock"]
 
 
+async def away_for_a_cancel(route):
+    if "cancel" in route.request.post_data:
+        await route.fulfill(status=503, json={"title": "away"})
+    else:
+        await route.continue_()
+
+
 @pytest.mark.proves("OPR-5", "OPR-3")
 async def test_a_bulk_action_touches_what_was_shown_and_leaves_later_failures_alone(console, client, stack):
     """Two were listed; the third failed while the operator was still writing the note."""
@@ -110,6 +117,9 @@ async def test_a_bulk_action_touches_what_was_shown_and_leaves_later_failures_al
     (later,) = await failed(client, stack, 1, "stock")
     for order_id in listed:
         await fault(client, "stock", "none", order_id)
+    await page.route("**/api/operator/bulk", away_for_a_cancel)
+    await page.get_by_role("button", name="Cancel all of these").click()
+    await expect(page.get_by_role("alert")).to_contain_text("away")
     await page.get_by_role("button", name="Resubmit all of these").click()
     await fill(page)
     await page.get_by_role("dialog").get_by_role("button", name="Resubmit").click()
@@ -138,6 +148,55 @@ async def test_a_list_stays_the_same_through_back_reload_and_a_link(console, stu
     pasted = await console(address)
     await expect(pasted.locator("[data-row]")).to_have_text([order_id])
     await expect(pasted.get_by_label("Text")).to_have_value(order_id)
+    bulk = pasted.get_by_role("button", name="all of these")
+    for narrowed in (address, "/orders?state=Error&workflow=shipment-error"):
+        await pasted.goto(f"/console#{narrowed}")
+        await expect(pasted.get_by_role("link", name=order_id)).to_be_visible()
+        await expect(bulk, "a bulk action would touch orders that are not listed").to_have_count(0)
+    await pasted.get_by_role("link", name="Clear").click()
+    await expect(bulk).to_have_count(2)
+    await pasted.goto("/console#/orders?state=open&workflow=order")
+    await expect(pasted.get_by_text("No order fits this filter")).to_be_visible()
+
+
+@pytest.mark.proves("OPR-5", "OPR-1")
+async def test_of_very_many_orders_a_part_is_read_and_the_page_says_so(visitor, console, stuck):
+    """The first page counts at least; a list reads one page at each look, and another one when asked for it."""
+    page = await console("/", clock=True)
+    await page.route("**/api/operator/orders?state=Error*", has_more)
+    await page.keyboard.press("r")
+    await expect(page.locator(".card", has_text="it is late")).to_contain_text("at least 1 order")
+    await page.goto(f"/console#/orders?state=Error&text={stuck[0]}")
+    assert await asked_at_a_look(visitor, page) == 1
+    await page.get_by_role("button", name="Show more").click()
+    assert await asked_at_a_look(visitor, page) == 2
+
+
+async def has_more(route):
+    """As if there were always more orders than are listed."""
+    order = {"orderId": new_order_id(), "processState": "Error", "failureCount": 0, "reason": "it is late"}
+    orders = [order | {"failedSteps": [], "updatedAt": "2026-01-31T08:15:00+00:00"}]
+    await route.fulfill(json={"orders": orders, "continuation": "more"})
+
+
+async def asked_at_a_look(visitor, page):
+    """How many pages of orders the page asks for to refresh itself."""
+    await visitor.has_its_answers()
+    visitor.requests.clear()
+    await page.keyboard.press("r")
+    await visitor.has_its_answers()
+    return len(visitor.sent("GET", "/api/operator/orders"))
+
+
+@pytest.mark.proves("OPR-5", "OPR-1")
+async def test_an_id_is_found_by_its_beginning_in_capitals_or_not(console, stuck):
+    """Also the letter of the bucket, which is a small one."""
+    page = await console("/search")
+    for part in (stuck[0][:20], stuck[0]):
+        await page.get_by_role("textbox").fill(part.swapcase())
+        await page.keyboard.press("Enter")
+        await expect(page.locator("main")).to_contain_text(stuck[0])
+    await expect(page.locator(".head h1")).to_contain_text(stuck[0])
 
 
 @pytest.mark.proves("OPR-5")

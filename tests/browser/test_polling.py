@@ -1,5 +1,7 @@
 """What an open console asks for, and when it stops: the clock of the page is the test's."""
 
+import asyncio
+
 from playwright.async_api import expect
 
 MINUTE = 60
@@ -35,6 +37,24 @@ async def test_an_open_page_asks_seldom_and_a_hidden_one_never(visitor, console)
     await page.evaluate(HIDE % "false")
     await visitor.has_its_answers()
     assert len(visitor.sent("GET", OVERVIEW)) == 1
+
+
+async def test_what_is_wanted_during_a_call_is_asked_when_that_ends(visitor, console):
+    """Once, however often it was wanted."""
+    page, go_on = await opened(console), asyncio.Event()
+
+    async def wait(route):
+        await go_on.wait()
+        await route.continue_()
+
+    await page.route(f"**{OVERVIEW}", wait)
+    visitor.requests.clear()
+    for _ in range(3):
+        await page.keyboard.press("r")
+    assert len(visitor.sent("GET", OVERVIEW)) == 1
+    go_on.set()
+    await visitor.has_its_answers()
+    assert len(visitor.sent("GET", OVERVIEW)) == 2
 
 
 async def test_while_the_app_is_away_the_page_keeps_what_it_has(visitor, console):

@@ -20,13 +20,15 @@ export class Poll {
     this.unchanged = 0;
     this.stopped = false;
     this.asking = null;
+    this.again = false;
     this.seen = () => (document.hidden ? this.rest() : this.now());
     document.addEventListener("visibilitychange", this.seen);
   }
 
-  /** Ask at once, also if it was to be asked later. */
+  /** Ask at once, also if it was to be asked later; if it is being asked, once more when that has its answer. */
   now() {
-    if (this.stopped || this.asking) return;
+    if (this.stopped) return;
+    if (this.asking) return void (this.again = true);
     clearTimeout(this.timer);
     this.run();
   }
@@ -45,6 +47,7 @@ export class Poll {
   }
 
   async run() {
+    this.again = false;
     this.asking = new AbortController();
     let pause;
     try {
@@ -61,7 +64,9 @@ export class Poll {
     } finally {
       this.asking = null;
     }
-    if (pause !== null && !this.stopped && !document.hidden) this.timer = setTimeout(() => this.run(), pause * 1000);
+    if (this.stopped || document.hidden) return;
+    if (this.again) return this.run();
+    if (pause !== null) this.timer = setTimeout(() => this.run(), pause * 1000);
   }
 }
 

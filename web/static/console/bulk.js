@@ -1,5 +1,6 @@
 /** One action on all orders of a list: exactly on those that the dry run named, and none that failed later. */
 
+import { Problem } from "../common/api.js";
 import { h } from "../common/dom.js";
 import { confirm } from "./dialog.js";
 import { many } from "./parts.js";
@@ -15,16 +16,29 @@ const EFFECTS = {
 
 /** @typedef {{step?: string, reason?: string}} Where */
 
-/** @param {Where} where @param {string} until what the list's dry run said @param {import("./main.js").Place} place */
-export const bulkButtons = (where, until, place) =>
-  h(
+/** Whether a bulk action can mean exactly the orders of a list with this filter. @param {Record<string, string>} filter */
+export const canMean = ({ workflow, text }) => !workflow && !text;
+
+/**
+ * @param {Where} where @param {string} until what the list's dry run said @param {import("./main.js").Place} place
+ * @param {(problem: Problem) => void} failed shows why nothing begins
+ */
+export function bulkButtons(where, until, place, failed) {
+  const button = (action, label, look) =>
+    h("button", { class: look, onClick: () => begin(action, where, until, place).catch(shownBy(failed)) }, label);
+  return h(
     "p",
     { class: "buttons" },
-    h("button", { onClick: () => begin("resubmit", where, until, place) }, "Resubmit all of these"),
-    where.step &&
-      h("button", { onClick: () => begin("skip", where, until, place) }, `Skip ${where.step} in all of these`),
-    h("button", { class: "danger", onClick: () => begin("cancel", where, until, place) }, "Cancel all of these"),
+    button("resubmit", "Resubmit all of these"),
+    where.step && button("skip", `Skip ${where.step} in all of these`),
+    button("cancel", "Cancel all of these", "danger"),
   );
+}
+
+const shownBy = (failed) => (fault) => {
+  if (!(fault instanceof Problem)) throw fault;
+  failed(fault);
+};
 
 /** @param {"resubmit" | "skip" | "cancel"} action @param {Where} where @param {string} until @param {import("./main.js").Place} place */
 async function begin(action, where, until, place) {

@@ -27,10 +27,10 @@ export function firstPage(place) {
 async function load(signal) {
   const overview = await ask("/api/operator/overview", { signal });
   const { causes } = await ask("/api/operator/alerts/causes", { signal });
-  const orders = overview.openOrders.Error.count
-    ? (await ask(`/api/operator/orders?state=Error&limit=${LISTED}`, { signal })).orders
-    : [];
-  return { overview, causes, groups: grouped(orders) };
+  const { orders, continuation } = overview.openOrders.Error.count
+    ? await ask(`/api/operator/orders?state=Error&limit=${LISTED}`, { signal })
+    : { orders: [], continuation: null };
+  return { overview, causes, groups: grouped(orders, Boolean(continuation)) };
 }
 
 /** All but the times that pass by themselves. */
@@ -43,13 +43,13 @@ const matters = ({ overview, causes, groups }) => [
   groups,
 ];
 
-/** The orders that wait for an operator, by why. */
-export function grouped(orders) {
+/** The orders that wait for an operator, by why; there may be more of each if not all are known. */
+export function grouped(orders, more) {
   const groups = new Map();
   for (const { failedSteps, reason, updatedAt } of orders) {
     const [step] = failedSteps;
     const key = JSON.stringify([step, reason]);
-    const group = groups.get(key) ?? { key, step, reason, count: 0, first: updatedAt };
+    const group = groups.get(key) ?? { key, step, reason, count: 0, atLeast: more, first: updatedAt };
     groups.set(key, { ...group, count: group.count + 1 });
   }
   return [...groups.values()].sort((one, other) => other.count - one.count);
@@ -121,12 +121,12 @@ function draw({ overview, causes, groups }, place) {
   ];
 }
 
-function group({ key, step, reason, count, first }, causes, place) {
+function group({ key, step, reason, count, atLeast, first }, causes, place) {
   const known = causes.find((each) => each.step === (step ?? "") && each.reason === (reason ?? ""));
   return h(
     "li",
     { class: "card", key },
-    h("p", { class: "big" }, many(count, "order")),
+    h("p", { class: "big" }, atLeast && "at least ", many(count, "order")),
     h(
       "div",
       null,

@@ -2,12 +2,11 @@
 
 import { h } from "../common/dom.js";
 import { badge, orderLook } from "../common/marks.js";
-import { bulkButtons } from "./bulk.js";
-import { differences, failed, fits, open } from "./listing.js";
+import { bulkButtons, canMean } from "./bulk.js";
+import { differences, failed, open } from "./listing.js";
 import { live } from "./live.js";
 import { listOf, many, nothing, since, text, head } from "./parts.js";
 
-const PAGE = 50;
 const EVERY_SECONDS = 10;
 
 /** The lists by name: which states they are made of, and which orders of these are in it. */
@@ -28,18 +27,18 @@ export function listPage(place, query) {
   const filter = { state: "Error", ...Object.fromEntries(query) };
   const list = LISTS[filter.state] ?? LISTS.Error;
   const before = remembered.get(address);
-  let wanted = before?.wanted ?? PAGE;
+  /** So many pages: each look asks for them again, so nobody gets more than were asked for. */
+  let wanted = before?.wanted ?? 1;
   /** The rows as they stand while somebody is at them. */
   let shown = before?.data;
 
   async function load(signal) {
     const pages = await Promise.all(
-      list.states.map((state) => (state === "Error" ? failed(filter, wanted, signal) : open(state, wanted, signal))),
+      list.states.map((state) =>
+        state === "Error" && canMean(filter) ? failed(filter, wanted, signal) : open(state, filter, wanted, signal),
+      ),
     );
-    const orders = pages
-      .flatMap((page) => page.orders)
-      .filter(list.holds ?? (() => true))
-      .filter(fits(filter));
+    const orders = pages.flatMap((page) => page.orders).filter(list.holds ?? (() => true));
     return { orders, more: pages.some((page) => page.more), until: pages.find((page) => page.until)?.until };
   }
 
@@ -62,10 +61,9 @@ export function listPage(place, query) {
       filter.state === "Error" &&
         until &&
         orders.length > 0 &&
-        !filter.text &&
-        bulkButtons({ step: filter.step, reason: filter.reason }, until, place),
+        bulkButtons({ step: filter.step, reason: filter.reason }, until, place, page.failed),
       orders.length ? table(orders) : empty(filter, more),
-      more && h("button", { onClick: () => ((wanted += PAGE), page.now()) }, "Show more"),
+      more && h("button", { onClick: () => ((wanted += 1), page.now()) }, "Show more"),
       h("p", { class: "muted small", role: "status" }, many(orders.length, "order"), more ? " so far" : ""),
     ];
   }

@@ -1,52 +1,48 @@
-/** What a list is made of: pages from the API, the filter that the API does not know, and what changed since. */
+/** What a list is made of: pages from the API, and what changed since. */
 
 import { ask, looking } from "./session.js";
 
-/** Orders in Error, as a dry run of a bulk action lists them: so what is shown is what is meant. */
-export async function failed({ step, reason }, wanted, signal) {
-  const where = { ...(step && { step }), ...(reason && { reason }) };
-  const body = { ...looking(), action: "resubmit", where, limit: Math.min(wanted, 200) };
-  return pages(wanted, async (more) => {
+const LIMIT = 200;
+
+/** @typedef {{workflow?: string, step?: string, reason?: string, text?: string}} Filter */
+
+/**
+ * Orders in Error, as a dry run of a bulk action lists them: so what is shown is what is meant.
+ * @param {Filter} filter of which it knows step and reason @param {number} count of pages @param {AbortSignal} signal
+ */
+export async function failed({ step, reason }, count, signal) {
+  const body = { ...looking(), action: "resubmit", where: given({ step, reason }), limit: LIMIT };
+  return pages(count, async (more) => {
     const { matching, until, continuation } = await ask("/api/operator/bulk", { body: { ...body, ...more }, signal });
     return { orders: matching, until, next: continuation && { continuation, until } };
   });
 }
 
-/** Orders that are open in this state. */
-export async function open(state, wanted, signal) {
-  return pages(wanted, async ({ continuation } = /** @type {any} */ ({})) => {
-    const query = new URLSearchParams({
-      state,
-      limit: String(Math.min(wanted, 500)),
-      ...(continuation && { continuation }),
-    });
-    const { orders, continuation: next } = await ask(`/api/operator/orders?${query}`, { signal });
-    return { orders, next: next && { continuation: next } };
+/**
+ * Orders in this state, one of the open ones.
+ * @param {string} state @param {Filter} filter @param {number} count of pages @param {AbortSignal} signal
+ */
+export async function open(state, { workflow, step, reason, text }, count, signal) {
+  const filter = given({ workflow, step, reason, text });
+  return pages(count, async (more) => {
+    const query = new URLSearchParams({ state, limit: String(LIMIT), ...filter, ...more });
+    const { orders, continuation } = await ask(`/api/operator/orders?${query}`, { signal });
+    return { orders, next: continuation && { continuation } };
   });
 }
 
-/** Ask page by page until there are as many as are wanted. */
-async function pages(wanted, one) {
+const given = (filter) => Object.fromEntries(Object.entries(filter).filter(([, value]) => value));
+
+/** As many pages as are wanted, if there are so many. */
+async function pages(count, one) {
   let [orders, next, until] = [[], undefined, undefined];
   do {
     const page = await one(next);
     orders = [...orders, ...page.orders];
     [next, until] = [page.next, until ?? page.until];
-  } while (next && orders.length < wanted);
+  } while (next && --count > 0);
   return { orders, until, more: Boolean(next) };
 }
-
-/** Whether an order is as the address says. */
-export const fits =
-  ({ step, reason, text: part, workflow }) =>
-  (order) =>
-    (!step || order.failedSteps.includes(step)) &&
-    (!reason || order.reason === reason) &&
-    (!workflow || order.workflow === workflow) &&
-    (!part ||
-      `${order.orderId} ${order.reason ?? ""} ${order.workflow} ${order.failedSteps}`
-        .toLowerCase()
-        .includes(part.toLowerCase()));
 
 const told = (orders) => new Map(orders.map((each) => [each.orderId, JSON.stringify(each)]));
 

@@ -18,7 +18,7 @@ import { clock } from "../common/time.js";
 /**
  * @template Data
  * @param {import("./main.js").Place} place @param {Page<Data>} page
- * @returns {{stop: () => void, now: () => void, redraw: () => void}}
+ * @returns {{stop: () => void, now: () => void, redraw: () => void, failed: (problem: import("../common/api.js").Problem) => void}}
  */
 export function live(place, page) {
   let data = page.first;
@@ -72,5 +72,5 @@ export function live(place, page) {
     stopped = true;
     poll.stop();
   };
-  return { stop, now: () => poll.now(), redraw };
+  return { stop, now: () => poll.now(), redraw, failed };
 }

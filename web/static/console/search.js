@@ -47,8 +47,9 @@ export function searchPage(place, query) {
     event.preventDefault();
     const wanted = String(new FormData(event.target).get("q")).trim();
     if (wanted.includes("@")) return look(() => ofCustomer(wanted));
-    if (!ID.test(wanted.replace(/^B/, "b"))) return void (location.hash = listOf({ state: "open", text: wanted }));
-    location.hash = wanted.length === WHOLE_ID ? `#/orders/${wanted}` : `#/search?id=${wanted}`;
+    const asId = wanted.toUpperCase().replace(/^B/, "b");
+    if (!ID.test(asId)) return void (location.hash = listOf({ state: "open", text: wanted }));
+    location.hash = asId.length === WHOLE_ID ? `#/orders/${asId}` : `#/search?id=${asId}`;
   }
 
   async function look(search) {
