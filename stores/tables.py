@@ -140,6 +140,8 @@ class Form(Generic[Made]):
 
     def record(self, columns: Columns) -> Made:
         """Return the record; raises ValueError that names what is missing or wrong, and repeats no value."""
+        if not isinstance(columns, Mapping):
+            raise ValueError("there are no columns")
         if missing := self._needed - columns.keys():
             raise ValueError(f"there is no {', '.join(sorted(missing))}")
         try:

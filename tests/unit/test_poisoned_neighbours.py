@@ -225,6 +225,7 @@ NEIGHBOURS = {
     # Among what is removed by its age
     "it is over, and its state is garbage": Neighbour(beside="is_over", spoil=garbage("|state", ProcessState="{")),
     "it is over, and its state is newer": Neighbour(beside="is_over", spoil=newer("|state")),
+    "it is over, and its step is no object": Neighbour(beside="is_over", spoil=garbage("|state", Steps="[5]")),
     "it is over, and its order is garbage": Neighbour(beside="is_over", spoil=garbage("|order", "Payload")),
 }
 
