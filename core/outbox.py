@@ -13,7 +13,7 @@ from typing import Any
 from core.agenda import AgendaRow, Kind
 from core.changes import Change, Event
 from core.keys import LAST, key_part, sortable
-from core.messages import BusMessage, json_text
+from core.messages import BusMessage, json_in, json_text
 from core.orders import Outcome, ProcessState, Snapshot, StepState
 
 OPERATORS = "operators"
@@ -144,5 +144,5 @@ def event_from(columns: Mapping[str, Any]) -> Event:
         type=columns["Type"],
         subject=columns["Subject"],
         at=columns["At"],
-        data=json.loads(columns["Data"]),
+        data=json_in(columns["Data"]),
     )
