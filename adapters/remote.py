@@ -36,11 +36,12 @@ class HttpRemoteService:
         """Returns what shows the service who calls; None if the service does not ask."""
 
     async def call(self, request: AgentRequest, timeout_seconds: float) -> Mapping[str, Any]:
-        """See `RemoteService.call`; the whole answer has to be there within the time-out."""
+        """See `RemoteService.call`; the token and the whole answer have to be there within the time-out."""
         if not OPERATION.fullmatch(request.operation):
             raise RejectedError("what is asked for is no operation")  # but perhaps a way to elsewhere on the same host
         try:
-            status, body = await self._post(request, timeout_seconds)
+            async with asyncio.timeout(timeout_seconds):
+                status, body = await self._post(request)
         except (aiohttp.ClientError, AzureError, OSError, TimeoutError) as error:
             raise TransientError(f"no answer: {summary(error)}") from error
         answer = _json_object(body)
@@ -52,22 +53,19 @@ class HttpRemoteService:
             raise TransientError(f"answer {status} is no JSON object")
         return answer
 
-    async def _post(self, request: AgentRequest, timeout_seconds: float) -> tuple[int, bytes]:
-        credential = await self._credential(timeout_seconds)
+    async def _post(self, request: AgentRequest) -> tuple[int, bytes]:
+        credential = await self._credential()
         async with self._session().post(
             f"{self._base_url}/{request.operation}",
             json={"orderId": request.order_id, "step": request.step, "order": dict(request.content)},
             headers={"Idempotency-Key": request.idempotency_key, **credential},
-            timeout=aiohttp.ClientTimeout(total=timeout_seconds),
+            timeout=aiohttp.ClientTimeout(),
             allow_redirects=False,
         ) as response:
             return response.status, await _read(response)
 
-    async def _credential(self, timeout_seconds: float) -> Mapping[str, str]:
-        if self._token is None:
-            return {}
-        async with asyncio.timeout(timeout_seconds):
-            return {"Authorization": f"Bearer {await self._token()}"}
+    async def _credential(self) -> Mapping[str, str]:
+        return {} if self._token is None else {"Authorization": f"Bearer {await self._token()}"}
 
 
 async def _read(response: aiohttp.ClientResponse) -> bytes:

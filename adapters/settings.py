@@ -168,7 +168,10 @@ def _is_private(address: str) -> bool:
     """Whether nobody on the way can read what is sent to the address, nor answer in its name."""
     if not URL.fullmatch(address):
         return False
-    parts = urlsplit(address)
+    try:
+        parts = urlsplit(address)
+    except ValueError:  # a bracket without the other, as in http://[::1
+        return False
     return parts.scheme == "https" or parts.hostname in LOOPBACK
 
 

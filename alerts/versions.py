@@ -4,7 +4,6 @@ An order in flight has some of its workflow's rules in its records, and looks ot
 version, the two do not fit together.
 """
 
-import json
 import logging
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
@@ -12,7 +11,7 @@ from hashlib import sha256
 from typing import Any
 
 from core import alerts
-from core.messages import json_text
+from core.messages import json_in, json_text
 from core.ports import Clock
 from core.workflow import StepDefinition, Workflow, Workflows
 from stores.orders import OrderStore
@@ -43,7 +42,7 @@ def _digests(step: StepDefinition) -> Iterator[tuple[str, str]]:
 def from_text(text: str) -> Fingerprint:
     """Return the fingerprint from what was kept; of what cannot be read everything differs."""
     try:
-        known: dict[str, Any] = json.loads(text)
+        known: dict[str, Any] = json_in(text)
     except ValueError:
         return {}
     return known

@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import AwareDatetime
+from pydantic import AwareDatetime, Strict
 
 from core import agenda
 from core.agenda import AgendaRow
@@ -32,7 +32,7 @@ class Event:
     event_id: str
     type: str
     subject: str
-    at: AwareDatetime
+    at: Annotated[AwareDatetime, Strict()]
     data: Mapping[str, Any]
 
 

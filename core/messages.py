@@ -247,6 +247,14 @@ def json_text(value: Any, *, allow_nan: bool = True) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=dict, allow_nan=allow_nan)
 
 
+def json_in(text: Any) -> Any:
+    """Return the value that was kept as JSON; raises ValueError for what is none, or is nested too deeply."""
+    try:
+        return json.loads(text)
+    except (TypeError, RecursionError) as error:
+        raise ValueError(f"no JSON that can be read: {type(error).__name__}") from None
+
+
 def utf16_units(text: str) -> int:
     """Return how long the text is for tables: characters beyond the first 65,536 count twice."""
     return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2

@@ -10,14 +10,18 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
+from pydantic import TypeAdapter, ValidationError
+
 from core.agenda import AgendaRow, Kind
 from core.changes import Change, Event
 from core.keys import LAST, key_part, sortable
-from core.messages import BusMessage, json_text
+from core.messages import BusMessage, faults_of, json_in, json_text
 from core.orders import Outcome, ProcessState, Snapshot, StepState
 
 OPERATORS = "operators"
 """Stands for Event Grid; every other destination is the private queue of that name."""
+
+EVENT = TypeAdapter(Event)
 
 MAX_PER_TRANSITION = 100
 """More than there are steps in a workflow."""
@@ -138,11 +142,15 @@ def event_columns(event: Event) -> dict[str, Any]:
 
 
 def event_from(columns: Mapping[str, Any]) -> Event:
-    """Return the event from its columns."""
-    return Event(
-        event_id=columns["EventId"],
-        type=columns["Type"],
-        subject=columns["Subject"],
-        at=columns["At"],
-        data=json.loads(columns["Data"]),
-    )
+    """Return the event from its columns; raises LookupError or ValueError, which repeat no value, if it is none."""
+    fields = {
+        "event_id": columns["EventId"],
+        "type": columns["Type"],
+        "subject": columns["Subject"],
+        "at": columns["At"],
+        "data": json_in(columns["Data"]),
+    }
+    try:
+        return EVENT.validate_python(fields)
+    except ValidationError as error:
+        raise ValueError("; ".join(faults_of(error))) from None

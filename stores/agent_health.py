@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from zlib import crc32
 
-from pydantic import AwareDatetime
+from pydantic import AwareDatetime, FiniteFloat
 
 from stores.tables import Form, Put, Table, columns_of, read_each
 
@@ -17,7 +17,7 @@ class AgentHealth:
     agent: str
     instance: str
     at: AwareDatetime
-    waited: float
+    waited: FiniteFloat
     """The longest that a request waited lately before its work began, as a share of the time that it had (0 to 1)."""
     running: int
     """Calls in progress."""

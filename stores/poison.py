@@ -130,9 +130,9 @@ def _columns(message: PoisonMessage) -> Columns:
 
 
 def _parts(body: bytes) -> Iterator[tuple[str, str]]:
-    """Yield the columns that hold the body, whatever its bytes are."""
+    """Yield the columns that hold the body, whatever its bytes are; the last one is not full, so that none can lack."""
     text = base64.b64encode(body).decode()
-    for number, start in enumerate(range(0, len(text), PART)):
+    for number, start in enumerate(range(0, len(text) + 1, PART)):
         yield f"Body{number:02d}", text[start : start + PART]
 
 
@@ -155,5 +155,9 @@ def _message(source: str, stored: Stored) -> PoisonMessage:
 
 
 def _body(columns: Mapping[str, Any]) -> bytes:
-    names = sorted(name for name in columns if name.startswith("Body"))
-    return base64.b64decode("".join(columns[name] for name in names))
+    """Return the body; raises ValueError or TypeError unless all of it is there, as it was kept."""
+    found = {name: columns[name] for name in sorted(columns) if name.startswith("Body")}
+    body = base64.b64decode("".join(found.values()), validate=True)
+    if found != dict(_parts(body)):
+        raise ValueError("the body is not there whole")
+    return body

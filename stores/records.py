@@ -1,6 +1,5 @@
 """The records of table `orders` as columns."""
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -8,7 +7,7 @@ from core.agenda import AgendaRow
 from core.changes import HistoryEntry
 from core.errors import UnreadableRowError
 from core.keys import order_in
-from core.messages import json_text
+from core.messages import json_in, json_text
 from core.orders import Order, OrderState, Step
 from stores.tables import OLDEST_ORDERS, Columns, Form, Stored, columns_of
 
@@ -93,6 +92,6 @@ def _record_of(key: str, columns: Columns) -> Record:
 
 
 def _steps(columns: Columns) -> Iterator[Step]:
-    for place, step in enumerate(json.loads(columns["Steps"])):
+    for place, step in enumerate(json_in(columns["Steps"])):
         name = result_column(place)
         yield STEP.record({**step, "Result": columns[name]} if name in columns else step)

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from datetime import datetime
 
+from pydantic import AwareDatetime
+
 from stores.tables import Form, Put, Table, columns_of, first
 
 
@@ -10,7 +12,7 @@ from stores.tables import Form, Put, Table, columns_of, first
 class Sweep:
     """One sweep."""
 
-    at: datetime
+    at: AwareDatetime
     """When it ended."""
     instance: str
     """The supervisor that swept: the leader."""

@@ -1,6 +1,5 @@
 """The port of a table, and what holds for all rows: what they can hold, and which version of the app wrote them."""
 
-import json
 import logging
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -11,7 +10,7 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 from pydantic.alias_generators import to_pascal
 
 from core.errors import ConflictError, InvalidError, UnavailableError, UnreadableRowError
-from core.messages import faults_of, json_text, utf16_units
+from core.messages import faults_of, json_in, json_text, utf16_units
 
 SCHEMA_VERSION = 3
 OLDEST_ORDERS = 3
@@ -140,10 +139,12 @@ class Form(Generic[Made]):
 
     def record(self, columns: Columns) -> Made:
         """Return the record; raises ValueError that names what is missing or wrong, and repeats no value."""
+        if not isinstance(columns, Mapping):
+            raise ValueError("there are no columns")  # noqa: TRY004 - as of all else that is wrong with a row
         if missing := self._needed - columns.keys():
             raise ValueError(f"there is no {', '.join(sorted(missing))}")
         try:
-            texts = {name: json.loads(columns[name]) for name in self._texts & columns.keys()}
+            texts = {name: json_in(columns[name]) for name in self._texts & columns.keys()}
             record: Made = self._adapter.validate_python({**columns, **texts})
         except ValidationError as error:
             raise ValueError("; ".join(faults_of(error))) from None

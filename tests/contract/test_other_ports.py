@@ -21,6 +21,9 @@ from core.alerts import Acknowledgement
 from core.changes import Event
 from core.errors import ConflictError, InvalidError, UnavailableError, UnknownMessageError
 from core.messages import WakeUp
+from core.outbox import event_columns
+from operators.alerts import AlertDesk
+from operators.requests import AlertsPage
 from shop.business import SHOP
 from simulator.ledger import Ledger
 from simulator.rules import Effect, Fault, FaultInForce
@@ -277,6 +280,17 @@ async def test_an_open_circuit_is_known_until_its_time_is_over(parts):
     assert opened not in await parts.agent_health.since(NOW + seconds(61))
 
 
+def garbage_alerts():
+    """Rows that hold no alert: each has one column that says nonsense, or lacks one."""
+    good = event_columns(alert(1))
+    for data in ("[]", "5", "null", '"x"', "{", "[" * 20_000, 5):
+        yield good | {"Data": data}
+    for at in ("yesterday", NOW.isoformat(), 5, True):
+        yield good | {"At": at}
+    yield from (good | {name: 7} for name in ("EventId", "Type", "Subject"))
+    yield from ({name: good[name] for name in good.keys() - {gone}} for gone in good)
+
+
 @pytest.mark.proves("AGT-10", "FLT-6")
 async def test_a_row_that_nobody_can_read_takes_no_other_along(parts):
     """Of what agents tell, and of the alerts: one garbage row would stop all claims, or hide all alerts."""
@@ -284,10 +298,14 @@ async def test_a_row_that_nobody_can_read_takes_no_other_along(parts):
     await parts.agent_health.publish(told)
     await parts.alerts.record(event := alert(77))
     await parts.agent_health._table.submit("health", [Put("garbage|1", {"SchemaVersion": 99})])
-    await parts.alerts._table.submit("alerts", [Put("0|garbage", {"Type": "t"})])
+    rows = {f"0|garbage {number}": row for number, row in enumerate(garbage_alerts())}
+    await parts.alerts._table.submit("alerts", [Put(*row) for row in rows.items()])
     assert told in await parts.agent_health.since(NOW)
-    assert event in [each.event for each in await parts.alerts.newest(1000)]
-    await parts.alerts._table.submit("alerts", [Delete("0|garbage")])
+    found = await parts.alerts.newest(1000)
+    assert event in [each.event for each in found]
+    assert not [rows[each.key] for each in found if each.key in rows]
+    assert event.event_id in str(await AlertDesk(alert_log=parts.alerts, clock=lambda: NOW).list(AlertsPage()))
+    await parts.alerts._table.submit("alerts", [Delete(key) for key in rows])
     await parts.agent_health._table.submit("health", [Delete("garbage|1")])
 
 

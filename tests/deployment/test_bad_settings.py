@@ -72,6 +72,7 @@ def test_private_queues_cannot_be_the_apps_own(prefix, monkeypatch):
         ("https://pay.example.com/v1", True), ("http://127.0.0.1:7071/pay", True), ("http://localhost:8080", True),
         ("http://pay.example.com", False), ("http://127.0.0.1.example.com", False), ("http://localhost@evil", False),
         ("https://user:very-secret@pay.example.com", False), ("https://", False),
+        ("http://[::1]:8080", True), ("http://[::1", False),
     ],
 )  # fmt: skip
 def test_services_are_called_where_nobody_listens(address, good, monkeypatch):

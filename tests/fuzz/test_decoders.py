@@ -19,8 +19,10 @@ from adapters.messaging.queues import NO_XML
 from alerts import rules as alert_rules
 from bootstrap import functions
 from core.business import Payload
+from core.changes import Event
 from core.errors import InvalidError, UnreadableRowError
 from core.messages import AgentReply, AgentRequest, Submission, WakeUp, decode
+from core.outbox import event_columns, event_from
 from operators.requests import BulkRequest, OperatorRequest
 from shop.payload import Content
 from shop.rules import Purchase
@@ -119,6 +121,27 @@ def test_a_message_is_read_or_refused(model, data):
 def test_an_alert_is_read_or_refused(body):
     """Plain, in base64, or neither."""
     decodes_or_says_why(alert_rules.read, body)
+
+
+EVENT = event_columns(Event(event_id="e", type="t", subject="s", at=datetime(2026, 1, 31, tzinfo=UTC), data={"a": 1}))
+CELLS = JSON | JSON.map(json.dumps) | st.datetimes()
+
+
+@given(changes=st.dictionaries(st.sampled_from(sorted(EVENT)), CELLS, max_size=2))
+@example(changes={"At": datetime(2026, 1, 31)})  # noqa: DTZ001 - that is the point
+@example(changes={"At": 5})
+@example(changes={"Data": "[]"})
+def test_the_row_of_an_event_is_read_or_refused(changes):
+    """What is read of it is an event, which makes the same row again."""
+    try:
+        event = event_from(EVENT | changes)
+    except (LookupError, ValueError):
+        return
+    assert event.at.tzinfo is not None
+    assert {type(each) for each in (event.event_id, event.type, event.subject)} == {str}
+    assert isinstance(event.data, dict)
+    again = event_columns(event)
+    assert event_columns(event_from(again)) == again
 
 
 TERMS = Terms(

@@ -9,7 +9,9 @@ from memory import of_columns
 from agents.protection import INTERVAL, CircuitBreaker, HealthReporter
 from core.errors import UnavailableError
 from core.messages import AgentRequest
+from stores import agent_health, sweeps
 from stores.agent_health import AgentHealth, AgentHealthLog, longest_wait
+from stores.tables import Put
 
 
 class Clock:
@@ -28,6 +30,30 @@ def clock():
 
 
 health = partial(AgentHealth, instance="i", at=NOW, waited=0.1, running=0)
+
+
+NONSENSE = [("Waited", "NaN"), ("Waited", float("inf")), ("Waited", "x"), ("At", "yesterday"), ("OpenUntil", "soon")]
+
+
+@pytest.mark.proves("AGT-10", "FLT-6")
+@pytest.mark.parametrize(("name", "value"), NONSENSE)
+async def test_what_no_agent_tells_is_passed_over(name, value):
+    """What is no number would be the longest wait, or hide it."""
+    table = of_columns()
+    await AgentHealthLog(table).publish(health(agent="good"))
+    columns = agent_health.FORM.columns(health(agent="bad"))
+    await table.submit(agent_health.PARTITION, [Put("bad|1", columns | {name: value})])
+    assert await AgentHealthLog(table).since(NOW) == [health(agent="good")]
+
+
+@pytest.mark.proves("SUP-7")
+async def test_a_sweep_that_was_at_no_time_that_all_know_is_refused():
+    """It could not be compared with any other time."""
+    table = of_columns()
+    row = sweeps.FORM.columns(sweeps.Sweep(at=NOW, instance="v1", recovered=0))
+    await table.submit(sweeps.PARTITION, [Put(sweeps.ROW, row | {"At": NOW.replace(tzinfo=None).isoformat()})])
+    with pytest.raises(ValueError, match="At: "):
+        await sweeps.SweepLog(table).last()
 
 
 def test_an_open_circuit_is_believed_until_its_time_is_over():

@@ -112,6 +112,12 @@ GARBAGE = {
     "a time without a zone": {"UpdatedAt": "2026-01-31T08:15:00"},
     "a name that is a number": {"LockedBy": 7},
     "a time of a step without a zone": {"Steps": '[{"CompleteBy":"2026-01-31T08:15:00"}]'},
+    "a step that is a number": {"Steps": "[5]"},
+    "a step that is a text": {"Steps": '["x"]'},
+    "a step that is nothing": {"Steps": "[null]"},
+    "steps that are nested too deeply": {"Steps": "[" * 20_000},
+    "an agenda that is nested too deeply": {"Agenda": "[" * 20_000},
+    "steps that are no text": {"Steps": 5},
     "a version to come": {"SchemaVersion": 99},
     "a version that is gone": {"SchemaVersion": 1},
 }

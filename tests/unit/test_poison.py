@@ -14,7 +14,7 @@ from core.errors import RefusedError, UnavailableError, UnknownMessageError
 from operators.poison import GIVEN_UP, REDRIVE_TIME, PoisonView
 from operators.requests import OperatorRequest, PoisonPage
 from operators.triggers import relay
-from stores.poison import MAX_BODY_BYTES, Arrival, PoisonMessage
+from stores.poison import MAX_BODY_BYTES, PART, Arrival, PoisonMessage
 from stores.tables import Put
 
 GRACE = OperatorRequest(operator="grace", note="mended")
@@ -186,6 +186,43 @@ async def test_a_row_that_nobody_can_read_hides_none_behind_it_and_can_be_droppe
         await world.redrive(PAYMENT, spoilt)
     await world.service.drop(PAYMENT, spoilt, GRACE)
     assert await world.ids() == [first, *others]
+
+
+SPOILT_BODIES = {
+    "none": {"Body00": ..., "Body01": ..., "Body02": ...},
+    "without its beginning": {"Body00": ...},
+    "without its middle": {"Body01": ...},
+    "without its end": {"Body02": ...},
+    "no base64": {"Body01": "?" * PART},
+    "with something between": {"Body01": f"{'A' * (PART // 2)}\n{'A' * (PART // 2)}"},
+    "no text": {"Body01": 5},
+    "with more": {"Body03": "AAAA"},
+    "with something else": {"Body": ""},
+}
+
+
+@pytest.mark.proves("SUB-4", "FLT-6")
+@pytest.mark.parametrize("label", SPOILT_BODIES)
+async def test_a_body_that_is_not_there_whole_is_not_put_back(world, label):
+    """What is left of it would be another message; it can be dropped."""
+    message_id = await world.keep(PAYMENT, b"x" * (PART * 3 // 4 * 2))
+    stored = await world.poison._table.get(PAYMENT, message_id)
+    row = {name: value for name, value in (stored.row | SPOILT_BODIES[label]).items() if value is not ...}
+    await world.poison._table.submit(PAYMENT, [Put(message_id, row)])
+    (shown,) = (await world.service.list(PoisonPage())).messages
+    assert shown.reason.startswith("its row cannot be read: ")
+    with pytest.raises(RefusedError, match="only be dropped"):
+        await world.redrive(PAYMENT, message_id)
+    await world.service.drop(PAYMENT, message_id, GRACE)
+    assert (await world.ids(), world.bus.sent) == ([], [])
+
+
+@pytest.mark.proves("SUB-4", "FLT-6")
+@pytest.mark.parametrize("size", [0, 1, PART * 3 // 4 - 1, PART * 3 // 4, PART * 3 // 4 + 1, MAX_BODY_BYTES])
+async def test_a_body_of_any_length_is_put_back_whole(world, size):
+    """Also where it just fills its columns."""
+    await world.redrive(PAYMENT, await world.keep(PAYMENT, b"x" * size))
+    assert [sent.body for sent in world.bus.sent] == ["x" * size]
 
 
 @pytest.mark.proves("SUB-4", "FLT-6")

@@ -207,6 +207,7 @@ NEIGHBOURS = {
     # In the outbox, and in the list of what failed
     "Event Grid refuses its alert": Neighbour(beside="failed", spoil=fails("events", "publish", ValueError)),
     "its alert is garbage": Neighbour(beside="failed", spoil=garbage("!outbox", Data="{")),
+    "its alert is nested too deeply": Neighbour(beside="failed", spoil=garbage("!outbox", Data="[" * 20_000)),
     "its alert is refused, and says nonsense of its tries": Neighbour(
         beside="failed", spoil=both(garbage("!outbox", Tries="x"), fails("events", "publish", ValueError))
     ),
@@ -225,6 +226,10 @@ NEIGHBOURS = {
     # Among what is removed by its age
     "it is over, and its state is garbage": Neighbour(beside="is_over", spoil=garbage("|state", ProcessState="{")),
     "it is over, and its state is newer": Neighbour(beside="is_over", spoil=newer("|state")),
+    "it is over, and its step is no object": Neighbour(beside="is_over", spoil=garbage("|state", Steps="[5]")),
+    "it is over, and its steps are nested too deeply": Neighbour(
+        beside="is_over", spoil=garbage("|state", Steps="[" * 20_000)
+    ),
     "it is over, and its order is garbage": Neighbour(beside="is_over", spoil=garbage("|order", "Payload")),
 }
 

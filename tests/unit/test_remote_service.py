@@ -1,5 +1,6 @@
 """What an agent makes of its service's answers, and where its calls go: over real HTTP."""
 
+import asyncio
 import json
 from unittest.mock import AsyncMock
 
@@ -32,6 +33,8 @@ class Service:
 
     def __init__(self):
         self.answer = web.Response(text="{}")
+        self.takes = 0.0
+        """Seconds."""
         self.paths = []
         self.credentials = []
         self.app = web.Application()
@@ -40,6 +43,7 @@ class Service:
     async def answers(self, request):
         self.paths.append(request.raw_path)
         self.credentials.append(request.headers.get("Authorization"))
+        await asyncio.sleep(self.takes)
         return self.answer
 
     async def call(self, request=None):
@@ -102,6 +106,26 @@ async def test_a_service_that_asks_for_it_is_shown_who_calls(service):
     with pytest.raises(TransientError, match="no identity"):
         await service.call()
     assert service.credentials == [None, "Bearer a-token"]
+
+
+async def test_the_token_and_the_answer_share_one_time_out(service):
+    """What the one took, the other one does not get: each would be in time by itself."""
+
+    async def token():
+        await asyncio.sleep(0.3)
+        return "a-token"
+
+    service.remote, service.takes = HttpRemoteService(service.url, service.session, token), 0.3
+    with pytest.raises(TransientError, match="TimeoutError"):
+        await service.remote.call(Agency().request, 0.5)
+
+
+async def test_there_is_no_call_if_the_token_never_comes(service):
+    """And the failure may pass."""
+    service.remote = HttpRemoteService(service.url, service.session, asyncio.Event().wait)
+    with pytest.raises(TransientError, match="TimeoutError"):
+        await service.remote.call(Agency().request, 0.05)
+    assert service.paths == []
 
 
 def too_long(size):
