@@ -6,7 +6,7 @@
  * The file has a head and then records, each of one queue: a whole message, what changed in one, or the number of one that is
  * gone. At the start, and whenever the changes outgrow the messages, it is written anew with what is there.
  */
-import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, renameSync } from 'node:fs';
+import { closeSync, existsSync, fstatSync, fsyncSync, mkdirSync, openSync, renameSync, statSync } from 'node:fs';
 import path from 'node:path';
 
 import { toBytes, toText } from './message.mjs';
@@ -63,6 +63,7 @@ export class Journal {
   /** To be called before any client hears of the changes. Whoever cannot write must not answer: an error is not to be caught. */
   flush() {
     if (this.#changed.size === 0) return;
+    this.#checkOwn();
     this.#changesBytes += this.#records().writeTo(this.#file);
     this.#changed.clear();
     this.#added.clear();
@@ -73,6 +74,12 @@ export class Journal {
     this.flush();
     fsyncSync(this.#file);
     closeSync(this.#file);
+  }
+
+  /** Nobody would find what is written to a file that another broker, with other ports, has replaced. */
+  #checkOwn() {
+    const found = statSync(this.#path, { throwIfNoEntry: false });
+    if (found?.ino !== fstatSync(this.#file).ino) throw new Error(`${this.#path} now belongs to another broker, or is gone.`);
   }
 
   /** What is gone comes last: of a message that moves, a write that is cut short leaves two rather than none. */

@@ -280,3 +280,11 @@ test('a journal with more changes than messages is written anew', () => withFold
   assert.ok(statSync(file).size < 20_000);
   assert.equal(openQueue(folder).queue.size, 1);
 }));
+
+test('a broker whose journal another one has taken over keeps nothing more', () => withFolder((folder) => {
+  const [first, second] = [openQueue(folder), openQueue(folder)];
+  for (const { queue } of [first, second]) queue.put(makeMessage(), 0);
+  second.journal.flush();
+  assert.throws(() => first.journal.flush(), /belongs to another broker/);
+  assert.equal(openQueue(folder).queue.size, 1);
+}));
