@@ -103,18 +103,12 @@ export class Queue {
 
   // --- delivery
 
-  /** Whether a message could be received now. */
+  /** Whether a message could be received now. What has expired is passed over, and left to `tick`. */
   hasReady(now) {
-    for (;;) {
-      const sequence = this.#ready.peek();
-      if (sequence === undefined) return false;
-      if (this.#isReady(sequence)) {
-        const message = this.#messages.get(sequence);
-        if (!isExpired(message, now)) return true;
-        this.#expire(message, now);
-      }
-      this.#ready.pop();
+    for (let sequence; (sequence = this.#ready.peek()) !== undefined; this.#ready.pop()) {
+      if (this.#isReady(sequence) && !isExpired(this.#messages.get(sequence), now)) return true;
     }
+    return false;
   }
 
   #takeReady() {

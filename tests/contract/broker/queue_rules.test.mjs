@@ -119,6 +119,19 @@ test('order and expiry survive thousands of messages that come and go', () => {
   assert.equal(queue.size, 0);
 });
 
+test('a message that expires before a living one does not take it along', () => {
+  const queue = makeQueue();
+  queue.put(makeMessage({ ttl: 20 }), 0);
+  // As many as make the heap of ready messages drop its dead when one more dies.
+  for (let i = 0; i < 1025; i += 1) queue.put(makeMessage({ ttl: 10 }), 0);
+  const living = queue.put(makeMessage(), 0);
+  queue.tick(10);
+  assert.equal(queue.size, 2);
+  assert.equal(queue.removeNext(20)?.sequence, living);
+  queue.tick(20);
+  assert.equal(queue.size, 0);
+});
+
 test('what is dumped and restored goes on as before', () => {
   const before = makeQueue({ duplicateWindow: 1000 });
   const active = before.put(makeMessage({ id: 'a' }), 0);
