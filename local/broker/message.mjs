@@ -78,9 +78,16 @@ function readHeader(message, [durable, priority, ttl]) {
 
 function readAnnotations(message, content) {
   for (const { key, bytes, valueStart } of pairsOf(content)) {
-    if (key === SCHEDULED_TIME) message.scheduledFor = Number(decode(bytes.subarray(valueStart)));
+    if (key === SCHEDULED_TIME) message.scheduledFor = timeOf(decode(bytes.subarray(valueStart)));
   }
   message.annotations = sendersPairs(content);
+}
+
+/** A timestamp, or a number like it, as milliseconds; null when there is none. */
+function timeOf(value) {
+  const time = value instanceof Date ? value.getTime() : value;
+  if (time !== null && !Number.isSafeInteger(time)) throw new MalformedMessage(`${SCHEDULED_TIME} is no time.`);
+  return time;
 }
 
 /** What the sender annotated, without what only the broker may say. */

@@ -7,6 +7,7 @@ import path from 'node:path';
 import { test } from 'node:test';
 
 import { Journal } from '../../../local/broker/journal.mjs';
+import { MalformedMessage, parseMessage } from '../../../local/broker/message.mjs';
 import { Queue } from '../../../local/broker/queue.mjs';
 import { LinkReceiver } from '../../../local/broker/receiver.mjs';
 import { Deliveries } from '../../../local/broker/session.mjs';
@@ -188,6 +189,28 @@ test('a link forgets the oldest of too many lost locks, and the bytes of all', (
   for (const lock of queue.tick(20_000)) lock.holder.lockLost(lock);
   assert.deepEqual(sent.filter(({ settled }) => settled).map(({ id }) => id), [0, 1]);
   assert.ok(sent.every(({ data }) => data.length === 0));
+});
+
+// --- messages
+
+const SCHEDULED_TIME = 'x-opt-scheduled-enqueue-time';
+
+/** An encoded message with this annotation, whose value is given as AMQP's bytes. */
+function annotated(...value) {
+  const pair = Buffer.concat([Buffer.from([0xa3, SCHEDULED_TIME.length]), Buffer.from(SCHEDULED_TIME), Buffer.from(value)]);
+  return Buffer.concat([Buffer.from([0x00, 0x53, 0x72, 0xc1, pair.length + 1, 2]), pair]);
+}
+
+test('only a time is taken for the time that a message is scheduled for', () => {
+  const timestamp = [0x83, 0, 0, 0, 0, 0, 0, 3, 0xe8];
+  const long = [0x55, 7];
+  const nothing = [0x40];
+  const times = [timestamp, long, nothing].map((value) => parseMessage(annotated(...value)).scheduledFor);
+  assert.deepEqual(times, [1000, 7, null]);
+  const text = [0xa1, 1, 0x78];
+  const uuid = [0x98, ...Buffer.alloc(16)];
+  const beyond = [0x83, 0x7f, ...Buffer.alloc(7)];
+  for (const value of [text, uuid, beyond]) assert.throws(() => parseMessage(annotated(...value)), MalformedMessage);
 });
 
 // --- the journal
