@@ -165,20 +165,16 @@ export class Queue {
   settle(token, outcome, now, properties = {}) {
     if (!this.#holds(token, now)) return null;
     const message = this.#locked.get(token);
+    // First, because what cannot be encoded throws, and must then change nothing.
+    const bare = withProperties(message.bare, properties);
     const lock = this.#unlock(message);
-    this.#modify(message, properties);
+    if (bare !== message.bare) this.#journal.added(this, Object.assign(message, { bare }));
     if (outcome === 'completed') this.#remove(message);
     else if (outcome === 'released') this.#giveBack(message, now);
     else if (outcome === 'deferred') this.#defer(message, now);
     else if (outcome === 'deadLettered') this.#deadLetter(message, now);
     else this.#failed(message, now);
     return lock;
-  }
-
-  #modify(message, properties) {
-    if (Object.keys(properties).length === 0) return;
-    message.bare = withProperties(message.bare, properties);
-    this.#journal.added(this, message);
   }
 
   #unlock(message) {

@@ -7,7 +7,8 @@ import path from 'node:path';
 import { test } from 'node:test';
 
 import { Journal } from '../../../local/broker/journal.mjs';
-import { MalformedMessage, parseMessage } from '../../../local/broker/message.mjs';
+import { answer } from '../../../local/broker/management.mjs';
+import { MalformedMessage, parseMessage, uuidFromToken } from '../../../local/broker/message.mjs';
 import { Queue } from '../../../local/broker/queue.mjs';
 import { LinkReceiver } from '../../../local/broker/receiver.mjs';
 import { Deliveries } from '../../../local/broker/session.mjs';
@@ -73,6 +74,22 @@ test('a scheduled message starts to live at its time', () => {
   queue.tick(1000);
   assert.equal(queue.hasReady(1049), true);
   assert.equal(queue.hasReady(1050), false);
+});
+
+test('a settlement with a value that cannot be encoded is refused and changes nothing', () => {
+  const queue = makeQueue();
+  queue.put(makeMessage(), 0);
+  const { lock } = queue.lockNext(0);
+  const settle = (value) => answer(queue, {
+    application_properties: { operation: 'com.microsoft:update-disposition' },
+    body: {
+      'disposition-status': 'abandoned', 'lock-tokens': [uuidFromToken(lock.token)], 'properties-to-modify': { value },
+    },
+  }, 10).application_properties.statusCode.value;
+  assert.equal(settle(1e20), 400);
+  assert.equal(queue.counts().locked, 1);
+  assert.equal(settle(1), 200);
+  assert.equal(queue.lockNext(20).deliveryCount, 1);
 });
 
 test('released deliveries never dead-letter, failed ones do at the limit', () => {
