@@ -275,10 +275,13 @@ export class Queue {
     return this.#due.peek()?.at ?? Infinity;
   }
 
-  /** Does what is due: ends locks, activates scheduled messages, expires old ones. Gives the locks that were lost. */
-  tick(now) {
+  /**
+   * Does what is due, for up to `most` messages: ends locks, activates scheduled messages, expires old ones. Gives the locks
+   * that were lost.
+   */
+  tick(now, most = Infinity) {
     const lost = [];
-    while (this.nextDue() <= now) {
+    for (let done = 0; done < most && this.nextDue() <= now; done += 1) {
       const entry = this.#due.pop();
       if (!this.#isDue(entry)) continue;
       const message = this.#messages.get(entry.sequence);

@@ -1,11 +1,13 @@
 // The queue's rules at exact times and in numbers that a test with a real clock cannot have, and what is kept of it on disk.
 // Run by test_broker_queue_rules.py.
 import assert from 'node:assert/strict';
-import { mkdtempSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
+import fs, { mkdtempSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
+import { syncBuiltinESMExports } from 'node:module';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
 
+import { Broker } from '../../../local/broker/broker.mjs';
 import { Journal } from '../../../local/broker/journal.mjs';
 import { answer } from '../../../local/broker/management.mjs';
 import { MalformedMessage, parseMessage, uuidFromToken } from '../../../local/broker/message.mjs';
@@ -148,6 +150,20 @@ test('a message that expires before a living one does not take it along', () => 
   assert.equal(queue.removeNext(20)?.sequence, living);
   queue.tick(20);
   assert.equal(queue.size, 0);
+});
+
+test('many messages that expire together leave clients their turns', (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout', 'Date'] });
+  const changes = [0];
+  const journal = { added() {}, changed() { changes[0] += 1; }, flush: () => changes.unshift(0) };
+  const broker = new Broker([['q', { ...RULES, timeToLive: 10 }]], journal);
+  const queue = broker.find('q');
+  for (let i = 0; i < 3500; i += 1) queue.put(makeMessage(), 0);
+  broker.serve(queue);
+  t.mock.timers.tick(10);
+  t.mock.timers.tick(10);
+  assert.equal(queue.size, 0);
+  assert.deepEqual(changes, [0, 500, 1000, 1000, 1000]);
 });
 
 test('what is dumped and restored goes on as before', () => {
@@ -340,4 +356,17 @@ test('a broker whose journal another one has taken over keeps nothing more', () 
   second.journal.flush();
   assert.throws(() => first.journal.flush(), /belongs to another broker/);
   assert.equal(openQueue(folder).queue.size, 1);
+}));
+
+test('many changes are written in small pieces', (t) => withFolder((folder) => {
+  const { queue, journal } = openQueue(folder);
+  const writes = t.mock.method(fs, 'writevSync');
+  syncBuiltinESMExports();
+  t.after(syncBuiltinESMExports);
+  const bare = 'x'.repeat(200_000);
+  for (let i = 0; i < 50; i += 1) queue.put(makeMessage({ bare }), 0);
+  journal.flush();
+  const lengths = writes.mock.calls.map(({ result }) => result);
+  assert.ok(Math.max(...lengths) < 1_500_000, `${lengths}`);
+  assert.equal(openQueue(folder).queue.size, 50);
 }));
