@@ -362,7 +362,10 @@ test('many changes are written in small pieces', (t) => withFolder((folder) => {
   const { queue, journal } = openQueue(folder);
   const writes = t.mock.method(fs, 'writevSync');
   syncBuiltinESMExports();
-  t.after(syncBuiltinESMExports);
+  t.after(() => {
+    writes.mock.restore();
+    syncBuiltinESMExports();
+  });
   const bare = 'x'.repeat(200_000);
   for (let i = 0; i < 50; i += 1) queue.put(makeMessage({ bare }), 0);
   journal.flush();
