@@ -64,7 +64,11 @@ export function parseMessage(bytes) {
     else if (code === PROPERTIES) {
       message.id = readMessageId(content);
       properties = message.id === null ? withNewId(content) : bytes.subarray(start, end);
-    } else rest.push(bytes.subarray(start, end));
+    } else {
+      // Read when the message is dead-lettered, perhaps by the timer, where nobody is there to be refused.
+      if (code === APPLICATION_PROPERTIES) pairsOf(content);
+      rest.push(bytes.subarray(start, end));
+    }
   }
   message.bare = toText(Buffer.concat([properties ?? withNewId(Buffer.from([EMPTY_LIST])), ...rest]));
   return message;

@@ -246,6 +246,10 @@ test('only a time is taken for the time that a message is scheduled for', () => 
   for (const value of [text, uuid, beyond]) assert.throws(() => parseMessage(annotated(...value)), MalformedMessage);
 });
 
+test('application properties that are cut short are refused when they come', () => {
+  assert.throws(() => parseMessage(Buffer.from([0x00, 0x53, 0x74, 0xc1, 1, 2])), MalformedMessage);
+});
+
 // --- the journal
 
 /** Opens the queue that was kept in this folder, or a new one. */
