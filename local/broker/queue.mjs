@@ -12,6 +12,8 @@ import { Heap } from './heap.mjs';
 import { withProperties } from './message.mjs';
 import { Messages } from './messages.mjs';
 
+const FORGETTINGS_PER_WINDOW = 10;
+
 /** For a queue that is kept nowhere. */
 const NO_JOURNAL = { added() {}, changed() {} };
 
@@ -21,6 +23,7 @@ export class Queue {
   #ready = new Heap((sequence) => sequence, (sequence) => this.#isReady(sequence)); // of messages that are active and not locked
   #due = new Heap((entry) => entry.at, (entry) => this.#isDue(entry)); // one living entry per message that time will change
   #seen = new Map(); // message id -> {at, sequence}, oldest first, for duplicate detection
+  #forgetAt = 0; // when those of them that are too old are next dropped
   #lastSequence = 0;
   #journal;
 
@@ -88,17 +91,27 @@ export class Queue {
   }
 
   #duplicateOf(message, now) {
-    if (this.rules.duplicateWindow === null || message.id === null) return null;
-    for (const [id, { at }] of this.#seen) {
-      if (at > now - this.rules.duplicateWindow) break;
-      this.#seen.delete(id);
-    }
-    return this.#seen.get(message.id)?.sequence ?? null;
+    const { duplicateWindow } = this.rules;
+    if (duplicateWindow === null || message.id === null) return null;
+    const first = this.#seen.get(message.id);
+    return first !== undefined && first.at > now - duplicateWindow ? first.sequence : null;
   }
 
   #remember(message, now) {
     if (this.rules.duplicateWindow === null || message.id === null) return;
+    this.#seen.delete(message.id); // The latest comes last.
     this.#seen.set(message.id, { at: now, sequence: message.sequence });
+    if (now >= this.#forgetAt) this.#forget(now);
+  }
+
+  /** Many at once: a map whose first entries are gone is slow to iterate. */
+  #forget(now) {
+    const { duplicateWindow } = this.rules;
+    for (const [id, { at }] of this.#seen) {
+      if (at > now - duplicateWindow) break;
+      this.#seen.delete(id);
+    }
+    this.#forgetAt = now + duplicateWindow / FORGETTINGS_PER_WINDOW;
   }
 
   // --- delivery

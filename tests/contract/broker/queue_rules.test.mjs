@@ -112,6 +112,17 @@ test('a duplicate counts from the first message, whatever became of it, and not 
   assert.notEqual(queue.put(makeMessage({ id: 'a' }), 100), first);
 });
 
+test('ids that are older than the window are forgotten, also when one of them came again', () => {
+  const queue = makeQueue({ duplicateWindow: 100 });
+  for (let i = 0; i < 1000; i += 1) queue.put(makeMessage({ id: `m${i}` }), i);
+  queue.put(makeMessage({ id: 'm899' }), 1000);
+  for (let i = 1001; i < 1090; i += 1) queue.put(makeMessage({ id: `m${i}` }), i);
+  const { seen } = queue.dump();
+  assert.ok(seen.length < 115, `${seen.length} ids`);
+  assert.deepEqual(seen.map(([, { at }]) => at).sort((a, b) => a - b), seen.map(([, { at }]) => at));
+  assert.ok(queue.put(makeMessage({ id: 'm899' }), 1099) < 1002);
+});
+
 test('cancelling several of which one is not scheduled cancels none', () => {
   const queue = makeQueue();
   const scheduled = queue.put(makeMessage({ scheduledFor: 100 }), 0);
