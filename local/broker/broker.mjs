@@ -8,6 +8,8 @@ import { Queue } from './queue.mjs';
 
 const DEAD_LETTER_SUFFIX = '/$DeadLetterQueue';
 const LONGEST_TIMEOUT = 2 ** 31 - 1;
+/** Messages of one queue; what is left waits until clients had their turn. */
+const MOST_PER_TICK = 1000;
 
 export class Broker {
   #queues = new Map(); // by name in lower case, dead-letter queues included
@@ -105,7 +107,7 @@ export class Broker {
     this.#timerAt = Infinity;
     for (const queue of this.all()) {
       if (queue.nextDue() <= now) {
-        for (const lock of queue.tick(now)) lock.holder?.lockLost(lock);
+        for (const lock of queue.tick(now, MOST_PER_TICK)) lock.holder?.lockLost(lock);
         this.serve(queue);
       } else this.#wakeAt(queue.nextDue());
     }

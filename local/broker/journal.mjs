@@ -6,7 +6,7 @@
  * The file has a head and then records, each of one queue: a whole message, what changed in one, or the number of one that is
  * gone. At the start, and whenever the changes outgrow the messages, it is written anew with what is there.
  */
-import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, renameSync } from 'node:fs';
+import { closeSync, existsSync, fstatSync, fsyncSync, mkdirSync, openSync, renameSync, statSync } from 'node:fs';
 import path from 'node:path';
 
 import { toBytes, toText } from './message.mjs';
@@ -15,7 +15,6 @@ import { Records, readRecords } from './records.mjs';
 const FILE_NAME = 'broker.journal';
 const FORMAT = 'service-bus-broker-2';
 const FORMER_FILE_NAME = 'broker.snapshot.jsonl';
-const CHUNK_MESSAGES = 1000;
 const LEAST_CHANGES_BYTES = 64 * 1024 * 1024;
 
 /** Fields of a message beside its bytes and those that `changeable` names. */
@@ -63,7 +62,8 @@ export class Journal {
   /** To be called before any client hears of the changes. Whoever cannot write must not answer: an error is not to be caught. */
   flush() {
     if (this.#changed.size === 0) return;
-    this.#changesBytes += this.#records().writeTo(this.#file);
+    this.#checkOwn();
+    this.#changesBytes += this.#writeChanges();
     this.#changed.clear();
     this.#added.clear();
     if (this.#changesBytes > this.#mostChanges + 2 * this.#baseBytes) this.#writeAnew();
@@ -75,9 +75,15 @@ export class Journal {
     closeSync(this.#file);
   }
 
+  /** Nobody would find what is written to a file that another broker, with other ports, has replaced. */
+  #checkOwn() {
+    const found = statSync(this.#path, { throwIfNoEntry: false });
+    if (found?.ino !== fstatSync(this.#file).ino) throw new Error(`${this.#path} now belongs to another broker, or is gone.`);
+  }
+
   /** What is gone comes last: of a message that moves, a write that is cut short leaves two rather than none. */
-  #records() {
-    const records = new Records();
+  #writeChanges() {
+    const records = new Records(this.#file);
     const gone = [];
     for (const [message, queue] of this.#changed) {
       const held = queue.has(message);
@@ -86,7 +92,7 @@ export class Journal {
       if (!held) gone.push({ queue: queue.name, gone: message.sequence });
     }
     for (const record of gone) records.add(record);
-    return records;
+    return records.end();
   }
 
   #load() {
@@ -151,20 +157,16 @@ function addTo(queue, message) {
   if (message.id !== null) queue.seen.set(message.id, { at: message.enqueuedAt, sequence: message.sequence });
 }
 
-/** In chunks: all messages together may be more than there is room for twice. Gives the number of bytes. */
+/** Gives the number of bytes. */
 function writeAll(file, queues) {
-  const records = new Records();
+  const records = new Records(file);
   records.add({ format: FORMAT });
-  let bytes = 0;
   for (const queue of queues) {
     const { messages, lastSequence, seen } = queue.dump();
-    for (const [at, message] of messages.entries()) {
-      addWhole(records, queue, message);
-      if (at % CHUNK_MESSAGES === 0) bytes += records.writeTo(file);
-    }
+    for (const message of messages) addWhole(records, queue, message);
     records.add({ queue: queue.name, lastSequence, seen });
   }
-  return bytes + records.writeTo(file);
+  return records.end();
 }
 
 function changeable({ sequence, state, enqueuedAt, expiresAt, deliveryCount, lock }) {

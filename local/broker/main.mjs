@@ -53,11 +53,12 @@ async function start() {
   const rules = readConfig(config);
   const journal = new Journal(data);
   const broker = new Broker(rules, journal);
-  journal.open(broker.all());
   const amqp = new AmqpServer(broker);
   const health = new HealthServer(broker);
   const amqpPort = await listen(amqp, port);
   const ports = `127.0.0.1:${amqpPort}, health on http://127.0.0.1:${await listen(health, healthPort)}/health`;
+  // After the ports, so that a second broker leaves the first one's journal alone; and before Node takes the first connection.
+  journal.open(broker.all());
   for (const queue of broker.all()) broker.serve(queue);
   giveMemoryBack();
   stopOnSignal({ journal, broker, amqp, health });

@@ -64,7 +64,11 @@ export function parseMessage(bytes) {
     else if (code === PROPERTIES) {
       message.id = readMessageId(content);
       properties = message.id === null ? withNewId(content) : bytes.subarray(start, end);
-    } else rest.push(bytes.subarray(start, end));
+    } else {
+      // Read when the message is dead-lettered, perhaps by the timer, where nobody is there to be refused.
+      if (code === APPLICATION_PROPERTIES) pairsOf(content);
+      rest.push(bytes.subarray(start, end));
+    }
   }
   message.bare = toText(Buffer.concat([properties ?? withNewId(Buffer.from([EMPTY_LIST])), ...rest]));
   return message;
@@ -78,9 +82,16 @@ function readHeader(message, [durable, priority, ttl]) {
 
 function readAnnotations(message, content) {
   for (const { key, bytes, valueStart } of pairsOf(content)) {
-    if (key === SCHEDULED_TIME) message.scheduledFor = Number(decode(bytes.subarray(valueStart)));
+    if (key === SCHEDULED_TIME) message.scheduledFor = timeOf(decode(bytes.subarray(valueStart)));
   }
   message.annotations = sendersPairs(content);
+}
+
+/** A timestamp, or a number like it, as milliseconds; null when there is none. */
+function timeOf(value) {
+  const time = value instanceof Date ? value.getTime() : value;
+  if (time !== null && !Number.isSafeInteger(time)) throw new MalformedMessage(`${SCHEDULED_TIME} is no time.`);
+  return time;
 }
 
 /** What the sender annotated, without what only the broker may say. */

@@ -12,6 +12,8 @@ import { Heap } from './heap.mjs';
 import { withProperties } from './message.mjs';
 import { Messages } from './messages.mjs';
 
+const FORGETTINGS_PER_WINDOW = 10;
+
 /** For a queue that is kept nowhere. */
 const NO_JOURNAL = { added() {}, changed() {} };
 
@@ -21,6 +23,7 @@ export class Queue {
   #ready = new Heap((sequence) => sequence, (sequence) => this.#isReady(sequence)); // of messages that are active and not locked
   #due = new Heap((entry) => entry.at, (entry) => this.#isDue(entry)); // one living entry per message that time will change
   #seen = new Map(); // message id -> {at, sequence}, oldest first, for duplicate detection
+  #forgetAt = 0; // when those of them that are too old are next dropped
   #lastSequence = 0;
   #journal;
 
@@ -88,33 +91,37 @@ export class Queue {
   }
 
   #duplicateOf(message, now) {
-    if (this.rules.duplicateWindow === null || message.id === null) return null;
-    for (const [id, { at }] of this.#seen) {
-      if (at > now - this.rules.duplicateWindow) break;
-      this.#seen.delete(id);
-    }
-    return this.#seen.get(message.id)?.sequence ?? null;
+    const { duplicateWindow } = this.rules;
+    if (duplicateWindow === null || message.id === null) return null;
+    const first = this.#seen.get(message.id);
+    return first !== undefined && first.at > now - duplicateWindow ? first.sequence : null;
   }
 
   #remember(message, now) {
     if (this.rules.duplicateWindow === null || message.id === null) return;
+    this.#seen.delete(message.id); // The latest comes last.
     this.#seen.set(message.id, { at: now, sequence: message.sequence });
+    if (now >= this.#forgetAt) this.#forget(now);
+  }
+
+  /** Many at once: a map whose first entries are gone is slow to iterate. */
+  #forget(now) {
+    const { duplicateWindow } = this.rules;
+    for (const [id, { at }] of this.#seen) {
+      if (at > now - duplicateWindow) break;
+      this.#seen.delete(id);
+    }
+    this.#forgetAt = now + duplicateWindow / FORGETTINGS_PER_WINDOW;
   }
 
   // --- delivery
 
-  /** Whether a message could be received now. */
+  /** Whether a message could be received now. What has expired is passed over, and left to `tick`. */
   hasReady(now) {
-    for (;;) {
-      const sequence = this.#ready.peek();
-      if (sequence === undefined) return false;
-      if (this.#isReady(sequence)) {
-        const message = this.#messages.get(sequence);
-        if (!isExpired(message, now)) return true;
-        this.#expire(message, now);
-      }
-      this.#ready.pop();
+    for (let sequence; (sequence = this.#ready.peek()) !== undefined; this.#ready.pop()) {
+      if (this.#isReady(sequence) && !isExpired(this.#messages.get(sequence), now)) return true;
     }
+    return false;
   }
 
   #takeReady() {
@@ -171,20 +178,16 @@ export class Queue {
   settle(token, outcome, now, properties = {}) {
     if (!this.#holds(token, now)) return null;
     const message = this.#locked.get(token);
+    // First, because what cannot be encoded throws, and must then change nothing.
+    const bare = withProperties(message.bare, properties);
     const lock = this.#unlock(message);
-    this.#modify(message, properties);
+    if (bare !== message.bare) this.#journal.added(this, Object.assign(message, { bare }));
     if (outcome === 'completed') this.#remove(message);
     else if (outcome === 'released') this.#giveBack(message, now);
     else if (outcome === 'deferred') this.#defer(message, now);
     else if (outcome === 'deadLettered') this.#deadLetter(message, now);
     else this.#failed(message, now);
     return lock;
-  }
-
-  #modify(message, properties) {
-    if (Object.keys(properties).length === 0) return;
-    message.bare = withProperties(message.bare, properties);
-    this.#journal.added(this, message);
   }
 
   #unlock(message) {
@@ -285,10 +288,13 @@ export class Queue {
     return this.#due.peek()?.at ?? Infinity;
   }
 
-  /** Does what is due: ends locks, activates scheduled messages, expires old ones. Gives the locks that were lost. */
-  tick(now) {
+  /**
+   * Does what is due, for up to `most` messages: ends locks, activates scheduled messages, expires old ones. Gives the locks
+   * that were lost.
+   */
+  tick(now, most = Infinity) {
     const lost = [];
-    while (this.nextDue() <= now) {
+    for (let done = 0; done < most && this.nextDue() <= now; done += 1) {
       const entry = this.#due.pop();
       if (!this.#isDue(entry)) continue;
       const message = this.#messages.get(entry.sequence);

@@ -7,31 +7,57 @@ import { closeSync, openSync, readSync, writevSync } from 'node:fs';
 const CHUNK_BYTES = 1024 * 1024;
 const LINE_END = 0x0a;
 
-/** Collects records, and gives them as buffers. */
+/** Writes records to a file, in chunks: all of them together may be more than there is room for. */
 export class Records {
+  #file;
   #buffers = [];
   #text = '';
+  #collected = 0; // bytes, about
+  #written = 0;
+
+  constructor(file) {
+    this.#file = file;
+  }
 
   add(record) {
-    this.#text += `${JSON.stringify(record)}\n`;
+    this.#addText(record);
+    this.#writeWhenFull();
   }
 
   /** The record has to say how many bytes there are. */
   addWithBytes(record, bytes) {
-    this.add(record);
+    this.#addText(record);
     this.#buffers.push(Buffer.from(this.#text), bytes);
     this.#text = '\n';
+    this.#collected += bytes.length;
+    this.#writeWhenFull();
   }
 
-  /** Writes what was collected, and gives its length. */
-  writeTo(file) {
+  /** Writes what is left, and gives the length of all. */
+  end() {
+    this.#write();
+    return this.#written;
+  }
+
+  #addText(record) {
+    const line = `${JSON.stringify(record)}\n`;
+    this.#text += line;
+    this.#collected += line.length;
+  }
+
+  #writeWhenFull() {
+    if (this.#collected >= CHUNK_BYTES) this.#write();
+  }
+
+  #write() {
     const buffers = [...this.#buffers, Buffer.from(this.#text)];
     const length = buffers.reduce((sum, { length: own }) => sum + own, 0);
-    const written = writevSync(file, buffers);
+    const written = writevSync(this.#file, buffers);
     if (written !== length) throw new Error(`Of ${length} bytes only ${written} could be written.`);
+    this.#written += length;
     this.#buffers = [];
     this.#text = '';
-    return length;
+    this.#collected = 0;
   }
 }
 

@@ -1,12 +1,16 @@
 // The queue's rules at exact times and in numbers that a test with a real clock cannot have, and what is kept of it on disk.
 // Run by test_broker_queue_rules.py.
 import assert from 'node:assert/strict';
-import { mkdtempSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
+import fs, { mkdtempSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
+import { syncBuiltinESMExports } from 'node:module';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
 
+import { Broker } from '../../../local/broker/broker.mjs';
 import { Journal } from '../../../local/broker/journal.mjs';
+import { answer } from '../../../local/broker/management.mjs';
+import { MalformedMessage, parseMessage, uuidFromToken } from '../../../local/broker/message.mjs';
 import { Queue } from '../../../local/broker/queue.mjs';
 import { LinkReceiver } from '../../../local/broker/receiver.mjs';
 import { Deliveries } from '../../../local/broker/session.mjs';
@@ -74,6 +78,22 @@ test('a scheduled message starts to live at its time', () => {
   assert.equal(queue.hasReady(1050), false);
 });
 
+test('a settlement with a value that cannot be encoded is refused and changes nothing', () => {
+  const queue = makeQueue();
+  queue.put(makeMessage(), 0);
+  const { lock } = queue.lockNext(0);
+  const settle = (value) => answer(queue, {
+    application_properties: { operation: 'com.microsoft:update-disposition' },
+    body: {
+      'disposition-status': 'abandoned', 'lock-tokens': [uuidFromToken(lock.token)], 'properties-to-modify': { value },
+    },
+  }, 10).application_properties.statusCode.value;
+  assert.equal(settle(1e20), 400);
+  assert.equal(queue.counts().locked, 1);
+  assert.equal(settle(1), 200);
+  assert.equal(queue.lockNext(20).deliveryCount, 1);
+});
+
 test('released deliveries never dead-letter, failed ones do at the limit', () => {
   const queue = makeQueue();
   queue.put(makeMessage(), 0);
@@ -90,6 +110,17 @@ test('a duplicate counts from the first message, whatever became of it, and not 
   assert.equal(queue.put(makeMessage({ id: 'a' }), 99), first);
   assert.equal(queue.size, 0);
   assert.notEqual(queue.put(makeMessage({ id: 'a' }), 100), first);
+});
+
+test('ids that are older than the window are forgotten, also when one of them came again', () => {
+  const queue = makeQueue({ duplicateWindow: 100 });
+  for (let i = 0; i < 1000; i += 1) queue.put(makeMessage({ id: `m${i}` }), i);
+  queue.put(makeMessage({ id: 'm899' }), 1000);
+  for (let i = 1001; i < 1090; i += 1) queue.put(makeMessage({ id: `m${i}` }), i);
+  const { seen } = queue.dump();
+  assert.ok(seen.length < 115, `${seen.length} ids`);
+  assert.deepEqual(seen.map(([, { at }]) => at).sort((a, b) => a - b), seen.map(([, { at }]) => at));
+  assert.ok(queue.put(makeMessage({ id: 'm899' }), 1099) < 1002);
 });
 
 test('cancelling several of which one is not scheduled cancels none', () => {
@@ -117,6 +148,33 @@ test('order and expiry survive thousands of messages that come and go', () => {
   assert.equal(queue.nextDue(), 1_000_000);
   queue.tick(1_019_000);
   assert.equal(queue.size, 0);
+});
+
+test('a message that expires before a living one does not take it along', () => {
+  const queue = makeQueue();
+  queue.put(makeMessage({ ttl: 20 }), 0);
+  // As many as make the heap of ready messages drop its dead when one more dies.
+  for (let i = 0; i < 1025; i += 1) queue.put(makeMessage({ ttl: 10 }), 0);
+  const living = queue.put(makeMessage(), 0);
+  queue.tick(10);
+  assert.equal(queue.size, 2);
+  assert.equal(queue.removeNext(20)?.sequence, living);
+  queue.tick(20);
+  assert.equal(queue.size, 0);
+});
+
+test('many messages that expire together leave clients their turns', (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout', 'Date'] });
+  const changes = [0];
+  const journal = { added() {}, changed() { changes[0] += 1; }, flush: () => changes.unshift(0) };
+  const broker = new Broker([['q', { ...RULES, timeToLive: 10 }]], journal);
+  const queue = broker.find('q');
+  for (let i = 0; i < 3500; i += 1) queue.put(makeMessage(), 0);
+  broker.serve(queue);
+  t.mock.timers.tick(10);
+  t.mock.timers.tick(10);
+  assert.equal(queue.size, 0);
+  assert.deepEqual(changes, [0, 500, 1000, 1000, 1000]);
 });
 
 test('what is dumped and restored goes on as before', () => {
@@ -175,6 +233,32 @@ test('a link forgets the oldest of too many lost locks, and the bytes of all', (
   for (const lock of queue.tick(20_000)) lock.holder.lockLost(lock);
   assert.deepEqual(sent.filter(({ settled }) => settled).map(({ id }) => id), [0, 1]);
   assert.ok(sent.every(({ data }) => data.length === 0));
+});
+
+// --- messages
+
+const SCHEDULED_TIME = 'x-opt-scheduled-enqueue-time';
+
+/** An encoded message with this annotation, whose value is given as AMQP's bytes. */
+function annotated(...value) {
+  const pair = Buffer.concat([Buffer.from([0xa3, SCHEDULED_TIME.length]), Buffer.from(SCHEDULED_TIME), Buffer.from(value)]);
+  return Buffer.concat([Buffer.from([0x00, 0x53, 0x72, 0xc1, pair.length + 1, 2]), pair]);
+}
+
+test('only a time is taken for the time that a message is scheduled for', () => {
+  const timestamp = [0x83, 0, 0, 0, 0, 0, 0, 3, 0xe8];
+  const long = [0x55, 7];
+  const nothing = [0x40];
+  const times = [timestamp, long, nothing].map((value) => parseMessage(annotated(...value)).scheduledFor);
+  assert.deepEqual(times, [1000, 7, null]);
+  const text = [0xa1, 1, 0x78];
+  const uuid = [0x98, ...Buffer.alloc(16)];
+  const beyond = [0x83, 0x7f, ...Buffer.alloc(7)];
+  for (const value of [text, uuid, beyond]) assert.throws(() => parseMessage(annotated(...value)), MalformedMessage);
+});
+
+test('application properties that are cut short are refused when they come', () => {
+  assert.throws(() => parseMessage(Buffer.from([0x00, 0x53, 0x74, 0xc1, 1, 2])), MalformedMessage);
 });
 
 // --- the journal
@@ -279,4 +363,28 @@ test('a journal with more changes than messages is written anew', () => withFold
   }
   assert.ok(statSync(file).size < 20_000);
   assert.equal(openQueue(folder).queue.size, 1);
+}));
+
+test('a broker whose journal another one has taken over keeps nothing more', () => withFolder((folder) => {
+  const [first, second] = [openQueue(folder), openQueue(folder)];
+  for (const { queue } of [first, second]) queue.put(makeMessage(), 0);
+  second.journal.flush();
+  assert.throws(() => first.journal.flush(), /belongs to another broker/);
+  assert.equal(openQueue(folder).queue.size, 1);
+}));
+
+test('many changes are written in small pieces', (t) => withFolder((folder) => {
+  const { queue, journal } = openQueue(folder);
+  const writes = t.mock.method(fs, 'writevSync');
+  syncBuiltinESMExports();
+  t.after(() => {
+    writes.mock.restore();
+    syncBuiltinESMExports();
+  });
+  const bare = 'x'.repeat(200_000);
+  for (let i = 0; i < 50; i += 1) queue.put(makeMessage({ bare }), 0);
+  journal.flush();
+  const lengths = writes.mock.calls.map(({ result }) => result);
+  assert.ok(Math.max(...lengths) < 1_500_000, `${lengths}`);
+  assert.equal(openQueue(folder).queue.size, 50);
 }));

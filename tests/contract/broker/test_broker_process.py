@@ -73,10 +73,11 @@ async def test_missing_arguments_are_refused():
 
 
 async def test_taken_port_is_one_clear_line(broker, tmp_path):
-    """A port that is taken ends the broker with code 1 and one line."""
+    """A port that is taken ends the broker with code 1 and one line, before it touches a journal."""
     config = write_config(tmp_path / "Config.json", {"q": {}})
     code, error = await outcome("--config", config, "--data", tmp_path, "--port", str(broker.port))
     assert (code, error.strip()) == (1, f"Port {broker.port} is taken by another process.")
+    assert not (tmp_path / "broker.journal").exists()
 
 
 async def test_killed_broker_has_lost_nothing(tmp_path):
