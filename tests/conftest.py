@@ -13,11 +13,14 @@ from starts import STARTED, count_starts  # noqa: E402
 
 from local.stack import Stack, StackConfig  # noqa: E402
 
-ALL_OF_THEM = 5
+ALL_OF_THEM = 6
 """Workers for a whole run, on two cores: half of them wait at any time. A part of the tests needs none."""
 
-FIRST = ("host", "stack", "system", "exploration", "contract", "conformance", "deployment")
-"""What waits much comes first: meanwhile the rest has the cores."""
+LONGEST = ("shared stack 1", "shared stack 2", "services 2", "services 1")
+"""What one worker has to do alone begins first, the longest of it before the rest."""
+
+FIRST = ("system", "exploration", "deployment")
+"""Then what waits much: meanwhile the rest has the cores."""
 
 TOGETHER = {
     "tests/system/test_workflows.py": "shared stack 1",
@@ -85,7 +88,12 @@ def pytest_collection_modifyitems(items):
 
 def _place(item):
     file, folder = item.nodeid.partition("::")[0], folder_of(item.nodeid)
-    return file not in TOGETHER, TOGETHER.get(file, ""), FIRST.index(folder) if folder in FIRST else len(FIRST)
+    group = TOGETHER.get(file) or TOGETHER.get(folder)
+    return _rank(group, LONGEST), _rank(folder, FIRST)
+
+
+def _rank(name, names):
+    return names.index(name) if name in names else len(names)
 
 
 def pytest_sessionfinish(session):

@@ -143,7 +143,7 @@ async def test_an_answer_that_is_not_described_is_found(client, tmp_path):
 async def schemathesis(folder, client, *arguments):
     """Run it in a process of its own; return its exit code, and what it says."""
     key = f"x-functions-key:{client.key['x-functions-key']}"
-    options = ("--checks", ",".join(CHECKS), "--phases", "fuzzing", "--seed", "6", "-n", "25", "--no-color", "-H", key)
+    options = ("--checks", ",".join(CHECKS), "--phases", "fuzzing", "--seed", "6", "-n", "12", "--no-color", "-H", key)
     environment = os.environ | {
         "SCHEMATHESIS_HOOKS": "schemathesis_hooks",
         "PYTHONPATH": str(ROOT / "tests" / "support"),
