@@ -288,6 +288,7 @@ class App:
             agent_health=self.adapters.agent_health,
             sweeps=self.adapters.sweeps,
             poison=self.poison,
+            queues=self.storage_queues,
             clock=self.adapters.clock,
         )
 
@@ -312,7 +313,7 @@ class App:
         return HealthService(
             checks={
                 "stateStore": self.orders.probe,
-                "submissionQueue": self.adapters.submissions.probe,
+                "submissionQueue": self.adapters.submissions.waiting,
                 "serviceBus": partial(self.adapters.bus.probe, self.bus_queues),
             }
         )

@@ -37,8 +37,8 @@ class TextQueue(Protocol):
         Raises `UnavailableError`, and `InvalidError` for characters that no queue can hold.
         """
 
-    async def probe(self) -> None:
-        """Ask for next to nothing; raises `UnavailableError` when the queue cannot be reached."""
+    async def waiting(self) -> int:
+        """Return about how many messages wait; raises `UnavailableError` when the queue cannot be reached."""
 
 
 class EventPublisher(Protocol):

@@ -1,6 +1,6 @@
 """How the system is doing, at a glance: what is open, what is not sent yet, what nobody could read, how agents are."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Annotated
@@ -9,8 +9,9 @@ from pydantic import Field
 
 from core import agenda, outbox
 from core.agenda import AgendaRow, Kind
+from core.errors import UnavailableError
 from core.orders import ProcessState
-from core.ports import Clock
+from core.ports import Clock, TextQueue
 from operators.poison import PoisonService
 from operators.views import View
 from stores.agent_health import AgentHealthLog
@@ -60,6 +61,8 @@ class Overview(View):
     """And who swept: the leader."""
     poison: dict[str, int]
     """How many messages are kept, up to 100 of each queue that they came from."""
+    waiting: dict[str, int | None]
+    """About how many messages wait in each Storage Queue; null if it is away. How long requests wait, agents say."""
     agents: list[AgentView]
 
 
@@ -85,6 +88,7 @@ class OverviewService:
     agent_health: AgentHealthLog
     sweeps: SweepLog
     poison: PoisonService
+    queues: Mapping[str, TextQueue]
     clock: Clock
 
     _last: list[Overview] = field(default_factory=list)
@@ -115,6 +119,7 @@ class OverviewService:
             unsent_notices=unsent.count(outbox.is_notice),
             last_sweep=await self.sweeps.last(),
             poison=await self.poison.count(),
+            waiting={name: await _waiting(queue) for name, queue in self.queues.items()},
             agents=[AgentView.model_validate(each) for each in said],
         )
 
@@ -125,3 +130,10 @@ class OverviewService:
             rows=[row for page in pages for row in page],
             more=any(len(page) == MAX_COUNTED for page in pages),
         )
+
+
+async def _waiting(queue: TextQueue) -> int | None:
+    try:
+        return await queue.waiting()
+    except UnavailableError:
+        return None

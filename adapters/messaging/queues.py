@@ -33,7 +33,7 @@ class StorageQueue:
         with azure_errors("storage queue", UnavailableError):
             await self._queue().send_message(text, time_to_live=FOREVER)
 
-    async def probe(self) -> None:
-        """See `TextQueue.probe`."""
+    async def waiting(self) -> int:
+        """See `TextQueue.waiting`."""
         with azure_errors("storage queue", UnavailableError):
-            await self._queue().get_queue_properties()
+            return (await self._queue().get_queue_properties()).approximate_message_count or 0

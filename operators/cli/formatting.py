@@ -105,6 +105,7 @@ def overview_text(answer: Json) -> str:
         ("events for operators not sent yet", shown(answer["unconfirmedEvents"])),
         ("notices for senders not sent yet", shown(answer["unsentNotices"])),
         ("last sweep", f"{sweep['at']} by {sweep['instance']}" if sweep else "none yet"),
+        *((f"waiting in {queue}", "away" if count is None else count) for queue, count in answer["waiting"].items()),
         *((f"poison from {queue}", count) for queue, count in answer["poison"].items()),
         *((f"agent {each['agent']}", _agent_text(each)) for each in answer["agents"]),
     ]

@@ -229,6 +229,7 @@ async def test_what_a_queue_cannot_give_out_again_is_not_put_into_it(services, p
     with pytest.raises(InvalidError, match="no queue can hold"):
         await parts.submissions.put(f"a{character}b")
     await parts.submissions.put("\t\n\r \x7f\x85\ud7ff\ue000\ufffd\U0001ffff")
+    assert await parts.submissions.waiting() == 1
     if texts := getattr(parts.submissions, "texts", None):
         assert len(texts) == 1
         return
@@ -400,7 +401,7 @@ async def test_what_no_row_can_hold_is_kept_shortened(parts, source):
 
 async def test_a_queue_that_does_not_exist_is_away(on_azurite, services):
     """What is there answers; what is not is of no use."""
-    await on_azurite.submissions.probe()
+    await on_azurite.submissions.waiting()
     async with QueueClient.from_connection_string(services.storage_connection_string, "missing") as queue:
         with pytest.raises(UnavailableError):
-            await StorageQueue(lambda: queue).probe()
+            await StorageQueue(lambda: queue).waiting()

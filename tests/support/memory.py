@@ -158,8 +158,9 @@ class MemoryTextQueue:
         queues.check(text)
         self.texts.append(text)
 
-    async def probe(self) -> None:
-        """See `TextQueue.probe`: memory is always there."""
+    async def waiting(self) -> int:
+        """See `TextQueue.waiting`."""
+        return len(self.texts)
 
 
 class MemoryEventPublisher:

@@ -12,7 +12,7 @@ from memory import in_memory
 from pydantic import ValidationError
 
 from core.changes import Change, Event, HistoryEntry
-from core.errors import InvalidError
+from core.errors import InvalidError, UnavailableError
 from core.orders import Outcome, ProcessState, StepState
 from operators.alerts import AcknowledgeRequest, AlertDesk
 from operators.bulk import meant_by
@@ -75,6 +75,15 @@ async def test_the_overview_counts_each_order_once_and_what_is_not_sent():
     assert {str(state): each.count for state, each in given_back.open_orders.items()} == counts(pending=1)
     assert given_back.unsent_notices.count > 0
     assert given_back.unconfirmed_events.count == 0
+
+
+async def test_the_overview_says_how_many_messages_wait_though_a_queue_is_away():
+    """And everything else that it says."""
+    parts = in_memory(clock=lambda: NOW)
+    await parts.submissions.put("an order")
+    with patch.object(parts.alert_queue, "waiting", side_effect=UnavailableError("away")):
+        seen = await overview_on(parts).look()
+    assert seen.waiting == {"order-submissions": 1, "operator-alerts": None}
 
 
 def counts(pending=0, processing=0):

@@ -53,7 +53,7 @@ export function agents({ agents: all }) {
 }
 
 export function facts(overview) {
-  const { lastSweep, unconfirmedEvents, unsentNotices } = overview;
+  const { lastSweep, unconfirmedEvents, unsentNotices, waiting } = overview;
   return h(
     "dl",
     { class: "facts" },
@@ -65,6 +65,7 @@ export function facts(overview) {
     ),
     h("dt", null, "Leader"),
     h("dd", null, lastSweep?.instance ?? "none"),
+    Object.entries(waiting).map(([queue, count]) => [h("dt", null, `Waiting in ${queue}`), h("dd", null, count ?? "unknown: the queue is away")]),
     h("dt", null, "Poison messages"),
     h("dd", null, h("a", { href: "#/poison" }, poisoned(overview))),
     h("dt", null, "Alerts not sent yet"),
