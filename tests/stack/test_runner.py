@@ -51,7 +51,7 @@ def has_all(found):
 
 @pytest.mark.skipif(not psutil.LINUX, reason="only Linux tells a child of its parent's death")
 async def test_nothing_but_the_data_outlives_a_runner_that_is_killed(start_runner):
-    """The broker has no journal: it gets SIGTERM, not SIGKILL, so that it writes what it holds."""
+    """Azurite and the broker get SIGTERM, not SIGKILL, so that they write what they hold."""
     runner = await start_runner()
     await runner.until_it_says("functions host(s)")
     children = await asyncio.to_thread(until, runner.descendants, has_all)
