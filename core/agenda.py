@@ -88,6 +88,11 @@ def all_of(kind: Kind) -> tuple[str, str]:
     return f"{kind}|", f"{kind}|{LAST}"
 
 
+def everything() -> tuple[str, str]:
+    """Row-key range [from, to) of every obligation; those of a kind stand together."""
+    return f"{min(Kind)}|", f"{max(Kind)}|{LAST}"
+
+
 def claim_lane(priority: Priority, needs: str) -> str:
     """Row-key prefix of the pending orders of this priority and need (SCH-1).
 

@@ -66,7 +66,7 @@ STATUS = _object(
     updatedAt=TIME,
     steps={
         "type": "array",
-        "items": _object(name={"type": "string"}, state={"enum": [*StepState]}, tryingAgain_={"const": True}),
+        "items": _object(name={"type": "string"}, state={"enum": [*StepState]}, tryingAgain_={"type": "boolean"}),
     },
 )
 AWAY = {"503": _refusal("Something that is needed is away; try again")}

@@ -28,13 +28,15 @@ async def chromium():
 class Visitor:
     """Opens pages, each with what a browser keeps of its own, and notes what the browser complains about."""
 
-    def __init__(self, found, url):
-        self._browser, self._url = found, url
+    def __init__(self, found, url, answers=None):
+        self._browser, self._url, self._answers = found, url, answers
         self.complaints, self.requests, self._contexts, self._pending = [], [], [], set()
 
     async def context(self, **more):
         context = await self._browser.new_context(base_url=self._url, reduced_motion="reduce", **more)
         self._contexts.append(context)
+        if self._answers:
+            await context.route("**", self._answers)
         return context
 
     async def page(self, path, *, key=None, clock=False, **more):
@@ -83,9 +85,15 @@ class Visitor:
 
 
 @pytest.fixture
-async def visitor(chromium, stack):
+def answered(stack):
+    """By whom: the stack that all share."""
+    return stack.http_url, None
+
+
+@pytest.fixture
+async def visitor(chromium, answered):
     """Somebody with a browser; at the end it has complained of nothing: no error, no violation of the policy."""
-    visitor = Visitor(chromium, stack.http_url)
+    visitor = Visitor(chromium, *answered)
     yield visitor
     await visitor.leave()
     assert visitor.complaints == []

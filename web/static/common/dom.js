@@ -33,8 +33,9 @@ export function render(parent, ...children) {
   let next = parent.firstChild;
   wanted.forEach((each, place) => {
     const node = nodes[place] ?? create(each, parent);
-    if (node === next) next = next.nextSibling;
-    else parent.insertBefore(node, next);
+    if (next && node === next.nextSibling) parent.append(next); // it went further down: not all others went up
+    else if (node !== next) parent.insertBefore(node, next);
+    next = node.nextSibling;
     update(node, each);
   });
 }

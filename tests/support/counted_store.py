@@ -1,0 +1,89 @@
+"""A store of its own, with an app in this process whose operations on it are counted."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+from answering import Answering
+from builders import new_order
+from transports import Recorder
+
+from adapters.azure import connect
+from adapters.clock import new_id, order_ids, utc_now
+from adapters.connections import Connections
+from bootstrap import bootstrap, functions
+from core.changes import Change, Event, HistoryEntry, transition
+from core.gathering import run_all
+from core.keys import bucket_of
+from core.orders import Outcome, ProcessState
+from shop.business import SHOP
+from stores.orders import of_change
+from stores.records import columns_of_record
+from stores.tables import Insert
+
+FAILED = {"process_state": ProcessState.ERROR, "outcome": Outcome.FAILED, "reason": "declined"}
+LONG_AGO = utc_now() - timedelta(hours=1)
+
+new_order_id = order_ids(8)
+
+
+class Store:
+    """A store, with an app whose operations on it are counted, and somebody else who changes what stands in it."""
+
+    def __init__(self, settings):
+        self.passed = timedelta()
+        self.recorder = Recorder()
+        self._parts = connect(settings, Connections(settings, transport=lambda: self.recorder))
+        self._other = connect(settings)
+        app = bootstrap(settings, SHOP, replace(self._parts, clock=lambda: utc_now() + self.passed))
+        self.answers = Answering(functions(app))
+
+    async def close(self):
+        await self._parts.close()
+        await self._other.close()
+
+    async def begin(self):
+        """Have one more order under way."""
+        order = an_order(new_order_id())
+        await self._other.store.commit(Change(before=None, after=order, entry=entry("submitted")))
+        return order.order_id
+
+    async def fail(self):
+        """Have one more order in Error, and its alert."""
+        order = an_order(new_order_id(), **FAILED)
+        await self._other.store.commit(Change(before=None, after=order, entry=entry("failed")))
+        about = {"subject": f"orders/{order.order_id}", "data": {"step": "payment", "reason": "declined"}}
+        alert = Event(event_id=new_id(), type="OrderProcessing.OrderFailed", at=utc_now(), **about)
+        await self._other.alerts.record(alert)
+
+    async def fill(self, processed, failed):
+        """Have so many more, many to a transaction."""
+        orders = [an_order(new_order_id(), process_state=ProcessState.PROCESSED) for _ in range(processed)]
+        orders += [an_order(new_order_id(), updated_at=LONG_AGO, **FAILED) for _ in range(failed)]
+        await run_all((self._submit(order) for order in orders), at_most=400)
+
+    async def _submit(self, order):
+        rows = of_change(Change(before=None, after=order, entry=entry("ended")))
+        rows = [Insert(each.key, columns_of_record(each.row)) for each in rows]
+        await self._other.store.table.submit(bucket_of(order.order_id), rows)
+
+    async def take_up(self, order_id):
+        """Let an order in Error go on."""
+        order = await self._other.store.load(order_id)
+        pending = order.with_state(process_state=ProcessState.PENDING, outcome=None)
+        await self._other.store.commit(transition(order, pending, entry("resubmitted")))
+
+    async def change(self, order_id):
+        """Have something happen to this order, and one more that fails."""
+        await self.fail()
+        order = await self._other.store.load(order_id)
+        tried = order.with_state(failure_count=order.state.failure_count + 1)
+        await self._other.store.commit(transition(order, tried, entry("recovered")))
+
+
+def an_order(order_id, **state):
+    order = new_order(**{"not_before": utc_now(), "updated_at": utc_now()} | state).with_state(order_id=order_id)
+    return replace(order, order=replace(order.order, order_id=order_id))
+
+
+def entry(event):
+    return HistoryEntry(at=utc_now(), actor="somebody/1", event=event, change_id=new_id())

@@ -1,0 +1,82 @@
+"""A client that somebody else's generator makes of the description: what it says is enough to use the app."""
+
+import asyncio
+import json
+import os
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+from waiting import eventually
+
+pytestmark = pytest.mark.soak
+
+TOOLS = Path(sys.executable).parent
+NAME = "generated_client"
+PURCHASE = {
+    "customer": {"name": "Ada", "email": "ada@example.com"},
+    "items": [{"sku": "TEA-SENCHA", "quantity": 2}],
+}
+
+
+@pytest.fixture
+async def generated(client, tmp_path, monkeypatch):
+    """What the generator makes of the description that the app gives; it complains of nothing."""
+    _, told = await client.request("GET", "/api/openapi.json", key=False)
+    (tmp_path / "openapi.json").write_text(json.dumps(told))
+    generator = await asyncio.create_subprocess_exec(
+        TOOLS / "openapi-python-client", "generate", "--path", "openapi.json",
+        "--meta", "none", "--output-path", NAME, "--fail-on-warning",
+        cwd=tmp_path, env=os.environ | {"PATH": f"{TOOLS}:{os.environ['PATH']}"},
+        stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
+    )  # fmt: skip
+    said, _ = await generator.communicate()
+    assert generator.returncode == 0, said.decode()
+    monkeypatch.syspath_prepend(tmp_path)
+    yield import_module(f"{NAME}.client")
+    for module in [name for name in sys.modules if name.partition(".")[0] == NAME]:
+        del sys.modules[module]
+
+
+def call(name):
+    """One of the calls."""
+    return import_module(f"{NAME}.api.default.{name}").asyncio
+
+
+def model(name):
+    """One of the models."""
+    return getattr(import_module(f"{NAME}.models"), name)
+
+
+@pytest.fixture
+async def shop(client, generated):
+    """The app as anybody calls it."""
+    async with generated.Client(client.url, raise_on_unexpected_status=True) as shop:
+        yield shop
+
+
+@pytest.fixture
+async def operator(client, generated):
+    """The app as somebody calls it who has the key."""
+    key = client.key["x-functions-key"]
+    async with generated.AuthenticatedClient(client.url, key, prefix="", auth_header_name="x-functions-key") as made:
+        yield made
+
+
+async def test_a_generated_client_places_an_order_and_follows_it_until_it_is_processed(shop, operator):
+    """As the shop does, and as an operator; what is refused says why."""
+    placed = await call("post_api_orders")(client=shop, body=model("Purchase").from_dict(PURCHASE))
+    assert isinstance(placed, model("Placed"))
+
+    async def processed():
+        status = await call("get_api_orders_order_id")(placed.order_id, client=shop)
+        assert status.process_state == model("StatusProcessState").PROCESSED
+        return status
+
+    status = await eventually(processed)
+    assert {step.state for step in status.steps} == {model("StatusStepsItemState").COMPLETED}
+    order = await call("get_api_operator_orders_order_id")(placed.order_id, client=operator)
+    assert (order.order_id, order.process_state) == (placed.order_id, model("ProcessState").PROCESSED)
+    refused = await call("post_api_orders")(client=shop, body=model("Purchase").from_dict(PURCHASE | {"items": []}))
+    assert isinstance(refused, model("Problem"))
