@@ -74,7 +74,7 @@ class Watch:
         if now - since <= self.longest_without_sweep:
             return []
         reason = f"no supervisor has swept since {since:%Y-%m-%d %H:%M:%S} UTC"
-        return [(self.store.buckets[0], alerts.stalled("supervisor", since, reason))]
+        return [(self.store.buckets[0], alerts.stalled(alerts.SUPERVISOR, since, reason))]
 
     async def _tell(self, standing: Sequence[Told]) -> None:
         """Announce what was not announced before, and forget what goes on again."""

@@ -1,6 +1,6 @@
 """How the system is doing, at a glance: what is open, what is not sent yet, what nobody could read, how agents are."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Annotated
@@ -8,17 +8,15 @@ from typing import Annotated
 from pydantic import Field
 
 from core import agenda, outbox
-from core.agenda import AgendaRow, Kind
+from core.agenda import Kind
 from core.orders import ProcessState
 from core.ports import Clock
+from operators.owed import MAX_COUNTED, Orders, Owed
 from operators.poison import PoisonService
 from operators.views import View
 from stores.agent_health import AgentHealthLog
 from stores.orders import OrderStore
 from stores.sweeps import Sweep, SweepLog
-
-MAX_COUNTED = 1000
-"""Of each kind in each bucket: more are not counted, only said to be there."""
 
 KEPT = timedelta(seconds=2)
 """How long a process says the same."""
@@ -63,25 +61,12 @@ class Overview(View):
     agents: list[AgentView]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _Rows:
-    """The rows of one kind in the agendas of all buckets."""
-
-    rows: Sequence[AgendaRow]
-    more: bool
-
-    def orders(self) -> set[str]:
-        return {row.order_id for row in self.rows}
-
-    def count(self, counted: Callable[[AgendaRow], bool] = lambda _: True) -> Count:
-        return Count(count=sum(map(counted, self.rows)), at_least=self.more)
-
-
 @dataclass(frozen=True, kw_only=True)
 class OverviewService:
     """Asks everything at once."""
 
     store: OrderStore
+    owed: Owed
     agent_health: AgentHealthLog
     sweeps: SweepLog
     poison: PoisonService
@@ -100,28 +85,33 @@ class OverviewService:
 
     async def _look(self) -> Overview:
         at = self.clock()
-        pending, running = await self._rows(Kind.PENDING), await self._rows(Kind.RUNNING)
-        processing = running.orders() - pending.orders()  # of a pending order, other steps may still run
-        unsent = await self._rows(Kind.OUTBOX)
+        pending, running, failed = [
+            await self.owed.orders(kind, at - KEPT) for kind in (Kind.PENDING, Kind.RUNNING, Kind.ERROR)
+        ]
+        events, notices = await self._unsent()
         said = await self.agent_health.since(self.clock() - FRESH)
         return Overview(
             at=at,
             open_orders={
-                ProcessState.PENDING: pending.count(),
-                ProcessState.PROCESSING: Count(count=len(processing), at_least=running.more),
-                ProcessState.ERROR: (await self._rows(Kind.ERROR)).count(),
+                ProcessState.PENDING: _count(pending),
+                # of a pending order, other steps may still run
+                ProcessState.PROCESSING: Count(count=len(running.ids - pending.ids), at_least=running.more),
+                ProcessState.ERROR: _count(failed),
             },
-            unconfirmed_events=unsent.count(lambda row: not outbox.is_notice(row)),
-            unsent_notices=unsent.count(outbox.is_notice),
+            unconfirmed_events=events,
+            unsent_notices=notices,
             last_sweep=await self.sweeps.last(),
             poison=await self.poison.count(),
             agents=[AgentView.model_validate(each) for each in said],
         )
 
-    async def _rows(self, kind: Kind) -> _Rows:
-        start, end = agenda.all_of(kind)
-        pages = await self.store.agendas(start, end, MAX_COUNTED)
-        return _Rows(
-            rows=[row for page in pages for row in page],
-            more=any(len(page) == MAX_COUNTED for page in pages),
-        )
+    async def _unsent(self) -> Iterator[Count]:
+        """Count the events, and the notices, that are not sent."""
+        pages = await self.store.agendas(*agenda.all_of(Kind.OUTBOX), MAX_COUNTED)
+        more = any(len(page) == MAX_COUNTED for page in pages)
+        are_notices = [outbox.is_notice(row) for page in pages for row in page]
+        return (Count(count=are_notices.count(wanted), at_least=more) for wanted in (False, True))
+
+
+def _count(orders: Orders) -> Count:
+    return Count(count=len(orders.ids), at_least=orders.more)

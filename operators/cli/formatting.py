@@ -68,6 +68,7 @@ def alerts_table(found: Iterable[Json]) -> str:
     rows = [
         (
             each["at"],
+            "closed" if each["closed"] else "open",
             each["type"],
             each["subject"],
             each.get("reason"),
@@ -76,7 +77,7 @@ def alerts_table(found: Iterable[Json]) -> str:
         )
         for each in found
     ]
-    return table(("AT", "TYPE", "SUBJECT", "REASON", "ACKNOWLEDGED", "KEY"), rows)
+    return table(("AT", "STATE", "TYPE", "SUBJECT", "REASON", "ACKNOWLEDGED", "KEY"), rows)
 
 
 def poison_table(found: Iterable[Json]) -> str:
@@ -119,7 +120,15 @@ def _agent_text(agent: Json) -> str:
 def causes_table(found: Iterable[Json]) -> str:
     """Return what the causes are."""
     rows = [
-        (each["count"], len(each["unacknowledged"]), each["type"], each["step"], each["reason"], each["last"])
+        (
+            each["count"],
+            each["open"],
+            len(each["unacknowledged"]),
+            each["type"],
+            each["step"],
+            each["reason"],
+            each["last"],
+        )
         for each in found
     ]
-    return table(("ALERTS", "OPEN", "TYPE", "STEP", "REASON", "LAST"), rows)
+    return table(("ALERTS", "OPEN", "NOT TAKEN", "TYPE", "STEP", "REASON", "LAST"), rows)

@@ -7,6 +7,7 @@ from dataclasses import replace
 from uuid import uuid4
 
 import pytest
+from apps import app
 from azure.servicebus.aio import ServiceBusClient
 from azure.storage.queue.aio import QueueClient
 from builders import NOW, seconds
@@ -22,7 +23,6 @@ from core.changes import Event
 from core.errors import ConflictError, InvalidError, UnavailableError, UnknownMessageError
 from core.messages import WakeUp
 from core.outbox import event_columns
-from operators.alerts import AlertDesk
 from operators.requests import AlertsPage
 from shop.business import SHOP
 from simulator.ledger import Ledger
@@ -304,7 +304,7 @@ async def test_a_row_that_nobody_can_read_takes_no_other_along(parts):
     found = await parts.alerts.newest(1000)
     assert event in [each.event for each in found]
     assert not [rows[each.key] for each in found if each.key in rows]
-    assert event.event_id in str(await AlertDesk(alert_log=parts.alerts, clock=lambda: NOW).list(AlertsPage()))
+    assert event.event_id in str(await app(parts).operators.alerts.list(AlertsPage()))
     await parts.alerts._table.submit("alerts", [Delete(key) for key in rows])
     await parts.agent_health._table.submit("health", [Delete("garbage|1")])
 

@@ -32,7 +32,7 @@ TRANSITIONS, UNSENT = "tests/unit/test_transitions.py", "tests/unit/test_unsent.
 CIRCUIT, GROUP_COMMIT = "tests/unit/test_circuit.py", "tests/unit/test_group_commit.py"
 OPERATORS, OUTAGES = "tests/unit/test_operator_service.py", "tests/unit/test_outages.py"
 SUBMISSION = "tests/unit/test_submission_rules.py"
-CONSOLE = "tests/browser/test_console_page.py"
+CONSOLE, CLOSING = "tests/browser/test_console_page.py", "tests/unit/test_closing.py"
 
 MUTANTS = (
     Mutant(
@@ -1776,6 +1776,30 @@ MUTANTS = (
         old="if fault and len(events) > 1 and not rules.is_silence(fault):",
         new="if False:",
         tests=(f"{SENDING}::test_an_alert_that_is_refused_is_put_off_and_never_given_up",),
+    ),
+    Mutant(
+        statement="ALR-1",
+        fault="what was read before an alert came closes it",
+        file="operators/owed.py",
+        old="if last is None or last.at <= after:",
+        new="if last is None:",
+        tests=(f"{CLOSING}::test_what_was_read_before_the_alert_came_closes_none",),
+    ),
+    Mutant(
+        statement="ALR-1",
+        fault="an alert is closed although its order was not looked for to the end",
+        file="operators/owed.py",
+        old="return not self.more and bucket_of",
+        new="return bucket_of",
+        tests=(f"{CLOSING}::test_an_alert_is_closed_when_it_is_certain_that_nobody_is_needed",),
+    ),
+    Mutant(
+        statement="ALR-1",
+        fault="an alert stays open after its order is mended",
+        file="operators/closing.py",
+        old="return {alert.key for alert in alerts if is_over(alert.event, owed, swept)}",
+        new="return set()",
+        tests=(f"{CLOSING}::test_an_alert_of_an_order_is_open_while_the_order_waits_for_an_operator",),
     ),
     Mutant(
         statement="ALR-1",

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from core.changes import Change, Event, HistoryEntry
 from core.errors import InvalidError
 from core.orders import Outcome, ProcessState, StepState
-from operators.alerts import AcknowledgeRequest, AlertDesk
+from operators.alerts import AcknowledgeRequest
 from operators.bulk import meant_by
 from operators.requests import AlertsPage, BulkRequest, FindRequest, OrdersPage, Page, PoisonPage, Search, Where
 from scheduler.rules import LONGEST_UPGRADE
@@ -244,7 +244,7 @@ async def test_the_overview_says_where_it_did_not_count_to_the_end():
     parts = in_memory(clock=lambda: NOW)
     for number in range(2):
         await record(parts, number, new_order())
-    with patch("operators.overview.MAX_COUNTED", 2):
+    with patch("operators.owed.MAX_COUNTED", 2):
         counted = (await overview_on(parts).look()).open_orders
     assert counted[ProcessState.PENDING].at_least
     assert not counted[ProcessState.ERROR].at_least
@@ -273,7 +273,7 @@ async def test_alerts_that_nobody_can_read_hide_none_behind_them():
 async def test_alerts_are_shown_newest_first_and_grouped_by_their_cause():
     """What an event says of itself takes nothing of ours away; each alert is acknowledged once."""
     parts = in_memory(clock=lambda: NOW)
-    desk = AlertDesk(alert_log=parts.alerts, clock=parts.clock)
+    desk = app(parts).operators.alerts
     for number, (reason, ago) in enumerate([("card declined", 60), ("sold out", 50), ("card declined", 40)]):
         data = {"step": "payment", "reason": reason, "id": "not ours"}
         await parts.alerts.record(Event(event_id=f"e{number}", type="T", subject="s", at=NOW - seconds(ago), data=data))
@@ -285,7 +285,7 @@ async def test_alerts_are_shown_newest_first_and_grouped_by_their_cause():
     known = await desk.acknowledge(AcknowledgeRequest(alerts=(newest, newest, "no-such-alert"), **GRACE))
     assert (known.acknowledged, known.unknown) == ([newest], ["no-such-alert"])
     cause, other = (await desk.causes()).causes
-    assert (cause.reason, cause.count, other.count) == ("card declined", 2, 1)
+    assert (cause.reason, cause.count, cause.open, other.count) == ("card declined", 2, 2, 1)
     assert (cause.first, cause.last, cause.unacknowledged) == (NOW - seconds(60), NOW - seconds(40), [oldest])
 
 
