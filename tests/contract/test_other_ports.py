@@ -318,6 +318,16 @@ async def test_since_when_a_sweep_is_awaited_is_what_the_first_one_said(parts):
     assert await parts.sweeps.awaited_since(NOW + seconds(9)) == said[0]
 
 
+@pytest.mark.proves("SUP-7")
+async def test_since_when_a_sweep_is_missed_is_what_the_first_one_said_after_the_last(parts):
+    for start in (NOW, NOW + seconds(60)):
+        last = Sweep(at=start, instance="v1", recovered=0)
+        await parts.sweeps.record(last)
+        assert await parts.sweeps.last() == last
+        said = [await parts.sweeps.missed_since(last, start + seconds(late)) for late in (9, 10)]
+        assert said == [start + seconds(9)] * 2
+
+
 @pytest.fixture
 async def source(parts):
     """A queue that is no other test's; what is kept of it is removed at the end."""

@@ -1258,6 +1258,22 @@ MUTANTS = (
     ),
     Mutant(
         statement="SUP-7",
+        fault="after a pause it is told at once that nobody has swept",
+        file="alerts/watch.py",
+        old="if last and now -",
+        new="if False and now -",
+        tests=(f"{WATCH}::test_after_a_pause_of_the_whole_system_nothing_is_told_before_somebody_could_sweep",),
+    ),
+    Mutant(
+        statement="ALR-1",
+        fault="an alert offers to skip a step that others come after",
+        file="core/alerts.py",
+        old="any(step.name not in awaited for",
+        new="any(True for",
+        tests=(f"{OPERATOR_RULES}::test_what_can_be_done_is_shown_and_an_alert_offers_the_same",),
+    ),
+    Mutant(
+        statement="SUP-7",
         fault="since when a sweep is awaited is what the last one said",
         file="stores/tables.py",
         old="[Insert(name, columns) for",

@@ -52,6 +52,8 @@ async def test_orders_are_listed_by_pages_the_longest_waiting_first(client, fail
     code, out, _ = await CommandLine(client).run("list", "--limit", str(PAGE), "--all", "--json")
     assert code == 0
     assert {order["orderId"] for order in json.loads(out)["orders"]} >= set(failed)
+    _, out, _ = await CommandLine(client).run("list", "--workflow", "nobody-has-it", "--json")
+    assert json.loads(out)["orders"] == []
 
 
 @pytest.mark.proves("OPR-1", "UND-5")

@@ -134,9 +134,12 @@ async def record(parts, number, order, bucket="b03"):
     return await parts.store.commit(Change(before=None, after=order, entry=entry))
 
 
-async def failed(parts, number, *, ago=60, reason="card declined", outcome=Outcome.FAILED, step="payment"):
+async def failed(
+    parts, number, *, ago=60, reason="card declined", outcome=Outcome.FAILED, step="payment", workflow="payment-only"
+):
     """An order of which this step failed so many seconds ago."""
     order = new_order(process_state=ProcessState.ERROR, outcome=outcome, reason=reason, updated_at=NOW - seconds(ago))
+    order = order.with_state(workflow=workflow)
     (only,) = order.steps
     only = replace(only, name=step, state=StepState.FAILED, attempts=1)
     return await record(parts, number, replace(order, steps=(only,)))
@@ -150,6 +153,7 @@ WHERE = {
     "reason": ({"reason": "sold out"}, {"reason": "sold out"}),
     "outcome": ({"outcome": Outcome.UNDO_INCOMPLETE}, {"outcome": Outcome.UNDO_INCOMPLETE}),
     "step": ({"step": "stock"}, {"step": "stock"}),
+    "workflow": ({"workflow": "order"}, {"workflow": "order"}),
     "since": ({"since": NOW - seconds(30)}, {"ago": 30}),
 }
 
