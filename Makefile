@@ -38,7 +38,8 @@ func: $(VENV)/.installed
 	@exec $(BIN)/python -m local.core_tools
 
 operator: $(VENV)/.installed
-	@OPERATOR_KEY=$${OPERATOR_KEY:-local-operator} $(BIN)/python -m operators $(ARGS)
+	@OPERATOR_URL=$${OPERATOR_URL:-http://127.0.0.1:$${HTTP_PORT:-7071}} OPERATOR_KEY=$${OPERATOR_KEY:-local-operator} \
+		$(BIN)/python -m operators $(ARGS)
 
 test: $(VENV)/.installed local/node_modules/.installed
 	@$(BIN)/python -m pytest $(ARGS)

@@ -34,9 +34,11 @@ from core.messages import bus_queues
 from core.ports import TextQueue
 from operators.alerts import AlertDesk
 from operators.bulk import BulkService
+from operators.closing import Closing
 from operators.explain import ActingRules
 from operators.health import HealthService
 from operators.overview import OverviewService
+from operators.owed import Owed
 from operators.poison import PoisonService
 from operators.retention import RetentionService
 from operators.service import OperatorService
@@ -223,12 +225,27 @@ class App:
         return OperatorServices(
             orders=self.orders,
             bulk=self.bulk,
-            alerts=AlertDesk(alert_log=self.adapters.alerts, clock=self.adapters.clock),
+            alerts=self.alert_desk,
             poison=self.poison,
             overview=self.overview,
             retention=self.retention,
             health=self.health,
         )
+
+    @cached_property
+    def alert_desk(self) -> AlertDesk:
+        """The alerts, and which of them are over."""
+        parts = self.adapters
+        return AlertDesk(
+            alert_log=parts.alerts,
+            closing=Closing(owed=self.owed, sweeps=parts.sweeps, clock=parts.clock),
+            clock=parts.clock,
+        )
+
+    @cached_property
+    def owed(self) -> Owed:
+        """To which orders something is owed."""
+        return Owed(store=self.adapters.store, clock=self.adapters.clock)
 
     @cached_property
     def orders(self) -> OperatorService:
@@ -284,7 +301,7 @@ class App:
     def overview(self) -> OverviewService:
         """How the system is."""
         return OverviewService(
-            store=self.adapters.store,
+            owed=self.owed,
             agent_health=self.adapters.agent_health,
             sweeps=self.adapters.sweeps,
             poison=self.poison,

@@ -16,6 +16,8 @@ from stores.sweeps import SweepLog
 
 log = logging.getLogger(__name__)
 
+LONGEST_START = timedelta(minutes=1)
+"""After a pause of the whole system somebody sweeps within this time, also if a dead host's timers are still locked."""
 
 Told = tuple[str, Event]
 """An event, and the bucket in whose outbox it is put."""
@@ -73,19 +75,21 @@ class Watch:
         since = last.at if last else await self.sweeps.awaited_since(now)
         if now - since <= self.longest_without_sweep:
             return []
-        reason = f"no supervisor has swept since {since:%Y-%m-%d %H:%M:%S} UTC"
-        return [(self.store.buckets[0], alerts.stalled("supervisor", since, reason))]
+        if last and now - await self.sweeps.missed_since(last, now) < min(self.longest_without_sweep, LONGEST_START):
+            return []
+        return [(self.store.buckets[0], alerts.stalled(alerts.SUPERVISOR, since, "no supervisor sweeps"))]
 
     async def _tell(self, standing: Sequence[Told]) -> None:
         """Announce what was not announced before, and forget what goes on again."""
         self._told &= {event.event_id for _, event in standing}
         for bucket, event in standing:
             if event.event_id not in self._told:
-                log.error("watch.stalled", extra={"what": event.subject, "why": event.data["reason"]})
+                why = {"why": event.data["reason"], "since": event.data["since"]}
+                log.error("watch.stalled", extra={"what": event.subject, **why})
                 await self.store.announce(bucket, event)
                 self._told.add(event.event_id)
 
 
 def _of_order(row: AgendaRow) -> Told:
-    reason = f"it may be claimed since {agenda.since(row):%Y-%m-%d %H:%M:%S} UTC, and is not"
-    return keys.bucket_of(row.order_id), alerts.stalled(f"orders/{row.order_id}", agenda.since(row), reason)
+    event = alerts.stalled(f"orders/{row.order_id}", agenda.since(row), "it may be claimed, and is not")
+    return keys.bucket_of(row.order_id), event

@@ -8,8 +8,9 @@ from typing import Any
 
 from pydantic import AwareDatetime
 
+from core.agenda import Kind
 from core.changes import Event
-from core.orders import Direction, Outcome, Snapshot
+from core.orders import DONE, Direction, Outcome, Snapshot, StepState
 
 ORDER_FAILED = "OrderProcessing.OrderFailed"
 ORDER_UNDONE = "OrderProcessing.OrderUndone"
@@ -17,6 +18,15 @@ SUBMISSION_REJECTED = "OrderProcessing.SubmissionRejected"
 NOTICE_GIVEN_UP = "OrderProcessing.NoticeGivenUp"
 STALLED = "OrderProcessing.Stalled"
 WORKFLOW_CHANGED = "OrderProcessing.WorkflowChanged"
+
+WHILE_OWED = {ORDER_FAILED: Kind.ERROR, ORDER_UNDONE: Kind.ERROR, STALLED: Kind.PENDING}
+"""What is owed to an order for as long as such an alert about it is open; others stay open until somebody takes them.
+
+Nothing is owed to an order that was undone completely: its alert only informs, and is closed from the beginning.
+"""
+
+SUPERVISOR = "supervisor"
+"""The subject of the alert that nobody sweeps; it is open until somebody has swept."""
 
 MAX_OF_REASON = 1000
 
@@ -45,12 +55,29 @@ ACTIONS = {
     Outcome.UNDO_INCOMPLETE: ["resubmit", "skip"],
     Outcome.UNDONE: [],
 }
-"""What an operator can do with an order in `Error`; whether a step can be skipped, its workflow decides."""
+"""What an operator can do with an order in `Error`."""
 
 
-def _asks_for(*actions: str) -> dict[str, Any]:
+def actions(order: Snapshot) -> list[str]:
+    """Return what an operator can do with an order that has ended so, as far as its records tell: nothing is refused.
+
+    That a step can be skipped although others come after it, only its workflow knows.
+    """
+    usual = ACTIONS[order.state.outcome or Outcome.FAILED]
+    return [action for action in usual if action != "skip" or _may_be_skipped(order)]
+
+
+def _may_be_skipped(order: Snapshot) -> bool:
+    """Whether an undo has failed, or a step that nobody comes after: so nobody needs what it answers."""
+    if order.state.direction is Direction.UNDO:
+        return any(step.undo_failed for step in order.steps)
+    awaited = {name for step in order.steps if step.state not in DONE for name in step.after}
+    return any(step.name not in awaited for step in order.in_state(StepState.FAILED))
+
+
+def _asks_for(*what: str) -> dict[str, Any]:
     """Return the fields that say what an operator can do; without any, the event only informs."""
-    return {"actionRequired": bool(actions), "actions": list(actions)}
+    return {"actionRequired": bool(what), "actions": list(what)}
 
 
 def order_ended(after: Snapshot, cause: str, now: datetime) -> Event:
@@ -75,7 +102,7 @@ def order_ended(after: Snapshot, cause: str, now: datetime) -> Event:
             if state.direction is Direction.UNDO
             else [],
         }
-        | _asks_for(*ACTIONS[state.outcome or Outcome.FAILED]),
+        | _asks_for(*actions(after)),
     )
 
 
@@ -123,7 +150,10 @@ def workflow_changed(name: str, version: int, different: Sequence[str], becomes:
 
 
 def stalled(what: str, since: datetime, reason: str) -> Event:
-    """Tell that something does not go on that should (SUP-7); one alert for each thing and beginning."""
+    """Tell that something does not go on that should (SUP-7); one alert for each thing and beginning.
+
+    The reason has no time in it, so that alerts are grouped by it.
+    """
     return Event(
         event_id=f"stalled:{what}:{since.isoformat()}",
         type=STALLED,

@@ -94,6 +94,9 @@ param frontDoorId string = ''
 @description('From where alone a new version may be deployed, as a range such as 203.0.113.7/32; empty: from anywhere.')
 param deployFrom string = ''
 
+@description('Origins of other sites\' pages that may call the app, such as https://shop.example.com, with commas between them.')
+param corsOrigins string = ''
+
 @description('Mail the operators when a month is going to cost more than this, in the currency of the subscription; 0: never.')
 @minValue(0)
 param monthlyBudget int = 0
@@ -321,6 +324,7 @@ module app 'modules/app.bicep' = {
     pythonVersion: pythonVersion
     frontDoorId: frontDoorId
     deployFrom: deployFrom
+    corsOrigins: corsOrigins
     simulatedServices: simulatedServices
     paymentUrl: paymentUrl
     paymentBackupUrl: paymentBackupUrl

@@ -30,6 +30,7 @@ Environment:
   LOCAL_FUNCTION_PROCESSES one
                             each: a process for the HTTP functions and one for every other, as in Flex Consumption
   OPERATOR_KEY              the operators' key (default: local-operator)
+  Host__CORS                origins of other sites' pages that may call, such as http://localhost:5173, comma-separated
 Any setting of the app, such as STEP_TIMEOUT_SECONDS=8, replaces the embedded default; only the connections to the parts
 above are always the stack's own.
 """

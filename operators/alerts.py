@@ -1,7 +1,7 @@
 """The alerts as operators work through them: list, group by cause, acknowledge (ALR-1)."""
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Any
@@ -11,6 +11,7 @@ from pydantic import ConfigDict, Field
 from core.alerts import Acknowledgement, Alert
 from core.gathering import run_all
 from core.ports import Clock
+from operators.closing import Closing
 from operators.pages import cut
 from operators.requests import AlertsPage, Key, OperatorRequest
 from operators.views import View
@@ -34,6 +35,8 @@ class AlertView(View):
     subject: str
     at: datetime
     acknowledged: Acknowledgement | None
+    closed: bool
+    """Whether what it tells of is over."""
 
 
 class AlertList(View):
@@ -50,14 +53,16 @@ class CauseView(View):
     step: str
     reason: str
     count: int
+    open: int
+    """How many of them are not closed."""
     first: datetime
     last: datetime
     unacknowledged: list[str]
-    """The keys of those that nobody has taken upon themselves."""
+    """The keys of the open ones that nobody has taken upon themselves."""
 
 
 class CauseList(View):
-    """The causes of the newest alerts, the one with most of them first."""
+    """The causes of the newest alerts, the one with most open ones first."""
 
     causes: list[CauseView]
 
@@ -76,33 +81,35 @@ class Acknowledged(View):
     unknown: list[str]
 
 
-def alert_view(alert: Alert) -> AlertView:
+def alert_view(alert: Alert, *, closed: bool) -> AlertView:
     """Return an alert as it reached the operators; what we say of it goes before what its event says."""
     event = alert.event
     own = {"key": alert.key, "id": event.event_id, "type": event.type, "subject": event.subject, "at": event.at}
-    return AlertView.model_validate({**event.data, **own, "acknowledged": alert.acknowledged})
+    return AlertView.model_validate({**event.data, **own, "acknowledged": alert.acknowledged, "closed": closed})
 
 
-def causes(alerts: Iterable[Alert]) -> list[CauseView]:
+def causes(alerts: Iterable[Alert], closed: Collection[str]) -> list[CauseView]:
     """Return the alerts, newest first, grouped by their cause."""
     groups: dict[tuple[str, str, str], list[Alert]] = {}
     for alert in alerts:
         data = alert.event.data
         cause = (alert.event.type, _text(data.get("step")), _text(data.get("reason")))
         groups.setdefault(cause, []).append(alert)
-    found = [_cause(*cause, group) for cause, group in groups.items()]
-    return sorted(found, key=lambda each: each.count, reverse=True)
+    found = [_cause(*cause, group, closed) for cause, group in groups.items()]
+    return sorted(found, key=lambda each: (each.open, each.count), reverse=True)
 
 
-def _cause(kind: str, step: str, reason: str, group: list[Alert]) -> CauseView:
+def _cause(kind: str, step: str, reason: str, group: list[Alert], closed: Collection[str]) -> CauseView:
+    still_open = [alert for alert in group if alert.key not in closed]
     return CauseView(
         type=kind,
         step=step,
         reason=reason,
         count=len(group),
+        open=len(still_open),
         first=min(alert.event.at for alert in group),
         last=max(alert.event.at for alert in group),
-        unacknowledged=[alert.key for alert in group if alert.acknowledged is None],
+        unacknowledged=[alert.key for alert in still_open if alert.acknowledged is None],
     )
 
 
@@ -116,17 +123,21 @@ class AlertDesk:
     """What an operator does with alerts."""
 
     alert_log: AlertLog
+    closing: Closing
     clock: Clock
 
     async def list(self, page: AlertsPage) -> AlertList:
         """List the alerts that came through Event Grid, newest first."""
         found = await self.alert_log.newest(page.limit + 1, page.continuation or "")
         alerts, continuation = cut(found, page.limit, lambda alert: alert.key)
-        return AlertList(alerts=[alert_view(alert) for alert in alerts], continuation=continuation)
+        closed = await self.closing.closed(alerts)
+        views = [alert_view(alert, closed=alert.key in closed) for alert in alerts]
+        return AlertList(alerts=views, continuation=continuation)
 
     async def causes(self) -> CauseList:
         """Group the newest alerts by their cause."""
-        return CauseList(causes=causes(await self.alert_log.newest(MAX_GROUPED)))
+        alerts = await self.alert_log.newest(MAX_GROUPED)
+        return CauseList(causes=causes(alerts, await self.closing.closed(alerts)))
 
     async def acknowledge(self, request: AcknowledgeRequest) -> Acknowledged:
         """Take alerts upon yourself; the first one who does stays."""

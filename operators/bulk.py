@@ -146,7 +146,8 @@ def meant_by(order: Snapshot, where: Where, until: datetime) -> bool:
 def _fits(where: Where, order: OrderState | ListedOrder, failed_steps: Sequence[str]) -> bool:
     """Whether an order, or what the list knows of it, is as it is asked for."""
     return (
-        where.outcome in (None, order.outcome)
+        where.workflow in (None, order.workflow)
+        and where.outcome in (None, order.outcome)
         and where.reason in (None, order.reason)
         and (where.step is None or where.step in failed_steps)
     )

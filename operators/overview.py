@@ -1,27 +1,22 @@
 """How the system is doing, at a glance: what is open, what is not sent yet, what nobody could read, how agents are."""
 
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Annotated, Self
+from typing import Annotated
 
 from pydantic import Field
 
-from core import agenda, outbox
+from core import outbox
 from core.agenda import AgendaRow, Kind
 from core.errors import UnavailableError
-from core.gathering import run_all
-from core.keys import LAST
 from core.orders import ProcessState
 from core.ports import Clock, TextQueue
+from operators.owed import Owed, Rows
 from operators.poison import PoisonService
 from operators.views import View
 from stores.agent_health import AgentHealthLog
-from stores.orders import OrderStore
 from stores.sweeps import Sweep, SweepLog
-
-MAX_COUNTED = 1000
-"""Of each kind in each bucket: more are not counted, only said to be there."""
 
 KEPT = timedelta(seconds=2)
 """How long a process says the same."""
@@ -68,36 +63,11 @@ class Overview(View):
     agents: list[AgentView]
 
 
-Owed = tuple[Sequence[AgendaRow], Set[str]]
-"""The rows of a bucket, and the kinds of which there are more."""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _Rows:
-    """The rows of one kind in the agendas of all buckets."""
-
-    rows: Sequence[AgendaRow]
-    more: bool
-
-    @classmethod
-    def of(cls, kind: Kind, owed: Sequence[Owed]) -> Self:
-        return cls(
-            rows=[row for rows, _ in owed for row in rows if _kind(row) == kind],
-            more=any(kind in more for _, more in owed),
-        )
-
-    def orders(self) -> set[str]:
-        return {row.order_id for row in self.rows}
-
-    def count(self, counted: Callable[[AgendaRow], bool] = lambda _: True) -> Count:
-        return Count(count=sum(map(counted, self.rows)), at_least=self.more)
-
-
 @dataclass(frozen=True, kw_only=True)
 class OverviewService:
     """Asks everything at once."""
 
-    store: OrderStore
+    owed: Owed
     agent_health: AgentHealthLog
     sweeps: SweepLog
     poison: PoisonService
@@ -117,44 +87,28 @@ class OverviewService:
 
     async def _look(self) -> Overview:
         at = self.clock()
-        owed = await run_all(self._owed(bucket) for bucket in self.store.buckets)
-        pending, running, unsent = (_Rows.of(kind, owed) for kind in (Kind.PENDING, Kind.RUNNING, Kind.OUTBOX))
+        rows = (await self.owed.look(at - KEPT)).rows
+        pending, running, unsent = rows[Kind.PENDING], rows[Kind.RUNNING], rows[Kind.OUTBOX]
         processing = running.orders() - pending.orders()  # of a pending order, other steps may still run
         said = await self.agent_health.since(self.clock() - FRESH)
         return Overview(
             at=at,
             open_orders={
-                ProcessState.PENDING: pending.count(),
+                ProcessState.PENDING: _count(pending),
                 ProcessState.PROCESSING: Count(count=len(processing), at_least=running.more),
-                ProcessState.ERROR: _Rows.of(Kind.ERROR, owed).count(),
+                ProcessState.ERROR: _count(rows[Kind.ERROR]),
             },
-            unconfirmed_events=unsent.count(lambda row: not outbox.is_notice(row)),
-            unsent_notices=unsent.count(outbox.is_notice),
+            unconfirmed_events=_count(unsent, lambda row: not outbox.is_notice(row)),
+            unsent_notices=_count(unsent, outbox.is_notice),
             last_sweep=await self.sweeps.last(),
             poison=await self.poison.count(),
             waiting={name: await _waiting(queue) for name, queue in self.queues.items()},
             agents=[AgentView.model_validate(each) for each in said],
         )
 
-    async def _owed(self, bucket: str) -> Owed:
-        """Read what is owed in a bucket: mostly one page holds all of it. A kind that a page cuts off is read anew."""
-        rows: list[AgendaRow] = []
-        more: set[str] = set()
-        start, end = agenda.everything()
-        while len(page := await self.store.agenda(bucket, start, end, MAX_COUNTED)) == MAX_COUNTED:
-            last = _kind(page[-1])
-            if _kind(page[0]) == last:
-                more.add(last)
-                rows += page
-                start = f"{last}|{LAST}"
-            else:
-                rows += (row for row in page if _kind(row) != last)
-                start = f"{last}|"
-        return [*rows, *page], more
 
-
-def _kind(row: AgendaRow) -> str:
-    return row.key.partition("|")[0]
+def _count(rows: Rows, counted: Callable[[AgendaRow], bool] = lambda _: True) -> Count:
+    return Count(count=sum(map(counted, rows.rows)), at_least=rows.more)
 
 
 async def _waiting(queue: TextQueue) -> int | None:

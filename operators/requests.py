@@ -84,6 +84,7 @@ class Where(BaseModel):
     """Which orders in `Error` are meant: those for which all that is said holds."""
 
     model_config = OperatorRequest.model_config
+    workflow: StepName | None = None
     step: StepName | None = None
     """A step that failed."""
     reason: Annotated[Text, Field(max_length=1000)] | None = None

@@ -1,4 +1,4 @@
-"""The last sweep, in table `agents`: one row, and one that says since when there should be any."""
+"""The last sweep, in table `agents`: one row, and two that say since when there should be any, or another one."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -25,6 +25,7 @@ FORM = Form(Sweep)
 PARTITION = "sweeps"
 ROW = "last"
 AWAITED = "awaited"
+MISSED = "missed"
 
 
 class SweepLog:
@@ -45,4 +46,14 @@ class SweepLog:
     async def awaited_since(self, now: datetime) -> datetime:
         """Return when it was that anybody asked this first: now, if nobody did; raises `UnavailableError`."""
         since: datetime = (await first(self._table, PARTITION, {AWAITED: {"Since": now}}))["Since"]
+        return since
+
+    async def missed_since(self, last: Sweep, now: datetime) -> datetime:
+        """Return when anybody first asked this after that sweep: now, if nobody did; raises `UnavailableError`."""
+        stored = await self._table.get(PARTITION, MISSED)
+        known = columns_of(stored) if stored else {}
+        if known.get("After") != last.at:
+            known = {"After": last.at, "Since": now}
+            await self._table.submit(PARTITION, [Put(MISSED, known)])
+        since: datetime = known["Since"]
         return since

@@ -19,6 +19,7 @@ param instanceMemoryMB int
 param pythonVersion string
 param frontDoorId string
 param deployFrom string
+param corsOrigins string
 param simulatedServices bool
 param paymentUrl string
 param paymentBackupUrl string
@@ -107,6 +108,11 @@ resource site 'Microsoft.Web/sites@2024-11-01' = {
       scmIpSecurityRestrictionsUseMain: false
       scmIpSecurityRestrictionsDefaultAction: empty(deployFrom) ? 'Allow' : 'Deny'
       scmIpSecurityRestrictions: empty(deployFrom) ? [] : [deployersOnly]
+      // Without credentials: nothing here knows a caller by a cookie but the sign-in, and no other site's page may use that.
+      cors: {
+        allowedOrigins: empty(corsOrigins) ? [] : split(replace(corsOrigins, ' ', ''), ',')
+        supportCredentials: false
+      }
     }
     functionAppConfig: {
       runtime: {

@@ -3,7 +3,7 @@
 import hmac
 import logging
 import socket
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +11,7 @@ from aiohttp import web
 from azure.functions.meta import Datum
 from multidict import CIMultiDict, MultiDict, MultiMapping
 
-from local.host import itself
+from local.host import cors, itself
 from local.host.errors import HostError, InvocationFailed
 from local.host.http_answer import HttpAnswer
 from local.host.index import ANONYMOUS, FUNCTION, Function, HttpTrigger
@@ -63,6 +63,7 @@ class HttpListener:
         endpoints = [_endpoint(function, prefix, invoker) for function in functions]
         self._endpoints = sorted(endpoints, key=lambda each: each.route.rank)
         self._key = own.operator_key.encode()
+        self._origins = own.origins
         self._home_page = home_page
         self._runner = web.ServerRunner(
             web.Server(self._answer, request_factory=_request, access_log=None, max_line_size=_LONGEST_READ_LINE_BYTES),
@@ -79,8 +80,14 @@ class HttpListener:
         await self._runner.cleanup()
 
     async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
-        if status := _refusal(request):
+        if status := _refusal(request, self._origins):
             return _last(status)
+        if request.headers.get("Origin") not in self._origins:
+            return await self._answer_call(request)
+        answer = cors.permission(request) if cors.is_preflight(request) else await self._answer_call(request)
+        return cors.readable(answer, request)
+
+    async def _answer_call(self, request: web.BaseRequest) -> web.StreamResponse:
         path = percent_decoded(request.rel_url.raw_path, but="/")
         if f"{path}/".lower().startswith("/admin/"):
             return _empty(401)  # the host's own pages: they want the master key, which nobody has here
@@ -141,11 +148,11 @@ def _request(
     return web.BaseRequest(message, payload, protocol, writer, task, task.get_loop(), client_max_size=0)
 
 
-def _refusal(request: web.BaseRequest) -> int:
+def _refusal(request: web.BaseRequest, origins: Collection[str]) -> int:
     """Return the status with which Azure refuses what is no request to it, or this host a foreign page, else 0."""
     if len(f"{request.method} {request.raw_path} HTTP/1.1\r\n") > MAX_REQUEST_LINE_BYTES:
         return 414
-    if itself.is_from_elsewhere(request):
+    if itself.is_from_elsewhere(request, origins):
         return 403
     return 0 if all(value.isascii() for _, value in request.raw_headers) else 400
 

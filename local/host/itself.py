@@ -2,6 +2,7 @@
 
 import os
 import signal
+from collections.abc import Collection
 
 from aiohttp import web
 
@@ -21,8 +22,12 @@ async def answer(request: web.BaseRequest) -> web.StreamResponse:
     return response
 
 
-def is_from_elsewhere(request: web.BaseRequest) -> bool:
-    """Tell whether another site's page asks (by its `Origin`), or one whose name was made to lead here (by `Host`)."""
+def is_from_elsewhere(request: web.BaseRequest, origins: Collection[str]) -> bool:
+    """Tell whether another site's page asks (by its `Origin`), or one whose name was made to lead here (by `Host`).
+
+    Pages of these `origins` may ask.
+    """
     host = request.host.rsplit(":", 1)[0] if not request.host.endswith("]") else request.host
     origin = request.headers.get("Origin")
-    return host not in ("127.0.0.1", "localhost", "[::1]") or origin not in (None, f"http://{request.host}")
+    known = (None, f"http://{request.host}", *origins)
+    return host not in ("127.0.0.1", "localhost", "[::1]") or origin not in known

@@ -1,10 +1,11 @@
 """App settings as the Functions host sees them: plain environment variables."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Self
 
+from local.host.cors import origins_in
 from local.host.errors import HostError
 
 LEASE_SECONDS = 15
@@ -57,9 +58,11 @@ IN_AZURE = {"LOCAL_QUEUE_LOCK_SECONDS": 600, "LOCAL_TIMER_LOCK_SECONDS": LEASE_S
 
 @dataclass(frozen=True, kw_only=True)
 class HostSettings:
-    """Settings of this host alone; but for `host_id` Azure has no counterpart. Times in seconds."""
+    """Settings of this host alone; but for `host_id` and `origins` Azure has no counterpart. Times in seconds."""
 
     operator_key: str
+    origins: Collection[str]
+    """Of other sites' pages that may call."""
     host_id: str
     queue_lock_seconds: int
     timer_lock_seconds: int
@@ -74,6 +77,7 @@ class HostSettings:
         try:
             return cls(
                 operator_key=values.get("OPERATOR_KEY", ""),
+                origins=origins_in(values.get("Host__CORS", "")),
                 queue_lock_seconds=max(1, int(_seconds("LOCAL_QUEUE_LOCK_SECONDS", values))),
                 host_id=values.get("AzureFunctionsWebHost__hostid", "local"),
                 timer_lock_seconds=min(max(1, int(_seconds("LOCAL_TIMER_LOCK_SECONDS", values))), LEASE_SECONDS),

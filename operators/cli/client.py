@@ -26,6 +26,12 @@ class UnreachableError(ApiError):
     exit_code = 3
 
 
+class BrokenError(ApiError):
+    """The app has failed in a way that nobody expected: another try may end the same way."""
+
+    exit_code = 5
+
+
 class KeyRefusedError(ApiError):
     """The key is not the operators' key, or the sign-in is missing."""
 
@@ -123,7 +129,8 @@ def _error(response: httpx.Response, problem: Json) -> ApiError:
         return UnreachableError(
             f"{response.url} answers, but not as the operators' API does: is that the app's address?"
         )
-    return UnreachableError(_fault(status, problem)) if status >= 500 else ApiError(_fault(status, problem))
+    kind = BrokenError if status == 500 else UnreachableError if status > 500 else ApiError
+    return kind(_fault(status, problem))
 
 
 def _fault(status: int, problem: Json) -> str:

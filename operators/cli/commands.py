@@ -1,6 +1,7 @@
 """`python -m operators`: the operators' tools for those who live in a terminal.
 
-Exit codes: 0 done; 1 refused, or not found; 2 wrong usage; 3 the app is away; 4 the key, or the sign-in, was refused.
+Exit codes: 0 done; 1 refused, or not found; 2 wrong usage; 3 the app is away; 4 the key, or the sign-in, was refused;
+5 the app has failed, and its log says why.
 """
 
 import getpass
@@ -18,6 +19,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 EVERYTHING = click.option("--all", "everything", is_flag=True, help="Every page, not only the first.")
 IN_JSON = click.option("--json", "in_json", is_flag=True, help="Print what the API answers.")
+WORKFLOW = click.option("--workflow", help="Orders on this workflow.")
 WATCH = click.option("--watch", type=click.FloatRange(min=0.1), metavar="SECONDS", help="Show it again and again.")
 STATES = click.Choice(["Pending", "Processing", "Error"], case_sensitive=False)
 OUTCOMES = click.Choice(["failed", "undo-incomplete"])
@@ -57,16 +59,19 @@ def main(ctx: click.Context, url: str, key: str, token: str | None) -> None:
 
 @main.command(name="list")
 @click.option("--state", type=STATES, default="Error", show_default=True)
+@WORKFLOW
 @click.option("--limit", default=50, show_default=True, help="How many orders a page has.")
 @EVERYTHING
 @IN_JSON
 @WATCH
 @click.pass_obj
-def list_orders(api: Api, *, state: str, limit: int, everything: bool, in_json: bool, watch: float | None) -> None:
+def list_orders(
+    api: Api, /, *, everything: bool, in_json: bool, watch: float | None, **asked: str | int | None
+) -> None:
     """List the open orders of a state, the longest waiting first."""
 
     def draw() -> tuple[Json, str]:
-        answer = api.every("orders", "orders", state=state, limit=limit, first_only=not everything)
+        answer = api.every("orders", "orders", first_only=not everything, **asked)
         return answer, formatting.with_more(formatting.orders_table(answer["orders"]), answer)
 
     show(draw, in_json=in_json, every=watch)
@@ -96,7 +101,7 @@ def search(api: Api, *, beginning: str, in_json: bool) -> None:
 @WATCH
 @click.pass_obj
 def show_order(api: Api, *, order_id: str, in_json: bool, watch: float | None) -> None:
-    """Show an order: its state, its steps, and its whole history."""
+    """Show an order: its state, what was ordered, its steps, and its whole history."""
 
     def draw() -> tuple[Json, str]:
         order = api.get("orders", order_id)
@@ -155,6 +160,7 @@ def cancel(api: Api, *, order_id: str, operator: str, note: str) -> None:
 
 @main.command()
 @click.argument("action", type=ACTIONS)
+@WORKFLOW
 @click.option("--step", help="Orders of which this step failed.")
 @click.option("--reason", help="Orders with this reason, to the letter.")
 @click.option("--outcome", type=OUTCOMES, help="Orders that ended so.")

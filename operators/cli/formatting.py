@@ -40,16 +40,22 @@ def orders_table(orders: Iterable[Json]) -> str:
 def order_text(order: Json) -> str:
     """Return an order with its steps and its history."""
     names = ("processState", "outcome", "direction", "reason", "failureCount", "lockedBy", "completeBy", "workflow")
-    facts = [(name, order[name]) for name in names if order[name] is not None]
-    steps = [(s["name"], s["state"], s["attempts"], s["failureCount"], s["reason"]) for s in order["steps"]]
+    facts = [(name, order[name]) for name in (*names, "priority", "placedAt") if order[name] is not None]
+    facts += [(name, json.dumps(value)) for name, value in order["payload"].items()]
+    steps = [_step_row(step) for step in order["steps"]]
     history = [(each["at"], each["actor"], each["event"], each["detail"]) for each in order["history"]]
     return "\n\n".join(
         (
             table(("ORDER", order["orderId"]), [*facts, ("can be", " or ".join(order["actions"]) or "left alone")]),
-            table(("STEP", "STATE", "ATTEMPTS", "FAILURES", "REASON"), steps),
+            table(("STEP", "STATE", "ATTEMPTS", "FAILURES", "RESTS", "REASON", "RESULT"), steps),
             table(("AT", "ACTOR", "EVENT", "DETAIL"), history),
         )
     )
+
+
+def _step_row(step: Json) -> tuple[object, ...]:
+    result = json.dumps(step["result"]) if step["result"] else ""
+    return (*(step[name] for name in ("name", "state", "attempts", "failureCount", "rests", "reason")), result)
 
 
 def bulk_text(summary: Json, *, go: bool) -> str:
@@ -60,7 +66,8 @@ def bulk_text(summary: Json, *, go: bool) -> str:
         return f"{shown}\n{len(summary['matching'])} orders are meant; {hint}"
     refused = [f"{each['orderId']}: {printable(each['why'])}" for each in summary["refused"]]
     counts = ", ".join(f"{len(summary[name])} {name}" for name in ("done", "refused", "changed"))
-    return "\n".join([*refused, f"{counts}; to do what is left: --go --until {summary['until']}"])
+    again = f"; to try those that were refused again: --go --until {summary['until']}" if refused else ""
+    return "\n".join([*refused, f"{counts}{again}"])
 
 
 def alerts_table(found: Iterable[Json]) -> str:
@@ -68,6 +75,7 @@ def alerts_table(found: Iterable[Json]) -> str:
     rows = [
         (
             each["at"],
+            "closed" if each["closed"] else "open",
             each["type"],
             each["subject"],
             each.get("reason"),
@@ -76,7 +84,7 @@ def alerts_table(found: Iterable[Json]) -> str:
         )
         for each in found
     ]
-    return table(("AT", "TYPE", "SUBJECT", "REASON", "ACKNOWLEDGED", "KEY"), rows)
+    return table(("AT", "STATE", "TYPE", "SUBJECT", "REASON", "ACKNOWLEDGED", "KEY"), rows)
 
 
 def poison_table(found: Iterable[Json]) -> str:
@@ -120,7 +128,15 @@ def _agent_text(agent: Json) -> str:
 def causes_table(found: Iterable[Json]) -> str:
     """Return what the causes are."""
     rows = [
-        (each["count"], len(each["unacknowledged"]), each["type"], each["step"], each["reason"], each["last"])
+        (
+            each["count"],
+            each["open"],
+            len(each["unacknowledged"]),
+            each["type"],
+            each["step"],
+            each["reason"],
+            each["last"],
+        )
         for each in found
     ]
-    return table(("ALERTS", "OPEN", "TYPE", "STEP", "REASON", "LAST"), rows)
+    return table(("ALERTS", "OPEN", "NOT TAKEN", "TYPE", "STEP", "REASON", "LAST"), rows)

@@ -41,7 +41,7 @@ async def fill(page, note="the address was corrected"):
 
 @pytest.mark.proves("OPR-5", "OPR-3")
 async def test_from_an_alert_to_an_order_that_is_right_again(visitor, stuck):
-    """With the key and not without: open the alert, read why, mend the fault, resubmit, see it finish."""
+    """With the key and not without: open the alert, read why, mend the fault, resubmit, see it end."""
     order_id = stuck.pop()
     page = await visitor.page("/console#/alerts")
     for key in (WRONG, KEY):
@@ -65,6 +65,10 @@ async def test_from_an_alert_to_an_order_that_is_right_again(visitor, stuck):
     await expect(page.locator(".head .badge")).to_have_text("Processed")
     await expect(page.locator("tr", has_text="resubmitted")).to_contain_text("operator/Grace")
     assert await page.locator(".graph g.processed").count() == 4
+
+    await page.get_by_role("link", name="Alerts", exact=True).first.click()
+    alert = page.locator("tr.grey", has_text=order_id)
+    await expect(alert).to_contain_text("closed")
 
     assert [each.url for each in visitor.requests if KEY in each.url or WRONG in each.url] == []
     kept = await page.evaluate(

@@ -7,6 +7,7 @@ from dataclasses import replace
 from uuid import uuid4
 
 import pytest
+from apps import app
 from azure.servicebus.aio import ServiceBusClient
 from azure.storage.queue.aio import QueueClient
 from builders import NOW, seconds
@@ -22,7 +23,6 @@ from core.changes import Event
 from core.errors import ConflictError, InvalidError, UnavailableError, UnknownMessageError
 from core.messages import WakeUp
 from core.outbox import event_columns
-from operators.alerts import AlertDesk
 from operators.requests import AlertsPage
 from shop.business import SHOP
 from simulator.ledger import Ledger
@@ -305,7 +305,7 @@ async def test_a_row_that_nobody_can_read_takes_no_other_along(parts):
     found = await parts.alerts.newest(1000)
     assert event in [each.event for each in found]
     assert not [rows[each.key] for each in found if each.key in rows]
-    assert event.event_id in str(await AlertDesk(alert_log=parts.alerts, clock=lambda: NOW).list(AlertsPage()))
+    assert event.event_id in str(await app(parts).operators.alerts.list(AlertsPage()))
     await parts.alerts._table.submit("alerts", [Delete(key) for key in rows])
     await parts.agent_health._table.submit("health", [Delete("garbage|1")])
 
@@ -317,6 +317,16 @@ async def test_since_when_a_sweep_is_awaited_is_what_the_first_one_said(parts):
     assert len(set(said)) == 1
     await parts.sweeps.record(Sweep(at=NOW + seconds(5), instance="v1", recovered=0))
     assert await parts.sweeps.awaited_since(NOW + seconds(9)) == said[0]
+
+
+@pytest.mark.proves("SUP-7")
+async def test_since_when_a_sweep_is_missed_is_what_the_first_one_said_after_the_last(parts):
+    for start in (NOW, NOW + seconds(60)):
+        last = Sweep(at=start, instance="v1", recovered=0)
+        await parts.sweeps.record(last)
+        assert await parts.sweeps.last() == last
+        said = [await parts.sweeps.missed_since(last, start + seconds(late)) for late in (9, 10)]
+        assert said == [start + seconds(9)] * 2
 
 
 @pytest.fixture

@@ -279,6 +279,14 @@ def test_new_versions_may_be_let_in_from_one_place_alone():
     assert site_config(whole())["scmIpSecurityRestrictionsDefaultAction"] == "Allow"
 
 
+def test_pages_of_other_sites_may_call_if_they_are_listed():
+    """None unless told otherwise; and never with what a browser knows of a caller."""
+    listed = site_config(whole(corsOrigins="https://tea.example, http://localhost:5173"))["cors"]
+    assert listed["allowedOrigins"] == ["https://tea.example", "http://localhost:5173"]
+    assert site_config(whole())["cors"]["allowedOrigins"] == []
+    assert {site_config(each)["cors"]["supportCredentials"] for each in (whole(), whole(corsOrigins="*"))} == {False}
+
+
 def test_who_reads_the_orders_is_logged(deployed):
     """On whatever holds the tables; unless that is not wanted."""
     [log] = of_type(deployed, "Microsoft.Insights/diagnosticSettings")

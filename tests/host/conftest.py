@@ -9,7 +9,7 @@ from azure.storage.blob import ContainerClient
 from azure.storage.queue import QueueServiceClient
 from bus_queue import BusQueue
 from bus_queues import OF_ONE_TEST
-from host_process import HostProcess
+from host_process import LISTED_ORIGINS, HostProcess
 
 from local.host.singleton import CONTAINER
 
@@ -52,6 +52,7 @@ def _everything(tmp_path_factory, settings, shared_queue):
     """One host with all functions, for the tests that do not end it."""
     own = {"WORK_QUEUE": "shared", "SINGLES": "singles", "BATCHES": "batches", "TICK": "00:00:00.05"}
     own |= {"LOCAL_QUEUE_LOCK_SECONDS": "2", "AzureWebJobsDisableHomepage": "true"}
+    own |= {"Host__CORS": ", ".join(LISTED_ORIGINS)}
     host = HostProcess(tmp_path_factory.mktemp("host"), settings | own)
     yield host.ready()
     host.stop()

@@ -4,7 +4,7 @@ import signal
 
 import pytest
 from aiohttp.test_utils import make_mocked_request
-from host_process import OPERATOR_KEY
+from host_process import LISTED_ORIGINS, OPERATOR_KEY
 
 from local.host.http import MAX_BODY_BYTES, MAX_REQUEST_LINE_BYTES, HttpListener
 from local.host.routes import compile_route
@@ -192,6 +192,32 @@ def test_what_needs_the_master_key_stays_shut(host, path, headers):
 def test_pages_of_other_sites_get_nothing(host, headers, status):
     """Neither by their own address nor by a name of theirs that leads here, also if they know the key."""
     assert host.call(f"/secret?code={OPERATOR_KEY}", headers=headers).status == status
+
+
+@pytest.mark.parametrize("origin", LISTED_ORIGINS)
+def test_a_page_of_a_listed_origin_is_told_that_it_may_call(host, origin):
+    """Whatever it asks for, also where a key is needed, which a question has not; and for that origin alone."""
+    asked = {"Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "idempotency-key,content-type"}
+    answer = host.call("/secret", "OPTIONS", {"Origin": origin} | asked)
+    assert (answer.status, answer.body) == (204, b"")
+    assert {name: answer.headers[f"Access-Control-Allow-{name}"] for name in ("Origin", "Methods", "Headers")} == {
+        "Origin": origin,
+        "Methods": "POST",
+        "Headers": "idempotency-key,content-type",
+    }
+    assert (answer.headers["Vary"], answer.headers["Access-Control-Allow-Credentials"]) == ("Origin", None)
+    for foreign in ("https://evil.example", f"{origin}.evil.example", "*", ""):
+        refused = host.call("/secret", "OPTIONS", {"Origin": foreign} | asked)
+        assert (refused.status, refused.headers["Access-Control-Allow-Origin"]) == (403, None)
+
+
+def test_a_page_of_a_listed_origin_reads_what_is_answered_and_needs_the_key_as_ever(host):
+    """It reads refusals too. Whoever comes without an origin is told nothing of it."""
+    listed = {"Origin": LISTED_ORIGINS[0]}
+    for path, status in (("/items/5", 200), ("/nowhere", 404), ("/secret", 401), (f"/secret?code={OPERATOR_KEY}", 200)):
+        answer = host.call(path, headers=listed)
+        assert (answer.status, answer.headers["Access-Control-Allow-Origin"]) == (status, LISTED_ORIGINS[0])
+        assert host.call(path).headers["Access-Control-Allow-Origin"] is None
 
 
 def test_whoever_has_the_key_may_kill_a_host(start_host):

@@ -32,7 +32,7 @@ TRANSITIONS, UNSENT = "tests/unit/test_transitions.py", "tests/unit/test_unsent.
 CIRCUIT, GROUP_COMMIT = "tests/unit/test_circuit.py", "tests/unit/test_group_commit.py"
 OPERATORS, OUTAGES = "tests/unit/test_operator_service.py", "tests/unit/test_outages.py"
 SUBMISSION = "tests/unit/test_submission_rules.py"
-CONSOLE = "tests/browser/test_console_page.py"
+CONSOLE, CLOSING = "tests/browser/test_console_page.py", "tests/unit/test_closing.py"
 
 MUTANTS = (
     Mutant(
@@ -1258,6 +1258,22 @@ MUTANTS = (
     ),
     Mutant(
         statement="SUP-7",
+        fault="after a pause it is told at once that nobody has swept",
+        file="alerts/watch.py",
+        old="if last and now -",
+        new="if False and now -",
+        tests=(f"{WATCH}::test_after_a_pause_of_the_whole_system_nothing_is_told_before_somebody_could_sweep",),
+    ),
+    Mutant(
+        statement="ALR-1",
+        fault="an alert offers to skip a step that others come after",
+        file="core/alerts.py",
+        old="any(step.name not in awaited for",
+        new="any(True for",
+        tests=(f"{OPERATOR_RULES}::test_what_can_be_done_is_shown_and_an_alert_offers_the_same",),
+    ),
+    Mutant(
+        statement="SUP-7",
         fault="since when a sweep is awaited is what the last one said",
         file="stores/tables.py",
         old="[Insert(name, columns) for",
@@ -1776,6 +1792,30 @@ MUTANTS = (
         old="if fault and len(events) > 1 and not rules.is_silence(fault):",
         new="if False:",
         tests=(f"{SENDING}::test_an_alert_that_is_refused_is_put_off_and_never_given_up",),
+    ),
+    Mutant(
+        statement="ALR-1",
+        fault="what was read before an alert came closes it",
+        file="operators/owed.py",
+        old="if not self._last or self._last[0].at <= after:",
+        new="if not self._last:",
+        tests=(f"{CLOSING}::test_what_was_read_before_the_alert_came_closes_none",),
+    ),
+    Mutant(
+        statement="ALR-1",
+        fault="an alert is closed although its order was not looked for to the end",
+        file="operators/owed.py",
+        old="return not of_kind.more and bucket_of",
+        new="return bucket_of",
+        tests=(f"{CLOSING}::test_an_alert_is_closed_when_it_is_certain_that_nobody_is_needed",),
+    ),
+    Mutant(
+        statement="ALR-1",
+        fault="an alert stays open after its order is mended",
+        file="operators/closing.py",
+        old="return {alert.key for alert in alerts if is_over(alert.event, owed, swept)}",
+        new="return set()",
+        tests=(f"{CLOSING}::test_an_alert_of_an_order_is_open_while_the_order_waits_for_an_operator",),
     ),
     Mutant(
         statement="ALR-1",

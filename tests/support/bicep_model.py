@@ -239,6 +239,7 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "guid": digest,
     "map": lambda values, mapped: [mapped(value) for value in values],
     "replace": lambda text, old, new: text.replace(old, str(new)),
+    "split": lambda text, separator: text.split(separator),
     "startsWith": lambda text, start: text.startswith(start),
     "string": str,
     "subscription": lambda: {"id": "/subscriptions/test"},

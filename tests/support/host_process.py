@@ -18,6 +18,8 @@ from local.servicebus_config import ROOT
 
 SAMPLE_APP = ROOT / "tests/host/sample_app"
 OPERATOR_KEY = "the-operators-key"
+LISTED_ORIGINS = ("http://localhost:5173", "https://tea.example")
+"""Of pages that may call the shared host from other sites."""
 WORKER = re.compile(r"worker process (\d+) runs")
 _numbers = itertools.count()
 

@@ -52,6 +52,8 @@ async def test_orders_are_listed_by_pages_the_longest_waiting_first(client, fail
     code, out, _ = await CommandLine(client).run("list", "--limit", str(PAGE), "--all", "--json")
     assert code == 0
     assert {order["orderId"] for order in json.loads(out)["orders"]} >= set(failed)
+    _, out, _ = await CommandLine(client).run("list", "--workflow", "nobody-has-it", "--json")
+    assert json.loads(out)["orders"] == []
 
 
 @pytest.mark.proves("OPR-1", "UND-5")
@@ -95,10 +97,32 @@ async def test_alerts_are_grouped_by_cause_and_acknowledged(client, failed):
     assert (code, "unknown: gone" in err) == (1, True)
     (first,) = [each for each in await client.alerts(failed[0]) if each["key"] in ours]
     assert (first["acknowledged"]["by"], first["acknowledged"]["note"]) == ("grace", "I call the bank")
-    _, answer = await client.request("GET", "/api/operator/alerts/causes")
-    assert not set(ours) & {key for each in answer["causes"] for key in each["unacknowledged"]}
+    assert not set(ours) & await unacknowledged(client)
     code, _, err = await CommandLine(client).run("acknowledge", "--cause", "there is no such cause", "-m", "again")
     assert (code, "no alert is meant by that" in err) == (1, True)
+
+
+@pytest.mark.proves("ALR-1", "OPR-3")
+async def test_an_alert_is_closed_once_its_order_is_mended(client, stack):
+    """Nobody has acknowledged it; whoever asks for causes is not told to, and the command line says the same."""
+    order_id = new_order_id()
+    await fault(client, "shipment", "reject", order_id)
+    await submit(stack, order_id, workflow="shipment-error")
+    (alert,) = await eventually(partial(client.alerts, order_id))
+    assert (alert["closed"], alert["key"] in await unacknowledged(client)) == (False, True)
+    await fault(client, "shipment", "none", order_id)
+    await client.resubmit(order_id)
+    await client.until(order_id, "Processed")
+    (alert,) = await client.alerts(order_id)
+    assert (alert["closed"], alert["key"] in await unacknowledged(client)) == (True, False)
+    _, out, _ = await CommandLine(client).run("alerts", "--limit", "500")
+    (line,) = [line for line in out.splitlines() if order_id in line]
+    assert "  closed  OrderProcessing.OrderFailed  " in line
+
+
+async def unacknowledged(client):
+    _, answer = await client.request("GET", "/api/operator/alerts/causes")
+    return {key for cause in answer["causes"] for key in cause["unacknowledged"]}
 
 
 async def test_the_overview_says_what_is_open_and_who_leads(client, failed):

@@ -1,9 +1,16 @@
 """How the command line takes what the operators' API answers, or what stands before it."""
 
+from dataclasses import replace
+
 import httpx
 import pytest
+from builders import PAYLOAD, new_order
 
-from operators.cli.client import Api, ApiError, KeyRefusedError, UnreachableError
+from operators.cli import formatting
+from operators.cli.client import Api, ApiError, BrokenError, KeyRefusedError, UnreachableError
+from operators.views import order_view
+
+PAGES = {"until": "2026-01-31T08:15:00Z", "done": ["b03-1"], "changed": []}
 
 
 def api(answer, signed_in=None):
@@ -40,6 +47,7 @@ PAGE = {"html": "<html>Sign in</html>"}
         (always(200, json=["no", "object"]), UnreachableError, "is that the app's address?"),
         (always(502, **PAGE), UnreachableError, "502, without a reason"),
         (always(503, json={"error": "no title"}), UnreachableError, "503, without a reason"),
+        (always(500, json={"title": "It broke"}), BrokenError, "It broke"),
         (always(400, content=b"{broken", headers={"content-type": "application/json"}), ApiError, "400, without"),
         (always(409, json={"title": "Refused", "detail": "why", "faults": ["a"]}), ApiError, "Refused; why; a"),
     ],
@@ -50,3 +58,24 @@ def test_whatever_is_answered_becomes_a_fault_that_says_what_to_do(answer, error
     with pytest.raises(ApiError, match=says.replace("?", "[?]")) as raised:
         api(answer).get("overview")
     assert type(raised.value) is error
+
+
+@pytest.mark.proves("OPR-1")
+def test_an_order_is_shown_with_what_was_ordered_and_what_its_steps_came_to():
+    """Its priority, what its services answered and how often its steps rested; nothing of who the customer is."""
+    order = new_order()
+    (step,) = order.steps
+    order = order.with_steps(replace(step, cooldowns=7, result={"authorisation": "A-1"}))
+    text = formatting.order_text(order_view(order, PAYLOAD, [], ["cancel"]).model_dump(mode="json", by_alias=True))
+    lines = {line.partition(" ")[0]: line.split(maxsplit=1)[1] for line in text.splitlines() if line}
+    assert lines["priority"] == "normal"
+    assert lines["items"] == '[{"sku": "TEA-SENCHA", "quantity": 2, "unitPrice": "14.00"}]'
+    assert "Ada" not in text
+    assert lines["payment"].split(maxsplit=4) == ["NotStarted", "0", "0", "7", '{"authorisation": "A-1"}']
+
+
+def test_a_bulk_action_is_to_be_repeated_only_for_what_was_refused():
+    """It went through all pages: nothing else is left."""
+    refused = [{"orderId": "b03-2", "why": "it is Processed"}]
+    assert formatting.bulk_text(PAGES | {"refused": []}, go=True) == "1 done, 0 refused, 0 changed"
+    assert formatting.bulk_text(PAGES | {"refused": refused}, go=True).endswith(f"--go --until {PAGES['until']}")

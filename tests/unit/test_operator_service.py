@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from core.changes import Change, Event, HistoryEntry
 from core.errors import InvalidError, UnavailableError
 from core.orders import Outcome, ProcessState, StepState
-from operators.alerts import AcknowledgeRequest, AlertDesk
+from operators.alerts import AcknowledgeRequest
 from operators.bulk import meant_by
 from operators.requests import AlertsPage, BulkRequest, FindRequest, OrdersPage, Page, PoisonPage, Search, Where
 from scheduler.rules import LONGEST_UPGRADE
@@ -143,9 +143,12 @@ async def record(parts, number, order, bucket="b03"):
     return await parts.store.commit(Change(before=None, after=order, entry=entry))
 
 
-async def failed(parts, number, *, ago=60, reason="card declined", outcome=Outcome.FAILED, step="payment"):
+async def failed(
+    parts, number, *, ago=60, reason="card declined", outcome=Outcome.FAILED, step="payment", workflow="payment-only"
+):
     """An order of which this step failed so many seconds ago."""
     order = new_order(process_state=ProcessState.ERROR, outcome=outcome, reason=reason, updated_at=NOW - seconds(ago))
+    order = order.with_state(workflow=workflow)
     (only,) = order.steps
     only = replace(only, name=step, state=StepState.FAILED, attempts=1)
     return await record(parts, number, replace(order, steps=(only,)))
@@ -159,6 +162,7 @@ WHERE = {
     "reason": ({"reason": "sold out"}, {"reason": "sold out"}),
     "outcome": ({"outcome": Outcome.UNDO_INCOMPLETE}, {"outcome": Outcome.UNDO_INCOMPLETE}),
     "step": ({"step": "stock"}, {"step": "stock"}),
+    "workflow": ({"workflow": "order"}, {"workflow": "order"}),
     "since": ({"since": NOW - seconds(30)}, {"ago": 30}),
 }
 
@@ -255,7 +259,7 @@ async def test_the_overview_says_where_it_did_not_count_to_the_end():
     for number in range(1, 5):
         await record(parts, number, new_order())
     await parts.store.commit(scheduler.claim(await record(parts, 5, new_order()), NOW))
-    with patch("operators.overview.MAX_COUNTED", 2):
+    with patch("operators.owed.MAX_COUNTED", 2):
         counted = (await overview_on(parts).look()).open_orders
     assert {str(state): (each.count, each.at_least) for state, each in counted.items()} == {
         "Error": (1, False),
@@ -287,7 +291,7 @@ async def test_alerts_that_nobody_can_read_hide_none_behind_them():
 async def test_alerts_are_shown_newest_first_and_grouped_by_their_cause():
     """What an event says of itself takes nothing of ours away; each alert is acknowledged once."""
     parts = in_memory(clock=lambda: NOW)
-    desk = AlertDesk(alert_log=parts.alerts, clock=parts.clock)
+    desk = app(parts).operators.alerts
     for number, (reason, ago) in enumerate([("card declined", 60), ("sold out", 50), ("card declined", 40)]):
         data = {"step": "payment", "reason": reason, "id": "not ours"}
         await parts.alerts.record(Event(event_id=f"e{number}", type="T", subject="s", at=NOW - seconds(ago), data=data))
@@ -299,7 +303,7 @@ async def test_alerts_are_shown_newest_first_and_grouped_by_their_cause():
     known = await desk.acknowledge(AcknowledgeRequest(alerts=(newest, newest, "no-such-alert"), **GRACE))
     assert (known.acknowledged, known.unknown) == ([newest], ["no-such-alert"])
     cause, other = (await desk.causes()).causes
-    assert (cause.reason, cause.count, other.count) == ("card declined", 2, 1)
+    assert (cause.reason, cause.count, cause.open, other.count) == ("card declined", 2, 2, 1)
     assert (cause.first, cause.last, cause.unacknowledged) == (NOW - seconds(60), NOW - seconds(40), [oldest])
 
 

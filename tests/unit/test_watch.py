@@ -85,13 +85,36 @@ async def test_an_order_that_waits_too_long_is_announced_though_nobody_can_read_
 
 
 @pytest.mark.proves("SUP-7")
-@pytest.mark.parametrize(("ago", "told"), [(29, 0), (31, 1)])
+@pytest.mark.parametrize(("ago", "told"), [(-1, 0), (31, 1)])
 async def test_a_sweep_that_stays_away_is_announced(ago, told):
-    """After the time that is allowed, and not before."""
-    sweep = Sweep(at=NOW - seconds(ago), instance="v1", recovered=0)
-    watch, store = await watched(sweep=sweep)
+    """After the time that is allowed, and not before; however short-lived who looks is."""
+    store, sweeps = MemoryStateStore(), SweepLog(of_columns())
+    await sweeps.record(Sweep(at=NOW, instance="v1", recovered=0))
+    for late in (ago, ago + 30):
+        await watching(store, sweeps, NOW + seconds(late)).look()
+    assert [(event.subject, event.at) for event in await announced(store)] == [("supervisor", NOW)] * told
+
+
+@pytest.mark.proves("SUP-7")
+async def test_after_a_pause_of_the_whole_system_nothing_is_told_before_somebody_could_sweep():
+    """Nor after the next one, though the first look then finds the last sweep long ago."""
+    store, sweeps = MemoryStateStore(), SweepLog(of_columns())
+    for start in (NOW, NOW + seconds(86_400)):
+        await sweeps.record(Sweep(at=start, instance="v1", recovered=0))
+        for late in (3600, 3629):
+            await watching(store, sweeps, start + seconds(late)).look()
+    assert await announced(store) == []
+
+
+@pytest.mark.proves("SUP-7")
+async def test_alerts_of_what_stands_still_have_one_cause_each():
+    """No time in their reasons: that is told beside them."""
+    late = [pending_since(seconds(ago), order_id=f"b03-{ago:026d}") for ago in (121, 122)]
+    watch, store = await watched(*late)
     await watch.look()
-    assert [event.subject for event in await announced(store)] == ["supervisor"] * told
+    events = await announced(store)
+    assert {event.data["reason"] for event in events} == {"it may be claimed, and is not"}
+    assert {event.data["since"] for event in events} == {event.at.isoformat() for event in events}
 
 
 @pytest.mark.proves("SUP-7")

@@ -53,38 +53,47 @@ const cause = (each, place) =>
   h(
     "li",
     { class: "card", key: `${each.type} ${each.step} ${each.reason}` },
-    h("p", { class: "big" }, many(each.count, "alert")),
+    h("p", { class: each.open ? "big" : "big muted" }, many(each.open || each.count, "alert")),
     h(
       "div",
       null,
-      h("h3", null, text(each.reason || "No reason is known")),
-      h("p", { class: "muted" }, kind(each.type), each.step && `, step ${each.step}`, ", last ", since(each.last)),
+      h("h3", { class: !each.open && "muted" }, text(each.reason || "No reason is known")),
+      h(
+        "p",
+        { class: "muted" },
+        kind(each.type),
+        each.step && `, step ${each.step}`,
+        ", last ",
+        since(each.last),
+        each.open > 0 && each.open < each.count && `, ${each.count - each.open} more closed`,
+      ),
     ),
-    h(
-      "p",
-      { class: "buttons" },
-      each.unacknowledged.length
-        ? [
-            h("span", { class: "muted" }, `${each.unacknowledged.length} not taken`),
-            h("button", { onClick: () => take(each, place) }, "I take it"),
-          ]
-        : badge("processed", "taken"),
-    ),
+    h("p", { class: "buttons" }, each.open ? taken(each, place) : h("span", { class: "muted" }, "closed")),
   );
+
+const taken = (each, place) =>
+  each.unacknowledged.length
+    ? [
+        h("span", { class: "muted" }, `${each.unacknowledged.length} not taken`),
+        h("button", { onClick: () => take(each, place) }, "I take it"),
+      ]
+    : badge("processed", "taken");
 
 const table = (alerts) =>
   h("table", { class: "rows" }, head(["At", "What", "About", "Reason", "Taken by"]), h("tbody", null, alerts.map(row)));
+
+const look = (alert) => (alert.actionRequired === false ? "undo" : "error");
 
 function row(alert) {
   const order = ORDER.exec(alert.subject)?.[1];
   return h(
     "tr",
-    { key: alert.key },
+    { key: alert.key, class: alert.closed && "grey" },
     h("td", { "data-name": "At" }, at(alert.at)),
     h(
       "td",
       { "data-name": "What" },
-      alert.actionRequired === false ? badge("undo", kind(alert.type)) : badge("error", kind(alert.type)),
+      alert.closed ? `${kind(alert.type)}, closed` : badge(look(alert), kind(alert.type)),
     ),
     h(
       "td",

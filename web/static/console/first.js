@@ -25,8 +25,8 @@ export function firstPage(place) {
 }
 
 async function load(signal) {
+  const { causes } = await ask("/api/operator/alerts/causes", { signal }); // first: the overview shares what it reads
   const overview = await ask("/api/operator/overview", { signal });
-  const { causes } = await ask("/api/operator/alerts/causes", { signal });
   const { orders, continuation } = overview.openOrders.Error.count
     ? await ask(`/api/operator/orders?state=Error&limit=${LISTED}`, { signal })
     : { orders: [], continuation: null };
@@ -146,7 +146,7 @@ const other = (cause, place) =>
   h(
     "li",
     { class: "card", key: cause.type + cause.reason },
-    h("p", { class: "big" }, many(cause.count, "alert")),
+    h("p", { class: "big" }, many(cause.open, "alert")),
     h(
       "div",
       null,

@@ -1,0 +1,123 @@
+"""Alerts are closed by themselves once what they tell of is over."""
+
+from unittest.mock import patch
+
+import pytest
+from builders import NOW, ORDER_ID, answer, seconds
+from memory_world import World
+from owed import events_owed
+
+from core import alerts
+from core.agenda import AgendaRow, Kind
+from core.changes import Event
+from core.messages import WakeUp
+from operators.closing import is_over
+from operators.owed import Look, Rows
+from operators.requests import AlertsPage, OperatorRequest
+from stores.orders import OrderStore
+from stores.sweeps import Sweep
+
+GRACE = OperatorRequest(operator="grace", note="the bank is back")
+SUBJECT = f"orders/{ORDER_ID}"
+OTHERS = ("b03-another",)
+
+
+def event(type_, subject=SUBJECT):
+    return Event(event_id="e", type=type_, subject=subject, at=NOW, data={})
+
+
+def owed_to(*ids, more=False, buckets=("b03",)):
+    rows = Rows(rows=[AgendaRow(key="k", order_id=order_id) for order_id in (*OTHERS, *ids)], more=more)
+    return Look(at=NOW, rows=dict.fromkeys(Kind, rows), buckets=buckets)
+
+
+def swept(after):
+    return Sweep(at=NOW + seconds(after), instance="v1", recovered=0)
+
+
+UNDER_WAY, FAILED = event(alerts.STALLED, alerts.SUPERVISOR), event(alerts.ORDER_FAILED)
+ALERTS = {
+    "the order is mended": (FAILED, owed_to(), None, True),
+    "the order still waits for an operator": (FAILED, owed_to(ORDER_ID), None, False),
+    "there are more orders than were read": (FAILED, owed_to(more=True), None, False),
+    "the order is in a bucket that this host does not know": (FAILED, owed_to(buckets=("b00",)), None, False),
+    "its subject is no order": (event(alerts.ORDER_FAILED, "b03"), owed_to(), None, False),
+    "the order was undone": (event(alerts.ORDER_UNDONE), owed_to(), None, True),
+    "somebody claimed the order": (event(alerts.STALLED), owed_to(), None, True),
+    "nobody claims the order": (event(alerts.STALLED), owed_to(ORDER_ID), None, False),
+    "somebody has swept": (UNDER_WAY, owed_to(), swept(1), True),
+    "nobody has swept since": (UNDER_WAY, owed_to(), swept(0), False),
+    "nobody has swept ever": (UNDER_WAY, owed_to(), None, False),
+    "a message is kept as poison": (event(alerts.SUBMISSION_REJECTED), owed_to(), None, False),
+    "a notice was given up": (event(alerts.NOTICE_GIVEN_UP), owed_to(), None, False),
+    "a workflow was changed": (event(alerts.WORKFLOW_CHANGED, "workflows/order"), owed_to(), swept(1), False),
+}
+
+
+@pytest.mark.proves("ALR-1")
+@pytest.mark.parametrize("what", ALERTS)
+def test_an_alert_is_closed_when_it_is_certain_that_nobody_is_needed(what):
+    """And not before."""
+    told, owed, sweep, over = ALERTS[what]
+    assert is_over(told, owed, sweep) is over
+
+
+@pytest.fixture
+def world():
+    return World()
+
+
+async def fails(world, attempt):
+    """The payment is declined, and the operators are told."""
+    await world.scheduler.wake(WakeUp(order_id=ORDER_ID))
+    due = (await world.order()).state.complete_by
+    declined = answer(outcome="failed", attempt=attempt, complete_by=due, reason="card declined")
+    await world.scheduler.receive(declined, "payment")
+    for told in await events_owed(world.parts.store, "b03"):
+        await world.parts.alerts.record(told)
+
+
+async def open_alerts(world):
+    """Of each alert, newest first, whether it is open; and what causes say of them."""
+    desk = world.app.operators.alerts
+    listed = (await desk.list(AlertsPage())).alerts
+    (cause,) = (await desk.causes()).causes
+    assert (cause.count, cause.open, len(cause.unacknowledged)) == (
+        len(listed),
+        *[sum(not each.closed for each in listed)] * 2,
+    )
+    return [not each.closed for each in listed]
+
+
+@pytest.mark.proves("ALR-1")
+async def test_an_alert_of_an_order_is_open_while_the_order_waits_for_an_operator(world):
+    """Nobody has to acknowledge it; if the order fails again, there is another alert."""
+    await world.submitted()
+    await fails(world, attempt=1)
+    assert await open_alerts(world) == [True]
+    await world.app.orders.resubmit(ORDER_ID, GRACE)
+    assert await open_alerts(world) == [False]
+    world.now += seconds(60)
+    await fails(world, attempt=2)
+    assert (await open_alerts(world))[0]
+
+
+@pytest.mark.proves("ALR-1")
+async def test_what_was_read_before_the_alert_came_closes_none(world):
+    """The overview was looked at just before the order failed: what it read says nothing of that."""
+    await world.submitted()
+    await world.app.overview.look()
+    await fails(world, attempt=1)
+    world.now += seconds(1)
+    assert await open_alerts(world) == [True]
+
+
+async def test_the_overview_shares_what_was_read_for_the_alerts(world):
+    """Which are asked for right before it: an open console costs no more for it."""
+    await world.submitted()
+    await fails(world, attempt=1)
+    await world.app.operators.alerts.causes()
+    world.now += seconds(1)
+    with patch.object(OrderStore, "agenda", side_effect=AssertionError("read again")):
+        overview = await world.app.overview.look()
+    assert overview.open_orders["Error"].count == 1
