@@ -36,6 +36,7 @@ from operators.alerts import AlertDesk
 from operators.bulk import BulkService
 from operators.closing import Closing
 from operators.explain import ActingRules
+from operators.figures import FiguresService
 from operators.health import HealthService
 from operators.overview import OverviewService
 from operators.owed import Owed
@@ -50,6 +51,7 @@ from scheduler.triggers import Inbox
 from simulator.ledger import Ledger
 from simulator.rules import simulated
 from simulator.service import Simulator
+from stores.figures import Tally
 from stores.transitions import Transitions
 from submission.rules import Terms
 from submission.service import SubmissionService
@@ -79,7 +81,10 @@ class App:
     @cached_property
     def transitions(self) -> Transitions:
         """The one way to change an order."""
-        return Transitions(self.adapters.store, self.adapters.bus, self.adapters.clock, self.adapters.new_id)
+        parts = self.adapters
+        transitions = Transitions(parts.store, parts.bus, parts.clock, parts.new_id)
+        transitions.count = Tally(parts.figures, parts.clock).count
+        return transitions
 
     # The way of an order
 
@@ -228,6 +233,7 @@ class App:
             alerts=self.alert_desk,
             poison=self.poison,
             overview=self.overview,
+            figures=FiguresService(kept=self.adapters.figures, clock=self.adapters.clock),
             retention=self.retention,
             health=self.health,
         )
@@ -317,6 +323,7 @@ class App:
             transitions=self.transitions,
             archive=self.adapters.archive,
             alert_log=self.adapters.alerts,
+            figures=self.adapters.figures,
             poison=self.poison,
             submission_keys=self.adapters.keys,
             clock=self.adapters.clock,

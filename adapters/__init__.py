@@ -7,6 +7,7 @@ from core.ports import Bus, Clock, EventPublisher, Leadership, NewId, RemoteServ
 from stores.agent_health import AgentHealthLog
 from stores.alert_log import AlertLog
 from stores.archive import Archive
+from stores.figures import FiguresLog
 from stores.orders import OrderStore
 from stores.poison import PoisonStore
 from stores.submission_keys import SubmissionKeys
@@ -30,6 +31,7 @@ class Adapters:
     keys: SubmissionKeys
     agent_health: AgentHealthLog
     sweeps: SweepLog
+    figures: FiguresLog
     known_workflows: WorkflowLog
     leadership: Leadership
     services: Mapping[str, RemoteService]

@@ -16,6 +16,7 @@ from core.keys import buckets
 from stores.agent_health import AgentHealthLog
 from stores.alert_log import AlertLog
 from stores.archive import Archive
+from stores.figures import FiguresLog
 from stores.orders import OrderStore
 from stores.poison import PoisonStore
 from stores.submission_keys import SubmissionKeys
@@ -53,6 +54,7 @@ def connect(settings: Settings, connections: Connections | None = None) -> Adapt
         keys=SubmissionKeys(table("submissionkeys"), utc_now),
         agent_health=AgentHealthLog(agents),
         sweeps=SweepLog(agents),
+        figures=FiguresLog(agents, new_id),
         known_workflows=WorkflowLog(agents),
         leadership=BlobLeadership(partial(pool.container, CONTAINER), settings.lease_seconds),
         services={agent: HttpRemoteService(url, http, tokens.get(agent)) for agent, url in settings.addresses.items()},

@@ -10,7 +10,7 @@ from pydantic import AwareDatetime, Strict
 from core import agenda
 from core.agenda import AgendaRow
 from core.messages import BusMessage, WakeUp
-from core.orders import ProcessState, Snapshot, Step
+from core.orders import ProcessState, Snapshot, Step, StepState
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -57,6 +57,16 @@ class Change:
         """Return the steps that are not as they were."""
         before = self.before.steps if self.before else ()
         return tuple(step for step in self.after.steps if step not in before)
+
+    def seconds(self, *now: StepState) -> dict[str, float]:
+        """Return how long the steps took that ran and are so now: their last attempt, from its start to its answer."""
+        done = {step.name for step in self.after.in_state(*now)}
+        ended = (step for step in (self.before.running() if self.before else ()) if step.name in done)
+        return {
+            step.name: (self.entry.at - step.complete_by + step.timeout).total_seconds()
+            for step in ended
+            if step.complete_by
+        }
 
     def agenda_difference(self) -> tuple[list[str], list[AgendaRow]]:
         """Return the row keys of the obligations that are met, and the rows that are new or say something new."""

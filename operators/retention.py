@@ -12,11 +12,13 @@ from core.errors import InvalidError, RefusedError, UnavailableError
 from core.gathering import run_all
 from core.orders import Outcome, ProcessState, Snapshot
 from core.ports import Clock
+from operators.figures import SHOWN
 from operators.poison import PoisonService
 from operators.requests import FindRequest, OperatorRequest
 from operators.views import Acted, View
 from stores.alert_log import AlertLog
 from stores.archive import Archive, ArchivedOrder
+from stores.figures import FiguresLog
 from stores.submission_keys import SubmissionKeys
 from stores.transitions import Transitions
 
@@ -65,6 +67,7 @@ class RetentionService:
     transitions: Transitions
     archive: Archive
     alert_log: AlertLog
+    figures: FiguresLog
     poison: PoisonService
     submission_keys: SubmissionKeys
     clock: Clock
@@ -74,9 +77,11 @@ class RetentionService:
 
     async def sweep(self) -> int:
         """Remove what is too old, whole orders only; return how many orders that were."""
+        now = self.clock()
+        await self.figures.remove_before(now - SHOWN)
         if self.keep is None:
             return 0
-        since = self.clock() - self.keep
+        since = now - self.keep
         removed = sum(await run_all(self._sweep_bucket(bucket, since) for bucket in self.archive.buckets))
         alerts = await self.alert_log.remove_before(since, MAX_ALERTS)
         poison = await self.poison.remove_before(since)

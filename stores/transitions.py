@@ -101,18 +101,7 @@ def _in_brief(change: Change) -> dict[str, object]:
         "event": change.entry.event,
         "state": str(after.state.process_state),
         "steps": {step.name: str(step.state) for step in change.changed_steps()},
-        "seconds": _seconds(change),
-    }
-
-
-def _seconds(change: Change) -> dict[str, float]:
-    """Return how long the steps took that are done or undone now: their last attempt, from its start to its answer."""
-    done = {step.name for step in change.after.in_state(StepState.COMPLETED, StepState.UNDONE)}
-    ended = (step for step in (change.before.running() if change.before else ()) if step.name in done)
-    return {
-        step.name: (change.entry.at - step.complete_by + step.timeout).total_seconds()
-        for step in ended
-        if step.complete_by
+        "seconds": change.seconds(StepState.COMPLETED, StepState.UNDONE),
     }
 
 
@@ -128,6 +117,8 @@ class Transitions:
         self._new_id = new_id
         self._remembered = remembered or Remembered()
         self.reach = Reach(bus, clock)
+        self.count: Callable[[Change], None] = lambda _: None
+        """Is told of each change that was written."""
 
     def last_known(self, order_id: str) -> Snapshot | None:
         """Return the order as this process wrote or read it last, a hint at best; None if it did neither lately."""
@@ -175,6 +166,7 @@ class Transitions:
                 if not await self._commit(change):
                     return False
                 log.info("order.changed", extra=_in_brief(change))
+                self.count(change)
                 await self._send(change)
             case Note():
                 await self._store.note(decision)

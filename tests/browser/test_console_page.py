@@ -11,6 +11,7 @@ from submitting import new_order_id, submit
 from waiting import eventually
 
 WRONG = "the-wrong-key"
+FIGURES = "/api/operator/figures"
 
 
 @pytest.fixture(scope="module")
@@ -201,6 +202,38 @@ async def test_an_id_is_found_by_its_beginning_in_capitals_or_not(console, stuck
         await page.keyboard.press("Enter")
         await expect(page.locator("main")).to_contain_text(stuck[0])
     await expect(page.locator(".head h1")).to_contain_text(stuck[0])
+
+
+async def test_the_last_hour_is_shown_in_pictures_and_as_a_table(visitor, console, client):
+    """What ended, and how long steps took; at the end of the first page, and asked for once a minute at most."""
+    await client.until(await client.place(), "Processed")
+
+    async def are_counted():
+        _, hour = await client.request("GET", FIGURES)
+        return [each for each in hour["minutes"] if each["processed"] and each["steps"]]
+
+    await eventually(are_counted)
+    page = await console("/", clock=True)
+    last = page.locator("section").last
+    await expect(last.get_by_role("heading", name="The last hour")).to_be_visible()
+    await expect(last.get_by_role("img").first).to_have_attribute("aria-label", re.compile(r"orders? processed"))
+    await expect(last.locator("rect.processed").first).to_be_visible()
+    payment = last.locator(".spark", has_text="payment")
+    await expect(payment).to_contain_text(re.compile(r"latest .+s, longest .+s"))
+    await expect(payment.locator("path")).to_have_attribute("d", re.compile(r"^M[\d.]+ [\d.]+h1"))
+    await last.get_by_text("The same as a table").click()
+    await expect(last.locator("tbody tr").last).to_contain_text("longest")
+    for _ in range(3):
+        await page.keyboard.press("r")
+        await visitor.has_its_answers()
+    assert len(visitor.sent("GET", FIGURES)) == 1
+    await page.route(f"**{FIGURES}", nothing_ended)
+    await page.clock.run_for(61_000)
+    await expect(last).to_contain_text("Nothing ended in the last hour.")
+
+
+async def nothing_ended(route):
+    await route.fulfill(json={"since": "2026-01-31T07:15:00Z", "until": "2026-01-31T08:15:00Z", "minutes": []})
 
 
 @pytest.mark.proves("OPR-5")

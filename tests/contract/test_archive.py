@@ -20,6 +20,7 @@ from core.keys import history_range
 from core.orders import Outcome, ProcessState
 from operators.requests import FindRequest, OperatorRequest
 from operators.retention import erase
+from stores.figures import Figures
 from stores.poison import Arrival
 from stores.submission_keys import PARTITIONS
 
@@ -105,6 +106,15 @@ async def test_nothing_is_removed_unless_it_is_said_for_how_long_to_keep_it(kept
     order_id = await kept.order(days=4000, **PROCESSED)
     assert await replace(kept.retention, keep=None).sweep() == 0
     assert await kept.left(order_id) == [order_id]
+
+
+async def test_figures_are_removed_once_they_are_shown_no_more(kept):
+    """Also where all else is kept for ever."""
+    old, shown = (Figures(at=NOW - timedelta(minutes=minutes), processed=1) for minutes in (61, 59))
+    for each in (old, shown):
+        await kept.parts.figures.add(each)
+    await replace(kept.retention, keep=None).sweep()
+    assert await kept.parts.figures.between(NOW - DAY, NOW) == [shown]
 
 
 async def test_an_order_with_more_history_than_a_transaction_or_a_page_holds_is_removed_whole(kept):
@@ -248,7 +258,7 @@ def test_an_erased_order_goes_on_as_before():
 
 
 async def test_what_a_sweep_costs_does_not_depend_on_how_many_young_orders_there_are(on_azurite, transport):
-    """One range of each partition, up to the age, of orders, alerts, poison and keys, and the place of each bucket."""
+    """One range of each partition, up to the age: orders, alerts, poison, keys, figures; and each bucket's place."""
     kept, costs = Kept(on_azurite, on_azurite.keys), []
     await kept.empty()
     for _ in range(2):
@@ -258,4 +268,4 @@ async def test_what_a_sweep_costs_does_not_depend_on_how_many_young_orders_there
         for _ in range(30):
             await kept.order(days=1, **PROCESSED)
     queues = len(kept.retention.poison._sources)
-    assert costs == [3 + queues + len(PARTITIONS)] * 2
+    assert costs == [4 + queues + len(PARTITIONS)] * 2

@@ -28,6 +28,7 @@ from shop.business import SHOP
 from simulator.ledger import Ledger
 from simulator.rules import Effect, Fault, FaultInForce
 from stores.agent_health import AgentHealth
+from stores.figures import Figures, Took
 from stores.poison import Arrival
 from stores.sweeps import Sweep
 from stores.tables import Delete, Put
@@ -308,6 +309,22 @@ async def test_a_row_that_nobody_can_read_takes_no_other_along(parts):
     assert event.event_id in str(await app(parts).operators.alerts.list(AlertsPage()))
     await parts.alerts._table.submit("alerts", [Delete(key) for key in rows])
     await parts.agent_health._table.submit("health", [Delete("garbage|1")])
+
+
+async def test_the_figures_of_processes_stand_side_by_side_until_they_are_removed(parts):
+    """The same minute counted by two; a later one stays."""
+    took = Took(count=2, total=1500, longest=1000)
+    one, other, later = (
+        Figures(at=NOW, processed=3, failed=1, steps={"payment": took}),
+        Figures(at=NOW, processed=4),
+        Figures(at=NOW + seconds(60), failed=2),
+    )
+    for each in (one, other, later):
+        await parts.figures.add(each)
+    found = await parts.figures.between(NOW, NOW + seconds(60))
+    assert sorted(found, key=lambda each: each.processed) == [one, other]
+    await parts.figures.remove_before(NOW + seconds(60))
+    assert await parts.figures.between(NOW, NOW + seconds(120)) == [later]
 
 
 @pytest.mark.proves("SUP-7")

@@ -131,7 +131,18 @@ def settings_of(slot: str, threshold: int, max_open: int, offers: tuple[str, ...
 
 
 UNUSED = dict.fromkeys(
-    ("archive", "submissions", "alert_queue", "alerts", "keys", "known_workflows", "simulator", "new_id", "close")
+    (
+        "archive",
+        "submissions",
+        "alert_queue",
+        "alerts",
+        "figures",
+        "keys",
+        "known_workflows",
+        "simulator",
+        "new_id",
+        "close",
+    )
 )
 """The parts that nothing here reaches."""
 

@@ -21,6 +21,7 @@ from core.ports import Clock, NewId
 from stores.agent_health import AgentHealthLog
 from stores.alert_log import AlertLog
 from stores.archive import Archive
+from stores.figures import FiguresLog
 from stores.orders import OrderStore
 from stores.poison import PoisonStore
 from stores.records import Record, columns_of_record, record_of
@@ -240,6 +241,7 @@ def in_memory(*, clock: Clock = utc_now, new_id: NewId = new_id, instance_id: st
         keys=SubmissionKeys(of_columns(), clock),
         agent_health=AgentHealthLog(agents),
         sweeps=SweepLog(agents),
+        figures=FiguresLog(agents, new_id),
         known_workflows=WorkflowLog(agents),
         leadership=MemoryLeadership(MemoryLease(), instance_id, clock),
         services=defaultdict(MemoryRemoteService),

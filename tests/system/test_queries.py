@@ -115,6 +115,15 @@ async def test_periodic_work_costs_the_same_with_a_store_full_of_finished_orders
     assert recorder.operations() == empty
 
 
+async def test_the_figures_of_the_last_hour_cost_one_range(periodic):
+    """However many minutes and processes there are."""
+    parts, recorder, _ = periodic
+    recorder.requests.clear()
+    assert (await app_of(parts).operators.figures.last_hour()).minutes == []
+    (asked,) = recorder.filters()
+    assert RANGE.match(asked)
+
+
 async def end(store, order_id):
     """Leave nothing to do for the order."""
     order = await store.load(order_id)

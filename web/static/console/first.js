@@ -4,6 +4,7 @@ import { h } from "../common/dom.js";
 import { badge } from "../common/marks.js";
 import { clock } from "../common/time.js";
 import { take } from "./act.js";
+import { charts } from "./charts.js";
 import { live } from "./live.js";
 import { atLeast, listOf, many, nothing, since } from "./parts.js";
 import { ask } from "./session.js";
@@ -11,6 +12,7 @@ import { agents, facts, isLate, openCircuits, poisoned } from "./system.js";
 
 const EVERY_SECONDS = 10;
 const LISTED = 200;
+const FIGURES_EVERY = 60_000;
 const LOOKS = /** @type {const} */ ({ Pending: "pending", Processing: "processing", Error: "error" });
 
 /** @param {import("./main.js").Place} place @returns {import("./main.js").Open} */
@@ -24,13 +26,19 @@ export function firstPage(place) {
   });
 }
 
+/** What the last hour was when it was asked for, also for the next visit to the page. */
+let hour;
+let askedAt = 0;
+
 async function load(signal) {
   const { causes } = await ask("/api/operator/alerts/causes", { signal }); // first: the overview shares what it reads
   const overview = await ask("/api/operator/overview", { signal });
   const { orders, continuation } = overview.openOrders.Error.count
     ? await ask(`/api/operator/orders?state=Error&limit=${LISTED}`, { signal })
     : { orders: [], continuation: null };
-  return { overview, causes, groups: grouped(orders, Boolean(continuation)) };
+  if (Date.now() - askedAt >= FIGURES_EVERY)
+    [hour, askedAt] = [await ask("/api/operator/figures", { signal }), Date.now()];
+  return { overview, causes, groups: grouped(orders, Boolean(continuation)), hour };
 }
 
 /** All but the times that pass by themselves. */
@@ -73,7 +81,7 @@ export function sentence(overview) {
   return `${said[0].toUpperCase()}${said.slice(1)}.`;
 }
 
-function draw({ overview, causes, groups }, place) {
+function draw({ overview, causes, groups, hour }, place) {
   const others = causes.filter(({ type, unacknowledged }) => !type.includes(".Order") && unacknowledged.length);
   return [
     h("h1", { id: "sentence" }, sentence(overview)),
@@ -118,6 +126,7 @@ function draw({ overview, causes, groups }, place) {
       agents(overview),
       facts(overview),
     ),
+    h("section", { "aria-labelledby": "hour" }, h("h2", { id: "hour" }, "The last hour"), charts(hour)),
   ];
 }
 

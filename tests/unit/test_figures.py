@@ -1,0 +1,176 @@
+"""What ends is counted beside the orders' way, by minute, and shown for the last hour."""
+
+import asyncio
+import logging
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+from apps import app
+from builders import NOW, ORDER_ID, PAYLOAD, answer, new_order, scheduler, seconds
+from memory import in_memory
+from waiting import eventually
+
+from core.changes import Change, HistoryEntry
+from core.errors import UnavailableError
+from core.orders import ProcessState
+from operators.figures import MAX_STEPS, FiguresService
+from operators.requests import OperatorRequest
+from operators.retention import erase
+from stores import figures
+from stores.figures import Figures, Tally, Took, figures_of
+
+LATER = NOW + seconds(42)
+
+
+def took(*milliseconds):
+    return Took(count=len(milliseconds), total=sum(milliseconds), longest=max(milliseconds))
+
+
+def claimed():
+    return scheduler.claim(new_order(), NOW).after
+
+
+def answered(outcome="completed", after=1.25):
+    """The change by which the only step of an order ends, and the order with it."""
+    return scheduler.receive(claimed(), answer(outcome=outcome, reason="no"), NOW + seconds(after))
+
+
+def test_the_end_of_an_order_counts_and_how_long_its_step_took():
+    """In the minute in which it was counted; a step that failed has not taken any time."""
+    assert figures_of(answered(), LATER) == Figures(at=NOW, processed=1, steps={"payment": took(1250)})
+    assert figures_of(answered("failed"), LATER) == Figures(at=NOW, failed=1)
+
+
+def test_what_is_done_to_an_order_that_has_ended_or_begins_counts_nothing():
+    """Only that it ends."""
+    ended = answered("failed").after
+    erased = erase(ended, OperatorRequest(operator="grace", note="asked"), PAYLOAD, NOW)
+    begun = Change(before=None, after=new_order(), entry=HistoryEntry(at=NOW, actor="t", event="submitted"))
+    for change in (erased, begun, scheduler.claim(new_order(), NOW)):
+        assert figures_of(change, NOW) == Figures(at=NOW), change.entry.event
+
+
+def test_a_clock_that_was_put_back_makes_no_negative_time():
+    """It would make the row one that nobody can read."""
+    assert figures_of(answered(after=-0.5), NOW).steps == {"payment": took(0)}
+
+
+class Process:
+    """A process that counts; its minutes end when the test says so."""
+
+    def __init__(self, parts):
+        self.now, self.ends, self.slept = NOW, asyncio.Event(), []
+        self.tally = Tally(parts.figures, lambda: self.now, self._sleep)
+
+    async def _sleep(self, pause):
+        self.slept.append(pause)
+        await self.ends.wait()
+
+    async def minute_ends(self):
+        self.ends.set()
+        await self.tally._writing
+        self.ends.clear()
+
+
+async def test_a_process_writes_a_row_for_each_minute_in_which_something_ended():
+    """Once the minute is over, whatever comes next."""
+    parts = in_memory()
+    process = Process(parts)
+    process.now = LATER
+    for change in (answered(after=1), answered(after=3), scheduler.claim(new_order(), NOW), answered("failed")):
+        process.tally.count(change)
+    await asyncio.sleep(0)
+    assert process.slept == [60 - 42]
+    hour = NOW - timedelta(hours=1), NOW + timedelta(hours=1)
+    assert await parts.figures.between(*hour) == []
+    await process.minute_ends()
+    first = Figures(at=NOW, processed=2, failed=1, steps={"payment": took(1000, 3000)})
+    assert await parts.figures.between(*hour) == [first]
+    process.now = NOW + seconds(60)
+    process.tally.count(answered())
+    await process.minute_ends()
+    second = Figures(at=process.now, processed=1, steps={"payment": took(1250)})
+    assert await parts.figures.between(*hour) == [first, second]
+
+
+async def test_a_row_that_cannot_be_written_costs_its_figures_and_nothing_else(caplog):
+    """The log says so; the next minute is counted as ever."""
+
+    class Away:
+        tries = 0
+
+        async def add(self, figures):
+            self.tries += 1
+            raise UnavailableError
+
+    away = Away()
+    process = Process(replace(in_memory(), figures=away))
+    with caplog.at_level(logging.WARNING):
+        for tries in (1, 2):
+            process.tally.count(answered())
+            await process.minute_ends()
+            assert away.tries == tries
+    assert [record.message for record in caplog.records] == ["figures.not_written"] * 2
+
+
+async def test_the_figures_of_an_order_reach_the_operators(monkeypatch):
+    """Through the app as it is put together, once the minute is over."""
+    monkeypatch.setattr(figures, "MINUTE", timedelta())
+    now = NOW
+    made = app(in_memory(clock=lambda: now))
+    entry = HistoryEntry(at=NOW, actor="t", event="submitted")
+    await made.transitions.carry_out(Change(before=None, after=new_order(), entry=entry))
+    await made.transitions.apply(ORDER_ID, scheduler.claim)
+    now = NOW + seconds(2)
+    await made.transitions.apply(ORDER_ID, lambda order, now: scheduler.receive(order, answer(), now))
+    assert (await made.adapters.store.load(ORDER_ID)).state.process_state is ProcessState.PROCESSED
+    now = NOW + seconds(60)
+
+    async def are_shown():
+        hour = await made.operators.figures.last_hour()
+        assert hour.minutes == [Figures(at=NOW, processed=1, steps={"payment": took(2000)})]
+        return hour
+
+    hour = await eventually(are_shown)
+    assert (hour.since, hour.until) == (now - timedelta(hours=1), now)
+
+
+async def shown(*counted):
+    parts = in_memory()
+    for each in counted:
+        await parts.figures.add(each)
+    return (await FiguresService(kept=parts.figures, clock=lambda: LATER).last_hour()).minutes
+
+
+async def test_what_processes_counted_is_put_together_by_minute():
+    """The last hour of it: neither the minute that is not over, nor what is older."""
+    minute = seconds(60)
+    one = Figures(at=NOW - minute, processed=2, failed=1, steps={"a": took(5, 7), "b": took(1)})
+    other = Figures(at=NOW - minute, processed=1, steps={"a": took(90), "c": took(3)})
+    oldest = Figures(at=NOW - 60 * minute, failed=1)
+    unseen = [Figures(at=at, processed=9) for at in (NOW, NOW - 61 * minute)]
+    steps = {"a": took(5, 7, 90), "b": took(1), "c": took(3)}
+    together = Figures(at=NOW - minute, processed=3, failed=1, steps=steps)
+    assert await shown(one, oldest, *unseen, other) == [oldest, together]
+
+
+async def test_of_very_many_steps_those_are_shown_that_are_done_most():
+    """An app with many workflows has more than anybody can look at."""
+    steps = {f"seldom-{number}": took(1) for number in range(MAX_STEPS)}
+    (minute,) = await shown(Figures(at=NOW - seconds(60), steps=steps | {"often": took(1, 1)}))
+    assert len(minute.steps) == MAX_STEPS
+    assert "often" in minute.steps
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("Steps", '{"a": {"count": 0, "total": 1, "longest": 1}}'), ("Steps", "[]"), ("Processed", -1), ("At", "soon")],
+)
+async def test_a_row_that_nobody_can_read_costs_only_itself(name, value):
+    """Whatever is wrong with it."""
+    parts, good = in_memory(), Figures(at=NOW, processed=1, steps={"a": took(1)})
+    await parts.figures.add(good)
+    row = figures.FORM.columns(good) | {name: value}
+    await parts.figures._table.submit("figures", [figures.Put(f"{figures.sortable(NOW)}|garbage", row)])
+    assert await parts.figures.between(NOW, NOW + seconds(60)) == [good]

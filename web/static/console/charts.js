@@ -1,0 +1,131 @@
+/** The last hour in pictures: what ended in each minute, and how long the steps took; a table says the same. */
+
+import { h } from "../common/dom.js";
+import { badge } from "../common/marks.js";
+import { clock, duration } from "../common/time.js";
+import { at, head, many } from "./parts.js";
+
+const MINUTE = 60_000;
+const HEIGHT = 96;
+const SPARK = 32;
+const SMALLEST = 2;
+
+/** @typedef {{count: number, total: number, longest: number}} Took */
+/** @typedef {{at: string, processed: number, failed: number, steps: Record<string, Took>}} Minute */
+
+const mean = (/** @type {Took} */ { total, count }) => total / count;
+const sum = (/** @type {number[]} */ numbers) => numbers.reduce((all, each) => all + each, 0);
+
+/** @param {number} ms */
+function inTime(ms) {
+  if (ms < 1000) return `${Math.round(ms)} ms`;
+  return ms < MINUTE ? `${(ms / 1000).toFixed(1)} s` : duration(ms / 1000);
+}
+
+/** @param {{since: string, until: string, minutes: Minute[]}} hour */
+export function charts({ since, until, minutes }) {
+  if (!minutes.length) return h("p", { class: "muted" }, "Nothing ended in the last hour.");
+  const names = [...new Set(minutes.flatMap(({ steps }) => Object.keys(steps)))].sort();
+  const place = (/** @type {Minute} */ { at: time }) => (Date.parse(time) - Date.parse(since)) / MINUTE;
+  const ends = h("figcaption", { class: "muted small" }, h("span", null, clock(since)), h("span", null, clock(until)));
+  return [
+    h("figure", { class: "hour" }, throughput(minutes, place), ends),
+    names.length > 0 && h("h3", null, "How long steps took, on average"),
+    names.length > 0 && h("figure", { class: "hour" }, sparklines(names, minutes, place), ends),
+    h("details", null, h("summary", null, "The same as a table"), table(names, minutes)),
+  ];
+}
+
+/** A minute is one wide, at any width of the page. */
+const picture = (height, label, ...shapes) =>
+  h(
+    "svg",
+    {
+      width: "100%",
+      height,
+      viewBox: `0 0 60 ${height}`,
+      preserveAspectRatio: "none",
+      role: "img",
+      "aria-label": label,
+    },
+    shapes,
+  );
+
+/** What was processed stands above the line, and what failed hangs below it. */
+function throughput(minutes, place) {
+  const [processed, failed] = ["processed", "failed"].map((kind) => minutes.map((each) => each[kind]));
+  const [above, below] = [Math.max(...processed), Math.max(...failed)];
+  const unit = (HEIGHT - 2 * SMALLEST) / Math.max(above + below, 1);
+  const line = SMALLEST + above * unit;
+  const bar = (look, minute, count) => {
+    const height = Math.max(count * unit, SMALLEST);
+    const y = look === "error" ? line : line - height;
+    return count > 0 && h("rect", { class: look, x: place(minute) + 0.15, width: 0.7, y, height });
+  };
+  const words = [`${many(sum(processed), "order")} processed`, `${many(sum(failed), "order")} ended in Error`];
+  const where = below ? ", below the line" : "";
+  const most = `at most ${above} processed in a minute`;
+  return [
+    h("p", { class: "legend" }, badge("processed", words[0]), badge("error", words[1] + where), most),
+    picture(
+      HEIGHT,
+      `${words.join(", ")}; ${most}`,
+      minutes.map((each) => [bar("processed", each, each.processed), bar("error", each, each.failed)]),
+      h("line", { class: "track", x1: 0, x2: 60, y1: line, y2: line }),
+    ),
+  ];
+}
+
+const sparklines = (names, minutes, place) =>
+  names.map((name) => {
+    const found = minutes.filter(({ steps }) => name in steps);
+    const means = found.map(({ steps }) => mean(steps[name]));
+    const longest = Math.max(...found.map(({ steps }) => steps[name].longest));
+    const words = `latest ${inTime(means[means.length - 1])}, longest ${inTime(longest)}`;
+    const d = path(found.map(place), means);
+    return h(
+      "div",
+      { class: "spark", key: name },
+      h("strong", null, name),
+      picture(SPARK, `${name}: ${words}`, h("path", { d })),
+      h("span", { class: "muted" }, words),
+    );
+  });
+
+/** A line with a tread for each minute; where no attempt ended it is broken. */
+function path(places, values) {
+  const unit = (SPARK - 2 * SMALLEST) / Math.max(...values, 1);
+  const treads = values.map((value, number) => {
+    const height = SPARK - SMALLEST - value * unit;
+    const follows = number > 0 && places[number] - places[number - 1] === 1;
+    return follows ? `V${height}h1` : `M${places[number]} ${height}h1`;
+  });
+  return treads.join("");
+}
+
+const table = (names, minutes) =>
+  h(
+    "div",
+    { class: "wide", tabindex: 0, role: "region", "aria-label": "The last hour by minutes" },
+    h(
+      "table",
+      { class: "rows" },
+      head(["Minute", "Processed", "Ended in Error", ...names]),
+      h(
+        "tbody",
+        null,
+        minutes.map((each) =>
+          h(
+            "tr",
+            { key: each.at },
+            h("td", { "data-name": "Minute" }, at(each.at)),
+            h("td", { "data-name": "Processed" }, each.processed),
+            h("td", { "data-name": "Ended in Error" }, each.failed),
+            names.map((name) => h("td", { "data-name": name }, took(each.steps[name]))),
+          ),
+        ),
+      ),
+    ),
+  );
+
+const took = (step) => step && `${inTime(mean(step))}, longest ${inTime(step.longest)}`;
