@@ -14,8 +14,7 @@ from ulid import ULID
 from core.errors import ConflictError, UnreadableRowError
 from core.keys import LAST, bucket_of, order_key, state_key
 from core.orders import Order, OrderState
-from stores.orders import OrderStore
-from stores.records import StateRecord
+from stores.orders import OrderStore, StateRecord
 from stores.tables import Delete, Put, Stored, Table, columns_of
 
 PAGE = 1000

@@ -22,7 +22,7 @@ from core.orders import OrderState, Snapshot
 from exploration.beliefs import text_of_belief
 from exploration.driving import Handler, settled
 from scheduler.admission import Admission
-from stores.records import StateRecord
+from stores.orders import StateRecord
 
 
 class Rows(dict[str, tuple[int, Any]]):

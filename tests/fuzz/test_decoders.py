@@ -28,9 +28,8 @@ from shop.payload import Content
 from shop.rules import Purchase
 from shop.service import ShopService
 from simulator.rules import Call, Fault
-from stores.orders import of_change
+from stores.orders import columns_of_record, of_change, record_of
 from stores.poison import Arrival, PoisonStore
-from stores.records import columns_of_record, record_of
 from stores.tables import OLDEST_ORDERS, SCHEMA_VERSION, Stored, entity, stored_form
 from submission.rules import Terms, new_order, read
 

@@ -893,7 +893,7 @@ MUTANTS = (
     Mutant(
         statement="OPR-2",
         fault="an order whose rows are garbage is explained by an error",
-        file="stores/records.py",
+        file="stores/orders.py",
         old="except (LookupError, ValueError, TypeError) as fault:",
         new="except ZeroDivisionError as fault:",
         tests=(f"{EXPLAIN}::test_of_an_order_whose_rows_are_garbage_it_says_that",),
@@ -1917,7 +1917,7 @@ MUTANTS = (
     Mutant(
         statement="FLT-6",
         fault="a row of the agenda that cannot be read fails its page",
-        file="stores/records.py",
+        file="stores/orders.py",
         old="    except (UnreadableRowError, TypeError) as fault:\n        return AgendaRow",
         new="    except ZeroDivisionError as fault:\n        return AgendaRow",
         tests=(f"{STORE}::test_a_row_that_cannot_be_read_concerns_its_order_alone",),

@@ -16,8 +16,7 @@ from core.gathering import run_all
 from core.keys import bucket_of
 from core.orders import Outcome, ProcessState
 from shop.business import SHOP
-from stores.orders import of_change
-from stores.records import columns_of_record
+from stores.orders import columns_of_record, of_change
 from stores.tables import Insert
 
 FAILED = {"process_state": ProcessState.ERROR, "outcome": Outcome.FAILED, "reason": "declined"}

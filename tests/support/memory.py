@@ -22,9 +22,8 @@ from stores.agent_health import AgentHealthLog
 from stores.alert_log import AlertLog
 from stores.archive import Archive
 from stores.figures import FiguresLog
-from stores.orders import OrderStore
+from stores.orders import OrderStore, Record, columns_of_record, record_of
 from stores.poison import PoisonStore
-from stores.records import Record, columns_of_record, record_of
 from stores.submission_keys import SubmissionKeys
 from stores.sweeps import SweepLog
 from stores.tables import Delete, ETags, Insert, Operation, Put, Replace, Stored, entity, stored_form

@@ -18,8 +18,8 @@ from core.orders import Outcome, ProcessState
 from core.workflow import Workflow
 from entrypoints.functions import next_time
 from operators.views import listed as listed_as
+from stores.orders import columns_of_record
 from stores.poison import Arrival
-from stores.records import columns_of_record
 from stores.tables import entity, stored_form
 
 BUCKET = "b01"

@@ -21,8 +21,7 @@ from core.gathering import run_all
 from core.keys import bucket_of, buckets
 from core.orders import ProcessState, StepState
 from operators.requests import OrdersPage
-from stores.orders import of_change
-from stores.records import columns_of_record
+from stores.orders import columns_of_record, of_change
 from stores.tables import Insert
 
 RANGE = re.compile(r"^PartitionKey eq '[^']+' and RowKey ge '[^']+' and RowKey lt '[^']+'$")

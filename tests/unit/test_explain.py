@@ -15,7 +15,7 @@ from operators.explain import Actor, explain
 from scheduler.rules import LONGEST_UPGRADE
 from scheduler.service import WAKE_UP_TIME
 from stores.agent_health import AgentHealth
-from stores.records import StateRecord, columns_of_record, record_of
+from stores.orders import StateRecord, columns_of_record, record_of
 from stores.tables import Stored, entity, stored_form
 
 LATER = NOW + seconds(60)

@@ -11,7 +11,7 @@ from core.business import MAX_PAYLOAD, Payload
 from core.errors import InvalidError
 from core.messages import Submission, json_text, utf16_units
 from core.orders import OnFailure, Order, Priority
-from stores.records import columns_of_record
+from stores.orders import columns_of_record
 from stores.tables import MAX_CHARACTERS, stored_form
 from submission.rules import new_order as order_of
 from submission.rules import read, refusal_of, same_submission

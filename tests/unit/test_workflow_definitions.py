@@ -13,8 +13,7 @@ from operators.rules import cancel
 from scheduler.rules import MAX_KEPT
 from shop.business import SHOP
 from shop.workflows import ORDER
-from stores.orders import of_change
-from stores.records import columns_of_record
+from stores.orders import columns_of_record, of_change
 from stores.tables import Delete, stored_form
 
 LONG_NAMES = tuple(f"s{number:02}-{'x' * 37}" for number in range(MAX_STEPS))
