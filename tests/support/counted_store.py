@@ -58,7 +58,7 @@ class Store:
         """Have so many more, many to a transaction."""
         orders = [an_order(new_order_id(), process_state=ProcessState.PROCESSED) for _ in range(processed)]
         orders += [an_order(new_order_id(), updated_at=LONG_AGO, **FAILED) for _ in range(failed)]
-        await run_all((self._submit(order) for order in orders), at_most=400)
+        await run_all((self._submit(order) for order in orders), at_most=200)
 
     async def _submit(self, order):
         rows = of_change(Change(before=None, after=order, entry=entry("ended")))
