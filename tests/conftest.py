@@ -1,8 +1,11 @@
 """How the tests are spread over workers, what is said meanwhile, and what tests of several folders use."""
 
+import gc
+
 import pytest
 from xdist.scheduler import LoadScopeScheduling
 
+gc.disable()  # what is loaded stays: to look through it for garbage took half of the time in which tests are collected
 pytest.register_assert_rewrite("client", "failing", "inspection", "private_queue", "reading", "waiting")
 
 from bus_queues import QUEUES  # noqa: E402 - what is asserted is rewritten from here on
@@ -94,6 +97,13 @@ def _place(item):
 
 def _rank(name, names):
     return names.index(name) if name in names else len(names)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtestloop():
+    """Look for garbage from here on, and not in what was loaded."""
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_sessionfinish(session):

@@ -58,15 +58,13 @@ class _Search:
     ended: dict[str, set[int]] = field(default_factory=lambda: defaultdict(set))
     """Where each order has ended."""
 
-    def add(self, world: World, parent: int, label: str) -> int | None:
-        """Number the state; None if it is known."""
-        key = world.key()
-        if key in self.numbers:
-            return None
-        self.numbers[key] = number = len(self.parents)
-        self.parents.append((parent, label))
-        self.times.append(world.now)
-        self.before.append([])
+    def add(self, world: World, parent: int, label: str) -> int:
+        """Return the number of the state; a new one has the next."""
+        number = self.numbers.setdefault(world.key(), len(self.parents))
+        if number == len(self.parents):
+            self.parents.append((parent, label))
+            self.times.append(world.now)
+            self.before.append([])
         return number
 
     def way_to(self, number: int) -> list[str]:
@@ -145,11 +143,12 @@ def explore(
         for move in following:
             seen.transitions += 1
             seen.labels.add(move.label)
-            new = search.add(move.world, number, move.label)
-            if new is not None:
-                waiting.append((new, move.world))
+            known = len(search.parents)
+            reached = search.add(move.world, number, move.label)
+            if reached == known:
+                waiting.append((reached, move.world))
             if move.by_itself:
-                search.before[search.numbers[move.world.key()] if new is None else new].append(number)
+                search.before[reached].append(number)
         assert len(search.parents) < most_states, f"more than {most_states} states"
     seen.states, seen.seconds = len(search.parents), time.monotonic() - began
     search.check_reached()

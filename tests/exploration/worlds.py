@@ -283,7 +283,10 @@ TWO_STEPS = WorldOf(faults=1, workflow=PAIR, alone=True)
 UNANSWERED = WorldOf(faults=1, threshold=1, answered=False)
 CLOCKS_DIFFER = WorldOf(faults=1, alone=True, clocks=(("supervisor-1", HALF), ("agent-1", -HALF)))
 CLOCKS_DIFFER_BACK = WorldOf(faults=1, alone=True, clocks=(("supervisor-1", -HALF), ("agent-1", HALF)))
-TAKEN_BACK = WorldOf(faults=1, acts=1, operator=("cancel",), threshold=1, workflow=ONE, alone=True)
+TAKEN_BACK = WorldOf(
+    faults=1, only=("reply is lost", "rejects"), acts=1, operator=("cancel",), threshold=1, workflow=ONE, alone=True
+)
+"""With any other fault it is a part of the next."""
 UNDO_FAILS = WorldOf(faults=1, acts=2, operator=ALL_ACTS, threshold=1, workflow=ONE, alone=True)
 UPGRADED = WorldOf(faults=1, workflow=NEWER, others=(("scheduler-2", ONE),), alone=True)
 RESTS_BESIDE = WorldOf(faults=1, only=("request is held up",), workflow=BESIDE, threshold=1, alone=True)
