@@ -19,7 +19,16 @@ from local.stack import Stack, StackConfig  # noqa: E402
 ALL_OF_THEM = 6
 """Workers for a whole run, on two cores: half of them wait at any time. A part of the tests needs none."""
 
-LONGEST = ("shared stack 1", "shared stack 2", "services 2", "services 1")
+LONGEST = (
+    "shared stack 1",
+    "shared stack 2",
+    "services 2",
+    "services 1",
+    "tests/system/test_services_down.py",
+    "tests/system/test_dependencies_away.py",
+    "tests/system/test_supervisors.py",
+    "tests/system/test_versions_and_clocks.py",
+)
 """What one worker has to do alone begins first, the longest of it before the rest."""
 
 FIRST = ("system", "exploration", "deployment")
@@ -61,8 +70,7 @@ class Together(LoadScopeScheduling):
     """Hands out the tests of a file, or of files that belong together, to one worker, in the order of collection."""
 
     def _split_scope(self, nodeid):
-        file = nodeid.partition("::")[0]
-        return TOGETHER.get(file) or TOGETHER.get(folder_of(nodeid)) or file
+        return _scope(nodeid)
 
 
 def pytest_xdist_make_scheduler(config, log):
@@ -90,9 +98,12 @@ def pytest_collection_modifyitems(items):
 
 
 def _place(item):
-    file, folder = item.nodeid.partition("::")[0], folder_of(item.nodeid)
-    group = TOGETHER.get(file) or TOGETHER.get(folder)
-    return _rank(group, LONGEST), _rank(folder, FIRST)
+    return _rank(_scope(item.nodeid), LONGEST), _rank(folder_of(item.nodeid), FIRST)
+
+
+def _scope(nodeid):
+    file = nodeid.partition("::")[0]
+    return TOGETHER.get(file) or TOGETHER.get(folder_of(nodeid)) or file
 
 
 def _rank(name, names):

@@ -18,6 +18,7 @@ from azure.storage.queue.aio import QueueClient
 from doors import CommandLine
 from failing import fault
 from memory import in_memory
+from scale import both_sizes
 from submitting import new_order_id, submit
 from waiting import eventually
 
@@ -109,7 +110,8 @@ async def test_without_the_key_every_call_answers_401_and_changes_nothing(client
     assert [alert["acknowledged"] for alert in await client.alerts(order_id)] == [None]
 
 
-async def test_every_answer_is_as_it_is_described(client, stack, tmp_path):
+@both_sizes(examples=(5, 25))
+async def test_every_answer_is_as_it_is_described(client, stack, tmp_path, examples):
     """Whatever is asked: no 5xx, no status, content or field that the description does not know (schemathesis)."""
     told = deepcopy(DESCRIBED)
     ids = [await order_in_error(client, stack), await client.place("TEA-SENCHA"), new_order_id()]
@@ -123,7 +125,7 @@ async def test_every_answer_is_as_it_is_described(client, stack, tmp_path):
         if parameter["in"] == "path":
             parameter["schema"] = {"anyOf": [parameter["schema"], {"enum": known[parameter["name"]]}]}
     (tmp_path / "openapi.json").write_text(json.dumps(told))
-    code, said = await schemathesis(tmp_path, client, "openapi.json", "--url", client.url)
+    code, said = await schemathesis(tmp_path, client, examples, "openapi.json", "--url", client.url)
     assert code == 0, said
 
 
@@ -134,22 +136,23 @@ async def test_an_answer_that_is_not_described_is_found(client, tmp_path):
     told["paths"] = {path: calls for path, calls in told["paths"].items() if path == "/api/operator/orders"}
     del told["paths"]["/api/operator/orders"]["get"]["responses"]["400"]
     (tmp_path / "openapi.json").write_text(json.dumps(told))
-    code, said = await schemathesis(tmp_path, client, "openapi.json", "--url", client.url, "--continue-on-failure")
+    code, said = await schemathesis(tmp_path, client, 25, "openapi.json", "--url", client.url, "--continue-on-failure")
     assert code == 1
     assert "Undocumented status code" in said
     assert "Response violates schema" in said
 
 
-async def schemathesis(folder, client, *arguments):
-    """Run it in a process of its own; return its exit code, and what it says."""
+async def schemathesis(folder, client, examples, *arguments):
+    """Run it in a process of its own, with so many examples of each call; return its exit code, and what it says."""
     key = f"x-functions-key:{client.key['x-functions-key']}"
-    options = ("--checks", ",".join(CHECKS), "--phases", "fuzzing", "--seed", "6", "-n", "12", "--no-color", "-H", key)
+    options = ["--checks", ",".join(CHECKS), "--phases", "fuzzing", "--seed", "6", "-n", str(examples), "--no-color"]
     environment = os.environ | {
         "SCHEMATHESIS_HOOKS": "schemathesis_hooks",
         "PYTHONPATH": str(ROOT / "tests" / "support"),
     }
     process = await asyncio.create_subprocess_exec(
-        Path(sys.executable).parent / "schemathesis", "run", *arguments, *options, "--generation-database", "none",
+        Path(sys.executable).parent / "schemathesis", "run", *arguments, *options, "-H", key,
+        "--generation-database", "none",
         cwd=folder, env=environment, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
     )  # fmt: skip
     said, _ = await process.communicate()

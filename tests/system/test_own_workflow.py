@@ -64,8 +64,15 @@ def contents(folder, which):
     return {path.name: path.read_bytes() for path in folder.glob(which) if path.is_file()}
 
 
+def test_the_files_of_the_page_are_those_of_the_example():
+    """To the letter, all of them."""
+    written = {Path(path).name: text.encode() for path, text in WRITTEN.findall(PAGE.read_text())}
+    assert contents(ROOT / PLACE, "*.py") == contents(ROOT / PLACE, "__init__.py") | written
+
+
+@pytest.mark.soak
 async def test_the_page_leads_to_a_running_business(claims, copy):
-    """Its files are those of the example, and its commands say what it shows: checks, unit tests, and two claims."""
+    """Its commands say what it shows: checks, unit tests, and two claims."""
     stack, _ = claims
     assert len(list(steps(PAGE))) > 12
     assert contents(copy / PLACE, "*.py") == contents(ROOT / PLACE, "*.py")
