@@ -1,4 +1,4 @@
-"""`python -m tests.pictures`: pictures of the real pages, in `.pictures/`: empty, full, and with an error.
+"""`python -m tests.pictures`: the real pages, in `.pictures/`: empty, full, and with an error; two for the README.
 
 Each is taken at the width of a phone and of a desk, in light and dark. Somebody has to look at them.
 """
@@ -21,6 +21,8 @@ from playwright.async_api import Browser, Page  # noqa: E402
 from stacks import running  # noqa: E402
 
 FOLDER = ROOT / ".pictures"
+README = {"full-overview-1440-light": "overview.png", "order-again-1440-light": "order.png"}
+"""What the README shows, as far as a screen shows it, stands in `docs/pictures`."""
 WIDTHS = {390: 844, 1440: 900}
 THEMES = ("light", "dark")
 PATIENT = {"FAILURE_THRESHOLD": "50"}
@@ -58,7 +60,10 @@ async def take(page: Page, name: str) -> None:
     await page.wait_for_load_state("networkidle")
     size = page.viewport_size or {"width": 0}
     theme = "dark" if await page.evaluate("matchMedia('(prefers-color-scheme: dark)').matches") else "light"
-    await page.screenshot(path=FOLDER / f"{name}-{size['width']}-{theme}.png", full_page=True)
+    picture = f"{name}-{size['width']}-{theme}"
+    await page.screenshot(path=FOLDER / f"{picture}.png", full_page=True)
+    if picture in README:
+        await page.screenshot(path=ROOT / "docs/pictures" / README[picture])
 
 
 async def visit(page: Page, name: str, path: str) -> None:
