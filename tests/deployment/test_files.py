@@ -84,6 +84,13 @@ def test_an_outage_of_minutes_wears_out_no_message():
     assert most < queues["maxDequeueCount"], "the platform would give up a message before the app says why"
 
 
+@pytest.mark.proves("SUP-5")
+def test_another_host_looks_for_the_timers_of_a_dead_one_as_often_as_azure_lets_it():
+    """Azure's own minute would leave the orders without a sweep for longer."""
+    singleton = json.loads((ROOT / "host.json").read_text())["singleton"]
+    assert singleton == {"listenerLockRecoveryPollingInterval": "00:00:15"}
+
+
 def test_azd_finds_its_service():
     """The service in azure.yaml is the tag of the site, and its project the folder with the app."""
     azure = yaml.safe_load((ROOT / "azure.yaml").read_text())
