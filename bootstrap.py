@@ -244,7 +244,7 @@ class App:
         parts = self.adapters
         return AlertDesk(
             alert_log=parts.alerts,
-            closing=Closing(owed=self.owed, sweeps=parts.sweeps, clock=parts.clock),
+            closing=Closing(owed=self.owed, sweeps=parts.sweeps),
             clock=parts.clock,
         )
 

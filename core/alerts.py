@@ -8,7 +8,6 @@ from typing import Any
 
 from pydantic import AwareDatetime
 
-from core.agenda import Kind
 from core.changes import Event
 from core.orders import DONE, Direction, Outcome, Snapshot, StepState
 
@@ -18,12 +17,6 @@ SUBMISSION_REJECTED = "OrderProcessing.SubmissionRejected"
 NOTICE_GIVEN_UP = "OrderProcessing.NoticeGivenUp"
 STALLED = "OrderProcessing.Stalled"
 WORKFLOW_CHANGED = "OrderProcessing.WorkflowChanged"
-
-WHILE_OWED = {ORDER_FAILED: Kind.ERROR, ORDER_UNDONE: Kind.ERROR, STALLED: Kind.PENDING}
-"""What is owed to an order for as long as such an alert about it is open; others stay open until somebody takes them.
-
-Nothing is owed to an order that was undone completely: its alert only informs, and is closed from the beginning.
-"""
 
 SUPERVISOR = "supervisor"
 """The subject of the alert that nobody sweeps; it is open until somebody has swept."""

@@ -1,7 +1,7 @@
 """Doing many things at once without letting one failure stop the others, and group commit."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
 from core.errors import CutOffError
@@ -31,6 +31,14 @@ def results_of(outcomes: Sequence[T | Exception]) -> list[T]:
     if failures:
         raise ExceptionGroup(f"{len(failures)} of {len(outcomes)} failed", failures)
     return [outcome for outcome in outcomes if not isinstance(outcome, Exception)]
+
+
+def reached(outcomes: Mapping[str, T | Exception]) -> tuple[dict[str, T], dict[str, Exception]]:
+    """Return what was returned, and what failed; raise that as one `ExceptionGroup` if it is all."""
+    failures = {name: outcome for name, outcome in outcomes.items() if isinstance(outcome, Exception)}
+    if len(failures) == len(outcomes):
+        raise ExceptionGroup(f"all {len(outcomes)} failed", list(failures.values()))
+    return {name: outcome for name, outcome in outcomes.items() if not isinstance(outcome, Exception)}, failures
 
 
 async def settle_all(work: Iterable[Coroutine[Any, Any, T]], *, at_most: int = 64) -> list[T | Exception]:

@@ -12,7 +12,7 @@ from core.agenda import AgendaRow, Kind
 from core.errors import UnavailableError
 from core.orders import ProcessState
 from core.ports import Clock, TextQueue
-from operators.owed import Owed, Rows
+from operators.owed import Look, Owed
 from operators.poison import PoisonService
 from operators.views import View
 from stores.agent_health import AgentHealthLog
@@ -81,25 +81,24 @@ class OverviewService:
 
         Some twenty queries a look: several open pages should not cost as many times that.
         """
-        if not self._last or self.clock() - self._last[0].at >= KEPT:
+        if not self._last or not timedelta(0) <= self.clock() - self._last[0].at < KEPT:
             self._last[:] = [await self._look()]
         return self._last[0]
 
     async def _look(self) -> Overview:
-        at = self.clock()
-        rows = (await self.owed.look(at - KEPT)).rows
-        pending, running, unsent = rows[Kind.PENDING], rows[Kind.RUNNING], rows[Kind.OUTBOX]
-        processing = running.orders() - pending.orders()  # of a pending order, other steps may still run
+        owed = await self.owed.recent(KEPT)
+        running, pending = owed.orders[Kind.RUNNING].keys(), owed.orders[Kind.PENDING].keys()
+        processing = running - pending  # of a pending order, other steps may still run
         said = await self.agent_health.since(self.clock() - FRESH)
         return Overview(
-            at=at,
+            at=owed.at,
             open_orders={
-                ProcessState.PENDING: _count(pending),
-                ProcessState.PROCESSING: Count(count=len(processing), at_least=running.more),
-                ProcessState.ERROR: _count(rows[Kind.ERROR]),
+                ProcessState.PENDING: _count(owed, Kind.PENDING),
+                ProcessState.PROCESSING: Count(count=len(processing), at_least=owed.more(Kind.RUNNING)),
+                ProcessState.ERROR: _count(owed, Kind.ERROR),
             },
-            unconfirmed_events=_count(unsent, lambda row: not outbox.is_notice(row)),
-            unsent_notices=_count(unsent, outbox.is_notice),
+            unconfirmed_events=_count(owed, Kind.OUTBOX, lambda row: not outbox.is_notice(row)),
+            unsent_notices=_count(owed, Kind.OUTBOX, outbox.is_notice),
             last_sweep=await self.sweeps.last(),
             poison=await self.poison.count(),
             waiting={name: await _waiting(queue) for name, queue in self.queues.items()},
@@ -107,8 +106,8 @@ class OverviewService:
         )
 
 
-def _count(rows: Rows, counted: Callable[[AgendaRow], bool] = lambda _: True) -> Count:
-    return Count(count=sum(map(counted, rows.rows)), at_least=rows.more)
+def _count(owed: Look, kind: Kind, counted: Callable[[AgendaRow], bool] = lambda _: True) -> Count:
+    return Count(count=sum(map(counted, owed.rows[kind])), at_least=owed.more(kind))
 
 
 async def _waiting(queue: TextQueue) -> int | None:

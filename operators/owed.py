@@ -1,47 +1,51 @@
 """What is owed to orders, in all buckets: read once for all who ask at about the same time."""
 
-from collections.abc import Collection, Mapping, Sequence, Set
+import logging
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
+from functools import cached_property
 
 from core import agenda
 from core.agenda import AgendaRow, Kind
-from core.gathering import run_all
+from core.gathering import reached, settle_all
 from core.keys import LAST, bucket_of
 from core.ports import Clock
 from stores.orders import OrderStore
+
+log = logging.getLogger(__name__)
 
 MAX_COUNTED = 1000
 """Of each kind in each bucket: more are not counted, only said to be there."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Rows:
-    """The rows of one kind."""
-
-    rows: Sequence[AgendaRow]
-    more: bool = False
-    """Whether there are more, which were not read."""
-
-    def orders(self) -> Set[str]:
-        """Return the orders that they are about."""
-        return {row.order_id for row in self.rows}
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(frozen=True, kw_only=True)
 class Look:
-    """What was owed at a time."""
+    """What was owed at a time, as far as it was read."""
 
     at: datetime
     """When it began to be read."""
-    rows: Mapping[Kind, Rows]
-    buckets: Collection[str]
-    """In which it was read."""
+    rows: Mapping[Kind, Sequence[AgendaRow]]
+    whole: Set[tuple[str, Kind]]
+    """Of which buckets all rows of a kind were read."""
+    buckets: int
+    """How many there are."""
 
-    def is_over(self, kind: Kind, order_id: str) -> bool:
-        """Whether it is certain that nothing of this kind is owed to the order."""
-        of_kind = self.rows[kind]
-        return not of_kind.more and bucket_of(order_id) in self.buckets and order_id not in of_kind.orders()
+    def more(self, kind: Kind) -> bool:
+        """Whether there may be more rows of this kind than were read."""
+        return len([each for _, each in self.whole if each == kind]) < self.buckets
+
+    @cached_property
+    def orders(self) -> Mapping[Kind, Mapping[str, AgendaRow]]:
+        """The orders to which something of each kind is owed, each with one of its rows."""
+        return {kind: {row.order_id: row for row in rows} for kind, rows in self.rows.items()}
+
+    def is_over(self, kind: Kind, order_id: str, since: datetime | None = None) -> bool:
+        """Whether it is certain that nothing of this kind is owed to the order, or nothing that is so since then."""
+        if (bucket_of(order_id), kind) not in self.whole:
+            return False
+        row = self.orders[kind].get(order_id)
+        return row is None or (since is not None and _since(row) not in (None, since))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,23 +56,21 @@ class Owed:
     clock: Clock
     _last: list[Look] = field(default_factory=list)
 
-    async def look(self, after: datetime) -> Look:
-        """Return what is owed, as it is read after that time; raises `UnavailableError`."""
-        if not self._last or self._last[0].at <= after:
-            self._last[:] = [await self._look()]
-        return self._last[0]
+    async def recent(self, kept: timedelta) -> Look:
+        """Return what is owed, as it was read so long ago at most, by this clock; raises as `look` does."""
+        age = self.clock() - self._last[0].at if self._last else kept
+        return self._last[0] if timedelta(0) <= age < kept else await self.look()
 
-    async def _look(self) -> Look:
-        at = self.clock()
-        buckets = await run_all(self._owed_in(bucket) for bucket in self.store.buckets)
-        rows = {
-            kind: Rows(
-                rows=[row for rows, _ in buckets for row in rows if _kind(row) == kind],
-                more=any(kind in more for _, more in buckets),
-            )
-            for kind in Kind
-        }
-        return Look(at=at, rows=rows, buckets=self.store.buckets)
+    async def look(self) -> Look:
+        """Read what is owed, but in buckets that cannot be reached; raises `ExceptionGroup` if that is all of them."""
+        at, buckets = self.clock(), self.store.buckets
+        found, failures = reached(dict(zip(buckets, await settle_all(map(self._owed_in, buckets)), strict=True)))
+        for bucket, why in failures.items():
+            log.warning("operators.bucket_passed_over", extra={"bucket": bucket, "why": repr(why)})
+        rows = {kind: [row for rows, _ in found.values() for row in rows if _kind(row) == kind] for kind in Kind}
+        whole = {(bucket, kind) for bucket, (_, more) in found.items() for kind in Kind if kind not in more}
+        self._last[:] = [Look(at=at, rows=rows, whole=whole, buckets=len(buckets))]
+        return self._last[0]
 
     async def _owed_in(self, bucket: str) -> tuple[Sequence[AgendaRow], Set[str]]:
         """Read all rows, and which kinds have more: mostly one page is all. A kind that it cuts off is read anew."""
@@ -89,3 +91,10 @@ class Owed:
 
 def _kind(row: AgendaRow) -> str:
     return row.key.partition("|")[0]
+
+
+def _since(row: AgendaRow) -> datetime | None:
+    try:
+        return agenda.since(row)
+    except ValueError:
+        return None

@@ -18,7 +18,7 @@ from operators.requests import FindRequest, OperatorRequest
 from operators.views import Acted, View
 from stores.alert_log import AlertLog
 from stores.archive import Archive, ArchivedOrder
-from stores.figures import FiguresLog
+from stores.figures import FiguresLog, minute_of
 from stores.submission_keys import SubmissionKeys
 from stores.transitions import Transitions
 
@@ -77,11 +77,11 @@ class RetentionService:
 
     async def sweep(self) -> int:
         """Remove what is too old, whole orders only; return how many orders that were."""
-        now = self.clock()
-        await self.figures.remove_before(now - SHOWN)
-        if self.keep is None:
-            return 0
-        since = now - self.keep
+        removed = await self._sweep(self.clock() - self.keep) if self.keep is not None else 0
+        await self.figures.remove_before(minute_of(self.clock()) - SHOWN)
+        return removed
+
+    async def _sweep(self, since: datetime) -> int:
         removed = sum(await run_all(self._sweep_bucket(bucket, since) for bucket in self.archive.buckets))
         alerts = await self.alert_log.remove_before(since, MAX_ALERTS)
         poison = await self.poison.remove_before(since)

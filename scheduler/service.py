@@ -13,7 +13,7 @@ from core import agenda
 from core.agenda import NOTHING, AgendaRow
 from core.changes import Change, Decision, Note
 from core.errors import AppError, UnavailableError, UnknownOrderError
-from core.gathering import run_all, settle_all
+from core.gathering import reached, run_all, settle_all
 from core.messages import AgentReply, WakeUp
 from core.orders import Snapshot, Step
 from core.ports import Clock
@@ -199,13 +199,11 @@ class SchedulerService:
 
     async def _of_each_bucket(self, read: Callable[[str], Coroutine[Any, Any, list[T]]]) -> dict[str, list[T]]:
         """Return what is read of each bucket, but of those that cannot be reached; raises if that is none."""
-        answers = dict(zip(self._own_order(), await settle_all(map(read, self._own_order())), strict=True))
-        failures = {bucket: answer for bucket, answer in answers.items() if isinstance(answer, Exception)}
-        if len(failures) == len(answers):
-            raise ExceptionGroup("no bucket can be read", list(failures.values()))
+        buckets = self._own_order()
+        found, failures = reached(dict(zip(buckets, await settle_all(map(read, buckets)), strict=True)))
         for bucket, why in failures.items():
             log.warning("scheduler.bucket_passed_over", extra={"bucket": bucket, "why": repr(why)})
-        return {bucket: answer for bucket, answer in answers.items() if not isinstance(answer, Exception)}
+        return found
 
     def _own_order(self) -> list[str]:
         """Return the buckets, from another one on for each instance: side by side, they take different orders."""

@@ -23,6 +23,9 @@ log = logging.getLogger(__name__)
 
 MINUTE = timedelta(minutes=1)
 
+MAX_REMOVED = 10_000
+"""At a time: the rest waits for the next run."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Took:
@@ -103,8 +106,8 @@ class FiguresLog:
         return [figures for figures in found if since <= figures.at < until]
 
     async def remove_before(self, time: datetime) -> None:
-        """Remove what was counted in minutes that began earlier; raises `UnavailableError`."""
-        old = await self._table.rows(PARTITION, "0", sortable(time))
+        """Remove what was counted in minutes that began earlier, the oldest first; raises `UnavailableError`."""
+        old = await self._table.rows(PARTITION, "0", sortable(time), MAX_REMOVED)
         await self._table.submit_each(PARTITION, [Delete(row.key) for row in old])
 
 

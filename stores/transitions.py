@@ -120,6 +120,13 @@ class Transitions:
         self.count: Callable[[Change], None] = lambda _: None
         """Is told of each change that was written."""
 
+    def _count(self, change: Change) -> None:
+        """Figures are for looking at: whatever is wrong with them, what was committed goes out."""
+        try:
+            self.count(change)
+        except Exception:
+            log.exception("order.not_counted", extra={"order_id": change.after.order_id})
+
     def last_known(self, order_id: str) -> Snapshot | None:
         """Return the order as this process wrote or read it last, a hint at best; None if it did neither lately."""
         return self._remembered.look(order_id)
@@ -166,7 +173,7 @@ class Transitions:
                 if not await self._commit(change):
                     return False
                 log.info("order.changed", extra=_in_brief(change))
-                self.count(change)
+                self._count(change)
                 await self._send(change)
             case Note():
                 await self._store.note(decision)

@@ -110,7 +110,7 @@ resource site 'Microsoft.Web/sites@2024-11-01' = {
       scmIpSecurityRestrictions: empty(deployFrom) ? [] : [deployersOnly]
       // Without credentials: nothing here knows a caller by a cookie but the sign-in, and no other site's page may use that.
       cors: {
-        allowedOrigins: empty(corsOrigins) ? [] : split(replace(corsOrigins, ' ', ''), ',')
+        allowedOrigins: filter(split(replace(corsOrigins, ' ', ''), ','), origin => !empty(origin))
         supportCredentials: false
       }
     }

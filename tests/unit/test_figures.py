@@ -4,11 +4,13 @@ import asyncio
 import logging
 from dataclasses import replace
 from datetime import timedelta
+from unittest.mock import Mock
 
 import pytest
 from apps import app
 from builders import NOW, ORDER_ID, PAYLOAD, answer, new_order, scheduler, seconds
 from memory import in_memory
+from memory_world import World
 from waiting import eventually
 
 from core.changes import Change, HistoryEntry
@@ -174,3 +176,11 @@ async def test_a_row_that_nobody_can_read_costs_only_itself(name, value):
     row = figures.FORM.columns(good) | {name: value}
     await parts.figures._table.submit("figures", [figures.Put(f"{figures.sortable(NOW)}|garbage", row)])
     assert await parts.figures.between(NOW, NOW + seconds(60)) == [good]
+
+
+async def test_what_cannot_be_counted_is_sent_all_the_same():
+    """Figures are for looking at: the order has been written, and whoever goes on with it hears of that."""
+    world = World()
+    world.transitions.count = Mock(side_effect=ValueError("no figure"))
+    await world.submitted()
+    assert world.parts.bus.sent

@@ -14,10 +14,10 @@ const EFFECTS = {
   cancel: (count) => `Of ${count} everything that was ever tried is taken back.`,
 };
 
-/** @typedef {{step?: string, reason?: string}} Where */
+/** @typedef {{workflow?: string, step?: string, reason?: string}} Where */
 
 /** Whether a bulk action can mean exactly the orders of a list with this filter. @param {Record<string, string>} filter */
-export const canMean = ({ workflow, text }) => !workflow && !text;
+export const canMean = ({ text }) => !text;
 
 /**
  * @param {Where} where @param {string} until what the list's dry run said @param {import("./main.js").Place} place

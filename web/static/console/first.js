@@ -1,5 +1,6 @@
 /** The first page: whether somebody is needed, for what, and how the system is doing. */
 
+import { Problem } from "../common/api.js";
 import { h } from "../common/dom.js";
 import { badge } from "../common/marks.js";
 import { clock } from "../common/time.js";
@@ -36,9 +37,18 @@ async function load(signal) {
   const { orders, continuation } = overview.openOrders.Error.count
     ? await ask(`/api/operator/orders?state=Error&limit=${LISTED}`, { signal })
     : { orders: [], continuation: null };
-  if (Date.now() - askedAt >= FIGURES_EVERY)
-    [hour, askedAt] = [await ask("/api/operator/figures", { signal }), Date.now()];
+  if (Date.now() - askedAt >= FIGURES_EVERY) [hour, askedAt] = [await figures(signal), Date.now()];
   return { overview, causes, groups: grouped(orders, Boolean(continuation)), hour };
+}
+
+/** The last hour is for looking at: without it, the page shows the rest. @param {AbortSignal} signal */
+async function figures(signal) {
+  try {
+    return await ask("/api/operator/figures", { signal });
+  } catch (fault) {
+    if (!(fault instanceof Problem) || fault.status === 401) throw fault;
+    return hour;
+  }
 }
 
 /** All but the times that pass by themselves. */
@@ -126,7 +136,7 @@ function draw({ overview, causes, groups, hour }, place) {
       agents(overview),
       facts(overview),
     ),
-    h("section", { "aria-labelledby": "hour" }, h("h2", { id: "hour" }, "The last hour"), charts(hour)),
+    h("section", { "aria-labelledby": "hour" }, h("h2", { id: "hour" }, "The last hour"), hour ? charts(hour) : h("p", { class: "muted" }, "Not known now.")),
   ];
 }
 

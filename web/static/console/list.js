@@ -61,7 +61,7 @@ export function listPage(place, query) {
       filter.state === "Error" &&
         until &&
         orders.length > 0 &&
-        bulkButtons({ step: filter.step, reason: filter.reason }, until, place, page.failed),
+        bulkButtons({ workflow: filter.workflow, step: filter.step, reason: filter.reason }, until, place, page.failed),
       orders.length ? table(orders) : empty(filter, more),
       more && h("button", { onClick: () => ((wanted += 1), page.now()) }, "Show more"),
       h("p", { class: "muted small", role: "status" }, many(orders.length, "order"), more ? " so far" : ""),

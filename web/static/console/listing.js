@@ -8,10 +8,10 @@ const LIMIT = 200;
 
 /**
  * Orders in Error, as a dry run of a bulk action lists them: so what is shown is what is meant.
- * @param {Filter} filter of which it knows step and reason @param {number} count of pages @param {AbortSignal} signal
+ * @param {Filter} filter of which it knows all but a text @param {number} count of pages @param {AbortSignal} signal
  */
-export async function failed({ step, reason }, count, signal) {
-  const body = { ...looking(), action: "resubmit", where: given({ step, reason }), limit: LIMIT };
+export async function failed({ workflow, step, reason }, count, signal) {
+  const body = { ...looking(), action: "resubmit", where: given({ workflow, step, reason }), limit: LIMIT };
   return pages(count, async (more) => {
     const { matching, until, continuation } = await ask("/api/operator/bulk", { body: { ...body, ...more }, signal });
     return { orders: matching, until, next: continuation && { continuation, until } };
