@@ -208,9 +208,9 @@ async def test_an_id_is_found_by_its_beginning_in_capitals_or_not(console, stuck
 
 async def test_the_last_hour_is_shown_in_pictures_and_as_a_table(visitor, console, client):
     """What ended, and how long steps took; at the end of the first page, and asked for once a minute at most."""
-    page = await console("/", clock=True)
+    page = await console("/search", clock=True)
     await page.route(f"**{FIGURES}", two_orders_ended)
-    await page.clock.run_for(61_000)
+    await page.goto("/console#/")
     last = page.locator("section").last
     await expect(last.get_by_role("heading", name="The last hour")).to_be_visible()
     await expect(last.get_by_role("img").first).to_have_attribute("aria-label", re.compile(r"orders? processed"))
@@ -223,12 +223,13 @@ async def test_the_last_hour_is_shown_in_pictures_and_as_a_table(visitor, consol
     for _ in range(3):
         await page.keyboard.press("r")
         await visitor.has_its_answers()
-    assert len(visitor.sent("GET", FIGURES)) == 2
+    assert len(visitor.sent("GET", FIGURES)) == 1
     await page.route(f"**{FIGURES}", nothing_ended)
     await page.clock.run_for(61_000)
     await expect(last).to_contain_text("Nothing ended in the last hour.")
     await page.route(f"**{FIGURES}", lambda route: route.fulfill(status=503, json={"title": "away"}))
-    await page.clock.run_for(61_000)
+    async with page.expect_response(f"**{FIGURES}"):
+        await page.clock.run_for(61_000)
     await visitor.has_its_answers()
     await expect(page.get_by_role("alert"), "the page shows the rest").to_have_count(0)
 
