@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import gc
 import uuid
 from pathlib import Path
 
@@ -69,6 +70,7 @@ async def test_kills_under_load_lose_nothing_and_undo_nothing(tmp_path):
         assert load.sent <= load.completed
         assert load.again == set()
         assert len(load.sent) > KILLS * 200
+    gc.collect()  # those sockets are this test's
 
 
 async def more_than(what, count):
