@@ -15,6 +15,9 @@ from operators import explain as explaining
 from operators.explain import what_comes
 from scheduler.service import WAKE_UP_TIME
 
+pytestmark = pytest.mark.soak
+"""Like `make mutants`, it is about the tests, and not about the app."""
+
 NO_FAULT = ("TypeError", "AttributeError", "NameError", "UnboundLocalError")
 """What goes wrong when the fault does not fit the code any more, and nothing is found."""
 
