@@ -99,8 +99,12 @@ async def test_no_order_waits_longer_than_for_those_before_it(most_orders):
 @pytest.mark.proves("WRK-2")
 @pytest.mark.parametrize(
     ("count", "in_flight", "takes", "apart"),
-    [(1000, 20, 0.25, False), (400, 100, 5, False), (100, 1, 0.25, False), (600, 10, 0.5, True)],
-    ids=["a thousand", "long calls", "one by one", "replies elsewhere"],
+    [
+        pytest.param(1000, 20, 0.25, False, id="a thousand", marks=pytest.mark.soak),
+        pytest.param(400, 100, 5, False, id="long calls"),
+        pytest.param(100, 1, 0.25, False, id="one by one"),
+        pytest.param(600, 10, 0.5, True, id="replies elsewhere"),
+    ],
 )
 async def test_a_backlog_at_a_slow_agent_burns_no_attempt(count, in_flight, takes, apart):
     """What is claimed begins in time, however many wait: no request expires, and no failure is counted."""
