@@ -12,6 +12,7 @@ from adapters.clock import new_id, order_ids, utc_now
 from adapters.connections import Connections
 from bootstrap import bootstrap, functions
 from core.changes import Change, Event, HistoryEntry, transition
+from core.errors import UnavailableError
 from core.gathering import run_all
 from core.keys import bucket_of
 from core.orders import Outcome, ProcessState
@@ -43,16 +44,16 @@ class Store:
     async def begin(self):
         """Have one more order under way."""
         order = an_order(new_order_id())
-        await self._other.store.commit(Change(before=None, after=order, entry=entry("submitted")))
+        await self._commit(Change(before=None, after=order, entry=entry("submitted")))
         return order.order_id
 
     async def fail(self):
         """Have one more order in Error, and its alert."""
         order = an_order(new_order_id(), **FAILED)
-        await self._other.store.commit(Change(before=None, after=order, entry=entry("failed")))
+        await self._commit(Change(before=None, after=order, entry=entry("failed")))
         about = {"subject": f"orders/{order.order_id}", "data": {"step": "payment", "reason": "declined"}}
         alert = Event(event_id=new_id(), type="OrderProcessing.OrderFailed", at=utc_now(), **about)
-        await self._other.alerts.record(alert)
+        await tried(lambda: self._other.alerts.record(alert))
 
     async def fill(self, processed, failed):
         """Have so many more, many to a transaction."""
@@ -63,20 +64,31 @@ class Store:
     async def _submit(self, order):
         rows = of_change(Change(before=None, after=order, entry=entry("ended")))
         rows = [Insert(each.key, columns_of_record(each.row)) for each in rows]
-        await self._other.store.table.submit(bucket_of(order.order_id), rows)
+        await tried(lambda: self._other.store.table.submit(bucket_of(order.order_id), rows))
+
+    async def _commit(self, change):
+        await tried(lambda: self._other.store.commit(change))
 
     async def take_up(self, order_id):
         """Let an order in Error go on."""
         order = await self._other.store.load(order_id)
         pending = order.with_state(process_state=ProcessState.PENDING, outcome=None)
-        await self._other.store.commit(transition(order, pending, entry("resubmitted")))
+        await self._commit(transition(order, pending, entry("resubmitted")))
 
     async def change(self, order_id):
         """Have something happen to this order, and one more that fails."""
         await self.fail()
         order = await self._other.store.load(order_id)
-        tried = order.with_state(failure_count=order.state.failure_count + 1)
-        await self._other.store.commit(transition(order, tried, entry("recovered")))
+        again = order.with_state(failure_count=order.state.failure_count + 1)
+        await self._commit(transition(order, again, entry("recovered")))
+
+
+async def tried(work):
+    """Do it, also if Azurite closes a link that has been idle just as it is used: then it has taken nothing."""
+    try:
+        return await work()
+    except UnavailableError:
+        return await work()
 
 
 def an_order(order_id, **state):
