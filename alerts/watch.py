@@ -91,5 +91,5 @@ class Watch:
 
 
 def _of_order(row: AgendaRow) -> Told:
-    event = alerts.stalled(f"orders/{row.order_id}", agenda.since(row), "it may be claimed, and is not")
+    event = alerts.stalled(f"{keys.ABOUT_ORDER}{row.order_id}", agenda.since(row), "it may be claimed, and is not")
     return keys.bucket_of(row.order_id), event

@@ -9,6 +9,7 @@ from typing import Any
 from pydantic import AwareDatetime
 
 from core.changes import Event
+from core.keys import ABOUT_ORDER
 from core.orders import DONE, Direction, Outcome, Snapshot, StepState
 
 ORDER_FAILED = "OrderProcessing.OrderFailed"
@@ -83,7 +84,7 @@ def order_ended(after: Snapshot, cause: str, now: datetime) -> Event:
     return Event(
         event_id=f"{state.order_id}:{state.version + 1}",
         type=ORDER_UNDONE if undone else ORDER_FAILED,
-        subject=f"orders/{state.order_id}",
+        subject=f"{ABOUT_ORDER}{state.order_id}",
         at=now,
         data={
             "orderId": state.order_id,
@@ -104,7 +105,7 @@ def submission_rejected(order_id: str | None, reason: str, event_id: str, now: d
     return Event(
         event_id=event_id,
         type=SUBMISSION_REJECTED,
-        subject=f"orders/{order_id or 'unknown'}",
+        subject=f"{ABOUT_ORDER}{order_id or 'unknown'}",
         at=now,
         data={"orderId": order_id, "reason": reason}
         | _asks_for("correct the message, which is kept as poison, and submit it again"),
@@ -119,7 +120,7 @@ def notice_given_up(order_id: str, queue: str, reason: str, now: datetime) -> Ev
     return Event(
         event_id=f"{order_id}:notices:{queue}",
         type=NOTICE_GIVEN_UP,
-        subject=f"orders/{order_id}",
+        subject=f"{ABOUT_ORDER}{order_id}",
         at=now,
         data={"orderId": order_id, "reason": f"notices to {queue} cannot be sent: {reason}"}
         | _asks_for(f"let {queue} be there and be read, or tell its owner; what was given up is not sent again"),

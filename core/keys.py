@@ -11,6 +11,9 @@ SORTABLE = "%Y-%m-%dT%H:%M:%S.%fZ"
 LAST = "~"
 """Sorts after every character that our keys use."""
 
+ABOUT_ORDER = "orders/"
+"""How the subject of an event about an order begins; its id follows."""
+
 
 def bucket_of(order_id: str) -> str:
     """Return the partition that holds the order: an order keeps its bucket for life."""

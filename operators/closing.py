@@ -9,12 +9,11 @@ from core.agenda import Kind
 from core.alerts import Alert
 from core.changes import Event
 from core.errors import AppError
+from core.keys import ABOUT_ORDER
 from operators.owed import Look, Owed
 from stores.sweeps import Sweep, SweepLog
 
 log = logging.getLogger(__name__)
-
-ORDER = "orders/"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,7 +32,7 @@ class Closing:
         events = [alert.event for alert in found]
         try:
             swept = await self.sweeps.last() if any(each.subject == alerts.SUPERVISOR for each in events) else None
-            owed = await self.owed.look() if any(each.subject.startswith(ORDER) for each in events) else None
+            owed = await self.owed.look() if any(each.subject.startswith(ABOUT_ORDER) for each in events) else None
         except (AppError, ExceptionGroup) as error:
             log.warning("alerts.not_compared", extra={"why": repr(error)})
             return ()
@@ -48,9 +47,9 @@ def is_over(event: Event, owed: Look | None, swept: Sweep | None) -> bool:
     """
     if event.type == alerts.STALLED and event.subject == alerts.SUPERVISOR:
         return swept is not None and swept.at > event.at
-    if owed is None or not event.subject.startswith(ORDER):
+    if owed is None or not event.subject.startswith(ABOUT_ORDER):
         return False
-    order_id = event.subject.removeprefix(ORDER)
+    order_id = event.subject.removeprefix(ABOUT_ORDER)
     if event.type == alerts.STALLED:
         return owed.is_over(Kind.PENDING, order_id, since=event.at)
     return event.type in (alerts.ORDER_FAILED, alerts.ORDER_UNDONE) and owed.is_over(Kind.ERROR, order_id)

@@ -77,7 +77,7 @@ class OverviewService:
     _last: list[Overview] = field(default_factory=list)
 
     async def look(self) -> Overview:
-        """Show how the system is doing, or was two seconds ago; raises `UnavailableError`.
+        """Show how the system is doing, or was two seconds ago; raises `UnavailableError`, alone or in a group.
 
         Some twenty queries a look: several open pages should not cost as many times that.
         """

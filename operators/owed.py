@@ -33,7 +33,7 @@ class Look:
 
     def more(self, kind: Kind) -> bool:
         """Whether there may be more rows of this kind than were read."""
-        return len([each for _, each in self.whole if each == kind]) < self.buckets
+        return sum(each == kind for _, each in self.whole) < self.buckets
 
     @cached_property
     def orders(self) -> Mapping[Kind, Mapping[str, AgendaRow]]:

@@ -9,7 +9,17 @@ from core.agenda import AgendaRow
 from core.changes import Change, Event, HistoryEntry, Note
 from core.errors import ConflictError, UnreadableRowError
 from core.gathering import run_all
-from core.keys import bucket_of, history_key, history_range, key_part, order_in, order_key, order_range, state_key
+from core.keys import (
+    ABOUT_ORDER,
+    bucket_of,
+    history_key,
+    history_range,
+    key_part,
+    order_in,
+    order_key,
+    order_range,
+    state_key,
+)
 from core.messages import json_in, json_text
 from core.orders import Order, OrderState, Snapshot, Step
 from stores.tables import (
@@ -241,7 +251,7 @@ class OrderStore:
 
     async def announce(self, bucket: str, event: Event) -> None:
         """Put an event that belongs to no recorded order into the outbox; the same event again changes nothing."""
-        row = outbox.of_event(event.subject.removeprefix("orders/"), event)
+        row = outbox.of_event(event.subject.removeprefix(ABOUT_ORDER), event)
         await self.table.submit_each(bucket, [self._stored(Insert(row.key, row))])
 
     async def confirm(self, bucket: str, keys: Sequence[str]) -> None:
