@@ -21,6 +21,10 @@ class ProcessState(StrEnum):
     ERROR = "Error"
 
 
+ENDED = (ProcessState.PROCESSED, ProcessState.ERROR)
+"""In these states nobody handles the order."""
+
+
 class StepState(StrEnum):
     """Where one workflow step stands."""
 

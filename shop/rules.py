@@ -10,7 +10,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from pydantic_core import PydanticCustomError
 
 from core.messages import Submission
-from core.orders import Priority, ProcessState, Snapshot, Step, StepState
+from core.orders import ENDED, Priority, ProcessState, Snapshot, Step, StepState
 from shop.catalogue import BY_SKU, PRODUCTS
 from shop.payload import Customer
 
@@ -23,7 +23,6 @@ ACCEPTED = "Accepted"
 """What the shop calls an order that the queue holds; no order is recorded in such a state."""
 RECORDED_WITHIN = timedelta(minutes=1)
 """An order that was accepted longer ago, and is not recorded, is not spoken of any more as if it would be."""
-ENDED = (ProcessState.PROCESSED, ProcessState.ERROR)
 ASK_AGAIN_IN = {
     ACCEPTED: timedelta(seconds=1),
     ProcessState.PENDING: timedelta(seconds=2),

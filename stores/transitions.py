@@ -15,7 +15,7 @@ from core.errors import (
     UnknownOrderError,
 )
 from core.messages import SCHEDULER_REQUESTS
-from core.orders import ProcessState, Snapshot, StepState
+from core.orders import ENDED, Snapshot, StepState
 from core.ports import Bus, Clock, NewId
 from core.unsent import put_back
 from stores.orders import OrderStore
@@ -32,8 +32,6 @@ REACH_PAUSE = timedelta(seconds=2)
 
 MAX_REMEMBERED = 2_000
 """Several times what a scheduler has open at its agents. An order of four steps takes about 6 KB, so this is 12 MB."""
-
-ENDED = (ProcessState.PROCESSED, ProcessState.ERROR)
 
 
 class Remembered:

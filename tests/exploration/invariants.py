@@ -9,7 +9,7 @@ from core.agenda import Kind
 from core.changes import Change, Note
 from core.keys import history_key, sortable
 from core.messages import AgentReply, AgentRequest, BusMessage
-from core.orders import Direction, Outcome, ProcessState, Snapshot, Step, StepState
+from core.orders import ENDED, Direction, Outcome, ProcessState, Snapshot, Step, StepState
 from core.outbox import OPERATORS
 from core.workflow import Workflow
 from exploration import roles
@@ -23,10 +23,8 @@ GIVES_BACK = {"recovered", "put-back"}
 ENDS = {"processed", "failed", "undone", "undo-incomplete", "undo-requested"}
 """A claim may end the order at once, so these may also come while nobody has it."""
 
-
 OPEN = (StepState.NOT_STARTED, StepState.RUNNING)
 RUNS = (StepState.RUNNING, StepState.UNDOING)
-ENDED = (ProcessState.PROCESSED, ProcessState.ERROR)
 ACTED_ON = ("Agents", "NotBefore", "UpdatedAt", "Workflow", "WorkflowVersion")
 NEVER = datetime.min.replace(tzinfo=UTC)
 
