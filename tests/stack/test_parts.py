@@ -2,9 +2,11 @@
 
 import asyncio
 import json
+import re
 import signal
 import socket
 
+import aiohttp
 import psutil
 import pytest
 from azure.core.credentials import AzureKeyCredential
@@ -54,6 +56,15 @@ async def test_azurite_ends_and_keeps_its_data_although_somebody_holds_a_connect
     await own_parts.start_azurite()
     async with TableServiceClient.from_connection_string(own_parts.storage_connection_string) as tables:
         assert await tables.get_table_client("orders").get_entity("b00", "row")
+
+
+@pytest.mark.parametrize("service", ["blob", "queue", "table"])
+async def test_azurite_keeps_an_idle_connection_for_longer_than_its_clients(own_parts, service):
+    """Who closes an idle connection first must be the client: a request that meets the end of it is not tried again."""
+    port = getattr(own_parts.ports, f"{service}_port")
+    async with aiohttp.ClientSession() as http, http.get(f"http://{HOST}:{port}/") as response:
+        kept = re.fullmatch(r"timeout=(\d+)", response.headers["Keep-Alive"])
+        assert int(kept[1]) > http.connector._keepalive_timeout
 
 
 async def test_a_signal_that_comes_again_does_not_end_a_part_before_it_has_saved(own_parts):

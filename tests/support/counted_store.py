@@ -12,7 +12,6 @@ from adapters.clock import new_id, order_ids, utc_now
 from adapters.connections import Connections
 from bootstrap import bootstrap, functions
 from core.changes import Change, Event, HistoryEntry, transition
-from core.errors import UnavailableError
 from core.gathering import run_all
 from core.keys import bucket_of
 from core.orders import Outcome, ProcessState
@@ -53,7 +52,7 @@ class Store:
         await self._commit(Change(before=None, after=order, entry=entry("failed")))
         about = {"subject": f"orders/{order.order_id}", "data": {"step": "payment", "reason": "declined"}}
         alert = Event(event_id=new_id(), type="OrderProcessing.OrderFailed", at=utc_now(), **about)
-        await tried(lambda: self._other.alerts.record(alert))
+        await self._other.alerts.record(alert)
 
     async def fill(self, processed, failed):
         """Have so many more, many to a transaction."""
@@ -64,10 +63,10 @@ class Store:
     async def _submit(self, order):
         rows = of_change(Change(before=None, after=order, entry=entry("ended")))
         rows = [Insert(each.key, columns_of_record(each.row)) for each in rows]
-        await tried(lambda: self._other.store.table.submit(bucket_of(order.order_id), rows))
+        await self._other.store.table.submit(bucket_of(order.order_id), rows)
 
     async def _commit(self, change):
-        await tried(lambda: self._other.store.commit(change))
+        await self._other.store.commit(change)
 
     async def take_up(self, order_id):
         """Let an order in Error go on."""
@@ -81,14 +80,6 @@ class Store:
         order = await self._other.store.load(order_id)
         again = order.with_state(failure_count=order.state.failure_count + 1)
         await self._commit(transition(order, again, entry("recovered")))
-
-
-async def tried(work):
-    """Do it, also if Azurite closes a link that has been idle just as it is used: then it has taken nothing."""
-    try:
-        return await work()
-    except UnavailableError:
-        return await work()
 
 
 def an_order(order_id, **state):
