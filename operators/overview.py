@@ -3,9 +3,6 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Annotated
-
-from pydantic import Field
 
 from core import outbox
 from core.agenda import AgendaRow, Kind
@@ -15,7 +12,7 @@ from core.ports import Clock, TextQueue
 from operators.owed import Look, Owed
 from operators.poison import PoisonService
 from operators.views import View
-from stores.agent_health import AgentHealthLog
+from stores.agent_health import AgentHealth, AgentHealthLog
 from stores.sweeps import Sweep, SweepLog
 
 KEPT = timedelta(seconds=2)
@@ -31,17 +28,6 @@ class Count(View):
     count: int
     at_least: bool
     """Whether there are more, which were not counted."""
-
-
-class AgentView(View):
-    """What an instance of an agent said of itself last."""
-
-    agent: str
-    instance: str
-    at: datetime
-    waited: float
-    running: int
-    open_until: Annotated[datetime | None, Field(exclude_if=lambda until: until is None)] = None
 
 
 class Overview(View):
@@ -60,7 +46,8 @@ class Overview(View):
     """How many messages are kept, up to 100 of each queue that they came from."""
     waiting: dict[str, int | None]
     """About how many messages wait in each Storage Queue; null if it is away. How long requests wait, agents say."""
-    agents: list[AgentView]
+    agents: list[AgentHealth]
+    """What each instance said of itself last."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,7 +76,6 @@ class OverviewService:
         owed = await self.owed.recent(KEPT)
         running, pending = owed.orders[Kind.RUNNING].keys(), owed.orders[Kind.PENDING].keys()
         processing = running - pending  # of a pending order, other steps may still run
-        said = await self.agent_health.since(self.clock() - FRESH)
         return Overview(
             at=owed.at,
             open_orders={
@@ -102,7 +88,7 @@ class OverviewService:
             last_sweep=await self.sweeps.last(),
             poison=await self.poison.count(),
             waiting={name: await _waiting(queue) for name, queue in self.queues.items()},
-            agents=[AgentView.model_validate(each) for each in said],
+            agents=await self.agent_health.since(self.clock() - FRESH),
         )
 
 

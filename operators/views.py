@@ -137,21 +137,10 @@ class OrderList(View):
     """Where the next page begins; null on the last one."""
 
 
-class FoundOrder(View):
-    """An order that was looked for by its id, in whatever state."""
-
-    order_id: str
-    process_state: ProcessState
-    outcome: Outcome | None
-    reason: str | None
-    workflow: str
-    updated_at: datetime
-
-
 class FoundOrders(View):
     """The orders whose ids begin so, the oldest first."""
 
-    orders: list[FoundOrder]
+    orders: list[StateView]
     unreadable: list[str]
     """Those of them that nobody can read: *explain* says why."""
     more: bool
