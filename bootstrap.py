@@ -34,7 +34,6 @@ from core.messages import bus_queues
 from core.ports import TextQueue
 from operators.alerts import AlertDesk
 from operators.bulk import BulkService
-from operators.closing import Closing
 from operators.explain import ActingRules
 from operators.figures import FiguresService
 from operators.health import HealthService
@@ -242,11 +241,7 @@ class App:
     def alert_desk(self) -> AlertDesk:
         """The alerts, and which of them are over."""
         parts = self.adapters
-        return AlertDesk(
-            alert_log=parts.alerts,
-            closing=Closing(owed=self.owed, sweeps=parts.sweeps),
-            clock=parts.clock,
-        )
+        return AlertDesk(alert_log=parts.alerts, owed=self.owed, sweeps=parts.sweeps, clock=parts.clock)
 
     @cached_property
     def owed(self) -> Owed:

@@ -13,7 +13,7 @@ from core.changes import Event
 from core.errors import UnavailableError, UnreadableRowError
 from core.keys import sortable
 from core.messages import WakeUp
-from operators.closing import is_over
+from operators.alerts import is_over
 from operators.owed import Look
 from operators.requests import AlertsPage, OperatorRequest
 from stores.orders import OrderStore
