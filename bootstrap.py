@@ -35,7 +35,6 @@ from core.ports import TextQueue
 from operators.alerts import AlertDesk
 from operators.bulk import BulkService
 from operators.explain import ActingRules
-from operators.figures import FiguresService
 from operators.health import HealthService
 from operators.overview import OverviewService
 from operators.owed import Owed
@@ -232,7 +231,6 @@ class App:
             alerts=self.alert_desk,
             poison=self.poison,
             overview=self.overview,
-            figures=FiguresService(kept=self.adapters.figures, clock=self.adapters.clock),
             retention=self.retention,
             health=self.health,
         )
@@ -306,6 +304,7 @@ class App:
             agent_health=self.adapters.agent_health,
             sweeps=self.adapters.sweeps,
             poison=self.poison,
+            figures=self.adapters.figures,
             queues=self.storage_queues,
             clock=self.adapters.clock,
         )

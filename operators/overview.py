@@ -1,7 +1,8 @@
-"""How the system is doing, at a glance: what is open, what is not sent yet, what nobody could read, how agents are."""
+"""How the system is doing, at a glance: what is open, not sent or unreadable, how agents are; and the last hour."""
 
+from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from core import outbox
@@ -13,13 +14,20 @@ from operators.owed import Look, Owed
 from operators.poison import PoisonService
 from operators.views import View
 from stores.agent_health import AgentHealth, AgentHealthLog
+from stores.figures import Figures, FiguresLog, minute_of
 from stores.sweeps import Sweep, SweepLog
 
 KEPT = timedelta(seconds=2)
-"""How long a process says the same."""
+"""How long what is owed is not read anew: several open pages should not cost as many times that."""
 
 FRESH = timedelta(minutes=1)
 """How long an agent that said something of itself is shown."""
+
+SHOWN = timedelta(hours=1)
+"""Of the figures."""
+
+MAX_STEPS = 20
+"""Of more steps, those are shown that were completed most often."""
 
 
 class Count(View):
@@ -50,6 +58,15 @@ class Overview(View):
     """What each instance said of itself last."""
 
 
+class LastHour(View):
+    """The last hour, up to the end of the last full minute."""
+
+    since: datetime
+    until: datetime
+    minutes: list[Figures]
+    """Those in which anything ended, in order."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class OverviewService:
     """Asks everything at once."""
@@ -58,21 +75,12 @@ class OverviewService:
     agent_health: AgentHealthLog
     sweeps: SweepLog
     poison: PoisonService
+    figures: FiguresLog
     queues: Mapping[str, TextQueue]
     clock: Clock
 
-    _last: list[Overview] = field(default_factory=list)
-
     async def look(self) -> Overview:
-        """Show how the system is doing, or was two seconds ago; raises `UnavailableError`, alone or in a group.
-
-        Some twenty queries a look: several open pages should not cost as many times that.
-        """
-        if not self._last or not timedelta(0) <= self.clock() - self._last[0].at < KEPT:
-            self._last[:] = [await self._look()]
-        return self._last[0]
-
-    async def _look(self) -> Overview:
+        """Show how the system is doing; raises `UnavailableError`, alone or in a group."""
         owed = await self.owed.recent(KEPT)
         running, pending = owed.orders[Kind.RUNNING].keys(), owed.orders[Kind.PENDING].keys()
         processing = running - pending  # of a pending order, other steps may still run
@@ -91,6 +99,15 @@ class OverviewService:
             agents=await self.agent_health.since(self.clock() - FRESH),
         )
 
+    async def last_hour(self) -> LastHour:
+        """Show what ended in each minute of the last hour, and how long steps took; raises `UnavailableError`."""
+        until = minute_of(self.clock())
+        minutes: dict[datetime, Figures] = {}
+        for each in await self.figures.between(until - SHOWN, until):
+            minutes[each.at] = minutes.get(each.at, Figures(at=each.at)).plus(each)
+        in_order = _of_few_steps([minutes[at] for at in sorted(minutes)])
+        return LastHour(since=until - SHOWN, until=until, minutes=in_order)
+
 
 def _count(owed: Look, kind: Kind, counted: Callable[[AgendaRow], bool] = lambda _: True) -> Count:
     return Count(count=sum(map(counted, owed.rows[kind])), at_least=owed.more(kind))
@@ -101,3 +118,11 @@ async def _waiting(queue: TextQueue) -> int | None:
         return await queue.waiting()
     except UnavailableError:
         return None
+
+
+def _of_few_steps(minutes: list[Figures]) -> list[Figures]:
+    completed = Counter[str]()
+    for each in minutes:
+        completed.update({name: took.count for name, took in each.steps.items()})
+    few = {name for name, _ in completed.most_common(MAX_STEPS)}
+    return [replace(each, steps={name: each.steps[name] for name in each.steps if name in few}) for each in minutes]

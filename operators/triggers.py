@@ -13,7 +13,6 @@ from entrypoints.http import body_of, ok, order_id_of, query_of
 from entrypoints.timers import in_turn
 from operators.alerts import AlertDesk
 from operators.bulk import BulkService
-from operators.figures import FiguresService
 from operators.health import HealthService
 from operators.openapi import Route, description
 from operators.overview import OverviewService
@@ -38,7 +37,6 @@ class OperatorServices:
     alerts: AlertDesk
     poison: PoisonService
     overview: OverviewService
-    figures: FiguresService
     retention: RetentionService
     health: HealthService
 
@@ -47,7 +45,7 @@ def routes(its: OperatorServices) -> Sequence[Route]:
     """Return what operators may ask; each is a function of the app, and stands in the description of the API."""
     return [
         Route("operator_overview", "GET", "overview", its.overview.look),
-        Route("operator_figures", "GET", "figures", its.figures.last_hour),
+        Route("operator_figures", "GET", "figures", its.overview.last_hour),
         Route("operator_orders", "GET", "orders", its.orders.list),
         Route("operator_search", "GET", "search", its.orders.search),
         Route("operator_order", "GET", ORDER, its.orders.inspect),
