@@ -271,13 +271,7 @@ class App:
     @cached_property
     def bulk(self) -> BulkService:
         """Changes many orders at once."""
-        return BulkService(
-            transitions=self.transitions,
-            store=self.adapters.store,
-            clock=self.adapters.clock,
-            workflows=self.business.workflows,
-            clock_tolerance=self._tolerance,
-        )
+        return BulkService(orders=self.orders)
 
     @cached_property
     def poison(self) -> PoisonService:
