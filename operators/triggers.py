@@ -72,8 +72,8 @@ def blueprint(services: OperatorServices, business: Mapping[str, Any]) -> func.B
 
     @triggers.route("api/health", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
     async def health_report(req: func.HttpRequest) -> func.HttpResponse:
-        healthy, report = await services.health.report()
-        return ok(report, 200 if healthy else 503)
+        health = await services.health.report()
+        return ok(health.model_dump(), 200 if health.status == "healthy" else 503)
 
     @triggers.route("api/openapi.json", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
     async def operator_openapi(req: func.HttpRequest) -> func.HttpResponse:
