@@ -19,9 +19,8 @@ from core.gathering import run_all
 from core.keys import ABOUT_ORDER
 from core.ports import Clock
 from operators.owed import Look, Owed
-from operators.pages import cut
 from operators.requests import AlertsPage, Key, OperatorRequest
-from operators.views import View
+from operators.views import View, cut
 from stores.alert_log import AlertLog
 from stores.sweeps import Sweep, SweepLog
 

@@ -19,10 +19,9 @@ from core.keys import sortable
 from core.orders import OrderState, ProcessState, Snapshot, StepState
 from core.workflow import Workflows
 from operators import rules, views
-from operators.pages import agenda_page
 from operators.requests import BulkRequest, SkipRequest, Where
 from operators.service import OperatorService
-from operators.views import ListedOrder, View
+from operators.views import ListedOrder, View, agenda_page
 
 log = logging.getLogger(__name__)
 

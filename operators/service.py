@@ -12,9 +12,8 @@ from core.ports import Clock
 from core.workflow import Workflows
 from operators import rules, views
 from operators.explain import ActingRules, Explanation, explain, unreadable
-from operators.pages import agenda_page, cut
 from operators.requests import OperatorRequest, OrdersPage, Search, SkipRequest
-from operators.views import Acted, FoundOrders, ListedOrder, OrderList, OrderView, StateView
+from operators.views import Acted, FoundOrders, ListedOrder, OrderList, OrderView, StateView, agenda_page, cut
 from stores.agent_health import AgentHealthLog
 from stores.archive import Archive
 from stores.orders import OrderStore
