@@ -55,7 +55,7 @@ from submission.rules import Terms
 from submission.service import SubmissionService
 from supervisor.rules import SupervisorRules
 from supervisor.service import SupervisorService
-from web.files import STATIC, Site
+from web.triggers import STATIC, Site
 
 
 @dataclass(frozen=True)
