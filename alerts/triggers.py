@@ -7,8 +7,7 @@ from alerts.service import QUEUE, AlertService
 from alerts.versions import Versions
 from alerts.watch import Watch
 from core.gathering import run_all
-from entrypoints.functions import Functions, on_storage_queue, through_outages
-from entrypoints.timers import in_turn
+from entrypoints.functions import Functions, in_turn, on_storage_queue, through_outages
 
 
 def blueprint(service: AlertService, relay: Relay, watch: Watch, versions: Versions) -> func.Blueprint:

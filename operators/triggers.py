@@ -8,9 +8,8 @@ from typing import Any
 import azure.functions as func
 from pydantic.alias_generators import to_camel
 
-from entrypoints.functions import Functions, on_bus, on_storage_queue, through_outages
+from entrypoints.functions import Functions, in_turn, on_bus, on_storage_queue, through_outages
 from entrypoints.http import body_of, ok, order_id_of, query_of
-from entrypoints.timers import in_turn
 from operators.alerts import AlertDesk
 from operators.bulk import BulkService
 from operators.health import HealthService
