@@ -11,7 +11,7 @@ from typing import Any
 import azure.functions as func
 
 import agents.triggers
-import alerts.service
+import alerts.rules
 import alerts.triggers
 import operators.triggers
 import scheduler.triggers
@@ -25,7 +25,6 @@ from adapters.settings import Settings
 from agents.protection import Bulkhead, CircuitBreaker, HealthReporter
 from agents.service import AgentService
 from alerts.relay import Relay
-from alerts.service import AlertService
 from alerts.versions import Versions
 from alerts.watch import Watch
 from core.business import Agent, Business, offers_of
@@ -186,11 +185,6 @@ class App:
     # What tells people
 
     @cached_property
-    def alerts(self) -> AlertService:
-        """Keeps the alerts that reach the operators."""
-        return AlertService(alert_log=self.adapters.alerts, poison=self.adapters.poison)
-
-    @cached_property
     def relay(self) -> Relay:
         """Sends what transitions left in the outbox: alerts, and notices to submitters."""
         return Relay(
@@ -288,7 +282,7 @@ class App:
     @property
     def storage_queues(self) -> Mapping[str, TextQueue]:
         """The Storage Queues by their names."""
-        return {submission.service.QUEUE: self.adapters.submissions, alerts.service.QUEUE: self.adapters.alert_queue}
+        return {submission.service.QUEUE: self.adapters.submissions, alerts.rules.QUEUE: self.adapters.alert_queue}
 
     @cached_property
     def overview(self) -> OverviewService:
@@ -370,14 +364,15 @@ def functions(app: App, *business: func.Blueprint, described: Mapping[str, Any] 
 
 
 def _blueprints(app: App, described: Mapping[str, Any]) -> Iterator[func.Blueprint]:
+    parts = app.adapters
     yield submission.triggers.blueprint(app.submission)
     yield scheduler.triggers.blueprint(app.inbox, [agent.name for agent in app.agents])
     for agent in app.agents:
-        yield agents.triggers.blueprint(app.agent(agent), app.adapters.poison)
+        yield agents.triggers.blueprint(app.agent(agent), parts.poison)
     yield supervisor.triggers.blueprint(app.supervisor)
-    yield alerts.triggers.blueprint(app.alerts, app.relay, app.watch, app.versions)
+    yield alerts.triggers.blueprint(parts.alerts, parts.poison, app.relay, app.watch, app.versions)
     yield operators.triggers.blueprint(app.operators, described)
     yield web.triggers.blueprint(app.pages)
-    yield operators.triggers.relay(app.adapters.poison, app.storage_queues, app.bus_queues)
+    yield operators.triggers.relay(parts.poison, app.storage_queues, app.bus_queues)
     if app.settings.simulator_enabled:
         yield simulator.triggers.blueprint(app.simulator)
