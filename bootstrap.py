@@ -1,4 +1,4 @@
-"""Puts the app together: every service as an attribute of `App`, made from settings, business and adapters alone."""
+"""Puts the app together: its services as attributes of `App`, made from settings, business and adapters alone."""
 
 import asyncio
 import random
@@ -206,39 +206,46 @@ class App:
             longest_without_sweep=timedelta(seconds=self.settings.longest_without_sweep_seconds),
         )
 
-    @cached_property
-    def versions(self) -> Versions:
-        """Notices that a workflow was changed without a new version."""
-        parts = self.adapters
-        return Versions(
-            workflows=self.business.workflows, known=parts.known_workflows, store=parts.store, clock=parts.clock
-        )
-
     # What operators have
 
     @cached_property
     def operators(self) -> OperatorServices:
         """All that operators can do and see."""
+        parts, days = self.adapters, self.settings.retention_days
+        owed = Owed(store=parts.store, clock=parts.clock)
         return OperatorServices(
             orders=self.orders,
-            bulk=self.bulk,
-            alerts=self.alert_desk,
+            bulk=BulkService(orders=self.orders),
+            alerts=AlertDesk(alert_log=parts.alerts, owed=owed, sweeps=parts.sweeps, clock=parts.clock),
             poison=self.poison,
-            overview=self.overview,
-            retention=self.retention,
-            health=self.health,
+            overview=OverviewService(
+                owed=owed,
+                agent_health=parts.agent_health,
+                sweeps=parts.sweeps,
+                poison=self.poison,
+                figures=parts.figures,
+                queues=self.storage_queues,
+                clock=parts.clock,
+            ),
+            retention=RetentionService(
+                transitions=self.transitions,
+                archive=parts.archive,
+                alert_log=parts.alerts,
+                figures=parts.figures,
+                poison=self.poison,
+                submission_keys=parts.keys,
+                clock=parts.clock,
+                payload=self.business.payload,
+                keep=timedelta(days=days) if days else None,
+            ),
+            health=HealthService(
+                checks={
+                    "stateStore": self.orders.probe,
+                    "submissionQueue": parts.submissions.waiting,
+                    "serviceBus": partial(parts.bus.probe, self.bus_queues),
+                }
+            ),
         )
-
-    @cached_property
-    def alert_desk(self) -> AlertDesk:
-        """The alerts, and which of them are over."""
-        parts = self.adapters
-        return AlertDesk(alert_log=parts.alerts, owed=self.owed, sweeps=parts.sweeps, clock=parts.clock)
-
-    @cached_property
-    def owed(self) -> Owed:
-        """To which orders something is owed."""
-        return Owed(store=self.adapters.store, clock=self.adapters.clock)
 
     @cached_property
     def orders(self) -> OperatorService:
@@ -263,11 +270,6 @@ class App:
         )
 
     @cached_property
-    def bulk(self) -> BulkService:
-        """Changes many orders at once."""
-        return BulkService(orders=self.orders)
-
-    @cached_property
     def poison(self) -> PoisonService:
         """What nobody could read."""
         parts = self.adapters
@@ -285,60 +287,9 @@ class App:
         return {submission.service.QUEUE: self.adapters.submissions, alerts.rules.QUEUE: self.adapters.alert_queue}
 
     @cached_property
-    def overview(self) -> OverviewService:
-        """How the system is."""
-        return OverviewService(
-            owed=self.owed,
-            agent_health=self.adapters.agent_health,
-            sweeps=self.adapters.sweeps,
-            poison=self.poison,
-            figures=self.adapters.figures,
-            queues=self.storage_queues,
-            clock=self.adapters.clock,
-        )
-
-    @cached_property
-    def retention(self) -> RetentionService:
-        """Removes what is too old, and what is personal."""
-        days = self.settings.retention_days
-        return RetentionService(
-            transitions=self.transitions,
-            archive=self.adapters.archive,
-            alert_log=self.adapters.alerts,
-            figures=self.adapters.figures,
-            poison=self.poison,
-            submission_keys=self.adapters.keys,
-            clock=self.adapters.clock,
-            payload=self.business.payload,
-            keep=timedelta(days=days) if days else None,
-        )
-
-    @cached_property
-    def health(self) -> HealthService:
-        """Whether all is there that the app cannot work without."""
-        return HealthService(
-            checks={
-                "stateStore": self.orders.probe,
-                "submissionQueue": self.adapters.submissions.waiting,
-                "serviceBus": partial(self.adapters.bus.probe, self.bus_queues),
-            }
-        )
-
-    @cached_property
     def pages(self) -> Site:
         """What browsers are given."""
         return Site.read(STATIC)
-
-    @cached_property
-    def simulator(self) -> Simulator:
-        """The remote services, simulated."""
-        return Simulator(
-            services=simulated(self.business),
-            ledger=Ledger(self.adapters.simulator),
-            clock=self.adapters.clock,
-            sleep=asyncio.sleep,
-            chance=random.random,
-        )
 
     @property
     def _tolerance(self) -> timedelta:
@@ -370,9 +321,19 @@ def _blueprints(app: App, described: Mapping[str, Any]) -> Iterator[func.Bluepri
     for agent in app.agents:
         yield agents.triggers.blueprint(app.agent(agent), parts.poison)
     yield supervisor.triggers.blueprint(app.supervisor)
-    yield alerts.triggers.blueprint(parts.alerts, parts.poison, app.relay, app.watch, app.versions)
+    versions = Versions(
+        workflows=app.business.workflows, known=parts.known_workflows, store=parts.store, clock=parts.clock
+    )
+    yield alerts.triggers.blueprint(parts.alerts, parts.poison, app.relay, app.watch, versions)
     yield operators.triggers.blueprint(app.operators, described)
     yield web.triggers.blueprint(app.pages)
     yield operators.triggers.relay(parts.poison, app.storage_queues, app.bus_queues)
     if app.settings.simulator_enabled:
-        yield simulator.triggers.blueprint(app.simulator)
+        services = Simulator(
+            services=simulated(app.business),
+            ledger=Ledger(parts.simulator),
+            clock=parts.clock,
+            sleep=asyncio.sleep,
+            chance=random.random,
+        )
+        yield simulator.triggers.blueprint(services)

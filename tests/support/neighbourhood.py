@@ -63,7 +63,7 @@ class Street(Scheduling):
         )
         self.one, self.inbox, self.operators = there.scheduler, there.inbox, there.orders
         self.timers = (self.one.poll, there.supervisor.sweep, there.relay.relay)
-        self.seldom = (there.watch.look, there.retention.sweep)
+        self.seldom = (there.watch.look, there.operators.retention.sweep)
 
     # Who lives there
 

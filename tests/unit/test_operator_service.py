@@ -55,7 +55,7 @@ async def test_an_order_is_listed_by_the_state_that_it_is_in_now():
 
 
 def overview_on(parts):
-    return app(parts).overview
+    return app(parts).operators.overview
 
 
 @pytest.mark.proves("OPR-1")
@@ -163,7 +163,7 @@ async def failed(
 
 
 def bulk_on(parts):
-    return app(parts).bulk
+    return app(parts).operators.bulk
 
 
 WHERE = {
@@ -359,7 +359,7 @@ async def test_no_page_begins_where_none_ended(continuation):
     with pytest.raises(InvalidError, match="continuation"):
         await service_on(parts).list(OrdersPage(continuation=continuation))
     with pytest.raises(InvalidError, match="continuation"):
-        await app(parts).retention.find(FindRequest(email="a@b", continuation=f"z{continuation}", **GRACE))
+        await app(parts).operators.retention.find(FindRequest(email="a@b", continuation=f"z{continuation}", **GRACE))
     for page in (AlertsPage, PoisonPage):
         with pytest.raises(ValidationError, match="continuation"):
             page(continuation=continuation)
