@@ -18,7 +18,7 @@ from stores.figures import Figures, FiguresLog, minute_of
 from stores.sweeps import Sweep, SweepLog
 
 KEPT = timedelta(seconds=2)
-"""How long what is owed is not read anew: several open pages should not cost as many times that."""
+"""How long a reading of what is owed is good for: several open pages should not cost as many times that."""
 
 FRESH = timedelta(minutes=1)
 """How long an agent that said something of itself is shown."""
