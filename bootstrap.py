@@ -1,4 +1,4 @@
-"""Puts the app together: every service as an attribute of `App`, made from settings, business and adapters alone."""
+"""Puts the app together: its services as attributes of `App`, made from settings, business and adapters alone."""
 
 import asyncio
 import random
@@ -11,7 +11,7 @@ from typing import Any
 import azure.functions as func
 
 import agents.triggers
-import alerts.service
+import alerts.rules
 import alerts.triggers
 import operators.triggers
 import scheduler.triggers
@@ -25,7 +25,6 @@ from adapters.settings import Settings
 from agents.protection import Bulkhead, CircuitBreaker, HealthReporter
 from agents.service import AgentService
 from alerts.relay import Relay
-from alerts.service import AlertService
 from alerts.versions import Versions
 from alerts.watch import Watch
 from core.business import Agent, Business, offers_of
@@ -34,9 +33,7 @@ from core.messages import bus_queues
 from core.ports import TextQueue
 from operators.alerts import AlertDesk
 from operators.bulk import BulkService
-from operators.closing import Closing
 from operators.explain import ActingRules
-from operators.figures import FiguresService
 from operators.health import HealthService
 from operators.overview import OverviewService
 from operators.owed import Owed
@@ -57,7 +54,7 @@ from submission.rules import Terms
 from submission.service import SubmissionService
 from supervisor.rules import SupervisorRules
 from supervisor.service import SupervisorService
-from web.files import STATIC, Site
+from web.triggers import STATIC, Site
 
 
 @dataclass(frozen=True)
@@ -188,11 +185,6 @@ class App:
     # What tells people
 
     @cached_property
-    def alerts(self) -> AlertService:
-        """Keeps the alerts that reach the operators."""
-        return AlertService(alert_log=self.adapters.alerts, poison=self.adapters.poison)
-
-    @cached_property
     def relay(self) -> Relay:
         """Sends what transitions left in the outbox: alerts, and notices to submitters."""
         return Relay(
@@ -214,44 +206,46 @@ class App:
             longest_without_sweep=timedelta(seconds=self.settings.longest_without_sweep_seconds),
         )
 
-    @cached_property
-    def versions(self) -> Versions:
-        """Notices that a workflow was changed without a new version."""
-        parts = self.adapters
-        return Versions(
-            workflows=self.business.workflows, known=parts.known_workflows, store=parts.store, clock=parts.clock
-        )
-
     # What operators have
 
     @cached_property
     def operators(self) -> OperatorServices:
         """All that operators can do and see."""
+        parts, days = self.adapters, self.settings.retention_days
+        owed = Owed(store=parts.store, clock=parts.clock)
         return OperatorServices(
             orders=self.orders,
-            bulk=self.bulk,
-            alerts=self.alert_desk,
+            bulk=BulkService(orders=self.orders),
+            alerts=AlertDesk(alert_log=parts.alerts, owed=owed, sweeps=parts.sweeps, clock=parts.clock),
             poison=self.poison,
-            overview=self.overview,
-            figures=FiguresService(kept=self.adapters.figures, clock=self.adapters.clock),
-            retention=self.retention,
-            health=self.health,
+            overview=OverviewService(
+                owed=owed,
+                agent_health=parts.agent_health,
+                sweeps=parts.sweeps,
+                poison=self.poison,
+                figures=parts.figures,
+                queues=self.storage_queues,
+                clock=parts.clock,
+            ),
+            retention=RetentionService(
+                transitions=self.transitions,
+                archive=parts.archive,
+                alert_log=parts.alerts,
+                figures=parts.figures,
+                poison=self.poison,
+                submission_keys=parts.keys,
+                clock=parts.clock,
+                payload=self.business.payload,
+                keep=timedelta(days=days) if days else None,
+            ),
+            health=HealthService(
+                checks={
+                    "stateStore": self.orders.probe,
+                    "submissionQueue": parts.submissions.waiting,
+                    "serviceBus": partial(parts.bus.probe, self.bus_queues),
+                }
+            ),
         )
-
-    @cached_property
-    def alert_desk(self) -> AlertDesk:
-        """The alerts, and which of them are over."""
-        parts = self.adapters
-        return AlertDesk(
-            alert_log=parts.alerts,
-            closing=Closing(owed=self.owed, sweeps=parts.sweeps),
-            clock=parts.clock,
-        )
-
-    @cached_property
-    def owed(self) -> Owed:
-        """To which orders something is owed."""
-        return Owed(store=self.adapters.store, clock=self.adapters.clock)
 
     @cached_property
     def orders(self) -> OperatorService:
@@ -276,17 +270,6 @@ class App:
         )
 
     @cached_property
-    def bulk(self) -> BulkService:
-        """Changes many orders at once."""
-        return BulkService(
-            transitions=self.transitions,
-            store=self.adapters.store,
-            clock=self.adapters.clock,
-            workflows=self.business.workflows,
-            clock_tolerance=self._tolerance,
-        )
-
-    @cached_property
     def poison(self) -> PoisonService:
         """What nobody could read."""
         parts = self.adapters
@@ -301,62 +284,12 @@ class App:
     @property
     def storage_queues(self) -> Mapping[str, TextQueue]:
         """The Storage Queues by their names."""
-        return {submission.service.QUEUE: self.adapters.submissions, alerts.service.QUEUE: self.adapters.alert_queue}
-
-    @cached_property
-    def overview(self) -> OverviewService:
-        """How the system is."""
-        return OverviewService(
-            owed=self.owed,
-            agent_health=self.adapters.agent_health,
-            sweeps=self.adapters.sweeps,
-            poison=self.poison,
-            queues=self.storage_queues,
-            clock=self.adapters.clock,
-        )
-
-    @cached_property
-    def retention(self) -> RetentionService:
-        """Removes what is too old, and what is personal."""
-        days = self.settings.retention_days
-        return RetentionService(
-            transitions=self.transitions,
-            archive=self.adapters.archive,
-            alert_log=self.adapters.alerts,
-            figures=self.adapters.figures,
-            poison=self.poison,
-            submission_keys=self.adapters.keys,
-            clock=self.adapters.clock,
-            payload=self.business.payload,
-            keep=timedelta(days=days) if days else None,
-        )
-
-    @cached_property
-    def health(self) -> HealthService:
-        """Whether all is there that the app cannot work without."""
-        return HealthService(
-            checks={
-                "stateStore": self.orders.probe,
-                "submissionQueue": self.adapters.submissions.waiting,
-                "serviceBus": partial(self.adapters.bus.probe, self.bus_queues),
-            }
-        )
+        return {submission.service.QUEUE: self.adapters.submissions, alerts.rules.QUEUE: self.adapters.alert_queue}
 
     @cached_property
     def pages(self) -> Site:
         """What browsers are given."""
         return Site.read(STATIC)
-
-    @cached_property
-    def simulator(self) -> Simulator:
-        """The remote services, simulated."""
-        return Simulator(
-            services=simulated(self.business),
-            ledger=Ledger(self.adapters.simulator),
-            clock=self.adapters.clock,
-            sleep=asyncio.sleep,
-            chance=random.random,
-        )
 
     @property
     def _tolerance(self) -> timedelta:
@@ -382,14 +315,25 @@ def functions(app: App, *business: func.Blueprint, described: Mapping[str, Any] 
 
 
 def _blueprints(app: App, described: Mapping[str, Any]) -> Iterator[func.Blueprint]:
+    parts = app.adapters
     yield submission.triggers.blueprint(app.submission)
     yield scheduler.triggers.blueprint(app.inbox, [agent.name for agent in app.agents])
     for agent in app.agents:
-        yield agents.triggers.blueprint(app.agent(agent), app.adapters.poison)
+        yield agents.triggers.blueprint(app.agent(agent), parts.poison)
     yield supervisor.triggers.blueprint(app.supervisor)
-    yield alerts.triggers.blueprint(app.alerts, app.relay, app.watch, app.versions)
+    versions = Versions(
+        workflows=app.business.workflows, known=parts.known_workflows, store=parts.store, clock=parts.clock
+    )
+    yield alerts.triggers.blueprint(parts.alerts, parts.poison, app.relay, app.watch, versions)
     yield operators.triggers.blueprint(app.operators, described)
     yield web.triggers.blueprint(app.pages)
-    yield operators.triggers.relay(app.adapters.poison, app.storage_queues, app.bus_queues)
+    yield operators.triggers.relay(parts.poison, app.storage_queues, app.bus_queues)
     if app.settings.simulator_enabled:
-        yield simulator.triggers.blueprint(app.simulator)
+        services = Simulator(
+            services=simulated(app.business),
+            ledger=Ledger(parts.simulator),
+            clock=parts.clock,
+            sleep=asyncio.sleep,
+            chance=random.random,
+        )
+        yield simulator.triggers.blueprint(services)

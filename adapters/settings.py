@@ -122,9 +122,7 @@ class Settings(BaseSettings):
     """An order that may be claimed and is not for longer than this raises an alert (SUP-7)."""
     longest_without_sweep_seconds: Seconds = Field(300, alias="LONGEST_WITHOUT_SWEEP_SECONDS")
     """Without a sweep for longer than this an alert is raised (SUP-7)."""
-    instance_id: Annotated[str, Field(min_length=1, max_length=100)] = Field(
-        default_factory=default_instance_id, alias="INSTANCE_ID"
-    )
+    instance_id: str = Field(default_factory=default_instance_id)
     """What `LockedBy` says while this process handles an order."""
     supervisor_schedule: str = Field(alias="SUPERVISOR_SCHEDULE")
     scheduler_poll_schedule: str = Field(alias="SCHEDULER_POLL_SCHEDULE")

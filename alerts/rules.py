@@ -14,6 +14,8 @@ from core.changes import Event
 from core.errors import QueueRefusedError, UnavailableError
 from core.messages import Moment, decode
 
+QUEUE = "operator-alerts"
+
 
 class CloudEvent(BaseModel):
     """The parts of a CloudEvent 1.0 that an alert uses; others are ignored."""

@@ -1,17 +1,23 @@
 """Binds the relay and the watch to timers, and the alert log to the queue that Event Grid fills."""
 
+from functools import partial
+
 import azure.functions as func
 
 from alerts.relay import Relay
-from alerts.service import QUEUE, AlertService
+from alerts.rules import QUEUE, read
 from alerts.versions import Versions
 from alerts.watch import Watch
+from core.errors import InvalidError
 from core.gathering import run_all
-from entrypoints.functions import Functions, on_storage_queue, through_outages
-from entrypoints.timers import in_turn
+from entrypoints.functions import Functions, in_turn, on_storage_queue, through_outages
+from stores.alert_log import AlertLog
+from stores.poison import PoisonStore
 
 
-def blueprint(service: AlertService, relay: Relay, watch: Watch, versions: Versions) -> func.Blueprint:
+def blueprint(
+    alert_log: AlertLog, poison: PoisonStore, relay: Relay, watch: Watch, versions: Versions
+) -> func.Blueprint:
     """Return the functions that send alerts and notices, record alerts, and watch for what stands still."""
     triggers = Functions()
 
@@ -22,8 +28,15 @@ def blueprint(service: AlertService, relay: Relay, watch: Watch, versions: Versi
 
     @triggers.queue_trigger(arg_name="message", queue_name=QUEUE, connection="StateStorage")
     async def alerts_record(message: func.QueueMessage) -> None:
-        body, arrival = message.get_body(), on_storage_queue(message)
-        await through_outages("alerts_record", lambda: service.record(body, arrival))
+        await through_outages("alerts_record", partial(record, message))
+
+    async def record(message: func.QueueMessage) -> None:
+        try:
+            alert = read(message.get_body())
+        except InvalidError as fault:
+            await poison.put(QUEUE, message.get_body(), str(fault), on_storage_queue(message))
+        else:
+            await alert_log.record(alert)
 
     @triggers.timer_trigger(arg_name="timer", schedule="%WATCH_SCHEDULE%", use_monitor=False)
     async def alerts_watch(timer: func.TimerRequest) -> None:

@@ -3,14 +3,17 @@
 While the store or the bus is away, a function waits, and says so once. Were its message given back at once, it would
 come back at once, and a short outage would wear out its deliveries and end it as poison. So it tries again by itself,
 with back-off, for longer than a restart of a dependency takes.
+
+Azure counts a timer's next time from when a run began. A run that lasts longer than until then is followed by another
+at once, so work that has become slow would go on without a pause, however seldom it is meant to run.
 """
 
 import asyncio
 import functools
 import logging
+import math
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from inspect import iscoroutinefunction
 from typing import Any, TypeVar
@@ -143,19 +146,40 @@ async def through_outages(function: str, work: Callable[[], Awaitable[T]]) -> T:
     return result
 
 
-@asynccontextmanager
-async def next_time(function: str) -> AsyncIterator[None]:
-    """Let a periodic run of a function end early when something is away: the timer comes again."""
-    try:
-        yield
-    except* UnavailableError as outage:
-        _seen(function, outage.exceptions[0])
-    else:
-        _over(function)
-
-
 def _is_outage(error: BaseException) -> bool:
     """Whether something was away, and nothing else is wrong."""
     if isinstance(error, BaseExceptionGroup):
         return error.split(UnavailableError)[1] is None
     return isinstance(error, UnavailableError)
+
+
+AT_ONCE_SECONDS = 0.2
+"""What Azure needs from the end of a run to the beginning of one that was due before."""
+SHORTEST_INTERVAL_SECONDS = 1.0
+"""No schedule comes more often, so a shorter run has missed nothing."""
+
+_long_run_ended: dict[str, float] = {}
+"""When the last run of a function ended, if it was long; each process knows of its own."""
+
+
+async def in_turn(
+    function: str, work: Callable[[], Awaitable[object]], monotonic: Callable[[], float] = time.monotonic
+) -> None:
+    """Do the work of a periodic function, unless it only comes because the run before took too long.
+
+    Such a run gives up its turn, and the timer comes again at its next regular time; no two turns are given up in
+    sequence. While something is away a run ends early, without an error.
+    """
+    began = monotonic()
+    if began - _long_run_ended.pop(function, -math.inf) < AT_ONCE_SECONDS:
+        log.info("timer.overran", extra={"function": function})
+        return
+    try:
+        await work()
+    except* UnavailableError as outage:
+        _seen(function, outage.exceptions[0])
+    else:
+        _over(function)
+    finally:
+        if (ended := monotonic()) - began >= SHORTEST_INTERVAL_SECONDS:
+            _long_run_ended[function] = ended

@@ -1,21 +1,28 @@
-"""The alerts as operators work through them: list, group by cause, acknowledge (ALR-1)."""
+"""The alerts as operators work through them: list, group by cause, acknowledge (ALR-1).
+
+That one is closed, because what it tells of is over, is looked up; nothing is written.
+"""
 
 import logging
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Any
 
 from pydantic import ConfigDict, Field
 
-from core.alerts import Acknowledgement, Alert
+from core.agenda import Kind
+from core.alerts import ORDER_FAILED, ORDER_UNDONE, STALLED, SUPERVISOR, Acknowledgement, Alert
+from core.changes import Event
+from core.errors import AppError
 from core.gathering import run_all
+from core.keys import ABOUT_ORDER
 from core.ports import Clock
-from operators.closing import Closing
-from operators.pages import cut
+from operators.owed import Look, Owed
 from operators.requests import AlertsPage, Key, OperatorRequest
-from operators.views import View
+from operators.views import View, cut
 from stores.alert_log import AlertLog
+from stores.sweeps import Sweep, SweepLog
 
 log = logging.getLogger(__name__)
 
@@ -118,26 +125,43 @@ def _text(value: Any) -> str:
     return "" if value is None else str(value)
 
 
+def is_over(event: Event, owed: Look | None, swept: Sweep | None) -> bool:
+    """Whether it is certain that what the event tells of is over.
+
+    Nothing is owed to an order that was undone completely: its alert only informs, and is closed from the beginning.
+    Alerts of other types than these stay open until somebody takes them.
+    """
+    if event.type == STALLED and event.subject == SUPERVISOR:
+        return swept is not None and swept.at > event.at
+    if owed is None or not event.subject.startswith(ABOUT_ORDER):
+        return False
+    order_id = event.subject.removeprefix(ABOUT_ORDER)
+    if event.type == STALLED:
+        return owed.is_over(Kind.PENDING, order_id, since=event.at)
+    return event.type in (ORDER_FAILED, ORDER_UNDONE) and owed.is_over(Kind.ERROR, order_id)
+
+
 @dataclass(frozen=True, kw_only=True)
 class AlertDesk:
     """What an operator does with alerts."""
 
     alert_log: AlertLog
-    closing: Closing
+    owed: Owed
+    sweeps: SweepLog
     clock: Clock
 
     async def list(self, page: AlertsPage) -> AlertList:
         """List the alerts that came through Event Grid, newest first."""
         found = await self.alert_log.newest(page.limit + 1, page.continuation or "")
         alerts, continuation = cut(found, page.limit, lambda alert: alert.key)
-        closed = await self.closing.closed(alerts)
+        closed = await self._closed(alerts)
         views = [alert_view(alert, closed=alert.key in closed) for alert in alerts]
         return AlertList(alerts=views, continuation=continuation)
 
     async def causes(self) -> CauseList:
         """Group the newest alerts by their cause."""
         alerts = await self.alert_log.newest(MAX_GROUPED)
-        return CauseList(causes=causes(alerts, await self.closing.closed(alerts)))
+        return CauseList(causes=causes(alerts, await self._closed(alerts)))
 
     async def acknowledge(self, request: AcknowledgeRequest) -> Acknowledged:
         """Take alerts upon yourself; the first one who does stays."""
@@ -148,3 +172,18 @@ class AlertDesk:
         return Acknowledged(
             acknowledged=[key for key in keys if known[key]], unknown=[key for key in keys if not known[key]]
         )
+
+    async def _closed(self, found: Sequence[Alert]) -> Collection[str]:
+        """Return the keys of those that are closed, of alerts that were just read; none if that cannot be looked up.
+
+        What is owed is read after the alerts were: an order whose alert is here was in `Error` before. So an alert may
+        be taken for open too long, and never for closed too soon.
+        """
+        events = [alert.event for alert in found]
+        try:
+            swept = await self.sweeps.last() if any(each.subject == SUPERVISOR for each in events) else None
+            owed = await self.owed.look() if any(each.subject.startswith(ABOUT_ORDER) for each in events) else None
+        except (AppError, ExceptionGroup) as error:
+            log.warning("alerts.not_compared", extra={"why": repr(error)})
+            return ()
+        return {alert.key for alert in found if is_over(alert.event, owed, swept)}

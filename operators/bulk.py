@@ -8,7 +8,7 @@ record of its own: what was done shows in the orders, and the same request again
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from core import agenda
 from core.agenda import AgendaRow, Kind
@@ -17,14 +17,11 @@ from core.errors import ConflictError, InvalidError, RefusedError, UnknownOrderE
 from core.gathering import run_all
 from core.keys import sortable
 from core.orders import OrderState, ProcessState, Snapshot, StepState
-from core.ports import Clock
 from core.workflow import Workflows
 from operators import rules, views
-from operators.pages import agenda_page
 from operators.requests import BulkRequest, SkipRequest, Where
-from operators.views import ListedOrder, View
-from stores.orders import OrderStore
-from stores.transitions import Transitions
+from operators.service import OperatorService
+from operators.views import ListedOrder, View, agenda_page
 
 log = logging.getLogger(__name__)
 
@@ -59,11 +56,7 @@ class BulkPage(View):
 class BulkService:
     """Acts on the orders in `Error` that are meant."""
 
-    transitions: Transitions
-    store: OrderStore
-    clock: Clock
-    workflows: Workflows
-    clock_tolerance: timedelta
+    orders: OperatorService
 
     async def run(self, request: BulkRequest) -> BulkPage:
         """Resubmit, skip a step of, or cancel many orders in Error, page by page; raises `InvalidError`."""
@@ -85,7 +78,7 @@ class BulkService:
 
     def _until(self, request: BulkRequest) -> datetime:
         """Return up to which time to act: none that a machine with a slow clock could still write into the list."""
-        latest = self.clock() - self.clock_tolerance
+        latest = self.orders.clock() - self.orders.acting.clock_tolerance
         if request.until is None and not request.dry_run:
             raise InvalidError(["until: a dry run says up to which time to act; name it"])
         if request.until and request.until > latest:
@@ -95,12 +88,13 @@ class BulkService:
     async def _page(self, request: BulkRequest, until: datetime) -> tuple[Sequence[AgendaRow], str | None]:
         first, _ = agenda.all_of(Kind.ERROR)
         start = f"{first}{sortable(request.where.since)}" if request.where.since else first
-        return await agenda_page(self.store, start, f"{first}{sortable(until)}", request.limit, request.continuation)
+        end = f"{first}{sortable(until)}"
+        return await agenda_page(self.orders.store, start, end, request.limit, request.continuation)
 
     async def _act_on(
         self, meant: list[ListedOrder], request: BulkRequest, until: datetime
     ) -> tuple[list[str], list[NotDone]]:
-        action = _action_of(request, self.workflows)
+        action = _action_of(request, self.orders.workflows)
         outcomes = await run_all(
             (self._one(each.order_id, action, request.where, until) for each in meant), at_most=AT_ONCE
         )
@@ -115,7 +109,7 @@ class BulkService:
             return action(order, now) if meant_by(order, where, until) else None
 
         try:
-            decision = await self.transitions.apply(order_id, decide)
+            decision = await self.orders.transitions.apply(order_id, decide)
         except (RefusedError, UnreadableRowError, ConflictError) as refusal:
             return NotDone(order_id=order_id, why=str(refusal))
         except UnknownOrderError:

@@ -4,15 +4,24 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Literal
 
 from core.errors import NoRightError, QueueRefusedError
+from operators.views import View
 
 log = logging.getLogger(__name__)
 
 PATIENCE_SECONDS = 2.0
 
 Check = Callable[[], Awaitable[object]]
+Word = Literal["available", "away", "refused"]
+
+
+class Health(View):
+    """Whether the app can work, and the word on each dependency."""
+
+    status: Literal["healthy", "unhealthy"]
+    dependencies: dict[str, Word]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,13 +31,13 @@ class HealthService:
     checks: Mapping[str, Check]
     _asked: dict[str, asyncio.Task[object]] = field(default_factory=dict)
 
-    async def report(self) -> tuple[bool, Mapping[str, Any]]:
-        """Return whether all is well, and the word on each dependency."""
-        states = dict(zip(self.checks, await asyncio.gather(*map(self._ask, self.checks)), strict=True))
-        healthy = all(state == "available" for state in states.values())
-        return healthy, {"status": "healthy" if healthy else "unhealthy", "dependencies": states}
+    async def report(self) -> Health:
+        """Say whether the app can work, and which dependency is away."""
+        words = dict(zip(self.checks, await asyncio.gather(*map(self._ask, self.checks)), strict=True))
+        healthy = all(word == "available" for word in words.values())
+        return Health(status="healthy" if healthy else "unhealthy", dependencies=words)
 
-    async def _ask(self, name: str) -> str:
+    async def _ask(self, name: str) -> Word:
         """Wait a little for the answer; if it takes longer, the next report goes on waiting for the same one."""
         if name not in self._asked:
             self._asked[name] = asyncio.ensure_future(self.checks[name]())

@@ -11,6 +11,7 @@ from pydantic.json_schema import JsonSchemaMode, models_json_schema
 
 from core.keys import ORDER_ID
 from entrypoints.problem import Problem
+from operators.health import Health
 from operators.requests import OperatorRequest, Query
 from operators.views import View
 
@@ -81,38 +82,11 @@ REFUSALS = {
 }
 
 
-HEALTH: Schema = {
-    "summary": "Say whether the app can work, and which dependency is away",
-    "security": [],
-    "responses": {
-        str(status): {
-            "description": text,
-            "content": {
-                "application/json": {
-                    "schema": {
-                        "type": "object",
-                        "properties": {
-                            "status": {"const": text.lower()},
-                            "dependencies": {
-                                "type": "object",
-                                "additionalProperties": {"enum": ["available", "away", "refused"]},
-                            },
-                        },
-                        "required": ["status", "dependencies"],
-                    }
-                }
-            },
-        }
-        for status, text in {200: "Healthy", 503: "Unhealthy"}.items()
-    },
-}
-
-
 def description(routes: Sequence[Route], business: Mapping[str, Any]) -> Schema:
     """Return the description of all calls as OpenAPI 3.1; `business` has the `paths` and `schemas` of its own."""
     references, schemas = _schemas(routes)
     paths: dict[str, Schema] = {path: dict(calls) for path, calls in business.get("paths", {}).items()}
-    paths["/api/health"] = {"get": HEALTH}
+    paths["/api/health"] = {"get": _health(references[Health])}
     for route in routes:
         paths.setdefault(f"/{route.path}", {})[route.method.lower()] = _operation(route, references)
     return {
@@ -130,13 +104,21 @@ def description(routes: Sequence[Route], business: Mapping[str, Any]) -> Schema:
 
 def _schemas(routes: Sequence[Route]) -> tuple[Mapping[type[BaseModel], Schema], Schema]:
     """Return where the schema of each model stands, and all of them by name."""
-    models: set[tuple[type[BaseModel], JsonSchemaMode]] = {(Problem, "serialization")}
+    models: set[tuple[type[BaseModel], JsonSchemaMode]] = {(Problem, "serialization"), (Health, "serialization")}
     for route in routes:
         models |= {(body, "validation") for _, body in route.takes(OperatorRequest)}
         models.add((route.types["return"], "serialization"))
     by_name = sorted(models, key=lambda each: each[0].__name__)
     found, definitions = models_json_schema(by_name, ref_template="#/components/schemas/{model}")
     return {model: found[model, mode] for model, mode in models}, definitions["$defs"]
+
+
+def _health(schema: Schema) -> Schema:
+    return {
+        "summary": "Say whether the app can work, and which dependency is away",
+        "security": [],
+        "responses": {"200": _json("Healthy", schema), "503": _json("Unhealthy", schema)},
+    }
 
 
 def _operation(route: Route, references: Mapping[type[BaseModel], Schema]) -> Schema:

@@ -1,11 +1,9 @@
-"""How the system is doing, at a glance: what is open, what is not sent yet, what nobody could read, how agents are."""
+"""How the system is doing, at a glance: what is open, not sent or unreadable, how agents are; and the last hour."""
 
+from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Annotated
-
-from pydantic import Field
 
 from core import outbox
 from core.agenda import AgendaRow, Kind
@@ -15,14 +13,21 @@ from core.ports import Clock, TextQueue
 from operators.owed import Look, Owed
 from operators.poison import PoisonService
 from operators.views import View
-from stores.agent_health import AgentHealthLog
+from stores.agent_health import AgentHealth, AgentHealthLog
+from stores.figures import Figures, FiguresLog, minute_of
 from stores.sweeps import Sweep, SweepLog
 
 KEPT = timedelta(seconds=2)
-"""How long a process says the same."""
+"""How long a reading of what is owed is good for: several open pages should not cost as many times that."""
 
 FRESH = timedelta(minutes=1)
 """How long an agent that said something of itself is shown."""
+
+SHOWN = timedelta(hours=1)
+"""Of the figures."""
+
+MAX_STEPS = 20
+"""Of more steps, those are shown that were completed most often."""
 
 
 class Count(View):
@@ -31,17 +36,6 @@ class Count(View):
     count: int
     at_least: bool
     """Whether there are more, which were not counted."""
-
-
-class AgentView(View):
-    """What an instance of an agent said of itself last."""
-
-    agent: str
-    instance: str
-    at: datetime
-    waited: float
-    running: int
-    open_until: Annotated[datetime | None, Field(exclude_if=lambda until: until is None)] = None
 
 
 class Overview(View):
@@ -60,7 +54,17 @@ class Overview(View):
     """How many messages are kept, up to 100 of each queue that they came from."""
     waiting: dict[str, int | None]
     """About how many messages wait in each Storage Queue; null if it is away. How long requests wait, agents say."""
-    agents: list[AgentView]
+    agents: list[AgentHealth]
+    """What each instance said of itself last."""
+
+
+class LastHour(View):
+    """The last hour, up to the end of the last full minute."""
+
+    since: datetime
+    until: datetime
+    minutes: list[Figures]
+    """Those in which anything ended, in order."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,25 +75,15 @@ class OverviewService:
     agent_health: AgentHealthLog
     sweeps: SweepLog
     poison: PoisonService
+    figures: FiguresLog
     queues: Mapping[str, TextQueue]
     clock: Clock
 
-    _last: list[Overview] = field(default_factory=list)
-
     async def look(self) -> Overview:
-        """Show how the system is doing, or was two seconds ago; raises `UnavailableError`, alone or in a group.
-
-        Some twenty queries a look: several open pages should not cost as many times that.
-        """
-        if not self._last or not timedelta(0) <= self.clock() - self._last[0].at < KEPT:
-            self._last[:] = [await self._look()]
-        return self._last[0]
-
-    async def _look(self) -> Overview:
+        """Show how the system is doing; raises `UnavailableError`, alone or in a group."""
         owed = await self.owed.recent(KEPT)
         running, pending = owed.orders[Kind.RUNNING].keys(), owed.orders[Kind.PENDING].keys()
         processing = running - pending  # of a pending order, other steps may still run
-        said = await self.agent_health.since(self.clock() - FRESH)
         return Overview(
             at=owed.at,
             open_orders={
@@ -102,8 +96,17 @@ class OverviewService:
             last_sweep=await self.sweeps.last(),
             poison=await self.poison.count(),
             waiting={name: await _waiting(queue) for name, queue in self.queues.items()},
-            agents=[AgentView.model_validate(each) for each in said],
+            agents=await self.agent_health.since(self.clock() - FRESH),
         )
+
+    async def last_hour(self) -> LastHour:
+        """Show what ended in each minute of the last hour, and how long steps took; raises `UnavailableError`."""
+        until = minute_of(self.clock())
+        minutes: dict[datetime, Figures] = {}
+        for each in await self.figures.between(until - SHOWN, until):
+            minutes[each.at] = minutes.get(each.at, Figures(at=each.at)).plus(each)
+        in_order = _of_few_steps([minutes[at] for at in sorted(minutes)])
+        return LastHour(since=until - SHOWN, until=until, minutes=in_order)
 
 
 def _count(owed: Look, kind: Kind, counted: Callable[[AgendaRow], bool] = lambda _: True) -> Count:
@@ -115,3 +118,11 @@ async def _waiting(queue: TextQueue) -> int | None:
         return await queue.waiting()
     except UnavailableError:
         return None
+
+
+def _of_few_steps(minutes: list[Figures]) -> list[Figures]:
+    completed = Counter[str]()
+    for each in minutes:
+        completed.update({name: took.count for name, took in each.steps.items()})
+    few = {name for name, _ in completed.most_common(MAX_STEPS)}
+    return [replace(each, steps={name: each.steps[name] for name in each.steps if name in few}) for each in minutes]

@@ -13,9 +13,8 @@ from core.errors import ConflictError, RefusedError, UnknownMessageError
 from core.gathering import run_all
 from core.messages import BusMessage
 from core.ports import Bus, Clock, TextQueue
-from operators.pages import cut
 from operators.requests import KEY, OperatorRequest, PoisonPage
-from operators.views import View
+from operators.views import View, cut
 from stores.poison import PoisonMessage, PoisonStore
 
 log = logging.getLogger(__name__)

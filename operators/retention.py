@@ -12,7 +12,7 @@ from core.errors import InvalidError, RefusedError, UnavailableError
 from core.gathering import run_all
 from core.orders import Outcome, ProcessState, Snapshot
 from core.ports import Clock
-from operators.figures import SHOWN
+from operators.overview import SHOWN
 from operators.poison import PoisonService
 from operators.requests import FindRequest, OperatorRequest
 from operators.views import Acted, View

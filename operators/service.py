@@ -12,9 +12,8 @@ from core.ports import Clock
 from core.workflow import Workflows
 from operators import rules, views
 from operators.explain import ActingRules, Explanation, explain, unreadable
-from operators.pages import agenda_page, cut
 from operators.requests import OperatorRequest, OrdersPage, Search, SkipRequest
-from operators.views import Acted, FoundOrder, FoundOrders, ListedOrder, OrderList, OrderView
+from operators.views import Acted, FoundOrders, ListedOrder, OrderList, OrderView, StateView, agenda_page, cut
 from stores.agent_health import AgentHealthLog
 from stores.archive import Archive
 from stores.orders import OrderStore
@@ -83,7 +82,7 @@ class OperatorService:
         page = await self.archive.oldest(keys.bucket_of(beginning), None, beginning)
         found = [each for each in page.orders if each.order_id.startswith(beginning)]
         return FoundOrders(
-            orders=[FoundOrder.model_validate(each.state) for each in found if each.state],
+            orders=[StateView.model_validate(each.state) for each in found if each.state],
             unreadable=[each.order_id for each in found if each.fault],
             more=page.continuation.startswith(beginning),
         )

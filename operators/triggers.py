@@ -8,12 +8,10 @@ from typing import Any
 import azure.functions as func
 from pydantic.alias_generators import to_camel
 
-from entrypoints.functions import Functions, on_bus, on_storage_queue, through_outages
+from entrypoints.functions import Functions, in_turn, on_bus, on_storage_queue, through_outages
 from entrypoints.http import body_of, ok, order_id_of, query_of
-from entrypoints.timers import in_turn
 from operators.alerts import AlertDesk
 from operators.bulk import BulkService
-from operators.figures import FiguresService
 from operators.health import HealthService
 from operators.openapi import Route, description
 from operators.overview import OverviewService
@@ -38,7 +36,6 @@ class OperatorServices:
     alerts: AlertDesk
     poison: PoisonService
     overview: OverviewService
-    figures: FiguresService
     retention: RetentionService
     health: HealthService
 
@@ -47,7 +44,7 @@ def routes(its: OperatorServices) -> Sequence[Route]:
     """Return what operators may ask; each is a function of the app, and stands in the description of the API."""
     return [
         Route("operator_overview", "GET", "overview", its.overview.look),
-        Route("operator_figures", "GET", "figures", its.figures.last_hour),
+        Route("operator_figures", "GET", "figures", its.overview.last_hour),
         Route("operator_orders", "GET", "orders", its.orders.list),
         Route("operator_search", "GET", "search", its.orders.search),
         Route("operator_order", "GET", ORDER, its.orders.inspect),
@@ -74,8 +71,8 @@ def blueprint(services: OperatorServices, business: Mapping[str, Any]) -> func.B
 
     @triggers.route("api/health", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
     async def health_report(req: func.HttpRequest) -> func.HttpResponse:
-        healthy, report = await services.health.report()
-        return ok(report, 200 if healthy else 503)
+        health = await services.health.report()
+        return ok(health.model_dump(), 200 if health.status == "healthy" else 503)
 
     @triggers.route("api/openapi.json", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
     async def operator_openapi(req: func.HttpRequest) -> func.HttpResponse:

@@ -1,8 +1,8 @@
-"""What operators see, as it goes over the wire. Nothing here shows personal data."""
+"""What operators see, as it goes over the wire, lists page by page. Nothing here shows personal data."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 from pydantic import AliasGenerator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel, to_pascal
@@ -10,7 +10,11 @@ from pydantic.alias_generators import to_camel, to_pascal
 from core.agenda import AgendaRow
 from core.business import Payload
 from core.changes import HistoryEntry
+from core.errors import InvalidError
 from core.orders import Direction, OnFailure, Outcome, Priority, ProcessState, Snapshot, StepState
+from stores.orders import OrderStore
+
+Listed = TypeVar("Listed")
 
 
 class View(BaseModel):
@@ -137,21 +141,10 @@ class OrderList(View):
     """Where the next page begins; null on the last one."""
 
 
-class FoundOrder(View):
-    """An order that was looked for by its id, in whatever state."""
-
-    order_id: str
-    process_state: ProcessState
-    outcome: Outcome | None
-    reason: str | None
-    workflow: str
-    updated_at: datetime
-
-
 class FoundOrders(View):
     """The orders whose ids begin so, the oldest first."""
 
-    orders: list[FoundOrder]
+    orders: list[StateView]
     unreadable: list[str]
     """Those of them that nobody can read: *explain* says why."""
     more: bool
@@ -163,3 +156,24 @@ class Acted(View):
 
     order_id: str
     status: str
+
+
+def cut(found: Sequence[Listed], limit: int, key: Callable[[Listed], str]) -> tuple[Sequence[Listed], str | None]:
+    """Return one page of what was found, which is one more than that if there are more, and where the next begins."""
+    return found[:limit], key(found[limit - 1]) if len(found) > limit else None
+
+
+async def agenda_page(
+    store: OrderStore, start: str, end: str, limit: int, continuation: str | None
+) -> tuple[Sequence[AgendaRow], str | None]:
+    """Return one page of what is owed in all buckets from `start` to `end`, oldest first, and where the next begins.
+
+    Raises `InvalidError` if that page cannot have said so.
+    """
+    if continuation:
+        if not start <= continuation < end:
+            raise InvalidError(["continuation: expected what the page before said"])
+        start = f"{continuation} "
+    pages = await store.agendas(start, end, limit + 1)
+    rows = sorted((row for page in pages for row in page), key=lambda row: row.key)
+    return cut(rows, limit, lambda row: row.key)

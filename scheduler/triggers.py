@@ -15,8 +15,7 @@ from core.errors import AppError, InvalidError
 from core.gathering import run_all
 from core.messages import SCHEDULER_REQUESTS, AgentReply, WakeUp, decode, responses_queue
 from core.ports import Bus, Clock
-from entrypoints.functions import Functions, on_bus, through_outages
-from entrypoints.timers import in_turn
+from entrypoints.functions import Functions, in_turn, on_bus, through_outages
 from scheduler.service import SchedulerService
 from stores.poison import Arrival, PoisonStore
 

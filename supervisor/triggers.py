@@ -2,8 +2,7 @@
 
 import azure.functions as func
 
-from entrypoints.functions import Functions
-from entrypoints.timers import in_turn
+from entrypoints.functions import Functions, in_turn
 from supervisor.service import SupervisorService
 
 

@@ -121,7 +121,7 @@ def overview_text(answer: Json) -> str:
 
 
 def _agent_text(agent: Json) -> str:
-    closed = f"makes no calls until {agent['openUntil']}" if "openUntil" in agent else f"{agent['running']} calls"
+    closed = f"makes no calls until {agent['openUntil']}" if agent.get("openUntil") else f"{agent['running']} calls"
     return f"{closed}; {agent['instance']}, at {agent['at']}"
 
 

@@ -39,7 +39,7 @@ class Kept:
     def __init__(self, parts, keys=None):
         self.parts = parts
         parts = replace(parts, clock=lambda: NOW, keys=keys or in_memory().keys)
-        self.retention = app(parts, retention_days=30, buckets=1).retention
+        self.retention = app(parts, retention_days=30, buckets=1).operators.retention
 
     async def order(self, *, days, ended=None, notes=0, email="ada@example.com", **state):
         """Record an order that was made so many days ago, and ended then unless it is said otherwise."""
@@ -217,7 +217,7 @@ async def test_a_customer_is_erased_and_the_history_stays(kept):
 
 async def test_a_customer_is_looked_for_in_every_bucket():
     """One after the other, to the last."""
-    retention, places, continuation = app(in_memory(), buckets=3).retention, [], None
+    retention, places, continuation = app(in_memory(), buckets=3).operators.retention, [], None
     while not places or continuation:
         page = await retention.find(FindRequest(email="ada@example.com", continuation=continuation, **GRACE))
         places.append(continuation := page.continuation)

@@ -23,8 +23,6 @@ SIGN_IN = "OVERRIDE_USE_MI_FIC_ASSERTION_CLIENTID"
 """Read by the platform's sign-in."""
 KEYS = {"StateStorage", "ServiceBus", "EVENT_GRID_KEY"}
 """The other way to connect, for emulators; in Azure there are no keys."""
-OWN = {"INSTANCE_ID"}
-"""Each process finds its own."""
 SCOPES = {each.address + SCOPE for each in SHOP.agents}
 """For agents whose services want a token; any may be left out."""
 ALL = {field.alias for field in Settings.model_fields.values() if field.alias} | {each.address for each in SHOP.agents}
@@ -59,7 +57,7 @@ def test_every_setting_is_set_and_read(deployed):
     [settings] = [each.properties for each in deployed.resources if each.name == "appsettings"]
     read = ALL
     with_sign_in = {SIGN_IN} if deployed.given.get("operatorSignInClientId") else set()
-    assert set(settings) - SCOPES == (read - KEYS - OWN) | PLATFORM | with_sign_in
+    assert set(settings) - SCOPES == (read - KEYS) | PLATFORM | with_sign_in
 
 
 def test_the_app_accepts_its_settings(deployed, monkeypatch):

@@ -1796,7 +1796,7 @@ MUTANTS = (
     Mutant(
         statement="ALR-1",
         fault="what was read before an alert came closes it",
-        file="operators/closing.py",
+        file="operators/alerts.py",
         old="owed = await self.owed.look() if",
         new="owed = self.owed._last[0] if self.owed._last else await self.owed.look() if",
         tests=(f"{CLOSING}::test_what_was_read_before_the_alert_came_closes_none",),
@@ -1812,7 +1812,7 @@ MUTANTS = (
     Mutant(
         statement="ALR-1",
         fault="an alert stays open after its order is mended",
-        file="operators/closing.py",
+        file="operators/alerts.py",
         old="return {alert.key for alert in found if is_over(alert.event, owed, swept)}",
         new="return set()",
         tests=(f"{CLOSING}::test_an_alert_of_an_order_is_open_while_the_order_waits_for_an_operator",),

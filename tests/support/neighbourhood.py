@@ -16,7 +16,7 @@ from core.keys import bucket_of
 from core.messages import SCHEDULER_REQUESTS, AgentReply, WakeUp, decode
 from core.orders import Outcome, ProcessState
 from core.workflow import Workflow
-from entrypoints.functions import next_time
+from entrypoints.functions import in_turn
 from operators.views import listed as listed_as
 from stores.orders import columns_of_record
 from stores.poison import Arrival
@@ -63,7 +63,7 @@ class Street(Scheduling):
         )
         self.one, self.inbox, self.operators = there.scheduler, there.inbox, there.orders
         self.timers = (self.one.poll, there.supervisor.sweep, there.relay.relay)
-        self.seldom = (there.watch.look, there.retention.sweep)
+        self.seldom = (there.watch.look, there.operators.retention.sweep)
 
     # Who lives there
 
@@ -149,8 +149,7 @@ class Street(Scheduling):
     async def _in_turn(self, timer):
         """An outage ends a run early; whatever else ends one is a failure, and the timer comes again too."""
         try:
-            async with next_time("a timer"):
-                await timer()
+            await in_turn("a timer", timer, monotonic=self.now.timestamp)
         except Exception as failure:  # noqa: BLE001
             self.failures.append(failure)
 

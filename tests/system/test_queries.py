@@ -118,7 +118,7 @@ async def test_the_figures_of_the_last_hour_cost_one_range(periodic):
     """However many minutes and processes there are."""
     parts, recorder, _ = periodic
     recorder.requests.clear()
-    assert (await app_of(parts).operators.figures.last_hour()).minutes == []
+    assert (await app_of(parts).operators.overview.last_hour()).minutes == []
     (asked,) = recorder.filters()
     assert RANGE.match(asked)
 

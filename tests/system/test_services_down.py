@@ -82,7 +82,7 @@ async def opened_until(client, agent, meanwhile=None):
             await meanwhile()
         _, overview = await client.request("GET", "/api/operator/overview")
         told.__name__ = f"the circuit of {agent} is open; agents say {overview['agents']}"
-        return [each["openUntil"] for each in overview["agents"] if each["agent"] == agent and "openUntil" in each]
+        return [each["openUntil"] for each in overview["agents"] if each["agent"] == agent and each["openUntil"]]
 
     return datetime.fromisoformat((await eventually(told))[0])
 

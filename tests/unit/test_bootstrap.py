@@ -115,9 +115,9 @@ def test_each_setting_reaches_what_goes_by_it(settings, monkeypatch):
     assert scheduler.admission.most == 16
     assert app.relay.max_tries == 18
     assert (watch.longest_pending, watch.longest_without_sweep) == (timedelta(seconds=63), timedelta(seconds=64))
-    assert app.retention.keep == timedelta(days=19)
+    assert app.operators.retention.keep == timedelta(days=19)
     monkeypatch.setenv("RETENTION_DAYS", "0")
-    assert made().retention.keep is None
+    assert made().operators.retention.keep is None
 
 
 def test_health_asks_all_that_the_app_cannot_work_without(settings):

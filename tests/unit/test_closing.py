@@ -13,7 +13,7 @@ from core.changes import Event
 from core.errors import UnavailableError, UnreadableRowError
 from core.keys import sortable
 from core.messages import WakeUp
-from operators.closing import is_over
+from operators.alerts import is_over
 from operators.owed import Look
 from operators.requests import AlertsPage, OperatorRequest
 from stores.orders import OrderStore
@@ -115,7 +115,7 @@ async def test_an_alert_of_an_order_is_open_while_the_order_waits_for_an_operato
 async def test_what_was_read_before_the_alert_came_closes_none(world):
     """The overview was looked at just before the order failed: what it read says nothing of that."""
     await world.submitted()
-    await world.app.overview.look()
+    await world.app.operators.overview.look()
     await fails(world, attempt=1)
     world.now += seconds(1)
     assert await open_alerts(world) == [True]
@@ -126,11 +126,11 @@ async def test_a_clock_that_was_put_back_hides_nothing(world):
     """What was read before is not taken for what is read later."""
     await world.submitted()
     world.now += seconds(300)
-    await world.app.overview.look()
+    await world.app.operators.overview.look()
     world.now -= seconds(300)
     await fails(world, attempt=1)
     assert await open_alerts(world) == [True]
-    assert (await world.app.overview.look()).open_orders["Error"].count == 1
+    assert (await world.app.operators.overview.look()).open_orders["Error"].count == 1
 
 
 def away(bucket):
@@ -153,7 +153,7 @@ async def test_a_bucket_that_is_away_leaves_its_own_alerts_open(world):
     await world.app.orders.resubmit(ORDER_ID, GRACE)
     with away("b03"):
         assert await open_alerts(world) == [True]
-        overview = await world.app.overview.look()
+        overview = await world.app.operators.overview.look()
     assert overview.open_orders["Pending"].at_least
     with away("b00"):
         assert await open_alerts(world) == [False]
@@ -174,5 +174,5 @@ async def test_the_overview_shares_what_was_read_for_the_alerts(world):
     await world.app.operators.alerts.causes()
     world.now += seconds(1)
     with patch.object(OrderStore, "agenda", side_effect=AssertionError("read again")):
-        overview = await world.app.overview.look()
+        overview = await world.app.operators.overview.look()
     assert overview.open_orders["Error"].count == 1

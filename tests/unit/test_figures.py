@@ -16,7 +16,7 @@ from waiting import eventually
 from core.changes import Change, HistoryEntry
 from core.errors import UnavailableError
 from core.orders import ProcessState
-from operators.figures import MAX_STEPS, FiguresService
+from operators.overview import MAX_STEPS
 from operators.requests import OperatorRequest
 from operators.retention import erase
 from stores import figures
@@ -130,7 +130,7 @@ async def test_the_figures_of_an_order_reach_the_operators(monkeypatch):
     now = NOW + seconds(60)
 
     async def are_shown():
-        hour = await made.operators.figures.last_hour()
+        hour = await made.operators.overview.last_hour()
         assert hour.minutes == [Figures(at=NOW, processed=1, steps={"payment": took(2000)})]
         return hour
 
@@ -139,10 +139,10 @@ async def test_the_figures_of_an_order_reach_the_operators(monkeypatch):
 
 
 async def shown(*counted):
-    parts = in_memory()
+    parts = in_memory(clock=lambda: LATER)
     for each in counted:
         await parts.figures.add(each)
-    return (await FiguresService(kept=parts.figures, clock=lambda: LATER).last_hour()).minutes
+    return (await app(parts).operators.overview.last_hour()).minutes
 
 
 async def test_what_processes_counted_is_put_together_by_minute():

@@ -20,6 +20,5 @@ async def test_what_refuses_the_app_is_told_from_what_is_away(error, word):
     async def check():
         raise error
 
-    healthy, report = await HealthService(checks={"stateStore": check}).report()
-    assert not healthy
-    assert report == {"status": "unhealthy", "dependencies": {"stateStore": word}}
+    health = await HealthService(checks={"stateStore": check}).report()
+    assert health.model_dump() == {"status": "unhealthy", "dependencies": {"stateStore": word}}

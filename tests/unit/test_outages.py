@@ -6,7 +6,7 @@ from unittest.mock import patch
 import pytest
 
 from core.errors import UnavailableError
-from entrypoints.functions import LASTS_SECONDS, next_time, through_outages
+from entrypoints.functions import LASTS_SECONDS, in_turn, through_outages
 
 
 @pytest.mark.proves("FLT-7", "FLT-8")
@@ -34,13 +34,21 @@ async def test_other_errors_are_not_waited_for():
         await through_outages("f", work)
 
 
+async def run(function, error=None):
+    """A periodic run of the function, which meets this."""
+
+    async def work():
+        if error:
+            raise error
+
+    await in_turn(function, work)
+
+
 async def test_a_periodic_run_that_meets_an_outage_leaves_it_to_the_next():
     """The timer's function ends without an error, also when several orders met the outage; bugs surface."""
-    async with next_time("f"):
-        raise ExceptionGroup("2 of 5 failed", [UnavailableError("a"), UnavailableError("b")])
+    await run("f", ExceptionGroup("2 of 5 failed", [UnavailableError("a"), UnavailableError("b")]))
     with pytest.raises(ExceptionGroup):
-        async with next_time("f"):
-            raise ExceptionGroup("2 of 5 failed", [UnavailableError("a"), KeyError("b")])
+        await run("f", ExceptionGroup("2 of 5 failed", [UnavailableError("a"), KeyError("b")]))
 
 
 @pytest.mark.proves("FLT-11")
@@ -48,12 +56,9 @@ async def test_each_function_has_outages_of_its_own(caplog):
     """What one needs may be away while all others work: the log has one line for it, and not two with each run."""
     caplog.set_level(logging.WARNING)
     for _ in range(3):
-        async with next_time("relay"):
-            raise UnavailableError("Event Grid away")
-        async with next_time("poll"):
-            pass
-    async with next_time("relay"):
-        pass
+        await run("relay", UnavailableError("Event Grid away"))
+        await run("poll")
+    await run("relay")
     lines = [(record.message, record.function) for record in caplog.records]
     assert lines == [("outage.began", "relay"), ("outage.ended", "relay")]
 
@@ -89,10 +94,8 @@ async def test_an_outage_that_lasts_is_told_as_an_error_until_it_is_over(caplog)
     caplog.set_level(logging.WARNING)
     with patch("entrypoints.functions.time") as clock:
         for clock.monotonic.return_value in (0, 10, LASTS_SECONDS, LASTS_SECONDS + 10, 2 * LASTS_SECONDS):
-            async with next_time("lasting"):
-                raise UnavailableError("store away")
-        async with next_time("lasting"):
-            pass
+            await run("lasting", UnavailableError("store away"))
+        await run("lasting")
     assert [(line.message, line.levelname) for line in caplog.records] == [
         ("outage.began", "WARNING"), ("outage.lasts", "ERROR"), ("outage.lasts", "ERROR"), ("outage.ended", "WARNING"),
     ]  # fmt: skip

@@ -6,8 +6,7 @@ import re
 import azure.functions as func
 import pytest
 
-from web.files import STATIC, Site
-from web.triggers import blueprint, shop
+from web.triggers import STATIC, Site, blueprint, shop
 
 SITE = Site.read(STATIC)
 LONGEST_FILE = 200
@@ -48,7 +47,7 @@ async def test_a_file_is_kept_for_ever_under_its_hash():
     assert (other.status_code, other.headers["Cache-Control"]) == (200, "no-store")
 
 
-@pytest.mark.parametrize("file", ["", "common", "../files.py", "../../function_app.py", "common/none.js"])
+@pytest.mark.parametrize("file", ["", "common", "../triggers.py", "../../function_app.py", "common/none.js"])
 async def test_nothing_but_the_files_is_given(file):
     """Whatever a path says, it leads nowhere else."""
     assert (await get("web_file", hash=SITE.hash, file=file)).status_code == 404

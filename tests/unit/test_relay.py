@@ -5,19 +5,20 @@ from unittest.mock import patch
 
 import pytest
 from apps import app
+from azure.functions import FunctionApp
+from azure.functions.queue import QueueMessage
 from builders import NOW, ORDER_ID, seconds
 from kept import kept
 from memory import MemoryBus, MemoryEventPublisher, in_memory
 from owed import events_owed, owed
 
 from alerts.relay import PAGE
-from alerts.rules import LONGEST_PAUSE, pause
-from alerts.service import QUEUE, AlertService
+from alerts.rules import LONGEST_PAUSE, QUEUE, pause
+from alerts.triggers import blueprint
 from core import outbox
 from core.changes import Event
 from core.errors import InvalidError, QueueRefusedError, UnavailableError
 from core.messages import BusMessage
-from stores.poison import Arrival
 
 BUCKET = "b00"
 
@@ -352,7 +353,11 @@ def test_pauses_between_tries_grow_up_to_a_bound():
 @pytest.mark.proves("FLT-6")
 async def test_an_alert_that_cannot_be_read_is_kept_with_its_reason(post):
     """Whoever put it on the queue."""
-    await AlertService(alert_log=post.parts.alerts, poison=post.parts.poison).record(b"no event", Arrival(at=NOW))
+    triggers = FunctionApp()
+    triggers.register_functions(blueprint(post.parts.alerts, post.parts.poison, None, None, None))
+    (record,) = (each for each in triggers.get_functions() if each.get_function_name() == "alerts_record")
+    for _ in range(2):
+        await record.get_user_function()(QueueMessage(body=b"no event", id="m", insertion_time=NOW))
     (message,) = await kept(post.parts.poison)
     assert (message.source, message.body) == (QUEUE, b"no event")
     assert message.reason

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from core.errors import UnavailableError
-from entrypoints.timers import in_turn
+from entrypoints.functions import in_turn
 from scheduler import triggers
 
 LATENCY = 0.05

@@ -132,7 +132,7 @@ async def test_versions_are_compared_though_nothing_can_be_sent(parts):
     changed = Workflows(replace(CLAIM, steps=(APPROVE,)))
     versions = Versions(workflows=changed, known=parts.known_workflows, store=parts.store, clock=parts.clock)
     app = FunctionApp()
-    app.register_functions(blueprint(service=None, relay=SimpleNamespace(relay=away), watch=None, versions=versions))
+    app.register_functions(blueprint(None, None, SimpleNamespace(relay=away), None, versions))
     (relay,) = (each for each in app.get_functions() if each.get_function_name() == "alerts_relay")
     await relay.get_user_function()(None)
     assert len(await events_owed(parts.store, "b00")) == 1

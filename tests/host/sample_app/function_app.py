@@ -14,7 +14,7 @@ from pathlib import Path
 
 import azure.functions as func
 
-from entrypoints.timers import in_turn
+from entrypoints.functions import in_turn
 
 app = func.FunctionApp(http_auth_level=func.AuthLevel.ANONYMOUS)
 seen: dict[str, list] = {}
