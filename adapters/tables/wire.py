@@ -154,10 +154,11 @@ def part_of(address: str, partition: str, operation: Operation) -> str:
 
 
 def _request(address: str, partition: str, operation: Operation) -> str:
+    if isinstance(operation, Insert):
+        head = f"POST {address} HTTP/1.1\r\nPrefer: return-no-content\r\n"
+        return _with_body(head, partition, operation.key, operation.row)
     place = _place(address, partition, operation.key)
     match operation:
-        case Insert(key, row):
-            return _with_body(f"POST {address} HTTP/1.1\r\nPrefer: return-no-content\r\n", partition, key, row)
         case Replace(key, row, etag):
             return _with_body(f"PUT {place} HTTP/1.1\r\nIf-Match: {etag}\r\n", partition, key, row)
         case Put(key, row):
