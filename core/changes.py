@@ -68,17 +68,11 @@ class Change:
             if step.complete_by
         }
 
-    def agenda_difference(self) -> tuple[list[str], list[AgendaRow]]:
-        """Return the row keys of the obligations that are met, and the rows that are new or say something new."""
-        old = agenda.keys_of(self.before) if self.before else ()
-        said = agenda.obligations(self.before) if self.before else {}
-        new = agenda.obligations(self.after)
-        met = [key for key in old if key not in new]
-        return met, [row for key, row in new.items() if key not in old or said.get(key) != row]
-
-    def recorded(self) -> Snapshot:
-        """Return the order as it is written: with the keys of what it owes."""
-        return self.after.with_state(agenda=tuple(agenda.obligations(self.after)))
+    def obligations(self) -> tuple[list[str], dict[str, AgendaRow]]:
+        """Return the row keys of the obligations that are met, and by row key those that there are now."""
+        owed = agenda.obligations(self.after)
+        before = agenda.keys_of(self.before) if self.before else ()
+        return [key for key in before if key not in owed], owed
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -268,10 +268,14 @@ def decode(model: type[Decoded], body: bytes | str) -> Decoded:
         raise InvalidError(faults_of(error)) from None
 
 
+JSON_OBJECT = RootModel[dict[str, Any]]
+"""Made once: pydantic forgets such a class when nobody holds it, and makes it anew for each message."""
+
+
 def payload_in(body: bytes) -> Mapping[str, Any]:
     """Return the payload of a submission, whatever else is wrong; raises `InvalidError` if it is no JSON object."""
     own = {field.alias for field in Submission.model_fields.values()}
-    fields = decode(RootModel[dict[str, Any]], body).root
+    fields = decode(JSON_OBJECT, body).root
     return {name: value for name, value in fields.items() if name not in own}
 
 

@@ -105,26 +105,26 @@ class SchedulerService:
         if self.admission.passes_over(row.order_id):
             return None
         try:
+            if not self._is_wanted(row, now):
+                return None
             priority, needs = agenda.lane_of(row)
             since: datetime = row.data["NotBefore"]
-            wanted = self._is_wanted(row, now)
         except (KeyError, TypeError, ValueError):
             about = {"order_id": row.order_id, "row": row.key, "why": row.fault}
             log.exception("scheduler.row_passed_over", extra=about)
             self.admission.pass_over(row.order_id)
             return None
-        candidate = Candidate(order_id=row.order_id, priority=priority, needs=needs, since=since, heard_at=now)
-        return candidate if wanted else None
+        return Candidate(order_id=row.order_id, priority=priority, needs=needs, since=since, heard_at=now)
 
     def _is_wanted(self, row: AgendaRow, now: datetime) -> bool:
-        """Whether to try to claim the order; if it was announced only lately, then if we have heard of it."""
-        due = agenda.is_due(row, now, WAKE_UP_TIME) or self.admission.knows(row.order_id)
-        return due and self._can_claim(row, now) and agenda.may_be_claimed(row, now)
+        """Whether its time has come, and this app goes on with it, or leaves it to a newer one (FLT-12).
 
-    def _can_claim(self, row: AgendaRow, now: datetime) -> bool:
-        """Whether this app goes on with the order, or leaves it to a newer one (FLT-12)."""
+        An order that was announced only lately is left to whoever hears of it.
+        """
         waited = now - row.data["NotBefore"]
-        return self.rules.can_claim(row.data["Workflow"], row.data["WorkflowVersion"], waited)
+        known = self.admission.knows(row.order_id) and waited >= timedelta()
+        due = known or agenda.is_due(row, now, WAKE_UP_TIME)
+        return due and self.rules.can_claim(row.data["Workflow"], row.data["WorkflowVersion"], waited)
 
     def _woken(self, order_id: str, order: Snapshot | None) -> Candidate:
         now = self.clock()

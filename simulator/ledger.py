@@ -54,14 +54,11 @@ class Ledger:
         """Let the effect happen unless it did before; return the one that stands.
 
         `forbids` names the action that is refused under this key from now on, whether or not it has happened. None is
-        returned, and nothing happens, if this effect's own action was forbidden before. A repetition is found by a
-        read, since a write that conflicts holds up its group; a conflict means that one of the two rows has changed
-        since it was read, which can happen but a few times.
+        returned, and nothing happens, if this effect's own action was forbidden before. A conflict means that it is a
+        repetition, or that what it forbids has changed since it was read, which can happen but a few times.
         """
         row = _effect_row(effect.key, effect.action)
         for tries_left in reversed(range(MAX_TRIES)):
-            if (stored := await self._table.get(service, row)) is not None:
-                return None if stored.row.get("Forbidden") else _effect(stored)
             operations: list[Operation] = [Insert(row, {"Effect": EFFECT.dump_json(effect).decode()})]
             if forbids:
                 operations.append(await self._forbid(service, effect.key, forbids))
@@ -69,6 +66,8 @@ class Ledger:
                 await self._table.submit(service, operations)
                 break
             except ConflictError:
+                if (stored := await self._table.get(service, row)) is not None:
+                    return None if stored.row.get("Forbidden") else _effect(stored)
                 if not tries_left:
                     raise
         return effect

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
+from core.gathering import GroupCommit
 from core.ports import Clock
 from simulator import rules
 from simulator.ledger import Ledger
@@ -36,6 +37,11 @@ class Simulator:
     chance: Callable[[], float]
     _known: dict[str, tuple[datetime, Sequence[FaultInForce]]] = field(default_factory=dict)
     """By service: its faults, and when they began to be read: what was found was in force at no earlier time."""
+    _readings: GroupCommit[None, Sequence[FaultInForce]] = field(init=False)
+    """Of all that want to know the faults at the same time one reads them."""
+
+    def __post_init__(self) -> None:
+        self._readings = GroupCommit(self._read)
 
     def knows(self, agent: str, action: str | None = None) -> bool:
         """Whether there is a service of this agent, and whether it does this."""
@@ -94,9 +100,13 @@ class Simulator:
 
     async def _faults(self, service: str) -> Sequence[FaultInForce]:
         """Return the faults in force, by what was read a moment ago if there is such a reading."""
-        now = self.clock()
         began, known = self._known.get(service, (None, ()))
-        if began is None or not 0 <= (now - began).total_seconds() < FAULT_CACHE_SECONDS:
-            known = await self.ledger.faults(service)
-            self._known[service] = (now, known)
+        if began is None or not 0 <= (self.clock() - began).total_seconds() < FAULT_CACHE_SECONDS:
+            known = await self._readings.submit(service, None)
         return rules.in_force(known, self.clock())
+
+    async def _read(self, service: str, waiting: Sequence[None]) -> Sequence[Sequence[FaultInForce]]:
+        began = self.clock()
+        known = await self.ledger.faults(service)
+        self._known[service] = (began, known)
+        return [known] * len(waiting)

@@ -123,15 +123,15 @@ def _steps(columns: Columns) -> Iterator[Step]:
         yield STEP.record({**step, "Result": columns[name]} if name in columns else step)
 
 
-def of_change(change: Change) -> list[Operation]:
-    """Return all operations of a change; together they are one transaction."""
-    before, after = change.before, change.recorded()
-    met, new = change.agenda_difference()
-    return [
+def of_change(change: Change) -> tuple[Snapshot, list[Operation]]:
+    """Return the order as it is written, with the row keys of what it owes, and all operations of its transaction."""
+    met, owed = change.obligations()
+    before, after = change.before, change.after.with_state(agenda=tuple(owed))
+    return after, [
         *_of_order(before, after),
         Insert(history_key(after.order_id, after.state.version), change.entry),
         *(Delete(key) for key in met),
-        *(Put(row.key, row) for row in new),
+        *(Put(row.key, row) for row in owed.values()),
         *(Insert(row.key, row) for row in outbox.owed(before, after, change)),
     ]
 
@@ -206,10 +206,10 @@ class OrderStore:
         Raises `ConflictError` when another writer was first, or, after a lost answer, it was this very change: ask
         `committed`. After an `UnavailableError` it is unknown whether the change was written.
         """
-        order_id, operations = change.after.order_id, of_change(change)
+        order_id, (after, operations) = change.after.order_id, of_change(change)
         etags = await self._submit(bucket_of(order_id), operations)
         (etag,) = (etag for each, etag in zip(operations, etags, strict=True) if each.key == state_key(order_id))
-        return replace(change.recorded(), etag=etag)
+        return replace(after, etag=etag)
 
     async def committed(self, change: Change) -> bool:
         """Return whether the history shows this very change as the one that made its version."""

@@ -1,8 +1,7 @@
 """Table Storage as this app uses it: entity group transactions, point reads, and one shape of query."""
 
 import asyncio
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
 
 from azure.data.tables.aio import TableClient
@@ -11,13 +10,16 @@ from adapters.failures import azure_errors
 from adapters.tables import wire
 from core.errors import ConflictError, InvalidError, UnavailableError
 from core.gathering import GroupCommit
-from stores.tables import Delete, ETags, Operation, Stored, stored_form
+from stores.tables import ETags, Operation, Stored
 
 Outcome = ETags | Exception
 
+Parts = Mapping[str, str]
+"""What was submitted, as it goes over the wire: by row key the part of each operation."""
+
 MAX_OPERATIONS = 100
 MAX_BYTES = 1_500_000
-"""Cosmos DB takes 2 MB, Table Storage 4 MiB; the rest is for what our estimate misses."""
+"""Cosmos DB takes 2 MB, Table Storage 4 MiB; the rest is for what surrounds the parts."""
 
 
 class TableTransactions:
@@ -25,15 +27,14 @@ class TableTransactions:
 
     def __init__(self, table: Callable[[], TableClient]) -> None:
         self._table = table
-        self._commits: GroupCommit[Sequence[Operation], ETags] = GroupCommit(self._flush)
+        self._commits: GroupCommit[Parts, ETags] = GroupCommit(self._flush)
 
     async def submit(self, partition: str, operations: Sequence[Operation]) -> ETags:
         """See `Table.submit`."""
-        keys = {operation.key for operation in operations}
-        if not len(keys) == len(operations) <= MAX_OPERATIONS:
+        parts = wire.parts_of(self._table(), partition, operations)  # what no row can hold, never meets its neighbours
+        if not len(parts) == len(operations) <= MAX_OPERATIONS:
             raise InvalidError([f"a transaction takes at most {MAX_OPERATIONS} operations, each on another row"])
-        stored = [_as_stored(operation) for operation in operations]  # what no row can hold, never meets its neighbours
-        return await self._commits.submit(partition, stored) if stored else []
+        return await self._commits.submit(partition, parts) if parts else []
 
     async def submit_each(self, partition: str, operations: Sequence[Operation]) -> None:
         """See `Table.submit_each`; they are grouped where possible."""
@@ -61,7 +62,7 @@ class TableTransactions:
                     break
         return found
 
-    async def _flush(self, partition: str, waiting: Sequence[Sequence[Operation]]) -> list[Outcome]:
+    async def _flush(self, _partition: str, waiting: Sequence[Parts]) -> list[Outcome]:
         """Commit all together; if one is refused, all the others together; if one of those is, each by itself.
 
         Many conflicts in one group mean that another process does the same work: then to leave out one after the other
@@ -69,67 +70,52 @@ class TableTransactions:
         is refused for what it did itself: if nobody says which one that was, each is tried by itself.
         """
         group = _fitting(waiting)
-        outcomes, error = await self._try(partition, group)
+        outcomes, error = await self._try(group)
         if error is None or isinstance(error, UnavailableError) or len(group) == 1:
             return outcomes
         guilty = _owner(group, error)
         if guilty is None:
-            return await self._each(partition, group)
+            return await self._each(group)
         others = [*group[:guilty], *group[guilty + 1 :]]
-        outcomes, again = await self._try(partition, others)
+        outcomes, again = await self._try(others)
         if again and not isinstance(again, UnavailableError):
-            outcomes = await self._each(partition, others)
+            outcomes = await self._each(others)
         return [*outcomes[:guilty], error, *outcomes[guilty:]]
 
-    async def _each(self, partition: str, group: Sequence[Sequence[Operation]]) -> list[Outcome]:
+    async def _each(self, group: Sequence[Parts]) -> list[Outcome]:
         """Commit each by itself."""
-        alone = await asyncio.gather(*(self._try(partition, [operations]) for operations in group))
+        alone = await asyncio.gather(*(self._try([parts]) for parts in group))
         return [outcome for each, _ in alone for outcome in each]
 
-    async def _try(
-        self, partition: str, group: Sequence[Sequence[Operation]]
-    ) -> tuple[list[Outcome], Exception | None]:
+    async def _try(self, group: Sequence[Parts]) -> tuple[list[Outcome], Exception | None]:
         """Return the outcome of each submission, and the error that they share, if there was one."""
         try:
             with azure_errors("writing rows"):
-                operations = [operation for each in group for operation in each]
-                etags = iter(await wire.transact(self._table(), partition, operations))
+                etags = iter(await wire.transact(self._table(), [part for each in group for part in each.values()]))
         except Exception as error:  # noqa: BLE001 - it belongs to whoever caused it, whatever it is
             return [error] * len(group), error
-        return [list(islice(etags, len(operations))) for operations in group], None
+        return [list(islice(etags, len(parts))) for parts in group], None
 
 
-def _fitting(waiting: Sequence[Sequence[Operation]]) -> Sequence[Sequence[Operation]]:
+def _fitting(waiting: Sequence[Parts]) -> Sequence[Parts]:
     """Return the first submissions, as many as one transaction can hold; no row may occur in it twice."""
     keys: set[str] = set()
     size = 0
-    for number, operations in enumerate(waiting):
-        own = {operation.key for operation in operations}
-        size += sum(_bytes(operation) for operation in operations)
-        if number and (own & keys or len(own) + len(keys) > MAX_OPERATIONS or size > MAX_BYTES):
+    for number, parts in enumerate(waiting):
+        size += sum(map(len, parts.values()))
+        if number and (parts.keys() & keys or len(parts) + len(keys) > MAX_OPERATIONS or size > MAX_BYTES):
             return waiting[:number]
-        keys |= own
+        keys |= parts.keys()
     return waiting
 
 
-def _as_stored(operation: Operation) -> Operation:
-    return operation if isinstance(operation, Delete) else replace(operation, row=stored_form(operation.row))
-
-
-def _bytes(operation: Operation) -> int:
-    """Estimate generously what the operation takes in the request, where JSON escapes what is not ASCII."""
-    values = () if isinstance(operation, Delete) else operation.row.values()
-    texts = [value for value in values if isinstance(value, str)]
-    return 1000 + sum(len(text) * (2 if text.isascii() else 12) for text in texts)
-
-
-def _owner(group: Sequence[Sequence[Operation]], error: Exception) -> int | None:
+def _owner(group: Sequence[Parts], error: Exception) -> int | None:
     """Return the number of the submission at fault; None if the error does not say."""
     index = getattr(error.__cause__ or error, "index", None)
     if index is None:
         return None
-    for number, operations in enumerate(group):
-        index -= len(operations)
+    for number, parts in enumerate(group):
+        index -= len(parts)
         if index < 0:
             return number
     return None

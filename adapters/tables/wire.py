@@ -17,7 +17,7 @@ from azure.core.exceptions import HttpResponseError
 from azure.core.rest import AsyncHttpResponse, HttpRequest
 from azure.data.tables.aio import TableClient
 
-from stores.tables import Columns, Delete, Insert, Operation, Put, Replace, Stored, entity
+from stores.tables import Columns, Delete, Insert, Operation, Put, Replace, Stored, entity, stored_form
 
 RANGE = "PartitionKey eq '{p}' and RowKey ge '{s}' and RowKey lt '{e}'"
 """The only query there is: what it costs depends on how much it returns, never on the size of the table."""
@@ -31,6 +31,11 @@ _HEADERS = {
 }
 
 LARGEST_INT32 = 2**31 - 1
+
+TYPE = "@odata.type"
+"""Ends the name of what says of which type a property is that JSON has no type for."""
+
+COMPACT = json.JSONEncoder(separators=(",", ":"))
 
 PART = "Content-Type: application/http\r\nContent-Transfer-Encoding: binary\r\n\r\n"
 PART_HEADERS = "DataServiceVersion: 3.0\r\nAccept: application/json\r\n"
@@ -83,8 +88,9 @@ def _continuation(headers: Mapping[str, str]) -> dict[str, str] | None:
 
 def _stored(wire: Mapping[str, Any]) -> Stored:
     """Return the row with the types of its properties; what Azure adds itself is left out."""
+    times = {name.partition("@")[0] for name, kind in wire.items() if kind == "Edm.DateTime" and name.endswith(TYPE)}
     row = {
-        name: datetime.fromisoformat(value) if wire.get(f"{name}@odata.type") == "Edm.DateTime" else value
+        name: datetime.fromisoformat(value) if name in times else value
         for name, value in wire.items()
         if name != "Timestamp" and "odata." not in name
     }
@@ -109,8 +115,17 @@ def _address(table: TableClient) -> str:
     return f"{table.url}/{table.table_name}"
 
 
-async def transact(table: TableClient, partition: str, operations: Sequence[Operation]) -> list[str | None]:
-    """Carry out all operations or none; return the new ETag of each, None for a deletion.
+def parts_of(table: TableClient, partition: str, operations: Sequence[Operation]) -> dict[str, str]:
+    """Return by row key the part of each operation; raises `InvalidError`, ValueError or TypeError as a row cannot be.
+
+    All that is sent of a part is ASCII.
+    """
+    address = _address(table)
+    return {operation.key: part_of(address, partition, operation) for operation in operations}
+
+
+async def transact(table: TableClient, parts: Sequence[str]) -> list[str | None]:
+    """Carry out the operations of all parts or none; return the new ETag of each, None for a deletion.
 
     Raises `TableError`, and whatever the SDK's pipeline raises for an outage.
     """
@@ -119,26 +134,31 @@ async def transact(table: TableClient, partition: str, operations: Sequence[Oper
         "POST",
         f"{table.url}/$batch",
         headers={**_HEADERS, "Content-Type": f"multipart/mixed; boundary={boundary}"},
-        content=body_of(_address(table), boundary, partition, operations),
+        content=body_of(boundary, parts),
     )
     response = await _send(table, request)
     if response.status_code != 202:
         raise TableError(response.status_code, response.text())
-    return _etags(response.content, len(operations))
+    return _etags(response.content, len(parts))
 
 
-def body_of(address: str, boundary: str, partition: str, operations: Sequence[Operation]) -> bytes:
-    """Return the body of the request: one change set with one part for each operation."""
-    parts = "".join(f"--changes\r\n{PART}{_part(address, partition, operation)}\r\n" for operation in operations)
+def body_of(boundary: str, parts: Sequence[str]) -> bytes:
+    """Return the body of the request: one change set with these parts."""
     head = f"--{boundary}\r\nContent-Type: multipart/mixed; boundary=changes\r\n\r\n"
-    return f"{head}{parts}--changes--\r\n\r\n--{boundary}--\r\n".encode()
+    return f"{head}{''.join(parts)}--changes--\r\n\r\n--{boundary}--\r\n".encode()
 
 
-def _part(address: str, partition: str, operation: Operation) -> str:
+def part_of(address: str, partition: str, operation: Operation) -> str:
+    """Return the part of one operation."""
+    return f"--changes\r\n{PART}{_request(address, partition, operation)}\r\n"
+
+
+def _request(address: str, partition: str, operation: Operation) -> str:
+    if isinstance(operation, Insert):
+        head = f"POST {address} HTTP/1.1\r\nPrefer: return-no-content\r\n"
+        return _with_body(head, partition, operation.key, operation.row)
     place = _place(address, partition, operation.key)
     match operation:
-        case Insert(key, row):
-            return _with_body(f"POST {address} HTTP/1.1\r\nPrefer: return-no-content\r\n", partition, key, row)
         case Replace(key, row, etag):
             return _with_body(f"PUT {place} HTTP/1.1\r\nIf-Match: {etag}\r\n", partition, key, row)
         case Put(key, row):
@@ -148,7 +168,7 @@ def _part(address: str, partition: str, operation: Operation) -> str:
 
 
 def _with_body(head: str, partition: str, key: str, row: Columns) -> str:
-    body = json.dumps(wire_form(entity(partition, key, row)), separators=(",", ":"))
+    body = COMPACT.encode(wire_form(entity(partition, key, stored_form(row))))
     return f"{head}{PART_HEADERS}Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n{body}"
 
 
@@ -170,10 +190,10 @@ def wire_form(columns: Columns) -> dict[str, Any]:
                 wire[name] = value
             case datetime():
                 wire[name] = f"{value.astimezone(UTC):%Y-%m-%dT%H:%M:%S.%fZ}"
-                wire[f"{name}@odata.type"] = "Edm.DateTime"
+                wire[f"{name}{TYPE}"] = "Edm.DateTime"
             case float():
                 wire[name] = value
-                wire[f"{name}@odata.type"] = "Edm.Double"
+                wire[f"{name}{TYPE}"] = "Edm.Double"
             case _:
                 raise TypeError(f"{name}: a table row here holds no {type(value).__name__} such as {value!r}")
     return wire

@@ -174,7 +174,7 @@ def test_a_submission_is_read_or_refused_and_what_is_read_can_be_stored(terms, b
     if accepted is None:
         return
     change = new_order(*accepted, terms, datetime(2026, 1, 31, tzinfo=UTC), "submission/i")
-    for write in of_change(change):
+    for write in of_change(change)[1]:
         assert record_of(as_stored(write)) == write.row
 
 
@@ -202,7 +202,7 @@ def test_every_valid_submission_can_be_stored_and_read_again(name, mail, quantit
     assert message.to_json().isascii()
     assert read(message.to_json().encode(), TERMS) == accepted
     change = new_order(message, workflow, TERMS, datetime(2026, 1, 31, tzinfo=UTC), "submission/i")
-    for write in of_change(change):
+    for write in of_change(change)[1]:
         assert record_of(as_stored(write)) == write.row
 
 
@@ -216,7 +216,7 @@ def as_stored(write, **more):
 def test_a_row_of_a_version_that_this_one_cannot_read_is_refused(version):
     """It is not guessed at."""
     change = new_order(*read(json.dumps(EXAMPLES[Submission]).encode(), TERMS), TERMS, datetime.now(UTC), "s")
-    write = of_change(change)[0]
+    write = of_change(change)[1][0]
     with pytest.raises(UnreadableRowError, match="has schema version"):
         record_of(as_stored(write, SchemaVersion=version))
 

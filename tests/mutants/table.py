@@ -997,15 +997,6 @@ MUTANTS = (
         where=Where.CONTRACT,
     ),
     Mutant(
-        statement="SUB-2",
-        fault="what cannot be written down takes its whole group along",
-        file="adapters/tables/transactions.py",
-        old="except Exception as error:  # noqa: BLE001 - it belongs to whoever",
-        new="except (UnavailableError, ConflictError) as error:  # noqa: BLE001 - it belongs to whoever",
-        tests=(f"{STORE}::test_an_order_that_no_table_can_hold_takes_no_other_of_its_group_along",),
-        where=Where.CONTRACT,
-    ),
-    Mutant(
         statement="SUB-4",
         fault="a submission counts as recorded although no order is there",
         file="submission/service.py",
@@ -1578,9 +1569,9 @@ MUTANTS = (
     Mutant(
         statement="WRK-2",
         fault="the agenda keeps what it said first of a running order",
-        file="core/changes.py",
-        old="if key not in old or said.get(key) != row]",
-        new="if key not in old]",
+        file="stores/orders.py",
+        old="for row in owed.values()),",
+        new="for row in owed.values() if not before or row.key not in (before.state.agenda or ())),",
         tests=(f"{SCHEDULER}::test_a_slot_is_free_once_a_step_is_answered_beside_which_another_runs",),
     ),
     Mutant(
@@ -1661,8 +1652,8 @@ MUTANTS = (
         statement="SCH-1",
         fault="orders of unknown versions are candidates",
         file="scheduler/service.py",
-        old="due and self._can_claim(row, now) and",
-        new="due and",
+        old='return due and self.rules.can_claim(row.data["Workflow"], row.data["WorkflowVersion"], waited)',
+        new="return due",
         tests=(f"{SCHEDULER}::test_orders_that_this_app_cannot_claim_hide_nobody",),
     ),
     Mutant(
@@ -1959,8 +1950,8 @@ MUTANTS = (
         statement="SUB-6",
         fault="a poll forgets whose wake-up came just before it",
         file="scheduler/service.py",
-        old=" or self.admission.knows(row.order_id)",
-        new="",
+        old="known = self.admission.knows(row.order_id) and",
+        new="known = False and",
         tests=(f"{SCHEDULER}::test_a_poll_forgets_nobody_whose_wake_up_came",),
     ),
     Mutant(

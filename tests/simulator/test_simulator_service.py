@@ -22,6 +22,7 @@ class WatchedLedger(Ledger):
 
     async def faults(self, service):
         self.readings += 1
+        await asyncio.sleep(0)
         if self.away:
             raise UnavailableError
         return await super().faults(service)
@@ -186,6 +187,12 @@ async def test_calls_share_what_was_read_of_the_faults(watched):
     watched.let_caches_lapse()
     await watched.call()
     assert watched.ledger.readings == 2
+
+
+async def test_those_that_call_at_the_same_time_read_the_faults_once(watched):
+    """However many they are."""
+    await asyncio.gather(*(watched.call(key=f"o{number}:payment") for number in range(20)))
+    assert watched.ledger.readings == 1
 
 
 async def test_a_clock_that_is_set_back_does_not_keep_old_faults(watched):

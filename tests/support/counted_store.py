@@ -61,7 +61,7 @@ class Store:
         await run_all((self._submit(order) for order in orders), at_most=200)
 
     async def _submit(self, order):
-        rows = of_change(Change(before=None, after=order, entry=entry("ended")))
+        _, rows = of_change(Change(before=None, after=order, entry=entry("ended")))
         rows = [Insert(each.key, columns_of_record(each.row)) for each in rows]
         await self._other.store.table.submit(bucket_of(order.order_id), rows)
 

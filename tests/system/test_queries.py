@@ -93,7 +93,7 @@ async def fill(parts, count):
 
 
 def operations_of(order_id):
-    return [Insert(w.key, columns_of_record(w.row)) for w in of_change(finished_order(order_id))]
+    return [Insert(w.key, columns_of_record(w.row)) for w in of_change(finished_order(order_id))[1]]
 
 
 @pytest.mark.proves("SUP-2", "SCH-1")

@@ -84,9 +84,9 @@ def test_the_last_valid_reply_makes_the_order_processed():
     state, step = change.after.state, change.after.step("payment")
     assert (state.process_state, state.locked_by, state.complete_by) == (ProcessState.PROCESSED, None, None)
     assert (step.state, step.result) == (StepState.COMPLETED, {"reference": "p-1"})
-    gone, new = change.agenda_difference()
+    gone, owed = change.obligations()
     assert len(gone) == 1
-    assert new == []
+    assert owed == {}
 
 
 @pytest.mark.proves("SCH-5")

@@ -269,7 +269,7 @@ def test_an_undo_has_a_deadline_like_any_other_step():
     change = undoing()
     deadline = LATER + change.after.step("stock").timeout
     assert change.after.step("stock").complete_by == change.after.state.complete_by == deadline
-    assert [row.key for row in change.agenda_difference()[1]] == [f"{Kind.RUNNING}|{sortable(deadline)}|{ORDER_ID}"]
+    assert list(change.obligations()[1]) == [f"{Kind.RUNNING}|{sortable(deadline)}|{ORDER_ID}"]
     (message,) = change.messages
     assert decode(AgentRequest, message.body).complete_by == deadline
     assert message.time_to_live == deadline - LATER

@@ -2,7 +2,7 @@
 
 from email.parser import Parser
 
-from adapters.tables.wire import body_of
+from adapters.tables.wire import body_of, part_of
 from stores.tables import Delete, Insert, Put, Replace
 
 OPERATIONS = [Insert("a", {"X": "1"}), Replace("b", {"X": "1"}, "etag"), Put("c", {"X": "1"}), Delete("d")]
@@ -17,7 +17,7 @@ def parts(body):
 
 def test_each_part_of_a_transaction_says_what_azure_demands():
     """The version of the protocol, the form of the answer; that no answer is wanted, where it has a meaning."""
-    found = list(parts(body_of("http://x/orders", "batch", "p", OPERATIONS)))
+    found = list(parts(body_of("batch", [part_of("http://x/orders", "p", each) for each in OPERATIONS])))
     assert [method for method, _ in found] == ["POST", "PUT", "PUT", "DELETE"]
     assert {headers["DataServiceVersion"] for _, headers in found} == {"3.0"}
     assert {headers["Accept"] for _, headers in found} == {"application/json"}

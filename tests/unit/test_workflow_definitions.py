@@ -117,7 +117,7 @@ def test_whatever_happens_to_an_order_of_the_most_steps_fits_its_rows():
             replace(each, reason=MAX_REASON * "\U0001f9a0", result={"kept": MAX_KEPT * "x"}, after=LONG_NAMES[:place])
             for place, each in enumerate(change.after.steps)
         ]
-        rows = of_change(replace(change, after=replace(change.after, steps=tuple(steps))))
+        _, rows = of_change(replace(change, after=replace(change.after, steps=tuple(steps))))
         assert [stored_form(columns_of_record(each.row)) for each in rows if not isinstance(each, Delete)]
 
 
