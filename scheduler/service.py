@@ -16,12 +16,10 @@ from core.errors import AppError, UnavailableError, UnknownOrderError
 from core.gathering import reached, run_all, settle_all
 from core.messages import AgentReply, WakeUp
 from core.orders import Snapshot, Step
-from core.ports import Clock
 from scheduler.admission import Admission, Candidate
 from scheduler.rules import SchedulerRules
 from stores.agent_health import AgentHealthLog
 from stores.claim_lanes import first_of_each_claim_lane
-from stores.orders import OrderStore
 from stores.transitions import Transitions
 
 log = logging.getLogger(__name__)
@@ -43,8 +41,6 @@ class SchedulerService:
     """Claims orders and records what the agents answer. Any number of instances may run at once."""
 
     transitions: Transitions
-    store: OrderStore
-    clock: Clock
     rules: SchedulerRules
     admission: Admission
     agent_health: AgentHealthLog
@@ -88,7 +84,7 @@ class SchedulerService:
 
         Somebody has to while orders wait: a reply claims others only where both reach the same instance (WRK-3).
         """
-        began = self.clock()
+        began = self.transitions.clock()
         pages = await self._of_each_bucket(self._waiting)
         found = [candidate for page in pages.values() for candidate in page]
         self.admission.found(found, began)
@@ -97,8 +93,8 @@ class SchedulerService:
 
     async def _waiting(self, bucket: str) -> list[Candidate]:
         """Return the first orders of each lane of the bucket that this app can claim."""
-        now = self.clock()
-        return await first_of_each_claim_lane(self.store, bucket, now, partial(self._candidate, now))
+        now = self.transitions.clock()
+        return await first_of_each_claim_lane(self.transitions.store, bucket, now, partial(self._candidate, now))
 
     def _candidate(self, now: datetime, row: AgendaRow) -> Candidate | None:
         """Return the order if it is to be claimed; a row that cannot be read is passed over."""
@@ -127,7 +123,7 @@ class SchedulerService:
         return self.rules.can_claim(row.data["Workflow"], row.data["WorkflowVersion"], waited)
 
     def _woken(self, order_id: str, order: Snapshot | None) -> Candidate:
-        now = self.clock()
+        now = self.transitions.clock()
         if order is None:
             return Candidate(order_id=order_id, since=now, heard_at=now)
         state, needs = order.state, order.needs() or NOTHING
@@ -188,14 +184,14 @@ class SchedulerService:
         if not self.admission.begin_look():
             return
         pages = await self._of_each_bucket(self._running)
-        agent_health = await self.agent_health.since(self.clock() - FRESH)
+        agent_health = await self.agent_health.since(self.transitions.clock() - FRESH)
         unseen = {bucket for bucket in self._own_order() if bucket not in pages}
         self.admission.saw([row for page in pages.values() for row in page], agent_health, unseen)
 
     async def _running(self, bucket: str) -> list[AgendaRow]:
         """Return what runs; no agent works any more on what is overdue, even if nobody can recover it."""
-        running = agenda.in_time(self.clock() - self.rules.clock_tolerance)
-        return await self.store.agenda(bucket, *running, self.admission.max_open)
+        running = agenda.in_time(self.transitions.clock() - self.rules.clock_tolerance)
+        return await self.transitions.store.agenda(bucket, *running, self.admission.max_open)
 
     async def _of_each_bucket(self, read: Callable[[str], Coroutine[Any, Any, list[T]]]) -> dict[str, list[T]]:
         """Return what is read of each bucket, but of those that cannot be reached; raises if that is none."""
@@ -207,7 +203,7 @@ class SchedulerService:
 
     def _own_order(self) -> list[str]:
         """Return the buckets, from another one on for each instance: side by side, they take different orders."""
-        buckets = self.store.buckets
+        buckets = self.transitions.store.buckets
         first = crc32(self.rules.instance.encode()) % len(buckets)
         return [*buckets[first:], *buckets[:first]]
 

@@ -135,7 +135,7 @@ def sends_before_it_writes() -> AbstractContextManager[Any]:
 def believes_a_conflict_to_be_its_own_write() -> AbstractContextManager[Any]:
     async def commit(self, change):
         with suppress(ConflictError):
-            await self._store.commit(change)
+            await self.store.commit(change)
         return True
 
     return patch.object(Transitions, "_commit", commit)
@@ -152,7 +152,7 @@ def counts_what_was_not_sent() -> AbstractContextManager[Any]:
 def concludes_from_what_it_remembers() -> AbstractContextManager[Any]:
     async def apply(self, order_id, decide):
         known = self._remembered.take(order_id)
-        return await (self.carry_out(decide(known, self._clock())) if known else original_apply(self, order_id, decide))
+        return await (self.carry_out(decide(known, self.clock())) if known else original_apply(self, order_id, decide))
 
     return patch.object(Transitions, "apply", apply)
 
@@ -393,15 +393,15 @@ def allows_for_no_other_clock() -> AbstractContextManager[Any]:
 def sweeps_without_being_elected() -> AbstractContextManager[Any]:
     async def sweep(self):
         await self.leadership.acquire()
-        return sum([await self._sweep_bucket(bucket) for bucket in self.store.buckets])
+        return sum([await self._sweep_bucket(bucket) for bucket in self.transitions.store.buckets])
 
     return _Both(patch.object(SupervisorService, "sweep", sweep), goes_on_without_the_lease())
 
 
 def goes_on_without_the_lease() -> AbstractContextManager[Any]:
     async def sweep_bucket(self, bucket):
-        start, end = agenda.overdue(self.clock() - self.rules.clock_tolerance)
-        while page := await self.store.agenda(bucket, start, end, 1):
+        start, end = agenda.overdue(self.transitions.clock() - self.rules.clock_tolerance)
+        while page := await self.transitions.store.agenda(bucket, start, end, 1):
             await self._recover(page[0].order_id)
             start = page[0].key + " "
         return 1

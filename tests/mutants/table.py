@@ -355,7 +355,7 @@ MUTANTS = (
         statement="AGT-8",
         fault="schedulers do not look at what agents publish",
         file="scheduler/service.py",
-        old="agent_health = await self.agent_health.since(self.clock() - FRESH)",
+        old="agent_health = await self.agent_health.since(self.transitions.clock() - FRESH)",
         new="agent_health = []",
         tests=(f"{SCHEDULER}::test_every_scheduler_hears_of_an_open_circuit",),
     ),
@@ -1637,8 +1637,8 @@ MUTANTS = (
         statement="SCH-11",
         fault="a poll does not look while it knows of some",
         file="scheduler/service.py",
-        old="        began = self.clock()\n",
-        new="        began = self.clock()\n        if self.admission.anyone_waits:\n            return True\n",
+        old="        began = self.transitions.clock()\n",
+        new="        began = self.transitions.clock()\n        if self.admission.anyone_waits:\n            return True\n",
         tests=(f"{SCHEDULER}::test_a_poll_finds_an_urgent_order_however_many_others_it_knows",),
     ),
     Mutant(
@@ -1765,7 +1765,7 @@ MUTANTS = (
         statement="SCH-1",
         fault="orders that nobody can recover hold their slots for ever",
         file="scheduler/service.py",
-        old="agenda.in_time(self.clock() - self.rules.clock_tolerance)",
+        old="agenda.in_time(self.transitions.clock() - self.rules.clock_tolerance)",
         new="agenda.all_of(agenda.Kind.RUNNING)",
         tests=(NEIGHBOURS,),
     ),
@@ -2143,12 +2143,12 @@ MUTANTS = (
         fault="a message is kept before anybody is told",
         file="submission/service.py",
         old=(
-            "        await self.store.announce(self.store.buckets[0], rules.rejection_of(body, fault, arrival.at))\n"
+            "        await store.announce(store.buckets[0], rules.rejection_of(body, fault, arrival.at))\n"
             "        await self.poison.put(QUEUE, body, str(fault), arrival)"
         ),
         new=(
             "        await self.poison.put(QUEUE, body, str(fault), arrival)\n"
-            "        await self.store.announce(self.store.buckets[0], rules.rejection_of(body, fault, arrival.at))"
+            "        await store.announce(store.buckets[0], rules.rejection_of(body, fault, arrival.at))"
         ),
         tests=(f"{SERVICES}::test_a_message_is_kept_only_once_the_operators_are_sure_to_be_told",),
     ),
