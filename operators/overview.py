@@ -7,7 +7,6 @@ from typing import Annotated
 
 from pydantic import Field
 
-from core import outbox
 from core.agenda import AgendaRow, Kind
 from core.errors import UnavailableError
 from core.orders import ProcessState
@@ -15,6 +14,7 @@ from core.ports import Clock, TextQueue
 from operators.owed import Look, Owed
 from operators.poison import PoisonService
 from operators.views import View
+from stores import outbox
 from stores.agent_health import AgentHealthLog
 from stores.sweeps import Sweep, SweepLog
 

@@ -4,7 +4,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from core import outbox
 from core.agenda import AgendaRow
 from core.changes import Change, Event, HistoryEntry, Note
 from core.errors import ConflictError, UnreadableRowError
@@ -22,6 +21,7 @@ from core.keys import (
 )
 from core.messages import json_in, json_text
 from core.orders import Order, OrderState, Snapshot, Step
+from stores import outbox
 from stores.tables import (
     OLDEST_ORDERS,
     Columns,

@@ -22,13 +22,13 @@ from core.alerts import Acknowledgement
 from core.changes import Event
 from core.errors import ConflictError, InvalidError, UnavailableError, UnknownMessageError
 from core.messages import WakeUp
-from core.outbox import event_columns
 from operators.requests import AlertsPage
 from shop.business import SHOP
 from simulator.ledger import Ledger
 from simulator.rules import Effect, Fault, FaultInForce
 from stores.agent_health import AgentHealth
 from stores.figures import Figures, Took
+from stores.outbox import EVENT
 from stores.poison import Arrival
 from stores.sweeps import Sweep
 from stores.tables import Delete, Put
@@ -284,7 +284,7 @@ async def test_an_open_circuit_is_known_until_its_time_is_over(parts):
 
 def garbage_alerts():
     """Rows that hold no alert: each has one column that says nonsense, or lacks one."""
-    good = event_columns(alert(1))
+    good = EVENT.columns(alert(1))
     for data in ("[]", "5", "null", '"x"', "{", "[" * 20_000, 5):
         yield good | {"Data": data}
     for at in ("yesterday", NOW.isoformat(), 5, True):

@@ -10,7 +10,7 @@ from unittest.mock import patch
 from agents import rules as agent_rules
 from agents.service import AgentService
 from alerts.relay import Relay
-from core import agenda, alerts, compensation, outbox, unsent
+from core import agenda, alerts, compensation, unsent
 from core.agenda import Kind
 from core.changes import Change, transition
 from core.errors import ConflictError, NewerWorkflowError, RejectedError, TransientError
@@ -54,7 +54,7 @@ from scheduler.admission import Admission
 from scheduler.progress import Progress
 from scheduler.rules import SchedulerRules
 from scheduler.service import SchedulerService
-from stores import transitions
+from stores import outbox, transitions
 from stores.tables import Delete
 from stores.transitions import Transitions
 from supervisor import rules as supervisor_rules

@@ -74,7 +74,7 @@ MUTANTS = (
     Mutant(
         statement="ALR-2",
         fault="that an order failed is never told",
-        file="core/outbox.py",
+        file="stores/outbox.py",
         old='yield "order-failed", {"reason": state.reason}',
         new="yield from ()",
         tests=(f"{NOTICES}::test_the_sender_is_told_that_the_order_failed_and_why",),
@@ -82,7 +82,7 @@ MUTANTS = (
     Mutant(
         statement="ALR-2",
         fault="that an order was undone is told as a failure",
-        file="core/outbox.py",
+        file="stores/outbox.py",
         old="case ProcessState.ERROR if state.outcome is Outcome.UNDONE:",
         new="case ProcessState.ERROR if state.outcome is None:",
         tests=(f"{NOTICES}::test_the_sender_is_told_that_the_order_was_undone",),
@@ -90,7 +90,7 @@ MUTANTS = (
     Mutant(
         statement="ALR-2",
         fault="a completed step is told of again with each transition",
-        file="core/outbox.py",
+        file="stores/outbox.py",
         old="if step.name not in done:",
         new="if step.name:",
         tests=(f"{NOTICES}::test_each_notice_is_told_apart_and_belongs_to_the_order",),
@@ -98,7 +98,7 @@ MUTANTS = (
     Mutant(
         statement="ALR-2",
         fault="all that one transition tells of has the same id",
-        file="core/outbox.py",
+        file="stores/outbox.py",
         old='notice_id = f"{state.order_id}:{state.version}:{number}"',
         new='notice_id = f"{state.order_id}:{state.version}"',
         tests=(f"{NOTICES}::test_the_sender_is_told_what_happens_and_nothing_else",),
@@ -106,7 +106,7 @@ MUTANTS = (
     Mutant(
         statement="ALR-2",
         fault="a message has a fresh id at each send",
-        file="core/outbox.py",
+        file="stores/outbox.py",
         old="message_id=notice_id, correlation_id=row.order_id",
         new='message_id=__import__("uuid").uuid4().hex, correlation_id=row.order_id',
         tests=(f"{SENDING}::test_a_notice_that_is_sent_again_is_the_same_notice",),
@@ -114,7 +114,7 @@ MUTANTS = (
     Mutant(
         statement="ALR-2",
         fault="a notice has another id than its message",
-        file="core/outbox.py",
+        file="stores/outbox.py",
         old='"noticeId": notice_id,',
         new='"noticeId": __import__("uuid").uuid4().hex,',
         tests=(f"{NOTICES}::test_each_notice_is_told_apart_and_belongs_to_the_order",),
@@ -122,7 +122,7 @@ MUTANTS = (
     Mutant(
         statement="ALR-2",
         fault="a notice that is put off has another id",
-        file="core/outbox.py",
+        file="stores/outbox.py",
         old='data={**row.data, "Tries": tries}',
         new='data={**row.data, "Tries": tries, "NoticeId": f"{row.data[\'NoticeId\']}:{tries}"}',
         tests=(f"{SENDING}::test_a_notice_that_is_sent_again_is_the_same_notice",),
@@ -130,7 +130,7 @@ MUTANTS = (
     Mutant(
         statement="ALR-2",
         fault="the correlation id is not the order's",
-        file="core/outbox.py",
+        file="stores/outbox.py",
         old="correlation_id=row.order_id,",
         new="correlation_id=notice_id,",
         tests=(f"{NOTICES}::test_each_notice_is_told_apart_and_belongs_to_the_order",),
@@ -146,7 +146,7 @@ MUTANTS = (
     Mutant(
         statement="ALR-3",
         fault="every notice names an instance",
-        file="core/outbox.py",
+        file="stores/outbox.py",
         old='"orderId": state.order_id,',
         new='"orderId": state.order_id,\n            "instance": "scheduler-1",',
         tests=(f"{NOTICES}::test_the_sender_is_told_what_happens_and_nothing_else",),
@@ -154,7 +154,7 @@ MUTANTS = (
     Mutant(
         statement="ALR-3",
         fault="a notice says who has claimed the order",
-        file="core/outbox.py",
+        file="stores/outbox.py",
         old='yield "processing-started", {}',
         new='yield "processing-started", {"reason": after.state.locked_by}',
         tests=(f"{NOTICES}::test_neither_knows_which_instance_of_the_other_it_deals_with",),
@@ -1637,8 +1637,8 @@ MUTANTS = (
         statement="SCH-11",
         fault="a poll does not look while it knows of some",
         file="scheduler/service.py",
-        old="        began = self.transitions.clock()\n",
-        new="        began = self.transitions.clock()\n        if self.admission.anyone_waits:\n            return True\n",
+        old="began = self.transitions.clock()\n",
+        new="began = self.transitions.clock()\n        if self.admission.anyone_waits:\n            return True\n",
         tests=(f"{SCHEDULER}::test_a_poll_finds_an_urgent_order_however_many_others_it_knows",),
     ),
     Mutant(
@@ -1828,7 +1828,7 @@ MUTANTS = (
     Mutant(
         statement="ALR-1",
         fault="a row that says nonsense of its tries is never settled",
-        file="core/outbox.py",
+        file="stores/outbox.py",
         old="    return tries if isinstance(tries, int) else 0\n",
         new="    return tries\n",
         tests=(f"{SENDING}::test_a_row_that_says_nonsense_of_its_tries_holds_nothing_up",),

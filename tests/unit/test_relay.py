@@ -13,10 +13,10 @@ from owed import events_owed, owed
 from alerts.relay import PAGE
 from alerts.rules import LONGEST_PAUSE, pause
 from alerts.service import QUEUE, AlertService
-from core import outbox
 from core.changes import Event
 from core.errors import InvalidError, QueueRefusedError, UnavailableError
 from core.messages import BusMessage
+from stores import outbox
 from stores.poison import Arrival
 
 BUCKET = "b00"
