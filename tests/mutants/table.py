@@ -1048,7 +1048,7 @@ MUTANTS = (
     Mutant(
         statement="FLT-12",
         fault="with a payload that no version knows, a message is handed back for a name that one may",
-        file="core/messages.py",
+        file="submission/rules.py",
         old="unknown = all(",
         new="unknown = any(",
         tests=(f"{SERVICES}::test_a_fault_of_the_payload_outweighs_an_unknown_name",),
