@@ -51,7 +51,7 @@ class AgentService:
             async for attempt in self._retrying(request):
                 unanswered = attempt.retry_state.attempt_number - 1
                 with attempt:
-                    return rules.completed(request, await self._call(request, first=not unanswered))
+                    return rules.reply(request, "completed", result=await self._call(request, first=not unanswered))
         except RejectedError as rejection:
             return rules.failed(request, str(rejection), in_doubt=rejection.in_doubt or unanswered > 0)
         except NotTriedError as reason:
@@ -59,7 +59,7 @@ class AgentService:
             return rules.not_tried(request, reason, in_doubt=unanswered > 0)
         except TransientError as fault:
             log.warning("agent.gave_up", extra={"agent": self.name, "request": request.request_id, "why": str(fault)})
-            return rules.unfinished(request, fault)
+            return rules.reply(request, "unfinished", reason=str(fault)[:1000])
         return None
 
     async def _call(self, request: AgentRequest, *, first: bool) -> Mapping[str, Any]:

@@ -838,7 +838,7 @@ MUTANTS = (
         statement="AGT-4",
         fault="an agent keeps its last fault to itself",
         file="agents/service.py",
-        old="return rules.unfinished(request, fault)",
+        old='return rules.reply(request, "unfinished", reason=str(fault)[:1000])',
         new="pass",
         tests=(f"{AGENT}::test_the_agent_tells_its_last_fault_before_its_time_is_up",),
     ),
