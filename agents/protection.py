@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from core.errors import CircuitOpenError, NotTriedError, RejectedError, TransientError, UnavailableError
-from core.messages import AgentRequest
 from core.ports import Clock
 from stores.agent_health import AgentHealth, AgentHealthLog
 
@@ -132,11 +131,8 @@ class HealthReporter:
         finally:
             self._running -= 1
 
-    async def arrived(self, request: AgentRequest) -> None:
-        """Take note of a request whose work begins now."""
-        await self._waited(request.waited(self.clock()))
-
-    async def _waited(self, share: float) -> None:
+    async def waited(self, share: float) -> None:
+        """Take note of the share of its time that a request has waited whose work begins now."""
         now = self.clock()
         self._longest = max(self._longest, share)
         if self._published_at is None or not timedelta() <= now - self._published_at < INTERVAL:
@@ -149,7 +145,7 @@ class HealthReporter:
         """
         until = self.circuit.open_until
         if until is None:
-            await self._waited(1.0)
+            await self.waited(1.0)
         elif until != self._told_open_until:
             log.warning("agent.circuit_opened", extra={"agent": self.agent, "until": str(until)})
             await self._publish(self.clock())

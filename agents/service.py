@@ -67,7 +67,7 @@ class AgentService:
         self.circuit.admit()
         async with self.bulkhead.turn(self._latest_turn(request)):
             if first:
-                await self.health_reporter.arrived(request)
+                await self.health_reporter.waited(request.waited(self.clock()))
             with self.circuit.guard(request.order_id):
                 timeout = min(self._seconds_left(request), self.call_timeout.total_seconds())
                 return await self.remote.call(request, timeout)

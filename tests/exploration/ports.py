@@ -127,8 +127,8 @@ class NoHealthReporter:
     def at_work(self):
         return nullcontext()
 
-    async def arrived(self, request):
-        del request
+    async def waited(self, share):
+        del share
 
     async def turned_away(self):
         pass

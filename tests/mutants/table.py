@@ -325,13 +325,13 @@ MUTANTS = (
         file="agents/service.py",
         old="""        async with self.bulkhead.turn(self._latest_turn(request)):
             if first:
-                await self.health_reporter.arrived(request)
+                await self.health_reporter.waited(request.waited(self.clock()))
             with self.circuit.guard(request.order_id):
 """,
         new="""        with self.circuit.guard(request.order_id):
             async with self.bulkhead.turn(self._latest_turn(request)):
                 if first:
-                    await self.health_reporter.arrived(request)
+                    await self.health_reporter.waited(request.waited(self.clock()))
 """,
         tests=(f"{CALLS}::test_what_waits_for_its_turn_is_not_called_once_the_circuit_is_open",),
     ),
@@ -502,7 +502,7 @@ MUTANTS = (
         statement="AGT-10",
         fault="that there was no turn for a request is not published",
         file="agents/protection.py",
-        old="await self._waited(1.0)",
+        old="await self.waited(1.0)",
         new="pass",
         tests=(f"{CALLS}::test_a_request_for_which_there_is_no_turn_goes_back_and_schedulers_hear_of_it",),
     ),
