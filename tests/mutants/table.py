@@ -950,8 +950,8 @@ MUTANTS = (
         statement="UND-1",
         fault="an order is undone only if all of its failed steps ask for that",
         file="core/compensation.py",
-        old="if any(step.on_failure is OnFailure.UNDO for step in failed):",
-        new="if all(step.on_failure is OnFailure.UNDO for step in failed):",
+        old="for step in failed if step.on_failure is OnFailure.UNDO), None):",
+        new="for step in failed if all(each.on_failure is OnFailure.UNDO for each in failed)), None):",
         tests=(f"{UNDO}::test_one_of_several_failed_steps_is_enough_to_ask_for_the_undo",),
     ),
     Mutant(
@@ -1998,9 +1998,9 @@ MUTANTS = (
     Mutant(
         statement="SUP-3",
         fault="an order that has failed keeps the time of the step that failed",
-        file="supervisor/rules.py",
-        old="        after = after.with_state(complete_by=after.earliest_complete_by())\n",
-        new="",
+        file="core/compensation.py",
+        old="after.with_state(complete_by=after.earliest_complete_by())",
+        new="after",
         tests=(f"{SUPERVISOR_RULES}::test_an_order_that_has_failed_is_due_when_what_still_runs_is",),
     ),
     Mutant(
@@ -2031,8 +2031,8 @@ MUTANTS = (
         statement="UND-1",
         fault="an undo names a failure that did not ask for it",
         file="core/compensation.py",
-        old="return next((step for step in failed if step.on_failure is OnFailure.UNDO), failed[0])",
-        new="return failed[0]",
+        old="return ask_for_undo(before, after, cause, entry)",
+        new="return ask_for_undo(before, after, failed[0], entry)",
         tests=(f"{UNDO}::test_the_reason_of_an_undo_is_the_failure_that_asks_for_it",),
     ),
     Mutant(
