@@ -1,19 +1,19 @@
 """Runs the scheduler's rules: on a wake-up, on a reply, and by polling."""
 
 import logging
-from collections.abc import Callable, Coroutine
+from collections.abc import Coroutine
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 from itertools import islice
-from typing import Any, TypeVar
+from typing import Any
 from zlib import crc32
 
 from core import agenda
 from core.agenda import NOTHING, AgendaRow
 from core.changes import Change, Decision, Note
 from core.errors import AppError, UnavailableError, UnknownOrderError
-from core.gathering import reached, run_all, settle_all
+from core.gathering import run_all
 from core.messages import AgentReply, WakeUp
 from core.orders import Snapshot, Step
 from scheduler.admission import Admission, Candidate
@@ -23,8 +23,6 @@ from stores.claim_lanes import first_of_each_claim_lane
 from stores.transitions import Transitions
 
 log = logging.getLogger(__name__)
-
-T = TypeVar("T")
 
 WAKE_UP_TIME = timedelta(seconds=5)
 """Time for a wake-up to arrive: a poll that competed with it would only cause conflicts."""
@@ -85,8 +83,8 @@ class SchedulerService:
         Somebody has to while orders wait: a reply claims others only where both reach the same instance (WRK-3).
         """
         began = self.transitions.clock()
-        pages = await self._of_each_bucket(self._waiting)
-        found = [candidate for page in pages.values() for candidate in page]
+        pages = await self.transitions.store.of_each_bucket(self._waiting)
+        found = [candidate for bucket in self._own_order() for candidate in pages.get(bucket, ())]
         self.admission.found(found, began)
         await self._claim_what_fits()
         return any(map(self.admission.is_any_at_work, {candidate.needs for candidate in found}))
@@ -183,23 +181,15 @@ class SchedulerService:
         """See what is open in the whole system, and how the agents are doing, once in a while."""
         if not self.admission.begin_look():
             return
-        pages = await self._of_each_bucket(self._running)
+        pages = await self.transitions.store.of_each_bucket(self._running)
         agent_health = await self.agent_health.since(self.transitions.clock() - FRESH)
-        unseen = {bucket for bucket in self._own_order() if bucket not in pages}
+        unseen = set(self.transitions.store.buckets) - pages.keys()
         self.admission.saw([row for page in pages.values() for row in page], agent_health, unseen)
 
     async def _running(self, bucket: str) -> list[AgendaRow]:
         """Return what runs; no agent works any more on what is overdue, even if nobody can recover it."""
         running = agenda.in_time(self.transitions.clock() - self.rules.clock_tolerance)
         return await self.transitions.store.agenda(bucket, *running, self.admission.max_open)
-
-    async def _of_each_bucket(self, read: Callable[[str], Coroutine[Any, Any, list[T]]]) -> dict[str, list[T]]:
-        """Return what is read of each bucket, but of those that cannot be reached; raises if that is none."""
-        buckets = self._own_order()
-        found, failures = reached(dict(zip(buckets, await settle_all(map(read, buckets)), strict=True)))
-        for bucket, why in failures.items():
-            log.warning("scheduler.bucket_passed_over", extra={"bucket": bucket, "why": repr(why)})
-        return found
 
     def _own_order(self) -> list[str]:
         """Return the buckets, from another one on for each instance: side by side, they take different orders."""
