@@ -45,7 +45,7 @@ class SchedulerService:
 
     async def wake(self, wake_up: WakeUp) -> None:
         """Look at one order and claim it if it is to be had; if not, somebody else did, and that is fine (SCH-2)."""
-        self.admission.hear(self._woken(wake_up.order_id, self.transitions.last_known(wake_up.order_id)))
+        self.admission.hear(self._woken(wake_up.order_id, self.transitions.remembered.look(wake_up.order_id)))
         await self._claim_what_fits()
 
     async def receive(self, reply: AgentReply, agent: str) -> None:

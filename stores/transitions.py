@@ -113,7 +113,7 @@ class Transitions:
         self._bus = bus
         self.clock = clock
         self._new_id = new_id
-        self._remembered = remembered or Remembered()
+        self.remembered = remembered or Remembered()
         self.reach = Reach(bus, clock)
         self.count: Callable[[Change], None] = lambda _: None
         """Is told of each change that was written."""
@@ -124,10 +124,6 @@ class Transitions:
             self.count(change)
         except Exception:
             log.exception("order.not_counted", extra={"order_id": change.after.order_id})
-
-    def last_known(self, order_id: str) -> Snapshot | None:
-        """Return the order as this process wrote or read it last, a hint at best; None if it did neither lately."""
-        return self._remembered.look(order_id)
 
     async def apply(self, order_id: str, decide: Decide) -> Decision:
         """Change the order as `decide` says, anew on what others wrote if they were first.
@@ -149,7 +145,7 @@ class Transitions:
         Only a change counts: its write fails if the order has moved on meanwhile. "Nothing to do", a note and a refusal
         would not, so for these the order has to be read.
         """
-        snapshot = self._remembered.take(order_id)
+        snapshot = self.remembered.take(order_id)
         try:
             decision = decide(snapshot, self.clock()) if snapshot else None
         except AppError:
@@ -160,7 +156,7 @@ class Transitions:
         snapshot = await self.store.load(order_id)
         if snapshot is None:
             raise UnknownOrderError(f"no order {order_id} is recorded")
-        self._remembered.keep(snapshot)
+        self.remembered.keep(snapshot)
         return snapshot
 
     async def carry_out(self, decision: Decision) -> bool:
@@ -202,9 +198,9 @@ class Transitions:
     async def _commit(self, change: Change) -> bool:
         """Write the change and remember the order; False if another writer was first."""
         order_id = change.after.order_id
-        self._remembered.take(order_id)  # until its new ETag is known
+        self.remembered.take(order_id)  # until its new ETag is known
         try:
-            self._remembered.keep(await self.store.commit(change))
+            self.remembered.keep(await self.store.commit(change))
         except (ConflictError, UnavailableError) as error:
             # The answer may have been lost on the way although the write went through; the history knows.
             if await self.store.committed(change):

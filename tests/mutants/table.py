@@ -1335,7 +1335,7 @@ MUTANTS = (
         fault="nobody claims what was remembered as claimed",
         file="stores/transitions.py",
         old="        if change := await self._apply_to_remembered(order_id, decide):\n            return change\n",
-        new="        if self._remembered.look(order_id):\n"
+        new="        if self.remembered.look(order_id):\n"
         "            return await self._apply_to_remembered(order_id, decide)\n",
         tests=(f"{TRANSITIONS}::test_nothing_to_do_is_never_concluded_from_what_is_remembered",),
     ),
@@ -1351,7 +1351,7 @@ MUTANTS = (
         statement="FLT-7",
         fault="an order that was read is remembered as it was, though its write was not answered",
         file="stores/transitions.py",
-        old="        self._remembered.take(order_id)  # until its new ETag is known\n",
+        old="        self.remembered.take(order_id)  # until its new ETag is known\n",
         new="",
         tests=(f"{TRANSITIONS}::test_an_order_whose_write_was_not_answered_is_read_again",),
     ),
