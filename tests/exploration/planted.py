@@ -49,7 +49,6 @@ from exploration.worlds import (
 from operators import rules as operator_rules
 from operators.service import OperatorService
 from scheduler import admission, progress
-from scheduler import rules as scheduler_rules
 from scheduler.admission import Admission
 from scheduler.progress import Progress
 from scheduler.rules import SchedulerRules
@@ -151,7 +150,7 @@ def counts_what_was_not_sent() -> AbstractContextManager[Any]:
 
 def concludes_from_what_it_remembers() -> AbstractContextManager[Any]:
     async def apply(self, order_id, decide):
-        known = self._remembered.take(order_id)
+        known = self.remembered.take(order_id)
         return await (self.carry_out(decide(known, self.clock())) if known else original_apply(self, order_id, decide))
 
     return patch.object(Transitions, "apply", apply)
@@ -287,7 +286,7 @@ def leaves_what_was_not_answered() -> AbstractContextManager[Any]:
     def to_be_undone(step, now):
         return original_to_be_undone(step, now) if step.state is StepState.COMPLETED else step
 
-    places = (compensation, scheduler_rules, supervisor_rules)
+    places = (compensation, supervisor_rules)
     return _Both(*(patch.object(place, "to_be_undone", to_be_undone) for place in places))
 
 
