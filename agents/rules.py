@@ -20,14 +20,6 @@ def silent_from(request: AgentRequest, reply: AgentReply, margin: timedelta) -> 
     return stop_at(request, margin / 2 if reply.outcome == "unfinished" else margin)
 
 
-def failed(request: AgentRequest, reason: str, *, in_doubt: bool) -> AgentReply:
-    """Return the reply to a request that can never succeed, with the reason (AGT-6).
-
-    In doubt, because a call before had no answer, its effect may have happened although the service now says no.
-    """
-    return reply(request, "failed", reason=reason[:1000] or "the service gave no reason", in_doubt=in_doubt)
-
-
 def not_tried(request: AgentRequest, reason: NotTriedError, *, in_doubt: bool) -> AgentReply:
     """Return the reply to a request for which no call was made now, and that may come again later (AGT-8)."""
     return reply(

@@ -53,7 +53,8 @@ class AgentService:
                 with attempt:
                     return rules.reply(request, "completed", result=await self._call(request, first=not unanswered))
         except RejectedError as rejection:
-            return rules.failed(request, str(rejection), in_doubt=rejection.in_doubt or unanswered > 0)
+            in_doubt = rejection.in_doubt or unanswered > 0
+            return rules.reply(request, "failed", reason=str(rejection)[:1000], in_doubt=in_doubt)
         except NotTriedError as reason:
             await self.health_reporter.turned_away()
             return rules.not_tried(request, reason, in_doubt=unanswered > 0)

@@ -622,8 +622,8 @@ MUTANTS = (
         statement="UND-2",
         fault="an agent does not say that a call before had no answer, when it is refused",
         file="agents/service.py",
-        old="in_doubt=rejection.in_doubt or unanswered > 0)",
-        new="in_doubt=rejection.in_doubt)",
+        old="in_doubt = rejection.in_doubt or unanswered > 0",
+        new="in_doubt = rejection.in_doubt",
         tests=(f"{AGENT}::test_a_call_without_an_answer_leaves_the_step_in_doubt",),
     ),
     Mutant(
@@ -1162,8 +1162,8 @@ MUTANTS = (
         statement="UND-2",
         fault="an agent does not pass on that what was refused may have been done",
         file="agents/service.py",
-        old="in_doubt=rejection.in_doubt or unanswered > 0)",
-        new="in_doubt=unanswered > 0)",
+        old="in_doubt = rejection.in_doubt or unanswered > 0",
+        new="in_doubt = unanswered > 0",
         tests=(f"{AGENT}::test_a_call_without_an_answer_leaves_the_step_in_doubt",),
     ),
     Mutant(
