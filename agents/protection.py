@@ -4,7 +4,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from core.errors import CircuitOpenError, NotTriedError, RejectedError, TransientError, UnavailableError
@@ -17,21 +17,18 @@ LATER = timedelta(seconds=1)
 """When a request may come again that found no turn within its time."""
 
 
-@dataclass(kw_only=True)
 class Bulkhead:
     """How many calls one instance may have in flight at a service."""
 
-    in_flight: int
-    clock: Clock
-    _slots: asyncio.Semaphore = field(init=False)
-
-    def __post_init__(self) -> None:
-        self._slots = asyncio.Semaphore(self.in_flight)
+    def __init__(self, *, in_flight: int, clock: Clock) -> None:
+        self.in_flight = in_flight
+        self._clock = clock
+        self._slots = asyncio.Semaphore(in_flight)
 
     @asynccontextmanager
     async def turn(self, latest: datetime) -> AsyncIterator[None]:
         """Wait for the turn of one call; raises `NotTriedError` if it does not come before `latest`."""
-        left = (latest - self.clock()).total_seconds()
+        left = (latest - self._clock()).total_seconds()
         try:
             async with asyncio.timeout(left):
                 await self._slots.acquire()

@@ -478,7 +478,7 @@ MUTANTS = (
         statement="AGT-10",
         fault="the limit of calls in flight is ignored",
         file="agents/protection.py",
-        old="asyncio.Semaphore(self.in_flight)",
+        old="asyncio.Semaphore(in_flight)",
         new="asyncio.Semaphore(10**6)",
         tests=(f"{CALLS}::test_no_more_calls_are_in_flight_than_the_service_takes",),
     ),
