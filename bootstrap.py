@@ -90,9 +90,7 @@ class App:
         """Records what was submitted."""
         return SubmissionService(
             transitions=self.transitions,
-            store=self.adapters.store,
             poison=self.adapters.poison,
-            clock=self.adapters.clock,
             instance=self.settings.instance_id,
             unknown_name_tries=self.settings.unknown_name_tries,
             terms=Terms(
@@ -122,8 +120,6 @@ class App:
         """Claims orders and drives them."""
         return SchedulerService(
             transitions=self.transitions,
-            store=self.adapters.store,
-            clock=self.adapters.clock,
             rules=self.scheduler_rules,
             admission=self.admission,
             agent_health=self.adapters.agent_health,
@@ -175,10 +171,8 @@ class App:
         """Finds what timed out."""
         return SupervisorService(
             transitions=self.transitions,
-            store=self.adapters.store,
             leadership=self.adapters.leadership,
             sweeps=self.adapters.sweeps,
-            clock=self.adapters.clock,
             rules=self.supervisor_rules,
         )
 

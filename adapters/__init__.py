@@ -13,7 +13,6 @@ from stores.poison import PoisonStore
 from stores.submission_keys import SubmissionKeys
 from stores.sweeps import SweepLog
 from stores.tables import Table
-from stores.workflow_log import WorkflowLog
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -32,7 +31,8 @@ class Adapters:
     agent_health: AgentHealthLog
     sweeps: SweepLog
     figures: FiguresLog
-    known_workflows: WorkflowLog
+    known_workflows: Table
+    """For what each version of a workflow was at first."""
     leadership: Leadership
     services: Mapping[str, RemoteService]
     """The remote services by the name of their agent."""

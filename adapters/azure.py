@@ -21,7 +21,6 @@ from stores.orders import OrderStore
 from stores.poison import PoisonStore
 from stores.submission_keys import SubmissionKeys
 from stores.sweeps import SweepLog
-from stores.workflow_log import WorkflowLog
 
 
 def connect(settings: Settings, connections: Connections | None = None) -> Adapters:
@@ -55,7 +54,7 @@ def connect(settings: Settings, connections: Connections | None = None) -> Adapt
         agent_health=AgentHealthLog(agents),
         sweeps=SweepLog(agents),
         figures=FiguresLog(agents, new_id),
-        known_workflows=WorkflowLog(agents),
+        known_workflows=agents,
         leadership=BlobLeadership(partial(pool.container, CONTAINER), settings.lease_seconds),
         services={agent: HttpRemoteService(url, http, tokens.get(agent)) for agent, url in settings.addresses.items()},
         simulator=table("simulator"),

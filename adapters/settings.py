@@ -14,7 +14,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 from core.business import Agent
 from core.errors import AppError
 from core.messages import bus_queues
-from core.outbox import OPERATORS
+from stores.outbox import OPERATORS
 
 URL = re.compile(r"https?://[^\s/@]+(/[^\s@]*)?")
 """Without a name and password, which would stand in a plain setting."""

@@ -4,11 +4,10 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from core.errors import CircuitOpenError, NotTriedError, RejectedError, TransientError, UnavailableError
-from core.messages import AgentRequest
 from core.ports import Clock
 from stores.agent_health import AgentHealth, AgentHealthLog
 
@@ -18,21 +17,18 @@ LATER = timedelta(seconds=1)
 """When a request may come again that found no turn within its time."""
 
 
-@dataclass(kw_only=True)
 class Bulkhead:
     """How many calls one instance may have in flight at a service."""
 
-    in_flight: int
-    clock: Clock
-    _slots: asyncio.Semaphore = field(init=False)
-
-    def __post_init__(self) -> None:
-        self._slots = asyncio.Semaphore(self.in_flight)
+    def __init__(self, *, in_flight: int, clock: Clock) -> None:
+        self.in_flight = in_flight
+        self._clock = clock
+        self._slots = asyncio.Semaphore(in_flight)
 
     @asynccontextmanager
     async def turn(self, latest: datetime) -> AsyncIterator[None]:
         """Wait for the turn of one call; raises `NotTriedError` if it does not come before `latest`."""
-        left = (latest - self.clock()).total_seconds()
+        left = (latest - self._clock()).total_seconds()
         try:
             async with asyncio.timeout(left):
                 await self._slots.acquire()
@@ -132,11 +128,8 @@ class HealthReporter:
         finally:
             self._running -= 1
 
-    async def arrived(self, request: AgentRequest) -> None:
-        """Take note of a request whose work begins now."""
-        await self._waited(request.waited(self.clock()))
-
-    async def _waited(self, share: float) -> None:
+    async def waited(self, share: float) -> None:
+        """Take note of the share of its time that a request has waited whose work begins now."""
         now = self.clock()
         self._longest = max(self._longest, share)
         if self._published_at is None or not timedelta() <= now - self._published_at < INTERVAL:
@@ -149,7 +142,7 @@ class HealthReporter:
         """
         until = self.circuit.open_until
         if until is None:
-            await self._waited(1.0)
+            await self.waited(1.0)
         elif until != self._told_open_until:
             log.warning("agent.circuit_opened", extra={"agent": self.agent, "until": str(until)})
             await self._publish(self.clock())

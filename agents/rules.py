@@ -1,10 +1,9 @@
 """What an agent may still do before the complete-by time, and what it answers."""
 
-from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
-from core.errors import CircuitOpenError, NotTriedError, TransientError
+from core.errors import CircuitOpenError, NotTriedError
 from core.messages import AgentReply, AgentRequest
 
 
@@ -21,27 +20,9 @@ def silent_from(request: AgentRequest, reply: AgentReply, margin: timedelta) -> 
     return stop_at(request, margin / 2 if reply.outcome == "unfinished" else margin)
 
 
-def completed(request: AgentRequest, result: Mapping[str, Any]) -> AgentReply:
-    """Return the reply to a request that was carried out."""
-    return _reply(request, "completed", result=result)
-
-
-def failed(request: AgentRequest, reason: str, *, in_doubt: bool) -> AgentReply:
-    """Return the reply to a request that can never succeed, with the reason (AGT-6).
-
-    In doubt, because a call before had no answer, its effect may have happened although the service now says no.
-    """
-    return _reply(request, "failed", reason=reason[:1000] or "the service gave no reason", in_doubt=in_doubt)
-
-
-def unfinished(request: AgentRequest, fault: TransientError) -> AgentReply:
-    """Return what is told of the last call when there is no time for another; it is no answer to the request."""
-    return _reply(request, "unfinished", reason=str(fault)[:1000])
-
-
 def not_tried(request: AgentRequest, reason: NotTriedError, *, in_doubt: bool) -> AgentReply:
     """Return the reply to a request for which no call was made now, and that may come again later (AGT-8)."""
-    return _reply(
+    return reply(
         request,
         "notTried",
         reason=str(reason),
@@ -51,7 +32,7 @@ def not_tried(request: AgentRequest, reason: NotTriedError, *, in_doubt: bool) -
     )
 
 
-def _reply(request: AgentRequest, outcome: Any, **more: Any) -> AgentReply:
+def reply(request: AgentRequest, outcome: Any, **more: Any) -> AgentReply:
     """Name what is answered, and until when the answer counts."""
     return AgentReply(
         order_id=request.order_id,

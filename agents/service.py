@@ -51,15 +51,16 @@ class AgentService:
             async for attempt in self._retrying(request):
                 unanswered = attempt.retry_state.attempt_number - 1
                 with attempt:
-                    return rules.completed(request, await self._call(request, first=not unanswered))
+                    return rules.reply(request, "completed", result=await self._call(request, first=not unanswered))
         except RejectedError as rejection:
-            return rules.failed(request, str(rejection), in_doubt=rejection.in_doubt or unanswered > 0)
+            in_doubt = rejection.in_doubt or unanswered > 0
+            return rules.reply(request, "failed", reason=str(rejection)[:1000], in_doubt=in_doubt)
         except NotTriedError as reason:
             await self.health_reporter.turned_away()
             return rules.not_tried(request, reason, in_doubt=unanswered > 0)
         except TransientError as fault:
             log.warning("agent.gave_up", extra={"agent": self.name, "request": request.request_id, "why": str(fault)})
-            return rules.unfinished(request, fault)
+            return rules.reply(request, "unfinished", reason=str(fault)[:1000])
         return None
 
     async def _call(self, request: AgentRequest, *, first: bool) -> Mapping[str, Any]:
@@ -67,7 +68,7 @@ class AgentService:
         self.circuit.admit()
         async with self.bulkhead.turn(self._latest_turn(request)):
             if first:
-                await self.health_reporter.arrived(request)
+                await self.health_reporter.waited(request.waited(self.clock()))
             with self.circuit.guard(request.order_id):
                 timeout = min(self._seconds_left(request), self.call_timeout.total_seconds())
                 return await self.remote.call(request, timeout)

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 from alerts import rules
 from alerts.rules import Outcome
-from core import outbox
 from core.agenda import AgendaRow
 from core.changes import Event
 from core.errors import UnavailableError
 from core.gathering import results_of, run_all, settle_all
 from core.messages import BusMessage
 from core.ports import Bus, Clock, EventPublisher
+from stores import outbox
 from stores.orders import OrderStore
 
 log = logging.getLogger(__name__)

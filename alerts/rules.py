@@ -8,11 +8,12 @@ from typing import Annotated, Any, Literal, TypeGuard
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from core import alerts, outbox
+from core import alerts
 from core.agenda import AgendaRow
 from core.changes import Event
 from core.errors import QueueRefusedError, UnavailableError
 from core.messages import Moment, decode
+from stores import outbox
 
 QUEUE = "operator-alerts"
 

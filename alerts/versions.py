@@ -15,7 +15,7 @@ from core.messages import json_in, json_text
 from core.ports import Clock
 from core.workflow import StepDefinition, Workflow, Workflows
 from stores.orders import OrderStore
-from stores.workflow_log import WorkflowLog
+from stores.tables import Table, first
 
 log = logging.getLogger(__name__)
 
@@ -66,7 +66,8 @@ class Versions:
     """Compares the workflows of this app with what they were, once for each process."""
 
     workflows: Workflows
-    known: WorkflowLog
+    known: Table
+    """Has a row for each version: what it was when this app first had it."""
     store: OrderStore
     clock: Clock
     _compared: set[tuple[str, int]] = field(default_factory=set)
@@ -82,7 +83,9 @@ class Versions:
     async def _compare(self, workflow: Workflow) -> None:
         now = fingerprint(workflow)
         text = json_text(now)
-        known = from_text(await self.known.first(workflow.name, workflow.version, text))
+        row = f"{workflow.name}|{workflow.version}"
+        kept = await first(self.known, "workflows", {row: {"Fingerprint": text}})
+        known = from_text(kept["Fingerprint"])
         if different := differences(known, now):
             event = alerts.workflow_changed(workflow.name, workflow.version, different, text, self.clock())
             log.error("workflows.changed", extra={"what": event.subject, "why": event.data["reason"]})

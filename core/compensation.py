@@ -12,17 +12,19 @@ from core.changes import Change, HistoryEntry, transition
 from core.orders import Direction, OnFailure, Outcome, ProcessState, Snapshot, Step, StepState
 
 
+def after_a_failure(before: Snapshot, after: Snapshot, entry: HistoryEntry) -> Change:
+    """Start nothing any more (SCH-12): what still runs answers or expires, and then the order is given up."""
+    if not after.running():
+        return give_up(before, after, entry)
+    return transition(before, after.with_state(complete_by=after.earliest_complete_by()), entry)
+
+
 def give_up(before: Snapshot, after: Snapshot, entry: HistoryEntry) -> Change:
     """Return the end of an order, or the request to undo it, as the on-failure rule of the failed steps says."""
     failed = after.in_state(StepState.FAILED)
-    if any(step.on_failure is OnFailure.UNDO for step in failed):
-        return ask_for_undo(before, after, _first(failed), entry)
-    return end(before, after, Outcome.FAILED, _first(failed), entry)
-
-
-def _first(failed: tuple[Step, ...]) -> Step:
-    """Return the step that is named as the cause: one that asks for an undo, if there is one."""
-    return next((step for step in failed if step.on_failure is OnFailure.UNDO), failed[0])
+    if cause := next((step for step in failed if step.on_failure is OnFailure.UNDO), None):
+        return ask_for_undo(before, after, cause, entry)
+    return end(before, after, Outcome.FAILED, failed[0], entry)
 
 
 def ask_for_undo(before: Snapshot, after: Snapshot, cause: Step, entry: HistoryEntry) -> Change:

@@ -7,8 +7,7 @@ submitter sends, they are the business's, which knows of each what it is.
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Literal, TypeVar
@@ -17,7 +16,7 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, RootModel, Val
 from pydantic.alias_generators import to_camel
 from pydantic_core import ErrorDetails
 
-from core.errors import InvalidError, UnknownNameError
+from core.errors import InvalidError
 from core.keys import ORDER_ID
 from core.orders import Priority
 
@@ -218,28 +217,6 @@ MAX_FAULTS = 50
 """Of one message that are named: whoever sends a megabyte of nonsense gets no megabyte back, and none into the log."""
 
 MAX_OF_NAME = 60
-
-
-class Faults:
-    """Keeps what several checks find wrong with one input, so that all of it is told together."""
-
-    def __init__(self) -> None:
-        self._kept: list[InvalidError] = []
-
-    @contextmanager
-    def kept(self) -> Iterator[None]:
-        """Keep the `InvalidError` of one check."""
-        try:
-            yield
-        except InvalidError as error:
-            self._kept.append(error)
-
-    def tell(self) -> None:
-        """Raise `InvalidError` with all that was found: `UnknownNameError` if that is what each check raised."""
-        if self._kept:
-            unknown = all(isinstance(error, UnknownNameError) for error in self._kept)
-            faults = [fault for error in self._kept for fault in error.faults]
-            raise UnknownNameError(faults) if unknown else InvalidError(faults)
 
 
 def json_text(value: Any, *, allow_nan: bool = True) -> str:

@@ -4,9 +4,8 @@ from collections.abc import Collection
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from core import compensation
 from core.changes import Change, HistoryEntry, transition
-from core.compensation import to_be_undone
+from core.compensation import after_a_failure, to_be_undone
 from core.messages import request_id
 from core.orders import Direction, ProcessState, Snapshot, Step, StepState
 
@@ -35,17 +34,9 @@ def put_back(
     entry = HistoryEntry(at=now, actor=actor, event="put-back", detail=f"{what} {how}: Service Bus is away")
     was_held = order.state.process_state is ProcessState.PROCESSING
     if was_held and order.state.direction is Direction.FORWARD and after.in_state(StepState.FAILED):
-        return _after_a_failure(order, after, entry)
+        return after_a_failure(order, after, replace(entry, event="not-sent"))
     after = after.with_state(process_state=ProcessState.PENDING, locked_by=None, complete_by=None)
     return transition(order, after, entry if was_held else replace(entry, event="waits"))
-
-
-def _after_a_failure(before: Snapshot, after: Snapshot, entry: HistoryEntry) -> Change:
-    """Nothing starts any more (SCH-12): what still runs answers or expires, and then the order ends."""
-    if not after.running():
-        return compensation.give_up(before, after, entry)
-    after = after.with_state(complete_by=after.earliest_complete_by())
-    return transition(before, after, replace(entry, event="not-sent"))
 
 
 def _waiting(step: Step, order: Snapshot, now: datetime, *, certain: bool) -> Step:

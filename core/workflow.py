@@ -3,13 +3,11 @@
 import re
 from collections.abc import Callable, Collection, Container, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
-from pydantic import ValidationError
-
 from core.errors import AppError
-from core.messages import STEP_NAME, AgentRequest, faults_of
+from core.messages import OPERATION, STEP_NAME
 from core.orders import OnFailure, Order, Step
 
 MAX_STEPS = 20
@@ -128,27 +126,16 @@ def _faults(definition: StepDefinition, above: Collection[str], capabilities: Co
         value = getattr(definition, name)
         if value is not None and value <= type(value)():
             yield f"{name} is {value}; it has to be more"
+    yield from _unspeakable(definition)
+
+
+def _unspeakable(definition: StepDefinition) -> Iterator[str]:
+    """Yield what no request can say."""
+    if not re.fullmatch(STEP_NAME, definition.name):
+        yield f"its name has to match {STEP_NAME}"
     for operation in (definition.operation, definition.compensation):
-        if operation is not None:
-            yield from _unspeakable(definition.name, operation)
-
-
-def _unspeakable(step: str, operation: str) -> list[str]:
-    """Return what no request can say."""
-    try:
-        AgentRequest(
-            order_id=f"b00-{'0' * 26}",
-            step=step,
-            operation=operation,
-            attempt=1,
-            idempotency_key="any",
-            issued_at=datetime.fromtimestamp(0, UTC),
-            complete_by=datetime.fromtimestamp(0, UTC),
-            content={},
-        )
-    except ValidationError as fault:
-        return faults_of(fault)
-    return []
+        if operation is not None and not OPERATION.fullmatch(operation):
+            yield f"operation {operation} has to match {OPERATION.pattern}"
 
 
 class WorkflowError(AppError):

@@ -5,7 +5,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from core import outbox
 from core.agenda import AgendaRow, Kind
 from core.errors import UnavailableError
 from core.orders import ProcessState
@@ -13,6 +12,7 @@ from core.ports import Clock, TextQueue
 from operators.owed import Look, Owed
 from operators.poison import PoisonService
 from operators.views import View
+from stores import outbox
 from stores.agent_health import AgentHealth, AgentHealthLog
 from stores.figures import Figures, FiguresLog, minute_of
 from stores.sweeps import Sweep, SweepLog

@@ -1,6 +1,5 @@
 """What is owed to orders, in all buckets: read once for all who ask at about the same time."""
 
-import logging
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -8,12 +7,9 @@ from functools import cached_property
 
 from core import agenda
 from core.agenda import AgendaRow, Kind
-from core.gathering import reached, settle_all
 from core.keys import LAST, bucket_of
 from core.ports import Clock
 from stores.orders import OrderStore
-
-log = logging.getLogger(__name__)
 
 MAX_COUNTED = 1000
 """Of each kind in each bucket: more are not counted, only said to be there."""
@@ -63,13 +59,10 @@ class Owed:
 
     async def look(self) -> Look:
         """Read what is owed, but in buckets that cannot be reached; raises `ExceptionGroup` if that is all of them."""
-        at, buckets = self.clock(), self.store.buckets
-        found, failures = reached(dict(zip(buckets, await settle_all(map(self._owed_in, buckets)), strict=True)))
-        for bucket, why in failures.items():
-            log.warning("operators.bucket_passed_over", extra={"bucket": bucket, "why": repr(why)})
+        at, found = self.clock(), await self.store.of_each_bucket(self._owed_in)
         rows = {kind: [row for rows, _ in found.values() for row in rows if _kind(row) == kind] for kind in Kind}
         whole = {(bucket, kind) for bucket, (_, more) in found.items() for kind in Kind if kind not in more}
-        self._last[:] = [Look(at=at, rows=rows, whole=whole, buckets=len(buckets))]
+        self._last[:] = [Look(at=at, rows=rows, whole=whole, buckets=len(self.store.buckets))]
         return self._last[0]
 
     async def _owed_in(self, bucket: str) -> tuple[Sequence[AgendaRow], Set[str]]:

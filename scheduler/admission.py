@@ -224,9 +224,8 @@ class Admission:
 
     def hear(self, candidate: Candidate) -> None:
         """Add an order to those that wait, unless it is among them."""
-        self._claim_lanes.setdefault((candidate.priority, candidate.needs), {}).setdefault(
-            candidate.order_id, candidate
-        )
+        claim_lane = self._claim_lanes.setdefault((candidate.priority, candidate.needs), {})
+        claim_lane.setdefault(candidate.order_id, candidate)
 
     def found(self, candidates: Iterable[Candidate], began: datetime) -> None:
         """Believe that these orders wait, and no others but those that were heard of since the search began."""

@@ -9,7 +9,6 @@ from typing import Any
 from core import compensation
 from core.business import Payload
 from core.changes import Change, Decision, HistoryEntry, Note, transition
-from core.compensation import to_be_undone
 from core.errors import NewerWorkflowError
 from core.messages import AgentReply
 from core.orders import MAX_REASON, Direction, Outcome, ProcessState, Snapshot, Step, StepState
@@ -88,7 +87,7 @@ class SchedulerRules:
             return self._unfinished(order, step, reply, agent, now)
         answered, entry = self._answered(step, _within_bounds(definition, reply), definition, now, room)
         if order.state.direction is Direction.UNDO and step.state is StepState.RUNNING:
-            answered = to_be_undone(answered, now)  # the undo was asked for while the step was being done
+            answered = compensation.to_be_undone(answered, now)  # the undo was asked for while the step was being done
         after = order.with_steps(answered)
         if order.state.process_state is ProcessState.PENDING:
             return transition(order, after, entry)  # another step timed out meanwhile: whoever claims the order goes on

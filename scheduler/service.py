@@ -1,32 +1,28 @@
 """Runs the scheduler's rules: on a wake-up, on a reply, and by polling."""
 
 import logging
-from collections.abc import Callable, Coroutine
+from collections.abc import Coroutine
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 from itertools import islice
-from typing import Any, TypeVar
+from typing import Any
 from zlib import crc32
 
 from core import agenda
 from core.agenda import NOTHING, AgendaRow
 from core.changes import Change, Decision, Note
 from core.errors import AppError, UnavailableError, UnknownOrderError
-from core.gathering import reached, run_all, settle_all
+from core.gathering import run_all
 from core.messages import AgentReply, WakeUp
 from core.orders import Snapshot, Step
-from core.ports import Clock
 from scheduler.admission import Admission, Candidate
 from scheduler.rules import SchedulerRules
 from stores.agent_health import AgentHealthLog
 from stores.claim_lanes import first_of_each_claim_lane
-from stores.orders import OrderStore
 from stores.transitions import Transitions
 
 log = logging.getLogger(__name__)
-
-T = TypeVar("T")
 
 WAKE_UP_TIME = timedelta(seconds=5)
 """Time for a wake-up to arrive: a poll that competed with it would only cause conflicts."""
@@ -43,15 +39,13 @@ class SchedulerService:
     """Claims orders and records what the agents answer. Any number of instances may run at once."""
 
     transitions: Transitions
-    store: OrderStore
-    clock: Clock
     rules: SchedulerRules
     admission: Admission
     agent_health: AgentHealthLog
 
     async def wake(self, wake_up: WakeUp) -> None:
         """Look at one order and claim it if it is to be had; if not, somebody else did, and that is fine (SCH-2)."""
-        self.admission.hear(self._woken(wake_up.order_id, self.transitions.last_known(wake_up.order_id)))
+        self.admission.hear(self._woken(wake_up.order_id, self.transitions.remembered.look(wake_up.order_id)))
         await self._claim_what_fits()
 
     async def receive(self, reply: AgentReply, agent: str) -> None:
@@ -88,17 +82,17 @@ class SchedulerService:
 
         Somebody has to while orders wait: a reply claims others only where both reach the same instance (WRK-3).
         """
-        began = self.clock()
-        pages = await self._of_each_bucket(self._waiting)
-        found = [candidate for page in pages.values() for candidate in page]
+        began = self.transitions.clock()
+        pages = await self.transitions.store.of_each_bucket(self._waiting)
+        found = [candidate for bucket in self._own_order() for candidate in pages.get(bucket, ())]
         self.admission.found(found, began)
         await self._claim_what_fits()
         return any(map(self.admission.is_any_at_work, {candidate.needs for candidate in found}))
 
     async def _waiting(self, bucket: str) -> list[Candidate]:
         """Return the first orders of each lane of the bucket that this app can claim."""
-        now = self.clock()
-        return await first_of_each_claim_lane(self.store, bucket, now, partial(self._candidate, now))
+        now = self.transitions.clock()
+        return await first_of_each_claim_lane(self.transitions.store, bucket, now, partial(self._candidate, now))
 
     def _candidate(self, now: datetime, row: AgendaRow) -> Candidate | None:
         """Return the order if it is to be claimed; a row that cannot be read is passed over."""
@@ -127,7 +121,7 @@ class SchedulerService:
         return due and self.rules.can_claim(row.data["Workflow"], row.data["WorkflowVersion"], waited)
 
     def _woken(self, order_id: str, order: Snapshot | None) -> Candidate:
-        now = self.clock()
+        now = self.transitions.clock()
         if order is None:
             return Candidate(order_id=order_id, since=now, heard_at=now)
         state, needs = order.state, order.needs() or NOTHING
@@ -187,27 +181,19 @@ class SchedulerService:
         """See what is open in the whole system, and how the agents are doing, once in a while."""
         if not self.admission.begin_look():
             return
-        pages = await self._of_each_bucket(self._running)
-        agent_health = await self.agent_health.since(self.clock() - FRESH)
-        unseen = {bucket for bucket in self._own_order() if bucket not in pages}
+        pages = await self.transitions.store.of_each_bucket(self._running)
+        agent_health = await self.agent_health.since(self.transitions.clock() - FRESH)
+        unseen = set(self.transitions.store.buckets) - pages.keys()
         self.admission.saw([row for page in pages.values() for row in page], agent_health, unseen)
 
     async def _running(self, bucket: str) -> list[AgendaRow]:
         """Return what runs; no agent works any more on what is overdue, even if nobody can recover it."""
-        running = agenda.in_time(self.clock() - self.rules.clock_tolerance)
-        return await self.store.agenda(bucket, *running, self.admission.max_open)
-
-    async def _of_each_bucket(self, read: Callable[[str], Coroutine[Any, Any, list[T]]]) -> dict[str, list[T]]:
-        """Return what is read of each bucket, but of those that cannot be reached; raises if that is none."""
-        buckets = self._own_order()
-        found, failures = reached(dict(zip(buckets, await settle_all(map(read, buckets)), strict=True)))
-        for bucket, why in failures.items():
-            log.warning("scheduler.bucket_passed_over", extra={"bucket": bucket, "why": repr(why)})
-        return found
+        running = agenda.in_time(self.transitions.clock() - self.rules.clock_tolerance)
+        return await self.transitions.store.agenda(bucket, *running, self.admission.max_open)
 
     def _own_order(self) -> list[str]:
         """Return the buckets, from another one on for each instance: side by side, they take different orders."""
-        buckets = self.store.buckets
+        buckets = self.transitions.store.buckets
         first = crc32(self.rules.instance.encode()) % len(buckets)
         return [*buckets[first:], *buckets[:first]]
 

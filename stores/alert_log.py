@@ -10,7 +10,7 @@ from core.alerts import Acknowledgement, Alert
 from core.changes import Event
 from core.errors import ConflictError
 from core.keys import key_part
-from core.outbox import event_columns, event_from
+from stores.outbox import EVENT
 from stores.tables import Columns, Delete, Form, Insert, Replace, Table, columns_of, read_each
 
 PARTITION = "alerts"
@@ -42,7 +42,7 @@ class AlertLog:
 
     async def record(self, alert: Event) -> None:
         """Keep an alert; one with the same event id changes nothing, whatever its time."""
-        rows = {alert_key(alert): event_columns(alert), id_key(alert.event_id): {"EventId": alert.event_id}}
+        rows = {alert_key(alert): EVENT.columns(alert), id_key(alert.event_id): {"EventId": alert.event_id}}
         with suppress(ConflictError):  # recorded already
             await self._table.submit(PARTITION, [Insert(key, row) for key, row in rows.items()])
 
@@ -80,4 +80,4 @@ class AlertLog:
 
 def _alert(key: str, columns: Columns) -> Alert:
     acknowledged = ACKNOWLEDGED.record(columns) if "AcknowledgedBy" in columns else None
-    return Alert(key=key, event=event_from(columns), acknowledged=acknowledged)
+    return Alert(key=key, event=EVENT.record(columns), acknowledged=acknowledged)

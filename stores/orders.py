@@ -1,14 +1,15 @@
 """The state store: the durable record of every order, in table `orders`, and its records as columns."""
 
-from collections.abc import Iterable, Iterator, Sequence
+import logging
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
-from core import outbox
 from core.agenda import AgendaRow
 from core.changes import Change, Event, HistoryEntry, Note
 from core.errors import ConflictError, UnreadableRowError
-from core.gathering import run_all
+from core.gathering import reached, run_all, settle_all
 from core.keys import (
     ABOUT_ORDER,
     bucket_of,
@@ -22,6 +23,7 @@ from core.keys import (
 )
 from core.messages import json_in, json_text
 from core.orders import Order, OrderState, Snapshot, Step
+from stores import outbox
 from stores.tables import (
     OLDEST_ORDERS,
     Columns,
@@ -36,6 +38,10 @@ from stores.tables import (
     Table,
     columns_of,
 )
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,6 +246,13 @@ class OrderStore:
     async def agendas(self, start: str, end: str, limit: int) -> list[list[AgendaRow]]:
         """Return what `agenda` does of every bucket; raises `ExceptionGroup` if one cannot be read."""
         return await run_all(self.agenda(bucket, start, end, limit) for bucket in self.buckets)
+
+    async def of_each_bucket(self, read: Callable[[str], Coroutine[Any, Any, T]]) -> dict[str, T]:
+        """Return what is read of each bucket, but of those that cannot be reached; raises if that is all of them."""
+        found, failures = reached(dict(zip(self.buckets, await settle_all(map(read, self.buckets)), strict=True)))
+        for bucket, why in failures.items():
+            log.warning("orders.bucket_passed_over", extra={"bucket": bucket, "why": repr(why)})
+        return found
 
     async def postpone(self, bucket: str, key: str, row: AgendaRow) -> None:
         """Put an obligation in the place of another, both or neither; if that one is met by now, nothing changes.

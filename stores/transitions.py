@@ -109,11 +109,11 @@ class Transitions:
     def __init__(
         self, store: OrderStore, bus: Bus, clock: Clock, new_id: NewId, remembered: Remembered | None = None
     ) -> None:
-        self._store = store
+        self.store = store
         self._bus = bus
-        self._clock = clock
+        self.clock = clock
         self._new_id = new_id
-        self._remembered = remembered or Remembered()
+        self.remembered = remembered or Remembered()
         self.reach = Reach(bus, clock)
         self.count: Callable[[Change], None] = lambda _: None
         """Is told of each change that was written."""
@@ -125,10 +125,6 @@ class Transitions:
         except Exception:
             log.exception("order.not_counted", extra={"order_id": change.after.order_id})
 
-    def last_known(self, order_id: str) -> Snapshot | None:
-        """Return the order as this process wrote or read it last, a hint at best; None if it did neither lately."""
-        return self._remembered.look(order_id)
-
     async def apply(self, order_id: str, decide: Decide) -> Decision:
         """Change the order as `decide` says, anew on what others wrote if they were first.
 
@@ -138,7 +134,7 @@ class Transitions:
             return change
         for _ in range(MAX_CONFLICTS):
             snapshot = await self._load(order_id)
-            decision = decide(snapshot, self._clock())
+            decision = decide(snapshot, self.clock())
             if await self.carry_out(decision):
                 return decision
         raise ConflictError(f"order {order_id} changed under {MAX_CONFLICTS} attempts in a row")
@@ -149,18 +145,18 @@ class Transitions:
         Only a change counts: its write fails if the order has moved on meanwhile. "Nothing to do", a note and a refusal
         would not, so for these the order has to be read.
         """
-        snapshot = self._remembered.take(order_id)
+        snapshot = self.remembered.take(order_id)
         try:
-            decision = decide(snapshot, self._clock()) if snapshot else None
+            decision = decide(snapshot, self.clock()) if snapshot else None
         except AppError:
             return None
         return decision if isinstance(decision, Change) and await self.carry_out(decision) else None
 
     async def _load(self, order_id: str) -> Snapshot:
-        snapshot = await self._store.load(order_id)
+        snapshot = await self.store.load(order_id)
         if snapshot is None:
             raise UnknownOrderError(f"no order {order_id} is recorded")
-        self._remembered.keep(snapshot)
+        self.remembered.keep(snapshot)
         return snapshot
 
     async def carry_out(self, decision: Decision) -> bool:
@@ -174,7 +170,7 @@ class Transitions:
                 self._count(change)
                 await self._send(change)
             case Note():
-                await self._store.note(decision)
+                await self.store.note(decision)
         return True
 
     async def _send(self, change: Change) -> None:
@@ -194,7 +190,7 @@ class Transitions:
         order, unsent = change.after, {message.message_id for message in change.messages}
         decide = partial(put_back, unsent=unsent, actor=change.entry.actor, certain=certain)
         try:
-            if decide(order, now=self._clock()):
+            if decide(order, now=self.clock()):
                 await self.apply(order.order_id, lambda order, now: decide(order, now=now))
         except AppError as error:
             log.warning("transition.not_put_back", extra={"order_id": order.order_id, "why": str(error)})
@@ -202,12 +198,12 @@ class Transitions:
     async def _commit(self, change: Change) -> bool:
         """Write the change and remember the order; False if another writer was first."""
         order_id = change.after.order_id
-        self._remembered.take(order_id)  # until its new ETag is known
+        self.remembered.take(order_id)  # until its new ETag is known
         try:
-            self._remembered.keep(await self._store.commit(change))
+            self.remembered.keep(await self.store.commit(change))
         except (ConflictError, UnavailableError) as error:
             # The answer may have been lost on the way although the write went through; the history knows.
-            if await self._store.committed(change):
+            if await self.store.committed(change):
                 return True
             if isinstance(error, UnavailableError):
                 raise

@@ -11,7 +11,7 @@ from core.business import MAX_PAYLOAD, Payload
 from core.changes import Change, Event, HistoryEntry, Note
 from core.errors import InvalidError, UnknownNameError
 from core.keys import bucket_of, sortable
-from core.messages import Faults, Submission, WakeUp, decode, json_text, payload_in, utf16_units
+from core.messages import Submission, WakeUp, decode, json_text, payload_in, utf16_units
 from core.orders import Order, OrderState, Snapshot
 from core.workflow import Workflow, Workflows
 
@@ -35,14 +35,21 @@ def read(body: bytes, terms: Terms) -> tuple[Submission, Workflow]:
 
     That is `UnknownNameError` if a newer version of the app might know better (FLT-12).
     """
-    payload, faults = payload_in(body), Faults()
-    with faults.kept():
+    payload, errors = payload_in(body), list[InvalidError]()
+    try:
         message = decode(Submission, body)
         workflow = _workflow_of(message, terms)
-    with faults.kept():
+    except InvalidError as error:
+        errors.append(error)
+    try:
         terms.payload.check(payload)
         _check_form(payload, terms)
-    faults.tell()
+    except InvalidError as error:
+        errors.append(error)
+    if errors:
+        unknown = all(isinstance(error, UnknownNameError) for error in errors)
+        faults = [fault for error in errors for fault in error.faults]
+        raise UnknownNameError(faults) if unknown else InvalidError(faults)
     return message, workflow
 
 

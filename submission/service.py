@@ -4,8 +4,6 @@ import logging
 from dataclasses import dataclass
 
 from core.errors import InvalidError, UnavailableError, UnknownNameError
-from core.ports import Clock
-from stores.orders import OrderStore
 from stores.poison import Arrival, PoisonStore
 from stores.transitions import Transitions
 from submission import rules
@@ -21,9 +19,7 @@ class SubmissionService:
     """Turns each message into a recorded order, once, or keeps it as poison with its reason."""
 
     transitions: Transitions
-    store: OrderStore
     poison: PoisonStore
-    clock: Clock
     terms: Terms
     instance: str
     unknown_name_tries: int
@@ -35,7 +31,7 @@ class SubmissionService:
         Raises `UnavailableError` when it should be delivered again, and `UnknownNameError` when to a newer host.
         Alerts bear the time at which it arrived, so that however often it is handled there is one.
         """
-        arrival = arrival or Arrival(at=self.clock())
+        arrival = arrival or Arrival(at=self.transitions.clock())
         try:
             message, workflow = rules.read(body, self.terms)
         except InvalidError as fault:
@@ -44,20 +40,21 @@ class SubmissionService:
             await self._reject(body, fault, arrival)
             return
         actor = f"submission/{self.instance}"
-        change = rules.new_order(message, workflow, self.terms, self.clock(), actor)
+        change = rules.new_order(message, workflow, self.terms, self.transitions.clock(), actor)
         if await self.transitions.carry_out(change):
             log.info("submission.recorded", extra={"order_id": message.order_id})
             return
-        existing = await self.store.load(message.order_id)
+        existing = await self.transitions.store.load(message.order_id)
         if existing is None:
             raise UnavailableError("the order was refused as if it were there, and is not")
         if not rules.same_submission(existing, change.after, self.terms.payload):
-            now = self.clock()
+            now = self.transitions.clock()
             await self.transitions.carry_out(rules.refusal_of(existing, body, arrival.at, now, actor))
             await self.poison.put(QUEUE, body, rules.OTHER_CONTENT, arrival)
 
     async def _reject(self, body: bytes, fault: InvalidError, arrival: Arrival) -> None:
         """Tell the operators, then keep the message: a crash in between repeats both, and loses neither."""
         log.warning("submission.rejected", extra={"reason": str(fault)})
-        await self.store.announce(self.store.buckets[0], rules.rejection_of(body, fault, arrival.at))
+        store = self.transitions.store
+        await store.announce(store.buckets[0], rules.rejection_of(body, fault, arrival.at))
         await self.poison.put(QUEUE, body, str(fault), arrival)

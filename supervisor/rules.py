@@ -3,9 +3,8 @@
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from core import compensation
 from core.changes import Change, HistoryEntry, transition
-from core.compensation import to_be_undone
+from core.compensation import after_a_failure, to_be_undone
 from core.orders import Direction, ProcessState, Snapshot, Step, StepState
 
 LASTING = ": the cause is held to be lasting"
@@ -34,10 +33,7 @@ class SupervisorRules:
             return transition(order, after, entry)
         if not failing or after.state.process_state is ProcessState.PENDING:
             return _ask_again(order, after, expired, entry)
-        if not after.running():
-            return compensation.give_up(order, after, entry)
-        after = after.with_state(complete_by=after.earliest_complete_by())
-        return transition(order, after, replace(entry, event="step-failed"))
+        return after_a_failure(order, after, replace(entry, event="step-failed"))
 
     def _entry(self, now: datetime, counted: list[Step], expired: list[Step]) -> HistoryEntry:
         counts = [

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from core import agenda
 from core.errors import UnavailableError
 from core.gathering import run_all
-from core.ports import Clock, Leadership
-from stores.orders import OrderStore
+from core.ports import Leadership
 from stores.sweeps import Sweep, SweepLog
 from stores.transitions import Transitions
 from supervisor.rules import SupervisorRules
@@ -23,29 +22,27 @@ class SupervisorService:
     """One of any number of supervisors; only the holder of the lease sweeps (SUP-5)."""
 
     transitions: Transitions
-    store: OrderStore
     leadership: Leadership
     sweeps: SweepLog
-    clock: Clock
     rules: SupervisorRules
 
     async def sweep(self) -> int:
         """Recover every order that is overdue (SUP-2); return how many were. Does nothing unless elected."""
         if not await self.leadership.acquire():
             return 0
-        found = await run_all(map(self._sweep_bucket, self.store.buckets))
+        found = await run_all(map(self._sweep_bucket, self.transitions.store.buckets))
         recovered = sum(found)
         if self.leadership.held():  # else it did not come to its end
             log.info("supervisor.swept", extra={"recovered": recovered})  # an alert counts these
-        await self.sweeps.record(Sweep(at=self.clock(), instance=self.rules.instance, recovered=recovered))
+        await self.sweeps.record(Sweep(at=self.transitions.clock(), instance=self.rules.instance, recovered=recovered))
         return recovered
 
     async def _sweep_bucket(self, bucket: str) -> int:
         """Go through the overdue orders page by page, for as long as the lease is held."""
-        start, end = agenda.overdue(self.clock() - self.rules.clock_tolerance)
+        start, end = agenda.overdue(self.transitions.clock() - self.rules.clock_tolerance)
         found = 0
         while self.leadership.held():
-            page = await self.store.agenda(bucket, start, end, PAGE)
+            page = await self.transitions.store.agenda(bucket, start, end, PAGE)
             found += sum(await run_all(self._recover(row.order_id) for row in page))
             if len(page) < PAGE:
                 break

@@ -22,16 +22,16 @@ from core.alerts import Acknowledgement
 from core.changes import Event
 from core.errors import ConflictError, InvalidError, UnavailableError, UnknownMessageError
 from core.messages import WakeUp
-from core.outbox import event_columns
 from operators.requests import AlertsPage
 from shop.business import SHOP
 from simulator.ledger import Ledger
 from simulator.rules import Effect, Fault, FaultInForce
 from stores.agent_health import AgentHealth
 from stores.figures import Figures, Took
+from stores.outbox import EVENT
 from stores.poison import Arrival
 from stores.sweeps import Sweep
-from stores.tables import Delete, Put
+from stores.tables import Delete, Put, first
 
 
 def alert(number: int) -> Event:
@@ -51,9 +51,9 @@ async def test_alerts_are_kept_once_and_shown_newest_first(parts):
 async def test_the_first_fingerprint_of_a_workflow_is_the_one_that_is_kept(parts):
     """Of each version by itself; also when several instances start at once."""
     name = f"w{uuid4().hex[:20]}"
-    assert await parts.known_workflows.first(name, 1, "one") == "one"
-    assert await parts.known_workflows.first(name, 1, "other") == "one"
-    assert await parts.known_workflows.first(name, 2, "other") == "other"
+    for version, text, kept in ((1, "one", "one"), (1, "other", "one"), (2, "other", "other")):
+        row = {f"{name}|{version}": {"Fingerprint": text}}
+        assert await first(parts.known_workflows, "workflows", row) == {"Fingerprint": kept}
 
 
 async def test_an_alert_that_comes_again_with_another_time_is_kept_once(parts):
@@ -284,7 +284,7 @@ async def test_an_open_circuit_is_known_until_its_time_is_over(parts):
 
 def garbage_alerts():
     """Rows that hold no alert: each has one column that says nonsense, or lacks one."""
-    good = event_columns(alert(1))
+    good = EVENT.columns(alert(1))
     for data in ("[]", "5", "null", '"x"', "{", "[" * 20_000, 5):
         yield good | {"Data": data}
     for at in ("yesterday", NOW.isoformat(), 5, True):

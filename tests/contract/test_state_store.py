@@ -10,11 +10,12 @@ from memory import MemoryStateStore
 from owed import events_owed, owed
 
 from adapters.clock import order_ids, utc_now
-from core import agenda, outbox
+from core import agenda
 from core.changes import Change, Event, HistoryEntry, Note, transition
 from core.errors import ConflictError, UnreadableRowError
 from core.keys import LAST, bucket_of, history_key
 from core.orders import Priority, Snapshot, StepState
+from stores import outbox
 from stores.tables import Delete, Insert, Put, entity
 from stores.transitions import Transitions
 
@@ -176,7 +177,8 @@ async def test_a_note_is_kept_once_and_changes_no_state(parts):
 @pytest.mark.proves("ALR-1")
 async def test_the_outbox_keeps_an_event_until_it_is_confirmed(parts):
     """Announced twice it stands there once, comes back as it was, and confirming it twice is no error."""
-    event = Event(event_id="rejected:abc/1?#", type="T", subject="orders/unknown", at=NOW, data={"reason": HOSTILE})
+    data = {"orderId": None, "reason": HOSTILE}
+    event = Event(event_id="rejected:abc/1?#", type="T", subject="orders/unknown", at=NOW, data=data)
     bucket = "b98"
     await parts.store.announce(bucket, event)
     await parts.store.announce(bucket, event)

@@ -10,7 +10,6 @@ from core.changes import Change, Note
 from core.keys import history_key, sortable
 from core.messages import AgentReply, AgentRequest, BusMessage
 from core.orders import ENDED, Direction, Outcome, ProcessState, Snapshot, Step, StepState
-from core.outbox import OPERATORS
 from core.workflow import Workflow
 from exploration import roles
 from exploration.driving import Effect, Handler
@@ -18,6 +17,7 @@ from exploration.roles import KINDS, TOLERANCE, decode
 from exploration.told import check_alert, check_notices, stands, unsent
 from exploration.violations import demand
 from exploration.world import World
+from stores.outbox import OPERATORS
 
 GIVES_BACK = {"recovered", "put-back"}
 ENDS = {"processed", "failed", "undone", "undo-incomplete", "undo-requested"}

@@ -10,7 +10,7 @@ from unittest.mock import patch
 from agents import rules as agent_rules
 from agents.service import AgentService
 from alerts.relay import Relay
-from core import agenda, alerts, compensation, outbox, unsent
+from core import agenda, alerts, compensation, unsent
 from core.agenda import Kind
 from core.changes import Change, transition
 from core.errors import ConflictError, NewerWorkflowError, RejectedError, TransientError
@@ -49,12 +49,11 @@ from exploration.worlds import (
 from operators import rules as operator_rules
 from operators.service import OperatorService
 from scheduler import admission, progress
-from scheduler import rules as scheduler_rules
 from scheduler.admission import Admission
 from scheduler.progress import Progress
 from scheduler.rules import SchedulerRules
 from scheduler.service import SchedulerService
-from stores import transitions
+from stores import outbox, transitions
 from stores.tables import Delete
 from stores.transitions import Transitions
 from supervisor import rules as supervisor_rules
@@ -135,7 +134,7 @@ def sends_before_it_writes() -> AbstractContextManager[Any]:
 def believes_a_conflict_to_be_its_own_write() -> AbstractContextManager[Any]:
     async def commit(self, change):
         with suppress(ConflictError):
-            await self._store.commit(change)
+            await self.store.commit(change)
         return True
 
     return patch.object(Transitions, "_commit", commit)
@@ -151,8 +150,8 @@ def counts_what_was_not_sent() -> AbstractContextManager[Any]:
 
 def concludes_from_what_it_remembers() -> AbstractContextManager[Any]:
     async def apply(self, order_id, decide):
-        known = self._remembered.take(order_id)
-        return await (self.carry_out(decide(known, self._clock())) if known else original_apply(self, order_id, decide))
+        known = self.remembered.take(order_id)
+        return await (self.carry_out(decide(known, self.clock())) if known else original_apply(self, order_id, decide))
 
     return patch.object(Transitions, "apply", apply)
 
@@ -287,7 +286,7 @@ def leaves_what_was_not_answered() -> AbstractContextManager[Any]:
     def to_be_undone(step, now):
         return original_to_be_undone(step, now) if step.state is StepState.COMPLETED else step
 
-    places = (compensation, scheduler_rules, supervisor_rules)
+    places = (compensation, supervisor_rules)
     return _Both(*(patch.object(place, "to_be_undone", to_be_undone) for place in places))
 
 
@@ -393,15 +392,15 @@ def allows_for_no_other_clock() -> AbstractContextManager[Any]:
 def sweeps_without_being_elected() -> AbstractContextManager[Any]:
     async def sweep(self):
         await self.leadership.acquire()
-        return sum([await self._sweep_bucket(bucket) for bucket in self.store.buckets])
+        return sum([await self._sweep_bucket(bucket) for bucket in self.transitions.store.buckets])
 
     return _Both(patch.object(SupervisorService, "sweep", sweep), goes_on_without_the_lease())
 
 
 def goes_on_without_the_lease() -> AbstractContextManager[Any]:
     async def sweep_bucket(self, bucket):
-        start, end = agenda.overdue(self.clock() - self.rules.clock_tolerance)
-        while page := await self.store.agenda(bucket, start, end, 1):
+        start, end = agenda.overdue(self.transitions.clock() - self.rules.clock_tolerance)
+        while page := await self.transitions.store.agenda(bucket, start, end, 1):
             await self._recover(page[0].order_id)
             start = page[0].key + " "
         return 1

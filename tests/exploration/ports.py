@@ -7,6 +7,7 @@ from functools import partial
 from core.errors import CircuitOpenError
 from exploration.driving import Effect, Tape
 from stores.agent_health import AgentHealth
+from stores.orders import OrderStore
 
 AGENTS = ("payment", "payment-backup")
 RETRY_AFTER = timedelta(seconds=2)
@@ -16,6 +17,7 @@ class Store:
     """`OrderStore`: each method stops the handler."""
 
     buckets = ("b00",)
+    of_each_bucket = OrderStore.of_each_bucket
 
     async def load(self, order_id):
         return await Effect("load", (order_id,))
@@ -127,8 +129,8 @@ class NoHealthReporter:
     def at_work(self):
         return nullcontext()
 
-    async def arrived(self, request):
-        del request
+    async def waited(self, share):
+        del share
 
     async def turned_away(self):
         pass

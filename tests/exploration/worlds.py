@@ -230,7 +230,7 @@ class WorldOf:
             patches.enter_context(patch("exploration.moves.SLOTS", {kind: self._slots(kind) for kind in SLOTS}))
             for module in modules:
                 patches.enter_context(patch(f"{module}.run_all", one_after_another))
-            patches.enter_context(patch("scheduler.service.settle_all", each_settled))
+            patches.enter_context(patch("stores.orders.settle_all", each_settled))
             patches.enter_context(patch("alerts.relay.settle_all", each_settled))
             patches.enter_context(patch("exploration.roles.THRESHOLD", self.threshold))
             patches.enter_context(patch("scheduler.service.log.exception", _must_not_happen))

@@ -27,7 +27,6 @@ from stores.poison import PoisonStore
 from stores.submission_keys import SubmissionKeys
 from stores.sweeps import SweepLog
 from stores.tables import Delete, ETags, Insert, Operation, Put, Replace, Stored, entity, stored_form
-from stores.workflow_log import WorkflowLog
 
 Partitions = Mapping[str, Mapping[str, tuple[int, Any]]]
 """By partition and row key: how often the row was written, and the row."""
@@ -241,7 +240,7 @@ def in_memory(*, clock: Clock = utc_now, new_id: NewId = new_id, instance_id: st
         agent_health=AgentHealthLog(agents),
         sweeps=SweepLog(agents),
         figures=FiguresLog(agents, new_id),
-        known_workflows=WorkflowLog(agents),
+        known_workflows=agents,
         leadership=MemoryLeadership(MemoryLease(), instance_id, clock),
         services=defaultdict(MemoryRemoteService),
         simulator=of_columns(),

@@ -1,7 +1,7 @@
 """What waits in the outbox."""
 
-from core import outbox
 from core.agenda import Kind, all_of
+from stores import outbox
 
 
 async def owed(store, bucket, limit=10_000):

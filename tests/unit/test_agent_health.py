@@ -93,18 +93,18 @@ async def test_an_agent_publishes_its_longest_wait_once_a_second(clock):
     """What it published lately is what schedulers go by; the wait of a while ago is forgotten."""
     agent_health = AgentHealthLog(of_columns())
     health_reporter = gauge_of(clock, agent_health)
-    await health_reporter.arrived(request())
+    await health_reporter.waited(0.0)
     clock.now += INTERVAL / 2
     with health_reporter.at_work():
-        await health_reporter.arrived(request(issued_at=NOW - seconds(10)))
+        await health_reporter.waited(0.6)
         assert longest_wait(await agent_health.since(NOW)) == 0.0
         clock.now += INTERVAL / 2
-        await health_reporter.arrived(request(issued_at=clock.now))
+        await health_reporter.waited(0.0)
     (published,) = await agent_health.since(clock.now)
     assert published.waited > 0.5
     assert published.running == 1
     clock.now += INTERVAL
-    await health_reporter.arrived(request(issued_at=clock.now))
+    await health_reporter.waited(0.0)
     (published,) = await agent_health.since(clock.now)
     assert (published.waited, published.running) == (0.0, 0)
 
@@ -116,4 +116,4 @@ async def test_a_measure_that_cannot_be_published_stops_no_request(clock):
         async def publish(self, health):
             raise UnavailableError
 
-    await gauge_of(clock, Away()).arrived(request())
+    await gauge_of(clock, Away()).waited(0.0)

@@ -15,10 +15,10 @@ from owed import events_owed, owed
 from alerts.relay import PAGE
 from alerts.rules import LONGEST_PAUSE, QUEUE, pause
 from alerts.triggers import blueprint
-from core import outbox
 from core.changes import Event
 from core.errors import InvalidError, QueueRefusedError, UnavailableError
 from core.messages import BusMessage
+from stores import outbox
 
 BUCKET = "b00"
 

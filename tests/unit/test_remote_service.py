@@ -160,7 +160,7 @@ async def test_the_longest_answer_fits_a_message(service, character):
     service.answer = web.Response(body=filled(character, room))
     agency = Agency()
     result = await service.call(agency.request)
-    reply = rules.completed(agency.request, result).to_bus("payment", agency.now)
+    reply = rules.reply(agency.request, "completed", result=result).to_bus("payment", agency.now)
     batch = ServiceBusMessageBatch(max_size_in_bytes=STANDARD_BYTES)
     batch.add_message(_outgoing(reply))
     assert batch.size_in_bytes > room / 2

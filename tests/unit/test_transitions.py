@@ -72,11 +72,11 @@ def completes(order, now):
 async def test_one_process_reads_no_order_that_it_wrote(processes):
     """From the submission to the end; and then it forgets the order."""
     await processes.one.apply(ORDER_ID, scheduler.claim)
-    assert processes.one.last_known(ORDER_ID) == await processes.order()
+    assert processes.one.remembered.look(ORDER_ID) == await processes.order()
     await processes.one.apply(ORDER_ID, completes)
     assert (await processes.order()).state.process_state is ProcessState.PROCESSED
     assert processes.store.loads == 0
-    assert processes.one.last_known(ORDER_ID) is None
+    assert processes.one.remembered.look(ORDER_ID) is None
 
 
 async def test_a_process_reads_an_order_once_that_another_wrote(processes):
@@ -169,7 +169,7 @@ async def test_an_order_whose_write_was_not_answered_is_read_again(processes, pr
     with suppress(UnavailableError):
         await process.apply(ORDER_ID, scheduler.claim)
     again = error is ConflictError and not written  # and was written then
-    assert process.last_known(ORDER_ID) == (await processes.order() if again else None)
+    assert process.remembered.look(ORDER_ID) == (await processes.order() if again else None)
     await process.apply(ORDER_ID, scheduler.claim)
     await process.apply(ORDER_ID, completes)
     assert await processes.events() == ["submitted", "claimed", "processed"]
@@ -188,7 +188,7 @@ def test_a_process_remembers_only_so_many_orders():
 async def test_an_order_that_was_read_is_remembered_too(processes):
     """Though nothing was done about it."""
     await processes.other.apply(ORDER_ID, lambda *_: None)
-    assert processes.other.last_known(ORDER_ID) == await processes.order()
+    assert processes.other.remembered.look(ORDER_ID) == await processes.order()
 
 
 @pytest.mark.proves("SCH-2", "FLT-7")

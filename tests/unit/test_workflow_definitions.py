@@ -61,8 +61,13 @@ def test_the_shipped_workflows_are_right():
         ),
         pytest.param(
             flow(step("reserve_stock")),
-            "step reserve_stock: step: String should match pattern '^[a-z][a-z0-9-]{0,40}$'",
+            "step reserve_stock: its name has to match ^[a-z][a-z0-9-]{0,40}$",
             id="a name that no message can bear",
+        ),
+        pytest.param(
+            flow(step("a", compensation="void/all")),
+            "step a: operation void/all has to match [a-z][a-z0-9-]{0,40}",
+            id="an undo that no message can ask for",
         ),
         pytest.param(flow(step("a", threshold=0)), "step a: threshold is 0; it has to be more", id="no try at all"),
         pytest.param(

@@ -16,6 +16,7 @@ from alerts.versions import Versions, fingerprint
 from core.errors import UnavailableError
 from core.orders import OnFailure
 from core.workflow import MAX_STEPS, StepDefinition, Workflow, Workflows
+from stores.tables import first
 
 
 def step(name, *after, **more):
@@ -92,7 +93,7 @@ async def test_nobody_is_told_of_what_is_as_it_was_or_has_a_version_of_its_own(p
 
 async def test_what_was_kept_and_cannot_be_read_is_told_like_any_change(parts):
     """It stops no timer."""
-    await parts.known_workflows.first("claim", 1, "{")
+    await first(parts.known_workflows, "workflows", {"claim|1": {"Fingerprint": "{"}})
     (event,) = await started(parts, CLAIM)
     assert event.data["reason"].endswith("step approve is new; step pay is new")
 
@@ -103,7 +104,8 @@ async def test_the_largest_workflow_can_be_kept(parts):
     largest = replace(CLAIM, steps=tuple(step(name, *names[:at], compensation="y") for at, name in enumerate(names)))
     Workflows(largest).check({"payment"})
     await started(parts, largest)
-    assert len(await parts.known_workflows.first("claim", 1, "")) < 32 * 1024
+    (row,) = await parts.known_workflows.rows("workflows", "", "~")
+    assert len(row.row["Fingerprint"]) < 32 * 1024
 
 
 async def away(*_):
@@ -113,15 +115,15 @@ async def away(*_):
 @pytest.mark.proves("FLT-12")
 async def test_a_version_is_compared_once_and_again_only_if_that_failed(parts):
     """The store may be away when the app starts; later it is asked for nothing."""
-    known, store = parts.known_workflows, parts.store
+    store = parts.store
     await started(parts, CLAIM)
     changed = Workflows(replace(CLAIM, steps=(APPROVE,)))
-    versions = Versions(workflows=changed, known=known, store=store, clock=parts.clock)
+    versions = Versions(workflows=changed, known=parts.known_workflows, store=store, clock=parts.clock)
     with patch.object(store, "announce", away), pytest.raises(UnavailableError):
         await versions.compare()
     await versions.compare()
     assert len(await events_owed(store, "b00")) == 1
-    with patch.object(known, "first", away):
+    with patch("alerts.versions.first", away):
         await versions.compare()
 
 

@@ -5,23 +5,21 @@ sent, `To` where it goes, and `Tries` how often that was refused: never, if ther
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime
-from typing import Any
-
-from pydantic import TypeAdapter, ValidationError
 
 from core.agenda import AgendaRow, Kind
 from core.changes import Change, Event
 from core.keys import LAST, key_part, sortable
-from core.messages import BusMessage, faults_of, json_in, json_text
+from core.messages import BusMessage
 from core.orders import Outcome, ProcessState, Snapshot, StepState
+from stores.tables import Form
 
 OPERATORS = "operators"
 """Stands for Event Grid; every other destination is the private queue of that name."""
 
-EVENT = TypeAdapter(Event)
+EVENT = Form(Event, texts=("data",))
 
 MAX_PER_TRANSITION = 100
 """More than there are steps in a workflow."""
@@ -88,7 +86,7 @@ def owed(before: Snapshot | None, after: Snapshot, change: Change) -> Iterator[A
 def of_event(order_id: str, event: Event) -> AgendaRow:
     """Return the obligation to tell operators of an event."""
     key = _key(event.at, f"{key_part(order_id)}|{key_part(event.event_id)}")
-    return AgendaRow(key=key, order_id=order_id, data={"To": OPERATORS, **event_columns(event)})
+    return AgendaRow(key=key, order_id=order_id, data={"To": OPERATORS, **EVENT.columns(event)})
 
 
 def of_notice(notice: BusMessage, at: datetime) -> AgendaRow:
@@ -100,7 +98,7 @@ def of_notice(notice: BusMessage, at: datetime) -> AgendaRow:
 def content_of(row: AgendaRow) -> Event | BusMessage:
     """Return what is to be sent; raises LookupError, ValueError or TypeError if nobody can read it."""
     if row.data["To"] == OPERATORS:
-        return event_from(row.data)
+        return EVENT.record(row.data)
     queue, notice_id, body = (row.data[name] for name in ("To", "NoticeId", "Body"))
     return BusMessage(queue=queue, message_id=notice_id, correlation_id=row.order_id, body=body)
 
@@ -128,29 +126,3 @@ def put_off(row: AgendaRow, until: datetime, tries: int) -> AgendaRow:
 
 def _key(not_before: datetime, name: str) -> str:
     return f"{Kind.OUTBOX}|{sortable(not_before)}|{name}"
-
-
-def event_columns(event: Event) -> dict[str, Any]:
-    """Return the columns of an event."""
-    return {
-        "EventId": event.event_id,
-        "Type": event.type,
-        "Subject": event.subject,
-        "At": event.at,
-        "Data": json_text(event.data),
-    }
-
-
-def event_from(columns: Mapping[str, Any]) -> Event:
-    """Return the event from its columns; raises LookupError or ValueError, which repeat no value, if it is none."""
-    fields = {
-        "event_id": columns["EventId"],
-        "type": columns["Type"],
-        "subject": columns["Subject"],
-        "at": columns["At"],
-        "data": json_in(columns["Data"]),
-    }
-    try:
-        return EVENT.validate_python(fields)
-    except ValidationError as error:
-        raise ValueError("; ".join(faults_of(error))) from None
