@@ -12,7 +12,7 @@ from core.errors import InvalidError
 from core.gathering import run_all
 from entrypoints.functions import Functions, in_turn, on_storage_queue, through_outages
 from stores.alert_log import AlertLog
-from stores.poison import PoisonStore
+from stores.poison import Arrival, PoisonStore
 
 
 def blueprint(
@@ -28,13 +28,13 @@ def blueprint(
 
     @triggers.queue_trigger(arg_name="message", queue_name=QUEUE, connection="StateStorage")
     async def alerts_record(message: func.QueueMessage) -> None:
-        await through_outages("alerts_record", partial(record, message))
+        await through_outages("alerts_record", partial(record, message.get_body(), on_storage_queue(message)))
 
-    async def record(message: func.QueueMessage) -> None:
+    async def record(body: bytes, arrival: Arrival) -> None:
         try:
-            alert = read(message.get_body())
+            alert = read(body)
         except InvalidError as fault:
-            await poison.put(QUEUE, message.get_body(), str(fault), on_storage_queue(message))
+            await poison.put(QUEUE, body, str(fault), arrival)
         else:
             await alert_log.record(alert)
 

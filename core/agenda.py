@@ -1,7 +1,7 @@
 """The agenda: one row for each open obligation, sorted by when it falls due.
 
-What an order owes follows from its records alone, so no transition has to remember it: the rows to delete and insert
-are the difference between the obligations before and after. A finished order owes nothing and has no rows, so what
+What an order owes follows from its records alone, so no transition has to remember it: it deletes the rows of what was
+owed before and is not owed now, and writes those of all that is. A finished order owes nothing and has no rows, so what
 a periodic query costs never depends on how many orders the store has held (SUP-2).
 """
 

@@ -103,7 +103,7 @@ class SchedulerService:
                 return None
             priority, needs = agenda.lane_of(row)
             since: datetime = row.data["NotBefore"]
-        except (KeyError, TypeError, ValueError):
+        except (LookupError, TypeError, ValueError, OverflowError):
             about = {"order_id": row.order_id, "row": row.key, "why": row.fault}
             log.exception("scheduler.row_passed_over", extra=about)
             self.admission.pass_over(row.order_id)

@@ -37,7 +37,7 @@ class Simulator:
     chance: Callable[[], float]
     _known: dict[str, tuple[datetime, Sequence[FaultInForce]]] = field(default_factory=dict)
     """By service: its faults, and when they began to be read: what was found was in force at no earlier time."""
-    _readings: GroupCommit[None, Sequence[FaultInForce]] = field(init=False)
+    _readings: GroupCommit[None, None] = field(init=False)
     """Of all that want to know the faults at the same time one reads them."""
 
     def __post_init__(self) -> None:
@@ -100,13 +100,17 @@ class Simulator:
 
     async def _faults(self, service: str) -> Sequence[FaultInForce]:
         """Return the faults in force, by what was read a moment ago if there is such a reading."""
-        began, known = self._known.get(service, (None, ()))
-        if began is None or not 0 <= (self.clock() - began).total_seconds() < FAULT_CACHE_SECONDS:
-            known = await self._readings.submit(service, None)
-        return rules.in_force(known, self.clock())
+        if not self._knows(service):
+            await self._readings.submit(service, None)
+        return rules.in_force(self._known[service][1], self.clock())
 
-    async def _read(self, service: str, waiting: Sequence[None]) -> Sequence[Sequence[FaultInForce]]:
-        began = self.clock()
-        known = await self.ledger.faults(service)
-        self._known[service] = (began, known)
-        return [known] * len(waiting)
+    def _knows(self, service: str) -> bool:
+        began, _ = self._known.get(service, (None, ()))
+        return began is not None and 0 <= (self.clock() - began).total_seconds() < FAULT_CACHE_SECONDS
+
+    async def _read(self, service: str, waiting: Sequence[None]) -> Sequence[None]:
+        """Read the faults, unless that was done while these waited."""
+        if not self._knows(service):
+            began = self.clock()
+            self._known[service] = (began, await self.ledger.faults(service))
+        return waiting

@@ -1956,6 +1956,14 @@ MUTANTS = (
     ),
     Mutant(
         statement="AGT-10",
+        fault="an agent says that nothing waits",
+        file="agents/service.py",
+        old="waited(request.waited(self.clock()))",
+        new="waited(0.0)",
+        tests=(f"{AGENT}::test_an_agent_says_which_share_of_its_time_a_request_waited",),
+    ),
+    Mutant(
+        statement="AGT-10",
         fault="what a request takes to be tried again is taken for a wait",
         file="agents/service.py",
         old="            if first:\n                await",

@@ -22,7 +22,8 @@ class WatchedLedger(Ledger):
 
     async def faults(self, service):
         self.readings += 1
-        await asyncio.sleep(0)
+        for _ in range(5):
+            await asyncio.sleep(0)
         if self.away:
             raise UnavailableError
         return await super().faults(service)
@@ -190,8 +191,14 @@ async def test_calls_share_what_was_read_of_the_faults(watched):
 
 
 async def test_those_that_call_at_the_same_time_read_the_faults_once(watched):
-    """However many they are."""
-    await asyncio.gather(*(watched.call(key=f"o{number}:payment") for number in range(20)))
+    """However many they are, and also those that come while they are read."""
+
+    async def call(number):
+        for _ in range(number):
+            await asyncio.sleep(0)
+        await watched.call(key=f"o{number}:payment")
+
+    await asyncio.gather(*map(call, range(20)))
     assert watched.ledger.readings == 1
 
 

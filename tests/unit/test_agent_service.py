@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 from agency import CIRCUIT_ORDERS, MARGIN, OPEN_FOR, Agency
-from builders import NOW, ORDER_ID, answer, seconds
+from builders import NOW, ORDER_ID, TIMEOUT, answer, seconds
 
 from core.errors import NotTriedError, RejectedError, TransientError
 
@@ -197,6 +197,15 @@ async def test_how_long_a_request_waited_shows_nothing_of_its_tries():
     await agency.agent.handle(agency.request)
     assert sum(agency.pauses) > 1
     assert [health.waited for health in await agency.agent_health()] == [0.0]
+
+
+@pytest.mark.proves("AGT-10")
+async def test_an_agent_says_which_share_of_its_time_a_request_waited():
+    """From when it was issued until the agent begins."""
+    agency = Agency()
+    agency.now += TIMEOUT / 2
+    await agency.agent.handle(agency.request)
+    assert [health.waited for health in await agency.agent_health()] == [0.5]
 
 
 @pytest.mark.proves("AGT-4")

@@ -6,6 +6,7 @@ contract of the state store.
 
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from unittest.mock import patch
 
 import pytest
@@ -28,6 +29,9 @@ SMALL = {
     "scheduler.admission.FIRST": 8,
 }
 """What is read, sent, or given to an agent at once, so that few neighbours are many."""
+
+END_OF_TIME = datetime.max.replace(tzinfo=UTC)
+"""After which there is no time to wait for."""
 
 MANY, VERY_MANY = 110, 1100
 """More than fit a page, and more than any request to the store returns."""
@@ -169,6 +173,9 @@ NEIGHBOURS = {
         beside="is_polled", spoil=garbage("!pending", "NotBefore", "Workflow", "OrderID")
     ),
     "its pending row is garbage": Neighbour(beside="is_polled", spoil=garbage("!pending", NotBefore="soon")),
+    "its pending row is of the end of time": Neighbour(
+        beside="is_polled", spoil=garbage("!pending", NotBefore=END_OF_TIME, UpdatedAt=END_OF_TIME)
+    ),
     "its pending row is newer": Neighbour(beside="is_polled", spoil=newer("!pending")),
     "its pending row has a strange key": Neighbour(
         beside="is_polled", spoil=elsewhere("!pending", "!pending|1|-|x|{}")
