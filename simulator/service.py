@@ -100,17 +100,18 @@ class Simulator:
 
     async def _faults(self, service: str) -> Sequence[FaultInForce]:
         """Return the faults in force, by what was read a moment ago if there is such a reading."""
-        if not self._knows(service):
+        if not self._is_fresh(service):
             await self._readings.submit(service, None)
         return rules.in_force(self._known[service][1], self.clock())
 
-    def _knows(self, service: str) -> bool:
+    def _is_fresh(self, service: str) -> bool:
+        """Whether a host may still go by what it has read."""
         began, _ = self._known.get(service, (None, ()))
         return began is not None and 0 <= (self.clock() - began).total_seconds() < FAULT_CACHE_SECONDS
 
     async def _read(self, service: str, waiting: Sequence[None]) -> Sequence[None]:
         """Read the faults, unless that was done while these waited."""
-        if not self._knows(service):
+        if not self._is_fresh(service):
             began = self.clock()
             self._known[service] = (began, await self.ledger.faults(service))
         return waiting
