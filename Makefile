@@ -11,7 +11,7 @@ export PATH := $(abspath $(BIN)):$(PATH)
 unexport PYTHONDONTWRITEBYTECODE
 
 # What a process keeps in its memory matters most to these.
-EACH := $(addprefix tests/system/test_,example.py workflows.py cost.py notices.py many_hosts.py)
+EACH := $(addprefix tests/system/test_,example.py workflows.py cost.py notices.py notices_after_kills.py many_hosts.py)
 
 .PHONY: help run func operator test check soak explore mutants pattern pictures bench clean lock
 

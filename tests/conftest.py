@@ -16,8 +16,8 @@ from starts import STARTED, count_starts  # noqa: E402
 
 from local.stack import Stack, StackConfig  # noqa: E402
 
-ALL_OF_THEM = 6
-"""Workers for a whole run, on two cores: half of them wait at any time. A part of the tests needs none."""
+ALL_OF_THEM = 8
+"""Workers for a whole run, on two cores: most of them wait at any time. A part of the tests needs none."""
 
 LONGEST = (
     "shared stack 1",

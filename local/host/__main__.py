@@ -1,20 +1,12 @@
 """Command line: `python -m local.host`."""
 
-import asyncio
-import os
-import signal
-import socket
+import gc
 import sys
-from functools import partial
 from pathlib import Path
 
 import click
 
-from local.host import worker
 from local.host.errors import HostError
-from local.host.fork_server import ForkServer
-from local.host.host import Host
-from local.host.logs import configure_logging
 
 
 @click.command(context_settings={"max_content_width": 100})
@@ -36,54 +28,17 @@ def main(app_dir: Path, port: int, listen_fd: int | None, functions: str | None,
     functionTimeout. LOCAL_FUNCTION_PROCESSES=each (default: one) gives each group its own, as Flex Consumption does:
     the HTTP functions together, every other function by itself.
     """
-    configure_logging(log_level)
+    gc.disable()  # what is loaded stays: looking through it for garbage takes a fifth of the start
+    from local.host.running import run  # noqa: PLC0415 - it loads nearly everything
+
+    gc.freeze()
+    gc.enable()
     only = frozenset(name.strip() for name in functions.split(",") if name.strip()) if functions else None
     try:
-        app_dir = app_dir.resolve()
-        host = Host(app_dir=app_dir, environ=os.environ)
-        fork_server = ForkServer.start(partial(worker.main, app_dir, only))
-        try:
-            asyncio.run(_serve(host, fork_server, port, listen_fd))
-        finally:
-            fork_server.close()
+        run(app_dir.resolve(), only, port, listen_fd, log_level)
     except HostError as error:
         click.echo(f"error: {error}", err=True)
         sys.exit(1)
-
-
-async def _serve(host: Host, fork_server: ForkServer, port: int, listen_fd: int | None) -> None:
-    stopping = asyncio.Event()
-    _stop_on_signal(stopping)
-    await host.load(fork_server)
-    listening = _listen(port, listen_fd)
-    await host.start(listening)
-    names = ", ".join(each.name for each in host.functions)
-    address, port = listening.getsockname()[:2]
-    print(f"host is ready on http://{address}:{port} with functions: {names}", flush=True)
-    await stopping.wait()
-    await host.stop()
-
-
-def _listen(port: int, listen_fd: int | None) -> socket.socket:
-    try:
-        if listen_fd is not None:
-            return socket.socket(fileno=listen_fd)
-        return socket.create_server(("127.0.0.1", port), backlog=512)
-    except OSError as error:
-        where = f"file descriptor {listen_fd}" if listen_fd is not None else f"port {port}"
-        raise HostError(f"cannot listen on {where}: {error.strerror}") from error
-
-
-def _stop_on_signal(stopping: asyncio.Event) -> None:
-    """Stop in order at the first signal, at once at the second."""
-
-    def stop(number: int) -> None:
-        if stopping.is_set():
-            os._exit(128 + number)
-        stopping.set()
-
-    for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, stop, int(number))
 
 
 if __name__ == "__main__":

@@ -4,13 +4,20 @@ import pytest
 
 from exploration.closure import each, explored_to_closure
 from exploration.explorer import replay
-from exploration.worlds import UNATTENDED, WorldOf
+from exploration.worlds import LARGE, UNATTENDED, WorldOf
 
 
 @pytest.mark.parametrize("world", each(UNATTENDED))
 def test_nothing_is_broken_in_any_state(world):
     """To closure: however the faults fall, the order ends Processed, or in Error with one alert."""
     explored_to_closure(world, UNATTENDED[world])
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("world", each(LARGE))
+def test_nothing_is_broken_in_any_state_of_a_large_world(world):
+    """The same, where it takes long."""
+    explored_to_closure(world, LARGE[world])
 
 
 def test_a_story_can_be_replayed():

@@ -10,7 +10,8 @@ import pytest
 from click.testing import CliRunner
 from host_process import HostProcess
 
-import local.host.__main__ as command_line
+from local.host import running
+from local.host.__main__ import main
 from local.host.errors import HostError
 from local.host.host import make_listener
 from local.host.host_json import HostJson, read_host_json
@@ -34,8 +35,8 @@ def test_missing_settings_are_all_named():
 
 def test_a_host_that_cannot_start_says_why(tmp_path, monkeypatch):
     """In one line, and the exit code is 1."""
-    monkeypatch.setattr(command_line, "configure_logging", lambda level: None)
-    ended = CliRunner().invoke(command_line.main, ["--app-dir", str(tmp_path)])
+    monkeypatch.setattr(running, "configure_logging", lambda level: None)
+    ended = CliRunner().invoke(main, ["--app-dir", str(tmp_path)])
     assert (ended.exit_code, ended.stderr) == (
         1,
         f"error: cannot read {tmp_path}/host.json: No such file or directory\n",

@@ -23,10 +23,10 @@ QUICK = {
     "BUCKETS": "2",
     "LOCAL_SHUTDOWN_SECONDS": "2",
     "LOCAL_QUEUE_LOCK_SECONDS": "2",
-    "AzureFunctionsJobHost__extensions__queues__maxPollingInterval": "00:00:00.500",
+    "AzureFunctionsJobHost__extensions__queues__maxPollingInterval": "00:00:01",
 }
 """Short times, so that a recovery takes seconds; circuits stay closed, unless a test wants them to open. Two buckets,
-and queues that are asked twice a second: a stack on which nothing happens leaves the cores to others."""
+and queues that are asked once a second: a stack on which nothing happens leaves the cores to others."""
 
 KILLED = {"LOCAL_TIMER_LOCK_SECONDS": "2"}
 """For stacks whose hosts are killed: with Azure's times no timer of theirs runs for up to half a minute."""

@@ -7,6 +7,8 @@ import pytest
 from azure.servicebus.aio import ServiceBusClient
 
 REPLY_TO = "status-example"
+STORY = ["received", "processing-started", "step-completed", "order-completed"]
+"""Of an order of one step."""
 
 
 class Mailbox:

@@ -20,7 +20,7 @@ from stores.alert_log import AlertLog
 
 IN_FLIGHT = 2
 MAX_OPEN = 5
-HOSTS = 3
+HOSTS = 2
 SETTINGS = QUICK | {
     "STEP_TIMEOUT_SECONDS": "30",
     "REMOTE_CALL_TIMEOUT_SECONDS": "10",

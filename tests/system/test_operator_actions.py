@@ -31,7 +31,7 @@ async def failed_at(client, stack, step, mode):
 
 
 @pytest.mark.proves("OPR-3", "OPR-4")
-@pytest.mark.parametrize("door", ["http", "command line"])
+@pytest.mark.parametrize("door", ["http", pytest.param("command line", marks=pytest.mark.soak)])
 async def test_from_each_failed_state_an_operator_gets_the_order_to_its_right_end(client, stack, door):
     """Each step, refused or timed out for good: resubmitted, skipped or cancelled; the ledgers say what was done."""
     modes = {"http": ("reject", "hang"), "command line": ("reject",)}[door]

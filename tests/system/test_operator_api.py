@@ -129,6 +129,7 @@ async def test_every_answer_is_as_it_is_described(client, stack, tmp_path, examp
     assert code == 0, said
 
 
+@pytest.mark.soak
 async def test_an_answer_that_is_not_described_is_found(client, tmp_path):
     """So the test above can fail: the description forgets one field, and one status."""
     told = deepcopy(DESCRIBED)

@@ -1,0 +1,60 @@
+"""The life of a host process, from its first log line to the signal that ends it."""
+
+import asyncio
+import os
+import signal
+import socket
+from functools import partial
+from pathlib import Path
+
+from local.host import worker
+from local.host.errors import HostError
+from local.host.fork_server import ForkServer
+from local.host.host import Host
+from local.host.logs import configure_logging
+
+
+def run(app_dir: Path, only: frozenset[str] | None, port: int, listen_fd: int | None, log_level: str) -> None:
+    """Run the app until a signal ends it. Raises `HostError`."""
+    configure_logging(log_level)
+    host = Host(app_dir=app_dir, environ=os.environ)
+    fork_server = ForkServer.start(partial(worker.main, app_dir, only))
+    try:
+        asyncio.run(_serve(host, fork_server, port, listen_fd))
+    finally:
+        fork_server.close()
+
+
+async def _serve(host: Host, fork_server: ForkServer, port: int, listen_fd: int | None) -> None:
+    stopping = asyncio.Event()
+    _stop_on_signal(stopping)
+    await host.load(fork_server)
+    listening = _listen(port, listen_fd)
+    await host.start(listening)
+    names = ", ".join(each.name for each in host.functions)
+    address, port = listening.getsockname()[:2]
+    print(f"host is ready on http://{address}:{port} with functions: {names}", flush=True)
+    await stopping.wait()
+    await host.stop()
+
+
+def _listen(port: int, listen_fd: int | None) -> socket.socket:
+    try:
+        if listen_fd is not None:
+            return socket.socket(fileno=listen_fd)
+        return socket.create_server(("127.0.0.1", port), backlog=512)
+    except OSError as error:
+        where = f"file descriptor {listen_fd}" if listen_fd is not None else f"port {port}"
+        raise HostError(f"cannot listen on {where}: {error.strerror}") from error
+
+
+def _stop_on_signal(stopping: asyncio.Event) -> None:
+    """Stop in order at the first signal, at once at the second."""
+
+    def stop(number: int) -> None:
+        if stopping.is_set():
+            os._exit(128 + number)
+        stopping.set()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stop, int(number))
