@@ -41,7 +41,7 @@ operator: $(VENV)/.installed
 	@OPERATOR_URL=$${OPERATOR_URL:-http://127.0.0.1:$${HTTP_PORT:-7071}} OPERATOR_KEY=$${OPERATOR_KEY:-local-operator} \
 		$(BIN)/python -m operators $(ARGS)
 
-test: $(VENV)/.installed local/node_modules/.installed
+test: $(VENV)/.installed local/node_modules/.installed $(VENV)/clean/.installed
 	@$(BIN)/python -m pytest $(ARGS)
 
 soak: $(VENV)/.installed local/node_modules/.installed
@@ -93,6 +93,11 @@ $(VENV)/.installed: requirements-dev.txt
 		{ test ! -f '$(VENV)/pyvenv.cfg' || rm -rf '$(VENV)'; } && "$$python" -m venv '$(VENV)'; }
 	@echo '[setup] installing the Python packages into $(VENV) (about a minute, the first time only)'
 	@$(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements-dev.txt
+	@touch $@
+
+$(VENV)/clean/.installed: requirements.txt | $(VENV)/.installed
+	@echo '[setup] installing what is deployed, and no more, into $(VENV)/clean (10 seconds, the first time only)'
+	@PYTHONPATH=. $(BIN)/python tests/support/deployed_package.py
 	@touch $@
 
 local/node_modules/.installed: local/package-lock.json | $(VENV)/.installed

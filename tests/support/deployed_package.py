@@ -99,3 +99,7 @@ class DeployedStack(Stack):
         command = self._command(name, str(self._clean), "-m", "recording", "--log-level", "DEBUG", *arguments)
         env = {**command.env, **own, "PYTHONPATH": str(self._tools)}
         return Process(replace(command, fds=(fd,), cwd=self._tools, env=env))
+
+
+if __name__ == "__main__":
+    clean_python()
