@@ -22,7 +22,7 @@ help:
 	@echo 'make test     run every test that needs neither Docker nor Azure (ARGS="-k sweep" for some)'
 	@echo 'make soak     what is slow by nature: full sizes, long outages, many kills, a process for each function; half an hour, alone'
 	@echo 'make check    lint, types, import rule; every finished statement of the pattern has a test'
-	@echo 'make explore  go through every state of small worlds, with every fault (minutes; make test does the smaller ones)'
+	@echo 'make explore  go through every state of small worlds, with every fault (minutes; make test does the smaller ones; ARGS="pair" for some)'
 	@echo 'make mutants  plant faults into the code one by one; a test has to notice each (ARGS="SUP-5" for some)'
 	@echo 'make pattern  list the statements of the pattern with the tests that prove them'
 	@echo 'make pictures take pictures of the pages, with Chromium, into .pictures'
@@ -57,7 +57,7 @@ check: $(VENV)/.installed
 	@$(BIN)/python -m local.declared
 
 explore: $(VENV)/.installed
-	@PYTHONPATH=tests $(BIN)/python -m exploration
+	@PYTHONPATH=tests:tests/support $(BIN)/python -m exploration $(ARGS)
 
 mutants: $(VENV)/.installed local/node_modules/.installed
 	@$(BIN)/python -m tests.mutants $(ARGS)
