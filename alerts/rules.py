@@ -11,8 +11,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from core import alerts
 from core.agenda import AgendaRow
 from core.changes import Event
-from core.errors import QueueRefusedError, UnavailableError
-from core.messages import Moment, decode
+from core.errors import InvalidError, QueueRefusedError, UnavailableError
+from core.messages import Moment, decode, json_text
 from stores import outbox
 
 QUEUE = "operator-alerts"
@@ -34,6 +34,10 @@ class CloudEvent(BaseModel):
 def read(body: bytes) -> Event:
     """Read an alert as it comes off the queue; raises `InvalidError`."""
     event = decode(CloudEvent, _plain(body))
+    try:
+        json_text(event.data, allow_nan=False)
+    except ValueError as fault:
+        raise InvalidError([f"data: {fault}"]) from None
     return Event(event_id=event.id, type=event.type, subject=event.subject, at=event.time, data=event.data)
 
 

@@ -13,7 +13,14 @@ from datetime import datetime
 from core import agenda
 from core.agenda import AgendaRow, Kind
 from core.changes import Change
-from core.errors import ConflictError, InvalidError, RefusedError, UnknownOrderError, UnreadableRowError
+from core.errors import (
+    ConflictError,
+    InvalidError,
+    RefusedError,
+    UnavailableError,
+    UnknownOrderError,
+    UnreadableRowError,
+)
 from core.gathering import run_all
 from core.keys import sortable
 from core.orders import OrderState, ProcessState, Snapshot, StepState
@@ -110,10 +117,15 @@ class BulkService:
 
         try:
             decision = await self.orders.transitions.apply(order_id, decide)
-        except (RefusedError, UnreadableRowError, ConflictError) as refusal:
-            return NotDone(order_id=order_id, why=str(refusal))
         except UnknownOrderError:
             return None
+        except UnavailableError:
+            raise
+        except (RefusedError, UnreadableRowError, ConflictError) as refusal:
+            return NotDone(order_id=order_id, why=str(refusal))
+        except Exception as fault:  # whatever it is, it keeps none of the others
+            log.exception("operators.bulk_failed", extra={"order_id": order_id})
+            return NotDone(order_id=order_id, why=f"an unexpected error: {type(fault).__name__}")
         return order_id if decision else None
 
 

@@ -216,13 +216,15 @@ def _waiting_for(
 
 def _room(order: Snapshot, expected: Prospect, rules: ActingRules, now: datetime) -> str:
     needs, since = order.needs(), order.state.not_before
-    if needs and expected.circuits_open and expected.at:
+    if not needs or needs not in rules.offers:
+        return ""
+    if expected.circuits_open and expected.at:
         agents = " and ".join(rules.offers[needs])
         return f", once an agent for {needs} makes calls again (circuits open: {agents}, until {_clock(expected.at)})"
-    if needs and now > polled_from(since, order.state.updated_at, rules.poll_delay):
+    if now > polled_from(since, order.state.updated_at, rules.poll_delay):
         loads = "; ".join(_load(agent, rules) for agent in rules.offers[needs])
         return f", once an agent for {needs} has room, for which it waits since {_clock(since)} ({loads})"
-    return f", once an agent for {needs} has room" if needs else ""
+    return f", once an agent for {needs} has room"
 
 
 def _load(agent: str, rules: ActingRules) -> str:

@@ -24,7 +24,7 @@ from stores.transitions import Transitions
 
 log = logging.getLogger(__name__)
 
-MAX_PAGES = 20
+MAX_PAGES = 100
 """Of a bucket in one run: what is left waits for the next one."""
 
 MAX_ALERTS = 1000
@@ -54,8 +54,10 @@ def erase(order: Snapshot, request: OperatorRequest, payload: Payload, now: date
 def is_over(order: ArchivedOrder, since: datetime) -> bool:
     """Whether the order is finished, with nothing left to do for anybody, since before that time."""
     state = order.state
-    if state is None:
-        return not order.fault  # a history whose order is gone
+    if order.fault:
+        return False
+    if state is None:  # a history whose order is gone
+        return True
     finished = state.process_state is ProcessState.PROCESSED or state.outcome is Outcome.UNDONE
     return finished and state.updated_at < since
 

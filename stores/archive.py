@@ -30,10 +30,10 @@ class ArchivedOrder:
     order_id: str
     order: Order | None = None
     state: OrderState | None = None
-    """None if the order was removed, and its history is left over from a crash; or if it cannot be read."""
+    """Of both, None if the order was removed, and its history is left over from a crash; or if it has a fault."""
     keys: Sequence[str]
     fault: str = ""
-    """Why the order cannot be read."""
+    """Why the order cannot be read; one of its two rows may be readable all the same."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -97,17 +97,20 @@ class Archive:
 
     def _archived(self, order_id: str, rows: list[Stored]) -> ArchivedOrder:
         keys, wanted = tuple(row.key for row in rows), (order_key(order_id), state_key(order_id))
-        try:
-            records = [self._orders.record_of(row) for row in rows if row.key in wanted]
-        except UnreadableRowError as error:
-            return ArchivedOrder(order_id=order_id, keys=keys, fault=str(error))
+        records, fault = [], ""
+        for row in rows:
+            try:
+                records += [self._orders.record_of(row)] if row.key in wanted else []
+            except UnreadableRowError as error:
+                fault = str(error)
         if len(records) == 1:
-            return ArchivedOrder(order_id=order_id, keys=keys, fault="of its two rows one is missing")
+            fault = fault or "of its two rows one is missing"
         return ArchivedOrder(
             order_id=order_id,
             order=next((record for record in records if isinstance(record, Order)), None),
             state=next((record.state for record in records if isinstance(record, StateRecord)), None),
             keys=keys,
+            fault=fault,
         )
 
 

@@ -23,8 +23,8 @@ log = logging.getLogger(__name__)
 
 MINUTE = timedelta(minutes=1)
 
-MAX_REMOVED = 10_000
-"""At a time: the rest waits for the next run."""
+MAX_REMOVED = 1000
+"""At a time."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -107,8 +107,8 @@ class FiguresLog:
 
     async def remove_before(self, time: datetime) -> None:
         """Remove what was counted in minutes that began earlier, the oldest first; raises `UnavailableError`."""
-        old = await self._table.rows(PARTITION, "0", sortable(time), MAX_REMOVED)
-        await self._table.submit_each(PARTITION, [Delete(row.key) for row in old])
+        while old := await self._table.rows(PARTITION, "0", sortable(time), MAX_REMOVED):
+            await self._table.submit_each(PARTITION, [Delete(row.key) for row in old])
 
 
 class Tally:

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from pydantic import AwareDatetime
 
-from stores.tables import Form, Put, Table, columns_of, first
+from stores.tables import Form, Put, Table, columns_of, first, read_each
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -39,9 +39,10 @@ class SweepLog:
         await self._table.submit(PARTITION, [Put(ROW, FORM.columns(sweep))])
 
     async def last(self) -> Sweep | None:
-        """Return the last sweep, None before the first; raises `UnavailableError`."""
+        """Return the last sweep; None before the first, or if nobody can read it. Raises `UnavailableError`."""
         stored = await self._table.get(PARTITION, ROW)
-        return FORM.record(columns_of(stored)) if stored else None
+        found = read_each([stored] if stored else [], lambda row: FORM.record(columns_of(row)))
+        return found[0] if found else None
 
     async def awaited_since(self, now: datetime) -> datetime:
         """Return when it was that anybody asked this first: now, if nobody did; raises `UnavailableError`."""

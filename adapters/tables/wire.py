@@ -5,6 +5,7 @@ too; with its handling of queries that was nearly half of all the CPU time that 
 fixed forms, so they are written here, and sent through the SDK's own pipeline, which signs, retries and logs them.
 """
 
+import asyncio
 import json
 import re
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -23,6 +24,9 @@ RANGE = "PartitionKey eq '{p}' and RowKey ge '{s}' and RowKey lt '{e}'"
 """The only query there is: what it costs depends on how much it returns, never on the size of the table."""
 
 PAGE = 1000
+
+ANSWER_SECONDS = 5.0
+"""For one answer, with all tries: batches and looks wait for it, and with them orders of other partitions."""
 
 _HEADERS = {
     "Accept": "application/json;odata=minimalmetadata",
@@ -100,8 +104,9 @@ def _stored(wire: Mapping[str, Any]) -> Stored:
 async def _send(table: TableClient, request: HttpRequest) -> AsyncHttpResponse:
     """Send the request as the SDK sends its own; it has no public way to do that."""
     client: Any = table._client  # noqa: SLF001 - see above
-    response: AsyncHttpResponse = await client.send_request(request, stream=True)
-    await response.read()
+    async with asyncio.timeout(ANSWER_SECONDS):
+        response: AsyncHttpResponse = await client.send_request(request, stream=True)
+        await response.read()
     return response
 
 

@@ -14,15 +14,17 @@ from ulid import ULID
 
 import operators.retention
 import stores.archive
+import stores.figures
 from core.changes import Change, Event, HistoryEntry, Note
 from core.errors import UnknownOrderError
-from core.keys import history_range
+from core.keys import history_range, order_key, state_key
 from core.orders import Outcome, ProcessState
 from operators.requests import FindRequest, OperatorRequest
 from operators.retention import erase
 from stores.figures import Figures
 from stores.poison import Arrival
 from stores.submission_keys import PARTITIONS
+from stores.tables import Delete
 
 NOW = datetime(2020, 6, 1, 12, tzinfo=UTC)
 DAY = timedelta(days=1)
@@ -108,10 +110,11 @@ async def test_nothing_is_removed_unless_it_is_said_for_how_long_to_keep_it(kept
     assert await kept.left(order_id) == [order_id]
 
 
-async def test_figures_are_removed_once_they_are_shown_no_more(kept):
+async def test_figures_are_removed_once_they_are_shown_no_more(kept, monkeypatch):
     """Also where all else is kept for ever."""
-    old, shown = (Figures(at=NOW - timedelta(minutes=minutes), processed=1) for minutes in (61, 59))
-    for each in (old, shown):
+    monkeypatch.setattr(stores.figures, "MAX_REMOVED", 1)
+    *old, shown = (Figures(at=NOW - timedelta(minutes=minutes), processed=1) for minutes in (63, 62, 61, 59))
+    for each in (*old, shown):
         await kept.parts.figures.add(each)
     await replace(kept.retention, keep=None).sweep()
     assert await kept.parts.figures.between(NOW - DAY, NOW) == [shown]
@@ -269,3 +272,14 @@ async def test_what_a_sweep_costs_does_not_depend_on_how_many_young_orders_there
             await kept.order(days=1, **PROCESSED)
     queues = len(kept.retention.poison._sources)
     assert costs == [4 + queues + len(PARTITIONS)] * 2
+
+
+async def test_an_order_that_is_not_there_whole_is_kept_and_found_by_its_customer(kept):
+    """Nobody can erase it before it is mended, so operators have to hear of it."""
+    order_id = await kept.order(days=40, email="half@example.com", **PROCESSED)
+    other = await kept.order(days=40, email="half@example.com", **PROCESSED)
+    await kept.parts.store.table.submit("b00", [Delete(state_key(order_id)), Delete(order_key(other))])
+    assert await kept.retention.sweep() == 0
+    assert await found(kept, "half@example.com") == [order_id]
+    for order in (await kept.parts.archive.oldest("b00", NOW, "")).orders:
+        await kept.parts.store.table.submit_each("b00", [Delete(key) for key in order.keys])

@@ -303,6 +303,8 @@ async def test_a_row_that_nobody_can_read_takes_no_other_along(parts):
     rows = {f"0|garbage {number}": row for number, row in enumerate(garbage_alerts())}
     await parts.alerts._table.submit("alerts", [Put(*row) for row in rows.items()])
     assert told in await parts.agent_health.since(NOW)
+    await parts.sweeps._table.submit("sweeps", [Put("last", {"Instance": "v1"})])
+    assert await parts.sweeps.last() is None
     found = await parts.alerts.newest(1000)
     assert event in [each.event for each in found]
     assert not [rows[each.key] for each in found if each.key in rows]

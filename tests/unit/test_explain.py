@@ -175,3 +175,12 @@ def test_of_an_order_whose_wake_up_is_lost_it_says_when_a_poll_finds_it():
     said = explained(new_order())
     assert said.next_at == NOW
     assert said.if_nothing_happens.startswith(f"From {NOW + WAKE_UP_TIME:%Y-%m-%d %H:%M:%S} UTC on")
+
+
+@pytest.mark.proves("OPR-2", "FLT-12")
+def test_of_an_order_that_is_given_up_it_does_not_say_that_an_agent_has_to_have_room():
+    """Its workflow was retired, and with it the agent that it needed: once it waits for long, that is no reason."""
+    order = new_order().with_state(workflow_version=0)
+    order = order.with_steps(replace(order.steps[0], capability="fax"))
+    said = explained(order, at=NOW + 2 * WAKE_UP_TIME)
+    assert said.waiting_for == "a scheduler to claim it"

@@ -222,6 +222,33 @@ async def test_an_order_that_is_gone_holds_up_no_bulk_action():
     assert (page.done, page.changed, page.refused) == ([there], [gone], [])
 
 
+@pytest.mark.proves("OPR-3")
+async def test_an_order_on_which_nobody_can_act_holds_up_no_bulk_action():
+    """Whatever is wrong with it: the others are acted on, and it is named. A store that is away is no fault of it."""
+    parts = in_memory(clock=lambda: NOW)
+    odd, good = [(await failed(parts, number)).order_id for number in range(2)]
+    commit = parts.store.commit
+    for fault in (InvalidError(["it cannot be written"]), UnavailableError("away")):
+
+        async def refused(change, fault=fault):
+            if change.after.order_id == odd:
+                raise fault
+            return await commit(change)
+
+        request = resubmit_all(until=NOW - TOLERANCE, dry_run=False)
+        with patch.object(parts.store, "commit", refused), patch.object(parts.store, "committed", none_is):
+            if isinstance(fault, InvalidError):
+                page = await bulk_on(parts).run(request)
+                assert (page.done, [each.order_id for each in page.refused]) == ([good], [odd])
+            else:
+                with pytest.raises(ExceptionGroup):
+                    await bulk_on(parts).run(request)
+
+
+async def none_is(_):
+    return False
+
+
 @pytest.mark.proves("OPR-4")
 async def test_a_bulk_skip_skips_the_step_that_is_named():
     """Also where another has failed too."""

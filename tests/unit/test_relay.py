@@ -1,5 +1,6 @@
 """What is sent to operators and to the senders of orders, on parts in memory."""
 
+import json
 from dataclasses import replace
 from unittest.mock import patch
 
@@ -13,7 +14,7 @@ from memory import MemoryBus, MemoryEventPublisher, in_memory
 from owed import events_owed, owed
 
 from alerts.relay import PAGE
-from alerts.rules import LONGEST_PAUSE, QUEUE, pause
+from alerts.rules import LONGEST_PAUSE, QUEUE, pause, read
 from alerts.triggers import blueprint
 from core.changes import Event
 from core.errors import InvalidError, QueueRefusedError, UnavailableError
@@ -362,3 +363,13 @@ async def test_an_alert_that_cannot_be_read_is_kept_with_its_reason(post):
     assert (message.source, message.body) == (QUEUE, b"no event")
     assert message.reason
     assert await post.parts.alerts.newest(10) == []
+
+
+@pytest.mark.proves("ALR-1")
+@pytest.mark.parametrize("number", ["NaN", "[-Infinity]", f"1{'0' * 5000}"])
+def test_an_alert_with_a_number_that_json_has_not_cannot_be_read(number):
+    """One such alert in a list would keep browsers from reading all the others."""
+    event = {"specversion": "1.0", "id": "e", "type": "T", "time": NOW.isoformat(), "data": {"x": "?"}}
+    assert read(json.dumps(event).encode()).data == {"x": "?"}
+    with pytest.raises(InvalidError):
+        read(json.dumps(event).replace('"?"', number).encode())

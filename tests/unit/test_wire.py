@@ -1,8 +1,16 @@
 """What goes over the wire to Table Storage: Azure is stricter than the emulator that the contract tests run on."""
 
+import asyncio
 from email.parser import Parser
 
+import pytest
+from azure.core.pipeline.transport import AioHttpTransport
+from azure.data.tables.aio import TableClient
+
+from adapters.tables.transactions import TableTransactions
 from adapters.tables.wire import body_of, part_of
+from core.errors import UnavailableError
+from local.ports import HOST
 from stores.tables import Delete, Insert, Put, Replace
 
 OPERATIONS = [Insert("a", {"X": "1"}), Replace("b", {"X": "1"}, "etag"), Put("c", {"X": "1"}), Delete("d")]
@@ -26,3 +34,33 @@ def test_each_part_of_a_transaction_says_what_azure_demands():
     with_body = [headers for method, headers in found if method != "DELETE"]
     assert all(headers["Content-Type"] == "application/json" for headers in with_body)
     assert all(int(headers["Content-Length"]) == len(headers.get_payload().split("\r\n")[0]) for headers in with_body)
+
+
+REQUESTS = {
+    "a transaction": lambda table: table.submit("p", OPERATIONS),
+    "a row": lambda table: table.get("p", "a"),
+    "a range": lambda table: table.rows("p", "a", "b"),
+}
+
+
+@pytest.mark.proves("FLT-7")
+@pytest.mark.parametrize("what", REQUESTS)
+async def test_a_partition_that_says_nothing_is_away_soon(what, monkeypatch):
+    """A batch or a look that waits for it keeps orders waiting that lie elsewhere."""
+    monkeypatch.setattr("adapters.tables.wire.ANSWER_SECONDS", 0.05)
+    left = asyncio.Event()
+
+    async def listen(reader, writer):
+        await reader.read()
+        writer.close()
+        left.set()
+
+    server = await asyncio.start_server(listen, HOST, 0)
+    address = f"http://{HOST}:{server.sockets[0].getsockname()[1]}"
+    account = f"AccountName=a;AccountKey=YWJj;TableEndpoint={address}/a"
+    async with server, TableClient.from_connection_string(account, "orders", transport=AioHttpTransport()) as client:
+        with pytest.raises(UnavailableError):
+            async with asyncio.timeout(3):
+                await REQUESTS[what](TableTransactions(lambda: client))
+        await client.close()
+        await left.wait()
