@@ -281,12 +281,24 @@ def erase(api: Api, *, order_ids: tuple[str, ...], email: str | None, go: bool, 
     """Forget who a customer is; the orders and their history stay."""
     signature = {"operator": operator, "note": note}
     found = [*order_ids, *(api.orders_of(email, signature) if email else ())]
-    for order_id in found:
-        click.echo(formatting.acted(api.post("orders", order_id, "erase", body=signature)) if go else order_id)
+    refused = [why for order_id in found if (why := _erased(api, order_id, signature, go=go))]
     click.echo(f"{len(found)} orders" + ("" if go else "; to erase who the customer is: --go"))
     if email:
         messages = api.every("poison", "messages", first_only=False)["messages"]
         click.echo(formatting.out_of_reach(email, messages))
+    if refused:
+        raise ApiError("; ".join(refused))
+
+
+def _erased(api: Api, order_id: str, signature: Json, *, go: bool) -> str:
+    """Erase who the customer of one order is; return why not, if it is refused: the others go on."""
+    try:
+        click.echo(formatting.acted(api.post("orders", order_id, "erase", body=signature)) if go else order_id)
+    except ApiError as error:
+        if error.exit_code != ApiError.exit_code:
+            raise
+        return f"{order_id}: {error}"
+    return ""
 
 
 # Poison messages

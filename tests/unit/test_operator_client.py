@@ -5,8 +5,9 @@ from dataclasses import replace
 import httpx
 import pytest
 from builders import PAYLOAD, new_order
+from click.testing import CliRunner
 
-from operators.cli import formatting
+from operators.cli import commands, formatting
 from operators.cli.client import Api, ApiError, BrokenError, KeyRefusedError, UnreachableError
 from operators.views import order_view
 
@@ -79,3 +80,23 @@ def test_a_bulk_action_is_to_be_repeated_only_for_what_was_refused():
     refused = [{"orderId": "b03-2", "why": "it is Processed"}]
     assert formatting.bulk_text(PAGES | {"refused": []}, go=True) == "1 done, 0 refused, 0 changed"
     assert formatting.bulk_text(PAGES | {"refused": refused}, go=True).endswith(f"--go --until {PAGES['until']}")
+
+
+def test_an_order_that_was_erased_before_keeps_no_other_from_being_erased(monkeypatch):
+    """Who repeats a command that was cut short gets to the rest; an app that is away ends it."""
+
+    def erased(request):
+        status = {"b00-1": 409, "b00-3": 503}.get(request.url.path.split("/")[4], 202)
+        return httpx.Response(status, json={"title": "no", "orderId": request.url.path, "status": "erased"})
+
+    monkeypatch.setattr(commands, "Api", lambda *_: api(erased))
+
+    def erase(*order_ids):
+        orders = [word for order_id in order_ids for word in ("--order", order_id)]
+        return CliRunner().invoke(commands.main, ["--key", "k", "erase", "--go", "-m", "note", *orders])
+
+    ran = erase("b00-1", "b00-2")
+    assert (ran.exit_code, ran.output.count("/b00-2")) == (ApiError.exit_code, 1)
+    assert "b00-1: no" in ran.output
+    ran = erase("b00-3", "b00-2")
+    assert (ran.exit_code, ran.output.count("/b00-2")) == (UnreachableError.exit_code, 0)
