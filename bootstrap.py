@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import cached_property, partial
-from typing import Any
 
 import azure.functions as func
 
@@ -31,6 +30,8 @@ from core.business import Agent, Business, offers_of
 from core.keys import buckets
 from core.messages import bus_queues
 from core.ports import TextQueue
+from entrypoints import api
+from entrypoints.openapi import Route
 from operators.alerts import AlertDesk
 from operators.bulk import BulkService
 from operators.explain import ActingRules
@@ -297,18 +298,16 @@ def bootstrap(settings: Settings, business: Business, adapters: Adapters) -> App
     return app
 
 
-def functions(app: App, *business: func.Blueprint, described: Mapping[str, Any] | None = None) -> func.FunctionApp:
-    """Bind the app's services, and the functions of the business, to what starts them.
-
-    `described` has the OpenAPI `paths` and `schemas` of the business's calls.
-    """
+def functions(app: App, routes: Sequence[Route] = (), *business: func.Blueprint) -> func.FunctionApp:
+    """Bind the app's services, and the routes and functions of the business, to what starts them."""
     functions = func.FunctionApp()
-    for blueprint in (*business, *_blueprints(app, described or {})):
+    calls = api.blueprint([*routes, *operators.triggers.routes(app.operators)])
+    for blueprint in (*business, calls, *_blueprints(app)):
         functions.register_functions(blueprint)
     return functions
 
 
-def _blueprints(app: App, described: Mapping[str, Any]) -> Iterator[func.Blueprint]:
+def _blueprints(app: App) -> Iterator[func.Blueprint]:
     parts = app.adapters
     yield submission.triggers.blueprint(app.submission)
     yield scheduler.triggers.blueprint(app.inbox, [agent.name for agent in app.agents])
@@ -319,7 +318,7 @@ def _blueprints(app: App, described: Mapping[str, Any]) -> Iterator[func.Bluepri
         workflows=app.business.workflows, known=parts.known_workflows, store=parts.store, clock=parts.clock
     )
     yield alerts.triggers.blueprint(parts.alerts, parts.poison, app.relay, app.watch, versions)
-    yield operators.triggers.blueprint(app.operators, described)
+    yield operators.triggers.blueprint(app.operators.retention)
     yield web.triggers.blueprint(app.pages)
     yield operators.triggers.relay(parts.poison, app.storage_queues, app.bus_queues)
     if app.settings.simulator_enabled:

@@ -7,7 +7,6 @@ from bootstrap import bootstrap, functions
 from entrypoints.logs import show_fields
 from shop import triggers
 from shop.business import SHOP
-from shop.description import description
 from shop.service import ShopService
 from web.triggers import shop as shop_page
 
@@ -22,4 +21,4 @@ shop = ShopService(
     new_order_id=order_ids(settings.buckets),
     placed_at=order_time,
 )
-app = functions(engine, triggers.blueprint(shop), shop_page(engine.pages), described=description())
+app = functions(engine, triggers.routes(shop), shop_page(engine.pages))

@@ -4,12 +4,12 @@ import functools
 import json
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from hashlib import sha256
 from typing import Any, TypeVar
 
 import azure.functions as func
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
 from core.errors import (
     AppError,
@@ -23,8 +23,8 @@ from core.errors import (
     UnreadableRowError,
 )
 from core.keys import ORDER_ID
-from core.messages import decode, faults_of
-from entrypoints.problem import Problem
+from core.messages import decode
+from entrypoints.models import Problem
 
 log = logging.getLogger(__name__)
 
@@ -44,13 +44,10 @@ def _text(value: Any) -> str:
     return value.isoformat() if isinstance(value, datetime) else str(value)
 
 
-def unless_known(req: func.HttpRequest, body: Mapping[str, Any], again_in: timedelta | None) -> func.HttpResponse:
-    """Answer with JSON, its ETag, and when to ask again; 304 and nothing else if the caller has this already."""
-    answer = ok(body)
+def unless_known(req: func.HttpRequest, answer: func.HttpResponse) -> func.HttpResponse:
+    """Give the answer an ETag; answer 304, with its headers and nothing else, if the caller has it already."""
     tag = f'"{sha256(answer.get_body()).hexdigest()[:32]}"'
     answer.headers["ETag"], answer.headers["Cache-Control"] = tag, "no-cache"
-    if again_in:
-        answer.headers["Retry-After"] = str(int(again_in.total_seconds()))
     known = {each.strip().removeprefix("W/") for each in req.headers.get("If-None-Match", "").split(",")}
     return func.HttpResponse(status_code=304, headers=dict(answer.headers)) if known & {tag, "*"} else answer
 
@@ -133,14 +130,6 @@ def body_of(req: func.HttpRequest, model: type[T]) -> T:
     if len(body) > MAX_BODY_BYTES:
         raise InvalidError([f"body: {len(body)} bytes are more than the {MAX_BODY_BYTES} that are accepted"])
     return decode(model, body)
-
-
-def query_of(req: func.HttpRequest, model: type[T]) -> T:
-    """Read what stands behind the question mark; raises `InvalidError` with every fault."""
-    try:
-        return model.model_validate_strings(dict(req.params))
-    except ValidationError as error:
-        raise InvalidError(faults_of(error)) from None
 
 
 def order_id_of(req: func.HttpRequest) -> str:

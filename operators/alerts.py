@@ -18,9 +18,10 @@ from core.errors import AppError
 from core.gathering import run_all
 from core.keys import ABOUT_ORDER
 from core.ports import Clock
+from entrypoints.models import View
 from operators.owed import Look, Owed
 from operators.requests import AlertsPage, Key, OperatorRequest
-from operators.views import View, cut
+from operators.views import cut
 from stores.alert_log import AlertLog
 from stores.sweeps import Sweep, SweepLog
 

@@ -25,10 +25,11 @@ from core.gathering import run_all
 from core.keys import sortable
 from core.orders import OrderState, ProcessState, Snapshot, StepState
 from core.workflow import Workflows
+from entrypoints.models import View
 from operators import rules, views
 from operators.requests import BulkRequest, SkipRequest, Where
 from operators.service import OperatorService
-from operators.views import ListedOrder, View, agenda_page
+from operators.views import ListedOrder, agenda_page
 
 log = logging.getLogger(__name__)
 

@@ -13,7 +13,7 @@ from core.agenda import polled_from
 from core.changes import Change, Decision
 from core.errors import UnreadableRowError
 from core.orders import Direction, Outcome, ProcessState, Snapshot, Step, StepState
-from operators.views import View
+from entrypoints.models import View
 from stores.agent_health import AgentHealth, longest_wait, open_until
 from stores.transitions import Decide
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from core.errors import NoRightError, QueueRefusedError
-from operators.views import View
+from entrypoints.models import View
 
 log = logging.getLogger(__name__)
 
@@ -24,6 +24,12 @@ class Health(View):
     dependencies: dict[str, Word]
 
 
+class Unhealthy(Health):
+    """The same, if it cannot."""
+
+    http_status = 503
+
+
 @dataclass(frozen=True, kw_only=True)
 class HealthService:
     """Asks every dependency, all at once. A slow answer is waited for in the background, by all who ask."""
@@ -31,11 +37,12 @@ class HealthService:
     checks: Mapping[str, Check]
     _asked: dict[str, asyncio.Task[object]] = field(default_factory=dict)
 
-    async def report(self) -> Health:
+    async def report(self) -> Health | Unhealthy:
         """Say whether the app can work, and which dependency is away."""
         words = dict(zip(self.checks, await asyncio.gather(*map(self._ask, self.checks)), strict=True))
-        healthy = all(word == "available" for word in words.values())
-        return Health(status="healthy" if healthy else "unhealthy", dependencies=words)
+        if all(word == "available" for word in words.values()):
+            return Health(status="healthy", dependencies=words)
+        return Unhealthy(status="unhealthy", dependencies=words)
 
     async def _ask(self, name: str) -> Word:
         """Wait a little for the answer; if it takes longer, the next report goes on waiting for the same one."""

@@ -9,9 +9,9 @@ from core.agenda import AgendaRow, Kind
 from core.errors import UnavailableError
 from core.orders import ProcessState
 from core.ports import Clock, TextQueue
+from entrypoints.models import View
 from operators.owed import Look, Owed
 from operators.poison import PoisonService
-from operators.views import View
 from stores import outbox
 from stores.agent_health import AgentHealth, AgentHealthLog
 from stores.figures import Figures, FiguresLog, minute_of

@@ -13,8 +13,9 @@ from core.errors import ConflictError, RefusedError, UnknownMessageError
 from core.gathering import run_all
 from core.messages import BusMessage
 from core.ports import Bus, Clock, TextQueue
+from entrypoints.models import View
 from operators.requests import KEY, OperatorRequest, PoisonPage
-from operators.views import View, cut
+from operators.views import cut
 from stores.poison import PoisonMessage, PoisonStore
 
 log = logging.getLogger(__name__)
@@ -61,6 +62,7 @@ class PoisonList(View):
 class Settled(View):
     """What was done with a message."""
 
+    http_status = 202  # as with an order
     queue: str
     id: str
     status: str

@@ -2,11 +2,11 @@
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
-from pydantic.alias_generators import to_camel
+from pydantic import Field, StringConstraints
 
 from core.messages import Moment, StepName, Text
 from core.orders import Outcome, ProcessState
+from entrypoints.models import Body, Parameters
 
 KEY = r"^[A-Za-z0-9!_.:|=~-]{1,1000}$"
 """What keys of ours are made of; such a one may still name no row."""
@@ -14,13 +14,7 @@ KEY = r"^[A-Za-z0-9!_.:|=~-]{1,1000}$"
 Key = Annotated[str, Field(pattern=KEY)]
 
 
-class Query(BaseModel):
-    """What stands behind the question mark of a call; what else stands there is passed over."""
-
-    model_config = ConfigDict(frozen=True)
-
-
-class Page(Query):
+class Page(Parameters):
     """Which part of a list."""
 
     limit: Annotated[int, Field(ge=1, le=500)] = 50
@@ -59,16 +53,15 @@ class PoisonPage(Page):
     continuation: Annotated[str, Field(pattern=r"^[0-9]{8}T[0-9]{6}\.[0-9]{6}Z-[0-9a-f]{32}$")] | None = None
 
 
-class Search(Query):
+class Search(Parameters):
     """Orders whose ids begin so: with the bucket at least."""
 
     id: Annotated[str, StringConstraints(strip_whitespace=True, pattern=r"^b[0-9]{2}-[0-9A-HJKMNP-TV-Z]{0,26}$")]
 
 
-class OperatorRequest(BaseModel):
+class OperatorRequest(Body):
     """The body of an operator's action."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, alias_generator=to_camel, populate_by_name=True)
     operator: Annotated[Text, Field(max_length=80)]
     note: Annotated[Text, Field(max_length=1000)]
 
@@ -80,10 +73,9 @@ class SkipRequest(OperatorRequest):
     """Which of the failed steps; may be left out if there is only one."""
 
 
-class Where(BaseModel):
+class Where(Body):
     """Which orders in `Error` are meant: those for which all that is said holds."""
 
-    model_config = OperatorRequest.model_config
     workflow: StepName | None = None
     step: StepName | None = None
     """A step that failed."""

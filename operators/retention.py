@@ -12,10 +12,11 @@ from core.errors import InvalidError, RefusedError, UnavailableError
 from core.gathering import run_all
 from core.orders import Outcome, ProcessState, Snapshot
 from core.ports import Clock
+from entrypoints.models import View
 from operators.overview import SHOWN
 from operators.poison import PoisonService
 from operators.requests import FindRequest, OperatorRequest
-from operators.views import Acted, View
+from operators.views import Acted
 from stores.alert_log import AlertLog
 from stores.archive import Archive, ArchivedOrder
 from stores.figures import FiguresLog, minute_of

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from typing import Annotated, Any, TypeVar
 
-from pydantic import AliasGenerator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import AliasGenerator, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel, to_pascal
 
 from core.agenda import AgendaRow
@@ -12,17 +12,10 @@ from core.business import Payload
 from core.changes import HistoryEntry
 from core.errors import InvalidError
 from core.orders import Direction, OnFailure, Outcome, Priority, ProcessState, Snapshot, StepState
+from entrypoints.models import View
 from stores.orders import OrderStore
 
 Listed = TypeVar("Listed")
-
-
-class View(BaseModel):
-    """Base of all answers: camelCase on the wire, and nothing that is not declared."""
-
-    model_config = ConfigDict(
-        frozen=True, extra="forbid", alias_generator=to_camel, populate_by_name=True, from_attributes=True
-    )
 
 
 class StepView(View):
@@ -111,7 +104,7 @@ class ListedOrder(View):
     priority: Priority
     workflow: str
     outcome: Outcome | None = None
-    failed_steps: Annotated[list[str], BeforeValidator(str.split)] = []
+    failed_steps: Annotated[list[str], BeforeValidator(str.split)] = Field(default_factory=list)
     reason: str | None = None
     updated_at: datetime | None
     """Null if its row cannot be read."""
@@ -154,6 +147,7 @@ class FoundOrders(View):
 class Acted(View):
     """What was done to an order."""
 
+    http_status = 202  # what follows from it is done later
     order_id: str
     status: str
 

@@ -1,35 +1,43 @@
 """What a customer may ask for, and what they see of their order."""
 
 import hmac
-from dataclasses import asdict
 from datetime import datetime, timedelta
 from decimal import Decimal
-from typing import Annotated, Any
+from operator import not_
+from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, ConfigDict, Field, WithJsonSchema
+from pydantic.config import JsonDict
+from pydantic.json_schema import SkipJsonSchema
 from pydantic_core import PydanticCustomError
 
+from core.keys import ORDER_ID
 from core.messages import Submission
-from core.orders import ENDED, Priority, ProcessState, Snapshot, Step, StepState
-from shop.catalogue import BY_SKU, PRODUCTS
+from core.orders import ENDED, Outcome, Priority, ProcessState, Snapshot, Step, StepState
+from entrypoints.models import Body, Parameters, View
+from shop.catalogue import BY_SKU, Product
 from shop.payload import Customer
 
-CURRENCY = "EUR"
 LARGEST_TOTAL = Decimal(5000)
 """Of a purchase that needs nobody's consent; anybody may place one, and each leads to an authorisation."""
 MIN_KEY, MAX_KEY = 20, 200
 """Characters of an `Idempotency-Key`. One that others can guess tells them whose order it stands for."""
-ACCEPTED = "Accepted"
-"""What the shop calls an order that the queue holds; no order is recorded in such a state."""
 RECORDED_WITHIN = timedelta(minutes=1)
 """An order that was accepted longer ago, and is not recorded, is not spoken of any more as if it would be."""
-ASK_AGAIN_IN = {
-    ACCEPTED: timedelta(seconds=1),
-    ProcessState.PENDING: timedelta(seconds=2),
-    ProcessState.PROCESSING: timedelta(seconds=2),
-    ProcessState.ERROR: timedelta(seconds=30),
+KEY_SCHEMA = {
+    "description": "The same key and purchase stand for the same order, however often they are sent. Use a UUID.",
+    "type": "string",
+    "minLength": MIN_KEY,
+    "maxLength": MAX_KEY,
+    "pattern": "^[!-~]+$",
+    "examples": ["5f0c7d0e-3b1f-4c55-9d0a-0f7f9a7a1c11"],
 }
-"""In `Error` an order waits for a person, or has been taken back."""
+ASK_AGAIN_IN = {ProcessState.PENDING: 2, ProcessState.PROCESSING: 2, ProcessState.ERROR: 30}
+"""Seconds. In `Error` an order waits for a person, or has been taken back; once it is processed, nothing changes."""
+EXAMPLE: JsonDict = {
+    "customer": {"name": "Ada Lovelace", "email": "ada@example.com"},
+    "items": [{"sku": "TEA-SENCHA", "quantity": 2}],
+}
 
 
 def _sold(sku: str) -> str:
@@ -38,26 +46,25 @@ def _sold(sku: str) -> str:
     return sku
 
 
-class Wish(BaseModel):
+class Wish(Body):
     """One product that a customer wants, which is one that the shop sells."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
     sku: Annotated[str, AfterValidator(_sold)]
     quantity: Annotated[int, Field(ge=1, le=1000)]
 
 
 def _of_bearable_total(wishes: tuple[Wish, ...]) -> tuple[Wish, ...]:
-    total = sum((Decimal(BY_SKU[wish.sku].price) * wish.quantity for wish in wishes), Decimal(0))
+    total = sum((Decimal(BY_SKU[wish.sku].price.amount) * wish.quantity for wish in wishes), Decimal(0))
     if total > LARGEST_TOTAL:
-        told = f"{total} {CURRENCY} together; an order takes {LARGEST_TOTAL} at most"
+        told = f"{total} EUR together; an order takes {LARGEST_TOTAL} at most"
         raise PydanticCustomError("too_much", "{told}", {"told": told})
     return wishes
 
 
-class Purchase(BaseModel):
+class Purchase(Body):
     """The body of `POST /api/orders`: what, and for whom. Prices are the shop's, never the customer's."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    model_config = ConfigDict(json_schema_extra={"examples": [EXAMPLE]})
     customer: Customer
     items: Annotated[
         tuple[Wish, ...], Field(min_length=1, max_length=50, strict=False), AfterValidator(_of_bearable_total)
@@ -70,11 +77,69 @@ class OperatorPurchase(Purchase):
     priority: Annotated[Priority, Field(strict=False)] = Priority.NORMAL
 
 
+def _hard_to_guess(key: str) -> str:
+    if not MIN_KEY <= len(key) <= MAX_KEY:
+        told = f"expected {MIN_KEY} to {MAX_KEY} characters at random, such as a UUID"
+        raise PydanticCustomError("guessable", "{told}", {"told": told})
+    return key
+
+
+class IdempotencyKey(Parameters):
+    """What makes one order of a purchase that is sent several times, if the customer gives one."""
+
+    place = "header"
+    value: Annotated[
+        str | None, AfterValidator(_hard_to_guess), WithJsonSchema(KEY_SCHEMA), Field(alias="Idempotency-Key")
+    ] = None
+
+
+OrderId = Annotated[str, Field(pattern=f"^{ORDER_ID.pattern}$")]
+AskAgain = Field(exclude=True, description="In how many seconds it is worth asking again")
+
+
+class Placed(View):
+    """An order that was accepted."""
+
+    http_status = 202
+    order_id: OrderId
+    status_url: str
+    location: Annotated[str, Field(exclude=True, description="Where to follow the order")]
+    retry_after: Annotated[int, AskAgain] = 1
+
+
+class StepStatus(View):
+    """How far a step is."""
+
+    name: str
+    state: StepState
+    trying_again: Annotated[bool, Field(exclude_if=not_)]
+
+
+class Status(View):
+    """What anybody who has the order's id may see: no personal data and no internals."""
+
+    etag = True
+    order_id: OrderId
+    process_state: ProcessState | Literal["Accepted"]
+    """`Accepted` if the queue holds it; no order is recorded in such a state."""
+    placed_at: datetime
+    updated_at: datetime
+    steps: list[StepStatus]
+    outcome: Annotated[Outcome | SkipJsonSchema[None], Field(exclude_if=not_)] = None
+    retry_after: Annotated[int | SkipJsonSchema[None], AskAgain] = 1
+
+
+class ProductList(View):
+    """What the shop sells."""
+
+    products: tuple[Product, ...]
+
+
 def submission(purchase: Purchase, order_id: str, placed_at: datetime) -> Submission:
     """Return the message that submits the order, at the shop's prices (SUB-1)."""
     payload: dict[str, Any] = {
         "customer": purchase.customer.model_dump(),
-        "items": [{**wish.model_dump(), "unitPrice": BY_SKU[wish.sku].price} for wish in purchase.items],
+        "items": [{**wish.model_dump(), "unitPrice": BY_SKU[wish.sku].price.amount} for wish in purchase.items],
     }
     priority = purchase.priority if isinstance(purchase, OperatorPurchase) else Priority.NORMAL
     return Submission(schema_version=1, order_id=order_id, placed_at=placed_at, priority=priority, **payload)
@@ -90,29 +155,20 @@ def fingerprint(purchase: Purchase, idempotency_key: str) -> str:
     return hmac.digest(key, purchase.model_dump_json().encode(), "sha512").hex()
 
 
-def products() -> dict[str, Any]:
-    """Return what the shop sells, as the API shows it."""
-    return {
-        "products": [
-            {**asdict(product), "price": {"amount": product.price, "currency": CURRENCY}} for product in PRODUCTS
-        ]
-    }
-
-
-def status(order: Snapshot) -> dict[str, Any]:
-    """Return what anybody who has the order's id may see: no personal data and no internals."""
+def status(order: Snapshot) -> Status:
+    """Return what anybody who has the order's id may see."""
     state = order.state
-    view = {
-        "orderId": order.order_id,
-        "processState": state.process_state,
-        "placedAt": order.order.placed_at.isoformat(),
-        "updatedAt": state.updated_at.isoformat(),
-        "steps": [
-            {"name": step.name, "state": step.state} | ({"tryingAgain": True} if trying_again(order, step) else {})
-            for step in order.steps
+    return Status(
+        order_id=order.order_id,
+        process_state=state.process_state,
+        placed_at=order.order.placed_at,
+        updated_at=state.updated_at,
+        steps=[
+            StepStatus(name=step.name, state=step.state, trying_again=trying_again(order, step)) for step in order.steps
         ],
-    }
-    return view | ({"outcome": state.outcome} if state.outcome else {})
+        outcome=state.outcome,
+        retry_after=ASK_AGAIN_IN.get(state.process_state),
+    )
 
 
 def trying_again(order: Snapshot, step: Step) -> bool:
@@ -122,12 +178,6 @@ def trying_again(order: Snapshot, step: Step) -> bool:
     return step.attempts > (1 if step.runs else 0)
 
 
-def accepted(order_id: str, placed_at: datetime) -> dict[str, Any]:
+def accepted(order_id: str, placed_at: datetime) -> Status:
     """Return the status of an order that was accepted and is not recorded yet."""
-    at = placed_at.isoformat()
-    return {"orderId": order_id, "processState": ACCEPTED, "placedAt": at, "updatedAt": at, "steps": []}
-
-
-def ask_again_in(status: dict[str, Any]) -> timedelta | None:
-    """Return when it is worth asking for the status again; None once nothing changes any more by itself."""
-    return ASK_AGAIN_IN.get(status["processState"])
+    return Status(order_id=order_id, process_state="Accepted", placed_at=placed_at, updated_at=placed_at, steps=[])

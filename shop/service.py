@@ -5,12 +5,12 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from core.errors import RefusedError, UnknownOrderError
 from core.ports import Clock, TextQueue
 from shop import rules
-from shop.rules import Purchase
+from shop.catalogue import PRODUCTS
+from shop.rules import IdempotencyKey, OperatorPurchase, Placed, ProductList, Purchase, Status
 from stores.orders import OrderStore
 from stores.submission_keys import SubmissionKeys
 
@@ -29,15 +29,24 @@ class ShopService:
     placed_at: Callable[[str], datetime]
     """Reads the time from an order id, so that a purchase sent twice becomes the same message."""
 
-    async def place(self, purchase: Purchase, idempotency_key: str | None) -> str:
-        """Accept a purchase and return its order id; raises `RefusedError` if the key stands for another one."""
+    async def products(self) -> ProductList:
+        """List what the shop sells."""
+        return ProductList(products=PRODUCTS)
+
+    async def place(self, purchase: Purchase, key: IdempotencyKey) -> Placed:
+        """Place an order; raises `RefusedError` if the key stands for another one."""
         order_id = self.new_order_id()
-        if idempotency_key is not None:
-            order_id = await self._bind(idempotency_key, order_id, rules.fingerprint(purchase, idempotency_key))
+        if key.value is not None:
+            order_id = await self._bind(key.value, order_id, rules.fingerprint(purchase, key.value))
         message = rules.submission(purchase, order_id, self.placed_at(order_id))
         await self.submissions.put(message.to_json())
         log.info("shop.order_placed", extra={"order_id": order_id})
-        return order_id
+        url = f"/api/orders/{order_id}"
+        return Placed(order_id=order_id, status_url=url, location=url)
+
+    async def place_for_customer(self, purchase: OperatorPurchase, key: IdempotencyKey) -> Placed:
+        """Place an order for a customer, before others if need be; raises as `place` does."""
+        return await self.place(purchase, key)
 
     async def _bind(self, key: str, order_id: str, fingerprint: str) -> str:
         """Return the order that the key stands for; the message is sent again, in case it was not the last time."""
@@ -46,8 +55,8 @@ class ShopService:
             raise RefusedError("this Idempotency-Key was used for a purchase with other content")
         return bound_id
 
-    async def follow(self, order_id: str) -> dict[str, Any]:
-        """Return the public status of an order; raises `UnknownOrderError`.
+    async def follow(self, order_id: str) -> Status:
+        """Follow an order; raises `UnknownOrderError`.
 
         An id tells its age: so an order that was just accepted is known before it is recorded.
         """

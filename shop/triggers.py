@@ -1,46 +1,16 @@
-"""Binds the shop to HTTP. Anybody may call it."""
+"""The shop's calls. Anybody may order; only who has the operators' key may go before others (SCH-11)."""
 
-import azure.functions as func
+from collections.abc import Sequence
 
-from core.errors import InvalidError
-from entrypoints.functions import Functions
-from entrypoints.http import body_of, ok, order_id_of, unless_known
-from shop import rules
-from shop.rules import MAX_KEY, MIN_KEY, OperatorPurchase, Purchase
+from entrypoints.openapi import Route
 from shop.service import ShopService
 
 
-def blueprint(service: ShopService) -> func.Blueprint:
-    """Return the shop's functions."""
-    triggers = Functions()
-
-    @triggers.route("api/products", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
-    async def shop_products(req: func.HttpRequest) -> func.HttpResponse:
-        return ok(rules.products())
-
-    @triggers.route("api/orders", methods=["POST"], auth_level=func.AuthLevel.ANONYMOUS)
-    async def shop_place_order(req: func.HttpRequest) -> func.HttpResponse:
-        return await _placed(req, Purchase)
-
-    @triggers.route("api/operator/orders", methods=["POST"], auth_level=func.AuthLevel.FUNCTION)
-    async def shop_place_order_for_customer(req: func.HttpRequest) -> func.HttpResponse:
-        return await _placed(req, OperatorPurchase)
-
-    @triggers.route("api/orders/{orderId}", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
-    async def shop_order(req: func.HttpRequest) -> func.HttpResponse:
-        status = await service.follow(order_id_of(req))
-        return unless_known(req, status, rules.ask_again_in(status))
-
-    async def _placed(req: func.HttpRequest, purchase: type[Purchase]) -> func.HttpResponse:
-        order_id = await service.place(body_of(req, purchase), _idempotency_key(req))
-        url = f"/api/orders/{order_id}"
-        return ok({"orderId": order_id, "statusUrl": url}, 202, {"Location": url, "Retry-After": "1"})
-
-    return triggers
-
-
-def _idempotency_key(req: func.HttpRequest) -> str | None:
-    key: str | None = req.headers.get("Idempotency-Key")
-    if key is not None and not MIN_KEY <= len(key) <= MAX_KEY:
-        raise InvalidError([f"Idempotency-Key: expected {MIN_KEY} to {MAX_KEY} characters at random, such as a UUID"])
-    return key
+def routes(shop: ShopService) -> Sequence[Route]:
+    """Return what may be asked of the shop."""
+    return [
+        Route("shop_products", "GET", "api/products", shop.products, open=True),
+        Route("shop_place_order", "POST", "api/orders", shop.place, open=True),
+        Route("shop_place_order_for_customer", "POST", "api/operator/orders", shop.place_for_customer),
+        Route("shop_order", "GET", "api/orders/{orderId}", shop.follow, open=True),
+    ]

@@ -7,14 +7,13 @@ from datetime import UTC, datetime, timedelta
 
 import azure.functions as func
 import pytest
-from apps import app
+from apps import app, shop_of
 from builders import CONTENT, ORDER_ID, PAYLOAD, WORKFLOWS, claimed
 from hypothesis import example, given
 from hypothesis import strategies as st
 from memory import in_memory, of_columns
 
 import shop.triggers
-from adapters.clock import order_ids, order_time
 from adapters.messaging.queues import NO_XML
 from alerts import rules as alert_rules
 from bootstrap import functions
@@ -25,7 +24,6 @@ from core.messages import AgentReply, AgentRequest, Submission, WakeUp, decode
 from operators.requests import BulkRequest, OperatorRequest
 from shop.payload import Content
 from shop.rules import Purchase
-from shop.service import ShopService
 from simulator.rules import Call, Fault
 from stores.orders import columns_of_record, of_change, record_of
 from stores.outbox import EVENT
@@ -238,15 +236,7 @@ def handlers():
     """Every HTTP function of the app, on parts in memory."""
     parts = in_memory()
     engine = app(parts, simulator_enabled=True)
-    front = ShopService(
-        store=parts.store,
-        submissions=parts.submissions,
-        keys=parts.keys,
-        clock=parts.clock,
-        new_order_id=order_ids(8),
-        placed_at=order_time,
-    )
-    bound = functions(engine, shop.triggers.blueprint(front)).get_functions()
+    bound = functions(engine, shop.triggers.routes(shop_of(parts))).get_functions()
     return {each.get_function_name(): each.get_user_function() for each in bound if each.is_http_function()}
 
 

@@ -38,9 +38,9 @@ MUTANTS = (
     Mutant(
         statement="OPR-5",
         fault="the operators' API is open to anybody",
-        file="operators/triggers.py",
-        old="@triggers.route(route.path, methods=[route.method], auth_level=func.AuthLevel.FUNCTION)",
-        new="@triggers.route(route.path, methods=[route.method], auth_level=func.AuthLevel.ANONYMOUS)",
+        file="entrypoints/api.py",
+        old="func.AuthLevel.ANONYMOUS if route.open else func.AuthLevel.FUNCTION",
+        new="func.AuthLevel.ANONYMOUS",
         tests=(f"{CONSOLE}::test_from_an_alert_to_an_order_that_is_right_again",),
         where=Where.SYSTEM,
     ),

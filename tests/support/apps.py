@@ -2,12 +2,14 @@
 
 from builders import COOLDOWN, PAYLOAD, THRESHOLD, TIMEOUT, TOLERANCE, WORKFLOWS
 
+from adapters.clock import order_ids, order_time
 from adapters.settings import Settings
 from bootstrap import App, bootstrap
 from core.business import Agent, Business
 from core.keys import buckets
 from local.ports import Ports
 from local.settings import app_settings
+from shop.service import ShopService
 
 IN_SECONDS = {"step_timeout": TIMEOUT, "cooldown": COOLDOWN, "clock_tolerance": TOLERANCE}
 SETTINGS = Settings.model_validate(app_settings(Ports(), "key", "key")).model_copy(
@@ -37,3 +39,15 @@ def app(parts, *, workflows=WORKFLOWS, offers=ALONE, **settings) -> App:
         parts.store.buckets = parts.archive.buckets = buckets(settings["buckets"])
     business = Business(workflows=workflows, default_workflow=workflows.all[0].name, agents=agents, payload=PAYLOAD)
     return bootstrap(set_to(addresses=addresses, **settings), business, parts)
+
+
+def shop_of(parts) -> ShopService:
+    """The shop on these parts."""
+    return ShopService(
+        store=parts.store,
+        submissions=parts.submissions,
+        keys=parts.keys,
+        clock=parts.clock,
+        new_order_id=order_ids(8),
+        placed_at=order_time,
+    )

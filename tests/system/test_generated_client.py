@@ -71,11 +71,11 @@ async def test_a_generated_client_places_an_order_and_follows_it_until_it_is_pro
 
     async def processed():
         status = await call("get_api_orders_order_id")(placed.order_id, client=shop)
-        assert status.process_state == model("StatusProcessState").PROCESSED
+        assert status.process_state == model("ProcessState").PROCESSED
         return status
 
     status = await eventually(processed)
-    assert {step.state for step in status.steps} == {model("StatusStepsItemState").COMPLETED}
+    assert {step.state for step in status.steps} == {model("StepState").COMPLETED}
     order = await call("get_api_operator_orders_order_id")(placed.order_id, client=operator)
     assert (order.order_id, order.process_state) == (placed.order_id, model("ProcessState").PROCESSED)
     refused = await call("post_api_orders")(client=shop, body=model("Purchase").from_dict(PURCHASE | {"items": []}))

@@ -8,12 +8,11 @@ import sys
 from copy import deepcopy
 from functools import partial
 from pathlib import Path
-from unittest.mock import Mock
 from uuid import uuid4
 
 import azure.functions as func
 import pytest
-from apps import app
+from apps import app, shop_of
 from azure.storage.queue.aio import QueueClient
 from doors import CommandLine
 from failing import fault
@@ -22,14 +21,14 @@ from scale import both_sizes
 from submitting import new_order_id, submit
 from waiting import eventually
 
-import shop.description
+import operators.triggers
 import shop.triggers
-from operators.openapi import description
-from operators.triggers import blueprint
-from operators.triggers import routes as routes_of
+from entrypoints.api import blueprint
+from entrypoints.openapi import description
 
 ROOT = Path(__file__).parent.parent.parent
-DESCRIBED = description(routes_of(app(in_memory()).operators), shop.description.description())
+ROUTES = [*shop.triggers.routes(shop_of(in_memory())), *operators.triggers.routes(app(in_memory()).operators)]
+DESCRIBED = description(ROUTES)
 GRACE = {"operator": "grace", "note": "mended"}
 HOSTILE = "<script>alert(1)</script>'; DROP TABLE orders; -- \u202e %s {{x}} \U0001f9a0"
 CHECKS = (
@@ -74,8 +73,7 @@ async def test_the_description_is_served_to_anybody(client):
 def routes():
     """Every route of the operators and the shop, with its method and level, as the functions are bound."""
     app = func.FunctionApp()
-    app.register_functions(blueprint(Mock(), {}))
-    app.register_functions(shop.triggers.blueprint(Mock()))
+    app.register_functions(blueprint(ROUTES))
     bound = [each.get_trigger().get_dict_repr() for each in app.get_functions() if each.is_http_function()]
     return [
         (each["route"], each["methods"][0].value, each["authLevel"].value)

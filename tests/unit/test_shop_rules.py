@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from apps import shop_of
 from builders import claimed
 from memory import in_memory
 
@@ -15,7 +16,6 @@ from core.errors import InvalidError, UnknownOrderError
 from core.messages import decode
 from core.orders import ProcessState, StepState
 from shop.rules import LARGEST_TOTAL, OperatorPurchase, Purchase, fingerprint, status, submission, trying_again
-from shop.service import ShopService
 
 PURCHASE = {"customer": {"name": "Ada", "email": "ada@example.com"}, "items": [{"sku": "TEA-SENCHA", "quantity": 2}]}
 
@@ -51,15 +51,7 @@ MINUTE = timedelta(minutes=1)
 
 def shop_at(now):
     """The shop's service, with nothing recorded, at a time."""
-    parts = in_memory(clock=lambda: now)
-    return ShopService(
-        store=parts.store,
-        submissions=parts.submissions,
-        keys=parts.keys,
-        clock=parts.clock,
-        new_order_id=order_ids(1),
-        placed_at=order_time,
-    )
+    return shop_of(in_memory(clock=lambda: now))
 
 
 @pytest.mark.parametrize("age", [timedelta(), MINUTE / 2, -MINUTE / 2], ids=["new", "30 s", "by a clock that is ahead"])
@@ -67,8 +59,8 @@ async def test_an_order_that_was_just_accepted_is_known_by_its_id(age):
     """Before it is recorded: nobody who was given an id is told that there is no such order."""
     order_id = order_ids(1)()
     found = await shop_at(order_time(order_id) + age).follow(order_id)
-    assert (found["orderId"], found["processState"], found["steps"]) == (order_id, "Accepted", [])
-    assert found["placedAt"] == order_time(order_id).isoformat()
+    assert (found.order_id, found.process_state, found.steps) == (order_id, "Accepted", [])
+    assert found.placed_at == order_time(order_id)
 
 
 @pytest.mark.parametrize("age", [2 * MINUTE, -2 * MINUTE], ids=["old", "made up"])
@@ -95,8 +87,8 @@ def test_a_step_that_is_being_done_for_the_second_time_says_so():
     assert trying_again(order, waiting)
     assert not trying_again(order, replace(waiting, attempts=0))
     assert not trying_again(order.with_state(process_state=ProcessState.ERROR), waiting)
-    assert ["tryingAgain" in each for each in status(order)["steps"]] == [False]
-    assert [each["tryingAgain"] for each in status(order.with_steps(again))["steps"]] == [True]
+    assert [each.trying_again for each in status(order).steps] == [False]
+    assert [each.trying_again for each in status(order.with_steps(again)).steps] == [True]
 
 
 def test_only_operators_say_which_order_goes_first():

@@ -1,22 +1,20 @@
-"""The OpenAPI description of the API: the operators' calls, made from their routes and models, and the business's."""
+"""The calls of the API as routes, and the OpenAPI description that is made from them."""
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeVar, get_type_hints
+from http import HTTPStatus
+from typing import Any, TypeVar, get_args, get_type_hints
 
 from pydantic import BaseModel
 from pydantic.alias_generators import to_camel
 from pydantic.json_schema import JsonSchemaMode, models_json_schema
 
 from core.keys import ORDER_ID
-from entrypoints.problem import Problem
-from operators.health import Health
-from operators.requests import OperatorRequest, Query
-from operators.views import View
+from entrypoints.models import Body, Parameters, Problem, View
 
-Kind = TypeVar("Kind")
 Schema = dict[str, Any]
+Kind = TypeVar("Kind")
 
 
 @dataclass(frozen=True)
@@ -26,15 +24,11 @@ class Route:
     name: str
     """Of the app's function."""
     method: str
-    place: str
-    """Its path below `api/operator`."""
+    path: str
     call: Callable[..., Awaitable[View]]
-    """Its types say what it takes (parts of the path, a query, a body) and answers; its docstring describes it."""
-
-    @property
-    def path(self) -> str:
-        """The whole path."""
-        return f"api/operator/{self.place}"
+    """Its types say what it takes (parts of the path, `Parameters`, a `Body`) and answers; its docstring, what for."""
+    open: bool = False
+    """To anybody; else to who has the operators' key."""
 
     @cached_property
     def types(self) -> Mapping[str, type]:
@@ -42,36 +36,36 @@ class Route:
         return get_type_hints(self.call)
 
     def takes(self, kind: type[Kind]) -> Iterator[tuple[str, type[Kind]]]:
-        """Yield what it takes of this kind: `str` for a part of the path, `Query` or `OperatorRequest`."""
+        """Yield what it takes of this kind: `str` for a part of the path, `Parameters` or `Body`."""
         return ((name, each) for name, each in self.types.items() if name != "return" and issubclass(each, kind))
+
+    @property
+    def views(self) -> Iterator[type[View]]:
+        """What it answers; of several, each with a status of its own."""
+        returned = self.types["return"]
+        yield from get_args(returned) or (returned,)
 
     @property
     def summary(self) -> str:
         """What the docstring says first."""
         return (self.call.__doc__ or "").partition("\n")[0].partition(";")[0].removesuffix(".")
 
-    @property
-    def status(self) -> int:
-        """Of an answer that is no refusal: what is done to what the path names may be done later."""
-        return 202 if self.method == "POST" and "{" in self.path else 200
-
     def refusals(self) -> Iterator[int]:
         """Yield the statuses of refusals, beside that for a missing key."""
-        if any(self.takes(BaseModel)):
+        parameters = [each for _, each in self.takes(Parameters)]
+        if parameters or any(self.takes(Body)):
             yield 400
         if "{" in self.path:
             yield 404
+        if "{" in self.path or any(each.place == "header" for each in parameters):  # which may name what is there
             yield 409
         if self.method == "POST":
             yield 411
         yield 503
 
 
-PARAMETERS: Mapping[str, Schema] = {
-    "order_id": {"type": "string", "pattern": f"^{ORDER_ID.pattern}$"},
-    "queue": {"type": "string", "minLength": 1},
-    "message_id": {"type": "string", "minLength": 1},
-}
+ORDER_IN_PATH = {"type": "string", "pattern": f"^{ORDER_ID.pattern}$"}
+ANY_IN_PATH = {"type": "string", "minLength": 1}
 
 REFUSALS = {
     400: "The request is not valid; every fault is named",
@@ -82,11 +76,10 @@ REFUSALS = {
 }
 
 
-def description(routes: Sequence[Route], business: Mapping[str, Any]) -> Schema:
-    """Return the description of all calls as OpenAPI 3.1; `business` has the `paths` and `schemas` of its own."""
+def description(routes: Sequence[Route]) -> Schema:
+    """Return the description of all calls as OpenAPI 3.1."""
     references, schemas = _schemas(routes)
-    paths: dict[str, Schema] = {path: dict(calls) for path, calls in business.get("paths", {}).items()}
-    paths["/api/health"] = {"get": _health(references[Health])}
+    paths: dict[str, Schema] = {}
     for route in routes:
         paths.setdefault(f"/{route.path}", {})[route.method.lower()] = _operation(route, references)
     return {
@@ -97,28 +90,20 @@ def description(routes: Sequence[Route], business: Mapping[str, Any]) -> Schema:
         "paths": paths,
         "components": {
             "securitySchemes": {"key": {"type": "apiKey", "in": "header", "name": "x-functions-key"}},
-            "schemas": {**business.get("schemas", {}), **schemas},
+            "schemas": schemas,
         },
     }
 
 
 def _schemas(routes: Sequence[Route]) -> tuple[Mapping[type[BaseModel], Schema], Schema]:
     """Return where the schema of each model stands, and all of them by name."""
-    models: set[tuple[type[BaseModel], JsonSchemaMode]] = {(Problem, "serialization"), (Health, "serialization")}
+    models: set[tuple[type[BaseModel], JsonSchemaMode]] = {(Problem, "serialization")}
     for route in routes:
-        models |= {(body, "validation") for _, body in route.takes(OperatorRequest)}
-        models.add((route.types["return"], "serialization"))
+        models |= {(body, "validation") for _, body in route.takes(Body)}
+        models |= {(view, "serialization") for view in route.views}
     by_name = sorted(models, key=lambda each: each[0].__name__)
     found, definitions = models_json_schema(by_name, ref_template="#/components/schemas/{model}")
     return {model: found[model, mode] for model, mode in models}, definitions["$defs"]
-
-
-def _health(schema: Schema) -> Schema:
-    return {
-        "summary": "Say whether the app can work, and which dependency is away",
-        "security": [],
-        "responses": {"200": _json("Healthy", schema), "503": _json("Unhealthy", schema)},
-    }
 
 
 def _operation(route: Route, references: Mapping[type[BaseModel], Schema]) -> Schema:
@@ -126,26 +111,44 @@ def _operation(route: Route, references: Mapping[type[BaseModel], Schema]) -> Sc
         "summary": route.summary,
         "parameters": [*_parameters(route)],
         "responses": {
-            str(route.status): _json("Done", references[route.types["return"]]),
-            "401": {"description": "The key is missing or wrong, and nothing was changed"},
             **{
                 str(status): _json(REFUSALS[status], references[Problem], "application/problem+json")
                 for status in route.refusals()
             },
+            **({} if route.open else {"401": {"description": "The key is missing or wrong, and nothing was changed"}}),
+            **{status: answer for view in route.views for status, answer in _answers(view, references[view])},
         },
     }
-    for _, body in route.takes(OperatorRequest):
+    if route.open:
+        described["security"] = []
+    for _, body in route.takes(Body):
         described["requestBody"] = {"required": True, **_json("", references[body])}
     return described
 
 
 def _parameters(route: Route) -> Iterator[Schema]:
     for name, _ in route.takes(str):
-        yield {"name": to_camel(name), "in": "path", "required": True, "schema": PARAMETERS[name]}
-    for _, query in route.takes(Query):
-        described = query.model_json_schema()
+        schema = ORDER_IN_PATH if name == "order_id" else ANY_IN_PATH
+        yield {"name": to_camel(name), "in": "path", "required": True, "schema": schema}
+    for _, parameters in route.takes(Parameters):
+        described = parameters.model_json_schema()
         for name, schema in described["properties"].items():
-            yield {"name": name, "in": "query", "required": name in described.get("required", ()), "schema": schema}
+            required = name in described.get("required", ())
+            yield {"name": name, "in": parameters.place, "required": required, "schema": schema}
+    if any(view.etag for view in route.views):
+        yield {"name": "If-None-Match", "in": "header", "schema": {"type": "string"}}
+
+
+def _answers(view: type[View], schema: Schema) -> Iterator[tuple[str, Schema]]:
+    fields = view.model_json_schema(by_alias=False)["properties"]
+    headers = {header: {"schema": fields[name]} for header, name in view.in_headers().items()}
+    if view.etag:
+        headers["ETag"] = {"schema": {"type": "string", "description": "Names this answer in If-None-Match"}}
+        yield "304", {"description": "Nothing has changed", "headers": headers}
+    yield (
+        str(view.http_status),
+        _json(HTTPStatus(view.http_status).phrase, schema) | {"headers": headers},
+    )
 
 
 def _json(text: str, schema: Schema, kind: str = "application/json") -> Schema:

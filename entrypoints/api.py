@@ -1,0 +1,60 @@
+"""Binds the calls of the API to HTTP; only those that are open work without the key (OPR-5)."""
+
+from collections.abc import Iterator, Sequence
+from functools import cache, partial
+from typing import Any
+
+import azure.functions as func
+from pydantic import ValidationError
+from pydantic.alias_generators import to_camel
+
+from core.errors import InvalidError
+from core.messages import faults_of
+from entrypoints.functions import Functions
+from entrypoints.http import body_of, ok, order_id_of, unless_known
+from entrypoints.models import Body, Parameters
+from entrypoints.openapi import Route, description
+
+
+def blueprint(routes: Sequence[Route]) -> func.Blueprint:
+    """Return a function for each call, and one that shows the description of them all."""
+    triggers = Functions()
+    described = cache(partial(description, routes))
+
+    @triggers.route("api/openapi.json", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
+    async def operator_openapi(req: func.HttpRequest) -> func.HttpResponse:
+        return ok(described())
+
+    for route in routes:
+        _bind(triggers, route)
+    return triggers
+
+
+def _bind(triggers: Functions, route: Route) -> None:
+    level = func.AuthLevel.ANONYMOUS if route.open else func.AuthLevel.FUNCTION
+
+    @triggers.function_name(route.name)
+    @triggers.route(route.path, methods=[route.method], auth_level=level)
+    async def call(req: func.HttpRequest) -> func.HttpResponse:
+        view = await route.call(**dict(_arguments(route, req)))
+        answer = ok(view.model_dump(by_alias=True), view.http_status, view.headers())
+        return unless_known(req, answer) if view.etag else answer
+
+
+def _arguments(route: Route, req: func.HttpRequest) -> Iterator[tuple[str, Any]]:
+    """Yield what the call takes, as its types say; raises `InvalidError` or `UnknownOrderError`."""
+    for name, body in route.takes(Body):
+        yield name, body_of(req, body)
+    for name, parameters in route.takes(Parameters):
+        yield name, _read(parameters, req)
+    for name, _ in route.takes(str):
+        yield name, order_id_of(req) if name == "order_id" else req.route_params[to_camel(name)]
+
+
+def _read(parameters: type[Parameters], req: func.HttpRequest) -> Parameters:
+    given = req.params if parameters.place == "query" else req.headers
+    names = [field.alias or name for name, field in parameters.model_fields.items()]
+    try:
+        return parameters.model_validate_strings({name: given[name] for name in names if name in given})
+    except ValidationError as error:
+        raise InvalidError(faults_of(error)) from None

@@ -1,0 +1,100 @@
+"""The shop's calls as they go over HTTP."""
+
+import json
+
+import azure.functions as func
+import pytest
+from apps import shop_of
+from builders import ORDER_ID, claimed
+from memory import in_memory
+
+from core.orders import Outcome, ProcessState
+from entrypoints.api import blueprint
+from shop.triggers import routes
+
+KEY = "5f0c7d0e-3b1f-4c55-9d0a-0f7f9a7a1c11"
+PURCHASE = {"customer": {"name": "Ada", "email": "ada@example.com"}, "items": [{"sku": "TEA-SENCHA", "quantity": 2}]}
+
+
+class Caller:
+    """Calls the shop's functions as the host does."""
+
+    def __init__(self):
+        self.shop = shop_of(in_memory())
+        app = func.FunctionApp()
+        app.register_functions(blueprint(routes(self.shop)))
+        self.functions = {each.get_function_name(): each.get_user_function() for each in app.get_functions()}
+
+    async def __call__(self, name, body=b"", headers=None, **path):
+        request = func.HttpRequest(
+            method="POST" if body else "GET", url="http://x/", body=body, headers=headers or {}, route_params=path
+        )
+        return await self.functions[name](request)
+
+    async def place(self, key, **more):
+        body = json.dumps(PURCHASE | more).encode()
+        return await self("shop_place_order", body, {"idempotency-key": key})
+
+    async def follow(self, order, known=""):
+        async def load(order_id):
+            return order
+
+        self.shop.store.load = load
+        return await self("shop_order", headers={"If-None-Match": known}, orderId=ORDER_ID)
+
+
+@pytest.fixture
+def call():
+    return Caller()
+
+
+async def test_a_key_stands_for_one_order_and_one_purchase(call):
+    """Who sends it again is told of the same order; who sends another purchase under it is refused."""
+    first = await call.place(KEY)
+    order_id = json.loads(first.get_body())["orderId"]
+    url = f"/api/orders/{order_id}"
+    assert json.loads(first.get_body()) == {"orderId": order_id, "statusUrl": url}
+    assert (first.status_code, dict(first.headers)) == (202, {"Location": url, "Retry-After": "1"})
+    assert (await call.place(KEY)).get_body() == first.get_body()
+    assert (await call.place(KEY, items=[{"sku": "POT-GLASS", "quantity": 1}])).status_code == 409
+
+
+@pytest.mark.parametrize("key", ["", "k" * 19, "k" * 201], ids=["empty", "short", "long"])
+async def test_a_key_that_others_can_guess_is_refused(call, key):
+    """It would tell them whose order it stands for."""
+    refused = await call.place(key)
+    assert refused.status_code == 400
+    assert json.loads(refused.get_body())["faults"] == [
+        "Idempotency-Key: expected 20 to 200 characters at random, such as a UUID"
+    ]
+
+
+async def test_what_is_not_so_is_not_said_of_an_order(call):
+    """No outcome before there is one, and no time to ask again once nothing changes."""
+    order = claimed()
+    found = await call.follow(order)
+    assert json.loads(found.get_body()) == {
+        "orderId": ORDER_ID,
+        "processState": "Processing",
+        "placedAt": order.order.placed_at.isoformat(),
+        "updatedAt": order.state.updated_at.isoformat(),
+        "steps": [{"name": "payment", "state": "Running"}],
+    }
+    assert found.headers["Retry-After"] == "2"
+    undone = await call.follow(order.with_state(process_state=ProcessState.ERROR, outcome=Outcome.UNDONE))
+    assert json.loads(undone.get_body())["outcome"] == "undone"
+    processed = await call.follow(order.with_state(process_state=ProcessState.PROCESSED))
+    assert "Retry-After" not in processed.headers
+    again = await call.follow(order, known=found.headers["ETag"])
+    assert (again.status_code, again.get_body(), again.headers["Retry-After"]) == (304, b"", "2")
+
+
+async def test_the_shop_says_what_it_sells(call):
+    """With prices as decimal strings."""
+    products = json.loads((await call("shop_products")).get_body())["products"]
+    assert products[1] == {
+        "sku": "TEA-SENCHA",
+        "name": "Sencha",
+        "description": "Green tea from Shizuoka, 100 g",
+        "price": {"amount": "14.00", "currency": "EUR"},
+    }
