@@ -269,11 +269,7 @@ class App:
         """What nobody could read."""
         parts = self.adapters
         return PoisonService(
-            poison=parts.poison,
-            bus=parts.bus,
-            storage_queues=self.storage_queues,
-            bus_queues=self.bus_queues,
-            clock=parts.clock,
+            poison=parts.poison, bus=parts.bus, storage_queues=self.storage_queues, bus_queues=self.bus_queues
         )
 
     @property

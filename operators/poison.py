@@ -4,15 +4,15 @@ import logging
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Annotated
 
 from pydantic import BeforeValidator, Field
 
-from core.errors import ConflictError, RefusedError, UnknownMessageError
+from core.errors import RefusedError, UnknownMessageError
 from core.gathering import run_all
 from core.messages import BusMessage
-from core.ports import Bus, Clock, TextQueue
+from core.ports import Bus, TextQueue
 from entrypoints.models import View
 from operators.requests import KEY, OperatorRequest, PoisonPage
 from operators.views import cut
@@ -29,9 +29,6 @@ MAX_COUNTED = 100
 
 MAX_REMOVED = 1000
 PAGE = 100
-
-REDRIVE_TIME = timedelta(seconds=15)
-"""For how long a message is left to who puts it back; if it is there afterwards, that may have died half-way."""
 
 
 def shown(body: bytes) -> str:
@@ -76,7 +73,6 @@ class PoisonService:
     bus: Bus
     storage_queues: Mapping[str, TextQueue]
     bus_queues: Sequence[str]
-    clock: Clock
 
     async def list(self, page: PoisonPage) -> PoisonList:
         """List the messages that nobody could read, with their reasons, oldest first."""
@@ -99,42 +95,29 @@ class PoisonService:
         return [*self.storage_queues, *self.bus_queues]
 
     async def redrive(self, queue: str, message_id: str, request: OperatorRequest) -> Settled:
-        """Put a message back on its queue; only then it is removed: a crash in between sends it twice, never not.
+        """Put a message back on its queue; only then it is removed: a crash in between loses nothing.
 
-        What is sent twice has an effect once: a submission names its order, an alert its event; a request and a reply
-        name step and attempt, and the same key is sent to the service; a wake-up changes nothing by itself. On Service
-        Bus it has the same message id besides.
+        It may be sent twice then, as when two operators put it back at once. What is sent twice has an effect once: a
+        submission names its order, an alert its event; a request and a reply name step and attempt, and the same key
+        is sent to the service; a wake-up changes nothing by itself. On Service Bus it has the same message id besides.
 
-        Raises `UnknownMessageError`, also while somebody else puts it back, or `RefusedError` if it cannot be put back
-        as it was.
+        Raises `UnknownMessageError`, or `RefusedError` if it cannot be put back as it was.
         """
-        message = await self._free(queue, message_id)
-        text = text_of(message)
-        await self._take(message)
-        await self._put_back(message, text)
+        message = await self._kept(queue, message_id)
+        await self._put_back(message, text_of(message))
         _log("redriven", queue, message_id, request)  # also if it cannot be removed: it was sent
         await self.poison.remove(queue, message_id)
         return Settled(queue=queue, id=message_id, status="redriven")
 
-    async def _take(self, message: PoisonMessage) -> None:
-        """Mark the message as being put back, so that nobody else does the same just now."""
-        try:
-            await self.poison.mark(message, self.clock())
-        except ConflictError as error:
-            raise UnknownMessageError("somebody else has just settled it") from error
-
-    async def _free(self, queue: str, message_id: str) -> PoisonMessage:
-        """Return a message that nobody is just putting back."""
+    async def _kept(self, queue: str, message_id: str) -> PoisonMessage:
+        """Return a message of one of the app's queues; raises `UnknownMessageError`."""
         if queue not in self._sources or not re.fullmatch(KEY, message_id):
             raise UnknownMessageError
-        message = await self.poison.get(queue, message_id)
-        if message.redriven_at and self.clock() < (until := message.redriven_at + REDRIVE_TIME):
-            raise UnknownMessageError(f"it is being put back; if it is still there, it can be from {until:%H:%M:%S} on")
-        return message
+        return await self.poison.get(queue, message_id)
 
     async def drop(self, queue: str, message_id: str, request: OperatorRequest) -> Settled:
-        """Remove a message for good; raises `UnknownMessageError`, also while somebody puts it back."""
-        await self._free(queue, message_id)
+        """Remove a message for good; raises `UnknownMessageError`."""
+        await self._kept(queue, message_id)
         _log("dropped", queue, message_id, request)  # before it is: the answer may be lost, and the message gone
         await self.poison.remove(queue, message_id)
         return Settled(queue=queue, id=message_id, status="dropped")

@@ -5,14 +5,14 @@ import hashlib
 import logging
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 from pydantic import AwareDatetime
 
 from core.errors import ConflictError, UnknownMessageError, UnreadableRowError
-from stores.tables import Columns, Delete, Form, Insert, Replace, Stored, Table, columns_of
+from stores.tables import Columns, Delete, Form, Insert, Stored, Table, columns_of
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -40,9 +40,6 @@ class PoisonMessage:
     """Of a Service Bus message; None if it had none, or if that could not be told."""
     shortened: bool = False
     """Whether it was too long to be kept whole: it can be looked at, but not put back."""
-    redriven_at: AwareDatetime | None = None
-    """When somebody last began to put it back."""
-    etag: str = field(default="", compare=False)
 
 
 log = logging.getLogger(__name__)
@@ -56,7 +53,7 @@ PART = 32_000
 MAX_REASON_CHARACTERS = 4000
 
 FORM = Form(PoisonMessage, correlation_id="CorrelationID")
-ELSEWHERE = {"Source", "MessageId", "Etag", "Body"}
+ELSEWHERE = {"Source", "MessageId", "Body"}
 """What of it stands in the keys of the row, or in columns of its own."""
 
 
@@ -105,17 +102,10 @@ class PoisonStore:
             raise UnknownMessageError
         return _message_or_fault(source, stored)
 
-    async def mark(self, message: PoisonMessage, redriven_at: datetime) -> None:
-        """Keep that it is being put back; raises `ConflictError` unless it is as it was read."""
-        marked = _columns(replace(message, redriven_at=redriven_at))
-        await self._table.submit(message.source, [Replace(message.message_id, marked, message.etag)])
-
-    async def remove(self, source: str, message_id: str) -> bool:
-        """Remove one message; return whether it was there."""
+    async def remove(self, source: str, message_id: str) -> None:
+        """Remove one message, unless somebody else has."""
         with suppress(ConflictError):
             await self._table.submit(source, [Delete(message_id)])
-            return True
-        return False
 
     async def remove_before(self, source: str, time: datetime, most: int) -> int:
         """Remove up to so many of the messages of a queue that arrived before; return how many there were."""
@@ -143,15 +133,12 @@ def _message_or_fault(source: str, stored: Stored) -> PoisonMessage:
     except (UnreadableRowError, LookupError, ValueError, TypeError) as fault:
         reason = f"its row cannot be read: {type(fault).__name__}"
         at = datetime.fromtimestamp(0, UTC)
-        return PoisonMessage(
-            source=source, message_id=stored.key, body=b"", reason=reason, at=at, shortened=True, etag=stored.etag
-        )
+        return PoisonMessage(source=source, message_id=stored.key, body=b"", reason=reason, at=at, shortened=True)
 
 
 def _message(source: str, stored: Stored) -> PoisonMessage:
     columns = columns_of(stored)
-    keys = {"Source": source, "MessageId": stored.key, "Etag": stored.etag}
-    return FORM.record({**columns, **keys, "Body": _body(columns)})
+    return FORM.record({**columns, "Source": source, "MessageId": stored.key, "Body": _body(columns)})
 
 
 def _body(columns: Mapping[str, Any]) -> bytes:

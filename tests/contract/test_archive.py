@@ -186,7 +186,7 @@ async def test_old_poison_messages_are_removed_too(kept):
     await kept.retention.sweep()
     (left,) = await kept.parts.poison.page(SUBMISSIONS, 100)
     assert left.at == NOW - 20 * DAY
-    assert await kept.parts.poison.remove(SUBMISSIONS, left.message_id)
+    await kept.parts.poison.remove(SUBMISSIONS, left.message_id)
 
 
 async def test_old_keys_of_customers_are_forgotten_too(parts):

@@ -13,9 +13,5 @@ async def kept(poison):
 def poison_on(parts, *bus_queues):
     """The operators' poison messages: of the submissions, and of these queues on the bus."""
     return PoisonService(
-        poison=parts.poison,
-        bus=parts.bus,
-        storage_queues={SUBMISSIONS: parts.submissions},
-        bus_queues=bus_queues,
-        clock=parts.clock,
+        poison=parts.poison, bus=parts.bus, storage_queues={SUBMISSIONS: parts.submissions}, bus_queues=bus_queues
     )
