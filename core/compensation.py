@@ -37,7 +37,7 @@ def ask_for_undo(before: Snapshot, after: Snapshot, cause: Step, entry: HistoryE
 
 
 def end(before: Snapshot, after: Snapshot, outcome: Outcome, cause: Step | None, entry: HistoryEntry) -> Change:
-    """Set the order to `Error`, and tell the operators (SCH-8, ALR-1)."""
+    """Set the order, of which no step runs any more, to `Error`, and tell the operators (SCH-8, SCH-12, ALR-1)."""
     reason = cause.reason if cause else after.state.reason
     after = after.with_state(
         process_state=ProcessState.ERROR, locked_by=None, complete_by=None, outcome=outcome, reason=reason

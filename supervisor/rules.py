@@ -29,8 +29,6 @@ class SupervisorRules:
         after = order.with_steps(*counted).with_state(failure_count=order.state.failure_count + 1)
         failing = after.state.direction is Direction.FORWARD and after.in_state(StepState.FAILED)
         entry = self._entry(now, counted, expired)
-        if after.state.process_state is ProcessState.ERROR:  # only an operator takes an order out of that
-            return transition(order, after, entry)
         if not failing or after.state.process_state is ProcessState.PENDING:
             return _ask_again(order, after, expired, entry)
         return after_a_failure(order, after, replace(entry, event="step-failed"))

@@ -715,14 +715,6 @@ MUTANTS = (
         tests=(f"{SCHEDULER_RULES}::test_an_order_of_a_workflow_that_is_gone_ends_when_nothing_of_it_runs_any_more",),
     ),
     Mutant(
-        statement="SUP-3",
-        fault="the supervisor takes an order out of Error",
-        file="supervisor/rules.py",
-        old="if after.state.process_state is ProcessState.ERROR:",
-        new="if False:",
-        tests=(f"{SUPERVISOR_RULES}::test_only_an_operator_takes_an_order_out_of_error",),
-    ),
-    Mutant(
         statement="FLT-12",
         fault="an order of a workflow that is not known is left to newer hosts for ever",
         file="scheduler/rules.py",

@@ -20,7 +20,7 @@ from builders import (
 from core.agenda import Kind, obligations
 from core.keys import sortable
 from core.messages import WakeUp
-from core.orders import OnFailure, Outcome, ProcessState, StepState
+from core.orders import OnFailure, ProcessState, StepState
 from operators.requests import OperatorRequest
 from operators.rules import resubmit
 
@@ -121,16 +121,6 @@ def test_one_step_rests_while_another_is_tried_again():
     assert change.after.state.not_before == NOW + seconds(7)
     assert change.messages
     assert change.after.step("payment").not_before == NOW + seconds(67)
-
-
-@pytest.mark.proves("SUP-3", "OPR-3")
-def test_only_an_operator_takes_an_order_out_of_error():
-    """An earlier version of the app could end it while a step ran: that this expires is counted, and that is all."""
-    order = claimed().with_state(process_state=ProcessState.ERROR, locked_by=None, outcome=Outcome.FAILED, reason="x")
-    change = supervisor.recover(order, timed_out(order))
-    state = change.after.state
-    assert (state.process_state, state.outcome, state.reason) == (ProcessState.ERROR, Outcome.FAILED, "x")
-    assert (change.messages, change.events, change.after.running()) == ((), (), ())
 
 
 def two_steps(*changes):
