@@ -129,12 +129,10 @@ def what_comes(order: Snapshot, rules: ActingRules, now: datetime) -> Prospect |
     match order.state.process_state:
         case ProcessState.PENDING:
             return _claim(order, rules, max(now, order.state.not_before))
+        case ProcessState.PROCESSING if any(step.expired(now, rules.clock_tolerance) for step in order.steps):
+            return _recovery(order, rules, now)
         case ProcessState.PROCESSING:
-            recovery = _recovery(order, rules, now)
-            if recovery is None:  # no rule lets an order be Processing of which no step runs
-                return Prospect(actor=Actor.OPERATOR)
-            late = recovery.at is None or recovery.at <= now
-            return recovery if late else Prospect(actor=Actor.AGENT, at=order.earliest_complete_by())
+            return Prospect(actor=Actor.AGENT, at=order.earliest_complete_by())
         case ProcessState.ERROR if order.state.outcome is not Outcome.UNDONE:
             return Prospect(actor=Actor.OPERATOR)
     return None

@@ -9,7 +9,7 @@ from memory import in_memory
 
 from core.changes import Change, HistoryEntry
 from core.errors import UnreadableRowError
-from core.orders import ProcessState, StepState
+from core.orders import StepState
 from core.workflow import StepDefinition, Workflow, Workflows
 from operators.explain import Actor, explain
 from scheduler.rules import LONGEST_UPGRADE
@@ -93,14 +93,6 @@ def test_of_a_step_that_runs_it_says_what_went_wrong_so_far():
     said = explained(order)
     assert said.waiting_for == "agent payment's answer to step payment, attempt 1 (so far: 503 down)"
     assert "payment timed out, failure 1 of 3; last answer: 503 down" in said.if_nothing_happens
-
-
-@pytest.mark.proves("OPR-2")
-def test_of_an_order_that_nobody_would_go_on_with_it_says_that_an_operator_has_to():
-    """Processing, though nothing runs: no rule makes that, but a hand in the table does."""
-    order = new_order(process_state=ProcessState.PROCESSING, locked_by="s1")
-    said = explain(order, ["cancel"], acting_rules, NOW)
-    assert (said.next_actor, said.waiting_for) == (Actor.OPERATOR, "an operator, who can cancel it")
 
 
 GARBAGE = {
