@@ -6,12 +6,12 @@ record of its own: what was done shows in the orders, and the same request again
 """
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
 from core import agenda
-from core.agenda import AgendaRow, Kind
+from core.agenda import Kind
 from core.changes import Change
 from core.errors import (
     ConflictError,
@@ -23,7 +23,7 @@ from core.errors import (
 )
 from core.gathering import run_all
 from core.keys import sortable
-from core.orders import OrderState, ProcessState, Snapshot, StepState
+from core.orders import ProcessState, Snapshot
 from core.workflow import Workflows
 from entrypoints.models import View
 from operators import rules, views
@@ -69,9 +69,10 @@ class BulkService:
     async def run(self, request: BulkRequest) -> BulkPage:
         """Resubmit, skip a step of, or cancel many orders in Error, page by page; raises `InvalidError`."""
         until = self._until(request)
-        rows, continuation = await self._page(request, until)
+        start, end = _listed_until(until, request.where)
+        rows, continuation = await agenda_page(self.orders.store, start, end, request.limit, request.continuation)
         listed = [views.listed(row, ProcessState.ERROR) for row in rows]
-        meant = [order for order in listed if _fits(request.where, order, order.failed_steps)]
+        meant = [order for order in listed if request.where.fits(order)]
         done, refused = ([], []) if request.dry_run else await self._act_on(meant, request, until)
         handled = {*done, *(each.order_id for each in refused)}
         return BulkPage(
@@ -92,12 +93,6 @@ class BulkService:
         if request.until and request.until > latest:
             raise InvalidError([f"until: expected a time that is over, {latest.isoformat()} at the latest"])
         return request.until or latest
-
-    async def _page(self, request: BulkRequest, until: datetime) -> tuple[Sequence[AgendaRow], str | None]:
-        first, _ = agenda.all_of(Kind.ERROR)
-        start = f"{first}{sortable(request.where.since)}" if request.where.since else first
-        end = f"{first}{sortable(until)}"
-        return await agenda_page(self.orders.store, start, end, request.limit, request.continuation)
 
     async def _act_on(
         self, meant: list[ListedOrder], request: BulkRequest, until: datetime
@@ -140,21 +135,14 @@ def _action_of(request: BulkRequest, workflows: Workflows) -> Action:
     return actions[request.action]
 
 
+def _listed_until(until: datetime, where: Where) -> tuple[str, str]:
+    """Row-key range [from, to) of the orders that went to `Error` before that time, and not too early."""
+    first, _ = agenda.all_of(Kind.ERROR)
+    return f"{first}{sortable(where.since)}" if where.since else first, f"{first}{sortable(until)}"
+
+
 def meant_by(order: Snapshot, where: Where, until: datetime) -> bool:
-    """Whether the order is in `Error`, since before that time, and as it is asked for."""
-    state = order.state
-    return (
-        state.process_state is ProcessState.ERROR
-        and (where.since or state.updated_at) <= state.updated_at < until
-        and _fits(where, state, [step.name for step in order.in_state(StepState.FAILED)])
-    )
-
-
-def _fits(where: Where, order: OrderState | ListedOrder, failed_steps: Sequence[str]) -> bool:
-    """Whether an order, or what the list knows of it, is as it is asked for."""
-    return (
-        where.workflow in (None, order.workflow)
-        and where.outcome in (None, order.outcome)
-        and where.reason in (None, order.reason)
-        and (where.step is None or where.step in failed_steps)
-    )
+    """Whether the list would show the order, as it is now, among those that are meant."""
+    start, end = _listed_until(until, where)
+    rows = [row for key, row in agenda.obligations(order).items() if start <= key < end]
+    return any(where.fits(views.listed(row, ProcessState.ERROR)) for row in rows)

@@ -2,11 +2,12 @@
 
 from typing import Annotated, Literal
 
-from pydantic import Field, StringConstraints
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from core.messages import Moment, StepName, Text
 from core.orders import Outcome, ProcessState
 from entrypoints.models import Body, Parameters
+from operators.views import ListedOrder
 
 KEY = r"^[A-Za-z0-9!_.:|=~-]{1,1000}$"
 """What keys of ours are made of; such a one may still name no row."""
@@ -22,15 +23,29 @@ class Page(Parameters):
     """What the page before said."""
 
 
-class OrdersPage(Page):
-    """Which part of the open orders of a state: those for which all that is said holds."""
+class Filter(BaseModel):
+    """Which orders of a list are meant: those for which all that is said holds."""
 
-    state: Literal[ProcessState.PENDING, ProcessState.PROCESSING, ProcessState.ERROR] = ProcessState.ERROR
+    model_config = ConfigDict(frozen=True)
     workflow: StepName | None = None
     step: StepName | None = None
     """A step that failed."""
     reason: Annotated[Text, Field(max_length=1000)] | None = None
     """The order's reason, to the letter: what orders with one cause have in common."""
+
+    def fits(self, order: ListedOrder) -> bool:
+        """Whether an order, as the list shows it, is meant."""
+        return (
+            self.workflow in (None, order.workflow)
+            and self.reason in (None, order.reason)
+            and self.step in (None, *order.failed_steps)
+        )
+
+
+class OrdersPage(Filter, Page):
+    """Which part of the open orders of a state: those for which all that is said holds."""
+
+    state: Literal[ProcessState.PENDING, ProcessState.PROCESSING, ProcessState.ERROR] = ProcessState.ERROR
     text: Annotated[Text, Field(max_length=200)] | None = None
     """Stands in the order's id or reason, in capitals or not."""
 
@@ -38,6 +53,11 @@ class OrdersPage(Page):
     def filters(self) -> bool:
         """Whether anything but the state is asked for."""
         return any((self.workflow, self.step, self.reason, self.text))
+
+    def fits(self, order: ListedOrder) -> bool:
+        """Whether an order, as the list shows it, is meant."""
+        said = f"{order.order_id} {order.reason or ''}".casefold()
+        return order.process_state is self.state and (self.text or "").casefold() in said and super().fits(order)
 
 
 class AlertsPage(Page):
@@ -73,17 +93,16 @@ class SkipRequest(OperatorRequest):
     """Which of the failed steps; may be left out if there is only one."""
 
 
-class Where(Body):
+class Where(Body, Filter):
     """Which orders in `Error` are meant: those for which all that is said holds."""
 
-    workflow: StepName | None = None
-    step: StepName | None = None
-    """A step that failed."""
-    reason: Annotated[Text, Field(max_length=1000)] | None = None
-    """The order's reason, to the letter."""
     outcome: Outcome | None = None
     since: Moment | None = None
     """Orders that went to `Error` at this time or later."""
+
+    def fits(self, order: ListedOrder) -> bool:
+        """Whether an order, as the list shows it, is meant, if it went there in time."""
+        return self.outcome in (None, order.outcome) and super().fits(order)
 
 
 class FindRequest(OperatorRequest):

@@ -34,17 +34,6 @@ MAX_PAGES = 4
 """So many orders one call looks at for those that are asked for: a page may be short, or empty, and not the last."""
 
 
-def _is_asked_for(order: ListedOrder, page: OrdersPage) -> bool:
-    said = f"{order.order_id} {order.reason or ''}".casefold()
-    return (
-        order.process_state is page.state
-        and page.workflow in (None, order.workflow)
-        and page.reason in (None, order.reason)
-        and (page.step is None or page.step in order.failed_steps)
-        and (page.text or "").casefold() in said
-    )
-
-
 @dataclass(frozen=True, kw_only=True)
 class OperatorService:
     """What an operator sees of orders, and does to one of them."""
@@ -70,7 +59,7 @@ class OperatorService:
         for _ in range(MAX_PAGES if page.filters else 1):
             rows, continuation = await agenda_page(self.store, *ends, looked_at, continuation)
             listed = ((row.key, views.listed(row, page.state)) for row in rows)
-            found += [(key, order) for key, order in listed if _is_asked_for(order, page)]
+            found += [(key, order) for key, order in listed if page.fits(order)]
             if continuation is None or len(found) > page.limit:
                 break
         shown, next_one = cut(found, page.limit, lambda each: each[0])

@@ -2053,8 +2053,8 @@ MUTANTS = (
     Mutant(
         statement="OPR-3",
         fault="a bulk action is done though the reason is another one by now",
-        file="operators/bulk.py",
-        old="        and where.reason in (None, order.reason)\n",
+        file="operators/requests.py",
+        old="            and self.reason in (None, order.reason)\n",
         new="",
         tests=(f"{OPERATORS}::test_a_bulk_action_is_for_orders_of_which_all_holds_that_is_said[reason]",),
     ),
