@@ -36,6 +36,8 @@ class Found(View):
     """Orders of a customer, on one page of all orders."""
 
     orders: list[str]
+    unreadable: list[str]
+    """Those of whoever it is, of which nobody can read whose they are."""
     continuation: str | None = None
 
 
@@ -54,11 +56,9 @@ def erase(order: Snapshot, request: OperatorRequest, payload: Payload, now: date
 
 def is_over(order: ArchivedOrder, since: datetime) -> bool:
     """Whether the order is finished, with nothing left to do for anybody, since before that time."""
-    state = order.state
-    if order.fault:
-        return False
-    if state is None:  # a history whose order is gone
-        return True
+    if order.snapshot is None:
+        return not order.fault  # a history whose order is gone
+    state = order.snapshot.state
     finished = state.process_state is ProcessState.PROCESSED or state.outcome is Outcome.UNDONE
     return finished and state.updated_at < since
 
@@ -138,10 +138,14 @@ class RetentionService:
         theirs = [
             each.order_id
             for each in page.orders
-            if each.order and self.payload.belongs_to(each.order.payload, request.email)
+            if each.snapshot and self.payload.belongs_to(each.snapshot.order.payload, request.email)
         ]
         following = [f"{name}-" for name in buckets if name > bucket][:1]
-        return Found(orders=theirs, continuation=page.continuation or next(iter(following), None))
+        return Found(
+            orders=theirs,
+            unreadable=[each.order_id for each in page.orders if each.fault],
+            continuation=page.continuation or next(iter(following), None),
+        )
 
     async def erase(self, order_id: str, request: OperatorRequest) -> Acted:
         """Forget who the customer of an order is; raises `RefusedError` or `UnknownOrderError`.

@@ -71,7 +71,7 @@ class OperatorService:
         page = await self.archive.oldest(keys.bucket_of(beginning), None, beginning)
         found = [each for each in page.orders if each.order_id.startswith(beginning)]
         return FoundOrders(
-            orders=[StateView.model_validate(each.state) for each in found if each.state],
+            orders=[StateView.model_validate(each.snapshot.state) for each in found if each.snapshot],
             unreadable=[each.order_id for each in found if each.fault],
             more=page.continuation.startswith(beginning),
         )

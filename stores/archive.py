@@ -13,8 +13,8 @@ from ulid import ULID
 
 from core.errors import ConflictError, UnreadableRowError
 from core.keys import LAST, bucket_of, order_key, state_key
-from core.orders import Order, OrderState
-from stores.orders import OrderStore, StateRecord
+from core.orders import Snapshot
+from stores.orders import OrderStore, snapshot_of
 from stores.tables import Delete, Put, Stored, Table, columns_of
 
 PAGE = 1000
@@ -28,12 +28,11 @@ class ArchivedOrder:
     """One order with the keys of all its rows."""
 
     order_id: str
-    order: Order | None = None
-    state: OrderState | None = None
-    """Of both, None if the order was removed, and its history is left over from a crash; or if it has a fault."""
+    snapshot: Snapshot | None = None
+    """None if the order was removed, and its history is left over from a crash; or if it cannot be read."""
     keys: Sequence[str]
     fault: str = ""
-    """Why the order cannot be read; one of its two rows may be readable all the same."""
+    """Why the order cannot be read."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -97,21 +96,11 @@ class Archive:
 
     def _archived(self, order_id: str, rows: list[Stored]) -> ArchivedOrder:
         keys, wanted = tuple(row.key for row in rows), (order_key(order_id), state_key(order_id))
-        records, fault = [], ""
-        for row in rows:
-            try:
-                records += [self._orders.record_of(row)] if row.key in wanted else []
-            except UnreadableRowError as error:
-                fault = str(error)
-        if len(records) == 1:
-            fault = fault or "of its two rows one is missing"
-        return ArchivedOrder(
-            order_id=order_id,
-            order=next((record for record in records if isinstance(record, Order)), None),
-            state=next((record.state for record in records if isinstance(record, StateRecord)), None),
-            keys=keys,
-            fault=fault,
-        )
+        try:
+            snapshot = snapshot_of((self._orders.record_of(row), row.etag) for row in rows if row.key in wanted)
+        except UnreadableRowError as error:
+            return ArchivedOrder(order_id=order_id, keys=keys, fault=str(error))
+        return ArchivedOrder(order_id=order_id, keys=keys, snapshot=snapshot)
 
 
 def oldest_order_id(bucket: str, time: datetime | None) -> str:

@@ -80,13 +80,13 @@ class Api:
             page = self.post("bulk", body={**body, "until": page["until"], "continuation": page["continuation"]})
             yield page
 
-    def orders_of(self, email: str, signature: Mapping[str, str]) -> Iterator[str]:
-        """Yield a customer's orders."""
+    def orders_of(self, email: str, signature: Mapping[str, str]) -> Iterator[Json]:
+        """Yield a customer's orders, page by page."""
         continuation: str | None = ""
         while continuation is not None:
             body = {**signature, "email": email, "continuation": continuation or None}
             page = self.post("customers", "find", body=body)
-            yield from page["orders"]
+            yield page
             continuation = page["continuation"]
 
     def ask(self, method: str, path: str, **options: Any) -> tuple[int, Json]:

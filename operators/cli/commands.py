@@ -280,12 +280,14 @@ def check(api: Api, *, patience: float) -> None:
 def erase(api: Api, *, order_ids: tuple[str, ...], email: str | None, go: bool, operator: str, note: str) -> None:
     """Forget who a customer is; the orders and their history stay."""
     signature = {"operator": operator, "note": note}
-    found = [*order_ids, *(api.orders_of(email, signature) if email else ())]
+    pages = list(api.orders_of(email, signature)) if email else []
+    found = [*order_ids, *(order_id for page in pages for order_id in page["orders"])]
     refused = [why for order_id in found if (why := _erased(api, order_id, signature, go=go))]
     click.echo(f"{len(found)} orders" + ("" if go else "; to erase who the customer is: --go"))
     if email:
         messages = api.every("poison", "messages", first_only=False)["messages"]
-        click.echo(formatting.out_of_reach(email, messages))
+        unreadable = [order_id for page in pages for order_id in page["unreadable"]]
+        click.echo(formatting.out_of_reach(email, messages, unreadable))
     if refused:
         raise ApiError("; ".join(refused))
 

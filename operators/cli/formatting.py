@@ -93,12 +93,14 @@ def poison_table(found: Iterable[Json]) -> str:
     return table(("QUEUE", "ID", "REASON", "BODY"), rows)
 
 
-def out_of_reach(email: str, messages: Iterable[Json]) -> str:
+def out_of_reach(email: str, messages: Iterable[Json], unreadable: Iterable[str]) -> str:
     """Return what may still name a customer whose orders are erased, and how to look after it."""
     spellings = {email.casefold(), json.dumps(email)[1:-1].casefold()}
     naming = [each for each in messages if any(one in str(each["body"]).casefold() for one in spellings)]
     dropped = [f"poison message of that name: poison drop {each['queue']} {each['id']}" for each in naming]
-    return "\n".join([*map(printable, dropped), "not looked at: submissions that wait on their queue; ask again later"])
+    orders = [f"order that cannot be read, whosever it is: explain {order_id}" for order_id in unreadable]
+    waiting = "not looked at: submissions that wait on their queue; ask again later"
+    return "\n".join([*map(printable, dropped), *map(printable, orders), waiting])
 
 
 def overview_text(answer: Json) -> str:

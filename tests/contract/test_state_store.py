@@ -246,7 +246,7 @@ async def test_a_row_that_cannot_be_read_concerns_its_order_alone(parts, wrong):
     assert [row.key for row in left] == [row.key for row in unsent]
     assert (left[0], left[2]) == (unsent[0], unsent[2])
     assert not left[1].data
-    kept = {each.order_id: (each.state is None, bool(each.fault)) for each in await all_kept(parts.archive, bucket)}
+    kept = {each.order_id: (each.snapshot is None, bool(each.fault)) for each in await all_kept(parts.archive, bucket)}
     assert kept == {one: (False, False), bad: (True, True), other: (False, False)}
     with pytest.raises(UnreadableRowError):
         await parts.store.load(bad)
@@ -284,7 +284,7 @@ async def test_an_order_of_which_a_row_is_missing_cannot_be_read_and_is_kept(par
     with pytest.raises(UnreadableRowError, match="one is missing"):
         await parts.store.load(order.order_id)
     (kept,) = [each for each in await all_kept(parts.archive, bucket) if each.order_id == order.order_id]
-    assert (None in (kept.order, kept.state), kept.fault) == (True, "of its two rows one is missing")
+    assert (kept.snapshot, kept.fault) == (None, "the order cannot be read: of its two rows one is missing")
     await parts.store.table.submit(bucket, [Delete(key) for key in rows - {gone}])  # nobody else would
 
 

@@ -45,7 +45,8 @@ def test_what_erasing_cannot_reach_is_listed():
     bodies = {"1": '{"email": "Ada@Example.com"}', "2": "grace@example.com", "3": r"{broken \u00fcda@example.com"}
     messages = [{"queue": "order-submissions", "id": name, "body": body} for name, body in bodies.items()]
     waiting = "not looked at: submissions that wait on their queue; ask again later"
+    unknown = "order that cannot be read, whosever it is: explain b00-1"
     drop = "poison message of that name: poison drop order-submissions"
-    assert out_of_reach("ada@example.com", messages).splitlines() == [f"{drop} 1", waiting]
-    assert out_of_reach("üda@example.com", messages).splitlines() == [f"{drop} 3", waiting]
-    assert out_of_reach("nobody@example.com", messages) == waiting
+    assert out_of_reach("ada@example.com", messages, ["b00-1"]).splitlines() == [f"{drop} 1", unknown, waiting]
+    assert out_of_reach("üda@example.com", messages, []).splitlines() == [f"{drop} 3", waiting]
+    assert out_of_reach("nobody@example.com", messages, []) == waiting

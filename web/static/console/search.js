@@ -69,15 +69,16 @@ export function searchPage(place, query) {
 }
 
 async function ofCustomer(email) {
-  let [orders, continuation] = [/** @type {any[]} */ ([]), undefined];
+  let [orders, unreadable, continuation] = [/** @type {any[]} */ ([]), /** @type {string[]} */ ([]), undefined];
   do {
     const page = await ask("/api/operator/customers/find", {
       body: { ...looking(), email, ...(continuation && { continuation }) },
     });
     orders = [...orders, ...page.orders.map((orderId) => ({ orderId }))];
+    unreadable = [...unreadable, ...page.unreadable];
     continuation = page.continuation;
   } while (continuation);
-  return { orders, unreadable: [], more: false };
+  return { orders, unreadable, more: false };
 }
 
 function result({ orders, unreadable, more }) {
