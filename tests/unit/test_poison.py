@@ -223,6 +223,20 @@ async def test_a_body_that_is_not_there_whole_is_not_put_back(world, label):
     assert (await world.ids(), world.bus.sent) == ([], [])
 
 
+@pytest.mark.proves("SUB-4")
+@pytest.mark.parametrize("spoilt", [{"Body01": ...}, {"Body02": 5}, {"SchemaVersion": 99}], ids=str)
+async def test_a_row_that_nobody_can_read_is_forgotten_with_the_order_that_it_names(world, spoilt):
+    """What is left of it may say who the customer is."""
+    ours = await world.keep(PAYMENT, ORDER_ID.encode() + b"x" * (PART * 3 // 4 * 2))
+    other = await world.keep(PAYMENT, b"other" + b"x" * (PART * 3 // 4 * 2))
+    for message_id in (ours, other):
+        stored = await world.poison._table.get(PAYMENT, message_id)
+        row = {name: value for name, value in (stored.row | spoilt).items() if value is not ...}
+        await world.poison._table.submit(PAYMENT, [Put(message_id, row)])
+    await world.service.forget(ORDER_ID)
+    assert await world.ids() == [other]
+
+
 @pytest.mark.proves("SUB-4", "FLT-6")
 @pytest.mark.parametrize("size", [0, 1, PART * 3 // 4 - 1, PART * 3 // 4, PART * 3 // 4 + 1, MAX_BODY_BYTES])
 async def test_a_body_of_any_length_is_put_back_whole(world, size):
