@@ -214,7 +214,7 @@ class Stumbling:
 
 
 WAKE_UP = WakeUp(order_id=ORDER_ID).to_bus()
-LIVES = replace(WAKE_UP, time_to_live=seconds(0.5))
+LIVES = replace(WAKE_UP, time_to_live=seconds(1000))
 IMPATIENT = replace(WAKE_UP, time_to_live=seconds(1000), patience=seconds(0.1))
 
 TRIES = {
@@ -277,7 +277,7 @@ async def test_a_bus_that_says_nothing_is_waited_for_as_long_as_a_message_lives(
     bus, before = ServiceBus(lambda: Silent(opens=opens)), asyncio.all_tasks()
     async with asyncio.timeout(20):
         with pytest.raises(UnavailableError, match="for as long as a message lives") as raised:
-            await bus.send([replace(LIVES, patience=seconds(0.1))])
+            await bus.send([replace(WAKE_UP, time_to_live=seconds(0.5), patience=seconds(0.1))])
     assert type(raised.value) is UnavailableError
     waiting = asyncio.all_tasks() - before  # for an answer that never comes
     for task in waiting:
