@@ -24,8 +24,11 @@ from stores.transitions import Transitions
 
 log = logging.getLogger(__name__)
 
-WAKE_UP_TIME = timedelta(seconds=5)
-"""Time for a wake-up to arrive: a poll that competed with it would only cause conflicts."""
+WAKE_UP_TIME = timedelta(seconds=2)
+"""Time for a wake-up to arrive: a poll that competed with it would only cause conflicts.
+
+No longer, since of a burst the orders that find no room at first are left to polls, where each function has a process.
+"""
 
 FRESH = timedelta(seconds=3)
 """How long what an agent said of itself is believed."""

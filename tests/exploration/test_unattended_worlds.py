@@ -26,7 +26,7 @@ def test_a_story_can_be_replayed():
         "submission takes the submission",
         "submission: commits “submitted”",
         "submission: sends the wake: the bus is away",
-        "time passes to 08:15:05.000000",
+        "time passes to 08:15:02.000000",
         "scheduler-1 begins to poll",
         "scheduler-1: commits “claimed”",
         "scheduler-1: sends the request",
