@@ -2,8 +2,7 @@
 
 import asyncio
 import random
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from functools import cached_property, partial
 
@@ -29,7 +28,6 @@ from alerts.watch import Watch
 from core.business import Agent, Business, offers_of
 from core.keys import buckets
 from core.messages import bus_queues
-from core.ports import TextQueue
 from entrypoints import api
 from entrypoints.openapi import Route
 from operators.alerts import AlertDesk
@@ -49,7 +47,14 @@ from scheduler.triggers import Inbox
 from simulator.ledger import Ledger
 from simulator.rules import simulated
 from simulator.service import Simulator
-from stores.figures import Tally
+from stores.agent_health import AgentHealthLog
+from stores.alert_log import AlertLog
+from stores.archive import Archive
+from stores.figures import FiguresLog, Tally
+from stores.orders import OrderStore
+from stores.poison import PoisonStore
+from stores.submission_keys import SubmissionKeys
+from stores.sweeps import SweepLog
 from stores.transitions import Transitions
 from submission.rules import Terms
 from submission.service import SubmissionService
@@ -58,13 +63,25 @@ from supervisor.service import SupervisorService
 from web.triggers import STATIC, Site
 
 
-@dataclass(frozen=True)
 class App:
-    """The services of one process. Each is made when it is first asked for; none does I/O before it is used."""
+    """The stores and services of one process. Each service is made when it is first asked for.
 
-    settings: Settings
-    business: Business
-    adapters: Adapters
+    None does I/O before it is used.
+    """
+
+    def __init__(self, settings: Settings, business: Business, adapters: Adapters) -> None:
+        self.settings, self.business, self.adapters = settings, business, adapters
+        table = adapters.table
+        self.store = OrderStore(table("orders"), buckets(settings.buckets))
+        self.archive = Archive(self.store, table("agents"))
+        self.poison_store = PoisonStore(table("poison"))
+        self.alert_log = AlertLog(table("alerts"))
+        self.submission_keys = SubmissionKeys(table("submissionkeys"), adapters.clock)
+        self.agent_health = AgentHealthLog(table("agents"))
+        self.sweeps = SweepLog(table("agents"))
+        self.figures = FiguresLog(table("agents"), adapters.new_id)
+        queues = (submission.service.QUEUE, alerts.rules.QUEUE)
+        self.storage_queues = {name: adapters.queue(name) for name in queues}
 
     @cached_property
     def agents(self) -> Sequence[Agent]:
@@ -80,8 +97,8 @@ class App:
     def transitions(self) -> Transitions:
         """The one way to change an order."""
         parts = self.adapters
-        transitions = Transitions(parts.store, parts.bus, parts.clock, parts.new_id)
-        transitions.count = Tally(parts.figures, parts.clock).count
+        transitions = Transitions(self.store, parts.bus, parts.clock, parts.new_id)
+        transitions.count = Tally(self.figures, parts.clock).count
         return transitions
 
     # The way of an order
@@ -91,7 +108,7 @@ class App:
         """Records what was submitted."""
         return SubmissionService(
             transitions=self.transitions,
-            poison=self.adapters.poison,
+            poison=self.poison_store,
             instance=self.settings.instance_id,
             unknown_name_tries=self.settings.unknown_name_tries,
             terms=Terms(
@@ -99,7 +116,7 @@ class App:
                 default_workflow=self.business.default_workflow,
                 payload=self.business.payload,
                 reply_to_prefix=self.settings.reply_to_prefix,
-                buckets=frozenset(buckets(self.settings.buckets)),
+                buckets=frozenset(self.store.buckets),
                 timeout=timedelta(seconds=self.settings.step_timeout_seconds),
                 threshold=self.settings.failure_threshold,
                 cooldown=timedelta(seconds=self.settings.cooldown_seconds),
@@ -123,7 +140,7 @@ class App:
             transitions=self.transitions,
             rules=self.scheduler_rules,
             admission=self.admission,
-            agent_health=self.adapters.agent_health,
+            agent_health=self.agent_health,
         )
 
     @cached_property
@@ -135,7 +152,7 @@ class App:
     def inbox(self) -> Inbox:
         """What reaches the scheduler over the bus."""
         parts = self.adapters
-        return Inbox(service=self.scheduler, poison=parts.poison, bus=parts.bus, clock=parts.clock)
+        return Inbox(service=self.scheduler, poison=self.poison_store, bus=parts.bus, clock=parts.clock)
 
     def agent(self, agent: Agent) -> AgentService:
         """Make the agent of one remote service."""
@@ -157,7 +174,7 @@ class App:
                 agent=agent.name,
                 instance=settings.instance_id,
                 circuit=circuit,
-                agent_health=self.adapters.agent_health,
+                agent_health=self.agent_health,
                 clock=clock,
             ),
         )
@@ -173,7 +190,7 @@ class App:
         return SupervisorService(
             transitions=self.transitions,
             leadership=self.adapters.leadership,
-            sweeps=self.adapters.sweeps,
+            sweeps=self.sweeps,
             rules=self.supervisor_rules,
         )
 
@@ -183,7 +200,7 @@ class App:
     def relay(self) -> Relay:
         """Sends what transitions left in the outbox: alerts, and notices to submitters."""
         return Relay(
-            store=self.adapters.store,
+            store=self.store,
             publisher=self.adapters.events,
             bus=self.adapters.bus,
             clock=self.adapters.clock,
@@ -194,8 +211,8 @@ class App:
     def watch(self) -> Watch:
         """Notices what stands still."""
         return Watch(
-            store=self.adapters.store,
-            sweeps=self.adapters.sweeps,
+            store=self.store,
+            sweeps=self.sweeps,
             clock=self.adapters.clock,
             longest_pending=timedelta(seconds=self.settings.longest_pending_seconds),
             longest_without_sweep=timedelta(seconds=self.settings.longest_without_sweep_seconds),
@@ -206,38 +223,38 @@ class App:
     @cached_property
     def operators(self) -> OperatorServices:
         """All that operators can do and see."""
-        parts, days = self.adapters, self.settings.retention_days
-        owed = Owed(store=parts.store, clock=parts.clock)
+        clock, days = self.adapters.clock, self.settings.retention_days
+        owed = Owed(store=self.store, clock=clock)
         return OperatorServices(
             orders=self.orders,
             bulk=BulkService(orders=self.orders),
-            alerts=AlertDesk(alert_log=parts.alerts, owed=owed, sweeps=parts.sweeps, clock=parts.clock),
+            alerts=AlertDesk(alert_log=self.alert_log, owed=owed, sweeps=self.sweeps, clock=clock),
             poison=self.poison,
             overview=OverviewService(
                 owed=owed,
-                agent_health=parts.agent_health,
-                sweeps=parts.sweeps,
+                agent_health=self.agent_health,
+                sweeps=self.sweeps,
                 poison=self.poison,
-                figures=parts.figures,
+                figures=self.figures,
                 queues=self.storage_queues,
-                clock=parts.clock,
+                clock=clock,
             ),
             retention=RetentionService(
                 transitions=self.transitions,
-                archive=parts.archive,
-                alert_log=parts.alerts,
-                figures=parts.figures,
+                archive=self.archive,
+                alert_log=self.alert_log,
+                figures=self.figures,
                 poison=self.poison,
-                submission_keys=parts.keys,
-                clock=parts.clock,
+                submission_keys=self.submission_keys,
+                clock=clock,
                 payload=self.business.payload,
                 keep=timedelta(days=days) if days else None,
             ),
             health=HealthService(
                 checks={
                     "stateStore": self.orders.probe,
-                    "submissionQueue": parts.submissions.waiting,
-                    "serviceBus": partial(parts.bus.probe, self.bus_queues),
+                    "submissionQueue": self.storage_queues[submission.service.QUEUE].waiting,
+                    "serviceBus": partial(self.adapters.bus.probe, self.bus_queues),
                 }
             ),
         )
@@ -247,8 +264,8 @@ class App:
         """Shows, explains and changes single orders."""
         return OperatorService(
             transitions=self.transitions,
-            store=self.adapters.store,
-            archive=self.adapters.archive,
+            store=self.store,
+            archive=self.archive,
             clock=self.adapters.clock,
             workflows=self.business.workflows,
             payload=self.business.payload,
@@ -261,7 +278,7 @@ class App:
                 fresh=FRESH,
                 longest_upgrade=LONGEST_UPGRADE,
             ),
-            agent_health=self.adapters.agent_health,
+            agent_health=self.agent_health,
         )
 
     @cached_property
@@ -269,13 +286,11 @@ class App:
         """What nobody could read."""
         parts = self.adapters
         return PoisonService(
-            poison=parts.poison, bus=parts.bus, storage_queues=self.storage_queues, bus_queues=self.bus_queues
+            poison=self.poison_store,
+            bus=parts.bus,
+            storage_queues=self.storage_queues,
+            bus_queues=self.bus_queues,
         )
-
-    @property
-    def storage_queues(self) -> Mapping[str, TextQueue]:
-        """The Storage Queues by their names."""
-        return {submission.service.QUEUE: self.adapters.submissions, alerts.rules.QUEUE: self.adapters.alert_queue}
 
     @cached_property
     def pages(self) -> Site:
@@ -308,19 +323,18 @@ def _blueprints(app: App) -> Iterator[func.Blueprint]:
     yield submission.triggers.blueprint(app.submission)
     yield scheduler.triggers.blueprint(app.inbox, [agent.name for agent in app.agents])
     for agent in app.agents:
-        yield agents.triggers.blueprint(app.agent(agent), parts.poison)
+        yield agents.triggers.blueprint(app.agent(agent), app.poison_store)
     yield supervisor.triggers.blueprint(app.supervisor)
-    versions = Versions(
-        workflows=app.business.workflows, known=parts.known_workflows, store=parts.store, clock=parts.clock
-    )
-    yield alerts.triggers.blueprint(parts.alerts, parts.poison, app.relay, app.watch, versions)
+    workflows, known = app.business.workflows, parts.table("agents")
+    versions = Versions(workflows=workflows, known=known, store=app.store, clock=parts.clock)
+    yield alerts.triggers.blueprint(app.alert_log, app.poison_store, app.relay, app.watch, versions)
     yield operators.triggers.blueprint(app.operators.retention)
     yield web.triggers.blueprint(app.pages)
-    yield operators.triggers.relay(parts.poison, app.storage_queues, app.bus_queues)
+    yield operators.triggers.relay(app.poison_store, app.storage_queues, app.bus_queues)
     if app.settings.simulator_enabled:
         services = Simulator(
             services=simulated(app.business),
-            ledger=Ledger(parts.simulator),
+            ledger=Ledger(parts.table("simulator")),
             clock=parts.clock,
             sleep=asyncio.sleep,
             chance=random.random,

@@ -8,15 +8,16 @@ from entrypoints.logs import show_fields
 from shop import triggers
 from shop.business import SHOP
 from shop.service import ShopService
+from submission.service import QUEUE
 from web.triggers import shop as shop_page
 
 show_fields()
 settings = Settings.read(SHOP.agents)
 engine = bootstrap(settings, SHOP, connect(settings))
 shop = ShopService(
-    store=engine.adapters.store,
-    submissions=engine.adapters.submissions,
-    keys=engine.adapters.keys,
+    store=engine.store,
+    submissions=engine.storage_queues[QUEUE],
+    keys=engine.submission_keys,
     clock=engine.adapters.clock,
     new_order_id=order_ids(settings.buckets),
     placed_at=order_time,

@@ -13,8 +13,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from core.business import Agent
 from core.errors import AppError
-from core.messages import bus_queues
-from stores.outbox import OPERATORS
+from core.messages import OPERATORS, bus_queues
 
 URL = re.compile(r"https?://[^\s/@]+(/[^\s@]*)?")
 """Without a name and password, which would stand in a plain setting."""

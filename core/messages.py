@@ -21,6 +21,8 @@ from core.keys import ORDER_ID
 from core.orders import Priority
 
 SCHEDULER_REQUESTS = "scheduler-requests"
+OPERATORS = "operators"
+"""Of what is in the outbox: stands for Event Grid; every other destination is the private queue of that name."""
 
 SENDING = timedelta(seconds=1)
 """How long a request is tried to be sent: through a hiccup of the bus. In an outage its order had better wait."""

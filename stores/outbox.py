@@ -12,12 +12,9 @@ from datetime import datetime
 from core.agenda import AgendaRow, Kind
 from core.changes import Change, Event
 from core.keys import LAST, key_part, sortable
-from core.messages import BusMessage
+from core.messages import OPERATORS, BusMessage
 from core.orders import Outcome, ProcessState, Snapshot, StepState
 from stores.tables import Form
-
-OPERATORS = "operators"
-"""Stands for Event Grid; every other destination is the private queue of that name."""
 
 EVENT = Form(Event, texts=("data",))
 

@@ -38,10 +38,10 @@ def content_of(email):
 class Kept:
     """A store whose orders are as old as they are said to be; the keys of customers are elsewhere, unless given."""
 
-    def __init__(self, parts, keys=None):
-        self.parts = parts
-        parts = replace(parts, clock=lambda: NOW, keys=keys or in_memory().keys)
-        self.retention = app(parts, retention_days=30, buckets=1).operators.retention
+    def __init__(self, made, keys=None):
+        self.made = app(replace(made.adapters, clock=lambda: NOW), retention_days=30, buckets=1)
+        self.made.submission_keys = keys or app(in_memory()).submission_keys
+        self.retention = self.made.operators.retention
 
     async def order(self, *, days, ended=None, notes=0, email="ada@example.com", **state):
         """Record an order that was made so many days ago, and ended then unless it is said otherwise."""
@@ -50,31 +50,31 @@ class Kept:
         order = new_order(updated_at=ended, not_before=ended, **state).with_state(order_id=order_id)
         order = replace(order, order=replace(order.order, order_id=order_id, payload=content_of(email)))
         entry = HistoryEntry(at=made, actor="submission/i", event="submitted", change_id=order_id)
-        await self.parts.store.commit(Change(before=None, after=order, entry=entry))
+        await self.made.store.commit(Change(before=None, after=order, entry=entry))
         entry = HistoryEntry(at=made, actor="t", event="noted")
         all_notes = [
             Note(note_id=f"n{number:04d}", order_id=order_id, version=1, entry=entry) for number in range(notes)
         ]
-        await asyncio.gather(*(self.parts.store.note(note) for note in all_notes))
+        await asyncio.gather(*(self.made.store.note(note) for note in all_notes))
         return order_id
 
     async def left(self, *order_ids):
         """Which of the orders are there, each whole: an order that is gone left no history."""
         found = []
         for order_id in order_ids:
-            order, history = await self.parts.store.load(order_id), await self.parts.store.history(order_id)
+            order, history = await self.made.store.load(order_id), await self.made.store.history(order_id)
             assert (order is None) == (history == []), order_id
             found += [order_id] if order else []
         return found
 
     async def empty(self):
         """Remove what other tests left."""
-        page = await self.parts.archive.oldest("b00", None, "")
+        page = await self.made.archive.oldest("b00", None, "")
         while page.orders:
             for order in page.orders:
-                await self.parts.archive.remove(order)
-            page = await self.parts.archive.oldest("b00", None, "")
-        await self.parts.archive.go_on_from("b00", "")
+                await self.made.archive.remove(order)
+            page = await self.made.archive.oldest("b00", None, "")
+        await self.made.archive.go_on_from("b00", "")
 
 
 PROCESSED = {"process_state": ProcessState.PROCESSED}
@@ -83,8 +83,8 @@ FAILED = {"process_state": ProcessState.ERROR, "outcome": Outcome.FAILED}
 
 
 @pytest.fixture
-async def kept(parts):
-    kept = Kept(parts)
+async def kept(made):
+    kept = Kept(made)
     await kept.empty()
     return kept
 
@@ -115,9 +115,9 @@ async def test_figures_are_removed_once_they_are_shown_no_more(kept, monkeypatch
     monkeypatch.setattr(stores.figures, "MAX_REMOVED", 1)
     *old, shown = (Figures(at=NOW - timedelta(minutes=minutes), processed=1) for minutes in (63, 62, 61, 59))
     for each in (*old, shown):
-        await kept.parts.figures.add(each)
+        await kept.made.figures.add(each)
     await replace(kept.retention, keep=None).sweep()
-    assert await kept.parts.figures.between(NOW - DAY, NOW) == [shown]
+    assert await kept.made.figures.between(NOW - DAY, NOW) == [shown]
 
 
 async def test_an_order_with_more_history_than_a_transaction_or_a_page_holds_is_removed_whole(kept):
@@ -138,33 +138,33 @@ async def test_many_old_orders_that_stay_keep_none_behind_them_from_being_remove
     monkeypatch.setattr(stores.archive, "PAGE", 3)
     staying = [await kept.order(days=60 - number, **FAILED) for number in range(6)]
     behind = await kept.order(days=40, **PROCESSED)
-    removed = [await Kept(kept.parts).retention.sweep() for _ in range(4)]
+    removed = [await Kept(kept.made).retention.sweep() for _ in range(4)]
     assert sum(removed) == 1
     assert removed[0] == 0
     assert await kept.left(*staying, behind) == staying
     first = await kept.order(days=70, **PROCESSED)
-    assert sum([await Kept(kept.parts).retention.sweep() for _ in range(6)]) == 1
+    assert sum([await Kept(kept.made).retention.sweep() for _ in range(6)]) == 1
     assert await kept.left(first, *staying) == staying
 
 
 async def test_what_a_crash_leaves_of_an_order_is_removed_the_next_time(kept):
     """The order goes first, in one transaction; its history may be left over, and is no order."""
     order_id = await kept.order(days=40, notes=3, **PROCESSED)
-    (order,) = (await kept.parts.archive.oldest("b00", NOW, "")).orders
+    (order,) = (await kept.made.archive.oldest("b00", NOW, "")).orders
     start, end = history_range(order_id)
-    await kept.parts.archive.remove(replace(order, keys=[key for key in order.keys if not start <= key < end]))
-    assert await kept.parts.store.load(order_id) is None
-    assert len(await kept.parts.store.history(order_id)) == 4
+    await kept.made.archive.remove(replace(order, keys=[key for key in order.keys if not start <= key < end]))
+    assert await kept.made.store.load(order_id) is None
+    assert len(await kept.made.store.history(order_id)) == 4
     assert await kept.retention.sweep() == 1
-    assert await kept.parts.store.history(order_id) == []
+    assert await kept.made.store.history(order_id) == []
 
 
 async def test_removing_what_somebody_else_removes_is_no_error(kept):
     """Two hosts may do it at once."""
     order_id = await kept.order(days=40, notes=2, **PROCESSED)
-    (order,) = (await kept.parts.archive.oldest("b00", NOW, "")).orders
-    await kept.parts.archive.remove(order)
-    await kept.parts.archive.remove(order)
+    (order,) = (await kept.made.archive.oldest("b00", NOW, "")).orders
+    await kept.made.archive.remove(order)
+    await kept.made.archive.remove(order)
     assert await kept.left(order_id) == []
 
 
@@ -172,35 +172,35 @@ async def test_old_alerts_are_removed_too(kept):
     """Whether or not somebody has acknowledged them."""
     alerts = [Event(event_id=str(uuid4()), type="T", subject="s", at=NOW - days * DAY, data={}) for days in (40, 20)]
     for alert in alerts:
-        await kept.parts.alerts.record(alert)
+        await kept.made.alert_log.record(alert)
     await kept.retention.sweep()
-    left = [alert.event for alert in await kept.parts.alerts.newest(1000)]
+    left = [alert.event for alert in await kept.made.alert_log.newest(1000)]
     assert [alert in left for alert in alerts] == [False, True]
-    assert await kept.parts.alerts.remove_before(NOW, 1000) == 1  # other tests count alerts
+    assert await kept.made.alert_log.remove_before(NOW, 1000) == 1  # other tests count alerts
 
 
 async def test_old_poison_messages_are_removed_too(kept):
     """By when they arrived, whole and exactly those."""
     for days in (40, 30.0001, 20):
-        await kept.parts.poison.put(SUBMISSIONS, b"x" * 70_000, "r", Arrival(at=NOW - days * DAY))
+        await kept.made.poison_store.put(SUBMISSIONS, b"x" * 70_000, "r", Arrival(at=NOW - days * DAY))
     await kept.retention.sweep()
-    (left,) = await kept.parts.poison.page(SUBMISSIONS, 100)
+    (left,) = await kept.made.poison_store.page(SUBMISSIONS, 100)
     assert left.at == NOW - 20 * DAY
-    await kept.parts.poison.remove(SUBMISSIONS, left.message_id)
+    await kept.made.poison_store.remove(SUBMISSIONS, left.message_id)
 
 
-async def test_old_keys_of_customers_are_forgotten_too(parts):
+async def test_old_keys_of_customers_are_forgotten_too(made):
     """As long as the order that they stand for; then the key is as good as new."""
-    now = parts.clock()
-    retention = replace(Kept(parts, parts.keys).retention, clock=lambda: now)
+    now = made.adapters.clock()
+    retention = replace(Kept(made, made.submission_keys).retention, clock=lambda: now)
     key = str(uuid4())
-    assert await parts.keys.claim(key, "order-1", "p") == ("order-1", "p")
+    assert await made.submission_keys.claim(key, "order-1", "p") == ("order-1", "p")
     now += 30 * DAY
     await retention.sweep()
-    assert await parts.keys.claim(key, "order-2", "p") == ("order-1", "p")
+    assert await made.submission_keys.claim(key, "order-2", "p") == ("order-1", "p")
     now += DAY
     await retention.sweep()
-    assert await parts.keys.claim(key, "order-2", "p") == ("order-2", "p")
+    assert await made.submission_keys.claim(key, "order-2", "p") == ("order-2", "p")
 
 
 async def test_a_customer_is_erased_and_the_history_stays(kept):
@@ -210,12 +210,12 @@ async def test_a_customer_is_erased_and_the_history_stays(kept):
     assert sorted(await found(kept, "ada@example.com")) == sorted(hers)
     for order_id in hers:
         await kept.retention.erase(order_id, OperatorRequest(**GRACE))
-        order = await kept.parts.store.load(order_id)
+        order = await kept.made.store.load(order_id)
         assert order.order.payload["customer"] == {"name": "erased", "email": "erased"}
         assert order.order.payload["items"]
-        assert [entry.event for entry in await kept.parts.store.history(order_id)] == ["submitted", "erased"]
+        assert [entry.event for entry in await kept.made.store.history(order_id)] == ["submitted", "erased"]
     assert await found(kept, "ada@example.com") == []
-    assert (await kept.parts.store.load(other)).order.payload == content_of("grace@example.com")
+    assert (await kept.made.store.load(other)).order.payload == content_of("grace@example.com")
 
 
 async def test_a_customer_is_looked_for_in_every_bucket():
@@ -241,13 +241,13 @@ async def test_with_a_customer_go_submissions_that_nobody_could_read(kept):
     """Those that name the order, also if it was never recorded; others stay."""
     recorded, refused, other = (await kept.order(days=1, **PROCESSED), "b00-" + "7" * 26, "b00-" + "8" * 26)
     for order_id in (recorded, refused, other):
-        await kept.parts.poison.put(SUBMISSIONS, f'{{"orderId": "{order_id}"'.encode(), "r", Arrival(at=NOW))
+        await kept.made.poison_store.put(SUBMISSIONS, f'{{"orderId": "{order_id}"'.encode(), "r", Arrival(at=NOW))
     await kept.retention.erase(recorded, OperatorRequest(**GRACE))
     with pytest.raises(UnknownOrderError):
         await kept.retention.erase(refused, OperatorRequest(**GRACE))
-    (left,) = await kept.parts.poison.page(SUBMISSIONS, 100)
+    (left,) = await kept.made.poison_store.page(SUBMISSIONS, 100)
     assert other in left.body.decode()
-    await kept.parts.poison.remove(SUBMISSIONS, left.message_id)
+    await kept.made.poison_store.remove(SUBMISSIONS, left.message_id)
 
 
 def test_an_erased_order_goes_on_as_before():
@@ -262,7 +262,7 @@ def test_an_erased_order_goes_on_as_before():
 
 async def test_what_a_sweep_costs_does_not_depend_on_how_many_young_orders_there_are(on_azurite, transport):
     """One range of each partition, up to the age: orders, alerts, poison, keys, figures; and each bucket's place."""
-    kept, costs = Kept(on_azurite, on_azurite.keys), []
+    kept, costs = Kept(on_azurite, on_azurite.submission_keys), []
     await kept.empty()
     for _ in range(2):
         transport.requests.clear()
@@ -278,9 +278,9 @@ async def test_an_order_that_is_not_there_whole_is_kept_and_named_to_who_looks_f
     """It may be theirs, and nobody can erase it before it is mended."""
     halves = [await kept.order(days=40, email="half@example.com", **PROCESSED) for _ in range(2)]
     missing = [Delete(key(order_id)) for key, order_id in zip((state_key, order_key), halves, strict=True)]
-    await kept.parts.store.table.submit("b00", missing)
+    await kept.made.store.table.submit("b00", missing)
     assert await kept.retention.sweep() == 0
     page = await kept.retention.find(FindRequest(email="half@example.com", **GRACE))
     assert (page.orders, sorted(page.unreadable)) == ([], sorted(halves))
-    for order in (await kept.parts.archive.oldest("b00", NOW, "")).orders:
-        await kept.parts.store.table.submit_each("b00", [Delete(key) for key in order.keys])
+    for order in (await kept.made.archive.oldest("b00", NOW, "")).orders:
+        await kept.made.store.table.submit_each("b00", [Delete(key) for key in order.keys])

@@ -7,7 +7,6 @@ from dataclasses import replace
 from uuid import uuid4
 
 import pytest
-from apps import app
 from azure.servicebus.aio import ServiceBusClient
 from azure.storage.queue.aio import QueueClient
 from builders import NOW, seconds
@@ -38,108 +37,112 @@ def alert(number: int) -> Event:
     return Event(event_id=f"a:{number}", type="T", subject="orders/x", at=NOW + seconds(number), data={"n": number})
 
 
-async def test_alerts_are_kept_once_and_shown_newest_first(parts):
+async def test_alerts_are_kept_once_and_shown_newest_first(made):
     """An alert that arrives again is the same alert."""
     for number in (1, 3, 2, 3):
-        await parts.alerts.record(alert(number))
-    newest = await parts.alerts.newest(2)
+        await made.alert_log.record(alert(number))
+    newest = await made.alert_log.newest(2)
     assert [each.event for each in newest] == [alert(3), alert(2)]
-    assert [each.event for each in await parts.alerts.newest(100)] == [alert(3), alert(2), alert(1)]
-    assert [each.event for each in await parts.alerts.newest(100, newest[-1].key)] == [alert(1)]
+    assert [each.event for each in await made.alert_log.newest(100)] == [alert(3), alert(2), alert(1)]
+    assert [each.event for each in await made.alert_log.newest(100, newest[-1].key)] == [alert(1)]
 
 
-async def test_the_first_fingerprint_of_a_workflow_is_the_one_that_is_kept(parts):
+async def test_the_first_fingerprint_of_a_workflow_is_the_one_that_is_kept(made):
     """Of each version by itself; also when several instances start at once."""
     name = f"w{uuid4().hex[:20]}"
     for version, text, kept in ((1, "one", "one"), (1, "other", "one"), (2, "other", "other")):
         row = {f"{name}|{version}": {"Fingerprint": text}}
-        assert await first(parts.known_workflows, "workflows", row) == {"Fingerprint": kept}
+        assert await first(made.adapters.table("agents"), "workflows", row) == {"Fingerprint": kept}
 
 
-async def test_an_alert_that_comes_again_with_another_time_is_kept_once(parts):
+async def test_an_alert_that_comes_again_with_another_time_is_kept_once(made):
     """Its event id says that it is the same; it may come again once the first is removed."""
     event = replace(alert(-900), event_id=str(uuid4()))
     for late in (0, 5):
-        await parts.alerts.record(replace(event, at=event.at + seconds(late)))
-    assert [each.event for each in await parts.alerts.newest(100) if each.event.event_id == event.event_id] == [event]
-    assert await parts.alerts.remove_before(event.at + seconds(1), 1000) == 1
-    await parts.alerts.record(event)
-    assert [each.event for each in await parts.alerts.newest(100) if each.event.event_id == event.event_id] == [event]
-    assert await parts.alerts.remove_before(event.at + seconds(1), 1000) == 1
+        await made.alert_log.record(replace(event, at=event.at + seconds(late)))
+    assert [each.event for each in await made.alert_log.newest(100) if each.event.event_id == event.event_id] == [event]
+    assert await made.alert_log.remove_before(event.at + seconds(1), 1000) == 1
+    await made.alert_log.record(event)
+    assert [each.event for each in await made.alert_log.newest(100) if each.event.event_id == event.event_id] == [event]
+    assert await made.alert_log.remove_before(event.at + seconds(1), 1000) == 1
 
 
-async def test_of_several_who_acknowledge_an_alert_the_first_stands(parts):
+async def test_of_several_who_acknowledge_an_alert_the_first_stands(made):
     """Also when both do it at once, and when the alert comes again."""
-    await parts.alerts.record(event := replace(alert(9), event_id=f"{uuid4()}|'\"/\\\u202e"))
-    (key,) = [each.key for each in await parts.alerts.newest(100) if each.event == event]
+    await made.alert_log.record(event := replace(alert(9), event_id=f"{uuid4()}|'\"/\\\u202e"))
+    (key,) = [each.key for each in await made.alert_log.newest(100) if each.event == event]
     words = [Acknowledgement(by=by, at=NOW, note="'; -- <b>") for by in ("grace", "alan")]
-    await asyncio.gather(*(parts.alerts.acknowledge(key, word) for word in words))
-    await parts.alerts.record(event)
-    (kept,) = [each for each in await parts.alerts.newest(100) if each.key == key]
+    await asyncio.gather(*(made.alert_log.acknowledge(key, word) for word in words))
+    await made.alert_log.record(event)
+    (kept,) = [each for each in await made.alert_log.newest(100) if each.key == key]
     assert kept.acknowledged in words
-    assert await parts.alerts.acknowledge(key, Acknowledgement(by="linus", at=NOW, note="late"))
-    assert kept in await parts.alerts.newest(100)
-    assert not await parts.alerts.acknowledge("no such key", words[0])
+    assert await made.alert_log.acknowledge(key, Acknowledgement(by="linus", at=NOW, note="late"))
+    assert kept in await made.alert_log.newest(100)
+    assert not await made.alert_log.acknowledge("no such key", words[0])
 
 
-async def test_a_submission_key_is_bound_once(parts):
+async def test_a_submission_key_is_bound_once(made):
     """Of many claims of one key the first stands, whatever the key looks like."""
     key = "k/\\#?\u00e9" * 10
-    claims = [parts.keys.claim(key, f"order-{number}", f"print-{number}") for number in range(5)]
+    claims = [made.submission_keys.claim(key, f"order-{number}", f"print-{number}") for number in range(5)]
     assert len(set(await asyncio.gather(*claims))) == 1
 
 
-async def test_a_submission_key_is_forgotten_by_its_age(parts):
+async def test_a_submission_key_is_forgotten_by_its_age(made):
     """Those that were bound before a time, and no others."""
-    began, old, young = parts.clock(), str(uuid4()), str(uuid4())
-    await parts.keys.claim(old, "order-1", "p")
-    await parts.keys.remove_before(began)
-    assert await parts.keys.claim(old, "order-2", "p") == ("order-1", "p")
-    between = parts.clock() + seconds(0.000001)
-    await parts.keys.claim(young, "order-3", "p")
-    assert await parts.keys.remove_before(between) >= 1
-    assert await parts.keys.claim(old, "order-2", "p") == ("order-2", "p")
-    assert await parts.keys.claim(young, "order-4", "p") == ("order-3", "p")
+    began, old, young = made.adapters.clock(), str(uuid4()), str(uuid4())
+    await made.submission_keys.claim(old, "order-1", "p")
+    await made.submission_keys.remove_before(began)
+    assert await made.submission_keys.claim(old, "order-2", "p") == ("order-1", "p")
+    between = made.adapters.clock() + seconds(0.000001)
+    await made.submission_keys.claim(young, "order-3", "p")
+    assert await made.submission_keys.remove_before(between) >= 1
+    assert await made.submission_keys.claim(old, "order-2", "p") == ("order-2", "p")
+    assert await made.submission_keys.claim(young, "order-4", "p") == ("order-3", "p")
 
 
 def effect(key: str, action: str) -> Effect:
     return Effect(key=key, action=action, order_id=key.partition(":")[0], at=NOW, result={"reference": "r"})
 
 
+def ledger_of(made):
+    return Ledger(made.adapters.table("simulator"))
+
+
 @pytest.mark.proves("AGT-7")
-async def test_an_effect_happens_once_for_each_key(parts):
+async def test_an_effect_happens_once_for_each_key(made):
     """Fifty calls at once: one effect, fifty calls in the ledger."""
 
     async def call():
-        await Ledger(parts.simulator).count_call("payment", "o1:payment", "authorise")
-        return await Ledger(parts.simulator).effect("payment", effect("o1:payment", "authorise"), forbids=None)
+        await ledger_of(made).count_call("payment", "o1:payment", "authorise")
+        return await ledger_of(made).effect("payment", effect("o1:payment", "authorise"), forbids=None)
 
     stands = await asyncio.gather(*(call() for _ in range(50)))
-    calls, effects = await Ledger(parts.simulator).contents("payment", "o1")
+    calls, effects = await ledger_of(made).contents("payment", "o1")
     assert (calls, len(effects)) == (50, 1)
     assert all(each == stands[0] for each in stands)
 
 
-async def test_what_was_undone_cannot_happen_later(parts):
+async def test_what_was_undone_cannot_happen_later(made):
     """An undo that comes before what it undoes keeps that from ever taking effect."""
-    await Ledger(parts.simulator).effect("payment", effect("o2:payment", "void"), forbids="authorise")
-    assert await Ledger(parts.simulator).effect("payment", effect("o2:payment", "authorise"), forbids=None) is None
-    _, effects = await Ledger(parts.simulator).contents("payment", "o2")
+    await ledger_of(made).effect("payment", effect("o2:payment", "void"), forbids="authorise")
+    assert await ledger_of(made).effect("payment", effect("o2:payment", "authorise"), forbids=None) is None
+    _, effects = await ledger_of(made).contents("payment", "o2")
     assert [each.action for each in effects] == ["void"]
-    await Ledger(parts.simulator).effect("payment", effect("o3:payment", "authorise"), forbids=None)
-    undone = await Ledger(parts.simulator).effect("payment", effect("o3:payment", "void"), forbids="authorise")
+    await ledger_of(made).effect("payment", effect("o3:payment", "authorise"), forbids=None)
+    undone = await ledger_of(made).effect("payment", effect("o3:payment", "void"), forbids="authorise")
     assert undone is not None
 
 
-async def test_faults_stand_side_by_side_until_they_are_lifted(parts):
+async def test_faults_stand_side_by_side_until_they_are_lifted(made):
     """One fault for each kind of call; lifting one leaves the others."""
     for_all, for_tea = Fault(mode="down"), Fault.model_validate({"mode": "hang", "match": {"sku": "TEA"}})
     for fault in (for_all, for_tea):
-        await Ledger(parts.simulator).set_fault("shipping", FaultInForce(**dict(fault), until=NOW))
-    await Ledger(parts.simulator).clear_faults("shipping", for_tea.key())
-    assert await Ledger(parts.simulator).faults("shipping") == [FaultInForce(**dict(for_all), until=NOW)]
-    await Ledger(parts.simulator).clear_faults("shipping", None)
-    assert await Ledger(parts.simulator).faults("shipping") == []
+        await ledger_of(made).set_fault("shipping", FaultInForce(**dict(fault), until=NOW))
+    await ledger_of(made).clear_faults("shipping", for_tea.key())
+    assert await ledger_of(made).faults("shipping") == [FaultInForce(**dict(for_all), until=NOW)]
+    await ledger_of(made).clear_faults("shipping", None)
+    assert await ledger_of(made).faults("shipping") == []
 
 
 class Pair:
@@ -186,7 +189,8 @@ async def test_one_of_two_leads_and_knows_when_its_lease_may_have_lapsed(pair):
 async def test_a_message_reaches_its_queue_with_all_that_it_says(services, on_azurite):
     """Ids, body and addressing arrive; a burst goes out in batches and complete."""
     order_ids = [f"b00-{number:026d}" for number in range(300)]
-    await asyncio.gather(*(on_azurite.bus.send([WakeUp(order_id=order_id).to_bus()]) for order_id in order_ids))
+    bus = on_azurite.adapters.bus
+    await asyncio.gather(*(bus.send([WakeUp(order_id=order_id).to_bus()]) for order_id in order_ids))
     received = await received_from(services, "scheduler-requests", 300)
     assert {message.correlation_id for message in received} == set(order_ids)
     first = min(received, key=lambda message: message.correlation_id)
@@ -196,8 +200,8 @@ async def test_a_message_reaches_its_queue_with_all_that_it_says(services, on_az
 
 async def test_a_message_arrives_no_sooner_than_it_says(services, on_azurite):
     """It is in nobody's way until then."""
-    due = on_azurite.clock() + seconds(0.5)
-    await on_azurite.bus.send([replace(WakeUp(order_id=f"b00-{1:026d}").to_bus(), not_before=due)])
+    due = on_azurite.adapters.clock() + seconds(0.5)
+    await on_azurite.adapters.bus.send([replace(WakeUp(order_id=f"b00-{1:026d}").to_bus(), not_before=due)])
     (arrived,) = await received_from(services, "scheduler-requests", 1)
     assert abs(arrived.scheduled_enqueue_time_utc - due) <= seconds(0.001)  # in whole milliseconds on the wire
     assert arrived.enqueued_time_utc >= arrived.scheduled_enqueue_time_utc
@@ -225,13 +229,14 @@ NOT_IN_XML = ["\x00", "\x0b", "\ufffe", "\uffff", "\ud800"]
 
 @pytest.mark.proves("SUB-4")
 @pytest.mark.parametrize("character", NOT_IN_XML, ids=ascii)
-async def test_what_a_queue_cannot_give_out_again_is_not_put_into_it(services, parts, character):
+async def test_what_a_queue_cannot_give_out_again_is_not_put_into_it(services, made, character):
     """The sender hears of it; the messages after it come out."""
+    submissions = made.adapters.queue("order-submissions")
     with pytest.raises(InvalidError, match="no queue can hold"):
-        await parts.submissions.put(f"a{character}b")
-    await parts.submissions.put("\t\n\r \x7f\x85\ud7ff\ue000\ufffd\U0001ffff")
-    assert await parts.submissions.waiting() == 1
-    if texts := getattr(parts.submissions, "texts", None):
+        await submissions.put(f"a{character}b")
+    await submissions.put("\t\n\r \x7f\x85\ud7ff\ue000\ufffd\U0001ffff")
+    assert await submissions.waiting() == 1
+    if texts := getattr(submissions, "texts", None):
         assert len(texts) == 1
         return
     async with QueueClient.from_connection_string(services.storage_connection_string, "order-submissions") as queue:
@@ -241,7 +246,7 @@ async def test_what_a_queue_cannot_give_out_again_is_not_put_into_it(services, p
 
 async def test_events_reach_the_operators_queue_through_event_grid(services, on_azurite):
     """The official client sends CloudEvents; they arrive in base64, one to a message."""
-    await on_azurite.events.publish([alert(7), alert(8)])
+    await on_azurite.adapters.events.publish([alert(7), alert(8)])
     arrived = await take_events(services)
     assert [(event["id"], event["specversion"], event["data"]) for event in arrived] == [
         ("a:7", "1.0", {"n": 7}),
@@ -260,26 +265,26 @@ def test_every_wrong_setting_is_named_at_once(monkeypatch):
 
 
 @pytest.mark.proves("AGT-10")
-async def test_an_agent_instance_is_known_by_its_last_measure(parts):
+async def test_an_agent_instance_is_known_by_its_last_measure(made):
     """Each says of itself what holds now; what is too old is not returned."""
 
     def health(instance, at, waited):
         return AgentHealth(agent="payment", instance=instance, at=NOW + seconds(at), waited=waited, running=3)
 
     for each in (health("i1", 0, 0.0), health("i2", 0, 0.5), health("i1", 2, 1.0)):
-        await parts.agent_health.publish(each)
-    found = await parts.agent_health.since(NOW)
+        await made.agent_health.publish(each)
+    found = await made.agent_health.since(NOW)
     assert sorted(found, key=lambda each: each.instance) == [health("i1", 2, 1.0), health("i2", 0, 0.5)]
-    assert await parts.agent_health.since(NOW + seconds(1)) == [health("i1", 2, 1.0)]
+    assert await made.agent_health.since(NOW + seconds(1)) == [health("i1", 2, 1.0)]
 
 
 @pytest.mark.proves("AGT-8", "AGT-10")
-async def test_an_open_circuit_is_known_until_its_time_is_over(parts):
+async def test_an_open_circuit_is_known_until_its_time_is_over(made):
     """However old the measure is, since its instance makes no calls meanwhile."""
     opened = AgentHealth(agent="payment", instance="o1", at=NOW, waited=0.0, running=0, open_until=NOW + seconds(60))
-    await parts.agent_health.publish(opened)
-    assert opened in await parts.agent_health.since(NOW + seconds(59))
-    assert opened not in await parts.agent_health.since(NOW + seconds(61))
+    await made.agent_health.publish(opened)
+    assert opened in await made.agent_health.since(NOW + seconds(59))
+    assert opened not in await made.agent_health.since(NOW + seconds(61))
 
 
 def garbage_alerts():
@@ -294,26 +299,26 @@ def garbage_alerts():
 
 
 @pytest.mark.proves("AGT-10", "FLT-6")
-async def test_a_row_that_nobody_can_read_takes_no_other_along(parts):
+async def test_a_row_that_nobody_can_read_takes_no_other_along(made):
     """Of what agents tell, and of the alerts: one garbage row would stop all claims, or hide all alerts."""
     told = AgentHealth(agent="reads", instance="i1", at=NOW, waited=0.0, running=1)
-    await parts.agent_health.publish(told)
-    await parts.alerts.record(event := alert(77))
-    await parts.agent_health._table.submit("health", [Put("garbage|1", {"SchemaVersion": 99})])
+    await made.agent_health.publish(told)
+    await made.alert_log.record(event := alert(77))
+    await made.agent_health._table.submit("health", [Put("garbage|1", {"SchemaVersion": 99})])
     rows = {f"0|garbage {number}": row for number, row in enumerate(garbage_alerts())}
-    await parts.alerts._table.submit("alerts", [Put(*row) for row in rows.items()])
-    assert told in await parts.agent_health.since(NOW)
-    await parts.sweeps._table.submit("sweeps", [Put("last", {"Instance": "v1"})])
-    assert await parts.sweeps.last() is None
-    found = await parts.alerts.newest(1000)
+    await made.alert_log._table.submit("alerts", [Put(*row) for row in rows.items()])
+    assert told in await made.agent_health.since(NOW)
+    await made.sweeps._table.submit("sweeps", [Put("last", {"Instance": "v1"})])
+    assert await made.sweeps.last() is None
+    found = await made.alert_log.newest(1000)
     assert event in [each.event for each in found]
     assert not [rows[each.key] for each in found if each.key in rows]
-    assert event.event_id in str(await app(parts).operators.alerts.list(AlertsPage()))
-    await parts.alerts._table.submit("alerts", [Delete(key) for key in rows])
-    await parts.agent_health._table.submit("health", [Delete("garbage|1")])
+    assert event.event_id in str(await made.operators.alerts.list(AlertsPage()))
+    await made.alert_log._table.submit("alerts", [Delete(key) for key in rows])
+    await made.agent_health._table.submit("health", [Delete("garbage|1")])
 
 
-async def test_the_figures_of_processes_stand_side_by_side_until_they_are_removed(parts):
+async def test_the_figures_of_processes_stand_side_by_side_until_they_are_removed(made):
     """The same minute counted by two; a later one stays."""
     took = Took(count=2, total=1500, longest=1000)
     one, other, later = (
@@ -322,70 +327,70 @@ async def test_the_figures_of_processes_stand_side_by_side_until_they_are_remove
         Figures(at=NOW + seconds(60), failed=2),
     )
     for each in (one, other, later):
-        await parts.figures.add(each)
-    found = await parts.figures.between(NOW, NOW + seconds(60))
+        await made.figures.add(each)
+    found = await made.figures.between(NOW, NOW + seconds(60))
     assert sorted(found, key=lambda each: each.processed) == [one, other]
-    await parts.figures.remove_before(NOW + seconds(60))
-    assert await parts.figures.between(NOW, NOW + seconds(120)) == [later]
+    await made.figures.remove_before(NOW + seconds(60))
+    assert await made.figures.between(NOW, NOW + seconds(120)) == [later]
 
 
 @pytest.mark.proves("SUP-7")
-async def test_since_when_a_sweep_is_awaited_is_what_the_first_one_said(parts):
+async def test_since_when_a_sweep_is_awaited_is_what_the_first_one_said(made):
     """Also if several say it at once; a sweep changes nothing of it."""
-    said = await asyncio.gather(*(parts.sweeps.awaited_since(NOW + seconds(late)) for late in (0, 1, 2)))
+    said = await asyncio.gather(*(made.sweeps.awaited_since(NOW + seconds(late)) for late in (0, 1, 2)))
     assert len(set(said)) == 1
-    await parts.sweeps.record(Sweep(at=NOW + seconds(5), instance="v1", recovered=0))
-    assert await parts.sweeps.awaited_since(NOW + seconds(9)) == said[0]
+    await made.sweeps.record(Sweep(at=NOW + seconds(5), instance="v1", recovered=0))
+    assert await made.sweeps.awaited_since(NOW + seconds(9)) == said[0]
 
 
 @pytest.mark.proves("SUP-7")
-async def test_since_when_a_sweep_is_missed_is_what_the_first_one_said_after_the_last(parts):
+async def test_since_when_a_sweep_is_missed_is_what_the_first_one_said_after_the_last(made):
     for start in (NOW, NOW + seconds(60)):
         last = Sweep(at=start, instance="v1", recovered=0)
-        await parts.sweeps.record(last)
-        assert await parts.sweeps.last() == last
-        said = [await parts.sweeps.missed_since(last, start + seconds(late)) for late in (9, 10)]
+        await made.sweeps.record(last)
+        assert await made.sweeps.last() == last
+        said = [await made.sweeps.missed_since(last, start + seconds(late)) for late in (9, 10)]
         assert said == [start + seconds(9)] * 2
 
 
 @pytest.fixture
-async def source(parts):
+async def source(made):
     """A queue that is no other test's; what is kept of it is removed at the end."""
     name = f"src-{uuid4().hex[:8]}"
     yield name
-    await parts.poison.remove_before(name, NOW + seconds(3600), 100)
+    await made.poison_store.remove_before(name, NOW + seconds(3600), 100)
 
 
 @pytest.mark.proves("SUB-4", "FLT-6")
-async def test_a_poison_message_is_kept_once_and_shown_in_the_order_of_arrival(parts, source):
+async def test_a_poison_message_is_kept_once_and_shown_in_the_order_of_arrival(made, source):
     """However often a crash has it kept: with all that is known of it. Another delivery is another message."""
     second, first = (Arrival(at=NOW + seconds(number), number="7") for number in (2, 1))
-    assert await parts.poison.page(source, 10) == []
+    assert await made.poison_store.page(source, 10) == []
     for arrival in (second, first, second):
-        await parts.poison.put(source, b"{broken", "Invalid JSON", arrival, "order-1:payment:1:do")
-    await parts.poison.put(source, b"{broken", "Invalid JSON", replace(second, number="8"))
-    one, *others = await parts.poison.page(source, 10)
+        await made.poison_store.put(source, b"{broken", "Invalid JSON", arrival, "order-1:payment:1:do")
+    await made.poison_store.put(source, b"{broken", "Invalid JSON", replace(second, number="8"))
+    one, *others = await made.poison_store.page(source, 10)
     assert (one.source, one.body, one.reason, one.at) == (source, b"{broken", "Invalid JSON", first.at)
     assert (one.correlation_id, one.shortened) == ("order-1:payment:1:do", False)
     assert {each.correlation_id for each in others} == {"order-1:payment:1:do", None}
     assert len(others) == 2
-    assert await parts.poison.page(source, 1) == [one]
-    assert await parts.poison.page(source, 10, one.message_id) == others
-    assert await parts.poison.get(source, one.message_id) == one
+    assert await made.poison_store.page(source, 1) == [one]
+    assert await made.poison_store.page(source, 10, one.message_id) == others
+    assert await made.poison_store.get(source, one.message_id) == one
 
 
 @pytest.mark.proves("SUB-4")
-async def test_a_poison_message_is_removed_and_nothing_else(parts, source):
+async def test_a_poison_message_is_removed_and_nothing_else(made, source):
     """Also where somebody else has removed it; by itself, or with all that arrived before a time."""
     for number in range(4):
-        await parts.poison.put(source, b"x", "r", Arrival(at=NOW + seconds(number)))
-    _, second, third, fourth = await parts.poison.page(source, 10)
+        await made.poison_store.put(source, b"x", "r", Arrival(at=NOW + seconds(number)))
+    _, second, third, fourth = await made.poison_store.page(source, 10)
     for _ in range(2):
-        await parts.poison.remove(source, second.message_id)
+        await made.poison_store.remove(source, second.message_id)
     with pytest.raises(UnknownMessageError):
-        await parts.poison.get(source, second.message_id)
-    assert await parts.poison.remove_before(source, third.at, 100) == 1
-    assert await parts.poison.page(source, 10) == [third, fourth]
+        await made.poison_store.get(source, second.message_id)
+    assert await made.poison_store.remove_before(source, third.at, 100) == 1
+    assert await made.poison_store.page(source, 10) == [third, fourth]
 
 
 UNWIELDY = {
@@ -398,19 +403,19 @@ UNWIELDY = {
 
 @pytest.mark.proves("SUB-4", "FLT-6")
 @pytest.mark.parametrize("label", UNWIELDY)
-async def test_a_poison_message_is_kept_whole(parts, source, label):
+async def test_a_poison_message_is_kept_whole(made, source, label):
     """Whatever its bytes, and whatever the reason."""
-    await parts.poison.put(source, UNWIELDY[label], "why\ud800\x00", Arrival(at=NOW), "c" * 128)
-    (kept,) = await parts.poison.page(source, 10)
+    await made.poison_store.put(source, UNWIELDY[label], "why\ud800\x00", Arrival(at=NOW), "c" * 128)
+    (kept,) = await made.poison_store.page(source, 10)
     assert (kept.body, kept.reason, kept.correlation_id) == (UNWIELDY[label], "why?\x00", "c" * 128)
 
 
 @pytest.mark.proves("SUB-4")
-async def test_what_no_row_can_hold_is_kept_shortened(parts, source):
+async def test_what_no_row_can_hold_is_kept_shortened(made, source):
     """It says so, and blocks nothing; only Service Bus Premium takes such messages."""
     body = random.Random(1).randbytes(10**6)
-    await parts.poison.put(source, body, "\U0001f375" * 10_000, Arrival(at=NOW), "c" * 128)
-    (kept,) = await parts.poison.page(source, 10)
+    await made.poison_store.put(source, body, "\U0001f375" * 10_000, Arrival(at=NOW), "c" * 128)
+    (kept,) = await made.poison_store.page(source, 10)
     assert kept.shortened
     assert body.startswith(kept.body)
     assert len(kept.body) > 256 * 1024
@@ -418,7 +423,7 @@ async def test_what_no_row_can_hold_is_kept_shortened(parts, source):
 
 async def test_a_queue_that_does_not_exist_is_away(on_azurite, services):
     """What is there answers; what is not is of no use."""
-    await on_azurite.submissions.waiting()
+    await on_azurite.adapters.queue("order-submissions").waiting()
     async with QueueClient.from_connection_string(services.storage_connection_string, "missing") as queue:
         with pytest.raises(UnavailableError):
             await StorageQueue(lambda: queue).waiting()

@@ -1,12 +1,13 @@
-"""What every state store has to do, in memory and on tables."""
+"""What every state store has to do: in memory, of columns or of records, and on tables."""
 
 import asyncio
 from dataclasses import replace
 from datetime import datetime
 
 import pytest
+from apps import app
 from builders import NOW, new_order, scheduler, seconds, supervisor
-from memory import MemoryStateStore
+from memory import MemoryStateStore, in_memory
 from owed import events_owed, owed
 
 from adapters.clock import order_ids, utc_now
@@ -16,11 +17,22 @@ from core.errors import ConflictError, UnreadableRowError
 from core.keys import LAST, bucket_of, history_key
 from core.orders import Priority, Snapshot, StepState
 from stores import outbox
+from stores.archive import Archive
 from stores.tables import Delete, Insert, Put, entity
 from stores.transitions import Transitions
 
 new_id = order_ids(8)
 HOSTILE = "'; DROP TABLE orders; -- <b>\"\\\u202e\U0001f9a0 | %s {{x}} \u00e9"
+
+
+@pytest.fixture(params=["records", "memory", "azurite"])
+def made(request):
+    """The app, on parts of either kind, or with the store that the explorer has."""
+    made = request.getfixturevalue("on_azurite") if request.param == "azurite" else app(in_memory())
+    if request.param == "records":
+        made.store = MemoryStateStore()
+        made.archive = Archive(made.store, made.adapters.table("agents"))
+    return made
 
 
 def submission(order_id=None, **state) -> Change:
@@ -48,118 +60,118 @@ async def agenda_of(store, order_id):
 
 
 @pytest.mark.proves("SUB-2")
-async def test_an_order_comes_back_as_it_was_recorded(parts):
+async def test_an_order_comes_back_as_it_was_recorded(made):
     """Order, state, steps and history are there after one commit; null properties stay null."""
     change = submission()
-    await parts.store.commit(change)
-    order = await parts.store.load(change.after.order_id)
+    await made.store.commit(change)
+    order = await made.store.load(change.after.order_id)
     assert (order.order, order.state, order.steps) == (change.after.order, change.after.state, change.after.steps)
-    assert await parts.store.history(order.order_id) == [change.entry]
-    assert await agenda_of(parts.store, order.order_id) == list(agenda.obligations(order))
+    assert await made.store.history(order.order_id) == [change.entry]
+    assert await agenda_of(made.store, order.order_id) == list(agenda.obligations(order))
 
 
-async def test_a_commit_returns_the_order_as_loading_it_would(parts):
+async def test_a_commit_returns_the_order_as_loading_it_would(made):
     """So that whoever comes next need not read it: the new ETags are those of the stored rows."""
-    order = await parts.store.commit(submission())
-    assert await parts.store.load(order.order_id) == order
-    order = await parts.store.commit(claim(order))
-    assert await parts.store.load(order.order_id) == order
+    order = await made.store.commit(submission())
+    assert await made.store.load(order.order_id) == order
+    order = await made.store.commit(claim(order))
+    assert await made.store.load(order.order_id) == order
 
 
-async def test_there_is_no_such_order(parts):
+async def test_there_is_no_such_order(made):
     """An unknown id is None, not an error."""
-    assert await parts.store.load(new_id()) is None
+    assert await made.store.load(new_id()) is None
 
 
 @pytest.mark.proves("SUB-3")
-async def test_an_order_is_recorded_once(parts):
+async def test_an_order_is_recorded_once(made):
     """A second creation is a conflict and leaves the first as it is."""
-    order = await recorded(parts.store)
+    order = await recorded(made.store)
     with pytest.raises(ConflictError):
-        await parts.store.commit(submission(order.order_id, failure_count=7))
-    assert await parts.store.load(order.order_id) == order
+        await made.store.commit(submission(order.order_id, failure_count=7))
+    assert await made.store.load(order.order_id) == order
 
 
 @pytest.mark.proves("SCH-2", "SUP-4")
-async def test_of_many_commits_from_one_snapshot_exactly_one_wins(parts):
+async def test_of_many_commits_from_one_snapshot_exactly_one_wins(made):
     """All others conflict, and nothing of theirs is written."""
-    order = await recorded(parts.store)
+    order = await recorded(made.store)
     changes = [claim(order, f"claim-{number}") for number in range(10)]
-    outcomes = await asyncio.gather(*map(parts.store.commit, changes), return_exceptions=True)
+    outcomes = await asyncio.gather(*map(made.store.commit, changes), return_exceptions=True)
     (won,) = [number for number, outcome in enumerate(outcomes) if isinstance(outcome, Snapshot)]
     assert [type(outcome) for outcome in outcomes].count(ConflictError) == 9
     winner = changes[won]
-    assert [await parts.store.committed(change) for change in changes].count(True) == 1
-    assert await parts.store.committed(winner)
-    assert (await parts.store.load(order.order_id)).state.version == 2
+    assert [await made.store.committed(change) for change in changes].count(True) == 1
+    assert await made.store.committed(winner)
+    assert (await made.store.load(order.order_id)).state.version == 2
 
 
-async def test_a_property_that_becomes_null_is_gone(parts):
+async def test_a_property_that_becomes_null_is_gone(made):
     """LockedBy and CompleteBy are cleared by a replace; a merge would keep them."""
-    order = await recorded(parts.store, locked_by="s9", complete_by=NOW)
+    order = await recorded(made.store, locked_by="s9", complete_by=NOW)
     after = order.with_state(locked_by=None, complete_by=None, version=2)
-    await parts.store.commit(
+    await made.store.commit(
         Change(before=order, after=after, entry=HistoryEntry(at=NOW, actor="t", event="freed", change_id="f"))
     )
-    state = (await parts.store.load(order.order_id)).state
+    state = (await made.store.load(order.order_id)).state
     assert (state.locked_by, state.complete_by) == (None, None)
 
 
-async def test_the_agenda_follows_the_state(parts):
+async def test_the_agenda_follows_the_state(made):
     """A claim removes the pending row and adds the running one, in the same transaction."""
-    order = await recorded(parts.store)
+    order = await recorded(made.store)
     change = claim(order)
-    await parts.store.commit(change)
-    assert await agenda_of(parts.store, order.order_id) == list(agenda.obligations(change.after))
+    await made.store.commit(change)
+    assert await agenda_of(made.store, order.order_id) == list(agenda.obligations(change.after))
 
 
 @pytest.mark.proves("FLT-12")
-async def test_an_order_goes_on_after_a_version_that_had_other_keys_for_what_it_owed(parts, monkeypatch):
+async def test_an_order_goes_on_after_a_version_that_had_other_keys_for_what_it_owed(made, monkeypatch):
     """What was written is removed, whatever this version would have written: nothing conflicts, and nothing is left."""
     with monkeypatch.context() as former:
         former.setattr(agenda, "claim_lane", lambda priority, needs: f"!pending|{priority}|")
-        order = await recorded(parts.store)
-        (former_key,) = await agenda_of(parts.store, order.order_id)
+        order = await recorded(made.store)
+        (former_key,) = await agenda_of(made.store, order.order_id)
     assert former_key not in agenda.obligations(order)
-    await parts.store.commit(change := claim(order))
-    assert await agenda_of(parts.store, order.order_id) == list(agenda.obligations(change.after))
+    await made.store.commit(change := claim(order))
+    assert await agenda_of(made.store, order.order_id) == list(agenda.obligations(change.after))
 
 
-async def test_what_the_agenda_says_of_an_order_follows_its_state(parts):
+async def test_what_the_agenda_says_of_an_order_follows_its_state(made):
     """Also while the obligation stays the same: of two steps that run, one ends, and the other is due when it was."""
-    order = await recorded(parts.store)
+    order = await recorded(made.store)
     payment = order.steps[0]
     order = replace(order, steps=(payment, replace(payment, name="stock", agent="inventory")))
     running = [replace(step, state=StepState.RUNNING, complete_by=NOW) for step in order.steps]
     both = order.with_steps(*running)
     entry = HistoryEntry(at=NOW, actor="t", event="e", change_id="c1")
-    order = await parts.store.commit(transition(order, both, entry))
+    order = await made.store.commit(transition(order, both, entry))
     one = order.with_steps(replace(running[1], state=StepState.COMPLETED, complete_by=None))
-    await parts.store.commit(transition(order, one, replace(entry, change_id="c2")))
-    rows = await parts.store.agenda(bucket_of(order.order_id), *agenda.all_of(agenda.Kind.RUNNING), 1000)
+    await made.store.commit(transition(order, one, replace(entry, change_id="c2")))
+    rows = await made.store.agenda(bucket_of(order.order_id), *agenda.all_of(agenda.Kind.RUNNING), 1000)
     assert [row.data["Agents"] for row in rows if row.order_id == order.order_id] == ["payment"]
 
 
-async def test_the_agenda_is_read_in_order_and_by_pages(parts):
+async def test_the_agenda_is_read_in_order_and_by_pages(made):
     """Start is included, end is not, the limit holds, and the rows are sorted by key."""
     bucket = "b99"
     at = [NOW + seconds(number) for number in range(5)]
     for number, time in enumerate(at):
-        await parts.store.commit(submission(f"b99-{str(number) * 26}", not_before=time))
+        await made.store.commit(submission(f"b99-{str(number) * 26}", not_before=time))
     start = agenda.claim_lane(Priority.NORMAL, "payment")
-    (*_, last) = every = await parts.store.agenda(bucket, start, start + LAST, 100)
+    (*_, last) = every = await made.store.agenda(bucket, start, start + LAST, 100)
     assert [row.order_id[4] for row in every] == ["0", "1", "2", "3", "4"]
     end = last.key
-    rows = await parts.store.agenda(bucket, start, end, 100)
+    rows = await made.store.agenda(bucket, start, end, 100)
     assert rows == every[:-1]
-    assert [row.key for row in await parts.store.agenda(bucket, start, end, 2)] == [row.key for row in rows[:2]]
-    assert await parts.store.agenda(bucket, rows[1].key, rows[3].key, 100) == rows[1:3]
+    assert [row.key for row in await made.store.agenda(bucket, start, end, 2)] == [row.key for row in rows[:2]]
+    assert await made.store.agenda(bucket, rows[1].key, rows[3].key, 100) == rows[1:3]
 
 
 @pytest.mark.proves("SCH-6")
-async def test_a_note_is_kept_once_and_changes_no_state(parts):
+async def test_a_note_is_kept_once_and_changes_no_state(made):
     """The same note again changes nothing, and neither does it touch the order's rows."""
-    order = await recorded(parts.store)
+    order = await recorded(made.store)
     note = Note(
         note_id="late-1",
         order_id=order.order_id,
@@ -167,44 +179,44 @@ async def test_a_note_is_kept_once_and_changes_no_state(parts):
         entry=HistoryEntry(at=NOW, actor="t", event="noted", detail=HOSTILE),
         events=(Event(event_id="e1", type="T", subject="orders/x", at=NOW, data={"a": [1, {"b": None}]}),),
     )
-    await parts.store.note(note)
-    await parts.store.note(note)
-    assert await parts.store.load(order.order_id) == order
-    assert [entry.event for entry in await parts.store.history(order.order_id)] == ["submitted", "noted"]
-    assert note.events[0] in await events_owed(parts.store, bucket_of(order.order_id))
+    await made.store.note(note)
+    await made.store.note(note)
+    assert await made.store.load(order.order_id) == order
+    assert [entry.event for entry in await made.store.history(order.order_id)] == ["submitted", "noted"]
+    assert note.events[0] in await events_owed(made.store, bucket_of(order.order_id))
 
 
 @pytest.mark.proves("ALR-1")
-async def test_the_outbox_keeps_an_event_until_it_is_confirmed(parts):
+async def test_the_outbox_keeps_an_event_until_it_is_confirmed(made):
     """Announced twice it stands there once, comes back as it was, and confirming it twice is no error."""
     data = {"orderId": None, "reason": HOSTILE}
     event = Event(event_id="rejected:abc/1?#", type="T", subject="orders/unknown", at=NOW, data=data)
     bucket = "b98"
-    await parts.store.announce(bucket, event)
-    await parts.store.announce(bucket, event)
-    (row,) = await owed(parts.store, bucket)
+    await made.store.announce(bucket, event)
+    await made.store.announce(bucket, event)
+    (row,) = await owed(made.store, bucket)
     assert outbox.content_of(row) == event
-    await parts.store.confirm(bucket, [row.key])
-    await parts.store.confirm(bucket, [row.key])
-    assert await owed(parts.store, bucket) == []
+    await made.store.confirm(bucket, [row.key])
+    await made.store.confirm(bucket, [row.key])
+    assert await owed(made.store, bucket) == []
 
 
 @pytest.mark.proves("ALR-1", "ALR-2")
-async def test_what_is_put_off_stands_in_the_outbox_once_and_what_was_sent_not_again(parts):
+async def test_what_is_put_off_stands_in_the_outbox_once_and_what_was_sent_not_again(made):
     """Whoever comes second changes nothing more; what takes the place of several things stands there once."""
     bucket = "b97"
-    await parts.store.announce(bucket, Event(event_id="e", type="T", subject="orders/x", at=NOW, data={}))
-    (first,) = await owed(parts.store, bucket)
+    await made.store.announce(bucket, Event(event_id="e", type="T", subject="orders/x", at=NOW, data={}))
+    (first,) = await owed(made.store, bucket)
     later = outbox.put_off(first, NOW + seconds(5), 1)
     for _ in range(2):
-        await parts.store.postpone(bucket, first.key, later)
-    assert await owed(parts.store, bucket) == [later]
-    await parts.store.announce(bucket, outbox.content_of(first))
-    await parts.store.postpone(bucket, first.key, later)
-    assert await owed(parts.store, bucket) == [later]
-    await parts.store.confirm(bucket, [later.key])
-    await parts.store.postpone(bucket, later.key, first)
-    assert await owed(parts.store, bucket) == []
+        await made.store.postpone(bucket, first.key, later)
+    assert await owed(made.store, bucket) == [later]
+    await made.store.announce(bucket, outbox.content_of(first))
+    await made.store.postpone(bucket, first.key, later)
+    assert await owed(made.store, bucket) == [later]
+    await made.store.confirm(bucket, [later.key])
+    await made.store.postpone(bucket, later.key, first)
+    assert await owed(made.store, bucket) == []
 
 
 async def overwrite(store, bucket, key, **columns):
@@ -229,27 +241,27 @@ UNREADABLE = {"newer": {"SchemaVersion": 99}, "no version": {"SchemaVersion": "x
 
 @pytest.mark.proves("FLT-6", "FLT-12")
 @pytest.mark.parametrize("wrong", UNREADABLE)
-async def test_a_row_that_cannot_be_read_concerns_its_order_alone(parts, wrong):
+async def test_a_row_that_cannot_be_read_concerns_its_order_alone(made, wrong):
     """Whoever reads it beside others gets the others as they are, and of this one whose it is, and that it is wrong."""
     bucket = f"b{80 + list(UNREADABLE).index(wrong)}"
-    one, bad, other = await three_in(parts.store, bucket)
-    pending, unsent = agenda.all_of(agenda.Kind.PENDING), await owed(parts.store, bucket)
-    rows = await parts.store.agenda(bucket, *pending, 10)
+    one, bad, other = await three_in(made.store, bucket)
+    pending, unsent = agenda.all_of(agenda.Kind.PENDING), await owed(made.store, bucket)
+    rows = await made.store.agenda(bucket, *pending, 10)
     for key in (rows[1].key, unsent[1].key, f"{bad}|state"):
-        await overwrite(parts.store, bucket, key, **UNREADABLE[wrong])
-    seen = await parts.store.agenda(bucket, *pending, 10)
+        await overwrite(made.store, bucket, key, **UNREADABLE[wrong])
+    seen = await made.store.agenda(bucket, *pending, 10)
     assert [row.order_id for row in seen] == [one, bad, other]
     assert (seen[0], seen[2]) == (rows[0], rows[2])
     assert not seen[1].data
     assert bool(seen[1].fault) is (wrong != "empty")
-    left = await owed(parts.store, bucket)
+    left = await owed(made.store, bucket)
     assert [row.key for row in left] == [row.key for row in unsent]
     assert (left[0], left[2]) == (unsent[0], unsent[2])
     assert not left[1].data
-    kept = {each.order_id: (each.snapshot is None, bool(each.fault)) for each in await all_kept(parts.archive, bucket)}
+    kept = {each.order_id: (each.snapshot is None, bool(each.fault)) for each in await all_kept(made.archive, bucket)}
     assert kept == {one: (False, False), bad: (True, True), other: (False, False)}
     with pytest.raises(UnreadableRowError):
-        await parts.store.load(bad)
+        await made.store.load(bad)
 
 
 async def all_kept(archive, bucket):
@@ -263,29 +275,29 @@ async def all_kept(archive, bucket):
 
 
 @pytest.mark.proves("SUB-2", "SCH-2")
-async def test_an_order_without_steps_cannot_be_read(parts):
+async def test_an_order_without_steps_cannot_be_read(made):
     """It would pass for one that needs no more, and would be called processed."""
-    order = await recorded(parts.store)
+    order = await recorded(made.store)
     without = replace(order, steps=())
     entry = HistoryEntry(at=NOW, actor="t", event="lost", change_id="lost")
-    await parts.store.commit(transition(order, without, entry))
+    await made.store.commit(transition(order, without, entry))
     with pytest.raises(UnreadableRowError, match="it has no steps"):
-        await parts.store.load(order.order_id)
+        await made.store.load(order.order_id)
 
 
 @pytest.mark.proves("FLT-6")
 @pytest.mark.parametrize("missing", ["order", "state"])
-async def test_an_order_of_which_a_row_is_missing_cannot_be_read_and_is_kept(parts, missing):
+async def test_an_order_of_which_a_row_is_missing_cannot_be_read_and_is_kept(made, missing):
     """It is no unknown order, and none that nobody needs: what is left of it is all there is to mend it by."""
-    order = await recorded(parts.store)
+    order = await recorded(made.store)
     rows, bucket = {f"{order.order_id}|{kind}" for kind in ("order", "state")}, bucket_of(order.order_id)
     gone = f"{order.order_id}|{missing}"
-    await parts.store.table.submit(bucket, [Delete(gone)])
+    await made.store.table.submit(bucket, [Delete(gone)])
     with pytest.raises(UnreadableRowError, match="one is missing"):
-        await parts.store.load(order.order_id)
-    (kept,) = [each for each in await all_kept(parts.archive, bucket) if each.order_id == order.order_id]
+        await made.store.load(order.order_id)
+    (kept,) = [each for each in await all_kept(made.archive, bucket) if each.order_id == order.order_id]
     assert (kept.snapshot, kept.fault) == (None, "the order cannot be read: of its two rows one is missing")
-    await parts.store.table.submit(bucket, [Delete(key) for key in rows - {gone}])  # nobody else would
+    await made.store.table.submit(bucket, [Delete(key) for key in rows - {gone}])  # nobody else would
 
 
 @pytest.mark.proves("FLT-6", "SCH-2")
@@ -301,20 +313,20 @@ async def test_an_order_that_conflicts_for_ever_takes_no_other_of_its_group_comm
     assert [(await store.load(order_id)).state.version for order_id in ids] == [2, 1, 2]
 
 
-async def test_hostile_text_comes_back_unchanged(parts):
+async def test_hostile_text_comes_back_unchanged(made):
     """Whatever people write into names, reasons and notes is text."""
     change = submission(reason=HOSTILE)
     change = replace(change, after=replace(change.after, order=replace(change.after.order, payload={HOSTILE: HOSTILE})))
-    await parts.store.commit(change)
-    order = await parts.store.load(change.after.order_id)
+    await made.store.commit(change)
+    order = await made.store.load(change.after.order_id)
     assert (order.order.payload, order.state.reason) == ({HOSTILE: HOSTILE}, HOSTILE)
 
 
-async def test_a_time_without_a_zone_is_refused(parts):
+async def test_a_time_without_a_zone_is_refused(made):
     """A naive datetime means something else on another machine."""
     change = submission(complete_by=datetime(2026, 1, 31))  # noqa: DTZ001 - that is the point
     with pytest.raises(ValueError, match="zone"):
-        await parts.store.commit(change)
+        await made.store.commit(change)
 
 
 @pytest.mark.proves("FLT-7")
@@ -399,7 +411,7 @@ async def test_an_order_that_is_refused_takes_no_other_of_its_group_along(on_azu
 @pytest.mark.usefixtures("error_names_the_operation")
 async def test_what_is_there_already_keeps_nothing_new_from_being_written(on_azurite):
     """Beside a note, an event, a confirmation or an alert that comes again, each new one is kept."""
-    store, alerts = on_azurite.store, on_azurite.alerts
+    store, alerts = on_azurite.store, on_azurite.alert_log
     order = await recorded(store)
     bucket, event_ids = bucket_of(order.order_id), [new_id() for _ in range(4)]
     events = [Event(event_id=each, type="T", subject="orders/x", at=NOW, data={}) for each in event_ids]
@@ -434,16 +446,16 @@ async def test_an_order_that_no_table_can_hold_takes_no_other_of_its_group_along
 
 
 @pytest.mark.proves("SUP-3")
-async def test_an_order_with_five_hundred_transitions_still_fits(parts):
+async def test_an_order_with_five_hundred_transitions_still_fits(made):
     """Claimed and recovered again and again: no row or transaction grows with the number of transitions."""
-    order, now = await parts.store.commit(submission()), NOW
+    order, now = await made.store.commit(submission()), NOW
     patient = order.with_steps(*(replace(step, threshold=1000) for step in order.steps))
-    order = await parts.store.commit(transition(order, patient, HistoryEntry(at=now, actor="t", event="patient")))
+    order = await made.store.commit(transition(order, patient, HistoryEntry(at=now, actor="t", event="patient")))
     while order.state.version < 500:
-        order = await parts.store.commit(scheduler.claim(order, now))
+        order = await made.store.commit(scheduler.claim(order, now))
         now = order.state.complete_by + seconds(2)
-        order = await parts.store.commit(supervisor.recover(order, now))
-    assert await parts.store.load(order.order_id) == order
-    history = await parts.store.history(order.order_id)
+        order = await made.store.commit(supervisor.recover(order, now))
+    assert await made.store.load(order.order_id) == order
+    history = await made.store.history(order.order_id)
     assert len(history) == order.state.version
     assert [entry.event for entry in history[-2:]] == ["claimed", "recovered"]

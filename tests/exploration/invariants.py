@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from core.agenda import Kind
 from core.changes import Change, Note
 from core.keys import history_key, sortable
-from core.messages import AgentReply, AgentRequest, BusMessage
+from core.messages import OPERATORS, AgentReply, AgentRequest, BusMessage
 from core.orders import ENDED, Direction, Outcome, ProcessState, Snapshot, Step, StepState
 from core.workflow import Workflow
 from exploration import roles
@@ -17,7 +17,6 @@ from exploration.roles import KINDS, TOLERANCE, decode
 from exploration.told import check_alert, check_notices, stands, unsent
 from exploration.violations import demand
 from exploration.world import World
-from stores.outbox import OPERATORS
 
 GIVES_BACK = {"recovered", "put-back"}
 ENDS = {"processed", "failed", "undone", "undo-incomplete", "undo-requested"}

@@ -130,21 +130,8 @@ def settings_of(slot: str, threshold: int, max_open: int, offers: tuple[str, ...
     )
 
 
-UNUSED = dict.fromkeys(
-    (
-        "archive",
-        "submissions",
-        "alert_queue",
-        "alerts",
-        "figures",
-        "keys",
-        "known_workflows",
-        "simulator",
-        "new_id",
-        "close",
-    )
-)
-"""The parts that nothing here reaches."""
+def nothing(*_: Any) -> None:
+    """A part that nothing here reaches."""
 
 
 class Explored(App):
@@ -159,24 +146,25 @@ class Explored(App):
             payload=builders.PAYLOAD,
         )
         adapters = Adapters(
-            store=Store(),
+            table=nothing,
+            queue=nothing,
             bus=Bus(),
-            poison=Poison(),
             events=Publisher(),
-            agent_health=AgentHealths(tape),
-            sweeps=Sweeps(),
             leadership=Leadership(tape, slot),
             services=defaultdict(Remote),
             clock=lambda: clock_of(slot, tape.read("now")),
-            **UNUSED,
+            new_id=nothing,
+            close=nothing,
         )
         super().__init__(settings_of(slot, THRESHOLD, MAX_OPEN, agents), business, adapters)
-        self.__dict__["tape"] = tape
+        self.tape = tape
+        self.store, self.poison_store = Store(), Poison()
+        self.agent_health, self.sweeps = AgentHealths(tape), Sweeps()
 
     @cached_property
     def transitions(self) -> Transitions:
         parts = self.adapters
-        return Transitions(parts.store, parts.bus, parts.clock, lambda: self.tape.read("id"), self.tape.remembered)
+        return Transitions(self.store, parts.bus, parts.clock, lambda: self.tape.read("id"), self.tape.remembered)
 
     @cached_property
     def admission(self) -> Admission:

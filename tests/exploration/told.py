@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 from core.agenda import AgendaRow, Kind
 from core.changes import Change, Event, HistoryEntry
+from core.messages import OPERATORS
 from core.orders import Direction, Outcome, ProcessState, Snapshot, Step, StepState
 from exploration import roles
 from exploration.violations import demand
 from exploration.world import World
 from operators import rules as operator_rules
-from stores.outbox import OPERATORS
 
 ENDS_TOLD = {
     "processed": "order-completed",

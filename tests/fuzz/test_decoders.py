@@ -234,9 +234,8 @@ def test_a_poison_message_is_kept_as_it_is_whatever_it_is(body, reason, correlat
 
 def handlers():
     """Every HTTP function of the app, on parts in memory."""
-    parts = in_memory()
-    engine = app(parts, simulator_enabled=True)
-    bound = functions(engine, shop.triggers.routes(shop_of(parts))).get_functions()
+    engine = app(in_memory(), simulator_enabled=True)
+    bound = functions(engine, shop.triggers.routes(shop_of(engine))).get_functions()
     return {each.get_function_name(): each.get_user_function() for each in bound if each.is_http_function()}
 
 

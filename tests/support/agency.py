@@ -24,7 +24,7 @@ class Agency:
         self.parts = in_memory(clock=self.clock)
         self.remote = self.parts.services["payment"]
         self.remote.failures = list(failures)
-        there = app(
+        self.app = app(
             self.parts,
             instance_id="a1",
             agent_margin_seconds=MARGIN.total_seconds(),
@@ -33,7 +33,7 @@ class Agency:
             circuit_open_seconds=OPEN_FOR.total_seconds(),
             calls_in_flight={"payment": in_flight},
         )
-        self.agent = replace(there.agent(there.agents[0]), sleep=self.sleep)
+        self.agent = replace(self.app.agent(self.app.agents[0]), sleep=self.sleep)
         self.circuit = self.agent.circuit
         order = new_order(not_before=begins, updated_at=begins)
         (message,) = scheduler.claim(order.with_steps(replace(order.steps[0], timeout=timeout)), begins).messages
@@ -51,4 +51,4 @@ class Agency:
 
     async def agent_health(self):
         """What the agent says of itself."""
-        return await self.parts.agent_health.since(datetime.min.replace(tzinfo=UTC))
+        return await self.app.agent_health.since(datetime.min.replace(tzinfo=UTC))

@@ -6,10 +6,10 @@ from adapters.clock import order_ids, order_time
 from adapters.settings import Settings
 from bootstrap import App, bootstrap
 from core.business import Agent, Business
-from core.keys import buckets
 from local.ports import Ports
 from local.settings import app_settings
 from shop.service import ShopService
+from submission.service import QUEUE
 
 IN_SECONDS = {"step_timeout": TIMEOUT, "cooldown": COOLDOWN, "clock_tolerance": TOLERANCE}
 SETTINGS = Settings.model_validate(app_settings(Ports(), "key", "key")).model_copy(
@@ -35,19 +35,17 @@ def app(parts, *, workflows=WORKFLOWS, offers=ALONE, **settings) -> App:
         Agent(name=name, offers=capability, address=name) for capability, names in offers.items() for name in names
     ]
     addresses = {agent.name: f"http://{agent.name}" for agent in agents}
-    if "buckets" in settings:
-        parts.store.buckets = parts.archive.buckets = buckets(settings["buckets"])
     business = Business(workflows=workflows, default_workflow=workflows.all[0].name, agents=agents, payload=PAYLOAD)
     return bootstrap(set_to(addresses=addresses, **settings), business, parts)
 
 
-def shop_of(parts) -> ShopService:
-    """The shop on these parts."""
+def shop_of(made: App) -> ShopService:
+    """The shop beside this app."""
     return ShopService(
-        store=parts.store,
-        submissions=parts.submissions,
-        keys=parts.keys,
-        clock=parts.clock,
+        store=made.store,
+        submissions=made.storage_queues[QUEUE],
+        keys=made.submission_keys,
+        clock=made.adapters.clock,
         new_order_id=order_ids(8),
         placed_at=order_time,
     )

@@ -32,13 +32,13 @@ class Store:
         self.passed = timedelta()
         self.recorder = Recorder()
         self._parts = connect(settings, Connections(settings, transport=lambda: self.recorder))
-        self._other = connect(settings)
+        self._other = bootstrap(settings, SHOP, connect(settings))
         app = bootstrap(settings, SHOP, replace(self._parts, clock=lambda: utc_now() + self.passed))
         self.answers = Answering(functions(app))
 
     async def close(self):
         await self._parts.close()
-        await self._other.close()
+        await self._other.adapters.close()
 
     async def begin(self):
         """Have one more order under way."""
@@ -52,7 +52,7 @@ class Store:
         await self._commit(Change(before=None, after=order, entry=entry("failed")))
         about = {"subject": f"orders/{order.order_id}", "data": {"step": "payment", "reason": "declined"}}
         alert = Event(event_id=new_id(), type="OrderProcessing.OrderFailed", at=utc_now(), **about)
-        await self._other.alerts.record(alert)
+        await self._other.alert_log.record(alert)
 
     async def fill(self, processed, failed):
         """Have so many more, many to a transaction."""

@@ -10,8 +10,11 @@ async def kept(poison):
     return [message for source in sorted(poison._table.partitions) for message in await poison.page(source, 1000)]
 
 
-def poison_on(parts, *bus_queues):
+def poison_on(made, *bus_queues):
     """The operators' poison messages: of the submissions, and of these queues on the bus."""
     return PoisonService(
-        poison=parts.poison, bus=parts.bus, storage_queues={SUBMISSIONS: parts.submissions}, bus_queues=bus_queues
+        poison=made.poison_store,
+        bus=made.adapters.bus,
+        storage_queues={SUBMISSIONS: made.storage_queues[SUBMISSIONS]},
+        bus_queues=bus_queues,
     )

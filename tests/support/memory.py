@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from functools import cache
 from typing import Any
 
 from adapters import Adapters
@@ -18,28 +19,17 @@ from core.errors import ConflictError, NotSentError, UnavailableError
 from core.keys import buckets
 from core.messages import AgentRequest, BusMessage
 from core.ports import Clock, NewId
-from stores.agent_health import AgentHealthLog
-from stores.alert_log import AlertLog
-from stores.archive import Archive
-from stores.figures import FiguresLog
 from stores.orders import OrderStore, Record, columns_of_record, record_of
-from stores.poison import PoisonStore
-from stores.submission_keys import SubmissionKeys
-from stores.sweeps import SweepLog
 from stores.tables import Delete, ETags, Insert, Operation, Put, Replace, Stored, entity, stored_form
-
-Partitions = Mapping[str, Mapping[str, tuple[int, Any]]]
-"""By partition and row key: how often the row was written, and the row."""
 
 
 class MemoryTable:
     """`Table` in memory."""
 
-    def __init__(self, as_stored: Callable[[Any], Any], partitions: Partitions | None = None) -> None:
+    def __init__(self, as_stored: Callable[[Any], Any]) -> None:
         self._as_stored = as_stored
-        self.partitions: dict[str, dict[str, tuple[int, Any]]] = {
-            partition: dict(rows) for partition, rows in (partitions or {}).items()
-        }
+        self.partitions: dict[str, dict[str, tuple[int, Any]]] = {}
+        """By partition and row key: how often the row was written, and the row. A test may change them."""
 
     async def submit(self, partition: str, operations: Sequence[Operation]) -> ETags:
         """See `Table.submit`."""
@@ -90,11 +80,6 @@ def of_columns() -> MemoryTable:
     return MemoryTable(lambda row: entity("memory", "", stored_form(row)))
 
 
-def of_records(partitions: Partitions | None = None) -> MemoryTable:
-    """Return a table that holds records as they are, which is quicker."""
-    return MemoryTable(_checked, partitions)
-
-
 def _checked(record: Record) -> Record:
     """Return the record; raises for what no row can hold."""
     stored_form(columns_of_record(record))
@@ -102,10 +87,10 @@ def _checked(record: Record) -> Record:
 
 
 class MemoryStateStore(OrderStore):
-    """The state store in memory, which holds records as they are; its `rows` may be looked at, and changed."""
+    """The explorer's state store, which holds records as they are; its `rows` may be looked at, and changed."""
 
-    def __init__(self, partitions: Partitions | None = None, bucket_count: int = 8) -> None:
-        super().__init__(of_records(partitions), buckets(bucket_count))
+    def __init__(self) -> None:
+        super().__init__(MemoryTable(_checked), buckets(8))
 
     @staticmethod
     def columns_of(record: Record) -> Record:
@@ -226,24 +211,13 @@ def in_memory(*, clock: Clock = utc_now, new_id: NewId = new_id, instance_id: st
     async def close() -> None:
         """Nothing is open."""
 
-    store, agents = MemoryStateStore(), of_columns()
     return Adapters(
-        store=store,
-        archive=Archive(store, agents),
+        table=cache(lambda _: of_columns()),
+        queue=cache(lambda _: MemoryTextQueue()),
         bus=MemoryBus(),
-        submissions=MemoryTextQueue(),
-        alert_queue=MemoryTextQueue(),
-        poison=PoisonStore(of_columns()),
         events=MemoryEventPublisher(),
-        alerts=AlertLog(of_columns()),
-        keys=SubmissionKeys(of_columns(), clock),
-        agent_health=AgentHealthLog(agents),
-        sweeps=SweepLog(agents),
-        figures=FiguresLog(agents, new_id),
-        known_workflows=agents,
         leadership=MemoryLeadership(MemoryLease(), instance_id, clock),
         services=defaultdict(MemoryRemoteService),
-        simulator=of_columns(),
         clock=clock,
         new_id=new_id,
         close=close,

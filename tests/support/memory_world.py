@@ -24,15 +24,18 @@ class World:
         self.parts = in_memory(clock=lambda: self.now, new_id=lambda: f"c{next(self.ids)}")
         self.app = app(self.parts, unknown_name_tries=UNKNOWN_NAME_TRIES, notice_tries=3)
         self.submission, self.scheduler, self.supervisor = self.app.submission, self.app.scheduler, self.app.supervisor
+        self.store, self.poison_store, self.alert_log = self.app.store, self.app.poison_store, self.app.alert_log
         self.outbox, self.transitions, self.terms = self.app.relay, self.app.transitions, self.app.submission.terms
 
     def supervised_by(self, instance, lease=None):
         """Another instance of the supervisor."""
         leadership = MemoryLeadership(lease or MemoryLease(), instance, lambda: self.now)
-        return app(replace(self.parts, leadership=leadership), instance_id=instance).supervisor
+        there = app(replace(self.parts, leadership=leadership), instance_id=instance)
+        there.store = self.store
+        return there.supervisor
 
     async def order(self):
-        return await self.parts.store.load(ORDER_ID)
+        return await self.store.load(ORDER_ID)
 
     async def submitted(self, extra="", workflow="payment-only"):
         await self.submission.record((MESSAGE % extra).replace("payment-only", workflow).encode())

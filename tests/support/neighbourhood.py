@@ -18,9 +18,7 @@ from core.orders import Outcome, ProcessState
 from core.workflow import Workflow
 from entrypoints.functions import in_turn
 from operators.views import listed as listed_as
-from stores.orders import columns_of_record
 from stores.poison import Arrival
-from stores.tables import entity, stored_form
 
 BUCKET = "b01"
 BATCH = 64
@@ -85,7 +83,7 @@ class Street(Scheduling):
         claimed = change.after.steps[0].complete_by - seconds(ago)
         (running,) = change.after.steps
         after = change.after.with_steps(replace(running, complete_by=claimed)).with_state(complete_by=claimed)
-        await self.parts.store.commit(replace(change, after=after))
+        await self.store.commit(replace(change, after=after))
         return order_id
 
     async def is_overdue(self, ago, **more):
@@ -104,7 +102,7 @@ class Street(Scheduling):
         at = self.now - seconds(ago)
         order = self.made("payment", BUCKET, process_state=ProcessState.ERROR, outcome=Outcome.FAILED, updated_at=at)
         entry, event = HistoryEntry(at=at, actor="t", event="failed"), order_ended(order, "payment", at)
-        await self.parts.store.commit(Change(before=None, after=order, entry=entry, events=(event,)))
+        await self.store.commit(Change(before=None, after=order, entry=entry, events=(event,)))
         return order.order_id
 
     async def is_told(self, ago, queue="status-other"):
@@ -119,18 +117,21 @@ class Street(Scheduling):
 
     # What is wrong with one
 
+    def rows(self, order_id):
+        """All rows of its bucket, as the table holds them."""
+        return self.store.table.partitions[bucket_of(order_id)]
+
     def key(self, order_id, kind):
         """The row of this kind of an order, its own or one of the agenda."""
-        rows = self.parts.store.rows[bucket_of(order_id)]
+        rows = self.rows(order_id)
         (key,) = (key for key in rows if order_id in key and kind in key)
         return key
 
     def spoil(self, order_id, kind, *without, **columns):
         """Let a row of the order be as no version of the app writes it."""
-        rows, key = self.parts.store.rows[bucket_of(order_id)], self.key(order_id, kind)
-        count, record = rows[key]
-        row = {**entity(bucket_of(order_id), key, stored_form(columns_of_record(record))), **columns}
-        rows[key] = (count, {name: value for name, value in row.items() if name not in without})
+        rows, key = self.rows(order_id), self.key(order_id, kind)
+        count, row = rows[key]
+        rows[key] = (count, {name: value for name, value in {**row, **columns}.items() if name not in without})
 
     # What happens
 
@@ -187,7 +188,7 @@ class Street(Scheduling):
                 self.parts.bus.sent.append(message)
 
     async def _see(self, second):
-        store, parts = self.parts.store, self.parts
+        store, parts = self.store, self.parts
         subjects = {event.subject for event in parts.events.published}
         told = {message.correlation_id for message in parts.bus.sent}
         rows = await store.agenda(BUCKET, *all_of(Kind.ERROR), 5000)

@@ -43,13 +43,17 @@ class Scheduling:
         self.parts = in_memory(clock=lambda: self.now)
         self.workflows = Workflows(*extra, *(only(need) for need in NEEDS if need not in {each.name for each in extra}))
         self.numbers = iter(range(10**9))
+        there = app(self.parts, buckets=buckets)
+        self.store, self.agent_health = there.store, there.agent_health
 
     def instance(self, name="one", most=None):
         return self.app(instance_id=name, max_open_requests=most or self.most).scheduler
 
     def app(self, **settings):
-        """All roles of an instance."""
-        return app(self.parts, workflows=self.workflows, offers=self.offers, buckets=self.buckets, **settings)
+        """All roles of an instance, on the stores that all instances share."""
+        there = app(self.parts, workflows=self.workflows, offers=self.offers, buckets=self.buckets, **settings)
+        there.store, there.agent_health = self.store, self.agent_health
+        return there
 
     def made(self, workflow="payment", bucket="b03", *, since=None, **state):
         """An order that waits since that time, by default since now."""
@@ -71,11 +75,11 @@ class Scheduling:
         """Record one order, which is announced to nobody; return its id."""
         order = self.made(*what, **more)
         entry = HistoryEntry(at=at or self.now, actor="t", event="submitted")
-        await self.parts.store.commit(Change(before=None, after=order, entry=entry))
+        await self.store.commit(Change(before=None, after=order, entry=entry))
         return order.order_id
 
     async def load(self, order_id):
-        return await self.parts.store.load(order_id)
+        return await self.store.load(order_id)
 
     async def pending(self, order_ids):
         """Those of the orders that are still to be claimed."""
@@ -90,7 +94,7 @@ class Scheduling:
     async def tell(self, agent, waited=0.0, open_until=None):
         """Let the agent publish how it is doing."""
         health = AgentHealth(agent=agent, instance="1", at=self.now, waited=waited, running=0, open_until=open_until)
-        await self.parts.agent_health.publish(health)
+        await self.agent_health.publish(health)
 
 
 @dataclass

@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from apps import app
 from builders import new_order
 from client import KILLED, PATIENT, events
 from doors import CommandLine
@@ -16,7 +17,6 @@ from submitting import new_order_id
 from waiting import eventually
 
 from adapters.azure import connect
-from adapters.connections import Connections
 from adapters.settings import Settings
 from core.changes import Change, HistoryEntry
 from core.gathering import run_all
@@ -36,12 +36,11 @@ async def breakable(tmp_path_factory):
 
 async def in_error(stack, count, reason=REASON, **more):
     """Record orders whose payment failed a minute ago."""
-    settings = Settings.model_validate(stack.app_environment())
-    connections = Connections(settings)
-    store, since = connect(settings, connections).store, datetime.now(UTC) - timedelta(minutes=1)
+    parts = connect(Settings.model_validate(stack.app_environment()))
+    store, since = app(parts).store, datetime.now(UTC) - timedelta(minutes=1)
     ids = [new_order_id() for _ in range(count)]
     await run_all((store.commit(failed(order_id, reason, since, **more)) for order_id in ids), at_most=200)
-    await connections.close()
+    await parts.close()
     return ids
 
 

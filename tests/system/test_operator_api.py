@@ -27,7 +27,8 @@ from entrypoints.api import blueprint
 from entrypoints.openapi import description
 
 ROOT = Path(__file__).parent.parent.parent
-ROUTES = [*shop.triggers.routes(shop_of(in_memory())), *operators.triggers.routes(app(in_memory()).operators)]
+APP = app(in_memory())
+ROUTES = [*shop.triggers.routes(shop_of(APP)), *operators.triggers.routes(APP.operators)]
 DESCRIBED = description(ROUTES)
 GRACE = {"operator": "grace", "note": "mended"}
 HOSTILE = "<script>alert(1)</script>'; DROP TABLE orders; -- \u202e %s {{x}} \U0001f9a0"

@@ -61,7 +61,7 @@ async def periodic(storage):
     parts = connect(settings, Connections(settings, transport=lambda: recorder))
     app = app_of(parts, buckets=settings.buckets, max_open_requests=1000)
     roles = app.scheduler, app.supervisor, app.relay, app.orders
-    yield parts, recorder, roles
+    yield app, recorder, roles
     await parts.close()
 
 
@@ -83,9 +83,9 @@ def finished_order(order_id: str) -> Change:
     return Change(before=None, after=order, entry=entry)
 
 
-async def fill(parts, count):
+async def fill(store, count):
     """Record that many finished orders, many to a transaction."""
-    table, new_id = parts.store.table, order_ids(len(buckets(8)))
+    table, new_id = store.table, order_ids(len(buckets(8)))
     await run_all(
         (table.submit(bucket_of(order_id), operations_of(order_id)) for order_id in (new_id() for _ in range(count))),
         at_most=400,
@@ -100,7 +100,7 @@ def operations_of(order_id):
 @both_sizes(finished=(500, 5_000))
 async def test_periodic_work_costs_the_same_with_a_store_full_of_finished_orders(periodic, finished):
     """Poll, sweep, relay and list ask for key ranges only, and as many with thousands of finished orders as before."""
-    parts, recorder, roles = periodic
+    app, recorder, roles = periodic
     await run_once(roles)  # creates the lease's blob
     recorder.requests.clear()
     assert await run_once(roles) == ((False, 0), [])
@@ -108,7 +108,7 @@ async def test_periodic_work_costs_the_same_with_a_store_full_of_finished_orders
     assert len(filters) == 8 * len(("poll", "sweep", "relay", "list"))
     assert [asked for asked in filters if not RANGE.match(asked)] == []
 
-    await fill(parts, finished)
+    await fill(app.store, finished)
     recorder.requests.clear()
     assert await run_once(roles) == ((False, 0), [])
     assert recorder.operations() == empty
@@ -116,9 +116,9 @@ async def test_periodic_work_costs_the_same_with_a_store_full_of_finished_orders
 
 async def test_the_figures_of_the_last_hour_cost_one_range(periodic):
     """However many minutes and processes there are."""
-    parts, recorder, _ = periodic
+    app, recorder, _ = periodic
     recorder.requests.clear()
-    assert (await app_of(parts).operators.overview.last_hour()).minutes == []
+    assert (await app.operators.overview.last_hour()).minutes == []
     (asked,) = recorder.filters()
     assert RANGE.match(asked)
 
@@ -133,15 +133,15 @@ async def end(store, order_id):
 @pytest.mark.proves("SUP-2")
 async def test_a_sweep_costs_as_much_as_there_is_to_recover(periodic):
     """With one order overdue it is loaded and written once, besides eight ranges, the lease, and the log of it."""
-    parts, recorder, (_, supervises, _, _) = periodic
+    app, recorder, (_, supervises, _, _) = periodic
     await supervises.sweep()
     order = new_order()
     claimed = scheduler.claim(order, utc_now() - TIMEOUT - 2 * TOLERANCE)
     assert claimed
-    await parts.store.commit(
+    await app.store.commit(
         Change(before=None, after=claimed.after, entry=HistoryEntry(at=utc_now(), actor="t", event="claimed"))
     )
     recorder.requests.clear()
     assert await supervises.sweep() == 1
     assert recorder.operations() == {("PUT", "leases/supervisor"): 1, ("GET", "orders"): 9, ("POST", "$batch"): 2}
-    await end(parts.store, order.order_id)
+    await end(app.store, order.order_id)

@@ -7,6 +7,7 @@ from functools import partial
 from itertools import product
 
 import pytest
+from apps import app
 from builders import new_order
 from client import DONE, claims_and_recoveries_alternate, events
 from failing import OPERATIONS, UNDOES, ended, fault, place, standing, steps_of
@@ -15,7 +16,6 @@ from submitting import new_order_id, submit
 from waiting import eventually
 
 from adapters.azure import connect
-from adapters.connections import Connections
 from adapters.settings import Settings
 from core.changes import Change, HistoryEntry
 from core.gathering import run_all
@@ -215,9 +215,7 @@ async def recorded_by_an_older_app(stack, version):
     old = replace(old, order=replace(old.order, order_id=order_id), steps=steps)
     old = old.with_state(order_id=order_id, workflow="order", workflow_version=version)
     entry = HistoryEntry(at=now, actor="submission/old", event="submitted", change_id="old")
-    connections = Connections(Settings.model_validate(stack.app_environment()))
-    await connect(Settings.model_validate(stack.app_environment()), connections).store.commit(
-        Change(before=None, after=old, entry=entry)
-    )
-    await connections.close()
+    parts = connect(Settings.model_validate(stack.app_environment()))
+    await app(parts).store.commit(Change(before=None, after=old, entry=entry))
+    await parts.close()
     return order_id

@@ -79,7 +79,7 @@ async def test_how_often_the_supervisor_sweeps_is_a_setting(settings):
     sweep = indexed(app, settings)["supervisor_sweep"]
     assert sweep.trigger.schedule == EVERY_SEVEN
     await sweep.handler(None)
-    assert (await app.adapters.sweeps.last()).instance == app.settings.instance_id
+    assert (await app.sweeps.last()).instance == app.settings.instance_id
 
 
 @pytest.mark.proves("SUP-1")

@@ -82,8 +82,8 @@ async def fails(world, attempt):
     due = (await world.order()).state.complete_by
     declined = answer(outcome="failed", attempt=attempt, complete_by=due, reason="card declined")
     await world.scheduler.receive(declined, "payment")
-    for told in await events_owed(world.parts.store, "b03"):
-        await world.parts.alerts.record(told)
+    for told in await events_owed(world.store, "b03"):
+        await world.alert_log.record(told)
 
 
 async def open_alerts(world):
@@ -162,7 +162,7 @@ async def test_a_bucket_that_is_away_leaves_its_own_alerts_open(world):
 @pytest.mark.proves("ALR-1")
 async def test_alerts_are_listed_though_nobody_can_read_when_was_swept(world):
     """As they are when a newer version of the app has written it."""
-    await world.parts.alerts.record(UNDER_WAY)
+    await world.alert_log.record(UNDER_WAY)
     with patch.object(SweepLog, "last", side_effect=UnreadableRowError("newer")):
         assert await open_alerts(world) == [True]
 

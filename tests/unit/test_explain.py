@@ -119,7 +119,7 @@ GARBAGE = {
 @pytest.mark.parametrize("garbage", GARBAGE)
 async def test_of_an_order_whose_rows_are_garbage_it_says_that(garbage):
     """And which row it is."""
-    parts, order = in_memory(clock=lambda: NOW), new_order()
+    made, order = app(in_memory(clock=lambda: NOW)), new_order()
     columns = stored_form(columns_of_record(StateRecord(order.state, order.steps)))
     row = {**entity("b03", key := f"{order.order_id}|state", columns), **GARBAGE[garbage]}
     stored = Stored(key, {name: value for name, value in row.items() if value is not ...}, "1")
@@ -127,28 +127,24 @@ async def test_of_an_order_whose_rows_are_garbage_it_says_that(garbage):
     async def load(order_id):
         assert isinstance(record_of(stored), StateRecord)
 
-    parts.store.load = load
-    said = await service_on(parts).explain(order.order_id)
+    made.store.load = load
+    said = await made.orders.explain(order.order_id)
     assert said.summary.startswith(f"The order cannot be read: row {order.order_id}|state ")
     assert (said.next_actor, said.next_at, said.if_nothing_happens) == (Actor.OPERATOR, None, "It stays as it is.")
     with pytest.raises(UnreadableRowError):
         record_of(stored)
 
 
-def service_on(parts):
-    return app(parts).orders
-
-
 @pytest.mark.proves("OPR-2", "OPR-4")
 async def test_what_an_operator_can_do_is_said_of_an_order_at_a_step_that_its_workflow_does_not_have():
     """It was renamed without a new version: whether anybody needs it, nobody can tell."""
-    parts = in_memory(clock=lambda: NOW)
+    made = app(in_memory(clock=lambda: NOW))
     failed = scheduler.receive(claimed(), answer(outcome="failed", reason="no"), NOW).after
     named = replace(failed.steps[0], name="paid")
     order = replace(failed, steps=(named, replace(named, name="sent", state=StepState.NOT_STARTED)))
     entry = HistoryEntry(at=NOW, actor="t", event="submitted")
-    await parts.store.commit(Change(before=None, after=order, entry=entry))
-    said = await service_on(parts).explain(order.order_id)
+    await made.store.commit(Change(before=None, after=order, entry=entry))
+    said = await made.orders.explain(order.order_id)
     assert said.waiting_for == "an operator, who can resubmit or cancel it"
 
 

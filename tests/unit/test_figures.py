@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-from dataclasses import replace
 from datetime import timedelta
 from unittest.mock import Mock
 
@@ -61,9 +60,9 @@ def test_a_clock_that_was_put_back_makes_no_negative_time():
 class Process:
     """A process that counts; its minutes end when the test says so."""
 
-    def __init__(self, parts):
+    def __init__(self, store):
         self.now, self.ends, self.slept = NOW, asyncio.Event(), []
-        self.tally = Tally(parts.figures, lambda: self.now, self._sleep)
+        self.tally = Tally(store, lambda: self.now, self._sleep)
 
     async def _sleep(self, pause):
         self.slept.append(pause)
@@ -77,23 +76,23 @@ class Process:
 
 async def test_a_process_writes_a_row_for_each_minute_in_which_something_ended():
     """Once the minute is over, whatever comes next."""
-    parts = in_memory()
-    process = Process(parts)
+    kept = app(in_memory()).figures
+    process = Process(kept)
     process.now = LATER
     for change in (answered(after=1), answered(after=3), scheduler.claim(new_order(), NOW), answered("failed")):
         process.tally.count(change)
     await asyncio.sleep(0)
     assert process.slept == [60 - 42]
     hour = NOW - timedelta(hours=1), NOW + timedelta(hours=1)
-    assert await parts.figures.between(*hour) == []
+    assert await kept.between(*hour) == []
     await process.minute_ends()
     first = Figures(at=NOW, processed=2, failed=1, steps={"payment": took(1000, 3000)})
-    assert await parts.figures.between(*hour) == [first]
+    assert await kept.between(*hour) == [first]
     process.now = NOW + seconds(60)
     process.tally.count(answered())
     await process.minute_ends()
     second = Figures(at=process.now, processed=1, steps={"payment": took(1250)})
-    assert await parts.figures.between(*hour) == [first, second]
+    assert await kept.between(*hour) == [first, second]
 
 
 async def test_a_row_that_cannot_be_written_costs_its_figures_and_nothing_else(caplog):
@@ -107,7 +106,7 @@ async def test_a_row_that_cannot_be_written_costs_its_figures_and_nothing_else(c
             raise UnavailableError
 
     away = Away()
-    process = Process(replace(in_memory(), figures=away))
+    process = Process(away)
     with caplog.at_level(logging.WARNING):
         for tries in (1, 2):
             process.tally.count(answered())
@@ -126,7 +125,7 @@ async def test_the_figures_of_an_order_reach_the_operators(monkeypatch):
     await made.transitions.apply(ORDER_ID, scheduler.claim)
     now = NOW + seconds(2)
     await made.transitions.apply(ORDER_ID, lambda order, now: scheduler.receive(order, answer(), now))
-    assert (await made.adapters.store.load(ORDER_ID)).state.process_state is ProcessState.PROCESSED
+    assert (await made.store.load(ORDER_ID)).state.process_state is ProcessState.PROCESSED
     now = NOW + seconds(60)
 
     async def are_shown():
@@ -139,10 +138,10 @@ async def test_the_figures_of_an_order_reach_the_operators(monkeypatch):
 
 
 async def shown(*counted):
-    parts = in_memory(clock=lambda: LATER)
+    made = app(in_memory(clock=lambda: LATER))
     for each in counted:
-        await parts.figures.add(each)
-    return (await app(parts).operators.overview.last_hour()).minutes
+        await made.figures.add(each)
+    return (await made.operators.overview.last_hour()).minutes
 
 
 async def test_what_processes_counted_is_put_together_by_minute():
@@ -171,11 +170,11 @@ async def test_of_very_many_steps_those_are_shown_that_are_done_most():
 )
 async def test_a_row_that_nobody_can_read_costs_only_itself(name, value):
     """Whatever is wrong with it."""
-    parts, good = in_memory(), Figures(at=NOW, processed=1, steps={"a": took(1)})
-    await parts.figures.add(good)
+    kept, good = app(in_memory()).figures, Figures(at=NOW, processed=1, steps={"a": took(1)})
+    await kept.add(good)
     row = figures.FORM.columns(good) | {name: value}
-    await parts.figures._table.submit("figures", [figures.Put(f"{figures.sortable(NOW)}|garbage", row)])
-    assert await parts.figures.between(NOW, NOW + seconds(60)) == [good]
+    await kept._table.submit("figures", [figures.Put(f"{figures.sortable(NOW)}|garbage", row)])
+    assert await kept.between(NOW, NOW + seconds(60)) == [good]
 
 
 async def test_what_cannot_be_counted_is_sent_all_the_same():

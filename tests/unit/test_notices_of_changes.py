@@ -147,7 +147,7 @@ async def test_neither_knows_which_instance_of_the_other_it_deals_with(sender, r
     await sender.order_is_claimed()
     for step in ("stock", "payment"):
         await sender.step_is_answered(step, reply)
-    actors = {entry.actor.partition("/")[2] for entry in await sender.world.parts.store.history(ORDER_ID)}
+    actors = {entry.actor.partition("/")[2] for entry in await sender.world.store.history(ORDER_ID)}
     assert actors == set(INSTANCES)
     sent = " ".join(f"{message.message_id} {message.body}" for message in sender.messages)
     assert not re.search("|".join(INSTANCES), sent)

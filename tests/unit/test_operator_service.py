@@ -23,8 +23,9 @@ from stores.agent_health import AgentHealth
 from stores.tables import Put
 
 
-def service_on(parts):
-    return app(parts, offers=ALONE | {"payment": ("payment", "payment-backup")}).orders
+def app_at(clock=lambda: NOW):
+    """The app on parts in memory, with two agents for payments."""
+    return app(in_memory(clock=clock), offers=ALONE | {"payment": ("payment", "payment-backup")})
 
 
 async def listed(service):
@@ -38,40 +39,41 @@ async def listed(service):
 @pytest.mark.proves("OPR-1")
 async def test_an_order_is_listed_by_the_state_that_it_is_in_now():
     """Also when it was given back and claimed while another of its steps ran on: the row of that step is older."""
-    parts = in_memory(clock=lambda: NOW)
-    service = service_on(parts)
+    made = app_at()
+    service = made.orders
     steps = ORDER.initial_steps(timeout=seconds(5), threshold=3, cooldown=timedelta(0))
     steps = (steps[0], replace(steps[1], timeout=seconds(60)), *steps[2:])
     order = replace(new_order(workflow_version=2).with_state(workflow="order"), steps=steps)
     entry = HistoryEntry(at=NOW, actor="submission/i", event="submitted")
-    order = await parts.store.commit(Change(before=None, after=order, entry=entry))
+    order = await made.store.commit(Change(before=None, after=order, entry=entry))
     assert await listed(service) == {"Pending": ["Pending"], "Processing": []}
-    order = await parts.store.commit(scheduler.claim(order, NOW))
+    order = await made.store.commit(scheduler.claim(order, NOW))
     assert await listed(service) == {"Pending": [], "Processing": ["Processing"]}
-    order = await parts.store.commit(supervisor.recover(order, timed_out(order)))
+    order = await made.store.commit(supervisor.recover(order, timed_out(order)))
     assert await listed(service) == {"Pending": ["Pending"], "Processing": []}
-    order = await parts.store.commit(scheduler.claim(order, NOW + seconds(58)))
+    order = await made.store.commit(scheduler.claim(order, NOW + seconds(58)))
     assert await listed(service) == {"Pending": [], "Processing": ["Processing"]}
 
 
-def overview_on(parts):
-    return app(parts).operators.overview
+def overview_on(made):
+    """The overview of another process, which has not looked yet."""
+    return app(made.adapters).operators.overview
 
 
 @pytest.mark.proves("OPR-1")
 async def test_the_overview_counts_each_order_once_and_what_is_not_sent():
     """A pending order of which another step runs on is pending, and not processing besides."""
-    parts = in_memory(clock=lambda: NOW)
+    made = app_at()
     steps = ORDER.initial_steps(timeout=seconds(5), threshold=3, cooldown=timedelta(0))
     steps = (steps[0], replace(steps[1], timeout=seconds(60)), *steps[2:])
     order = replace(new_order(workflow_version=2, reply_to="status-a").with_state(workflow="order"), steps=steps)
     entry = HistoryEntry(at=NOW, actor="submission/i", event="submitted")
-    order = await parts.store.commit(Change(before=None, after=order, entry=entry))
-    order = await parts.store.commit(scheduler.claim(order, NOW))
-    claimed = await overview_on(parts).look()
+    order = await made.store.commit(Change(before=None, after=order, entry=entry))
+    order = await made.store.commit(scheduler.claim(order, NOW))
+    claimed = await overview_on(made).look()
     assert {str(state): each.count for state, each in claimed.open_orders.items()} == counts(processing=1)
-    await parts.store.commit(supervisor.recover(order, timed_out(order)))
-    given_back = await overview_on(parts).look()
+    await made.store.commit(supervisor.recover(order, timed_out(order)))
+    given_back = await overview_on(made).look()
     assert {str(state): each.count for state, each in given_back.open_orders.items()} == counts(pending=1)
     assert given_back.unsent_notices.count > 0
     assert given_back.unconfirmed_events.count == 0
@@ -79,18 +81,18 @@ async def test_the_overview_counts_each_order_once_and_what_is_not_sent():
 
 async def test_the_overview_says_how_many_messages_wait_though_a_queue_is_away():
     """And everything else that it says."""
-    parts = in_memory(clock=lambda: NOW)
-    await parts.submissions.put("an order")
-    with patch.object(parts.alert_queue, "waiting", side_effect=UnavailableError("away")):
-        seen = await overview_on(parts).look()
+    made = app_at()
+    await made.storage_queues["order-submissions"].put("an order")
+    with patch.object(made.storage_queues["operator-alerts"], "waiting", side_effect=UnavailableError("away")):
+        seen = await overview_on(made).look()
     assert seen.waiting == {"order-submissions": 1, "operator-alerts": None}
 
 
 async def test_the_overview_names_what_agents_said_like_everything_else():
     """In camelCase, though it is shown as it is kept."""
-    parts = in_memory(clock=lambda: NOW)
-    await parts.agent_health.publish(said("payment", open_for=30))
-    (agent,) = (await overview_on(parts).look()).model_dump(by_alias=True)["agents"]
+    made = app_at()
+    await made.agent_health.publish(said("payment", open_for=30))
+    (agent,) = (await overview_on(made).look()).model_dump(by_alias=True)["agents"]
     assert agent["openUntil"] == NOW + seconds(30)
 
 
@@ -107,16 +109,16 @@ def said(agent, open_for=None):
 @pytest.mark.proves("OPR-2", "AGT-8")
 async def test_an_explanation_says_that_circuits_are_open_and_until_when():
     """Nobody claims the order before; then it goes to the agent whose circuit is open for the shorter time."""
-    parts = in_memory(clock=lambda: NOW)
-    service = service_on(parts)
+    made = app_at()
+    service = made.orders
     order = new_order()
     entry = HistoryEntry(at=NOW, actor="submission/i", event="submitted")
-    await parts.store.commit(Change(before=None, after=order, entry=entry))
-    await parts.agent_health.publish(said("payment", open_for=30))
+    await made.store.commit(Change(before=None, after=order, entry=entry))
+    await made.agent_health.publish(said("payment", open_for=30))
     one_open = await service.explain(order.order_id)
     assert one_open.next_at == NOW
     assert "payment attempt 1 started at payment-backup" in one_open.summary
-    await parts.agent_health.publish(said("payment-backup", open_for=20))
+    await made.agent_health.publish(said("payment-backup", open_for=20))
     both_open = await service.explain(order.order_id)
     assert both_open.next_at == NOW + seconds(20)
     assert "circuits open: payment and payment-backup, until 2026-01-31 08:15:20 UTC" in both_open.waiting_for
@@ -127,11 +129,11 @@ async def test_an_explanation_says_that_circuits_are_open_and_until_when():
 @pytest.mark.proves("OPR-2", "FLT-12")
 async def test_an_explanation_says_that_only_a_newer_version_of_the_app_can_go_on():
     """Nobody else claims the order, until it is given up."""
-    parts = in_memory(clock=lambda: NOW)
+    made = app_at()
     order = new_order(workflow_version=9)
     entry = HistoryEntry(at=NOW, actor="submission/i", event="submitted")
-    await parts.store.commit(Change(before=None, after=order, entry=entry))
-    explanation = await service_on(parts).explain(order.order_id)
+    await made.store.commit(Change(before=None, after=order, entry=entry))
+    explanation = await made.orders.explain(order.order_id)
     assert explanation.waiting_for.endswith("this one does not know workflow payment-only version 9")
     assert explanation.next_at == NOW + LONGEST_UPGRADE + timedelta(microseconds=1)
 
@@ -143,27 +145,23 @@ GRACE = {"operator": "grace", "note": "the provider is back"}
 resubmit_all = partial(BulkRequest, action="resubmit", **GRACE)
 
 
-async def record(parts, number, order, bucket="b03"):
+async def record(made, number, order, bucket="b03"):
     """Let the store hold this order under an id of its own; return it."""
     order_id = f"{bucket}-{number:026d}"
     order = replace(order.with_state(order_id=order_id), order=replace(order.order, order_id=order_id))
     entry = HistoryEntry(at=NOW, actor="t", event="failed")
-    return await parts.store.commit(Change(before=None, after=order, entry=entry))
+    return await made.store.commit(Change(before=None, after=order, entry=entry))
 
 
 async def failed(
-    parts, number, *, ago=60, reason="card declined", outcome=Outcome.FAILED, step="payment", workflow="payment-only"
+    made, number, *, ago=60, reason="card declined", outcome=Outcome.FAILED, step="payment", workflow="payment-only"
 ):
     """An order of which this step failed so many seconds ago."""
     order = new_order(process_state=ProcessState.ERROR, outcome=outcome, reason=reason, updated_at=NOW - seconds(ago))
     order = order.with_state(workflow=workflow)
     (only,) = order.steps
     only = replace(only, name=step, state=StepState.FAILED, attempts=1)
-    return await record(parts, number, replace(order, steps=(only,)))
-
-
-def bulk_on(parts):
-    return app(parts).operators.bulk
+    return await record(made, number, replace(order, steps=(only,)))
 
 
 WHERE = {
@@ -179,9 +177,9 @@ WHERE = {
 @pytest.mark.parametrize("what", WHERE)
 async def test_a_bulk_action_is_for_orders_of_which_all_holds_that_is_said(what):
     """By the list, and again by the order itself, which may have changed since."""
-    parts, (said, odd) = in_memory(clock=lambda: NOW), WHERE[what]
-    orders, where = [await failed(parts, 0), await failed(parts, 1, **odd)], Where(**said)
-    page = await bulk_on(parts).run(resubmit_all(where=where))
+    made, (said, odd) = app_at(), WHERE[what]
+    orders, where = [await failed(made, 0), await failed(made, 1, **odd)], Where(**said)
+    page = await made.operators.bulk.run(resubmit_all(where=where))
     assert [each.order_id for each in page.matching] == [orders[1].order_id]
     assert [meant_by(order, where, NOW) for order in orders] == [False, True]
 
@@ -189,9 +187,9 @@ async def test_a_bulk_action_is_for_orders_of_which_all_holds_that_is_said(what)
 @pytest.mark.proves("OPR-3")
 async def test_a_bulk_action_is_for_orders_that_failed_before_a_time_that_is_over():
     """On every machine: no clock can write an order into what was looked through."""
-    parts = in_memory(clock=lambda: NOW)
-    order = await failed(parts, 0)
-    assert (await bulk_on(parts).run(resubmit_all())).until == NOW - TOLERANCE
+    made = app_at()
+    order = await failed(made, 0)
+    assert (await made.operators.bulk.run(resubmit_all())).until == NOW - TOLERANCE
     assert meant_by(order, Where(), order.state.updated_at + seconds(1))
     assert not meant_by(order, Where(), order.state.updated_at)
     assert not meant_by(order.with_state(process_state=ProcessState.PENDING), Where(), NOW)
@@ -200,12 +198,12 @@ async def test_a_bulk_action_is_for_orders_that_failed_before_a_time_that_is_ove
 @pytest.mark.proves("OPR-3")
 async def test_a_bulk_action_goes_through_all_orders_once():
     """Page by page, to the end and no further."""
-    parts = in_memory(clock=lambda: NOW)
-    ids = [(await failed(parts, number, ago=60 - number)).order_id for number in range(3)]
+    made = app_at()
+    ids = [(await failed(made, number, ago=60 - number)).order_id for number in range(3)]
     done, pages, continuation = [], 0, None
     while pages == 0 or continuation:
         request = resubmit_all(until=NOW - TOLERANCE, dry_run=False, limit=1, continuation=continuation)
-        page = await bulk_on(parts).run(request)
+        page = await made.operators.bulk.run(request)
         done, pages, continuation = [*done, *page.done], pages + 1, page.continuation
     assert (done, pages) == (ids, len(ids))
 
@@ -213,21 +211,21 @@ async def test_a_bulk_action_goes_through_all_orders_once():
 @pytest.mark.proves("OPR-3")
 async def test_an_order_that_is_gone_holds_up_no_bulk_action():
     """It was removed meanwhile: the others are acted on, and it is named."""
-    parts = in_memory(clock=lambda: NOW)
-    gone, there = [(await failed(parts, number)).order_id for number in range(2)]
-    rows = parts.store.rows["b03"]
+    made = app_at()
+    gone, there = [(await failed(made, number)).order_id for number in range(2)]
+    rows = made.store.table.partitions["b03"]
     for key in [key for key in rows if key.startswith(gone)]:
         del rows[key]
-    page = await bulk_on(parts).run(resubmit_all(until=NOW - TOLERANCE, dry_run=False))
+    page = await made.operators.bulk.run(resubmit_all(until=NOW - TOLERANCE, dry_run=False))
     assert (page.done, page.changed, page.refused) == ([there], [gone], [])
 
 
 @pytest.mark.proves("OPR-3")
 async def test_an_order_on_which_nobody_can_act_holds_up_no_bulk_action():
     """Whatever is wrong with it: the others are acted on, and it is named. A store that is away is no fault of it."""
-    parts = in_memory(clock=lambda: NOW)
-    odd, good = [(await failed(parts, number)).order_id for number in range(2)]
-    commit = parts.store.commit
+    made = app_at()
+    odd, good = [(await failed(made, number)).order_id for number in range(2)]
+    commit = made.store.commit
     for fault in (InvalidError(["it cannot be written"]), UnavailableError("away")):
 
         async def refused(change, fault=fault):
@@ -236,13 +234,13 @@ async def test_an_order_on_which_nobody_can_act_holds_up_no_bulk_action():
             return await commit(change)
 
         request = resubmit_all(until=NOW - TOLERANCE, dry_run=False)
-        with patch.object(parts.store, "commit", refused), patch.object(parts.store, "committed", none_is):
+        with patch.object(made.store, "commit", refused), patch.object(made.store, "committed", none_is):
             if isinstance(fault, InvalidError):
-                page = await bulk_on(parts).run(request)
+                page = await made.operators.bulk.run(request)
                 assert (page.done, [each.order_id for each in page.refused]) == ([good], [odd])
             else:
                 with pytest.raises(ExceptionGroup):
-                    await bulk_on(parts).run(request)
+                    await made.operators.bulk.run(request)
 
 
 async def none_is(_):
@@ -252,27 +250,27 @@ async def none_is(_):
 @pytest.mark.proves("OPR-4")
 async def test_a_bulk_skip_skips_the_step_that_is_named():
     """Also where another has failed too."""
-    parts = in_memory(clock=lambda: NOW)
+    made = app_at()
     done, lost = StepState.COMPLETED, StepState.FAILED
     steps = ORDER.initial_steps(timeout=seconds(5), threshold=3, cooldown=timedelta(0))
     states = zip(steps, (done, done, lost, lost), strict=True)
     steps = tuple(replace(step, state=state, attempts=1, result={}) for step, state in states)
     order = new_order(workflow_version=2, process_state=ProcessState.ERROR, updated_at=NOW - seconds(60))
-    order = await record(parts, 0, replace(order.with_state(workflow="order", outcome=Outcome.FAILED), steps=steps))
+    order = await record(made, 0, replace(order.with_state(workflow="order", outcome=Outcome.FAILED), steps=steps))
     request = BulkRequest(action="skip", where=Where(step="shipment"), until=NOW - TOLERANCE, dry_run=False, **GRACE)
-    assert (await bulk_on(parts).run(request)).done == [order.order_id]
-    assert (await parts.store.load(order.order_id)).step("shipment").state is StepState.SKIPPED
+    assert (await made.operators.bulk.run(request)).done == [order.order_id]
+    assert (await made.store.load(order.order_id)).step("shipment").state is StepState.SKIPPED
 
 
 @pytest.mark.proves("OPR-1")
 async def test_every_open_order_is_on_one_page():
     """Of all buckets, wherever a page ends."""
-    parts = in_memory(clock=lambda: NOW)
+    made = app_at()
     places = [(0, "b00"), (1, "b03"), (2, "b00"), (3, "b05")]
-    ids = [(await record(parts, number, new_order(), bucket)).order_id for number, bucket in places]
+    ids = [(await record(made, number, new_order(), bucket)).order_id for number, bucket in places]
     seen, pages, continuation = [], 0, None
     while pages == 0 or continuation:
-        page = await service_on(parts).list(OrdersPage(state="Pending", limit=2, continuation=continuation))
+        page = await made.orders.list(OrdersPage(state="Pending", limit=2, continuation=continuation))
         seen, pages, continuation = [*seen, *(each.order_id for each in page.orders)], pages + 1, page.continuation
     assert (sorted(seen), pages) == (sorted(ids), 2)
 
@@ -280,22 +278,22 @@ async def test_every_open_order_is_on_one_page():
 @pytest.mark.proves("OPR-1")
 async def test_only_orders_whose_ids_begin_so_are_found():
     """And not the one that comes next."""
-    parts = in_memory(clock=lambda: NOW)
-    order = await record(parts, 5, new_order())
-    assert [each.order_id for each in (await service_on(parts).search(Search(id="b03-0"))).orders] == [order.order_id]
-    assert (await service_on(parts).search(Search(id=f"b03-{4:026d}"))).orders == []
+    made = app_at()
+    order = await record(made, 5, new_order())
+    assert [each.order_id for each in (await made.orders.search(Search(id="b03-0"))).orders] == [order.order_id]
+    assert (await made.orders.search(Search(id=f"b03-{4:026d}"))).orders == []
 
 
 @pytest.mark.proves("OPR-1")
 async def test_the_overview_says_where_it_did_not_count_to_the_end():
     """One bucket with more than are counted is enough; what stands before them, or behind, is counted all the same."""
-    parts = in_memory(clock=lambda: NOW)
-    await failed(parts, 0)
+    made = app_at()
+    await failed(made, 0)
     for number in range(1, 5):
-        await record(parts, number, new_order())
-    await parts.store.commit(scheduler.claim(await record(parts, 5, new_order()), NOW))
+        await record(made, number, new_order())
+    await made.store.commit(scheduler.claim(await record(made, 5, new_order()), NOW))
     with patch("operators.owed.MAX_COUNTED", 2):
-        counted = (await overview_on(parts).look()).open_orders
+        counted = (await overview_on(made).look()).open_orders
     assert {str(state): (each.count, each.at_least) for state, each in counted.items()} == {
         "Error": (1, False),
         "Pending": (2, True),
@@ -309,13 +307,13 @@ async def test_the_overview_says_where_it_did_not_count_to_the_end():
 @pytest.mark.proves("ALR-1", "FLT-6")
 async def test_alerts_that_nobody_can_read_hide_none_behind_them():
     """However many stand before them."""
-    parts = in_memory(clock=lambda: NOW)
-    desk = app(parts).operators.alerts
+    made = app_at()
+    desk = made.operators.alerts
     for number in range(3):
-        await parts.alerts.record(
+        await made.alert_log.record(
             Event(event_id=f"e{number}", type="T", subject="s", at=NOW - seconds(number), data={})
         )
-        await parts.alerts._table.submit("alerts", [Put(f"0|garbage {number}", {"SchemaVersion": 99})])
+        await made.alert_log._table.submit("alerts", [Put(f"0|garbage {number}", {"SchemaVersion": 99})])
     first = await desk.list(Page(limit=2))
     last = await desk.list(Page(limit=2, continuation=first.continuation))
     assert [alert.id for alert in (*first.alerts, *last.alerts)] == ["e0", "e1", "e2"]
@@ -325,11 +323,12 @@ async def test_alerts_that_nobody_can_read_hide_none_behind_them():
 @pytest.mark.proves("ALR-1")
 async def test_alerts_are_shown_newest_first_and_grouped_by_their_cause():
     """What an event says of itself takes nothing of ours away; each alert is acknowledged once."""
-    parts = in_memory(clock=lambda: NOW)
-    desk = app(parts).operators.alerts
+    made = app_at()
+    desk = made.operators.alerts
     for number, (reason, ago) in enumerate([("card declined", 60), ("sold out", 50), ("card declined", 40)]):
         data = {"step": "payment", "reason": reason, "id": "not ours"}
-        await parts.alerts.record(Event(event_id=f"e{number}", type="T", subject="s", at=NOW - seconds(ago), data=data))
+        event = Event(event_id=f"e{number}", type="T", subject="s", at=NOW - seconds(ago), data=data)
+        await made.alert_log.record(event)
     page = await desk.list(Page(limit=2))
     rest = await desk.list(Page(limit=2, continuation=page.continuation))
     assert [alert.id for alert in (*page.alerts, *rest.alerts)] == ["e2", "e1", "e0"]
@@ -353,14 +352,14 @@ ASKED = {
 @pytest.mark.parametrize("what", ASKED)
 async def test_a_list_shows_the_orders_of_which_all_holds_that_is_asked(what):
     """However far behind others they stand, and page by page."""
-    parts, (asked, odd) = in_memory(clock=lambda: NOW), ASKED[what]
+    made, (asked, odd) = app_at(), ASKED[what]
     for number in range(5):
-        await failed(parts, number)
-    meant = [(await failed(parts, number, **odd)).order_id for number in range(5, 8)]
+        await failed(made, number)
+    meant = [(await failed(made, number, **odd)).order_id for number in range(5, 8)]
     seen, pages, continuation = [], 0, None
     with patch("operators.service.MAX_LOOKED_AT", 2):
         while pages == 0 or continuation:
-            page = await service_on(parts).list(OrdersPage(limit=2, continuation=continuation, **asked))
+            page = await made.orders.list(OrdersPage(limit=2, continuation=continuation, **asked))
             assert len(page.orders) <= 2
             seen, pages, continuation = [*seen, *(each.order_id for each in page.orders)], pages + 1, page.continuation
     assert seen == meant
@@ -368,9 +367,9 @@ async def test_a_list_shows_the_orders_of_which_all_holds_that_is_asked(what):
 
 @pytest.mark.proves("OPR-1")
 async def test_a_list_shows_the_orders_of_one_workflow_and_with_one_id():
-    parts = in_memory(clock=lambda: NOW)
-    orders = [await failed(parts, number) for number in range(2)]
-    service = service_on(parts)
+    made = app_at()
+    orders = [await failed(made, number) for number in range(2)]
+    service = made.orders
     found = await service.list(OrdersPage(text=orders[1].order_id.lower()))
     assert [each.order_id for each in found.orders] == [orders[1].order_id]
     of_workflow = {
@@ -382,11 +381,11 @@ async def test_a_list_shows_the_orders_of_one_workflow_and_with_one_id():
 @pytest.mark.parametrize("continuation", ["x", "!zzz", "b00-1"])
 async def test_no_page_begins_where_none_ended(continuation):
     """A continuation that no page has said is a fault of the caller, and not an empty page."""
-    parts = in_memory()
+    made = app_at()
     with pytest.raises(InvalidError, match="continuation"):
-        await service_on(parts).list(OrdersPage(continuation=continuation))
+        await made.orders.list(OrdersPage(continuation=continuation))
     with pytest.raises(InvalidError, match="continuation"):
-        await app(parts).operators.retention.find(FindRequest(email="a@b", continuation=f"z{continuation}", **GRACE))
+        await made.operators.retention.find(FindRequest(email="a@b", continuation=f"z{continuation}", **GRACE))
     for page in (AlertsPage, PoisonPage):
         with pytest.raises(ValidationError, match="continuation"):
             page(continuation=continuation)
@@ -396,10 +395,10 @@ async def test_no_page_begins_where_none_ended(continuation):
 async def test_what_is_owed_is_read_once_in_two_seconds():
     """What it says tells when it was so."""
     now = [NOW]
-    parts = in_memory(clock=lambda: now[0])
-    overview = overview_on(parts)
+    made = app_at(lambda: now[0])
+    overview = overview_on(made)
     first = await overview.look()
-    await record(parts, 0, new_order())
+    await record(made, 0, new_order())
     now[0] = NOW + seconds(1.9)
     assert await overview.look() == first
     now[0] = NOW + seconds(2)

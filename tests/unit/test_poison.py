@@ -4,6 +4,7 @@ from datetime import timedelta
 
 import azure.functions as func
 import pytest
+from apps import app
 from azure.functions.queue import QueueMessage
 from azure.functions.servicebus import ServiceBusMessage
 from builders import NOW, ORDER_ID
@@ -26,9 +27,9 @@ class World:
 
     def __init__(self):
         self.number = 0
-        self.parts = in_memory(clock=lambda: NOW)
-        self.poison, self.bus = self.parts.poison, self.parts.bus
-        self.service = poison_on(self.parts, PAYMENT)
+        self.app = app(in_memory(clock=lambda: NOW))
+        self.poison, self.bus = self.app.poison_store, self.app.adapters.bus
+        self.service = poison_on(self.app, PAYMENT)
 
     async def keep(self, source, body, correlation_id=None):
         self.number += 1
@@ -117,7 +118,7 @@ async def test_whoever_else_settles_a_message_that_is_being_put_back_is_in_nobod
 async def test_a_message_that_cannot_be_put_back_is_not_removed(world, caplog, monkeypatch):
     """The queue is away: it stays, and nobody is on record for having put it back."""
     message_id = await world.keep(SUBMISSIONS, b"{}")
-    monkeypatch.setattr(world.parts.submissions, "put", away)
+    monkeypatch.setattr(world.app.storage_queues[SUBMISSIONS], "put", away)
     with pytest.raises(UnavailableError):
         await world.redrive(SUBMISSIONS, message_id)
     assert await world.ids() == [message_id]

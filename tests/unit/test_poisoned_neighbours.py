@@ -5,7 +5,7 @@ contract of the state store.
 """
 
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from unittest.mock import patch
 
@@ -19,6 +19,8 @@ from core.errors import ConflictError, InvalidError, QueueRefusedError, Unavaila
 from core.keys import bucket_of, history_key
 from operators.requests import OperatorRequest
 from scheduler.admission import LOOK_INTERVAL
+from stores.orders import HISTORY
+from stores.tables import Insert
 
 SMALL = {
     "stores.claim_lanes.PAGE": 8,
@@ -55,7 +57,7 @@ def no_row(kind):
     """Its row of this kind is not there."""
 
     async def spoil(there, order_id):
-        del there.parts.store.rows[bucket_of(order_id)][there.key(order_id, kind)]
+        del there.rows(order_id)[there.key(order_id, kind)]
 
     return spoil
 
@@ -70,10 +72,10 @@ def elsewhere(kind, place):
     """Its row in the agenda has a key that means nothing."""
 
     async def spoil(there, order_id):
-        rows, key = there.parts.store.rows[bucket_of(order_id)], there.key(order_id, kind)
+        rows, key = there.rows(order_id), there.key(order_id, kind)
         count, row = rows.pop(key)
         there = place.format(order_id)
-        rows[there] = (count, replace(row, key=there))
+        rows[there] = (count, row)
 
     return spoil
 
@@ -82,7 +84,8 @@ async def next_history_row_is_there(there, order_id):
     """Each change of it conflicts, and nobody else has made it."""
     version = (await there.load(order_id)).state.version + 1
     entry = HistoryEntry(at=there.now, actor="t", event="left over")
-    there.parts.store.rows[bucket_of(order_id)][history_key(order_id, version)] = (1, entry)
+    row = Insert(history_key(order_id, version), HISTORY.columns(entry))
+    await there.store.table.submit(bucket_of(order_id), [row])
 
 
 def refusing(do, error):
@@ -101,7 +104,7 @@ def fails(port, method, error):
     """What the port is asked to do for it fails."""
 
     async def spoil(there, order_id):
-        part = getattr(there.parts, port)
+        part = there.store if port == "store" else getattr(there.parts, port)
         do = getattr(part, method)
         if not hasattr(do, "bad"):
             setattr(part, method, refusing(do, error))

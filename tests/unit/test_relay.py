@@ -20,6 +20,8 @@ from core.changes import Event
 from core.errors import InvalidError, QueueRefusedError, UnavailableError
 from core.messages import BusMessage
 from stores import outbox
+from stores.orders import columns_of_record
+from stores.tables import entity
 
 BUCKET = "b00"
 
@@ -59,10 +61,10 @@ class Post:
 
     def __init__(self):
         self.now = NOW
-        self.parts = in_memory(clock=lambda: self.now)
         self.bus, self.grid = PartialBus(), PartialEventGrid()
-        parts = replace(self.parts, events=self.grid, bus=self.bus)
-        self.relay = app(parts, buckets=1, notice_tries=3).relay.relay
+        parts = replace(in_memory(clock=lambda: self.now), events=self.grid, bus=self.bus)
+        self.app = app(parts, buckets=1, notice_tries=3)
+        self.store, self.relay = self.app.store, self.app.relay.relay
 
     def owe(self, queue, *numbers, version=1, **columns):
         """Let notices of as many orders wait for this queue; the columns stand in their rows besides."""
@@ -81,15 +83,16 @@ class Post:
 
     def put(self, row, **columns):
         row = replace(row, data={**row.data, **columns})
-        self.parts.store.rows.setdefault(BUCKET, {})[row.key] = (1, row)
+        rows = self.store.table.partitions.setdefault(BUCKET, {})
+        rows[row.key] = (1, entity(BUCKET, row.key, columns_of_record(row)))
 
     async def owed(self):
         """What is not settled."""
-        return await owed(self.parts.store, BUCKET)
+        return await owed(self.store, BUCKET)
 
     async def events(self):
         """What operators are still to be told."""
-        return await events_owed(self.parts.store, BUCKET)
+        return await events_owed(self.store, BUCKET)
 
     async def until_given_up(self):
         """Let as many tries go by as a notice has."""
@@ -155,9 +158,9 @@ async def test_one_alert_tells_of_all_the_notices_of_an_order(post):
         await post.until_given_up()
         await post.relay()
     for event in post.grid.published:
-        await post.parts.alerts.record(event)
+        await post.app.alert_log.record(event)
     assert len(post.grid.published) == 2
-    assert len(await post.parts.alerts.newest(10)) == 1
+    assert len(await post.app.alert_log.newest(10)) == 1
 
 
 @pytest.mark.proves("ALR-2")
@@ -265,7 +268,7 @@ async def test_a_notice_that_is_sent_again_is_the_same_notice(post):
     await post.relay()
     post.bus.faults.clear()
     post.now += LONGEST_PAUSE
-    with patch.object(post.parts.store, "confirm", crashes), pytest.raises(ExceptionGroup):
+    with patch.object(post.store, "confirm", crashes), pytest.raises(ExceptionGroup):
         await post.relay()
     await post.relay()
     first, again = post.bus.sent
@@ -286,7 +289,7 @@ async def test_a_notice_is_given_up_only_together_with_its_alert(post):
     for _ in range(2):
         await post.relay()
         post.now += LONGEST_PAUSE
-    with patch.object(post.parts.store, "postpone", crashes), pytest.raises(ExceptionGroup):
+    with patch.object(post.store, "postpone", crashes), pytest.raises(ExceptionGroup):
         await post.relay()
     assert (len(await post.owed()), await post.events()) == (1, [])
     await post.relay()
@@ -327,7 +330,7 @@ async def test_a_row_that_says_nonsense_of_its_tries_holds_nothing_up(post, colu
 @pytest.mark.proves("ALR-1", "ALR-2")
 async def test_a_row_that_cannot_be_put_off_holds_nothing_up(post):
     """The others of its page are settled, and later pages are sent; then it is told."""
-    put_off = post.parts.store.postpone
+    put_off = post.store.postpone
 
     async def postpone(bucket, key, row):
         if row.order_id.endswith("07"):
@@ -337,7 +340,7 @@ async def test_a_row_that_cannot_be_put_off_holds_nothing_up(post):
     post.bus.faults["status-full"] = QueueRefusedError("over quota")
     post.owe("status-full", *range(PAGE))
     post.owe("status-a", 5000)
-    with patch.object(post.parts.store, "postpone", postpone), pytest.raises(ExceptionGroup) as raised:
+    with patch.object(post.store, "postpone", postpone), pytest.raises(ExceptionGroup) as raised:
         await post.relay()
     assert raised.group_contains(InvalidError, depth=3)
     assert [message.queue for message in post.bus.sent] == ["status-a"]
@@ -355,14 +358,14 @@ def test_pauses_between_tries_grow_up_to_a_bound():
 async def test_an_alert_that_cannot_be_read_is_kept_with_its_reason(post):
     """Whoever put it on the queue."""
     triggers = FunctionApp()
-    triggers.register_functions(blueprint(post.parts.alerts, post.parts.poison, None, None, None))
+    triggers.register_functions(blueprint(post.app.alert_log, post.app.poison_store, None, None, None))
     (record,) = (each for each in triggers.get_functions() if each.get_function_name() == "alerts_record")
     for _ in range(2):
         await record.get_user_function()(QueueMessage(body=b"no event", id="m", insertion_time=NOW))
-    (message,) = await kept(post.parts.poison)
+    (message,) = await kept(post.app.poison_store)
     assert (message.source, message.body) == (QUEUE, b"no event")
     assert message.reason
-    assert await post.parts.alerts.newest(10) == []
+    assert await post.app.alert_log.newest(10) == []
 
 
 @pytest.mark.proves("ALR-1")

@@ -171,13 +171,13 @@ async def test_an_order_of_which_a_request_cannot_be_made_holds_up_no_other():
     for order, order_id in ((bad, ids[0]), (new_order(), ids[1])):
         named = replace(order.with_state(order_id=order_id), order=replace(order.order, order_id=order_id))
         entry = HistoryEntry(at=NOW, actor="t", event="submitted")
-        await world.parts.store.commit(Change(before=None, after=named, entry=entry))
+        await world.store.commit(Change(before=None, after=named, entry=entry))
     one = replace(world.scheduler, rules=rules)
     world.now += seconds(60)
     await one.poll()
-    states = [(await world.parts.store.load(order_id)).state.process_state for order_id in ids]
+    states = [(await world.store.load(order_id)).state.process_state for order_id in ids]
     assert states == [ProcessState.ERROR, ProcessState.PROCESSING]
-    assert len(await events_owed(world.parts.store, "b03")) == 1
+    assert len(await events_owed(world.store, "b03")) == 1
     await one.wake(WakeUp(order_id=ids[0]))
 
 

@@ -18,6 +18,7 @@ from scheduler.admission import EQUALLY_LONG, FIRST, LOOK_INTERVAL, PASSED_OVER
 from scheduler.rules import LONGEST_UPGRADE
 from scheduler.service import WAKE_UP_TIME
 from stores.claim_lanes import PAGE, first_of_each_claim_lane
+from stores.tables import entity
 
 
 @pytest.fixture
@@ -236,34 +237,34 @@ async def test_the_next_step_of_an_order_has_the_slot_of_the_one_before():
 
 
 def is_not_there(world, order_id):
-    rows = world.parts.store.rows[bucket_of(order_id)]
+    rows = world.store.table.partitions[bucket_of(order_id)]
     del rows[f"{order_id}|state"]
 
 
 def cannot_be_read(world, order_id):
-    load = world.parts.store.load
+    load = world.store.load
 
     async def load_others(wanted):
         return await load(wanted) if wanted != order_id else {}["its row is garbage"]
 
-    world.parts.store.load = load_others
+    world.store.load = load_others
 
 
 def conflicts_for_ever(world, order_id):
-    commit = world.parts.store.commit
+    commit = world.store.commit
 
     async def commit_others(change):
         if change.after.order_id == order_id:
             raise ConflictError
         return await commit(change)
 
-    world.parts.store.commit = commit_others
+    world.store.commit = commit_others
 
 
 def has_a_broken_agenda_row(world, order_id):
-    rows = world.parts.store.rows[bucket_of(order_id)]
+    rows = world.store.table.partitions[bucket_of(order_id)]
     (key,) = (key for key in rows if key.startswith("!pending") and key.endswith(order_id))
-    rows[key][1].data.clear()
+    rows[key] = (1, entity(bucket_of(order_id), key, {}))
 
 
 BROKEN = (is_not_there, cannot_be_read, conflicts_for_ever, has_a_broken_agenda_row)
@@ -367,9 +368,9 @@ async def test_a_reply_for_an_unknown_order_is_logged_and_changes_nothing(world,
     one = world.instance("one")
     (order_id,) = await recorded(world, 1)
     await one.wake(WakeUp(order_id=order_id))
-    rows, sent = dict(world.parts.store.rows), list(world.parts.bus.sent)
+    rows, sent = dict(world.store.table.partitions), list(world.parts.bus.sent)
     await one.receive(answer(order_id=UNKNOWN), "payment")
-    assert (world.parts.store.rows, world.parts.bus.sent) == (rows, sent)
+    assert (world.store.table.partitions, world.parts.bus.sent) == (rows, sent)
     (line,) = [each for each in caplog.records if each.message == "scheduler.reply_for_unknown_order"]
     assert line.order_id == UNKNOWN
 
@@ -415,7 +416,7 @@ async def test_a_reply_is_recorded_though_nobody_can_look_around(world):
     (order_id,) = await recorded(world, 1)
     await one.poll()
     world.now += LOOK_INTERVAL
-    with patch.object(world.parts.agent_health, "since", away):
+    with patch.object(world.agent_health, "since", away):
         await one.receive(answer_to(world.requests()[0]), "payment")
     assert (await world.load(order_id)).state.process_state is ProcessState.PROCESSED
 
@@ -453,7 +454,7 @@ TWO = Workflow(name="two", version=1, steps=(step("payment"), step("inventory", 
 
 def looked_around(world, instance):
     """Let the instance look, and see nothing, while it writes."""
-    commit = world.parts.store.commit
+    commit = world.store.commit
 
     async def slowly(change):
         world.now += LOOK_INTERVAL
@@ -461,7 +462,7 @@ def looked_around(world, instance):
         instance.admission.saw([], [])
         return await commit(change)
 
-    return patch.object(world.parts.store, "commit", slowly)
+    return patch.object(world.store, "commit", slowly)
 
 
 @pytest.mark.proves("WRK-2")
@@ -482,14 +483,14 @@ async def test_what_is_written_while_one_looks_is_not_forgotten():
 @pytest.mark.proves("WRK-2", "SCH-1")
 async def test_the_last_slot_is_enough_for_who_has_taken_it(world):
     """The order is read once, and claimed."""
-    world.most, reads, load = 1, [], world.parts.store.load
+    world.most, reads, load = 1, [], world.store.load
     (order_id,) = await recorded(world, 1)
 
     async def counted(order_id):
         reads.append(order_id)
         return await load(order_id)
 
-    with patch.object(world.parts.store, "load", counted):
+    with patch.object(world.store, "load", counted):
         await world.instance("one").poll()
     assert reads == [request.order_id for request in world.requests()] == [order_id]
 
@@ -565,7 +566,7 @@ async def test_an_urgent_order_that_was_recorded_here_goes_before_all_that_wait(
     recorded_here = await world.load(await world.record(priority=Priority.HIGH))
     entry = HistoryEntry(at=world.now, actor="t", event="e")
     await one.transitions.carry_out(transition(recorded_here, recorded_here, entry))
-    with patch.object(world.parts.store, "load", away):
+    with patch.object(world.store, "load", away):
         await one.wake(WakeUp(order_id=recorded_here.order_id))
     await one.receive(answer_to(world.requests()[0]), "payment")
     assert [request.order_id for request in world.requests()] == [recorded_here.order_id]
@@ -576,12 +577,12 @@ async def test_a_lane_of_which_nobody_may_be_claimed_yet_is_read_no_further(worl
     """A thousand orders that rest are not read with each poll."""
     for _ in range(6):
         await world.record(bucket="b00", since=world.now + seconds(60))
-    agenda, reads = world.parts.store.agenda, []
+    agenda, reads = world.store.agenda, []
 
     async def counted(*query):
         reads.append(query)
         return await agenda(*query)
 
-    with patch("stores.claim_lanes.PAGE", 2), patch.object(world.parts.store, "agenda", counted):
-        assert await first_of_each_claim_lane(world.parts.store, "b00", world.now, lambda row: None) == []
+    with patch("stores.claim_lanes.PAGE", 2), patch.object(world.store, "agenda", counted):
+        assert await first_of_each_claim_lane(world.store, "b00", world.now, lambda row: None) == []
     assert len(reads) == 2

@@ -32,7 +32,7 @@ async def test_the_same_message_again_changes_nothing(world):
     """A repeated submission neither changes the order nor is it called a fault."""
     first = await world.submitted()
     assert await world.submitted() == first
-    assert await kept(world.parts.poison) == []
+    assert await kept(world.poison_store) == []
 
 
 @pytest.mark.proves("SUB-5")
@@ -82,14 +82,14 @@ async def test_a_message_that_is_refused_again_and_again_raises_one_alert(world,
     await world.submitted()
     record = queue_function(submission.triggers.blueprint(world.submission))
     for _ in range(2):
-        with patch.object(world.parts.poison, "put", away), pytest.raises(UnavailableError):
+        with patch.object(world.poison_store, "put", away), pytest.raises(UnavailableError):
             await world.submission.record(other.encode(), Arrival(at=NOW))
         world.now += seconds(3)
     await world.scheduler.wake(WakeUp(order_id=ORDER_ID))
     await record(QueueMessage(body=other.encode(), insertion_time=NOW))
-    events = await events_owed(world.parts.store, *buckets(8))
+    events = await events_owed(world.store, *buckets(8))
     assert [event.at for event in events] == [NOW]
-    assert len(await kept(world.parts.poison)) == 1
+    assert len(await kept(world.poison_store)) == 1
 
 
 @pytest.mark.proves("SUB-3", "SUB-4", "ALR-1")
@@ -97,9 +97,9 @@ async def test_a_message_that_is_refused_again_and_again_raises_one_alert(world,
 async def test_a_message_is_kept_only_once_the_operators_are_sure_to_be_told(world, other):
     """After a crash in between both are done again, and neither is lost."""
     await world.submitted()
-    with patch.multiple(world.parts.store, announce=away, note=away), pytest.raises(UnavailableError):
+    with patch.multiple(world.store, announce=away, note=away), pytest.raises(UnavailableError):
         await world.submission.record(other.encode(), Arrival(at=NOW))
-    assert await kept(world.parts.poison) == []
+    assert await kept(world.poison_store) == []
 
 
 async def away(*_):
@@ -109,10 +109,10 @@ async def away(*_):
 @pytest.mark.proves("SUB-4", "FLT-7")
 async def test_a_submission_is_handed_back_if_it_is_refused_and_no_order_is_there(world):
     """A conflict says that there is an order; if there is none, the message must not be taken for done."""
-    commit, world.parts.store.commit = world.parts.store.commit, conflicts
+    commit, world.store.commit = world.store.commit, conflicts
     with pytest.raises(UnavailableError):
         await world.submitted()
-    world.parts.store.commit = commit
+    world.store.commit = commit
     assert await world.submitted()
 
 
@@ -137,12 +137,12 @@ async def test_what_a_newer_host_may_know_is_handed_back_for_a_while(world, what
     for delivery in range(1, UNKNOWN_NAME_TRIES):
         with pytest.raises(UnknownNameError):
             await record(QueueMessage(body=body, insertion_time=NOW, dequeue_count=delivery))
-    assert (await kept(world.parts.poison), await events_owed(world.parts.store, "b00")) == ([], [])
+    assert (await kept(world.poison_store), await events_owed(world.store, "b00")) == ([], [])
     await record(QueueMessage(body=body, insertion_time=NOW, dequeue_count=UNKNOWN_NAME_TRIES))
-    (message,) = await kept(world.parts.poison)
+    (message,) = await kept(world.poison_store)
     assert message.body == body
     assert reason in message.reason
-    assert len(await events_owed(world.parts.store, "b00")) == 1
+    assert len(await events_owed(world.store, "b00")) == 1
 
 
 @pytest.mark.proves("SUB-4")
@@ -150,7 +150,7 @@ async def test_what_no_version_can_know_is_refused_at_once(world):
     """A message with another fault besides, or without any sense, is not handed back."""
     for body in (MESSAGE % ',"replyTo":"scheduler-requests"', "no submission"):
         await world.submission.record(body.replace("TEA-SENCHA", "TEA-NEW").encode(), Arrival(at=NOW))
-    assert len(await kept(world.parts.poison)) == 2
+    assert len(await kept(world.poison_store)) == 2
 
 
 def queue_function(blueprint):
@@ -166,7 +166,7 @@ async def test_a_bad_message_that_is_put_back_raises_another_alert(world):
     """It arrived anew: somebody believed that it was mended."""
     for time in (NOW, NOW + seconds(60)):
         await world.submission.record(b"no submission", Arrival(at=time))
-    events = await events_owed(world.parts.store, "b00")
+    events = await events_owed(world.store, "b00")
     assert len({event.event_id for event in events}) == 2
 
 
@@ -209,13 +209,13 @@ async def test_a_wake_up_that_comes_twice_claims_once(world):
 async def test_a_lost_answer_is_not_taken_for_a_lost_race(world):
     """The commit went through, its answer did not: the history shows it, and the messages are sent once."""
     await world.submitted()
-    commit = world.parts.store.commit
+    commit = world.store.commit
 
     async def commits_without_an_answer(change):
         await commit(change)
         raise UnavailableError("the answer was lost")
 
-    world.parts.store.commit = commits_without_an_answer
+    world.store.commit = commits_without_an_answer
     await world.scheduler.wake(WakeUp(order_id=ORDER_ID))
     assert (await world.order()).step("payment").attempts == 1
     assert [message.queue for message in world.parts.bus.sent] == ["scheduler-requests", "payment-requests"]

@@ -4,7 +4,7 @@ import json
 
 import azure.functions as func
 import pytest
-from apps import shop_of
+from apps import app, shop_of
 from builders import ORDER_ID, claimed
 from memory import in_memory
 
@@ -20,10 +20,10 @@ class Caller:
     """Calls the shop's functions as the host does."""
 
     def __init__(self):
-        self.shop = shop_of(in_memory())
-        app = func.FunctionApp()
-        app.register_functions(blueprint(routes(self.shop)))
-        self.functions = {each.get_function_name(): each.get_user_function() for each in app.get_functions()}
+        self.shop = shop_of(app(in_memory()))
+        bound = func.FunctionApp()
+        bound.register_functions(blueprint(routes(self.shop)))
+        self.functions = {each.get_function_name(): each.get_user_function() for each in bound.get_functions()}
 
     async def __call__(self, name, body=b"", headers=None, **path):
         request = func.HttpRequest(

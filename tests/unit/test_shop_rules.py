@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from apps import shop_of
+from apps import app, shop_of
 from builders import claimed
 from memory import in_memory
 
@@ -51,7 +51,7 @@ MINUTE = timedelta(minutes=1)
 
 def shop_at(now):
     """The shop's service, with nothing recorded, at a time."""
-    return shop_of(in_memory(clock=lambda: now))
+    return shop_of(app(in_memory(clock=lambda: now)))
 
 
 @pytest.mark.parametrize("age", [timedelta(), MINUTE / 2, -MINUTE / 2], ids=["new", "30 s", "by a clock that is ahead"])

@@ -33,14 +33,14 @@ async def overdue(world, count):
     for order_id in ids:
         order = claimed().with_state(order_id=order_id)
         order = replace(order, order=replace(order.order, order_id=order_id))
-        await world.parts.store.commit(Change(before=None, after=order, entry=entry))
+        await world.store.commit(Change(before=None, after=order, entry=entry))
     world.now += TIMEOUT + TOLERANCE + seconds(0.001)
     return ids
 
 
 async def recovered(world, ids):
     """Those of the orders whose failure was counted, once."""
-    counts = {order_id: (await world.parts.store.load(order_id)).state.failure_count for order_id in ids}
+    counts = {order_id: (await world.store.load(order_id)).state.failure_count for order_id in ids}
     assert set(counts.values()) <= {0, 1}
     return [order_id for order_id in ids if counts[order_id]]
 
@@ -70,7 +70,7 @@ async def test_a_supervisor_that_is_not_elected_does_not_even_say_that_it_has_sw
     await world.supervised_by("v1", lease).sweep()
     world.now += seconds(1)
     await world.supervised_by("v2", lease).sweep()
-    last = await world.parts.sweeps.last()
+    last = await world.app.sweeps.last()
     assert (last.instance, last.at) == ("v1", NOW)
     assert [each.message for each in caplog.records] == ["supervisor.swept"]
 
@@ -81,7 +81,7 @@ async def test_a_sweep_ends_where_the_lease_was_lost(world, caplog):
     caplog.set_level(logging.INFO, logger="supervisor")
     ids = await overdue(world, PAGE + 5)
     first, second = (world.supervised_by(name, lease) for lease in [MemoryLease()] for name in ("v1", "v2"))
-    agenda = world.parts.store.agenda
+    agenda = world.store.agenda
 
     async def slowly(*query):
         page = await agenda(*query)
@@ -89,11 +89,11 @@ async def test_a_sweep_ends_where_the_lease_was_lost(world, caplog):
             world.now += LEASE
         return page
 
-    world.parts.store.agenda = slowly
+    world.store.agenda = slowly
     assert await first.sweep() == PAGE
     assert await recovered(world, ids) == ids[:PAGE]
     assert caplog.records == []
-    world.parts.store.agenda = agenda
+    world.store.agenda = agenda
     assert await second.sweep() == 5
     assert [each.message for each in caplog.records] == ["supervisor.swept"]
     assert await recovered(world, ids) == ids
@@ -124,7 +124,7 @@ async def test_a_sweep_finds_what_is_overdue_however_many_pages_that_are(world):
     await world.scheduler.wake(WakeUp(order_id=ORDER_ID))
     assert await world.supervisor.sweep() == 2 * PAGE + 1
     assert await recovered(world, [*ids, ORDER_ID]) == ids
-    assert (await world.parts.sweeps.last()).recovered == 2 * PAGE + 1
+    assert (await world.app.sweeps.last()).recovered == 2 * PAGE + 1
 
 
 @pytest.mark.proves("SUP-2", "FLT-9")

@@ -6,6 +6,7 @@ from dataclasses import replace
 from unittest.mock import patch
 
 import pytest
+from apps import app
 from builders import NOW, ORDER_ID, PAYLOAD, answer, new_order, scheduler, supervisor, timed_out
 from memory import in_memory
 
@@ -42,7 +43,8 @@ class Processes:
     def __init__(self):
         self.now = NOW
         self.parts = in_memory(clock=lambda: self.now)
-        self.store = CountingLoads(self.parts.store)
+        self.kept = app(self.parts).store
+        self.store = CountingLoads(self.kept)
         self.one, self.other = self.process(), self.process()
 
     def process(self, most=10):
@@ -54,10 +56,10 @@ class Processes:
         return self
 
     async def order(self):
-        return await self.parts.store.load(ORDER_ID)
+        return await self.kept.load(ORDER_ID)
 
     async def events(self):
-        return [entry.event for entry in await self.parts.store.history(ORDER_ID)]
+        return [entry.event for entry in await self.kept.history(ORDER_ID)]
 
 
 @pytest.fixture
@@ -147,7 +149,7 @@ async def test_what_was_erased_does_not_come_back(processes):
     """Another process remembers the customer; what it decides is written without."""
     await processes.other.apply(ORDER_ID, lambda order, now: erase(order, GRACE, PAYLOAD, now))
     await processes.one.apply(ORDER_ID, scheduler.claim)
-    assert "Ada" not in str(processes.parts.store.rows)
+    assert "Ada" not in str(processes.kept.table.partitions)
     assert await processes.events() == ["submitted", "erased", "claimed"]
 
 
@@ -157,15 +159,15 @@ async def test_what_was_erased_does_not_come_back(processes):
 @pytest.mark.parametrize("process", ["one", "other"])
 async def test_an_order_whose_write_was_not_answered_is_read_again(processes, process, error, written):
     """Its ETags are not known: what was remembered is forgotten, be it from a write or from a read."""
-    process, commit = getattr(processes, process), processes.parts.store.commit
+    process, commit = getattr(processes, process), processes.kept.commit
 
     async def unanswered(change):
-        processes.parts.store.commit = commit
+        processes.kept.commit = commit
         if written:
             await commit(change)
         raise error
 
-    processes.parts.store.commit = unanswered
+    processes.kept.commit = unanswered
     with suppress(UnavailableError):
         await process.apply(ORDER_ID, scheduler.claim)
     again = error is ConflictError and not written  # and was written then
@@ -194,7 +196,7 @@ async def test_an_order_that_was_read_is_remembered_too(processes):
 @pytest.mark.proves("SCH-2", "FLT-7")
 async def test_a_change_is_made_however_often_others_were_first(processes):
     """Each time on what they wrote; it is given up only where nobody can have been."""
-    commit, refused = processes.parts.store.commit, []
+    commit, refused = processes.kept.commit, []
 
     async def often_late(change):
         if len(refused) < 5:
@@ -202,6 +204,6 @@ async def test_a_change_is_made_however_often_others_were_first(processes):
             raise ConflictError
         return await commit(change)
 
-    with patch.object(processes.parts.store, "commit", often_late):
+    with patch.object(processes.kept, "commit", often_late):
         await processes.one.apply(ORDER_ID, scheduler.claim)
     assert (await processes.order()).state.process_state is ProcessState.PROCESSING

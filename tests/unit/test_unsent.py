@@ -142,7 +142,7 @@ class Orders(World):
         orders = [replace(order, order=replace(order.order, order_id=order.state.order_id)) for order in orders]
         for order in orders:
             entry = HistoryEntry(at=self.now, actor="t", event="submitted")
-            await self.parts.store.commit(Change(before=None, after=order, entry=entry))
+            await self.store.commit(Change(before=None, after=order, entry=entry))
         return [order.order_id for order in orders]
 
     async def pass_by(self, time):
@@ -164,7 +164,7 @@ class Orders(World):
 
     async def failures(self, orders):
         """How often each order failed; none is in `Error`."""
-        states = [(await self.parts.store.load(order_id)).state for order_id in orders]
+        states = [(await self.store.load(order_id)).state for order_id in orders]
         assert ProcessState.ERROR not in {state.process_state for state in states}
         return [state.failure_count for state in states]
 
@@ -203,7 +203,7 @@ async def test_an_outage_of_the_bus_is_not_charged_to_the_orders(certain):
     world.parts.bus.away = False
     world.parts.bus.sent.clear()
     await world.pass_by(timedelta(seconds=10))
-    orders = [await world.parts.store.load(order_id) for order_id in [*under_way, *waiting]]
+    orders = [await world.store.load(order_id) for order_id in [*under_way, *waiting]]
     assert {order.state.process_state for order in orders} == {ProcessState.PROCESSED}
     assert max(order.steps[0].attempts for order in orders) <= 3
 
@@ -221,12 +221,12 @@ async def test_a_request_that_went_nowhere_is_no_failure_of_who_claimed():
     """Even if the step cannot be put back either: it times out."""
     world = World()
     order = await world.submitted()
-    change, commit = scheduler.claim(order, NOW), world.parts.store.commit
+    change, commit = scheduler.claim(order, NOW), world.store.commit
 
     async def only_the_claim(each):
         return await (commit(each) if each.entry.event == "claimed" else away())
 
-    with patch.object(world.parts.bus, "send", not_sent), patch.object(world.parts.store, "commit", only_the_claim):
+    with patch.object(world.parts.bus, "send", not_sent), patch.object(world.store, "commit", only_the_claim):
         assert await world.transitions.carry_out(change)
     assert (await world.order()).running()
 

@@ -7,7 +7,7 @@ from unittest.mock import AsyncMock, patch
 import pytest
 from apps import app
 from builders import NOW, ORDER_ID, new_order, seconds
-from memory import MemoryStateStore, in_memory, of_columns
+from memory import in_memory
 from owed import events_owed
 
 from core.changes import Change, HistoryEntry
@@ -15,18 +15,25 @@ from core.errors import UnavailableError, UnreadableRowError
 from core.keys import buckets
 from core.orders import Priority, ProcessState
 from stores.claim_lanes import PAGE
-from stores.sweeps import Sweep, SweepLog
+from stores.sweeps import Sweep
 
 
 def watching(store, sweeps, now=NOW):
     """An instance of the watch at that time."""
-    parts = replace(in_memory(clock=lambda: now), store=store, sweeps=sweeps)
-    return app(parts, longest_pending_seconds=120, longest_without_sweep_seconds=30).watch
+    there = app(in_memory(clock=lambda: now), longest_pending_seconds=120, longest_without_sweep_seconds=30)
+    there.store, there.sweeps = store, sweeps
+    return there.watch
+
+
+def stores():
+    """Where there are neither orders nor sweeps."""
+    there = app(in_memory())
+    return there.store, there.sweeps
 
 
 async def watched(*orders, sweep=None):
     """The watch on a store with these orders, and its store."""
-    store, sweeps = MemoryStateStore(), SweepLog(of_columns())
+    store, sweeps = stores()
     if sweep:
         await sweeps.record(sweep)
     for order in orders:
@@ -88,7 +95,7 @@ async def test_an_order_that_waits_too_long_is_announced_though_nobody_can_read_
 @pytest.mark.parametrize(("ago", "told"), [(-1, 0), (31, 1)])
 async def test_a_sweep_that_stays_away_is_announced(ago, told):
     """After the time that is allowed, and not before; however short-lived who looks is."""
-    store, sweeps = MemoryStateStore(), SweepLog(of_columns())
+    store, sweeps = stores()
     await sweeps.record(Sweep(at=NOW, instance="v1", recovered=0))
     for late in (ago, ago + 30):
         await watching(store, sweeps, NOW + seconds(late)).look()
@@ -98,7 +105,7 @@ async def test_a_sweep_that_stays_away_is_announced(ago, told):
 @pytest.mark.proves("SUP-7")
 async def test_after_a_pause_of_the_whole_system_nothing_is_told_before_somebody_could_sweep():
     """Nor after the next one, though the first look then finds the last sweep long ago."""
-    store, sweeps = MemoryStateStore(), SweepLog(of_columns())
+    store, sweeps = stores()
     for start in (NOW, NOW + seconds(86_400)):
         await sweeps.record(Sweep(at=start, instance="v1", recovered=0))
         for late in (3600, 3629):
@@ -120,7 +127,7 @@ async def test_alerts_of_what_stands_still_have_one_cause_each():
 @pytest.mark.proves("SUP-7")
 async def test_that_nobody_has_ever_swept_is_announced_however_short_lived_who_looks_is():
     """Each look may find an instance of its own, which was not there when the first one looked; there is one event."""
-    store, sweeps = MemoryStateStore(), SweepLog(of_columns())
+    store, sweeps = stores()
     for late in (0, 15, 30):
         await watching(store, sweeps, NOW + seconds(late)).look()
     assert await announced(store) == []
@@ -149,12 +156,12 @@ async def test_only_what_stands_still_is_remembered():
     """An order that went on is forgotten, and announced if it stands still anew."""
     watch, store = await watched(pending_since(seconds(121)))
     await watch.look()
-    rows, store.rows = store.rows, {}
+    rows, store.table.partitions = store.table.partitions, {}
     for entry in [key for bucket in rows.values() for key in bucket if "!outbox" in key]:
         del rows["b03"][entry]
     await watch.look()
     assert await announced(store) == []
-    store.rows = rows
+    store.table.partitions = rows
     await watch.look()
     assert [event.subject for event in await announced(store)] == [f"orders/{ORDER_ID}"]
 
