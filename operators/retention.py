@@ -25,7 +25,7 @@ from stores.transitions import Transitions
 
 log = logging.getLogger(__name__)
 
-MAX_PAGES = 100
+MAX_PAGES = 40
 """Of a bucket in one run: what is left waits for the next one."""
 
 MAX_ALERTS = 1000
@@ -98,18 +98,17 @@ class RetentionService:
 
     async def _sweep_bucket(self, bucket: str, since: datetime) -> int:
         """Read on from where the last run ended: old orders that stay must not keep it from those behind them."""
-        removed, began = 0, await self.archive.place(bucket)
-        start = began
+        removed, start = 0, await self.archive.place(bucket)
         for _ in range(MAX_PAGES):
             page = await self.archive.oldest(bucket, since, start)
             _tell_of_unreadable(page.orders)
             over = [order for order in page.orders if is_over(order, since)]
             removed += sum(await run_all((self._remove(order) for order in over), at_most=AT_ONCE))
+            if page.continuation != start:  # after each page: a run may be cut short by its time-out
+                await self.archive.go_on_from(bucket, page.continuation)
             start = page.continuation
             if not start:
                 break
-        if start != began:
-            await self.archive.go_on_from(bucket, start)
         return removed
 
     async def _remove(self, order: ArchivedOrder) -> bool:

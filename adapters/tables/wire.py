@@ -25,8 +25,8 @@ RANGE = "PartitionKey eq '{p}' and RowKey ge '{s}' and RowKey lt '{e}'"
 
 PAGE = 1000
 
-ANSWER_SECONDS = 5.0
-"""For one answer, with all tries: batches and looks wait for it, and with them orders of other partitions."""
+ANSWER_SECONDS = 10.0
+"""For one answer, with all tries, and the token: batches and looks wait for it, and orders of other partitions."""
 
 _HEADERS = {
     "Accept": "application/json;odata=minimalmetadata",

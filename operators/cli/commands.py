@@ -286,7 +286,7 @@ def erase(api: Api, *, order_ids: tuple[str, ...], email: str | None, go: bool, 
     click.echo(f"{len(found)} orders" + ("" if go else "; to erase who the customer is: --go"))
     if email:
         messages = api.every("poison", "messages", first_only=False)["messages"]
-        unreadable = [order_id for page in pages for order_id in page["unreadable"]]
+        unreadable = [order_id for page in pages for order_id in page.get("unreadable", ())]
         click.echo(formatting.out_of_reach(email, messages, unreadable))
     if refused:
         raise ApiError("; ".join(refused))

@@ -75,7 +75,7 @@ async function ofCustomer(email) {
       body: { ...looking(), email, ...(continuation && { continuation }) },
     });
     orders = [...orders, ...page.orders.map((orderId) => ({ orderId }))];
-    unreadable = [...unreadable, ...page.unreadable];
+    unreadable = [...unreadable, ...(page.unreadable ?? [])];
     continuation = page.continuation;
   } while (continuation);
   return { orders, unreadable, more: false };
