@@ -35,7 +35,7 @@ def read(body: bytes) -> Event:
     """Read an alert as it comes off the queue; raises `InvalidError`."""
     event = decode(CloudEvent, _plain(body))
     try:
-        json_text(event.data, allow_nan=False)
+        json_text(event.data, allow_nan=False)  # with NaN in it, no list that shows the alert would be JSON
     except ValueError as fault:
         raise InvalidError([f"data: {fault}"]) from None
     return Event(event_id=event.id, type=event.type, subject=event.subject, at=event.time, data=event.data)

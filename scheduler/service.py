@@ -27,7 +27,7 @@ log = logging.getLogger(__name__)
 WAKE_UP_TIME = timedelta(seconds=2)
 """Time for a wake-up to arrive: a poll that competed with it would only cause conflicts.
 
-No longer, since of a burst the orders that find no room at first are left to polls, where each function has a process.
+Not longer: in a burst, orders that find no room at first are left to polls where each function has its own process.
 """
 
 FRESH = timedelta(seconds=3)

@@ -11,8 +11,7 @@ from pydantic.config import JsonDict
 from pydantic.json_schema import SkipJsonSchema
 from pydantic_core import PydanticCustomError
 
-from core.keys import ORDER_ID
-from core.messages import Submission
+from core.messages import OrderId, Submission
 from core.orders import ENDED, Outcome, Priority, ProcessState, Snapshot, Step, StepState
 from entrypoints.models import Body, Parameters, View
 from shop.catalogue import BY_SKU, Product
@@ -93,7 +92,6 @@ class IdempotencyKey(Parameters):
     ] = None
 
 
-OrderId = Annotated[str, Field(pattern=f"^{ORDER_ID.pattern}$")]
 AskAgain = Field(exclude=True, description="In how many seconds it is worth asking again")
 
 

@@ -234,7 +234,7 @@ async def test_an_order_on_which_nobody_can_act_holds_up_no_bulk_action():
             return await commit(change)
 
         request = resubmit_all(until=NOW - TOLERANCE, dry_run=False)
-        with patch.object(made.store, "commit", refused), patch.object(made.store, "committed", none_is):
+        with patch.object(made.store, "commit", refused), patch.object(made.store, "committed", not_committed):
             if isinstance(fault, InvalidError):
                 page = await made.operators.bulk.run(request)
                 assert (page.done, [each.order_id for each in page.refused]) == ([good], [odd])
@@ -243,7 +243,7 @@ async def test_an_order_on_which_nobody_can_act_holds_up_no_bulk_action():
                     await made.operators.bulk.run(request)
 
 
-async def none_is(_):
+async def not_committed(_):
     return False
 
 
