@@ -84,7 +84,7 @@ class Process:
                 cwd=self._command.cwd,
                 start_new_session=True,
                 pass_fds=self._command.fds,
-                preexec_fn=functools.partial(_end_with_parent, os.getpid(), self._command.orphan_signal),
+                preexec_fn=functools.partial(end_with_parent, os.getpid(), self._command.orphan_signal),
             )
         if self._child.stdout is not None:
             self._relay = asyncio.create_task(self._relay_output(self._child.stdout))
@@ -174,8 +174,8 @@ def how_it_ended(code: int) -> str:
     return f"killed by {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
 
 
-def _end_with_parent(parent: int, number: signal.Signals) -> None:
-    """In the child, ask Linux to end it when its parent is gone, however that came about."""
+def end_with_parent(parent: int, number: signal.Signals) -> None:
+    """In a child, ask Linux to end it when its parent is gone, however that came about."""
     if _LIBC is not None:
         _LIBC.prctl(PR_SET_PDEATHSIG, number)
         if os.getppid() != parent:  # it went before we could ask

@@ -2,7 +2,7 @@
 
 
 class HostError(Exception):
-    """The host cannot start; the message is meant for a person at a terminal."""
+    """The host cannot start, or cannot go on; the message is meant for a person at a terminal."""
 
 
 class InvocationFailed(Exception):  # noqa: N818 - named like the event in Azure's own logs

@@ -6,6 +6,7 @@ which would not survive a fork.
 
 import asyncio
 import contextlib
+import errno
 import gc
 import importlib
 import os
@@ -13,10 +14,11 @@ import signal
 import socket
 import struct
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NoReturn, Self
 
-from local.process import how_it_ended
+from local.host.errors import HostError
+from local.process import end_with_parent, how_it_ended
 
 OFTEN_USED = ("azure.data.tables.aio", "azure.eventgrid.aio", "azure.identity.aio", "azure.storage.blob.aio")
 """Libraries besides the host's own that an app may need: loaded here, they are loaded once for all workers."""
@@ -35,6 +37,7 @@ class ForkServer:
         self._pid = pid
         self._control = control
         self._asking = asyncio.Lock()
+        self._answers: asyncio.Queue[int] = asyncio.Queue()
 
     @classmethod
     def start(cls, work: Work) -> Self:
@@ -48,11 +51,30 @@ class ForkServer:
         ours.setblocking(False)  # noqa: FBT003 - it takes no name
         return cls(pid, ours)
 
+    async def listen(self) -> None:
+        """Take the answers to what `fork` and `reap` ask; raises `HostError` when there will be no more."""
+        loop = asyncio.get_running_loop()
+        with contextlib.suppress(ConnectionError):  # this too means that it is gone
+            while answer := await loop.sock_recv(self._control, _NUMBER.size):
+                self._answers.put_nowait(int(_NUMBER.unpack(answer)[0]))
+        how = how_it_ended(_wait_for(self._pid))
+        raise HostError(f"the process that forks the workers has ended ({how})")
+
     async def fork(self) -> tuple[int, socket.socket]:
-        """Make a worker; returns its process id and our end of the connection to it."""
-        ours, its = socket.socketpair()
+        """Make a worker; returns its process id and our end of the connection to it.
+
+        Raises `HostError` when there is no process or file descriptor to be had, which may pass.
+        """
+        try:
+            ours, its = socket.socketpair()
+        except OSError as error:
+            raise _no_worker(error.errno) from error
         with its:
-            return await self._ask(_FORK, its.fileno()), ours
+            answer = await self._ask(_FORK, its.fileno())
+        if answer < 0:
+            ours.close()
+            raise _no_worker(-answer)
+        return answer, ours
 
     async def reap(self, pid: int) -> str:
         """Return how a worker ended that is gone or about to be; until then no other process gets its id."""
@@ -61,15 +83,18 @@ class ForkServer:
     def close(self) -> None:
         """Have all workers killed, and wait for the end of all."""
         self._control.close()
-        os.waitpid(self._pid, 0)
+        with contextlib.suppress(ChildProcessError):  # `listen` has seen its end
+            os.waitpid(self._pid, 0)
 
     async def _ask(self, number: int, *fds: int) -> int:
         async with self._asking:
-            socket.send_fds(self._control, [_NUMBER.pack(number)], fds)
-            answer = await asyncio.get_running_loop().sock_recv(self._control, _NUMBER.size)
-        if not answer:
-            raise SystemExit("error: the process that forks workers has ended")
-        return int(_NUMBER.unpack(answer)[0])
+            with contextlib.suppress(ConnectionError):  # `listen` says that it is gone
+                socket.send_fds(self._control, [_NUMBER.pack(number)], fds)
+            return await self._answers.get()
+
+
+def _no_worker(number: int | None) -> HostError:
+    return HostError(f"no process can be forked: {os.strerror(number or errno.EAGAIN)}")
 
 
 def _live(live: Callable[[], None]) -> NoReturn:
@@ -104,8 +129,9 @@ def _answer(control: socket.socket, work: Work, workers: set[int]) -> bool:
         return False
     number = int(_NUMBER.unpack(request)[0])
     if number == _FORK:
-        answer = _fork(control, socket.socket(fileno=fds[0]), work)
-        workers.add(answer)
+        answer = _fork(control, fds, work)
+        if answer > 0:
+            workers.add(answer)
     else:
         answer = _wait_for(number)
         workers.remove(number)
@@ -120,10 +146,18 @@ def _load(name: str) -> None:
         return  # the app does without
 
 
-def _fork(control: socket.socket, connection: socket.socket, work: Work) -> int:
-    with connection:
-        pid = os.fork()
+def _fork(control: socket.socket, fds: Sequence[int], work: Work) -> int:
+    """Return the id of the process that does the work at its end of a connection; below zero the error's number."""
+    if not fds:
+        return -errno.EMFILE  # none was free to receive the connection
+    server = os.getpid()
+    with socket.socket(fileno=fds[0]) as connection:
+        try:
+            pid = os.fork()
+        except OSError as error:
+            return -(error.errno or errno.EAGAIN)
         if not pid:
+            end_with_parent(server, signal.SIGKILL)
             control.close()
             _live(lambda: work(connection))
     return pid

@@ -23,6 +23,7 @@ from local.host.settings import AppSettings, HostSettings
 from local.host.singleton import Singleton
 from local.host.storage_queue import StorageQueueListener
 from local.host.timer import TimerListener
+from local.host.vital import vital
 
 _log = logging.getLogger("local.host")
 
@@ -46,19 +47,24 @@ class Host:
         self._tasks: list[asyncio.Task[None]] = []
         self.functions: Sequence[Function] = ()
 
-    async def load(self, fork_server: ForkServer) -> None:
-        """Let worker processes load the app, and see what it has; raises `HostError`."""
-        self.functions = await self._invoker.start(fork_server)
+    async def load(self, fork_server: ForkServer, group: asyncio.TaskGroup) -> None:
+        """Let worker processes load the app, and see what it has; raises `HostError`.
+
+        What keeps them runs in the task group, as do the triggers later: a fault in either ends the group.
+        """
+        self.functions = await self._invoker.start(fork_server, group)
         self._http = self._http_listener()
         listeners = ((each, self._listener(each)) for each in self.functions)
         self._listeners = {function.name: found for function, found in listeners if found is not None}
 
-    async def start(self, listening: socket.socket) -> None:
+    async def start(self, listening: socket.socket, group: asyncio.TaskGroup) -> None:
         """Begin to serve; HTTP is ready on return, the others connect when they can."""
         if self._own.shortened:
             _log.info("shorter than in Azure: %s", "; ".join(self._own.shortened))
         await self._http.start(listening)
-        self._tasks = [asyncio.create_task(self._watch(name, listener)) for name, listener in self._listeners.items()]
+        for name, listener in self._listeners.items():
+            serving = vital(f"the trigger of function {name}", listener.run(self._stopping))
+            self._tasks.append(group.create_task(serving))
 
     async def stop(self) -> None:
         """Take nothing new, let what runs end within the grace time, then cut the rest off."""
@@ -70,12 +76,7 @@ class Host:
         if late:
             _log.warning("some functions did not end within %s s and were cut off", self._own.shutdown_seconds)
             await asyncio.wait(late, timeout=1.0)
-
-    async def _watch(self, name: str, listener: Listener) -> None:
-        try:
-            await listener.run(self._stopping)
-        except Exception:  # noqa: BLE001 - a listener that fails must not end unnoticed
-            _log.exception("the trigger of function %s has stopped", name)
+        self._invoker.stop()
 
     def _http_listener(self) -> HttpListener:
         return HttpListener(

@@ -9,6 +9,7 @@ from azure.functions.meta import Datum
 from local.host.errors import InvocationFailed
 from local.host.fork_server import ForkServer
 from local.host.index import Function, HttpTrigger
+from local.host.vital import vital
 from local.host.worker_process import WorkerProcess
 
 ALL = "all functions"
@@ -27,24 +28,34 @@ class Invoker:
         self._timeout = timeout
         self._process_for_each = process_for_each
         self._workers: dict[str, WorkerProcess] = {}
+        self._keepers: list[asyncio.Task[None]] = []
 
-    async def start(self, fork_server: ForkServer) -> Sequence[Function]:
-        """Start the processes; returns what functions the app has. Raises `HostError`."""
+    async def start(self, fork_server: ForkServer, group: asyncio.TaskGroup) -> Sequence[Function]:
+        """Start the processes; returns what functions the app has. Raises `HostError`.
+
+        They are replaced when they end; a fault in that ends the task group.
+        """
         first = WorkerProcess(fork_server=fork_server, timeout=self._timeout)
         functions = await first.start()
-        groups = list(dict.fromkeys(map(self._group, functions))) or [ALL]
-        self._workers = {group: WorkerProcess(fork_server=fork_server, timeout=self._timeout) for group in groups}
-        self._workers[groups[0]] = first
-        await asyncio.gather(*(self._workers[group].start() for group in groups[1:]))
-        for group, worker in self._workers.items():
-            worker.keep(group)
+        purposes = list(dict.fromkeys(map(self._purpose, functions))) or [ALL]
+        self._workers = {each: WorkerProcess(fork_server=fork_server, timeout=self._timeout) for each in purposes}
+        self._workers[purposes[0]] = first
+        await asyncio.gather(*(self._workers[each].start() for each in purposes[1:]))
+        for purpose, worker in self._workers.items():
+            keeping = vital(f"what keeps a worker process for {purpose}", worker.keep(purpose))
+            self._keepers.append(group.create_task(keeping))
         return functions
+
+    def stop(self) -> None:
+        """Do not replace the processes any more."""
+        for keeper in self._keepers:
+            keeper.cancel()
 
     def prepare(self, function: Function) -> "Call":
         """Return what calls a function."""
-        return Call(function=function, worker=self._workers[self._group(function)])
+        return Call(function=function, worker=self._workers[self._purpose(function)])
 
-    def _group(self, function: Function) -> str:
+    def _purpose(self, function: Function) -> str:
         if not self._process_for_each:
             return ALL
         return HTTP if isinstance(function.trigger, HttpTrigger) else function.name

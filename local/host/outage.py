@@ -37,7 +37,9 @@ def longer(pause: float) -> float:
 
 
 def in_a_few_words(error: BaseException) -> str:
-    """Return the first line of an error, cut to a readable length."""
+    """Return the first line of an error, cut to a readable length; of several errors, that of the first."""
+    if isinstance(error, BaseExceptionGroup):
+        return in_a_few_words(error.exceptions[0])
     text = str(error).strip().splitlines()
     return f"{type(error).__name__}: {text[0][:160]}" if text else type(error).__name__
 

@@ -15,12 +15,14 @@ from local.host.logs import configure_logging
 
 
 def run(app_dir: Path, only: frozenset[str] | None, port: int, listen_fd: int | None, log_level: str) -> None:
-    """Run the app until a signal ends it. Raises `HostError`."""
+    """Run the app until a signal ends it. Raises `HostError`, also when what the host cannot do without has ended."""
     configure_logging(log_level)
     host = Host(app_dir=app_dir, environ=os.environ)
     fork_server = ForkServer.start(partial(worker.main, app_dir, only))
     try:
         asyncio.run(_serve(host, fork_server, port, listen_fd))
+    except ExceptionGroup as errors:
+        raise errors.exceptions[0] from None
     finally:
         fork_server.close()
 
@@ -28,14 +30,17 @@ def run(app_dir: Path, only: frozenset[str] | None, port: int, listen_fd: int | 
 async def _serve(host: Host, fork_server: ForkServer, port: int, listen_fd: int | None) -> None:
     stopping = asyncio.Event()
     _stop_on_signal(stopping)
-    await host.load(fork_server)
-    listening = _listen(port, listen_fd)
-    await host.start(listening)
-    names = ", ".join(each.name for each in host.functions)
-    address, port = listening.getsockname()[:2]
-    print(f"host is ready on http://{address}:{port} with functions: {names}", flush=True)
-    await stopping.wait()
-    await host.stop()
+    async with asyncio.TaskGroup() as group:
+        forks = group.create_task(fork_server.listen())
+        await host.load(fork_server, group)
+        listening = _listen(port, listen_fd)
+        await host.start(listening, group)
+        names = ", ".join(each.name for each in host.functions)
+        address, port = listening.getsockname()[:2]
+        print(f"host is ready on http://{address}:{port} with functions: {names}", flush=True)
+        await stopping.wait()
+        await host.stop()
+        forks.cancel()
 
 
 def _listen(port: int, listen_fd: int | None) -> socket.socket:

@@ -59,18 +59,16 @@ class StorageQueueListener:
 
     async def run(self, stopping: asyncio.Event) -> None:
         """Serve the queue until the host stops and what runs has ended."""
-        async with QueueServiceClient.from_connection_string(
+        service = QueueServiceClient.from_connection_string(
             self._trigger.connection, retry_total=0, connection_timeout=2, read_timeout=10, use_env_settings=False
-        ) as service:
+        )
+        async with service, asyncio.TaskGroup() as group:
             self._queue = service.get_queue_client(self._trigger.queue)
             self._poison = service.get_queue_client(f"{self._trigger.queue}-poison")
-            renewals = asyncio.create_task(self._keep_locks())
-            try:
-                await self._poll(stopping)
-                await asyncio.gather(*self._tasks)
-            finally:
-                renewals.cancel()
-                await asyncio.gather(renewals, return_exceptions=True)
+            renewals = group.create_task(self._keep_locks())
+            await self._poll(stopping)
+            await asyncio.gather(*self._tasks)
+            renewals.cancel()
 
     async def _poll(self, stopping: asyncio.Event) -> None:
         stopped = asyncio.create_task(stopping.wait())

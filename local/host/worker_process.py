@@ -1,6 +1,7 @@
 """A worker process as the host sees it: it is called, and replaced when it ends or a function in it overruns."""
 
 import asyncio
+import contextlib
 import itertools
 import logging
 import os
@@ -33,16 +34,23 @@ class WorkerProcess:
         self._timeout = timeout
         self._ready = asyncio.Event()
         self._life: Life
-        self._keeping: asyncio.Task[None]
 
     async def start(self) -> Sequence[Function]:
         """Start the first; returns what functions the app has. Raises `HostError`."""
         return await self._begin()
 
-    def keep(self, purpose: str) -> None:
-        """From now on have another when one has ended; `purpose` says in the log which functions run there."""
-        self._keeping = asyncio.create_task(self._keep(purpose))
-        _log.info("worker process %d runs %s", self._life.pid, purpose)
+    async def keep(self, purpose: str) -> None:
+        """Have another whenever one has ended; `purpose` says in the log which functions run there."""
+        pause = 0.0
+        while True:
+            _log.info("worker process %d runs %s", self._life.pid, purpose)
+            began = time.monotonic()
+            await self._life.ended.wait()
+            how = await self._fork_server.reap(self._life.pid)
+            by_itself = not self._life.why_killed
+            pause = longer(pause) if by_itself and time.monotonic() < began + SHORT_LIFE_SECONDS else 0.0
+            self._say_why(how, pause)
+            await self._replace(pause)
 
     async def call(self, function: str, datum: Datum, metadata: Mapping[str, Datum] | None) -> object:
         """Return what a function returned; raises `InvocationFailed`, also when the process ends meanwhile.
@@ -72,18 +80,6 @@ class WorkerProcess:
         if not life.ended.is_set():
             self._ready.set()
         return functions
-
-    async def _keep(self, purpose: str) -> None:
-        pause = 0.0
-        while True:
-            began = time.monotonic()
-            await self._life.ended.wait()
-            how = await self._fork_server.reap(self._life.pid)
-            by_itself = not self._life.why_killed
-            pause = longer(pause) if by_itself and time.monotonic() < began + SHORT_LIFE_SECONDS else 0.0
-            self._say_why(how, pause)
-            await self._replace(pause)
-            _log.info("worker process %d runs %s", self._life.pid, purpose)
 
     async def _replace(self, pause: float) -> None:
         while True:
@@ -142,6 +138,11 @@ class Life:
         if not self.ended.is_set() and not self.why_killed:
             self.why_killed = why
             self._on_end()
+            self._end()
+
+    def _end(self) -> None:
+        """Kill the process. If it has ended, its id is its own until it is reaped, or until the fork server ends."""
+        with contextlib.suppress(ProcessLookupError):
             os.kill(self.pid, signal.SIGKILL)
 
     def _answered(self, answer: tuple[int, bool, object]) -> None:
@@ -156,7 +157,7 @@ class Life:
 
     def _gone(self) -> None:
         self._on_end()
-        os.kill(self.pid, signal.SIGKILL)  # nothing, if it has ended: its id is its own until it is reaped
+        self._end()
         waiting = [each for each in self._calls.values() if not each.done()]
         self.lost = len(waiting)
         self.ended.set()

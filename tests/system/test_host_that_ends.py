@@ -1,0 +1,39 @@
+"""A host that cannot go on ends, and the stack starts it again."""
+
+import psutil
+from client import DONE, KILLED, QUICK
+from inspection import until_processed
+from stacks import running, workers_of
+from submitting import submit_new
+from waiting import eventually
+
+from local.stack import HOST_IS_READY
+
+PATIENT = QUICK | KILLED | {"FAILURE_THRESHOLD": "20"}
+
+
+async def test_orders_go_on_in_a_host_that_was_started_again(tmp_path):
+    """All functions are there again, timers too: the locks of the host that has ended run out."""
+    async with running(tmp_path, restart=True, settings=PATIENT) as (stack, client):
+        [host] = stack.hosts
+        orders = await submit_new(stack, 5)
+        ended = host.pid
+        fork_server = psutil.Process(workers_of(host)[0]).parent()
+        for each in (fork_server, *fork_server.children()):
+            each.kill()
+
+        async def is_started_again():
+            return host.pid != ended and HOST_IS_READY in host.output()
+
+        await eventually(is_started_again)
+        assert "error: the process that forks the workers has ended (killed by SIGKILL)\n" in host.log.read_text()
+        await stack.wait_healthy()
+        orders.append(await client.place())
+        await until_processed(client, orders)
+        assert [await client.actions(order_id) for order_id in orders] == [DONE] * len(orders)
+
+        async def sweeps():
+            _, overview = await client.request("GET", "/api/operator/overview")
+            return int(overview["lastSweep"]["instance"].rsplit("-", 2)[1]) in workers_of(host)
+
+        await eventually(sweeps)
