@@ -276,7 +276,10 @@ class Stack:
             self._say(f"{process.name} ended unexpectedly; starting it again{when} ({why})")
             await asyncio.sleep(pause)
             began = time.monotonic()
-            await process.start()
+            try:
+                await process.start()
+            except Exception as error:  # noqa: BLE001 - whatever keeps it from starting may pass
+                self._say(f"{process.name} cannot be started: {error}")
 
     def _node(self, name: str, *arguments: str) -> Process:
         """Return a process on Node; SIGTERM lets it save its data also when the runner itself was killed."""

@@ -20,13 +20,14 @@ from azure.storage.blob.aio import BlobServiceClient
 from azure.storage.queue.aio import QueueServiceClient
 from delivered_events import take_events
 from runner import alive
-from waiting import until
+from waiting import eventually, until
 
 from core.messages import SCHEDULER_REQUESTS
 from local.ports import HOST, StackError
 from local.process import Command, Process
 from local.provision import provision
 from local.servicebus_config import ROOT, queues
+from local.stack import Stack, StackConfig
 
 
 async def names(listing):
@@ -65,6 +66,32 @@ async def test_azurite_keeps_an_idle_connection_for_longer_than_its_clients(own_
     async with aiohttp.ClientSession() as http, http.get(f"http://{HOST}:{port}/") as response:
         kept = re.fullmatch(r"timeout=(\d+)", response.headers["Keep-Alive"])
         assert int(kept[1]) > http.connector._keepalive_timeout
+
+
+async def test_a_part_that_cannot_be_started_again_is_tried_until_it_can(tmp_path):
+    """Each try that fails is told with its reason; here nobody can write the log."""
+    said = []
+    stack = Stack(StackConfig.for_tests(tmp_path, restart=True), said.append)
+    logs, aside = stack.azurite.log.parent, tmp_path / "aside"
+    try:
+        await stack.start_azurite()
+        logs.rename(aside)
+        logs.touch()
+        await stack.azurite.kill()
+
+        async def failed_twice():
+            return len([line for line in said if line.startswith("azurite cannot be started: [Errno 17]")]) > 1
+
+        await eventually(failed_twice)
+        logs.unlink()
+        aside.rename(logs)
+
+        async def runs():
+            return stack.azurite.alive
+
+        await eventually(runs)
+    finally:
+        await stack.stop()
 
 
 async def test_a_signal_that_comes_again_does_not_end_a_part_before_it_has_saved(own_parts):
