@@ -2071,7 +2071,7 @@ MUTANTS = (
         fault="a partition that says nothing is waited for",
         file="adapters/tables/wire.py",
         old="asyncio.timeout(ANSWER_SECONDS)",
-        new="asyncio.timeout(6)",
+        new="asyncio.timeout(None)",
         tests=("tests/unit/test_wire.py::test_a_partition_that_says_nothing_is_away_soon[a range]",),
     ),
     Mutant(
