@@ -32,6 +32,7 @@ TRANSITIONS, UNSENT = "tests/unit/test_transitions.py", "tests/unit/test_unsent.
 CIRCUIT, GROUP_COMMIT = "tests/unit/test_circuit.py", "tests/unit/test_group_commit.py"
 OPERATORS, OUTAGES = "tests/unit/test_operator_service.py", "tests/unit/test_outages.py"
 SUBMISSION = "tests/unit/test_submission_rules.py"
+FAILURES, WIRE = "tests/unit/test_failures.py", "tests/unit/test_wire.py"
 CONSOLE, CLOSING = "tests/browser/test_console_page.py", "tests/unit/test_closing.py"
 
 MUTANTS = (
@@ -2072,7 +2073,104 @@ MUTANTS = (
         file="adapters/tables/wire.py",
         old="asyncio.timeout(ANSWER_SECONDS)",
         new="asyncio.timeout(None)",
-        tests=("tests/unit/test_wire.py::test_a_partition_that_says_nothing_is_away_soon[a range]",),
+        tests=(f"{WIRE}::test_a_partition_that_says_nothing_is_away_soon[a range]",),
+    ),
+    Mutant(
+        statement="SUP-2",
+        fault="a page without rows is taken for the last one",
+        file="adapters/tables/wire.py",
+        old="more = _continuation(answer.headers)",
+        new='more = _continuation(answer.headers) if _json_of(answer)["value"] else None',
+        tests=(f"{WIRE}::test_a_range_ends_with_the_last_page_and_not_with_one_that_is_empty_or_short",),
+    ),
+    Mutant(
+        statement="FLT-6",
+        fault="what does not fit into a batch is lost",
+        file="adapters/messaging/bus.py",
+        old="                break  # it goes with the next batch\n",
+        new="                outcomes.append(None)\n                continue\n",
+        tests=(f"{BUS}::test_what_does_not_fit_into_a_batch_goes_with_the_next_one[by size]",),
+    ),
+    Mutant(
+        statement="FLT-6",
+        fault="what went with a batch goes with the next one too",
+        file="core/gathering.py",
+        old="del waiting[: len(outcomes)]",
+        new="del waiting[:1]",
+        tests=(f"{BUS}::test_what_does_not_fit_into_a_batch_goes_with_the_next_one",),
+    ),
+    Mutant(
+        statement="FLT-7",
+        fault="a sweep that met an outage counts as one that came to its end",
+        file="supervisor/service.py",
+        old="        except UnavailableError:\n            raise\n",
+        new="",
+        tests=(f"{SUPERVISOR}::test_a_sweep_that_could_not_see_to_every_bucket_is_none[recovering]",),
+    ),
+    Mutant(
+        statement="FLT-7",
+        fault="the supervisor's timer fails while the store is away, and does not come in turn",
+        file="supervisor/triggers.py",
+        old='await in_turn("supervisor_sweep", service.sweep)',
+        new="await service.sweep()",
+        tests=(f"{BOOTSTRAP}::test_every_timer_comes_in_turn_and_ends_quietly_while_the_store_is_away",),
+    ),
+    Mutant(
+        statement="FLT-7",
+        fault="a store that asks for patience is not waited for",
+        file="adapters/failures.py",
+        old="PASSING = {408, 429}",
+        new="PASSING = {408}",
+        tests=(f"{FAILURES}::test_every_status_has_one_meaning",),
+    ),
+    Mutant(
+        statement="FLT-11",
+        fault="a topic that is not there refuses the events",
+        file="adapters/messaging/event_grid.py",
+        old='azure_errors("Event Grid", UnavailableError)',
+        new='azure_errors("Event Grid")',
+        tests=(f"{FAILURES}::test_a_topic_or_a_queue_that_is_not_there_is_away[publishing events-404]",),
+    ),
+    Mutant(
+        statement="SUB-4",
+        fault="an order that nobody takes is dropped after a week",
+        file="adapters/messaging/queues.py",
+        old="send_message(text, time_to_live=FOREVER)",
+        new="send_message(text)",
+        tests=(f"{PORTS}::test_a_message_waits_until_somebody_takes_it",),
+        where=Where.CONTRACT,
+    ),
+    Mutant(
+        statement="SUB-4",
+        fault="an order that no row can hold is accepted if it has emoji",
+        file="core/messages.py",
+        old='return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2',
+        new="return len(text)",
+        tests=(f"{SUBMISSION}::test_an_order_of_emoji_is_refused_as_soon_as_no_row_can_hold_it",),
+    ),
+    Mutant(
+        statement="SUB-5",
+        fault="the prefix of private queues may stand anywhere in their names",
+        file="submission/rules.py",
+        old="not message.reply_to.startswith(terms.reply_to_prefix)",
+        new="terms.reply_to_prefix not in message.reply_to",
+        tests=(f"{SUBMISSION}::test_notices_go_to_no_queue_but_those_whose_names_begin_with_the_prefix",),
+    ),
+    Mutant(
+        statement="SUP-5",
+        fault="a lease counts from when its answer came",
+        file="adapters/lease.py",
+        old="self._until = asked_at +",
+        new="self._until = self._monotonic() +",
+        tests=("tests/unit/test_lease.py::test_a_lease_counts_from_before_it_was_asked_for",),
+    ),
+    Mutant(
+        statement="AGT-2",
+        fault="a call begins when no time is left for it",
+        file="agents/service.py",
+        old="rules.stop_at(request, self.margin) - self.call_timeout)",
+        new="rules.stop_at(request, self.margin))",
+        tests=(f"{CALLS}::test_a_call_that_could_not_be_answered_in_time_does_not_begin",),
     ),
     Mutant(
         statement="ALR-1",
