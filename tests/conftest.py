@@ -31,6 +31,9 @@ LONGEST = (
 )
 """What one worker has to do alone begins first, the longest of it before the rest."""
 
+UNIT_SECONDS = 120
+"""How long one unit test may take, of which each takes milliseconds: what it waits for in vain, it says soon."""
+
 FIRST = ("system", "exploration", "deployment")
 """Then what waits much: meanwhile the rest has the cores."""
 
@@ -93,8 +96,11 @@ def pytest_configure(config):
 
 
 def pytest_collection_modifyitems(items):
-    """Begin with what belongs together, which is long, and with the folders that wait much."""
+    """Begin with what belongs together, which is long, and with the folders that wait much; no unit test hangs long."""
     items.sort(key=_place)
+    for item in items:
+        if folder_of(item.nodeid) == "unit":
+            item.add_marker(pytest.mark.timeout(UNIT_SECONDS))
 
 
 def _place(item):

@@ -117,8 +117,7 @@ async def test_a_bulk_action_touches_what_was_shown_and_leaves_later_failures_al
         await page.keyboard.press("r")
         return set(listed) <= set(await rows.all_inner_texts())
 
-    while not await all_are_listed():
-        await page.wait_for_timeout(200)
+    await eventually(all_are_listed)
     (later,) = await failed(client, stack, 1, "stock")
     for order_id in listed:
         await fault(client, "stock", "none", order_id)

@@ -156,11 +156,15 @@ async def keeps_locks(queue: QueueUser, count: int, seconds: float) -> None:
     *messages, lost = await queue.receive(count + 1)
     until = datetime.now(UTC) + timedelta(seconds=seconds)
     back: list[str] = []
+
+    async def the_time_is_over():
+        for message in await queue.receiver.receive_messages(1, max_wait_time=0.5):
+            back.append(message.message_id)
+            await queue.complete(message)
+        return back and datetime.now(UTC) >= until
+
     async with renewed_locks(queue.receiver, messages):
-        while not back or datetime.now(UTC) < until:
-            for message in await queue.receiver.receive_messages(1, max_wait_time=0.5):
-                back.append(message.message_id)
-                await queue.complete(message)
+        await eventually(the_time_is_over)
         assert [message.auto_renew_error for message in messages] == [None] * count
         await queue.complete(*messages)
     assert back == [lost.message_id]

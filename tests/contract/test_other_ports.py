@@ -4,6 +4,7 @@ import asyncio
 import json
 import random
 from dataclasses import replace
+from datetime import timedelta
 from uuid import uuid4
 
 import pytest
@@ -242,6 +243,16 @@ async def test_what_a_queue_cannot_give_out_again_is_not_put_into_it(services, m
     async with QueueClient.from_connection_string(services.storage_connection_string, "order-submissions") as queue:
         (message,) = [message async for message in queue.receive_messages()]
         await queue.delete_message(message)
+
+
+@pytest.mark.proves("SUB-4")
+async def test_a_message_waits_until_somebody_takes_it(services, on_azurite):
+    """Azure drops one after seven days unless it says otherwise, and with it an order that was accepted."""
+    await on_azurite.adapters.queue("order-submissions").put("x")
+    async with QueueClient.from_connection_string(services.storage_connection_string, "order-submissions") as queue:
+        (message,) = [message async for message in queue.receive_messages()]
+        await queue.delete_message(message)
+    assert message.expires_on - message.inserted_on > timedelta(days=365)
 
 
 async def test_events_reach_the_operators_queue_through_event_grid(services, on_azurite):

@@ -4,6 +4,7 @@ import json
 from collections import Counter
 
 import pytest
+from pydantic_core import PydanticUndefined
 
 from adapters.settings import SCOPE, Settings
 from entrypoints.http import MAX_BODY_BYTES
@@ -58,6 +59,43 @@ def test_every_setting_is_set_and_read(deployed):
     read = ALL
     with_sign_in = {SIGN_IN} if deployed.given.get("operatorSignInClientId") else set()
     assert set(settings) - SCOPES == (read - KEYS) | PLATFORM | with_sign_in
+
+
+USUAL = {
+    "STEP_TIMEOUT_SECONDS": "60",
+    "FAILURE_THRESHOLD": "3",
+    "COOLDOWN_SECONDS": "600",
+    "CLOCK_TOLERANCE_SECONDS": "2",
+    "LEASE_SECONDS": "30",
+    "BUCKETS": "8",
+    "MAX_OPEN_REQUESTS": "2000",
+    "REMOTE_CALL_TIMEOUT_SECONDS": "10",
+    "AGENT_MARGIN_SECONDS": "1",
+    "CALLS_IN_FLIGHT": "{}",
+    "CIRCUIT_ORDERS": "10",
+    "CIRCUIT_OPEN_SECONDS": "30",
+    "UNKNOWN_NAME_TRIES": "24",
+    "NOTICE_TRIES": "8",
+    "LONGEST_PENDING_SECONDS": "900",
+    "LONGEST_WITHOUT_SWEEP_SECONDS": "300",
+    "REPLY_TO_PREFIX": "status-",
+    "SIMULATOR_ENABLED": "False",
+    "RETENTION_DAYS": "0",
+}
+"""What each setting is unless somebody says otherwise. They go together: an attempt lasts longer than a call, say."""
+CHOSEN = {"SIMULATOR_ENABLED", "RETENTION_DAYS"}
+"""Of these, whoever deploys chooses by a parameter of the template."""
+
+
+def test_a_setting_is_in_azure_what_it_is_where_nobody_sets_it(deployed):
+    """And both are what is written here: one that is changed is changed in all three places."""
+    fields = {field.alias: field for field in Settings.model_fields.values() if field.alias}
+    defaults = {name: field.get_default(call_default_factory=True) for name, field in fields.items()}
+    unset = (None, PydanticUndefined)
+    assert {name: str(default) for name, default in defaults.items() if default not in unset} == USUAL
+    [settings] = [each.properties for each in deployed.resources if each.name == "appsettings"]
+    in_azure = {name: settings[name] for name in USUAL}
+    assert in_azure == USUAL | {name: settings[name] for name in CHOSEN}
 
 
 def test_the_app_accepts_its_settings(deployed, monkeypatch):

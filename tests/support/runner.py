@@ -4,6 +4,7 @@ import asyncio
 from pathlib import Path
 
 import psutil
+from waiting import PATIENCE_SECONDS
 
 from local.ports import Ports
 
@@ -24,11 +25,12 @@ class Runner:
     async def until_it_says(self, text: str) -> None:
         """Read on until the text comes; what was said before does not count."""
         heard = ""
-        while text not in heard:
-            line = (await self.process.stdout.readline()).decode()
-            assert line, f"the runner ended without saying {text!r}:\n{self.output}"
-            heard += line
-            self.output += line
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            while text not in heard:
+                line = (await self.process.stdout.readline()).decode()
+                assert line, f"the runner ended without saying {text!r}:\n{self.output}"
+                heard += line
+                self.output += line
 
     async def until_it_ends(self) -> int:
         """Return the exit code."""

@@ -19,7 +19,7 @@ from failing import fault
 from memory import in_memory
 from scale import both_sizes
 from submitting import new_order_id, submit
-from waiting import eventually
+from waiting import PATIENCE_SECONDS, eventually
 
 import operators.triggers
 import shop.triggers
@@ -222,8 +222,9 @@ async def test_the_command_line_watches_until_it_is_told_to_stop(client, stack):
 
 async def until_it_shows(process, text):
     shown = ""
-    while text not in shown:
-        line = await process.stdout.readline()
-        assert line, shown
-        shown += line.decode()
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        while text not in shown:
+            line = await process.stdout.readline()
+            assert line, shown
+            shown += line.decode()
     return shown

@@ -1,14 +1,18 @@
 """What settings reach of the app that is made from them."""
 
 import json
+import logging
 from dataclasses import replace
 from datetime import timedelta
+from unittest.mock import patch
 
 import pytest
 from memory import in_memory
 
+import entrypoints.functions
 from adapters.settings import Settings, SettingsError
 from bootstrap import bootstrap, functions
+from core.errors import UnavailableError
 from core.workflow import WorkflowError
 from entrypoints.functions import answering
 from local.host.index import index_functions
@@ -70,6 +74,29 @@ def test_every_function_always_answers(settings):
     assert [
         name for name, code in plain.items() if code is not answering(test_every_function_always_answers).__code__
     ] == []
+
+
+class AwayTable:
+    """A table that nobody can reach."""
+
+    def __getattr__(self, name):
+        async def reach(*_):
+            raise UnavailableError(name)
+
+        return reach
+
+
+@pytest.mark.proves("FLT-7")
+async def test_every_timer_comes_in_turn_and_ends_quietly_while_the_store_is_away(settings, caplog):
+    """It is an outage of the function, told as one; its timer comes again."""
+    app = bootstrap(Settings.read(SHOP.agents), SHOP, replace(in_memory(), table=lambda _: AwayTable()))
+    timers = {name: each for name, each in indexed(app, settings).items() if hasattr(each.trigger, "schedule")}
+    with patch.dict(entrypoints.functions._away, clear=True), caplog.at_level(logging.WARNING):
+        for timer in timers.values():
+            await timer.handler(None)
+    told = [record.function for record in caplog.records if record.message == "outage.began"]
+    assert sorted(told) == sorted(timers)
+    assert "supervisor_sweep" in timers
 
 
 @pytest.mark.proves("SUP-1")

@@ -14,8 +14,9 @@ from azure.servicebus.exceptions import (
     ServiceBusQuotaExceededError,
     ServiceBusServerBusyError,
 )
-from builders import ORDER_ID, seconds
+from builders import NOW, ORDER_ID, new_order, scheduler, seconds
 
+from adapters.messaging import bus as bus_module
 from adapters.messaging.bus import MAX_SENDERS, ServiceBus, _outgoing
 from core.errors import InvalidError, NotSentError, QueueRefusedError, UnavailableError
 from core.messages import BusMessage, WakeUp
@@ -75,6 +76,41 @@ async def test_a_message_that_cannot_be_sent_takes_no_other_of_its_batch_along(f
     outcomes = await asyncio.gather(*(bus.send([each]) for each in messages), return_exceptions=True)
     assert [isinstance(outcome, InvalidError) for outcome in outcomes] == [number == place for number in range(5)]
     assert sum(client.sent) == 4
+    await bus.close()
+
+
+class SmallBatch(ServiceBusMessageBatch):
+    """Holds three messages of 1,000 characters, and says which it holds."""
+
+    def __init__(self):
+        super().__init__(max_size_in_bytes=4_000)
+        self.ids = []
+
+    def add_message(self, message):
+        super().add_message(message)
+        self.ids.append(message.message_id)
+
+
+class Noting(Working):
+    """The client of a bus that takes everything; `sent` holds the ids of each batch."""
+
+    async def create_message_batch(self):
+        return SmallBatch()
+
+    async def send_messages(self, batch, **_):
+        self.sent.append(batch.ids)
+
+
+@pytest.mark.proves("FLT-6")
+@pytest.mark.parametrize(("characters", "most"), [(1_000, 500), (1, 3)], ids=["by size", "by number"])
+async def test_what_does_not_fit_into_a_batch_goes_with_the_next_one(characters, most, monkeypatch):
+    """Each message once, in the order in which they were sent, however many wait."""
+    monkeypatch.setattr(bus_module, "MAX_IN_A_BATCH", most)
+    client = Noting()
+    bus = ServiceBus(lambda: client)
+    await bus.send([message(number, body="x" * characters) for number in range(10)])
+    ids = [f"m-{number}" for number in range(10)]
+    assert client.sent == [ids[:3], ids[3:6], ids[6:9], ids[9:]]
     await bus.close()
 
 
@@ -293,4 +329,21 @@ async def test_a_message_gets_through_a_hiccup(faults):
     client = Stumbling(*faults)
     bus = ServiceBus(lambda: client)
     await bus.send([replace(IMPATIENT, patience=seconds(100))])
+    await bus.close()
+
+
+@pytest.mark.proves("FLT-8")
+async def test_a_request_that_may_have_arrived_is_sent_again_for_as_long_as_it_lives(monkeypatch):
+    """Nobody knows whether its agent has it; were it given up, its order would wait for the whole of its time."""
+    sleep, pauses = asyncio.sleep, []
+
+    async def at_once(pause):
+        pauses.append(pause)
+        await sleep(0)
+
+    monkeypatch.setattr(asyncio, "sleep", at_once)
+    client = Stumbling(*["send"] * 10)
+    bus = ServiceBus(lambda: client)
+    await bus.send(scheduler.claim(new_order(), NOW).messages)
+    assert len(pauses) == 10
     await bus.close()

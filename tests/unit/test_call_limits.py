@@ -68,6 +68,31 @@ async def test_a_request_for_which_there_is_no_turn_goes_back_and_schedulers_hea
     assert len(calls) == 1
 
 
+@pytest.mark.proves("AGT-2")
+async def test_a_call_that_could_not_be_answered_in_time_does_not_begin():
+    """Its turn comes when less is left than a call may take: cut off, it would be in doubt; so it goes back before."""
+    agency, calls = Agency(in_flight=1), []
+    begun, ends = asyncio.Event(), asyncio.Event()
+
+    async def hangs(request, timeout_seconds):
+        calls.append(timeout_seconds)
+        begun.set()
+        await ends.wait()
+        return {}
+
+    agency.remote.call = hangs
+    first = asyncio.create_task(agency.agent.handle(agency.request))
+    await begun.wait()
+    agency.now = agency.request.complete_by - MARGIN - CALL_TIMEOUT
+    late = asyncio.create_task(agency.agent.handle(agency.request))
+    await asyncio.wait({late}, timeout=0.05)
+    ends.set()
+    await asyncio.gather(first, late)
+    assert calls == [CALL_TIMEOUT.total_seconds()]
+    outcomes = sorted(reply.outcome for _, reply in agency.replies())
+    assert outcomes == ["completed", "notTried"]
+
+
 @pytest.mark.proves("AGT-10", "FLT-9")
 async def test_an_agent_goes_on_publishing_when_its_clock_was_put_back():
     """A second after the last time by either clock, not once the old time has come again."""

@@ -9,7 +9,9 @@ from azure.servicebus.exceptions import ServiceBusAuthorizationError
 
 from adapters import failures
 from adapters.failures import azure_errors
-from core.errors import ConflictError, NoRightError, UnavailableError
+from adapters.messaging.event_grid import EventGrid
+from adapters.messaging.queues import StorageQueue
+from core.errors import AppError, ConflictError, NoRightError, UnavailableError
 
 
 def refused(status, code=None):
@@ -40,6 +42,56 @@ def test_only_what_says_that_a_row_is_as_it_should_not_be_is_a_conflict(label):
     error, meaning = MEANINGS[label]
     with pytest.raises(meaning), azure_errors("a row"):
         raise error
+
+
+CONFLICT, NO_RIGHT, BUSY = (404, 409, 412), (401, 403), (408, 429, *range(500, 600))
+
+
+def meaning_of(status):
+    """What an answer with this status is raised as."""
+    try:
+        with azure_errors("a row"):
+            raise refused(status)
+    except (AppError, HttpResponseError) as error:
+        return type(error)
+
+
+@pytest.mark.proves("FLT-7")
+def test_every_status_has_one_meaning():
+    """What is busy is waited for, whoever says so; only what is our own fault is raised as it came."""
+    meanings = dict.fromkeys(range(400, 600), HttpResponseError)
+    meanings |= dict.fromkeys(CONFLICT, ConflictError)
+    meanings |= dict.fromkeys(NO_RIGHT, NoRightError)
+    meanings |= dict.fromkeys(BUSY, UnavailableError)
+    assert {status: meaning_of(status) for status in meanings} == meanings
+
+
+class Refusing:
+    """The client of a topic or a queue that answers everything with a status."""
+
+    def __init__(self, status):
+        self._status = status
+
+    async def _refuse(self, *_, **__):
+        raise refused(self._status)
+
+    send = send_message = get_queue_properties = _refuse
+
+
+PLACES = {
+    "publishing events": lambda client: EventGrid(client).publish([]),
+    "putting a message": lambda client: StorageQueue(client).put("x"),
+    "counting messages": lambda client: StorageQueue(client).waiting(),
+}
+
+
+@pytest.mark.proves("FLT-11")
+@pytest.mark.parametrize("status", CONFLICT)
+@pytest.mark.parametrize("place", PLACES)
+async def test_a_topic_or_a_queue_that_is_not_there_is_away(place, status):
+    """Nothing is wrong with what was to be sent: it waits until the place is there again."""
+    with pytest.raises(UnavailableError):
+        await PLACES[place](lambda: Refusing(status))
 
 
 @pytest.mark.parametrize(

@@ -45,6 +45,23 @@ async def test_what_is_cancelled_is_a_failure_of_itself_alone():
     assert work.done == [1, 2]
 
 
+@pytest.mark.parametrize(("at_most", "together"), [(1, 1), (3, 3), (20, 10)])
+async def test_no_more_is_under_way_at_once_than_is_allowed(at_most, together):
+    """And as much as that, until all is done."""
+    running, most = 0, 0
+
+    async def works():
+        nonlocal running, most
+        running += 1
+        most = max(most, running)
+        for _ in range(3):
+            await asyncio.sleep(0)
+        running -= 1
+
+    await run_all([works() for _ in range(10)], at_most=at_most)
+    assert (running, most) == (0, together)
+
+
 async def test_who_is_cancelled_cancels_all_that_still_runs():
     """Then nothing has failed: somebody wanted it to stop."""
     work, begun = Work(), asyncio.Event()

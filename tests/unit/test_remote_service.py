@@ -9,6 +9,7 @@ import pytest
 from agency import Agency
 from aiohttp import ClientSession, web
 from aiohttp.test_utils import TestServer
+from apps import SETTINGS
 from azure.core.exceptions import ClientAuthenticationError
 from azure.functions.servicebus import ServiceBusMessage
 from azure.servicebus import ServiceBusMessageBatch
@@ -17,6 +18,7 @@ from kept import kept
 from memory import of_columns
 
 import agents.triggers
+from adapters.connections import Connections
 from adapters.messaging.bus import _outgoing
 from adapters.remote import MAX_BYTES, MAX_REASON_CHARACTERS, HttpRemoteService
 from agents import rules
@@ -37,12 +39,14 @@ class Service:
         """Seconds."""
         self.paths = []
         self.credentials = []
+        self.cookies = []
         self.app = web.Application()
         self.app.router.add_route("*", "/{path:.*}", self.answers)
 
     async def answers(self, request):
         self.paths.append(request.raw_path)
         self.credentials.append(request.headers.get("Authorization"))
+        self.cookies.append(dict(request.cookies))
         await asyncio.sleep(self.takes)
         return self.answer
 
@@ -106,6 +110,19 @@ async def test_a_service_that_asks_for_it_is_shown_who_calls(service):
     with pytest.raises(TransientError, match="no identity"):
         await service.call()
     assert service.credentials == [None, "Bearer a-token"]
+
+
+async def test_a_service_hears_nothing_from_the_calls_before():
+    """A cookie that it set for one order would go along with those of other customers."""
+    service, pool = Service(), Connections(SETTINGS)
+    service.answer.set_cookie("session", "ada")
+    async with TestServer(service.app, host="localhost") as server:  # of an address nobody keeps a cookie
+        service.remote = HttpRemoteService(str(server.make_url("/pay")), lambda: pool.http)
+        await service.call()
+        service.answer = web.Response(text="{}")
+        await service.call()
+        await pool.close()
+    assert service.cookies == [{}, {}]
 
 
 async def test_the_token_and_the_answer_share_one_time_out(service):

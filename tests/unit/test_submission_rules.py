@@ -9,7 +9,7 @@ from memory_world import MESSAGE, World
 
 from core.business import MAX_PAYLOAD, Payload
 from core.errors import InvalidError
-from core.messages import Submission, json_text, utf16_units
+from core.messages import Submission
 from core.orders import OnFailure, Order, Priority
 from stores.orders import columns_of_record
 from stores.tables import MAX_CHARACTERS, stored_form
@@ -85,11 +85,15 @@ CLAIMS = Payload(
 CLAIMS_TERMS = replace(World().terms, payload=CLAIMS)
 
 
-def claim_of(units, claimant="a person with a rather long name"):
+NAME = "a person with a rather long name"
+AROUND = len('{"claimant":"","photo":""}')
+"""What a claim takes besides the name and the photo."""
+
+
+def claim_of(units, claimant=NAME):
     """A claim that takes so many UTF-16 units as compact JSON, with characters of one, two and four bytes."""
-    claim = {"claimant": claimant, "photo": "é🍵"}
-    claim["photo"] += "x" * (units - utf16_units(json_text(claim)))
-    return claim
+    photo = units - AROUND - len(claimant)
+    return {"claimant": claimant, "photo": "é🍵" + "x" * (photo - 3)}  # the cup of tea takes two
 
 
 def submitted(payload):
@@ -108,9 +112,29 @@ def test_another_business_has_another_payload():
 def test_an_order_that_no_row_can_hold_is_refused_with_the_bound():
     """Up to it the row takes the order."""
     order = order_of(*submitted(claim_of(MAX_PAYLOAD)), CLAIMS_TERMS, NOW, "t").after.order
-    assert utf16_units(stored_form(columns_of_record(order))["Payload"]) == MAX_CHARACTERS == MAX_PAYLOAD
+    payload = stored_form(columns_of_record(order))["Payload"]
+    assert len(payload.encode("utf-16-le")) == 65_536
+    assert MAX_CHARACTERS == MAX_PAYLOAD == 32_768
     with pytest.raises(InvalidError, match=f"content has {MAX_PAYLOAD + 1} characters; it can have {MAX_PAYLOAD}"):
         submitted(claim_of(MAX_PAYLOAD + 1))
+
+
+@pytest.mark.proves("SUB-4")
+def test_an_order_of_emoji_is_refused_as_soon_as_no_row_can_hold_it():
+    """Each counts twice: accepted, it could never be written, and nobody would hear why."""
+    cups = (32_768 - AROUND - len(NAME)) // 2
+    submitted({"claimant": NAME, "photo": "🍵" * cups})
+    with pytest.raises(InvalidError, match="content has 32770 characters"):
+        submitted({"claimant": NAME, "photo": "🍵" * (cups + 1)})
+
+
+@pytest.mark.proves("SUB-5")
+@pytest.mark.parametrize("queue", ["payment-requests", "payment-requests.status-x", "xstatus-x", "status"])
+def test_notices_go_to_no_queue_but_those_whose_names_begin_with_the_prefix(queue):
+    """Else whoever submits an order could have the app write into its own queues."""
+    assert read((MESSAGE % ',"replyTo":"status-x"').encode(), World().terms)[0].reply_to == "status-x"
+    with pytest.raises(InvalidError, match="replyTo: only queues whose names begin with status-"):
+        read((MESSAGE % f',"replyTo":"{queue}"').encode(), World().terms)
 
 
 @pytest.mark.proves("SUB-4")

@@ -14,6 +14,7 @@ from memory import MemoryLease
 from memory_world import World
 
 from core.changes import Change, HistoryEntry
+from core.errors import UnavailableError
 from core.messages import WakeUp
 
 LEASE = timedelta(seconds=30)
@@ -26,10 +27,10 @@ def world():
         yield World()
 
 
-async def overdue(world, count):
-    """Let the payment of so many orders of one bucket time out; return their ids."""
+async def overdue(world, count, *buckets):
+    """Let the payment of so many orders of each of these buckets time out, or of one; return their ids."""
     entry = HistoryEntry(at=NOW, actor="t", event="claimed")
-    ids = [f"b03-{number:026d}" for number in range(count)]
+    ids = [f"{bucket}-{number:026d}" for bucket in buckets or ["b03"] for number in range(count)]
     for order_id in ids:
         order = claimed().with_state(order_id=order_id)
         order = replace(order, order=replace(order.order, order_id=order_id))
@@ -125,6 +126,40 @@ async def test_a_sweep_finds_what_is_overdue_however_many_pages_that_are(world):
     assert await world.supervisor.sweep() == 2 * PAGE + 1
     assert await recovered(world, [*ids, ORDER_ID]) == ids
     assert (await world.app.sweeps.last()).recovered == 2 * PAGE + 1
+
+
+OUTAGES = {
+    "looking": ("agenda", lambda bucket, *_: bucket),
+    "recovering": ("commit", lambda change: change.after.order_id),
+}
+
+
+@pytest.mark.proves("FLT-7", "SUP-7")
+@pytest.mark.parametrize("what", OUTAGES)
+async def test_a_sweep_that_could_not_see_to_every_bucket_is_none(world, caplog, what):
+    """The other buckets are seen to; but whoever waits for a sweep goes on waiting, and no order is called broken."""
+    caplog.set_level(logging.INFO, logger="supervisor")
+    ids = await overdue(world, 2, "b03", "b05")
+    name, place_of = OUTAGES[what]
+    reached = getattr(world.store, name)
+
+    async def with_one_bucket_away(*asked):
+        if place_of(*asked).startswith("b03"):
+            raise UnavailableError
+        return await reached(*asked)
+
+    setattr(world.store, name, with_one_bucket_away)
+    with pytest.raises(ExceptionGroup) as caught:
+        await world.supervisor.sweep()
+    assert caught.value.split(UnavailableError)[1] is None
+    assert await recovered(world, ids) == ids[2:]
+    assert await world.app.sweeps.last() is None
+    assert caplog.records == []
+    setattr(world.store, name, reached)
+    assert await world.supervisor.sweep() == 2
+    assert await recovered(world, ids) == ids
+    assert (await world.app.sweeps.last()).recovered == 2
+    assert [each.message for each in caplog.records] == ["supervisor.swept"]
 
 
 @pytest.mark.proves("SUP-2", "FLT-9")

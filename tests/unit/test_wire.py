@@ -1,9 +1,12 @@
 """What goes over the wire to Table Storage: Azure is stricter than the emulator that the contract tests run on."""
 
 import asyncio
+import socket
 from email.parser import Parser
 
 import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer
 from azure.core.pipeline.transport import AioHttpTransport
 from azure.data.tables.aio import TableClient
 
@@ -14,6 +17,12 @@ from local.ports import HOST
 from stores.tables import Delete, Insert, Put, Replace
 
 OPERATIONS = [Insert("a", {"X": "1"}), Replace("b", {"X": "1"}, "etag"), Put("c", {"X": "1"}), Delete("d")]
+
+
+def table_at(address):
+    """A client of the table `orders` of an account at this address."""
+    account = f"AccountName=a;AccountKey=YWJj;TableEndpoint={address}/a"
+    return TableClient.from_connection_string(account, "orders", transport=AioHttpTransport())
 
 
 def parts(body):
@@ -48,19 +57,36 @@ REQUESTS = {
 async def test_a_partition_that_says_nothing_is_away_soon(what, monkeypatch):
     """A batch or a look that waits for it keeps orders waiting that lie elsewhere."""
     monkeypatch.setattr("adapters.tables.wire.ANSWER_SECONDS", 0.05)
-    left = asyncio.Event()
+    with socket.create_server((HOST, 0)) as silent:  # takes connections, and says nothing
+        async with table_at(f"http://{HOST}:{silent.getsockname()[1]}") as client:
+            with pytest.raises(UnavailableError):
+                async with asyncio.timeout(10):
+                    await REQUESTS[what](TableTransactions(lambda: client))
 
-    async def listen(reader, writer):
-        await reader.read()
-        writer.close()
-        left.set()
 
-    server = await asyncio.start_server(listen, HOST, 0)
-    address = f"http://{HOST}:{server.sockets[0].getsockname()[1]}"
-    account = f"AccountName=a;AccountKey=YWJj;TableEndpoint={address}/a"
-    async with server, TableClient.from_connection_string(account, "orders", transport=AioHttpTransport()) as client:
-        with pytest.raises(UnavailableError):
-            async with asyncio.timeout(3):
-                await REQUESTS[what](TableTransactions(lambda: client))
-        await client.close()
-        await left.wait()
+PAGES = ["", "a", "", "", "bc", "", "d", ""]
+"""The keys of the rows of each page. Azure ends a page where it likes, also before the first row."""
+MORE = "x-ms-continuation-Next"
+
+
+async def page_of(request):
+    """Answer as Azure does: with a page, and, unless it is the last one, with where the next one begins."""
+    number = int(request.query.get("NextRowKey", "0&").partition("&")[0])
+    assert request.query.get("NextPartitionKey", "1!8!p+/=") == "1!8!p+/="
+    rows = [{"PartitionKey": "p", "RowKey": key, "odata.etag": "e"} for key in PAGES[number]]
+    last = number == len(PAGES) - 1
+    more = {} if last else {f"{MORE}PartitionKey": "1!8!p+/=", f"{MORE}RowKey": f"{number + 1}&+/="}
+    return web.json_response({"value": rows}, headers=more)
+
+
+@pytest.mark.proves("SUP-2")
+@pytest.mark.parametrize(
+    ("limit", "found"), [(None, "abcd"), (1, "a"), (2, "ab"), (3, "abc"), (4, "abcd"), (9, "abcd")]
+)
+async def test_a_range_ends_with_the_last_page_and_not_with_one_that_is_empty_or_short(limit, found):
+    """This is the only query: what lies behind such a page, of whatever kind it is, nobody would ever see."""
+    azure = web.Application()
+    azure.router.add_get("/a/orders()", page_of)
+    async with TestServer(azure, host=HOST) as server, table_at(str(server.make_url("")).rstrip("/")) as client:
+        rows = await TableTransactions(lambda: client).rows("p", "a", "z", limit)
+    assert "".join(row.key for row in rows) == found
