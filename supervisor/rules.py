@@ -67,8 +67,8 @@ def _last(step: Step) -> str:
 
 
 def _rest(step: Step, now: datetime) -> str:
-    cooldowns = step.not_before is not None and step.not_before > now
-    return f"; cooldown {step.cooldowns} of {step.max_cooldowns}, until {step.not_before:%H:%M:%S}" if cooldowns else ""
+    rests = step.cooldowns and step.not_before is not None and step.not_before > now
+    return f"; cooldown {step.cooldowns} of {step.max_cooldowns}, until {step.not_before:%H:%M:%S}" if rests else ""
 
 
 def _ask_again(before: Snapshot, after: Snapshot, expired: list[Step], entry: HistoryEntry) -> Change:

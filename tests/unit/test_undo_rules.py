@@ -302,6 +302,14 @@ def stock_then_shipment():
     return snapshot.with_state(process_state=ProcessState.PENDING, locked_by=None)
 
 
+def test_of_a_step_that_waits_to_be_undone_no_cooldown_is_told():
+    """It waits for calls to settle; the history says how often it failed, and no more."""
+    cancelled = cancel(late_effect_window(), GRACE, NOW).after
+    expired = supervisor.recover(cancelled, at(6.1))
+    assert expired.after.step("stock").not_before == SETTLED
+    assert expired.entry.detail == "stock timed out, failure 1 of 3"
+
+
 @pytest.mark.proves("SUP-3", "SCH-10")
 def test_of_two_steps_the_one_that_expired_is_tried_again_while_the_other_runs():
     """Its reply stays valid meanwhile, and starts nothing: whoever claims the order does."""
