@@ -5,7 +5,7 @@ for the steps is the same for all of them, and needs no workflow: each step's re
 """
 
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from core import alerts
 from core.changes import Change, HistoryEntry, transition
@@ -30,7 +30,7 @@ def give_up(before: Snapshot, after: Snapshot, entry: HistoryEntry) -> Change:
 def ask_for_undo(before: Snapshot, after: Snapshot, cause: Step, entry: HistoryEntry) -> Change:
     """Return the request to undo the order: it stands in the state, and any scheduler may take it (UND-1)."""
     reason = f"{cause.name}: {cause.reason}"
-    after = turn_back(after, entry.at).with_state(
+    after = turn_back(after).with_state(
         process_state=ProcessState.PENDING, locked_by=None, complete_by=None, reason=reason
     )
     return transition(before, after, replace(entry, event="undo-requested", detail=reason))
@@ -47,19 +47,20 @@ def end(before: Snapshot, after: Snapshot, outcome: Outcome, cause: Step | None,
     return transition(before, after, entry, events=(alerts.order_ended(after, name, entry.at),))
 
 
-def turn_back(order: Snapshot, now: datetime) -> Snapshot:
+def turn_back(order: Snapshot) -> Snapshot:
     """Return the order with all that was done, or may have been done, waiting to be undone.
 
     Steps that run answer or expire first (SCH-12); then `to_be_undone` is asked about each of them.
     """
-    steps = (step if step.runs else to_be_undone(step, now) for step in order.steps)
+    steps = (step if step.runs else to_be_undone(step) for step in order.steps)
     return order.with_steps(*steps).with_state(direction=Direction.UNDO)
 
 
-def to_be_undone(step: Step, now: datetime) -> Step:
+def to_be_undone(step: Step) -> Step:
     """Return the step as it waits to be undone, if there is, or may be, anything to undo (UND-2).
 
     So it is with every step that was ever tried: also after a refusal, the same request may have been delivered twice.
+    For the same reason a completed step waits too, until none of its other calls can take effect.
     """
     if not step.undoable or not step.attempts:
         return step
@@ -70,10 +71,16 @@ def to_be_undone(step: Step, now: datetime) -> Step:
         failure_count=0,
         cooldowns=0,
         reason=None,
-        not_before=None if step.state is StepState.COMPLETED else _settled(step, now),
+        not_before=step.settled_at,
     )
 
 
-def _settled(step: Step, now: datetime) -> datetime | None:
-    """Return from when on no attempt can take effect any more; None for a service that refuses undone keys (UND-2)."""
-    return max(now, step.tried_until or now) + step.late_effect_window if step.late_effect_window else None
+def settled_at(step: Step, start: datetime, clock_tolerance: timedelta) -> datetime | None:
+    """Return from when on no call of the step can take effect, once another attempt has started (UND-2).
+
+    An attempt to undo the step puts nothing off, nor does any where the service refuses undone keys.
+    """
+    if not step.late_effect_window or step.state is StepState.UNDOING:
+        return step.settled_at
+    settled = start + step.timeout + clock_tolerance + step.late_effect_window
+    return max(settled, step.settled_at or settled)

@@ -151,8 +151,8 @@ class Step:
     state: StepState = StepState.NOT_STARTED
     complete_by: AwareDatetime | None = None
     """While an attempt runs, to do the step or to undo it: when its time is up."""
-    tried_until: AwareDatetime | None = None
-    """When the time of the last attempt is up: until then it may be delivered a second time."""
+    settled_at: AwareDatetime | None = None
+    """From when on no call of any attempt to do the step can take effect; None if undone keys are refused (UND-2)."""
     not_before: AwareDatetime | None = None
     """While the step waits, to be done or to be undone: the earliest time at which that may begin."""
     attempts: int = 0

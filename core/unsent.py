@@ -45,7 +45,7 @@ def _waiting(step: Step, order: Snapshot, now: datetime, *, certain: bool) -> St
     if step.state is StepState.UNDOING:
         return waiting
     waiting = replace(waiting, state=StepState.NOT_STARTED)
-    return to_be_undone(waiting, now) if order.state.direction is Direction.UNDO else waiting
+    return to_be_undone(waiting) if order.state.direction is Direction.UNDO else waiting
 
 
 def _id(order: Snapshot, step: Step) -> str:

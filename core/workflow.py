@@ -53,7 +53,10 @@ class StepDefinition:
     max_cooldowns: int = 3
     """With the rule `cooldown`: after so many of them the order is in `Error`."""
     late_effect_window: timedelta = timedelta()
-    """For a service that does not refuse undone keys: how long its slowest call may take effect after its time."""
+    """For a service that does not refuse undone keys: how long its slowest call may take effect after its time (UND-2).
+
+    The undo waits for it, also if the step has completed.
+    """
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

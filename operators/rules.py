@@ -67,7 +67,7 @@ def cancel(order: Snapshot, request: OperatorRequest, now: datetime) -> Change:
     if state.direction is Direction.UNDO:
         hint = ": a resubmit lets the undo go on" if state.process_state is ProcessState.ERROR else ""
         raise RefusedError(f"the order is being undone already{hint}")
-    after = turn_back(order, now).with_state(reason=CANCELLED)
+    after = turn_back(order).with_state(reason=CANCELLED)
     entry = _entry(request, now, "cancelled")
     if state.process_state is ProcessState.PROCESSING:
         return transition(order, after, entry)

@@ -4,7 +4,7 @@ import re
 import traceback
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -101,6 +101,7 @@ class Progress:
     payload: Payload
     room: Room
     instance: str
+    clock_tolerance: timedelta
     entry: HistoryEntry
     """What happened, and when."""
 
@@ -153,7 +154,7 @@ class Progress:
                     state=state,
                     attempts=step.attempts + 1,
                     complete_by=until,
-                    tried_until=until,
+                    settled_at=compensation.settled_at(step, now, self.clock_tolerance),
                     not_before=None,
                     reason=None,
                 )

@@ -87,7 +87,7 @@ class SchedulerRules:
             return self._unfinished(order, step, reply, agent, now)
         answered, entry = self._answered(step, _within_bounds(definition, reply), definition, now, room)
         if order.state.direction is Direction.UNDO and step.state is StepState.RUNNING:
-            answered = compensation.to_be_undone(answered, now)  # the undo was asked for while the step was being done
+            answered = compensation.to_be_undone(answered)  # the undo was asked for while the step was being done
         after = order.with_steps(answered)
         if order.state.process_state is ProcessState.PENDING:
             return transition(order, after, entry)  # another step timed out meanwhile: whoever claims the order goes on
@@ -179,7 +179,13 @@ class SchedulerRules:
 
     def _progress(self, before: Snapshot, workflow: Workflow, entry: HistoryEntry, room: Room) -> Progress:
         return Progress(
-            before=before, workflow=workflow, payload=self.payload, entry=entry, room=room, instance=self.instance
+            before=before,
+            workflow=workflow,
+            payload=self.payload,
+            entry=entry,
+            room=room,
+            instance=self.instance,
+            clock_tolerance=self.clock_tolerance,
         )
 
     def _entry(self, now: datetime, event: str, detail: str = "") -> HistoryEntry:

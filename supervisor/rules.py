@@ -48,7 +48,7 @@ def _counted(step: Step, direction: Direction, now: datetime) -> Step:
     failed = replace(step, failure_count=step.failure_count + 1, complete_by=None, in_doubt=True, reason=reason)
     waiting = step.state if step.state is StepState.UNDOING else StepState.NOT_STARTED
     if direction is Direction.UNDO and waiting is StepState.NOT_STARTED:  # it is not tried again
-        return to_be_undone(replace(failed, state=waiting), now)
+        return to_be_undone(replace(failed, state=waiting))
     if failed.failure_count < step.threshold:
         return replace(failed, state=waiting)
     if step.cooldowns < step.max_cooldowns:
@@ -67,8 +67,8 @@ def _last(step: Step) -> str:
 
 
 def _rest(step: Step, now: datetime) -> str:
-    cooldowns = step.not_before is not None and step.not_before > now
-    return f"; cooldown {step.cooldowns} of {step.max_cooldowns}, until {step.not_before:%H:%M:%S}" if cooldowns else ""
+    rests = step.cooldowns and step.not_before is not None and step.not_before > now
+    return f"; cooldown {step.cooldowns} of {step.max_cooldowns}, until {step.not_before:%H:%M:%S}" if rests else ""
 
 
 def _ask_again(before: Snapshot, after: Snapshot, expired: list[Step], entry: HistoryEntry) -> Change:

@@ -290,8 +290,8 @@ def _attempted_by_the_rules(world: World, change: Change, after: Step) -> None:
     demand(after.complete_by == now + after.timeout, f"{after.name} has until {after.complete_by}, begun at {now}")
     late = change.entry.event == "claimed" or before.complete_by is None
     demand(not late or (before.not_before or now) <= now, f"{after.name} begun before {before.not_before}")
-    if after.state is StepState.UNDOING and after.late_effect_window and not _completed(world, after):
-        settled = _tried_at(world, after) + after.timeout + after.late_effect_window
+    if after.state is StepState.UNDOING and after.late_effect_window:
+        settled = _tried_at(world, after) + after.timeout + TOLERANCE + after.late_effect_window
         demand(now >= settled, f"{after.name} undone at {now}; a call may take effect until {settled} (UND-2)")
 
 
@@ -299,10 +299,6 @@ def _tried_at(world: World, step: Step) -> datetime:
     """When the last attempt to do the step began, as the history tells."""
     began = re.compile(rf"(?<!undo of )\b{step.name} attempt \d+ started")
     return max((entry.at for entry in world.history() if began.search(entry.detail)), default=NEVER)
-
-
-def _completed(world: World, step: Step) -> bool:
-    return any(entry.detail.startswith(f"{step.name} completed by") for entry in world.history())
 
 
 def _puts_back_what_was_not_sent(change: Change) -> bool:

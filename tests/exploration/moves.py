@@ -79,6 +79,7 @@ def _moves(world: World) -> Iterator[Move]:
         yield tick
     for agent in sorted(world.open):
         yield Move(f"the circuit of {agent} closes", world.but(open=world.open - {agent}))
+    yield from _late_effects(world)
     if world.faults_left:
         yield from _faults(_spoiled(world))
 
@@ -306,14 +307,15 @@ def _sent(message: BusMessage, now: datetime) -> Sent:
 
 
 def _call(world: World, handler: Handler, request: AgentRequest, timeout: timedelta) -> Iterator[Outcome]:
-    happened = world.but(effects=_with_effect(world, request))
+    happened = world.but(effects=_with_effect(world, request.idempotency_key, request.action))
     transient, rejected = Raised(TransientError), Raised(RejectedError, "card declined")
-    if world.refuses and request.action == "do" and f"{request.idempotency_key} undo" in world.effects:
+    undone = f"{request.idempotency_key} undo" in world.effects
+    if request.action == "do" and undone and not _late_effect_window(world, request):
         yield "the service refuses what was undone", world, rejected, False
         return
     invariants.check_call(world.about(request.order_id), request)
     if world.now >= handler.since + timeout:
-        yield "the service has not answered in time", world, transient, False
+        yield "the service has not answered in time", _hanging(world, request), transient, False
         yield "the service has not answered in time, though it did its work", happened, transient, False
         return
     done = Returned({"reference": "r"})
@@ -325,11 +327,34 @@ def _call(world: World, handler: Handler, request: AgentRequest, timeout: timede
     yield "the service rejects the order", world, rejected, True
 
 
-def _with_effect(world: World, request: AgentRequest) -> frozenset[str]:
+def _with_effect(world: World, key: str, action: str) -> frozenset[str]:
     """What has happened then; a service that does not refuse an undone key does again what was undone."""
-    key = request.idempotency_key
-    again = {f"{key} undo"} if request.action == "do" else set()
-    return (world.effects | {f"{key} {request.action}"}) - again
+    again = {f"{key} undo"} if action == "do" else set()
+    return (world.effects | {f"{key} {action}"}) - again
+
+
+def _late_effect_window(world: World, request: AgentRequest) -> timedelta:
+    """How long after its time a call may take effect; nothing for a service that refuses undone keys (UND-2)."""
+    order = world.about(request.order_id).order()
+    step = order.step(request.step) if order else None
+    return step.late_effect_window if step else timedelta()
+
+
+def _hanging(world: World, request: AgentRequest) -> World:
+    """The world in which nobody waits for this call any more, though it may still take effect."""
+    window = _late_effect_window(world, request)
+    if request.action == "undo" or not window:
+        return world
+    call = (request.idempotency_key, request.complete_by + window)
+    return world.but(late=tuple(sorted({*world.late, call})))
+
+
+def _late_effects(world: World) -> Iterator[Move]:
+    """A call that nobody waits for takes effect: it may, and nobody can rely on it."""
+    for key, until in world.late:
+        rest = tuple(call for call in world.late if call != (key, until))
+        happened = world.but(effects=_with_effect(world, key, "do"), late=rest)
+        yield Move(f"the call of {key.rpartition(':')[2]} takes effect late", happened, act=True)
 
 
 def _publish(world: World, handler: Handler, events: tuple[Any, ...]) -> Iterator[Outcome]:
@@ -396,10 +421,11 @@ def _tick(world: World, *, in_time: bool) -> Move | None:
 
 
 def _at(world: World, later: datetime) -> World:
-    """The same world at a later time: messages that have expired are gone, and so is a lease that has lapsed."""
+    """The same world at a later time: without messages and leases of which the time is over, and late calls."""
     queue = tuple(sent for sent in world.queue if sent.expires is None or sent.expires > later)
     lease = world.lease if world.lease and world.lease[1] > later else None
-    return world.but(now=later, queue=queue, lease=lease)
+    late = tuple(call for call in world.late if call[1] > later)
+    return world.but(now=later, queue=queue, lease=lease, late=late)
 
 
 def _moments(world: World) -> Iterator[datetime]:

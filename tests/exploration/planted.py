@@ -33,6 +33,8 @@ from exploration.worlds import (
     RESTS_BESIDE,
     RETIRED_WHILE_IT_RUNS,
     SETTLES,
+    SETTLES_DONE,
+    SETTLES_TWICE,
     SKIPPED,
     TAKEN_BACK,
     TOLD,
@@ -283,8 +285,8 @@ def starts_steps_after_a_failure() -> AbstractContextManager[Any]:
 
 
 def leaves_what_was_not_answered() -> AbstractContextManager[Any]:
-    def to_be_undone(step, now):
-        return original_to_be_undone(step, now) if step.state is StepState.COMPLETED else step
+    def to_be_undone(step):
+        return original_to_be_undone(step) if step.state is StepState.COMPLETED else step
 
     places = (compensation, supervisor_rules)
     return _Both(*(patch.object(place, "to_be_undone", to_be_undone) for place in places))
@@ -295,8 +297,8 @@ def calls_undone_what_is_not() -> AbstractContextManager[Any]:
 
 
 def takes_running_steps_for_ended() -> AbstractContextManager[Any]:
-    def turn_back(order, now):
-        steps = (compensation.to_be_undone(step, now) for step in order.steps)
+    def turn_back(order):
+        steps = (compensation.to_be_undone(step) for step in order.steps)
         return order.with_steps(*steps).with_state(direction=Direction.UNDO)
 
     return patch.object(operator_rules, "turn_back", turn_back)
@@ -312,7 +314,7 @@ def takes_the_order_from_its_scheduler() -> AbstractContextManager[Any]:
 
 
 def cancels_without_turning_back() -> AbstractContextManager[Any]:
-    def turn_back(order, now):
+    def turn_back(order):
         return order.with_state(direction=Direction.UNDO)
 
     return patch.object(operator_rules, "turn_back", turn_back)
@@ -466,7 +468,15 @@ def waits_out_every_rest() -> AbstractContextManager[Any]:
 
 
 def undoes_before_the_attempt_is_over() -> AbstractContextManager[Any]:
-    return patch.object(compensation, "_settled", lambda step, now: now + step.late_effect_window)
+    return patch.object(compensation, "settled_at", lambda step, start, tolerance: start + step.late_effect_window)
+
+
+def undoes_what_completed_at_once() -> AbstractContextManager[Any]:
+    def to_be_undone(step):
+        undoing = original_to_be_undone(step)
+        return replace(undoing, not_before=None) if step.state is StepState.COMPLETED else undoing
+
+    return patch.object(compensation, "to_be_undone", to_be_undone)
 
 
 def ends_what_was_retired_while_it_runs() -> AbstractContextManager[Any]:
@@ -672,6 +682,8 @@ PLANTED: Mapping[str, tuple[Plant, WorldOf]] = {
     "SCH-6 takes replies of former attempts": (takes_replies_of_former_attempts, TRIED_AGAIN),
     "SUP-3 waits out every rest": (waits_out_every_rest, RESTS_BESIDE),
     "UND-2 undoes before the attempt is over": (undoes_before_the_attempt_is_over, SETTLES),
+    "UND-2 undoes at once what completed after a call that hangs": (undoes_what_completed_at_once, SETTLES_DONE),
+    "UND-2 undoes at once what completed and was delivered twice": (undoes_what_completed_at_once, SETTLES_TWICE),
     "SCH-12 ends what was retired while it runs": (ends_what_was_retired_while_it_runs, RETIRED_WHILE_IT_RUNS),
     "SCH-8 passes on what a workflow raises": (passes_on_what_a_workflow_raises, NOT_BUILT),
     "AGT-4 takes what went wrong for a failure": (takes_what_went_wrong_for_a_failure, GIVEN_UP),

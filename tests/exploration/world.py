@@ -121,8 +121,8 @@ class World:
     poison: frozenset[str] = frozenset()
     only: tuple[str, ...] = ()
     """What goes wrong, by what the labels say; empty if anything may."""
-    refuses: bool = True
-    """Whether the services refuse keys that were undone."""
+    late: tuple[tuple[str, datetime], ...] = ()
+    """By idempotency key the calls that nobody waits for any more, and until when they may still take effect."""
     may_open: frozenset[str] = frozenset()
     """The agents whose circuits may open."""
     open: frozenset[str] = frozenset()
@@ -219,7 +219,7 @@ class World:
         """What tells this state from others."""
         rest = "\n".join(
             (
-                f"{self.now} {self.faults_left} {self.acts_left} {self.lease}",
+                f"{self.now} {self.faults_left} {self.acts_left} {self.lease} {self.late}",
                 *(text_of(sent) for sent in self.queue),
                 *(f"{slot} {text}" for _, text, slot in sorted(map(_handler_text, self.handlers.values()))),
                 *(f"{slot} {text}" for text, slot in sorted((text_of(o), slot) for slot, o in self.remembered.items())),

@@ -83,6 +83,8 @@ BESIDE = Workflow(
 """A step that rests may leave others to run, or to begin."""
 BESIDE_ONE = replace(BESIDE, name="beside-one", steps=BESIDE.steps[:2])
 LATE_EFFECT_WINDOW = Workflow(name="late-effect", version=1, steps=(replace(_step("a"), late_effect_window=LONG),))
+LATE_PAIR = Workflow(name="late-pair", version=1, steps=(replace(_step("a"), late_effect_window=LONG), _step("b", "a")))
+"""The first step may be done, and then have to be taken back because of the second."""
 RETIRING = Workflow(name="retiring", version=1, steps=(_step("a"), replace(_step("b"), timeout=LONG)))
 BROKEN = Workflow(name="broken", version=1, steps=(_step("a"), replace(_step("b", "a"), request=_broken)))
 BEFORE = "!pending|0|payment|2026-01-31T08:00:00.000000Z"
@@ -161,7 +163,6 @@ class WorldOf:
             acts_left=self.acts,
             operator=self.operator,
             only=self.only,
-            refuses=not any(step.late_effect_window for step in self.workflow.steps),
             may_open=frozenset(self.agents if self.circuits else ()),
             order_id=ORDER_ID,
             others=(BESIDE_ID,) if self.beside else (),
@@ -293,6 +294,17 @@ RESTS_BESIDE = WorldOf(faults=1, only=("request is held up",), workflow=BESIDE, 
 REFUSED_BESIDE = WorldOf(faults=2, only=("request is held up", "rejects"), workflow=BESIDE_ONE, threshold=1, alone=True)
 RESTS_CANCELLED = WorldOf(acts=1, operator=("cancel",), workflow=BESIDE, threshold=1, alone=True, answered=False)
 SETTLES = WorldOf(faults=2, workflow=LATE_EFFECT_WINDOW, threshold=1, alone=True)
+SETTLES_DONE = WorldOf(faults=2, only=("too fast", "rejects"), workflow=LATE_PAIR, alone=True)
+"""A call hangs, the next attempt completes, and then the next step is refused."""
+SETTLES_TWICE = WorldOf(
+    faults=1,
+    only=("request is delivered twice",),
+    acts=1,
+    operator=("cancel",),
+    workflow=LATE_PAIR,
+    alone=True,
+)
+"""One request completes the first step; the same one, once more, may do so until its time is up."""
 RETIRED_WHILE_IT_RUNS = WorldOf(
     workflow=RETIRING, others=(("scheduler-2", replace(RETIRING, version=2)),), alone=True, answered=False
 )
@@ -340,7 +352,8 @@ UNATTENDED: Mapping[WorldOf, tuple[str, ...]] = {
     GONE: (),
     RESTS_BESIDE: ("OPR-2",),
     REFUSED_BESIDE: ("OPR-2",),
-    SETTLES: (),
+    SETTLES: ("UND-2",),
+    SETTLES_DONE: ("UND-2",),
     RETIRED_WHILE_IT_RUNS: (),
     NOT_BUILT: ("OPR-2",),
     ONE_SLOT: ANYTHING,
@@ -356,6 +369,7 @@ UNATTENDED: Mapping[WorldOf, tuple[str, ...]] = {
 
 OPERATED: Mapping[WorldOf, tuple[str, ...]] = {
     CANCELLED: (),
+    SETTLES_TWICE: (),
     RESTS_CANCELLED: (),
     ONE_SLOT_CANCELLED: (),
     SKIPPED: ANYTHING,
@@ -406,8 +420,9 @@ HAPPENS: Mapping[str, tuple[str, ...]] = {
     "FLT-10": ("commits “undo-incomplete”", "commits “resubmitted”", "commits “undone”", "publishes the alert"),
     "FLT-11": ("publishes the alert: Event Grid is away",),
     "FLT-12": ("scheduler-2 takes the wake", "scheduler-2 takes the reply", "scheduler-1: commits “processed”"),
+    "UND-2": ("the service has not answered in time", "the call of a takes effect late", "commits “undone”"),
 }
-"""What has to happen somewhere in a world that is said to be about a documented failure (pattern.md, 10)."""
+"""What has to happen somewhere in a world that is said to be about a documented failure, or about a statement."""
 
 TESTED = (*UNATTENDED, *OPERATED, *LARGE)
 
@@ -417,6 +432,8 @@ EXPLORED = (
     replace(URGENT_FIRST, faults=1, only=()),
     replace(RESTS_IN_ANOTHER, apart=True),
     replace(TOLD, faults=2),
+    replace(SETTLES_TWICE, only=()),
+    replace(SETTLES_DONE, only=(), threshold=1),
     WorldOf(faults=1, believes=True),
     WorldOf(faults=2, workflow=PAIR, alone=True, believes=True),
     WorldOf(faults=2, threshold=1),

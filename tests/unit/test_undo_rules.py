@@ -1,20 +1,25 @@
 """How an order is turned back: what is undone, in which order, and with what the undo is asked for."""
 
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
-from builders import NOW, ORDER_ID, answer, new_order, scheduler, seconds, supervisor, timed_out
+from builders import NOW, ORDER_ID, TIMEOUT, TOLERANCE, answer, new_order, scheduler, seconds, supervisor, timed_out
 
 from core.agenda import Kind, obligations
 from core.compensation import turn_back
 from core.keys import sortable
 from core.messages import AgentRequest, decode
 from core.orders import Direction, OnFailure, Outcome, ProcessState, StepState
-from operators.requests import OperatorRequest
-from operators.rules import cancel, resubmit
+from operators.requests import OperatorRequest, SkipRequest
+from operators.rules import cancel, resubmit, skip
 from shop.workflows import ORDER
 
 LATER = NOW + seconds(1)
+INSTANT = timedelta(microseconds=1)
+WINDOW = seconds(30)
+SETTLED = NOW + TIMEOUT + TOLERANCE + WINDOW
+"""When no call of an attempt that began now can take effect any more, where there is a window."""
 GRACE = OperatorRequest(operator="grace", note="not needed any more")
 
 
@@ -44,7 +49,7 @@ def states(snapshot):
 
 
 def claimed_to_undo(snapshot):
-    pending = turn_back(snapshot, NOW).with_state(process_state=ProcessState.PENDING, locked_by=None, not_before=NOW)
+    pending = turn_back(snapshot).with_state(process_state=ProcessState.PENDING, locked_by=None, not_before=NOW)
     return scheduler.claim(pending, LATER)
 
 
@@ -66,7 +71,7 @@ def test_what_depends_on_a_step_through_others_is_undone_before_it():
     """The shipment was left out: the capture comes after stock and payment all the same."""
     snapshot = order(DONE, DONE, StepState.SKIPPED, DONE)
     snapshot = snapshot.with_steps(replace(snapshot.steps[2], attempts=0))
-    assert [step.name for step in turn_back(snapshot, NOW).ready()] == ["capture"]
+    assert [step.name for step in turn_back(snapshot).ready()] == ["capture"]
 
 
 @pytest.mark.proves("UND-2")
@@ -74,9 +79,9 @@ def test_every_step_that_was_ever_tried_is_undone():
     """A time-out leaves open what happened; and what was refused may have been delivered twice."""
     running = order(RUNS, RUNS, NOT, NOT)
     expired = supervisor.recover(running, NOW + seconds(7)).after
-    assert [step.state for step in turn_back(expired, NOW).steps[:2]] == [StepState.UNDOING] * 2
+    assert [step.state for step in turn_back(expired).steps[:2]] == [StepState.UNDOING] * 2
     refused = scheduler.receive(running, answer("stock", "failed", reason="no"), LATER).after
-    assert states(turn_back(refused, NOW)) == {
+    assert states(turn_back(refused)) == {
         "stock": "Undoing",
         "payment": "Running",
         "shipment": "NotStarted",
@@ -100,7 +105,7 @@ def test_after_a_failure_the_others_answer_and_nothing_new_begins():
 @pytest.mark.proves("UND-1", "SCH-12")
 def test_a_step_that_answers_after_the_undo_was_asked_for_is_undone_too():
     """Until then nothing is undone: steps that run answer or expire first."""
-    asked = turn_back(order(DONE, RUNS, NOT, NOT), NOW)
+    asked = turn_back(order(DONE, RUNS, NOT, NOT))
     assert states(asked)["stock"] == "Undoing"
     change = scheduler.receive(asked, answer("payment", result={"reference": "p"}), LATER)
     started = {decode(AgentRequest, message.body).step for message in change.messages}
@@ -146,14 +151,6 @@ def test_a_step_that_nothing_undoes_is_not_left_to_be_undone():
     assert claimed_to_undo(snapshot).after.state.outcome is Outcome.UNDONE
 
 
-@pytest.mark.proves("UND-2")
-def test_the_undo_of_a_step_that_was_done_need_not_wait():
-    """It took effect: nothing of it is still to come."""
-    snapshot = order(DONE, NOT, NOT, NOT)
-    back = turn_back(snapshot.with_steps(replace(snapshot.steps[0], late_effect_window=seconds(30))), NOW)
-    assert back.step("stock").not_before is None
-
-
 @pytest.mark.proves("UND-5")
 def test_an_order_with_nothing_to_take_back_is_undone_at_once():
     """No request goes out, and the event only informs."""
@@ -167,51 +164,150 @@ def test_an_order_with_nothing_to_take_back_is_undone_at_once():
 @pytest.mark.proves("UND-2")
 def test_an_undo_waits_for_a_service_that_does_not_refuse_undone_keys():
     """The order is pending until no call can take effect any more, and then goes on by itself."""
-    snapshot = order(NOT, NOT, NOT, NOT).with_state(process_state=ProcessState.PENDING, locked_by=None)
-    step = replace(snapshot.steps[0], state=NOT, attempts=1, late_effect_window=seconds(30))
-    change = cancel(snapshot.with_steps(step), GRACE, NOW)
+    busy = answer("stock", "notTried", reason="busy", retry_after=0)
+    change = cancel(scheduler.receive(late_effect_window(), busy, LATER, {}).after, GRACE, LATER)
     state = change.after.state
-    assert (state.process_state, state.locked_by, state.not_before) == ("Pending", None, NOW + seconds(30))
-    assert scheduler.claim(change.after, NOW + seconds(29)) is None
-    assert scheduler.claim(change.after, NOW + seconds(30)).messages
+    assert (state.process_state, state.locked_by, state.not_before) == ("Pending", None, SETTLED)
+    assert scheduler.claim(change.after, SETTLED - INSTANT) is None
+    assert asked(scheduler.claim(change.after, SETTLED)) == ["undo of stock, attempt 2"]
 
 
-def late_effect_window(on_failure=OnFailure.UNDO):
+def late_effect_window(on_failure=OnFailure.UNDO, window=WINDOW):
     """An order of which a step runs, for five seconds, at a service that does not refuse undone keys."""
     snapshot = order(NOT, NOT, NOT, NOT).with_state(process_state=ProcessState.PENDING, locked_by=None)
-    stock = replace(snapshot.steps[0], late_effect_window=seconds(30), on_failure=on_failure)
+    stock = replace(snapshot.steps[0], late_effect_window=window, on_failure=on_failure)
     away = replace(snapshot.steps[1], not_before=NOW + seconds(3600))
     return scheduler.claim(snapshot.with_steps(stock, away), NOW).after
 
 
-ANSWERS = {"refused": ("failed", {"reason": "no"}), "not tried": ("notTried", {"reason": "busy", "retry_after": 0})}
-SETTLED = NOW + seconds(5 + 30)
+def asked(change):
+    """What the requests ask for that go out with this change."""
+    requests = [decode(AgentRequest, message.body) for message in change.messages]
+    return [f"{request.action} of {request.step}, attempt {request.attempt}" for request in requests]
+
+
+ANSWERS = {
+    "completed": ("completed", {"result": {"reference": "r"}}),
+    "refused": ("failed", {"reason": "no"}),
+    "not tried": ("notTried", {"reason": "busy", "retry_after": 0}),
+}
 
 
 @pytest.mark.proves("UND-2")
 @pytest.mark.parametrize("said", ANSWERS)
-def test_an_undo_waits_from_the_end_of_the_attempt_on_whatever_was_said_before(said):
+def test_an_undo_waits_from_the_end_of_the_attempt_on_whatever_was_answered(said):
     """The same request may have been delivered twice: the other one may call until its time is up."""
     outcome, more = ANSWERS[said]
-    change = scheduler.receive(late_effect_window(), answer("stock", outcome, **more), LATER, {})
-    state = cancel(change.after, GRACE, LATER).after if outcome == "notTried" else change.after
-    assert state.step("stock").not_before == SETTLED
+    change = scheduler.receive(late_effect_window(OnFailure.ERROR), answer("stock", outcome, **more), LATER, {})
+    stock = cancel(change.after, GRACE, LATER).after.step("stock")
+    assert (stock.state, stock.not_before) == (StepState.UNDOING, SETTLED)
 
 
-@pytest.mark.proves("UND-2", "OPR-3")
+@pytest.mark.proves("UND-2", "OPR-4")
+def test_an_undo_waits_for_what_runs_while_an_operator_cancels():
+    """The step completes only then, and is undone no sooner than one that had completed before."""
+    cancelled = cancel(late_effect_window(), GRACE, NOW).after
+    change = scheduler.receive(cancelled, answer("stock", result={"reference": "r"}), LATER)
+    assert (change.messages, change.after.state.not_before) == ((), SETTLED)
+    assert asked(scheduler.claim(change.after, SETTLED)) == ["undo of stock, attempt 2"]
+
+
+@pytest.mark.proves("UND-2", "OPR-3", "OPR-4")
 def test_an_undo_waits_from_the_end_of_the_attempt_on_whatever_was_done_since():
-    """The order was in Error, and an operator let it go on, and then cancelled it."""
+    """The order was in Error, and an operator let it go on or left the step out, and then cancelled it."""
     failed = scheduler.receive(late_effect_window(OnFailure.ERROR), answer("stock", "failed", reason="no"), LATER).after
-    for order_now in (failed, resubmit(failed, GRACE, LATER).after):
+    unneeded = failed.with_steps(replace(failed.step("shipment"), state=StepState.SKIPPED))
+    by_hand = SkipRequest(operator="grace", note="done by hand")
+    skipped = skip(unneeded, by_hand, scheduler.workflows, LATER).after
+    assert skipped.step("stock").state is StepState.SKIPPED
+    for order_now in (failed, resubmit(failed, GRACE, LATER).after, skipped):
         assert cancel(order_now, GRACE, LATER).after.step("stock").not_before == SETTLED
 
 
 @pytest.mark.proves("UND-2")
-def test_an_undo_waits_from_now_on_if_the_attempt_ended_before():
-    """So it is when the supervisor sees late that the time is up, or an operator cancels after a long while."""
-    late = NOW + seconds(50)
-    change = supervisor.recover(late_effect_window(), late)
-    assert cancel(change.after, GRACE, late).after.step("stock").not_before == late + seconds(30)
+def test_an_undo_does_not_wait_once_no_call_can_take_effect():
+    """However late the supervisor sees that the time is up, or an operator cancels."""
+    expired = supervisor.recover(late_effect_window(), SETTLED).after
+    cancelled = cancel(expired, GRACE, SETTLED).after
+    assert cancelled.state.not_before == SETTLED
+    assert asked(scheduler.claim(cancelled, SETTLED)) == ["undo of stock, attempt 2"]
+
+
+@pytest.mark.proves("UND-2", "AGT-9")
+def test_a_service_that_refuses_undone_keys_is_asked_for_the_undo_at_once():
+    """There nothing can take effect after it."""
+    done = scheduler.receive(late_effect_window(window=seconds(0)), answer("stock", result={}), LATER, {}).after
+    cancelled = cancel(done, GRACE, LATER).after
+    assert (cancelled.step("stock").settled_at, cancelled.state.not_before) == (None, LATER)
+    assert asked(scheduler.claim(cancelled, LATER)) == ["undo of stock, attempt 2"]
+
+
+@pytest.mark.proves("UND-2", "FLT-9")
+def test_an_attempt_that_a_slower_clock_began_shortens_no_wait():
+    """The scheduler that began the first one was ahead: its agent may call for as long as it was told."""
+    late = NOW + seconds(10)
+    expired = supervisor.recover(late_effect_window(), late).after
+    ahead = replace(expired.step("stock"), settled_at=late + seconds(100))
+    again = scheduler.claim(expired.with_steps(ahead), late).after
+    assert (again.step("stock").attempts, again.step("stock").settled_at) == (2, late + seconds(100))
+
+
+@pytest.mark.proves("UND-2", "UND-4")
+def test_no_attempt_to_undo_a_step_puts_its_undo_off():
+    """Else each try of the undo would have to wait for the one before."""
+    undoing = scheduler.claim(cancel(failed_in_doubt(), GRACE, LATER).after, SETTLED).after
+    expired = supervisor.recover(undoing, timed_out(undoing)).after
+    assert (expired.step("stock").settled_at, expired.state.not_before) == (SETTLED, expired.state.updated_at)
+    assert asked(scheduler.claim(expired, expired.state.updated_at)) == ["undo of stock, attempt 3"]
+
+
+def failed_in_doubt():
+    """An order in `Error`, whose only step that began may have been done at a service with a window."""
+    reply = answer("stock", "failed", reason="too long", in_doubt=True)
+    return scheduler.receive(late_effect_window(OnFailure.ERROR), reply, LATER).after
+
+
+@pytest.mark.proves("UND-2")
+def test_the_undo_of_a_completed_step_waits_for_the_calls_of_all_its_attempts():
+    """The first call hangs, the second attempt completes, the next step is refused, and so the order goes back."""
+    order_now = scheduler.claim(stock_then_shipment(), at(0)).after  # its call may take effect until +65 s
+    order_now = supervisor.recover(order_now, at(6.1)).after
+    order_now = scheduler.claim(order_now, at(6.1)).after  # and that of the second attempt until +71.1 s
+    order_now = scheduler.receive(order_now, answer("stock", attempt=2, result={}), at(7)).after
+    refused = scheduler.receive(order_now, answer("shipment", "failed", reason="no"), at(8))
+    assert refused.entry.event == "undo-requested"
+    undoing = scheduler.claim(refused.after, at(8))
+    assert asked(undoing) == ["undo of shipment, attempt 2"]
+    waiting = scheduler.receive(undoing.after, answer("shipment", action="undo", attempt=2), at(9)).after
+    assert (waiting.state.process_state, waiting.state.not_before) == ("Pending", at(6.1 + 5 + 1 + 60))
+    assert scheduler.claim(waiting, at(72)) is None
+    undoing = scheduler.claim(waiting, at(72.1))
+    assert asked(undoing) == ["undo of stock, attempt 3"]
+    undone = scheduler.receive(undoing.after, answer("stock", action="undo", attempt=3), at(73)).after
+    assert undone.state.outcome is Outcome.UNDONE
+
+
+def at(count):
+    return NOW + seconds(count)
+
+
+def stock_then_shipment():
+    """An order of two steps, the first at a service that does not refuse undone keys."""
+    snapshot = order(NOT, StepState.SKIPPED, NOT, StepState.SKIPPED)
+    stock, payment, shipment, capture = snapshot.steps
+    left_out = [replace(step, attempts=0) for step in (payment, capture)]
+    stock = replace(stock, late_effect_window=seconds(60))
+    shipment = replace(shipment, on_failure=OnFailure.UNDO)
+    snapshot = snapshot.with_steps(stock, shipment, *left_out)
+    return snapshot.with_state(process_state=ProcessState.PENDING, locked_by=None)
+
+
+def test_of_a_step_that_waits_to_be_undone_no_cooldown_is_told():
+    """It waits for calls to settle; the history says how often it failed, and no more."""
+    cancelled = cancel(late_effect_window(), GRACE, NOW).after
+    expired = supervisor.recover(cancelled, at(6.1))
+    assert expired.after.step("stock").not_before == SETTLED
+    assert expired.entry.detail == "stock timed out, failure 1 of 3"
 
 
 @pytest.mark.proves("SUP-3", "SCH-10")
@@ -251,8 +347,8 @@ def test_the_policy_decides_what_a_lasting_failure_means():
 def test_a_step_that_has_to_settle_holds_up_no_other():
     """What may take effect late is undone later; what is independent of it, at once."""
     snapshot = order(RUNS, DONE, NOT, NOT)
-    slow = replace(snapshot.steps[0], late_effect_window=seconds(3600))
-    change = supervisor.recover(turn_back(snapshot.with_steps(slow), NOW), NOW + seconds(10))
+    slow = replace(snapshot.steps[0], settled_at=NOW + seconds(3600))
+    change = supervisor.recover(turn_back(snapshot.with_steps(slow)), NOW + seconds(10))
     assert change.after.state.not_before == NOW + seconds(10)
     (request,) = [decode(AgentRequest, each.body) for each in scheduler.claim(change.after, NOW + seconds(10)).messages]
     assert request.step == "payment"
@@ -299,7 +395,7 @@ def test_the_undo_of_a_step_begins_with_a_fresh_count():
     """How often the step failed on the way forward says nothing of its undo, which has all its tries."""
     snapshot = order(RUNS, NOT, NOT, NOT)
     tired = replace(snapshot.steps[0], state=NOT, complete_by=None, failure_count=2, cooldowns=3)
-    (step, *_) = turn_back(snapshot.with_steps(tired), NOW).steps
+    (step, *_) = turn_back(snapshot.with_steps(tired)).steps
     assert (step.state, step.failure_count, step.cooldowns) == (StepState.UNDOING, 0, 0)
 
 

@@ -121,7 +121,7 @@ def test_an_order_that_was_given_back_meanwhile_waits_no_longer_for_it():
 @pytest.mark.proves("FLT-8", "UND-2", "UND-4")
 def test_in_an_order_that_is_turned_back_it_waits_to_be_undone():
     """Be it the step, as it was to be done, or its undo."""
-    order = turn_back(replace(claimed(), steps=(replace(claimed().steps[0], undoable=True),)), NOW)
+    order = turn_back(replace(claimed(), steps=(replace(claimed().steps[0], undoable=True),)))
     (step,) = back(order).after.steps
     assert (step.state, step.runs) == (StepState.UNDOING, False)
     tried = replace(order.steps[0], state=StepState.UNDOING, failure_count=2)
