@@ -26,7 +26,7 @@ help:
 	@echo 'make mutants  plant faults into the code one by one; a test has to notice each (ARGS="SUP-5" for some)'
 	@echo 'make pattern  list the statements of the pattern with the tests that prove them'
 	@echo 'make pictures take pictures of the pages, with Chromium, into .pictures'
-	@echo 'make bench    run orders through the embedded stack; one JSON line (ARGS="--orders 200"; a process for each function: ARGS="--set LOCAL_FUNCTION_PROCESSES=each")'
+	@echo 'make bench    run orders through the embedded stack, with one process and with one for each function; one JSON line (ARGS="--orders 200 --shape one")'
 	@echo 'make clean    empty the data folder of make run'
 	@echo 'make lock     write the requirements files anew from pyproject.toml'
 	@echo 'Another Python, in an environment of its own: make test VENV=.venv-3.12 PYTHON=python3.12'

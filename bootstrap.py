@@ -30,6 +30,7 @@ from core.keys import buckets
 from core.messages import bus_queues
 from entrypoints import api
 from entrypoints.openapi import Route
+from entrypoints.unread import Unread
 from operators.alerts import AlertDesk
 from operators.bulk import BulkService
 from operators.explain import ActingRules
@@ -40,9 +41,9 @@ from operators.poison import PoisonService
 from operators.retention import RetentionService
 from operators.service import OperatorService
 from operators.triggers import OperatorServices
-from scheduler.admission import Admission
-from scheduler.rules import LONGEST_UPGRADE, SchedulerRules
-from scheduler.service import FRESH, WAKE_UP_TIME, SchedulerService
+from scheduler.admission import Admission, Capacity
+from scheduler.rules import SchedulerRules
+from scheduler.service import WAKE_UP_TIME, SchedulerService
 from scheduler.triggers import Inbox
 from simulator.ledger import Ledger
 from simulator.rules import simulated
@@ -50,6 +51,7 @@ from simulator.service import Simulator
 from stores.agent_health import AgentHealthLog
 from stores.alert_log import AlertLog
 from stores.archive import Archive
+from stores.clock_guard import ClockGuard
 from stores.figures import FiguresLog, Tally
 from stores.orders import OrderStore
 from stores.poison import PoisonStore
@@ -61,6 +63,9 @@ from submission.service import SubmissionService
 from supervisor.rules import SupervisorRules
 from supervisor.service import SupervisorService
 from web.triggers import STATIC, Site
+
+FOR_EACH_CALL = 2
+"""Requests that may be open at an agent for each call that its service takes at a time."""
 
 
 class App:
@@ -101,6 +106,11 @@ class App:
         transitions.count = Tally(self.figures, parts.clock).count
         return transitions
 
+    @cached_property
+    def clock_guard(self) -> ClockGuard:
+        """Whether this process may go by its clock."""
+        return ClockGuard(check=self.adapters.clock_check, store=self.store, instance=self.settings.instance_id)
+
     # The way of an order
 
     @cached_property
@@ -111,6 +121,8 @@ class App:
             poison=self.poison_store,
             instance=self.settings.instance_id,
             unknown_name_tries=self.settings.unknown_name_tries,
+            queue=self.storage_queues[submission.service.QUEUE],
+            longest_upgrade=self._longest_upgrade,
             terms=Terms(
                 workflows=self.business.workflows,
                 default_workflow=self.business.default_workflow,
@@ -130,7 +142,9 @@ class App:
             instance=self.settings.instance_id,
             workflows=self.business.workflows,
             payload=self.business.payload,
+            providers={agent.name: agent.provider or agent.name for agent in self.agents},
             clock_tolerance=self._tolerance,
+            longest_upgrade=self._longest_upgrade,
         )
 
     @cached_property
@@ -141,22 +155,35 @@ class App:
             rules=self.scheduler_rules,
             admission=self.admission,
             agent_health=self.agent_health,
+            clock_guard=self.clock_guard,
         )
 
     @cached_property
     def admission(self) -> Admission:
         """Whom the scheduler may claim now."""
-        return Admission(offers=offers_of(self.agents), clock=self.adapters.clock, most=self.settings.max_open_requests)
+        return Admission(
+            offers=offers_of(self.agents),
+            capacity={agent.name: self._capacity(agent) for agent in self.agents},
+            clock=self.adapters.clock,
+            instance=self.settings.instance_id,
+        )
 
     @cached_property
     def inbox(self) -> Inbox:
         """What reaches the scheduler over the bus."""
         parts = self.adapters
-        return Inbox(service=self.scheduler, poison=self.poison_store, bus=parts.bus, clock=parts.clock)
+        return Inbox(service=self.scheduler, unread=self.unread, bus=parts.bus, clock=parts.clock)
+
+    @cached_property
+    def unread(self) -> Unread:
+        """What becomes of messages from the bus that nobody here can read."""
+        parts = self.adapters
+        return Unread(poison=self.poison_store, bus=parts.bus, clock=parts.clock, longest_upgrade=self._longest_upgrade)
 
     def agent(self, agent: Agent) -> AgentService:
         """Make the agent of one remote service."""
         settings, clock = self.settings, self.adapters.clock
+        in_flight = settings.calls_in_flight.get(agent.name, agent.calls_in_flight)
         circuit = CircuitBreaker(
             orders=settings.circuit_orders, open_for=timedelta(seconds=settings.circuit_open_seconds), clock=clock
         )
@@ -169,7 +196,7 @@ class App:
             margin=timedelta(seconds=settings.agent_margin_seconds),
             call_timeout=timedelta(seconds=settings.remote_call_timeout_seconds),
             circuit=circuit,
-            bulkhead=Bulkhead(in_flight=settings.calls_in_flight.get(agent.name, agent.calls_in_flight), clock=clock),
+            bulkhead=Bulkhead(in_flight=min(in_flight, settings.calls_per_process), clock=clock),
             health_reporter=HealthReporter(
                 agent=agent.name,
                 instance=settings.instance_id,
@@ -192,6 +219,8 @@ class App:
             leadership=self.adapters.leadership,
             sweeps=self.sweeps,
             rules=self.supervisor_rules,
+            agent_health=self.agent_health,
+            clock_guard=self.clock_guard,
         )
 
     # What tells people
@@ -213,6 +242,8 @@ class App:
         return Watch(
             store=self.store,
             sweeps=self.sweeps,
+            agent_health=self.agent_health,
+            offers=offers_of(self.agents),
             clock=self.adapters.clock,
             longest_pending=timedelta(seconds=self.settings.longest_pending_seconds),
             longest_without_sweep=timedelta(seconds=self.settings.longest_without_sweep_seconds),
@@ -244,9 +275,11 @@ class App:
                 archive=self.archive,
                 alert_log=self.alert_log,
                 figures=self.figures,
+                agent_health=self.agent_health,
                 poison=self.poison,
                 submission_keys=self.submission_keys,
                 clock=clock,
+                clock_guard=self.clock_guard,
                 payload=self.business.payload,
                 keep=timedelta(days=days) if days else None,
             ),
@@ -275,8 +308,7 @@ class App:
                 poll_delay=WAKE_UP_TIME,
                 clock_tolerance=self._tolerance,
                 offers=offers_of(self.agents),
-                fresh=FRESH,
-                longest_upgrade=LONGEST_UPGRADE,
+                longest_upgrade=self._longest_upgrade,
             ),
             agent_health=self.agent_health,
         )
@@ -297,15 +329,27 @@ class App:
         """What browsers are given."""
         return Site.read(STATIC)
 
+    def _capacity(self, agent: Agent) -> Capacity:
+        """Return how much may be open at an agent, and for how long."""
+        usual = timedelta(seconds=self.settings.step_timeout_seconds)
+        steps = (step for workflow in self.business.workflows.all for step in workflow.steps)
+        times = (step.timeout or usual for step in steps if step.capability == agent.offers)
+        calls = self.settings.calls_in_flight.get(agent.name, agent.calls_in_flight)
+        return Capacity(most=FOR_EACH_CALL * calls, allowance=min(times, default=usual))
+
     @property
     def _tolerance(self) -> timedelta:
         return timedelta(seconds=self.settings.clock_tolerance_seconds)
 
+    @property
+    def _longest_upgrade(self) -> timedelta:
+        return timedelta(seconds=self.settings.longest_upgrade_seconds)
+
 
 def bootstrap(settings: Settings, business: Business, adapters: Adapters) -> App:
-    """Return the app; raises `WorkflowError` if a workflow cannot be carried out, as when no agent offers a step."""
+    """Return the app; raises `DeclarationError` if what is declared cannot work, as when no agent offers a step."""
     app = App(settings, business, adapters)
-    business.workflows.check(offers_of(app.agents), business.default_workflow)
+    business.check(app.agents)
     return app
 
 
@@ -323,7 +367,7 @@ def _blueprints(app: App) -> Iterator[func.Blueprint]:
     yield submission.triggers.blueprint(app.submission)
     yield scheduler.triggers.blueprint(app.inbox, [agent.name for agent in app.agents])
     for agent in app.agents:
-        yield agents.triggers.blueprint(app.agent(agent), app.poison_store)
+        yield agents.triggers.blueprint(app.agent(agent), app.unread)
     yield supervisor.triggers.blueprint(app.supervisor)
     workflows, known = app.business.workflows, parts.table("agents")
     versions = Versions(workflows=workflows, known=known, store=app.store, clock=parts.clock)

@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 
-from core.ports import Bus, Clock, EventPublisher, Leadership, NewId, RemoteService, TextQueue
+from core.ports import Bus, Clock, ClockCheck, EventPublisher, Leadership, NewId, RemoteService, TextQueue
 from stores.tables import Table
 
 
@@ -21,6 +21,7 @@ class Adapters:
     services: Mapping[str, RemoteService]
     """The remote services by the name of their agent."""
     clock: Clock
+    clock_check: ClockCheck
     new_id: NewId
     close: Callable[[], Awaitable[None]]
     """Closes all connections, at the end of the process."""

@@ -1,5 +1,6 @@
 """The parts on Azure, on its emulators, or on the embedded stack: only the settings differ."""
 
+from datetime import timedelta
 from functools import cache, partial
 
 from adapters import Adapters
@@ -32,15 +33,28 @@ def connect(settings: Settings, connections: Connections | None = None) -> Adapt
         return StorageQueue(cache(partial(pool.queue, name)))
 
     http = cache(lambda: pool.http)
-    tokens = {agent: partial(pool.token, scope) for agent, scope in settings.scopes.items()}
+    longest_wait = timedelta(seconds=settings.longest_retry_after_seconds)
+
+    def service(agent: str, address: str) -> HttpRemoteService:
+        scope = settings.scopes.get(agent)
+        return HttpRemoteService(
+            base_url=address,
+            session=http,
+            token=partial(pool.token, scope) if scope else None,
+            refusals=settings.refusals.get(agent, ()),
+            longest_wait=longest_wait,
+            clock=utc_now,
+        )
+
     return Adapters(
         table=table,
         queue=queue,
         bus=bus,
         events=EventGrid(lambda: pool.event_grid),
         leadership=BlobLeadership(partial(pool.container, CONTAINER), settings.lease_seconds),
-        services={agent: HttpRemoteService(url, http, tokens.get(agent)) for agent, url in settings.addresses.items()},
+        services={agent: service(agent, address) for agent, address in settings.addresses.items()},
         clock=utc_now,
+        clock_check=partial(pool.store_clock.skew, partial(table("agents").get, "clock", "-")),
         new_id=new_id,
         close=close,
     )

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from contextlib import AsyncExitStack
+from datetime import timedelta
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -17,6 +18,7 @@ from azure.storage.blob.aio import BlobServiceClient, ContainerClient
 from azure.storage.queue.aio import QueueClient, QueueServiceClient
 
 from adapters.settings import Settings
+from adapters.tables.store_clock import StoreClock
 
 Client = TypeVar("Client", TableServiceClient, QueueServiceClient, BlobServiceClient)
 
@@ -43,6 +45,7 @@ class Connections:
         self, settings: Settings, transport: Callable[[], AsyncHttpTransport[Any, Any]] = http_transport
     ) -> None:
         self._settings = settings
+        self.store_clock = StoreClock(timedelta(seconds=settings.clock_tolerance_seconds))
         self._make_transport = transport
         self._at_exit = AsyncExitStack()
         self._credentials: dict[str | None, DefaultAzureCredential] = {}
@@ -76,7 +79,12 @@ class Connections:
     @cached_property
     def _table_service(self) -> TableServiceClient:
         return self._storage(
-            TableServiceClient, self._settings.table_service_uri, retry_total=RETRIES, retry_backoff_factor=0.2
+            TableServiceClient,
+            self._settings.table_service_uri,
+            retry_total=RETRIES,
+            retry_backoff_factor=0.2,
+            raw_request_hook=self.store_clock.asked,
+            raw_response_hook=self.store_clock.answered,
         )
 
     @cached_property

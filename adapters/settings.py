@@ -13,7 +13,8 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from core.business import Agent
 from core.errors import AppError
-from core.messages import OPERATORS, bus_queues
+from core.messages import MAX_RETRY_AFTER_SECONDS, OPERATORS, bus_queues
+from core.workflow import LONGEST_TIMEOUT, LONGEST_WAIT, MOST_TRIES
 
 URL = re.compile(r"https?://[^\s/@]+(/[^\s@]*)?")
 """Without a name and password, which would stand in a plain setting."""
@@ -22,7 +23,11 @@ LOOPBACK = {"localhost", "127.0.0.1", "::1"}
 SCOPE = "_SCOPE"
 """Behind the name of the setting with an agent's address: the setting that says for whom its service wants a token."""
 StorageUri = Annotated[str, Field(pattern=r"^https://\S+$")]
-Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Seconds = Annotated[float, Field(gt=0, le=LONGEST_WAIT.total_seconds())]
+StepSeconds = Annotated[float, Field(gt=0, le=LONGEST_TIMEOUT.total_seconds())]
+"""Up to what one attempt of a step may take."""
+PauseSeconds = Annotated[float, Field(gt=0, le=MAX_RETRY_AFTER_SECONDS)]
+"""A pause that an agent's reply can tell."""
 
 EXPECTED = {
     "ServiceBus__fullyQualifiedNamespace": "a host name such as orders.servicebus.windows.net",
@@ -79,29 +84,33 @@ class Settings(BaseSettings):
     """Of the agents' services, by agent: each agent says which setting holds its own."""
     scopes: Mapping[str, str] = Field(default_factory=dict)
     """By agent, if its service wants a token of the app's identity: for whom, such as `api://payments/.default`."""
+    refusals: Mapping[str, tuple[int, ...]] = Field(default_factory=dict)
+    """By agent, as declared: with which statuses its service refuses for good, besides those that all have."""
     calls_in_flight: dict[str, Annotated[int, Field(ge=1)]] = Field(default_factory=dict, alias="CALLS_IN_FLIGHT")
-    """By agent, as JSON: how many calls one instance may have under way at a time; else what its declaration says."""
-    circuit_orders: int = Field(10, alias="CIRCUIT_ORDERS", ge=1)
+    """By agent, as JSON: how many calls its service takes at a time, of all instances together; else as declared."""
+    calls_per_process: int = Field(100, alias="CALLS_PER_PROCESS", ge=1)
+    """How many calls of one agent a process may have under way at a time, even if the service takes more."""
+    circuit_orders: int = Field(10, alias="CIRCUIT_ORDERS", ge=1, le=1000)
     """An agent's circuit opens when its service has failed for so many orders, one after another (AGT-8)."""
-    circuit_open_seconds: Seconds = Field(30, alias="CIRCUIT_OPEN_SECONDS")
+    circuit_open_seconds: PauseSeconds = Field(30, alias="CIRCUIT_OPEN_SECONDS")
     """How long the circuit stays open before one call tries again."""
+    longest_retry_after_seconds: PauseSeconds = Field(600, alias="LONGEST_RETRY_AFTER_SECONDS")
+    """For how long at most a service is left alone that asks for it (`Retry-After`); then one call tries again."""
     cooldown_seconds: Seconds = Field(600, alias="COOLDOWN_SECONDS")
     """How long a step waits that cools down once its threshold is reached, unless its workflow says otherwise."""
     simulator_enabled: bool = Field(default=False, alias="SIMULATOR_ENABLED")
     """Whether this app also plays the remote services; never in production."""
-    step_timeout_seconds: Seconds = Field(60, alias="STEP_TIMEOUT_SECONDS")
+    step_timeout_seconds: StepSeconds = Field(60, alias="STEP_TIMEOUT_SECONDS")
     """How long one attempt of a step may take, unless its workflow says otherwise."""
-    failure_threshold: int = Field(3, alias="FAILURE_THRESHOLD", ge=1, le=1000)
+    failure_threshold: int = Field(3, alias="FAILURE_THRESHOLD", ge=1, le=MOST_TRIES)
     """A step is given up once it has failed this many times (SUP-3)."""
-    clock_tolerance_seconds: float = Field(2, alias="CLOCK_TOLERANCE_SECONDS", ge=0, allow_inf_nan=False)
+    clock_tolerance_seconds: float = Field(2, alias="CLOCK_TOLERANCE_SECONDS", ge=0, le=60)
     """Larger than the skew one expects between the machines' clocks."""
     lease_seconds: int = Field(30, alias="LEASE_SECONDS", ge=15, le=60)
     """For how long the sweeping supervisor is elected; Azure takes 15 to 60 (SUP-5)."""
-    max_open_requests: int = Field(2000, alias="MAX_OPEN_REQUESTS", ge=1)
-    """How many requests all schedulers together keep open at one agent at most, even if it could do more."""
     buckets: int = Field(8, alias="BUCKETS", ge=1, le=100)
     """Number of partitions over which new orders are spread; may be raised at any time, never lowered."""
-    remote_call_timeout_seconds: Seconds = Field(10, alias="REMOTE_CALL_TIMEOUT_SECONDS")
+    remote_call_timeout_seconds: StepSeconds = Field(10, alias="REMOTE_CALL_TIMEOUT_SECONDS")
     """How long an agent waits for one answer of its remote service."""
     agent_margin_seconds: float = Field(1, alias="AGENT_MARGIN_SECONDS", ge=0, allow_inf_nan=False)
     """How long before the complete-by time an agent stops, because clocks differ (AGT-4)."""
@@ -117,6 +126,8 @@ class Settings(BaseSettings):
     """
     notice_tries: int = Field(8, alias="NOTICE_TRIES", ge=1, le=100)
     """How often a notice is sent to a private queue that takes none, with growing pauses, before it is given up."""
+    longest_upgrade_seconds: Seconds = Field(86_400, alias="LONGEST_UPGRADE_SECONDS")
+    """How long orders and messages that only a newer version of the app knows are left to newer hosts (FLT-12)."""
     longest_pending_seconds: Seconds = Field(900, alias="LONGEST_PENDING_SECONDS")
     """An order that may be claimed and is not for longer than this raises an alert (SUP-7)."""
     longest_without_sweep_seconds: Seconds = Field(300, alias="LONGEST_WITHOUT_SWEEP_SECONDS")
@@ -134,9 +145,10 @@ class Settings(BaseSettings):
         addresses = {agent.name: os.environ[agent.address] for agent in agents if os.environ.get(agent.address)}
         named = {agent.name: os.environ.get(agent.address + SCOPE) for agent in agents}
         scopes = {name: scope for name, scope in named.items() if scope}
+        refusals = {agent.name: agent.refusals for agent in agents}
         faults = [*_connection_faults(os.environ), *_address_faults(agents, addresses)]
         try:
-            settings = cls(addresses=addresses, scopes=scopes)
+            settings = cls(addresses=addresses, scopes=scopes, refusals=refusals)
         except ValidationError as error:
             raise SettingsError(sorted([*faults, *_field_faults(error)])) from None
         faults += _cross_faults(settings)

@@ -2,13 +2,23 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from core.errors import CircuitOpenError, NotTriedError, RejectedError, TransientError, UnavailableError
+from core.errors import (
+    AskedToWaitError,
+    CircuitOpenError,
+    NotTriedError,
+    RejectedError,
+    TransientError,
+    UnavailableError,
+)
+from core.gathering import GroupCommit
+from core.messages import AgentRequest
 from core.ports import Clock
+from core.texts import plain, without_particulars
 from stores.agent_health import AgentHealth, AgentHealthLog
 
 log = logging.getLogger(__name__)
@@ -18,7 +28,7 @@ LATER = timedelta(seconds=1)
 
 
 class Bulkhead:
-    """How many calls one instance may have in flight at a service."""
+    """How many calls one process may have in flight at a service."""
 
     def __init__(self, *, in_flight: int, clock: Clock) -> None:
         self.in_flight = in_flight
@@ -40,6 +50,12 @@ class Bulkhead:
             self._slots.release()
 
 
+GROWS_BY, GROWS_TO = 1.5, 10
+"""How much longer the circuit stays open after each try that failed, and how many times as long at most.
+
+Each try is an attempt of an order, and its history tells of all: an outage of a day should not fill it.
+"""
+
 ONE_TRIES = timedelta(seconds=1)
 """How long others wait while one call tries whether the circuit may close."""
 
@@ -47,18 +63,22 @@ ONE_TRIES = timedelta(seconds=1)
 class CircuitBreaker:
     """Opens when the service fails for one order after another; one order that fails again and again counts once.
 
-    So a fault of one order stops nobody else, and ends in `Error` by its own count of failures.
+    So a fault of one order stops nobody else, and ends in `Error` by its own count of failures. If the service asks to
+    be left alone for a while, it opens at once, until then.
     """
 
     def __init__(self, *, orders: int, open_for: timedelta, clock: Clock) -> None:
         self._orders = orders
         self._open_for = open_for
         self._clock = clock
+        self._tries_failed = 0
         self._failed: set[str] = set()
         """Orders for which the service failed since it last worked."""
         self._trying = False
         self.open_until: datetime | None = None
         """Until when no call is made; None while the circuit is closed."""
+        self.asked_until: datetime | None = None
+        """Until when the service asked for that; None if it has not asked since it last worked."""
 
     @contextmanager
     def guard(self, order_id: str) -> Iterator[None]:
@@ -70,6 +90,9 @@ class CircuitBreaker:
         self._trying = trial
         try:
             yield
+        except AskedToWaitError as asked:
+            self._waits(asked.retry_after)
+            raise
         except TransientError:
             self._fails(order_id, trial=trial)
             raise
@@ -85,29 +108,75 @@ class CircuitBreaker:
         """Return whether a call that began now would be the one that tries; raises `CircuitOpenError`."""
         if self.open_until is None:
             return False
+        if self.asked_until and (left := self.asked_until - self._clock()) > timedelta():
+            raise AskedToWaitError("the circuit is open: the service asks not to be called", left)
         if (left := self.open_until - self._clock()) > timedelta():
             raise CircuitOpenError("the circuit is open: the service fails for one order after another", left)
         if self._trying:
             raise CircuitOpenError("the circuit is open, and one call tries whether the service works again", ONE_TRIES)
         return True
 
+    def _waits(self, retry_after: timedelta) -> None:
+        until = self._clock() + retry_after
+        self.asked_until = max(until, self.asked_until or until)
+        self.open_until = max(until, self.open_until or until)
+
     def _fails(self, order_id: str, *, trial: bool) -> None:
         self._failed.add(order_id)
         if trial or (self.open_until is None and len(self._failed) >= self._orders):
-            self.open_until = self._clock() + self._open_for
+            self.open_until = self._clock() + self._open_for * min(GROWS_TO, GROWS_BY**self._tries_failed)
+            self._tries_failed += 1
 
     def _works(self, *, trial: bool) -> None:
         if trial or self.open_until is None:  # else it was opened while this call was under way, and stays so
             self._failed.clear()
-            self.open_until = None
+            self._tries_failed = 0
+            self.open_until = self.asked_until = None
 
 
 INTERVAL = timedelta(seconds=1)
+"""How often an agent at work says how it is doing."""
+
+PATIENCE = timedelta(seconds=1)
+"""How long a request waits until that is recorded: it must not suffer from a table that is away."""
+
+MAX_SAID = 200
+"""Characters of what an agent says of a fault."""
+
+
+class Rate:
+    """How many requests an agent begins for each second."""
+
+    def __init__(self) -> None:
+        self._begun = 0
+        self._since: datetime | None = None
+        self._last = 0.0
+
+    def count(self) -> None:
+        """Take note of one more."""
+        self._begun += 1
+
+    def until(self, now: datetime) -> float:
+        """Return the rate since this was last asked; zero if that was never.
+
+        What is asked again within a second is answered the same: too little can have happened in between.
+        """
+        since, begun = self._since, self._begun
+        if since and timedelta() <= now - since < INTERVAL:
+            return self._last
+        self._since, self._begun = now, 0
+        self._last = begun / (now - since).total_seconds() if since and since < now else 0.0
+        return self._last
 
 
 @dataclass(kw_only=True)
 class HealthReporter:
-    """One agent instance's view of itself, published at most once a second, and only while there is work."""
+    """One agent instance's view of itself, in one row: written once a second at most, and only while there is work.
+
+    What others have to know before they go on is written at once: that the circuit has opened, why an attempt came to
+    nothing, and that a request begins which was tried before. That request may kill the process each time it is called;
+    written before the call, it is heard of at the latest the second time.
+    """
 
     agent: str
     instance: str
@@ -115,9 +184,21 @@ class HealthReporter:
     agent_health: AgentHealthLog
     clock: Clock
     _running: int = 0
-    _longest: float = 0.0
-    _published_at: datetime | None = None
-    _told_open_until: datetime | None = None
+    _began: datetime | None = None
+    _fault: str | None = None
+    _fault_at: datetime | None = None
+    _at_door: bool = False
+    _opened_until: datetime | None = None
+    """Until when the circuit was open when that was last logged."""
+    _rate: Rate = field(default_factory=Rate)
+    _said_at: datetime | None = None
+    """When a row was last asked for: an ordinary request that comes within a second of that does not wait for it."""
+    _row: AgentHealth | None = None
+    """The last row that was certainly written."""
+
+    def __post_init__(self) -> None:
+        """Let all who wait at the same time share one write."""
+        self._writes = GroupCommit[None, None](self._write)
 
     @contextmanager
     def at_work(self) -> Iterator[None]:
@@ -128,36 +209,67 @@ class HealthReporter:
         finally:
             self._running -= 1
 
-    async def waited(self, share: float) -> None:
-        """Take note of the share of its time that a request has waited whose work begins now."""
-        now = self.clock()
-        self._longest = max(self._longest, share)
-        if self._published_at is None or not timedelta() <= now - self._published_at < INTERVAL:
-            await self._publish(now)  # also when the clock was put back
+    async def begins(self, request: AgentRequest) -> None:
+        """Take note of a request whose first call comes next, and say so before it if that is due."""
+        self._rate.count()
+        self._began = max(self._began or request.issued_at, request.issued_at)
+        was_tried = request.attempt > 1
+        if self._is_due() or (was_tried and not self._is_heard_of(request)):
+            await self._publish()
 
     async def turned_away(self) -> None:
-        """Take note of a request that was not tried, because the circuit is open or there was no turn for it.
-
-        That the circuit is open is said at once, before the reply: else the request would come straight here again.
-        """
+        """Say, before the reply, that the circuit is open: else the request would come straight here again."""
         until = self.circuit.open_until
         if until is None:
-            await self.waited(1.0)
-        elif until != self._told_open_until:
+            return
+        if until != self._opened_until:
+            self._opened_until = until
             log.warning("agent.circuit_opened", extra={"agent": self.agent, "until": str(until)})
-            await self._publish(self.clock())
+        if self._row is None or self._row.open_until != until:
+            await self._publish()
 
-    async def _publish(self, now: datetime) -> None:
-        health = AgentHealth(
+    async def came_to_nothing(self, fault: str, *, at_door: bool = False) -> None:
+        """Say why an attempt had no result within its time, since it has no reply (AGT-4)."""
+        self._fault = plain(without_particulars(fault), MAX_SAID)
+        self._fault_at, self._at_door = self.clock(), at_door
+        await self._publish()
+
+    def _is_due(self) -> bool:
+        """Whether the last row is a second old, by a clock that may have been put back since."""
+        return self._said_at is None or not timedelta() <= self.clock() - self._said_at < INTERVAL
+
+    def _is_heard_of(self, request: AgentRequest) -> bool:
+        """Whether the row says already that requests were begun which were issued as late as this one."""
+        began = self._row.began if self._row else None
+        return began is not None and began >= request.issued_at
+
+    async def _publish(self) -> None:
+        self._said_at = self.clock()
+        try:
+            async with asyncio.timeout(PATIENCE.total_seconds()):
+                await self._writes.submit(self.instance, None)
+        except (UnavailableError, TimeoutError) as error:
+            log.debug("agent.health_not_published", extra={"agent": self.agent, "why": str(error)})
+
+    async def _write(self, _: str, waiting: Sequence[None]) -> Sequence[None]:
+        """Write one row for all who wait."""
+        row = self._now()
+        await self.agent_health.publish(row, self._row)
+        self._row = row
+        return [None] * len(waiting)
+
+    def _now(self) -> AgentHealth:
+        now = self.clock()
+        return AgentHealth(
             agent=self.agent,
             instance=self.instance,
             at=now,
-            waited=self._longest,
             running=self._running,
+            rate=self._rate.until(now),
+            began=self._began,
             open_until=self.circuit.open_until,
+            asked_until=self.circuit.asked_until,
+            fault=self._fault,
+            fault_at=self._fault_at,
+            at_door=self._at_door,
         )
-        self._published_at, self._longest, self._told_open_until = now, 0.0, health.open_until
-        try:
-            await self.agent_health.publish(health)
-        except UnavailableError as error:  # the next one comes in a second; the request must not suffer
-            log.debug("agent.health_not_published", extra={"agent": self.agent, "why": str(error)})

@@ -3,8 +3,11 @@
 from datetime import datetime, timedelta
 from typing import Any
 
-from core.errors import CircuitOpenError, NotTriedError
+from core.errors import AskedToWaitError, CircuitOpenError, NotTriedError, RejectedError
 from core.messages import AgentReply, AgentRequest
+
+MAX_REASON = 1000
+"""Characters; a reply takes no more."""
 
 
 def stop_at(request: AgentRequest, margin: timedelta) -> datetime:
@@ -12,23 +15,36 @@ def stop_at(request: AgentRequest, margin: timedelta) -> datetime:
     return request.complete_by - margin
 
 
-def silent_from(request: AgentRequest, reply: AgentReply, margin: timedelta) -> datetime:
-    """Return from when on the agent does not send this (AGT-4).
+def failed(request: AgentRequest, rejection: RejectedError, *, was_called: bool) -> AgentReply:
+    """Return the reply to a request that is not tried again, after calls that had no answer or without any (AGT-6)."""
+    return reply(
+        request,
+        "failed",
+        reason=str(rejection)[:MAX_REASON],
+        in_doubt=rejection.in_doubt or was_called,
+        for_operator=rejection.for_operator,
+    )
 
-    That a call had no answer shows when its time is up, so it may be said a little later; it decides nothing.
+
+def latest_beginning(request: AgentRequest, margin: timedelta, call_timeout: timedelta) -> datetime:
+    """Return until when work on the request may begin: while half of its time is left, or enough for a whole call.
+
+    Later, what comes to nothing would be charged to the order, which only waited for too long.
     """
-    return stop_at(request, margin / 2 if reply.outcome == "unfinished" else margin)
+    half = request.issued_at + (request.complete_by - request.issued_at) / 2
+    return max(half, stop_at(request, margin) - call_timeout)
 
 
-def not_tried(request: AgentRequest, reason: NotTriedError, *, in_doubt: bool) -> AgentReply:
-    """Return the reply to a request for which no call was made now, and that may come again later (AGT-8)."""
+def not_tried(request: AgentRequest, reason: NotTriedError, *, was_called: bool) -> AgentReply:
+    """Return the reply to a request that may come again later, and of which no failure is counted (AGT-8)."""
     return reply(
         request,
         "notTried",
-        reason=str(reason),
+        reason=str(reason)[:MAX_REASON],
         retry_after=max(0.0, reason.retry_after.total_seconds()),
         circuit_open=isinstance(reason, CircuitOpenError),
-        in_doubt=in_doubt,
+        asked=isinstance(reason, AskedToWaitError),
+        in_doubt=reason.in_doubt or was_called,
     )
 
 

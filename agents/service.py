@@ -16,6 +16,10 @@ from core.ports import Bus, Clock, RemoteService
 
 log = logging.getLogger(__name__)
 
+LATE = "too little of its time was left when it came"
+NO_TIME = "no time was left for a call"
+TOO_LATE = "the service answered when the time was up"
+
 
 @dataclass(frozen=True, kw_only=True)
 class AgentService:
@@ -35,43 +39,69 @@ class AgentService:
     health_reporter: HealthReporter
 
     async def handle(self, request: AgentRequest) -> None:
-        """Call the service and reply, or, once the time is up, say nothing at all (AGT-4, AGT-5)."""
-        with self.health_reporter.at_work():
-            reply = await self._carry_out(request)
-        if reply is None or self.clock() >= rules.silent_from(request, reply, self.margin):
-            log.info("agent.out_of_time", extra={"agent": self.name, "request": request.request_id})
-            return
-        await self.bus.send([reply.to_bus(self.name, self.clock())])
+        """Call the service and reply, or, once the time is up, say nothing at all (AGT-4, AGT-5).
 
-    async def _carry_out(self, request: AgentRequest) -> AgentReply | None:
-        if self._seconds_left(request) <= 0:
-            return None
-        unanswered = 0
+        What came to nothing for want of time is told in the agent's health row instead: that decides nothing.
+        """
+        if self._is_too_late(request):
+            return
+        with self.health_reporter.at_work():
+            try:
+                reply = await self._carry_out(request)
+            except TransientError as fault:
+                await self._gave_up(request, str(fault), at_door=fault.at_door)
+                return
+        if not self._is_too_late(request):
+            message = reply.model_copy(update={"instance": self.health_reporter.instance})
+            await self.bus.send([message.to_bus(self.name, self.clock())])
+        elif reply.outcome != "notTried":
+            await self._gave_up(request, TOO_LATE)
+
+    async def _carry_out(self, request: AgentRequest) -> AgentReply:
+        """Return the reply; raises the last `TransientError` when there is no time for another call."""
+        if self.clock() > rules.latest_beginning(request, self.margin, self.call_timeout):
+            return rules.not_tried(request, NotTriedError(LATE, timedelta()), was_called=False)
+        unanswered, last = 0, TransientError(NO_TIME)
         try:
             async for attempt in self._retrying(request):
                 unanswered = attempt.retry_state.attempt_number - 1
                 with attempt:
-                    return rules.reply(request, "completed", result=await self._call(request, first=not unanswered))
+                    if self._is_too_late(request):  # the pause took what was left
+                        raise last
+                    try:
+                        result = await self._call(request, first=not unanswered)
+                    except TransientError as fault:
+                        last = fault
+                        raise
         except RejectedError as rejection:
-            in_doubt = rejection.in_doubt or unanswered > 0
-            return rules.reply(request, "failed", reason=str(rejection)[:1000], in_doubt=in_doubt)
+            return rules.failed(request, rejection, was_called=unanswered > 0)
         except NotTriedError as reason:
             await self.health_reporter.turned_away()
-            return rules.not_tried(request, reason, in_doubt=unanswered > 0)
-        except TransientError as fault:
-            log.warning("agent.gave_up", extra={"agent": self.name, "request": request.request_id, "why": str(fault)})
-            return rules.reply(request, "unfinished", reason=str(fault)[:1000])
-        return None
+            return rules.not_tried(request, reason, was_called=unanswered > 0)
+        return rules.reply(request, "completed", result=result)
 
     async def _call(self, request: AgentRequest, *, first: bool) -> Mapping[str, Any]:
         """Call once, when it is our turn, if the circuit is closed: before the wait for that, and after it (AGT-8)."""
         self.circuit.admit()
         async with self.bulkhead.turn(self._latest_turn(request)):
             if first:
-                await self.health_reporter.waited(request.waited(self.clock()))
+                self.circuit.admit()  # what is turned away now has not begun
+                await self.health_reporter.begins(request)
+                if self._is_too_late(request):  # to say that it begins took what was left
+                    raise TransientError(NO_TIME)
             with self.circuit.guard(request.order_id):
                 timeout = min(self._seconds_left(request), self.call_timeout.total_seconds())
                 return await self.remote.call(request, timeout)
+
+    async def _gave_up(self, request: AgentRequest, why: str, *, at_door: bool = False) -> None:
+        log.warning("agent.gave_up", extra={"agent": self.name, "request": request.request_id, "why": why})
+        await self.health_reporter.came_to_nothing(why, at_door=at_door)
+
+    def _is_too_late(self, request: AgentRequest) -> bool:
+        if self._seconds_left(request) > 0:
+            return False
+        log.info("agent.out_of_time", extra={"agent": self.name, "request": request.request_id})
+        return True
 
     def _latest_turn(self, request: AgentRequest) -> datetime:
         """Return when a call has to begin at the latest, to be answered in time."""

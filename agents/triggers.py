@@ -10,12 +10,12 @@ import azure.functions as func
 
 from agents.service import AgentService
 from core.errors import InvalidError
-from core.messages import AgentRequest, decode, requests_queue
+from core.messages import AgentRequest, decode, requests_queue, responses_queue
 from entrypoints.functions import Functions, on_bus, through_outages
-from stores.poison import PoisonStore
+from entrypoints.unread import Delivered, Unread
 
 
-def blueprint(agent: AgentService, poison: PoisonStore) -> func.Blueprint:
+def blueprint(agent: AgentService, unread: Unread) -> func.Blueprint:
     """Return the function that takes this agent's requests."""
     triggers = Functions()
     queue, name = requests_queue(agent.name), f"agent_{agent.name.replace('-', '_')}"
@@ -26,10 +26,18 @@ def blueprint(agent: AgentService, poison: PoisonStore) -> func.Blueprint:
         await through_outages(name, partial(work_on, message))
 
     async def work_on(message: func.ServiceBusMessage) -> None:
+        body = message.get_body()
         try:
-            request = decode(AgentRequest, message.get_body())
+            request = decode(AgentRequest, body)
         except InvalidError as fault:
-            await poison.put(queue, message.get_body(), str(fault), on_bus(message), message.correlation_id)
+            delivered = Delivered(
+                queue=queue,
+                body=body,
+                correlation_id=message.correlation_id,
+                arrival=on_bus(message),
+                reply_to=responses_queue(agent.name),
+            )
+            await unread.settle(delivered, fault)
         else:
             await agent.handle(request)
 

@@ -1,7 +1,7 @@
-"""Notices on a timer of its own when nobody claims orders, or nobody sweeps (SUP-7)."""
+"""Notices on a timer of its own when nobody claims orders, recovers them, or sweeps (SUP-7)."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -10,7 +10,8 @@ from core.agenda import AgendaRow
 from core.changes import Event
 from core.gathering import results_of, settle_all
 from core.ports import Clock
-from stores.claim_lanes import first_of_each_claim_lane
+from stores.agent_health import KEPT, AgentHealthLog, silent_since
+from stores.claim_lanes import PAGE, BucketLook
 from stores.orders import OrderStore
 from stores.sweeps import SweepLog
 
@@ -29,9 +30,12 @@ class Watch:
 
     store: OrderStore
     sweeps: SweepLog
+    agent_health: AgentHealthLog
+    offers: Mapping[str, Sequence[str]]
+    """The agents that offer each capability."""
     clock: Clock
     longest_pending: timedelta
-    """An order that may be claimed and is not for longer than this raises an alert."""
+    """An order that may be claimed and is not, or that is overdue, for longer than this raises an alert."""
     longest_without_sweep: timedelta
     _told: set[str] = field(default_factory=set)
     """What stands still and was announced by this instance: the outbox forgets events once they are sent."""
@@ -44,10 +48,14 @@ class Watch:
         now = self.clock()
         waiting: list[AgendaRow] = []
         looks = await settle_all(self._look_into(bucket, now, waiting) for bucket in self.store.buckets)
+        unserved = set[str]()
+        others = [self._sweeps(now), self._silent_agents(now, unserved)]
+        others += (self._not_recovered(bucket, now) for bucket in self.store.buckets)
+        standing = await settle_all(others)
+        seen = [told for each in standing if not isinstance(each, Exception) for told in each]
         late = [row for row in waiting if now - agenda.since(row) > self.longest_pending]
-        (sweeps,) = await settle_all([self._sweeps(now)])
-        await self._tell([*map(_of_order, late), *([] if isinstance(sweeps, Exception) else sweeps)])
-        results_of([*looks, sweeps])
+        await self._tell([*(_of_order(row) for row in late if _needs(row) not in unserved), *seen])
+        results_of([*looks, *standing])
         longest = max((now - agenda.since(row) for row in waiting), default=timedelta())
         log.info("orders.waiting", extra={"longest_seconds": longest.total_seconds()})
         return longest
@@ -68,7 +76,23 @@ class Watch:
                 waiting.append(row)
             return row if due < late and _of_order(row)[1].event_id not in self._told else None
 
-        await first_of_each_claim_lane(self.store, bucket, late, unheard_of)
+        await BucketLook(store=self.store, bucket=bucket, due=late, choose=unheard_of).at_what_waits()
+
+    async def _silent_agents(self, now: datetime, unserved: set[str]) -> list[Told]:
+        """Return the agents that were asked, and have not been heard of since for too long.
+
+        And add to `unserved` what only silent agents offer: orders that wait for it are told once, for the agent.
+        """
+        said = await self.agent_health.since(now - KEPT)
+        agents = dict.fromkeys(agent for offered in self.offers.values() for agent in offered)
+        silent = {agent: since for agent in agents if (since := silent_since(said, agent))}
+        late = {agent: since for agent, since in silent.items() if now - since > self.longest_pending}
+        unserved.update(needs for needs, offered in self.offers.items() if silent.keys() >= set(offered))
+        return [self._of_agent(agent, since) for agent, since in late.items()]
+
+    def _of_agent(self, agent: str, since: datetime) -> Told:
+        event = alerts.stalled(f"{alerts.ABOUT_AGENT}{agent}", since, f"nobody takes the requests to {agent}")
+        return keys.spread_over(self.store.buckets, event.event_id), event
 
     async def _sweeps(self, now: datetime) -> list[Told]:
         last = await self.sweeps.last()
@@ -78,6 +102,24 @@ class Watch:
         if last and now - await self.sweeps.missed_since(last, now) < min(self.longest_without_sweep, LONGEST_START):
             return []
         return [(self.store.buckets[0], alerts.stalled(alerts.SUPERVISOR, since, "no supervisor sweeps"))]
+
+    async def _not_recovered(self, bucket: str, now: datetime) -> list[Told]:
+        """Return the orders that are overdue for too long: the supervisor sees them at each sweep, and cannot help.
+
+        Those that were announced before hide nobody behind them.
+        """
+        start, end = agenda.overdue(now - self.longest_pending)
+        overdue: list[Told] = []
+        unheard_of = 0
+        while unheard_of < PAGE:
+            page = await self.store.agenda(bucket, start, end, PAGE)
+            told = [each for row in page if (each := _of_overdue(row))]
+            unheard_of += sum(event.event_id not in self._told for _, event in told)
+            overdue += told
+            if len(page) < PAGE:
+                break
+            start = f"{page[-1].key} "
+        return overdue
 
     async def _tell(self, standing: Sequence[Told]) -> None:
         """Announce what was not announced before, and forget what goes on again."""
@@ -90,6 +132,24 @@ class Watch:
                 self._told.add(event.event_id)
 
 
+def _needs(row: AgendaRow) -> str:
+    """Return what the pending order needs; empty if its key does not say."""
+    return (row.key.split("|") + [""] * 3)[2]
+
+
 def _of_order(row: AgendaRow) -> Told:
     event = alerts.stalled(f"{keys.ABOUT_ORDER}{row.order_id}", agenda.since(row), "it may be claimed, and is not")
     return keys.bucket_of(row.order_id), event
+
+
+def _of_overdue(row: AgendaRow) -> Told | None:
+    """Return what is told of an order that is overdue; None if its row does not say whose it is, or since when."""
+    try:
+        since = agenda.since(row)
+    except ValueError:
+        log.exception("watch.row_passed_over", extra={"row": row.key})
+        return None
+    if not row.order_id:
+        return None
+    reason = "it is overdue, and nobody could recover it"
+    return keys.bucket_of(row.order_id), alerts.stalled(f"{keys.ABOUT_ORDER}{row.order_id}", since, reason)

@@ -4,18 +4,26 @@ import asyncio
 import json
 import sys
 import tempfile
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import click
 
 from bench import phases
-from bench.driver import running
+from bench.driver import Driver, running
 from bench.phases import Result
-
-WORKFLOWS = {"1-step": "payment-only", "3-step": "in-sequence"}
-"""The workflow of each variant."""
+from bench.workflows import VARIANTS
 
 PHASES = ("throughput", "latency", "crash")
+
+SHAPES = {"one": ("one",), "each": ("each",), "both": ("one", "each")}
+"""Which processes the functions have: all of them one, or each its own, as on Azure."""
+
+FIGURES = ("orders_per_s", "p50_ms", "p99_ms", "lost", "duplicate_calls", "recovery_s")
+"""What every line has, even if it was not measured."""
 
 QUICK = {
     "STEP_TIMEOUT_SECONDS": "2",
@@ -31,8 +39,24 @@ QUICK = {
 """For the crash phase: short times, so that a recovery takes seconds. The same as in `tests/system`."""
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Options:
+    """What is measured."""
+
+    workflow: str
+    hosts: int
+    orders: int
+    rate: float
+    seconds: float
+    crash_orders: int
+    max_s: float
+    phases: Sequence[str]
+    settings: Mapping[str, str]
+
+
 @click.command(context_settings={"max_content_width": 100, "show_default": True})
-@click.option("--variant", type=click.Choice(sorted(WORKFLOWS)), default="1-step", help="How many steps an order has.")
+@click.option("--variant", type=click.Choice(sorted(VARIANTS)), default="1-step", help="Which steps an order has.")
+@click.option("--shape", type=click.Choice(list(SHAPES)), default="both", help="A process for each function, or one.")
 @click.option("--hosts", type=click.IntRange(1, 8), default=1, help="Functions hosts that share the work.")
 @click.option("--orders", type=click.IntRange(1), default=1000, help="Orders of the throughput phase.")
 @click.option("--rate", type=click.FloatRange(0.1), default=20.0, help="Orders per second of the latency phase.")
@@ -41,60 +65,73 @@ QUICK = {
 @click.option("--max-s", type=click.FloatRange(1), default=60.0, help="When a phase is given up.")
 @click.option("--phases", "chosen", default=",".join(PHASES), help="Which phases to run.")
 @click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="Replace a setting of the app.")
-def main(  # noqa: PLR0913, PLR0917 - one for each option
-    variant: str,
-    hosts: int,
-    orders: int,
-    rate: float,
-    seconds: float,
-    crash_orders: int,
-    max_s: float,
-    chosen: str,
-    settings: tuple[str, ...],
-) -> None:
+def main(variant: str, shape: str, chosen: str, settings: tuple[str, ...], **given: Any) -> None:
     """Run orders through the embedded stack; print one JSON line with the results.
 
     throughput: all orders at once, and what each of them costs. latency: at a fixed rate, from when an order was due
-    until `Processed` is durable. crash: SIGKILL of a host once 30 % are processed, a new one 0.5 s later.
+    until `Processed` is durable, and what each costs then. crash: SIGKILL of a host once 30 % are processed, a new one
+    0.5 s later.
+
+    At the top stand the results with one process for all functions, in `each` those with a process for each.
     """
     wanted = [name.strip() for name in chosen.split(",")]
     if unknown := set(wanted) - set(PHASES):
         raise click.BadParameter(f"there is no phase {', '.join(sorted(unknown))}", param_hint="--phases")
     own = dict(_setting(text) for text in settings)
+    options = Options(workflow=VARIANTS[variant], phases=wanted, settings=own, **given)
+    measured = asyncio.run(_measure_all(options, SHAPES[shape]))
     result: Result = {
         "peer": "scheduler-agent-supervisor",
         "variant": variant,
-        "orders": orders,
-        **dict.fromkeys(("orders_per_s", "p50_ms", "p99_ms", "lost", "duplicate_calls", "recovery_s")),
+        "orders": options.orders,
+        **dict.fromkeys(FIGURES),
         "store": "Azurite 3 (in memory) + local Service Bus broker",
-        "hosts": hosts,
+        "hosts": options.hosts,
+        **measured.get("one", {}),
+        "each": measured.get("each"),
     }
-
-    async def run() -> None:
-        workflow = WORKFLOWS[variant]
-        if "throughput" in wanted or "latency" in wanted:
-            with tempfile.TemporaryDirectory(prefix="bench-") as folder:
-                async with running(Path(folder), hosts, workflow, own) as driver:
-                    say(f"stack is ready, hosts {[host.pid for host in driver.stack.hosts]}")
-                    await phases.warm_up(driver)
-                    if "latency" in wanted:
-                        say(f"latency: {rate:g} orders/s for {seconds:g} s")
-                        result.update(await phases.latency(driver, rate, seconds))
-                        say(f"latency: p50 {result['p50_ms']} ms, p99 {result['p99_ms']} ms")
-                    if "throughput" in wanted:
-                        say(f"throughput: {orders} orders")
-                        result.update(await phases.throughput(driver, orders, max_s))
-                        say(f"throughput: {result['orders_per_s']} orders/s, {result['done']} of {orders} processed")
-        if "crash" in wanted:
-            with tempfile.TemporaryDirectory(prefix="bench-") as folder:
-                async with running(Path(folder), hosts, workflow, QUICK | own) as driver:
-                    await phases.warm_up(driver)
-                    say(f"crash: {crash_orders} orders")
-                    result.update(await phases.crash(driver, crash_orders, max_s))
-                    say(f"crash: {result['lost']} lost, recovery {result['recovery_s']} s")
-
-    asyncio.run(run())
     click.echo(json.dumps(result))
+
+
+async def _measure_all(options: Options, shapes: Sequence[str]) -> dict[str, Result]:
+    return {shape: await _measure(options, shape) for shape in shapes}
+
+
+async def _measure(options: Options, shape: str) -> Result:
+    """Run the phases that are wanted with the functions in processes of this shape."""
+    settings = {"LOCAL_FUNCTION_PROCESSES": shape, **options.settings}
+    result: Result = {}
+    if {"throughput", "latency"} & set(options.phases):
+        async with _warm(options, settings) as driver:
+            result |= await _undisturbed(driver, options, shape)
+    if "crash" in options.phases:
+        async with _warm(options, QUICK | settings) as driver:
+            say(f"{shape}, crash: {options.crash_orders} orders")
+            result |= await phases.crash(driver, options.crash_orders, options.max_s)
+            say(f"{shape}, crash: {result['lost']} lost, recovery {result['recovery_s']} s")
+    return result
+
+
+async def _undisturbed(driver: Driver, options: Options, shape: str) -> Result:
+    result: Result = {}
+    if "latency" in options.phases:
+        say(f"{shape}, latency: {options.rate:g} orders/s for {options.seconds:g} s")
+        result |= await phases.latency(driver, options.rate, options.seconds)
+        say(f"{shape}, latency: p50 {result['p50_ms']} ms, p99 {result['p99_ms']} ms")
+    if "throughput" in options.phases:
+        say(f"{shape}, throughput: {options.orders} orders")
+        result |= await phases.throughput(driver, options.orders, options.max_s)
+        say(f"{shape}, throughput: {result['orders_per_s']} orders/s, {result['done']} of {options.orders} processed")
+    return result
+
+
+@asynccontextmanager
+async def _warm(options: Options, settings: Mapping[str, str]) -> AsyncIterator[Driver]:
+    with tempfile.TemporaryDirectory(prefix="bench-") as folder:
+        async with running(Path(folder), options.hosts, options.workflow, settings) as driver:
+            say(f"stack is ready, hosts {[host.pid for host in driver.stack.hosts]}")
+            await phases.warm_up(driver)
+            yield driver
 
 
 def _setting(text: str) -> tuple[str, str]:

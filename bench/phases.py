@@ -61,6 +61,8 @@ def per_order(counted: Mapping[str, int], orders: int, submitted: int) -> Result
         "storage_queue_operations": counted["storage_queue_operations"] + submitted,
         "service_bus_operations": counted["service_bus_sends"],
         "service_bus_messages": counted["service_bus_messages"],
+        "service_bus_bytes": counted["service_bus_bytes"],
+        "service_bus_received": counted["host_service_bus_receives"],
         "event_grid_operations": counted["event_grid_operations"],
         "remote_calls": counted["remote_calls"],
         "host_storage_queue_operations": sum(
@@ -75,6 +77,9 @@ def per_order(counted: Mapping[str, int], orders: int, submitted: int) -> Result
         "table_loads",
         "table_point_reads",
         "table_agenda_queries",
+        "table_look_queries",
+        "table_entities_read",
+        "looks",
         "blob_operations",
         "simulator_table_requests",
         "host_storage_queue_receives",
@@ -105,10 +110,7 @@ async def latency(driver: Driver, rate: float, seconds: float) -> Result:
         "max_ms": percentile(taken, 1),
         "samples": len(taken),
         "latency_client_cpu_ms": round((used_after.worker - used.worker) * 1000 / len(order_ids), 2),
-        **{
-            f"latency_{name}": per_order(counted, len(order_ids), 0)[name]
-            for name in ("table_transactions", "table_writes", "table_loads", "table_point_reads")
-        },
+        **{f"latency_{name}": number for name, number in per_order(counted, len(order_ids), len(order_ids)).items()},
     }
 
 

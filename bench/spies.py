@@ -4,24 +4,30 @@
 import os
 import re
 from collections.abc import Callable
-from functools import wraps
+from functools import partial, wraps
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 from azure.core.pipeline.transport import AioHttpTransport
 from azure.servicebus import ServiceBusReceivedMessage
 from azure.servicebus.aio import ServiceBusReceiver, ServiceBusSender
 
 from adapters.remote import HttpRemoteService
+from adapters.tables.transactions import TableTransactions
 from bench.counters import Counters, Marks
 from core.changes import Change
 from core.orders import ProcessState, Snapshot
+from scheduler.service import SchedulerService
 from stores.orders import OrderStore
+from stores.tables import Stored
 
 PARTS = re.compile(rb"\r\n(?:POST|PUT|PATCH|MERGE|DELETE) \S+ HTTP/1\.1\r\n")
 """One for each entity of an entity group transaction."""
 SIMULATOR = re.compile(r"/simulator(?:\(|$)")
 SIMULATOR_IN_BATCH = re.compile(rb"/simulator[ (]")
+LOOK = "RowKey lt '!running|~'"
+"""What a look asks each bucket for, and nobody else does: what waits and what runs."""
 
 _QUEUE_REQUESTS = {
     "POST": "storage_queue_operations",
@@ -52,6 +58,7 @@ def install(folder: Path) -> None:
     def sent(message: Any, **_: Any) -> None:
         counters.add("service_bus_sends")
         counters.add("service_bus_messages", len(message))
+        counters.add("service_bus_bytes", message.size_in_bytes)
 
     def count(name: str) -> Callable[..., None]:
         return lambda *_, **__: counters.add(name)
@@ -63,6 +70,8 @@ def install(folder: Path) -> None:
     _before(ServiceBusReceiver, "abandon_message", count("host_service_bus_settlements"))
     _before(ServiceBusReceiver, "renew_message_lock", count("host_service_bus_renewals"))
     _before(HttpRemoteService, "call", count("remote_calls"))
+    _before(SchedulerService, "_see", partial(_count_look, counters))
+    _count_entities_read(counters)
     _mark_processed(marks)
 
 
@@ -88,8 +97,15 @@ def _count_table(counters: Counters, request: Any) -> None:
         counters.add("table_entities", len(PARTS.findall(body)) if body else 1)
     elif path.endswith("/agents()") or "%20ge%20%27%21" in query:
         counters.add("table_agenda_queries")
+        if LOOK in unquote(query):
+            counters.add("table_look_queries")
     else:
         counters.add("table_loads" if "filter" in query else "table_point_reads")
+
+
+def _count_look(counters: Counters) -> None:
+    counters.add("looks")
+    counters.add("table_look_queries")  # of the agents' health
 
 
 def _body(request: Any) -> bytes:
@@ -107,6 +123,20 @@ def _before(owner: type, method: str, note: Callable[..., None]) -> None:
         return original(self, *args, **kwargs)
 
     setattr(owner, method, watched)
+
+
+def _count_entities_read(counters: Counters) -> None:
+    """Count what queries of the orders return; a read of one row by its key is counted as a request alone."""
+    original = TableTransactions.rows
+
+    @wraps(original)
+    async def rows(self: TableTransactions, *args: Any, **kwargs: Any) -> list[Stored]:
+        found = await original(self, *args, **kwargs)
+        if self._table().table_name == "orders":
+            counters.add("table_entities_read", len(found))
+        return found
+
+    setattr(TableTransactions, "rows", rows)  # noqa: B010 - to a type checker this is no method to assign to
 
 
 def _mark_processed(marks: Marks) -> None:

@@ -49,3 +49,6 @@ IN_SEQUENCE = Workflow(
 
 MEASURED = replace(SHOP, workflows=Workflows(*SHOP.workflows.all, PAYMENT_ONLY, IN_SEQUENCE))
 """The shop with these workflows besides its own."""
+
+VARIANTS = {"1-step": "payment-only", "3-step": "in-sequence", "shop": "order"}
+"""What is measured, by its name on the command line: workflows of `MEASURED`."""

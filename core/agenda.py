@@ -7,12 +7,12 @@ a periodic query costs never depends on how many orders the store has held (SUP-
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
 from core.keys import LAST, sortable, time_of
-from core.orders import Outcome, Priority, ProcessState, Snapshot, StepState
+from core.orders import OrderState, Outcome, Priority, ProcessState, Snapshot, StepState
 
 
 class Kind(StrEnum):
@@ -41,6 +41,9 @@ class AgendaRow:
 RANK = {Priority.HIGH: "0", Priority.NORMAL: "1"}
 RANKED = {rank: priority for priority, rank in RANK.items()}
 
+LATER = "later"
+"""In the key of a pending order: it may not be claimed before the time that follows."""
+
 NOTHING = "-"
 """Stands for the capability of an order that needs none: whoever claims it ends it."""
 
@@ -49,14 +52,20 @@ def obligations(snapshot: Snapshot) -> dict[str, AgendaRow]:
     """Return by row key what is owed to this order: derived from its records, and from nothing else."""
     state = snapshot.state
     keys = []
-    if state.process_state is ProcessState.PENDING:
-        waiting = claim_lane(state.priority, snapshot.needs() or NOTHING)
-        keys.append(f"{waiting}{sortable(state.not_before)}|{state.order_id}")
+    if snapshot.can_go_on:
+        keys.append(f"{claim_lane(state.priority, snapshot.needs() or NOTHING)}{_place(state)}|{state.order_id}")
     if due := snapshot.earliest_complete_by():
         keys.append(f"{Kind.RUNNING}|{sortable(due)}|{state.order_id}")
     if state.process_state is ProcessState.ERROR and state.outcome is not Outcome.UNDONE:
         keys.append(f"{Kind.ERROR}|{sortable(state.updated_at)}|{state.order_id}")
     return {key: AgendaRow(key=key, order_id=state.order_id, data=_summary(snapshot)) for key in keys}
+
+
+def _place(state: OrderState) -> str:
+    """Return where the order stands in its lane: whatever may not be claimed yet, behind all that may."""
+    if state.not_before:
+        return f"{LATER}|{sortable(state.not_before)}"
+    return sortable(state.waits_since)
 
 
 def keys_of(snapshot: Snapshot) -> Collection[str]:
@@ -71,6 +80,7 @@ def _summary(snapshot: Snapshot) -> dict[str, Any]:
         "ProcessState": str(state.process_state),
         "FailureCount": state.failure_count,
         "Priority": str(state.priority),
+        "WaitsSince": state.waits_since,
         "NotBefore": state.not_before,
         "Workflow": state.workflow,
         "WorkflowVersion": state.workflow_version,
@@ -119,20 +129,27 @@ def since(row: AgendaRow) -> datetime:
 
 def may_be_claimed(pending: AgendaRow, due: datetime) -> bool:
     """Whether the order's time has come by then; so it has for all that wait before it in its lane."""
-    return pending.key <= end_of_claim_lane(pending).removesuffix(LAST) + sortable(due) + LAST
+    place = pending.key.split("|")[3:]
+    return place[0] <= sortable(due) if place[0] != LATER else place[1] <= sortable(due)
 
 
-def polled_from(not_before: datetime, updated_at: datetime, wake_up_time: timedelta) -> datetime:
-    """Return from when on a poll should claim a pending order: not before the wake-up that announced it had its time.
+def was_announced(pending: AgendaRow) -> bool:
+    """Whether a wake-up named the order.
 
-    An order that waits for a time later than its last transition was announced to nobody.
+    One that waits for a chosen time, or of which a step waits while somebody handles it, was announced to nobody.
     """
-    return not_before + (wake_up_time if not_before <= updated_at else timedelta())
+    return pending.key.split("|")[3] != LATER and pending.data["ProcessState"] == ProcessState.PENDING
 
 
-def is_due(pending: AgendaRow, now: datetime, wake_up_time: timedelta) -> bool:
-    """Whether a poll should claim the order: its time has come, and if it was announced, that was a while ago."""
-    return polled_from(pending.data["NotBefore"], pending.data["UpdatedAt"], wake_up_time) <= now
+def due_later(pending: AgendaRow, due: datetime) -> tuple[str, str]:
+    """Row-key range [from, to) of the orders of the same lane whose chosen time has come by then."""
+    claim_lane = "|".join(pending.key.split("|")[:3])
+    return f"{claim_lane}|{LATER}|", f"{claim_lane}|{LATER}|{sortable(due)}|{LAST}"
+
+
+def waiting_and_running() -> tuple[str, str]:
+    """Row-key range [from, to) of all that waits and all that runs; those that wait come first."""
+    return f"{Kind.PENDING}|", f"{Kind.RUNNING}|{LAST}"
 
 
 def in_time(now: datetime) -> tuple[str, str]:

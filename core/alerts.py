@@ -2,13 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from hashlib import sha256
 from typing import Any
 
 from pydantic import AwareDatetime
 
 from core.changes import Event
+from core.clocks import ClockSkew
 from core.keys import ABOUT_ORDER
 from core.orders import DONE, Direction, Outcome, Snapshot, StepState
 
@@ -21,6 +22,9 @@ WORKFLOW_CHANGED = "OrderProcessing.WorkflowChanged"
 
 SUPERVISOR = "supervisor"
 """The subject of the alert that nobody sweeps; it is open until somebody has swept."""
+
+ABOUT_AGENT = "agents/"
+"""How the subject of an event about an agent begins; its name follows."""
 
 MAX_OF_REASON = 1000
 
@@ -154,4 +158,24 @@ def stalled(what: str, since: datetime, reason: str) -> Event:
         subject=what,
         at=since,
         data={"reason": reason, "since": since.isoformat()} | _asks_for("look at /api/health"),
+    )
+
+
+def clock_off(instance: str, skew: ClockSkew) -> Event:
+    """Tell that an instance's clock is off, so that it leaves sweeps, polls and claims to others (FLT-9).
+
+    There is one alert for each beginning, which is told by the store's time: that of the instance is wrong.
+    """
+    seconds = round(abs(skew.by.total_seconds()))
+    where = "ahead of" if skew.by > timedelta() else "behind"
+    return Event(
+        event_id=f"clock:{instance}:{skew.since.isoformat()}",
+        type=STALLED,
+        subject=f"clocks/{instance}",
+        at=skew.since,
+        data={
+            "reason": f"the clock of instance {instance} is {where} the store's by {seconds} s",
+            "since": skew.since.isoformat(),
+        }
+        | _asks_for("set the clock of its host right, or restart it"),
     )

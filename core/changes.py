@@ -1,6 +1,6 @@
 """What a decision is: a value that says which rows to write and which messages to send after the commit."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Annotated, Any
@@ -10,7 +10,7 @@ from pydantic import AwareDatetime, Strict
 from core import agenda
 from core.agenda import AgendaRow
 from core.messages import BusMessage, WakeUp
-from core.orders import ProcessState, Snapshot, Step, StepState
+from core.orders import ENDED, SETTLED, ProcessState, Snapshot, Step, StepState
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -100,23 +100,37 @@ def transition(
 ) -> Change:
     """Return the change from one snapshot of an order to its next version.
 
-    From when on a pending order may be claimed follows from its steps; if it is now, a scheduler is woken.
+    When the order may go on, and since when it waits, follows from its steps; if nobody has it, and it may go on now,
+    a scheduler is woken.
     """
-    after = after.with_state(version=before.state.version + 1, updated_at=entry.at)
-    if after.state.process_state is ProcessState.PENDING:
-        after = after.with_state(not_before=after.claimable_from(_waits_since(before, entry.at)))
-        messages = (*messages, *_wake_up(before, after))
+    now = entry.at
+    after = after.with_state(version=before.state.version + 1, updated_at=now, not_before=after.chosen_time(now))
+    after = after.with_state(waits_since=after.state.not_before or _waits_since(before, after, now))
+    pending = after.state.process_state is ProcessState.PENDING
+    if pending and after.can_go_on and after.state.not_before is None:
+        messages = (*messages, wake_up(after, before))
     return Change(before=before, after=after, entry=entry, events=events, messages=messages)
 
 
-def _waits_since(before: Snapshot, now: datetime) -> datetime:
-    """Return since when the order waits: one that might be claimed already keeps its place among the others."""
-    return min(before.state.not_before, now) if before.state.process_state is ProcessState.PENDING else now
+def _waits_since(before: Snapshot, after: Snapshot, now: datetime) -> datetime:
+    """Return since when the order waits: anew when something has come of it, or somebody has acted on it.
+
+    An attempt that comes to nothing, or that nobody begins, is no progress: the order keeps its place and its age.
+    """
+    settled_before = {step.name for step in before.in_state(*SETTLED)}
+    settled = {step.name for step in after.in_state(*SETTLED)}
+    acted_on = before.state.process_state in ENDED or before.state.direction is not after.state.direction
+    return now if acted_on or settled != settled_before else min(before.state.waits_since, now)
 
 
-def _wake_up(before: Snapshot, after: Snapshot) -> Iterator[BusMessage]:
-    """Name the order, and the steps that may begin because of this change (SUP-3)."""
-    if after.state.not_before <= after.state.updated_at:
-        ready_before = before.ready()
-        steps = tuple(step.name for step in after.ready() if step not in ready_before)
-        yield WakeUp(order_id=after.order_id, steps=steps).to_bus()
+def wake_up(after: Snapshot, before: Snapshot | None = None) -> BusMessage:
+    """Return the message that names the order, where it waits, and the steps that may begin by this change (SUP-3)."""
+    ready_before = before.ready() if before else ()
+    message = WakeUp(
+        order_id=after.order_id,
+        steps=tuple(step.name for step in after.ready() if step not in ready_before),
+        needs=after.needs(),
+        priority=after.state.priority,
+        since=after.state.waits_since,
+    )
+    return message.to_bus()

@@ -20,9 +20,13 @@ def after_a_failure(before: Snapshot, after: Snapshot, entry: HistoryEntry) -> C
 
 
 def give_up(before: Snapshot, after: Snapshot, entry: HistoryEntry) -> Change:
-    """Return the end of an order, or the request to undo it, as the on-failure rule of the failed steps says."""
+    """Return the end of an order, or the request to undo it, as the on-failure rule of the failed steps says.
+
+    No step asks for the undo that failed for what its service never said: an operator has to see to that first.
+    """
     failed = after.in_state(StepState.FAILED)
-    if cause := next((step for step in failed if step.on_failure is OnFailure.UNDO), None):
+    causes = (step for step in failed if step.on_failure is OnFailure.UNDO and not step.for_operator)
+    if cause := next(causes, None):
         return ask_for_undo(before, after, cause, entry)
     return end(before, after, Outcome.FAILED, failed[0], entry)
 
@@ -71,6 +75,7 @@ def to_be_undone(step: Step) -> Step:
         failure_count=0,
         cooldowns=0,
         reason=None,
+        for_operator=False,
         not_before=step.settled_at,
     )
 

@@ -26,10 +26,6 @@ class QueueRefusedError(UnavailableError):
     """The queue does not exist, may not be used, or is full: trying again helps only once somebody has mended that."""
 
 
-class NotSentError(UnavailableError):
-    """Service Bus could not be reached, and nothing of what was to be sent has arrived, nor will it."""
-
-
 class NewerWorkflowError(AppError):
     """The order follows a workflow that this version of the app does not know yet: a newer one has to go on with it."""
 
@@ -62,6 +58,10 @@ class UnknownNameError(InvalidError):
     """All that is wrong is that the input names what this version of the app does not know: a newer one may."""
 
 
+class NewerMessageError(UnknownNameError):
+    """The message is of a newer version of the app, or has a value that only a newer one knows (FLT-12)."""
+
+
 class RefusedError(AppError):
     """The request is well-formed, but makes no sense in the state that the order is in."""
 
@@ -76,23 +76,36 @@ class CutOffError(RuntimeError):
 class TransientError(AppError):
     """The remote service failed in a way that may pass: worth another try."""
 
+    def __init__(self, message: str | None = None, *, at_door: bool = False) -> None:
+        super().__init__(message)
+        self.at_door = at_door
+        """Whether it is no word of the service: a gateway or a proxy before it turned the call away."""
+
 
 class NotTriedError(AppError):
     """The agent may not call its service now (AGT-8); `retry_after` says when to come again."""
 
-    def __init__(self, reason: str, retry_after: timedelta) -> None:
+    def __init__(self, reason: str, retry_after: timedelta, *, in_doubt: bool = False) -> None:
         super().__init__(reason)
         self.retry_after = retry_after
+        self.in_doubt = in_doubt
+        """Whether a call was made that may have had its effect (UND-2)."""
 
 
 class CircuitOpenError(NotTriedError):
     """The agent makes no calls at all now, since its service fails for one order after another (AGT-8)."""
 
 
-class RejectedError(AppError):
-    """The remote service refused for good: trying again cannot help (AGT-6)."""
+class AskedToWaitError(CircuitOpenError):
+    """The service itself asked not to be called for a while, by nobody (`Retry-After`)."""
 
-    def __init__(self, message: str | None = None, *, in_doubt: bool = False) -> None:
+
+class RejectedError(AppError):
+    """Trying again cannot help: the remote service refused for good (AGT-6), or what is asked of it is wrong."""
+
+    def __init__(self, message: str | None = None, *, in_doubt: bool = False, for_operator: bool = False) -> None:
         super().__init__(message)
         self.in_doubt = in_doubt
         """Whether it may have been done all the same (UND-2)."""
+        self.for_operator = for_operator
+        """Whether it is no word of the service, so that an operator has to look at it, whatever the step's policy."""

@@ -1,7 +1,9 @@
 """Row and partition keys of table `orders` (design: one partition per bucket, sorted by what is asked for)."""
 
 import re
+from collections.abc import Sequence
 from datetime import UTC, datetime
+from zlib import crc32
 
 ORDER_ID = re.compile(r"b\d{2}-[0-9A-HJKMNP-TV-Z]{26}")
 """`b<NN>-<ULID>`: the bucket, and a part that sorts by time and cannot be guessed."""
@@ -34,6 +36,11 @@ def key_part(text: str) -> str:
 def buckets(count: int) -> list[str]:
     """Return the partitions over which `count` buckets spread new orders."""
     return [f"b{number:02d}" for number in range(count)]
+
+
+def spread_over(buckets: Sequence[str], name: str) -> str:
+    """Return the bucket for what belongs to no order: always the same for one name, another one for others."""
+    return buckets[crc32(name.encode()) % len(buckets)]
 
 
 def order_key(order_id: str) -> str:

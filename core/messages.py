@@ -1,14 +1,15 @@
 """The messages between the roles, version 1, and how they travel.
 
-Decoding names every fault of a message at once; an unknown `schemaVersion` is one of them. Fields that a later version
-may add are ignored between our own roles, so that two versions of the app can run side by side; in what a
-submitter sends, they are the business's, which knows of each what it is.
+Decoding names every fault of a message at once. Fields that a later version may add are ignored between our own roles,
+so that two versions of the app can run side by side; in what a submitter sends, they are the business's, which knows of
+each what it is. A greater `schemaVersion`, or a value that a later version may have added, is told from other faults:
+such a message is left to newer hosts (FLT-12).
 """
 
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -16,16 +17,16 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, RootModel, Val
 from pydantic.alias_generators import to_camel
 from pydantic_core import ErrorDetails
 
-from core.errors import InvalidError
+from core.errors import InvalidError, NewerMessageError
 from core.keys import ORDER_ID
 from core.orders import Priority
+
+MESSAGE_VERSION = 1
+"""The `schema_version` of all messages."""
 
 SCHEDULER_REQUESTS = "scheduler-requests"
 OPERATORS = "operators"
 """Of what is in the outbox: stands for Event Grid; every other destination is the private queue of that name."""
-
-SENDING = timedelta(seconds=1)
-"""How long a request is tried to be sent: through a hiccup of the bus. In an outage its order had better wait."""
 
 OrderId = Annotated[str, Field(pattern=f"^{ORDER_ID.pattern}$")]
 NO_TEXT = r"\x00-\x1f\x7f-\x9f\uFFFE\uFFFF"
@@ -64,8 +65,6 @@ class BusMessage:
     time_to_live: timedelta | None = None
     not_before: datetime | None = None
     """When the queue may deliver it; its time to live begins then."""
-    patience: timedelta | None = None
-    """How long to try again while it has certainly not arrived; None for as long as it lives."""
 
     def __post_init__(self) -> None:
         """Let nothing be sent without its ids: in a batch, Azure's host gives the id of the next message instead."""
@@ -115,6 +114,11 @@ class WakeUp(Message):
 
     order_id: OrderId
     steps: tuple[StepName, ...] = ()
+    needs: StepName | None = None
+    """The capability that the order waits for; None if it needs none, and can only end."""
+    priority: Priority = Priority.NORMAL
+    since: Moment | None = None
+    """Since when it waits."""
 
     def to_bus(self) -> BusMessage:
         """Address the wake-up to any scheduler."""
@@ -157,12 +161,6 @@ class AgentRequest(AttemptMessage):
     content: Mapping[str, Any]
     """What the step's definition takes from the order, and from the results of steps before."""
 
-    def waited(self, now: datetime) -> float:
-        """Return the share of the request's time that has passed, 0 to 1; 0 if it never had any."""
-        if self.complete_by <= self.issued_at:
-            return 0.0
-        return min(1.0, max(0.0, (now - self.issued_at) / (self.complete_by - self.issued_at)))
-
     def to_bus(self, agent: str, time_to_live: timedelta) -> BusMessage:
         """Address the request to the agent's own queue; it dies there when its time is up (AGT-5)."""
         return BusMessage(
@@ -172,40 +170,77 @@ class AgentRequest(AttemptMessage):
             body=self.to_json(),
             reply_to=responses_queue(agent),
             time_to_live=time_to_live,
-            patience=SENDING,
         )
+
+
+MAX_RETRY_AFTER_SECONDS = 86_400
 
 
 class AgentReply(AttemptMessage):
     """What an agent says of a request it has carried out, or could not; it names what it answers (SCH-6)."""
 
-    outcome: Literal["completed", "failed", "notTried", "unfinished"]
-    """Unfinished: the agent's time is nearly over; the reason is its last fault, and the step runs until then."""
+    outcome: Literal["completed", "failed", "notTried"]
+    instance: Annotated[str, Field(max_length=200)] | None = None
+    """Which instance of the agent says it, as its health row does (AGT-10)."""
     result: Mapping[str, Any] | None = None
     reason: Annotated[str, Field(max_length=1000)] | None = None
-    retry_after: Annotated[float, Field(ge=0, le=86400)] | None = None
+    retry_after: Annotated[float, Field(ge=0, le=MAX_RETRY_AFTER_SECONDS)] | None = None
     """Seconds after which a request that was not tried may come again (AGT-8)."""
     circuit_open: bool = False
-    """Whether the agent tries nothing at all until then."""
+    """Whether this instance of the agent tries nothing at all until then."""
+    asked: bool = False
+    """Whether the service asked for that, which concerns all instances."""
+    for_operator: bool = False
+    """Whether it failed for what is no word of the service: an operator decides, whatever the step's policy."""
     in_doubt: bool = False
     """Whether a call before had no answer, so that its effect may have happened, or may still come (UND-2)."""
     complete_by: AwareDatetime
     """That of the request: until then the reply lives (AGT-4)."""
 
-    def to_bus(self, agent: str, now: datetime, pause: timedelta | None = None) -> BusMessage:
-        """Address the reply to the schedulers; correlated by the id of the request, it lives until complete-by (AGT-4).
-
-        With a pause they get it only after that.
-        """
-        begins = now + (pause or timedelta())
+    def to_bus(self, agent: str, now: datetime) -> BusMessage:
+        """Address the reply to the schedulers; the id of the request correlates it until complete-by (AGT-4)."""
         return BusMessage(
             queue=responses_queue(agent),
             message_id=f"{self.request_id}:{self.outcome}",
             correlation_id=self.request_id,
             body=self.to_json(),
-            time_to_live=self.complete_by - begins,
-            not_before=begins if pause else None,
+            time_to_live=self.complete_by - now,
         )
+
+
+class AnyAttempt(BaseModel):
+    """What a request or a reply of any version says: which attempt it is about, and until when it counts."""
+
+    model_config = Message.model_config
+
+    order_id: OrderId
+    step: StepName
+    action: Annotated[str, Field(pattern=r"^[A-Za-z-]{1,16}$")] = "do"
+    """So short that the id of which it is a part is none too long for a queue."""
+    attempt: Annotated[int, Field(ge=1, lt=10**9)]
+    complete_by: Moment
+
+    @property
+    def request_id(self) -> str:
+        """What the request is called that this is, or answers."""
+        return request_id(self.order_id, self.step, self.attempt, self.action)
+
+
+PAUSE = timedelta(seconds=1)
+"""After which a message comes again at the soonest that could not be acted on."""
+LONGEST_PAUSE = timedelta(seconds=30)
+
+
+def put_off(message: BusMessage, now: datetime, until: datetime) -> BusMessage | None:
+    """Return the message as it comes again after a pause; None if nobody wants it any more by then.
+
+    It has an id of its own: a queue that drops what it has seen before would drop it.
+    """
+    begins = now + max(PAUSE, min(LONGEST_PAUSE, (until - now) / 10))
+    if begins >= until:
+        return None
+    message_id = f"{message.message_id}:{begins.timestamp() * 1000:.0f}"
+    return replace(message, message_id=message_id, not_before=begins, time_to_live=until - begins)
 
 
 def bus_queues(agents: Iterable[str]) -> list[str]:
@@ -240,11 +275,36 @@ def utf16_units(text: str) -> int:
 
 
 def decode(model: type[Decoded], body: bytes | str) -> Decoded:
-    """Read one message; raises `InvalidError` that names every fault by its place in the message."""
+    """Read one message; raises `InvalidError` that names every fault by its place in the message.
+
+    Raises `NewerMessageError` for a message between the roles that only a newer version of the app can read.
+    """
     try:
         return model.model_validate_json(body, by_alias=True, by_name=False)  # our own names are no names on the wire
     except ValidationError as error:
-        raise InvalidError(faults_of(error)) from None
+        newer = issubclass(model, Message) and _is_newer(error)
+        raise (NewerMessageError if newer else InvalidError)(faults_of(error)) from None
+
+
+VALUES = {("outcome",), ("action",), ("priority",)}
+"""The places where a newer version may have values that this one does not know."""
+VALUE = re.compile(r"[A-Za-z][A-Za-z0-9-]{0,40}")
+
+
+def _is_newer(error: ValidationError) -> bool:
+    """Whether the message has a greater schema version, whatever else is wrong, or nothing but values that are new."""
+    faults = error.errors(include_url=False, include_context=False)
+    return any(_is_newer_version(fault) for fault in faults) or all(_is_new_value(fault) for fault in faults)
+
+
+def _is_newer_version(fault: ErrorDetails) -> bool:
+    version = fault["input"]
+    return fault["loc"] == ("schemaVersion",) and type(version) is int and version > MESSAGE_VERSION
+
+
+def _is_new_value(fault: ErrorDetails) -> bool:
+    of_a_list = fault["type"] in ("literal_error", "enum") and fault["loc"] in VALUES
+    return of_a_list and isinstance(fault["input"], str) and VALUE.fullmatch(fault["input"]) is not None
 
 
 JSON_OBJECT = RootModel[dict[str, Any]]

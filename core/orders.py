@@ -41,6 +41,10 @@ DONE = (StepState.COMPLETED, StepState.SKIPPED)
 """In these states the steps after it may begin."""
 
 
+SETTLED = (*DONE, StepState.UNDONE, StepState.FAILED)
+"""In these states something has come of it."""
+
+
 class Priority(StrEnum):
     """Which orders are claimed first (SCH-11)."""
 
@@ -92,6 +96,8 @@ class Order:
     placed_at: AwareDatetime
     payload: Mapping[str, Any]
     """A JSON object that only the business understands."""
+    more: Mapping[str, Any] = field(default_factory=dict, compare=False)
+    """Columns that a newer version of the app has added; they are written back as they were read (FLT-12)."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -108,8 +114,13 @@ class OrderState:
     version: int = 1
     """Counts the transitions, the submission being the first."""
     priority: Priority = Priority.NORMAL
-    not_before: AwareDatetime
-    """While `Pending`: since when, or from when on, a scheduler can make something of the order."""
+    waits_since: AwareDatetime
+    """Since when nothing has come of the order although it could have gone on: its place in the queue, and its age.
+
+    A time that the workflow or an operator chose is no delay: before it, this is that time.
+    """
+    not_before: AwareDatetime | None = None
+    """The earliest time at which a scheduler can make something of the order, if one was chosen that is to come."""
     updated_at: AwareDatetime
     direction: Direction = Direction.FORWARD
     outcome: Outcome | None = None
@@ -120,6 +131,8 @@ class OrderState:
 
     The keys follow from the rest, but another version of the app may have made others of it.
     """
+    more: Mapping[str, Any] = field(default_factory=dict, compare=False)
+    """As in `Order`."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -163,11 +176,20 @@ class Step:
     """What the agent answered, which is also what an undo needs."""
     in_doubt: bool = False
     """Whether an attempt ended without an answer: its effect may have happened, or may still come (UND-2)."""
+    for_operator: bool = False
+    """Whether it failed for what is no word of its service: then an operator decides, whatever `on_failure` says."""
+    more: Mapping[str, Any] = field(default_factory=dict, compare=False)
+    """As in `Order`, in the column `Steps`."""
 
     @property
     def runs(self) -> bool:
         """Whether an attempt is under way, to do the step or to undo it."""
         return self.complete_by is not None and self.state in (StepState.RUNNING, StepState.UNDOING)
+
+    @property
+    def started_at(self) -> datetime | None:
+        """When the attempt that is under way was recorded, and its request issued."""
+        return self.complete_by and self.complete_by - self.timeout
 
     @property
     def waits_for_undo(self) -> bool:
@@ -221,7 +243,7 @@ class Snapshot:
         goes by the steps themselves.
         """
         ready = self.ready()
-        return min(ready, key=lambda step: step.not_before or self.state.not_before).capability if ready else None
+        return min(ready, key=lambda step: step.not_before or self.state.waits_since).capability if ready else None
 
     def ready(self) -> tuple[Step, ...]:
         """Return the steps whose turn it is, to be done or to be undone, whether or not their time has come."""
@@ -248,9 +270,16 @@ class Snapshot:
                 before.update(each.after)
         return before
 
-    def claimable_from(self, since: datetime) -> datetime:
-        """Return from when on, and not before `since`, a scheduler can start a step of the order, or end it."""
-        return max(since, min((step.not_before or since for step in self.ready()), default=since))
+    @property
+    def can_go_on(self) -> bool:
+        """Whether anything of the order could start or end, at once or at a time that was chosen."""
+        return self.state.process_state not in ENDED and bool(self.ready() or not self.running())
+
+    def chosen_time(self, now: datetime) -> datetime | None:
+        """Return when the first of the steps whose turn it is may begin; None if one may now, or there is none."""
+        times = [step.not_before or now for step in self.ready()]
+        earliest = min(times, default=now)
+        return earliest if earliest > now else None
 
     def with_steps(self, *changed: Step) -> "Snapshot":
         """Return a snapshot in which these steps replace those of the same name."""

@@ -1,14 +1,18 @@
 """What the roles need of the outside world: `adapters/` has each of these on Azure, tests have them in memory."""
 
-from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from datetime import datetime, timedelta
 from typing import Any, Protocol
 
 from core.changes import Event
+from core.clocks import ClockSkew
 from core.messages import AgentRequest, BusMessage
 
 Clock = Callable[[], datetime]
 """Returns the current time, aware and in UTC."""
+
+ClockCheck = Callable[[], Awaitable[ClockSkew | None]]
+"""Returns how far the clock is off the store's, if several answers of the store prove that; asks it if need be."""
 
 NewId = Callable[[], str]
 """Returns a text that no other call, anywhere, returns."""
@@ -20,8 +24,8 @@ class Bus(Protocol):
     async def send(self, messages: Sequence[BusMessage]) -> None:
         """Send all messages to their queues; one with a time to live is tried again for as long as it lives.
 
-        Raises `UnavailableError` if any of them may not have arrived, `QueueRefusedError` if it is the queue that
-        takes none, and `NotSentError` if certainly none has arrived, nor will; that is told after their `patience`.
+        Raises `UnavailableError` if any of them may not have arrived, and `QueueRefusedError`, soon, if it is the queue
+        that takes none.
         """
 
     async def probe(self, queues: Sequence[str]) -> None:
@@ -31,8 +35,8 @@ class Bus(Protocol):
 class TextQueue(Protocol):
     """A Storage Queue, as its senders see it."""
 
-    async def put(self, text: str) -> None:
-        """Append one message of at most 64 KiB.
+    async def put(self, text: str, pause: timedelta | None = None) -> None:
+        """Append one message of at most 64 KiB; with a pause, of at most seven days, nobody gets it before that.
 
         Raises `UnavailableError`, and `InvalidError` for characters that no queue can hold.
         """
@@ -55,7 +59,7 @@ class RemoteService(Protocol):
     """One remote service, as its agent calls it."""
 
     async def call(self, request: AgentRequest, timeout_seconds: float) -> Mapping[str, Any]:
-        """Carry out the request; raises `TransientError` or `RejectedError`."""
+        """Carry out the request; raises `TransientError`, `RejectedError` or `AskedToWaitError`."""
 
 
 class Leadership(Protocol):

@@ -10,6 +10,19 @@ from core.errors import AppError
 from core.messages import OPERATION, STEP_NAME
 from core.orders import OnFailure, Order, Step
 
+LONGEST_TIMEOUT = timedelta(minutes=4, seconds=30)
+"""Of one attempt: the host ends a function that takes longer than `functionTimeout`, with all calls beside it.
+
+It renews the lock of a message for `maxAutoLockRenewalDuration`. Both are in host.json, and leave half a minute more.
+"""
+
+LONGEST_WAIT = timedelta(days=30)
+"""Of a step that cools down, or is not undone before calls for it are over: each is time in which nothing goes on."""
+
+MOST_TRIES = 1000
+
+MOST_VERSION = 10**6
+
 MAX_STEPS = 20
 """Of a workflow: the state row keeps them in one column of 32 Ki characters, whatever they are called and suffer."""
 
@@ -97,6 +110,8 @@ class Workflow:
         known = [definition.name for definition in self.steps]
         if not re.fullmatch(STEP_NAME, self.name):
             yield f"its name has to match {STEP_NAME}"
+        if not 1 <= self.version <= MOST_VERSION:
+            yield f"its version has to be from 1 to {MOST_VERSION}"
         if not known:
             yield "there is no step"
         if len(known) > MAX_STEPS:
@@ -125,27 +140,49 @@ def _faults(definition: StepDefinition, above: Collection[str], capabilities: Co
         yield f"its undo needs {', '.join(missing)}, which is not kept"
     if definition.compensation_needs and definition.compensation is None:
         yield "it says what its undo needs, but not what undoes it"
-    for name in ("timeout", "threshold", "cooldown"):
-        value = getattr(definition, name)
-        if value is not None and value <= type(value)():
-            yield f"{name} is {value}; it has to be more"
+    yield from _out_of_bounds(definition)
     yield from _unspeakable(definition)
+
+
+MORE_THAN_NOTHING = ("timeout", "threshold", "cooldown")
+AT_MOST = {
+    "timeout": LONGEST_TIMEOUT,
+    "threshold": MOST_TRIES,
+    "cooldown": LONGEST_WAIT,
+    "max_cooldowns": MOST_TRIES,
+    "late_effect_window": LONGEST_WAIT,
+}
+
+
+def _out_of_bounds(definition: StepDefinition) -> Iterator[str]:
+    for name, most in AT_MOST.items():
+        value = getattr(definition, name)
+        if value is None:
+            continue
+        nothing = type(most)()
+        if value < nothing or (value == nothing and name in MORE_THAN_NOTHING):
+            yield f"{name} is {value}; it has to be more"
+        if value > most:
+            yield f"{name} is {value}; it can be {most} at most"
 
 
 def _unspeakable(definition: StepDefinition) -> Iterator[str]:
     """Yield what no request can say."""
     if not re.fullmatch(STEP_NAME, definition.name):
         yield f"its name has to match {STEP_NAME}"
+    if not re.fullmatch(STEP_NAME, definition.capability):
+        yield f"capability {definition.capability} has to match {STEP_NAME}"
     for operation in (definition.operation, definition.compensation):
         if operation is not None and not OPERATION.fullmatch(operation):
             yield f"operation {operation} has to match {OPERATION.pattern}"
 
 
-class WorkflowError(AppError):
-    """The workflows are not usable; `faults` names everything that is wrong with them."""
+class DeclarationError(AppError):
+    """What the business declares is not usable; `faults` names everything that is wrong with it."""
 
     def __init__(self, faults: list[str]) -> None:
-        super().__init__("\n".join([f"{len(faults)} fault(s) in the workflows:", *(f"- {fault}" for fault in faults)]))
+        head = f"{len(faults)} fault(s) in what the business declares:"
+        super().__init__("\n".join([head, *(f"- {fault}" for fault in faults)]))
         self.faults = faults
 
 
@@ -156,19 +193,18 @@ class Workflows:
         self.all = workflows
         self._known = {(workflow.name, workflow.version): workflow for workflow in workflows}
 
-    def check(self, capabilities: Container[str], default: str | None = None) -> None:
-        """Raise `WorkflowError` with every fault of every workflow, and if none has the name of the default."""
-        faults = [
-            f"{workflow.name} version {workflow.version}: {fault}"
-            for workflow in self.all
-            for fault in workflow.faults(capabilities)
-        ]
+    def check(self, capabilities: Container[str]) -> None:
+        """Raise `DeclarationError` with every fault of every workflow, given what the app's agents offer."""
+        if faults := list(self.faults(capabilities)):
+            raise DeclarationError(faults)
+
+    def faults(self, capabilities: Container[str]) -> Iterator[str]:
+        """Return everything that is wrong with the workflows, given what the app's agents offer."""
+        for workflow in self.all:
+            which = f"{workflow.name} version {workflow.version}"
+            yield from (f"{which}: {fault}" for fault in workflow.faults(capabilities))
         if len(self._known) < len(self.all):
-            faults.append("two workflows have the same name and version")
-        if default is not None and self.latest(default) is None:
-            faults.append(f"there is no workflow {default}, which is the default")
-        if faults:
-            raise WorkflowError(faults)
+            yield "two workflows have the same name and version"
 
     def find(self, name: str, version: int) -> Workflow | None:
         """Return the workflow that an order was started with, if this app still has it."""

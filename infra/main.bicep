@@ -24,7 +24,7 @@ param redundancy string = 'zone'
 @description('Reach storage, Service Bus and Event Grid through private endpoints only; needs Service Bus Premium.')
 param networkIsolation bool = false
 
-@description('Keep orders in Azure Cosmos DB for Table instead of Table Storage, for those who outgrow one storage account.')
+@description('Keep orders in Azure Cosmos DB for Table instead of Table Storage. No order was ever processed there: docs/scale.md says what speaks against it.')
 param cosmosForTables bool = false
 
 @description('Instances that are always ready for HTTP calls, for new orders and for the scheduler; 0 costs nothing while nothing happens.')

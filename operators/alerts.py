@@ -138,7 +138,7 @@ def is_over(event: Event, owed: Look | None, swept: Sweep | None) -> bool:
         return False
     order_id = event.subject.removeprefix(ABOUT_ORDER)
     if event.type == STALLED:
-        return owed.is_over(Kind.PENDING, order_id, since=event.at)
+        return all(owed.is_over(kind, order_id, since=event.at) for kind in (Kind.PENDING, Kind.RUNNING))
     return event.type in (ORDER_FAILED, ORDER_UNDONE) and owed.is_over(Kind.ERROR, order_id)
 
 

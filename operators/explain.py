@@ -9,19 +9,20 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from core.agenda import polled_from
 from core.changes import Change, Decision
 from core.errors import UnreadableRowError
 from core.orders import Direction, Outcome, ProcessState, Snapshot, Step, StepState
 from entrypoints.models import View
-from stores.agent_health import AgentHealth, longest_wait, open_until
-from stores.transitions import Decide
+from stores.agent_health import AgentHealth, closed_until, fault_since, silent_since
 
 INSTANT = timedelta(microseconds=1)
 AS_IT_IS = "It stays as it is."
 
-Claim = Callable[[Snapshot, datetime, Mapping[str, str]], Decision]
+Claim = Callable[[Snapshot, datetime, Mapping[str, Sequence[str]]], Decision]
 """The scheduler's claim; its last argument names, by capability, the agents that have room now."""
+
+Recover = Callable[[Snapshot, datetime, Sequence[AgentHealth]], Decision]
+"""The supervisor's recovery; its last argument is what the agents said of themselves."""
 
 
 class Actor(StrEnum):
@@ -38,36 +39,29 @@ class ActingRules:
     """The rules that act on orders by themselves, as the roles have them."""
 
     claim: Claim
-    recover: Decide
+    recover: Recover
     poll_delay: timedelta
-    """How long the scheduler's poll leaves an order to the wake-up that announces it."""
+    """How long an order is left to the wake-up that announces it."""
     clock_tolerance: timedelta
     offers: Mapping[str, Sequence[str]]
     """The agents that offer each capability, the preferred first."""
-    fresh: timedelta
-    """How long the scheduler believes what an agent said of itself."""
     longest_upgrade: timedelta
     """How long the scheduler leaves an order to a newer version of the app."""
     agent_health: Sequence[AgentHealth] = ()
     """What the agents said of themselves lately."""
 
-    def open_until(self, agent: str, now: datetime) -> datetime | None:
-        """Return until when the agent's circuit is open; None if it is not."""
-        return open_until([health for health in self.agent_health if health.agent == agent], now)
-
-    def none_until(self, capability: str | None, now: datetime) -> datetime | None:
-        """Return when the first agent that offers this makes calls again, if now none does; None if any may."""
-        times = [self.open_until(agent, now) for agent in self.offers.get(capability or "", ())]
-        known = [time for time in times if time]
-        return min(known) if known and len(known) == len(times) else None
+    def reopen(self, capability: str | None, now: datetime) -> list[datetime]:
+        """Return when the agents that offer this, and make no calls now, make calls again: the first comes first."""
+        times = (closed_until(self.agent_health, agent, now) for agent in self.offers.get(capability or "", ()))
+        return sorted(time for time in times if time)
 
     def claimed(self, order: Snapshot, at: datetime) -> Decision:
         """Return the claim at this time, as if every agent had room: whether it has, shows at that moment only."""
-        takes = {
-            capability: next((agent for agent in agents if not self.open_until(agent, at)), None)
+        takers = {
+            capability: [agent for agent in agents if not closed_until(self.agent_health, agent, at)]
             for capability, agents in self.offers.items()
         }
-        return self.claim(order, at, {capability: agent for capability, agent in takes.items() if agent})
+        return self.claim(order, at, takers)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -128,11 +122,9 @@ def what_comes(order: Snapshot, rules: ActingRules, now: datetime) -> Prospect |
     """Return who should act next; None for an order that has ended and needs nobody."""
     match order.state.process_state:
         case ProcessState.PENDING:
-            return _claim(order, rules, max(now, order.state.not_before))
-        case ProcessState.PROCESSING if any(step.expired(now, rules.clock_tolerance) for step in order.steps):
-            return _recovery(order, rules, now)
+            return _claim(order, rules, max(now, order.state.not_before or now))
         case ProcessState.PROCESSING:
-            return Prospect(actor=Actor.AGENT, at=order.earliest_complete_by())
+            return _answer_or_recovery(order, rules, now)
         case ProcessState.ERROR if order.state.outcome is not Outcome.UNDONE:
             return Prospect(actor=Actor.OPERATOR)
     return None
@@ -141,31 +133,43 @@ def what_comes(order: Snapshot, rules: ActingRules, now: datetime) -> Prospect |
 def what_comes_otherwise(order: Snapshot, rules: ActingRules, now: datetime) -> Prospect | None:
     """Return who acts if no message and no answer comes: the scheduler's poll, or the supervisor's sweep."""
     found = [_recovery(order, rules, now)]
-    if order.state.process_state is ProcessState.PENDING:
-        polled = polled_from(order.state.not_before, order.state.updated_at, rules.poll_delay)
-        found.append(_claim(order, rules, max(now, polled)))
-    return min((each for each in found if each), key=lambda each: each.at or now, default=None)
+    if order.can_go_on:
+        found.append(_claim(order, rules, max(now, _polled_from(order, rules))))
+    acts = (each for each in found if each and each.at and each.actor is not Actor.AGENT)
+    return min(acts, key=lambda each: each.at or now, default=None)
 
 
-def _claim(order: Snapshot, rules: ActingRules, at: datetime) -> Prospect:
+def _polled_from(order: Snapshot, rules: ActingRules) -> datetime:
+    """Return from when on anybody claims the order: at its chosen time, or once the wake-up has had its time."""
+    return order.state.not_before or order.state.updated_at + rules.poll_delay
+
+
+def _claim(order: Snapshot, rules: ActingRules, at: datetime) -> Prospect | None:
     """Return the claim at this time, or once an agent for what the order needs makes calls again."""
     needs = order.needs()
-    until = rules.none_until(needs, at)
-    change = rules.claimed(order, until or at)
-    if isinstance(change, Change):
-        return Prospect(actor=Actor.SCHEDULER, at=until or at, change=change, circuits_open=until is not None)
+    for then in (at, *rules.reopen(needs, at)):
+        change = rules.claimed(order, then)
+        if isinstance(change, Change):
+            return Prospect(actor=Actor.SCHEDULER, at=then, change=change, circuits_open=then > at)
     if needs and not rules.offers.get(needs):
         return Prospect(actor=Actor.OPERATOR)
-    return _given_up(order, rules, at)
+    return _answer_or_recovery(order, rules, at) if order.running() else _given_up(order, rules, at)
 
 
 def _given_up(order: Snapshot, rules: ActingRules, now: datetime) -> Prospect:
     """Return how an order ends whose workflow nobody here knows, unless a newer version of the app takes it."""
-    at = max(now, order.state.not_before + rules.longest_upgrade + INSTANT)
+    at = max(now, order.state.waits_since + rules.longest_upgrade + INSTANT)
     change = rules.claimed(order, at)
     if not isinstance(change, Change):
         return Prospect(actor=Actor.SCHEDULER, given_up=True)
     return Prospect(actor=Actor.SCHEDULER, at=at, change=change, given_up=True)
+
+
+def _answer_or_recovery(order: Snapshot, rules: ActingRules, now: datetime) -> Prospect | None:
+    """Return who acts on an order of which nothing can be claimed, but something runs."""
+    if any(step.expired(now, rules.clock_tolerance) for step in order.steps):
+        return _recovery(order, rules, now)
+    return Prospect(actor=Actor.AGENT, at=order.earliest_complete_by())
 
 
 def _recovery(order: Snapshot, rules: ActingRules, now: datetime) -> Prospect | None:
@@ -174,7 +178,7 @@ def _recovery(order: Snapshot, rules: ActingRules, now: datetime) -> Prospect | 
     if due is None:
         return None
     at = max(now, due + rules.clock_tolerance + INSTANT)
-    change = rules.recover(order, at)
+    change = rules.recover(order, at, rules.agent_health)
     return Prospect(actor=Actor.SUPERVISOR, at=at, change=change if isinstance(change, Change) else None)
 
 
@@ -193,7 +197,7 @@ def _waiting_for(
 ) -> str | None:
     if expected is None:
         return None
-    answers = " and ".join(_answer(step) for step in order.running())
+    answers = " and ".join(_answer(step, rules) for step in order.running())
     match expected.actor:
         case Actor.AGENT:
             return answers
@@ -213,31 +217,44 @@ def _waiting_for(
 
 
 def _room(order: Snapshot, expected: Prospect, rules: ActingRules, now: datetime) -> str:
-    needs, since = order.needs(), order.state.not_before
+    needs, since = order.needs(), order.state.waits_since
     if not needs or needs not in rules.offers:
         return ""
     if expected.circuits_open and expected.at:
-        agents = " and ".join(rules.offers[needs])
-        return f", once an agent for {needs} makes calls again (circuits open: {agents}, until {_clock(expected.at)})"
-    if now > polled_from(since, order.state.updated_at, rules.poll_delay):
-        loads = "; ".join(_load(agent, rules) for agent in rules.offers[needs])
+        why = f"{_why_closed(needs, rules, now)}, until {_clock(expected.at)}"
+        return f", once an agent for {needs} makes calls again ({why})"
+    if now > _polled_from(order, rules):
+        loads = "; ".join(_load(agent, rules, now) for agent in rules.offers[needs])
         return f", once an agent for {needs} has room, for which it waits since {_clock(since)} ({loads})"
     return f", once an agent for {needs} has room"
 
 
-def _load(agent: str, rules: ActingRules) -> str:
-    """Return what the instances of an agent said of themselves lately."""
-    said = [health for health in rules.agent_health if health.agent == agent]
-    wait = longest_wait(said)
-    if wait is None:
+def _why_closed(needs: str, rules: ActingRules, now: datetime) -> str:
+    agents = rules.offers[needs]
+    said = (each for each in rules.agent_health if each.agent in agents)
+    asked = {each.agent for each in said if each.asked_until and each.asked_until > now}
+    if asked:
+        return f"the service of {' and '.join(sorted(asked))} asks not to be called"
+    return f"circuits open: {' and '.join(agents)}"
+
+
+def _load(agent: str, rules: ActingRules, now: datetime) -> str:
+    """Return what the instances of an agent say of themselves, or since when nobody has taken what it is asked."""
+    lately = [health for health in rules.agent_health if health.agent == agent and health.counts_until > now]
+    if silent := silent_since(lately, agent):
+        return f"nobody has taken {agent}'s requests since {_clock(silent)}"
+    said = [health for health in lately if health.unheard_since is None]
+    if not said:
         return f"{agent}: not heard of lately"
-    running = sum(health.running for health in said)
-    return f"{agent}: {running} calls under way, requests wait for {wait:.0%} of their time"
+    running, rate = sum(health.running for health in said), sum(health.rate or 0 for health in said)
+    return f"{agent}: {running} calls under way, {rate:.0f} requests begun a second"
 
 
-def _answer(step: Step) -> str:
+def _answer(step: Step, rules: ActingRules) -> str:
+    """Return what is waited for, and what its agent said last of what went wrong since it was asked."""
     what = "undo" if step.state is StepState.UNDOING else "step"
-    so_far = f" (so far: {step.reason})" if step.reason else ""
+    told = fault_since(rules.agent_health, step.agent, step.started_at)
+    so_far = f" (so far: {told.fault})" if told else ""
     return f"agent {step.agent}'s answer to {what} {step.name}, attempt {step.attempts}{so_far}"
 
 

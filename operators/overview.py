@@ -53,7 +53,7 @@ class Overview(View):
     poison: dict[str, int]
     """How many messages are kept, up to 100 of each queue that they came from."""
     waiting: dict[str, int | None]
-    """About how many messages wait in each Storage Queue; null if it is away. How long requests wait, agents say."""
+    """About how many messages wait in each Storage Queue; null if it is away."""
     agents: list[AgentHealth]
     """What each instance said of itself last."""
 
@@ -82,12 +82,13 @@ class OverviewService:
     async def look(self) -> Overview:
         """Show how the system is doing; raises `UnavailableError`, alone or in a group."""
         owed = await self.owed.recent(KEPT)
-        running, pending = owed.orders[Kind.RUNNING].keys(), owed.orders[Kind.PENDING].keys()
-        processing = running - pending  # of a pending order, other steps may still run
+        waiting, running = owed.orders[Kind.PENDING], owed.orders[Kind.RUNNING]
+        pending = {order_id for order_id, row in waiting.items() if not _is_processing(row)}
+        processing = running.keys() - pending  # of a pending order, other steps may still run
         return Overview(
             at=owed.at,
             open_orders={
-                ProcessState.PENDING: _count(owed, Kind.PENDING),
+                ProcessState.PENDING: Count(count=len(pending), at_least=owed.more(Kind.PENDING)),
                 ProcessState.PROCESSING: Count(count=len(processing), at_least=owed.more(Kind.RUNNING)),
                 ProcessState.ERROR: _count(owed, Kind.ERROR),
             },
@@ -107,6 +108,11 @@ class OverviewService:
             minutes[each.at] = minutes.get(each.at, Figures(at=each.at)).plus(each)
         in_order = _of_few_steps([minutes[at] for at in sorted(minutes)])
         return LastHour(since=until - SHOWN, until=until, minutes=in_order)
+
+
+def _is_processing(row: AgendaRow) -> bool:
+    """Whether the order has steps that run beside those that wait."""
+    return row.data.get("ProcessState") == ProcessState.PROCESSING
 
 
 def _count(owed: Look, kind: Kind, counted: Callable[[AgendaRow], bool] = lambda _: True) -> Count:

@@ -44,7 +44,7 @@ def skip(order: Snapshot, request: SkipRequest, workflows: Workflows, now: datet
     step = _failed_step(order, request.step)
     if order.state.direction is Direction.FORWARD:
         _demand_unneeded(order, step, workflows)
-    after = order.with_steps(replace(step, state=StepState.SKIPPED, complete_by=None, reason=None))
+    after = order.with_steps(replace(step, state=StepState.SKIPPED, complete_by=None, reason=None, for_operator=False))
     entry = _entry(request, now, "skipped", about=step.name)
     if left := _failed(after):
         entry = replace(entry, event="step-skipped")
@@ -143,8 +143,16 @@ def _afresh(step: Step, direction: Direction) -> Step:
     back = direction is Direction.UNDO
     if back and not step.undo_failed:
         return step  # it was refused on the way forward: there is nothing to undo
-    state = StepState.UNDOING if back else StepState.NOT_STARTED
-    return replace(step, state=state, failure_count=0, cooldowns=0, not_before=None, complete_by=None, reason=None)
+    return replace(
+        step,
+        state=StepState.UNDOING if back else StepState.NOT_STARTED,
+        failure_count=0,
+        cooldowns=0,
+        not_before=None,
+        complete_by=None,
+        reason=None,
+        for_operator=False,
+    )
 
 
 def _go_on(order: Snapshot, after: Snapshot, entry: HistoryEntry) -> Change:

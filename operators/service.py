@@ -14,7 +14,7 @@ from operators import rules, views
 from operators.explain import ActingRules, Explanation, explain, unreadable
 from operators.requests import OperatorRequest, OrdersPage, Search, SkipRequest
 from operators.views import Acted, FoundOrders, ListedOrder, OrderList, OrderView, StateView, agenda_page, cut
-from stores.agent_health import AgentHealthLog
+from stores.agent_health import KEPT, AgentHealthLog
 from stores.archive import Archive
 from stores.orders import OrderStore
 from stores.transitions import Decide, Transitions
@@ -95,7 +95,7 @@ class OperatorService:
             order, now = await self.load(order_id), self.clock()
         except UnreadableRowError as fault:
             return unreadable(order_id, fault)
-        acting = replace(self.acting, agent_health=await self.agent_health.since(now - self.acting.fresh))
+        acting = replace(self.acting, agent_health=await self.agent_health.since(now - KEPT))
         return explain(order, rules.possible(order, self.workflows, now), acting, now)
 
     async def resubmit(self, order_id: str, request: OperatorRequest) -> Acted:

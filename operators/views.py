@@ -63,7 +63,8 @@ class StateView(View):
     workflow: str
     workflow_version: int
     version: int
-    not_before: datetime
+    waits_since: datetime
+    not_before: datetime | None
     updated_at: datetime
 
 

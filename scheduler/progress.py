@@ -18,8 +18,8 @@ from core.orders import DONE, ERASED, MAX_REASON, Direction, Outcome, ProcessSta
 from core.texts import plain
 from core.workflow import StepDefinition, Workflow
 
-Room = Mapping[str, str]
-"""By capability, the agent that takes a step of it now: one that is healthy and has room (AGT-10)."""
+Room = Mapping[str, Sequence[str]]
+"""By capability, the agents that take a step of it now, the preferred first: healthy, and with room (AGT-10)."""
 
 MAX_BYTES = 192 * 1024
 """Of a request; Service Bus carries 256 KiB, with all that it adds."""
@@ -100,6 +100,8 @@ class Progress:
     workflow: Workflow
     payload: Payload
     room: Room
+    providers: Mapping[str, str]
+    """By agent, the provider whose idempotency keys its service knows."""
     instance: str
     clock_tolerance: timedelta
     entry: HistoryEntry
@@ -133,6 +135,8 @@ class Progress:
         requests, failed = self._requests(after, started)
         if failed:
             return self._fail(after, failed)
+        if not started and after is self.before:  # a claim that starts nothing writes nothing
+            return None
         after = after.with_steps(*started)
         if not after.running():
             return self._wait(after)
@@ -145,7 +149,8 @@ class Progress:
         """Record attempts as running, before their requests go out (SCH-3)."""
         now = self.entry.at
         for step in ready:
-            if (step.not_before is None or step.not_before <= now) and (agent := self.room.get(step.capability)):
+            agent = self._agent_for(step)
+            if agent and (step.not_before is None or step.not_before <= now):
                 state = StepState.UNDOING if step.state is StepState.UNDOING else StepState.RUNNING
                 until = now + step.timeout
                 yield replace(
@@ -159,12 +164,26 @@ class Progress:
                     reason=None,
                 )
 
-    def _wait(self, after: Snapshot) -> Change | None:
-        """Give the order back until a step's time has come, or an agent has room; unclaimed, it stays as it is."""
-        if self.before.state.process_state is ProcessState.PENDING:
-            return None
-        until = after.claimable_from(self.entry.at)
-        why = "no agent has room" if until == self.entry.at else f"waits until {until:%H:%M:%S}"
+    def _agent_for(self, step: Step) -> str | None:
+        """Return the agent that takes the step now: after an attempt that came to nothing another one, if there is any.
+
+        What was ever tried stays with services that know its idempotency key (AGT-3), and is undone there: also what an
+        agent says it has not tried, since the same request may have been delivered twice.
+        """
+        takers = self.room.get(step.capability, ())
+        if step.agent in self.providers and step.attempts:
+            provider = self.providers[step.agent]
+            takers = [agent for agent in takers if self.providers.get(agent) == provider]
+        if step.reason:  # why its last attempt came to nothing
+            return next((agent for agent in takers if agent != step.agent), next(iter(takers), None))
+        if step.state is StepState.UNDOING and step.agent in takers:
+            return step.agent
+        return next(iter(takers), None)
+
+    def _wait(self, after: Snapshot) -> Change:
+        """Give the order back until a step's time has come, or an agent has room."""
+        until = after.chosen_time(self.entry.at)
+        why = f"waits until {until:%H:%M:%S}" if until else "no agent has room"
         entry = replace(self.entry, event="put-back", detail="; ".join(filter(None, [self.entry.detail, why])))
         after = after.with_state(process_state=ProcessState.PENDING, locked_by=None, complete_by=None)
         return transition(self.before, after, entry)

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -12,18 +13,12 @@ from core.changes import Change, Decision, HistoryEntry, Note, transition
 from core.errors import NewerWorkflowError
 from core.messages import AgentReply
 from core.orders import MAX_REASON, Direction, Outcome, ProcessState, Snapshot, Step, StepState
-from core.texts import plain, without_particulars
 from core.workflow import StepDefinition, Workflow, Workflows
-from scheduler.progress import Progress, Room, handled, no_such_step
+from scheduler.progress import Progress, Room, no_such_step
 
 MAX_KEPT = 10_000
 """Characters of JSON that a step keeps of its service's answer; a row takes 32 Ki."""
 
-LONGEST_UPGRADE = timedelta(days=1)
-"""How long an order that follows a workflow which this app does not know is left to a newer one (FLT-12)."""
-
-MAX_SAID = 200
-"""Characters of what an agent says of its last fault."""
 
 NO_REASON = "the agent gave no reason"
 RETIRED = "the order's workflow is not part of this app"
@@ -36,35 +31,40 @@ class SchedulerRules:
     instance: str
     workflows: Workflows
     payload: Payload
+    providers: Mapping[str, str]
+    """By agent, the provider whose idempotency keys its service knows."""
     clock_tolerance: timedelta
+    longest_upgrade: timedelta
+    """How long an order that follows a workflow which this app does not know is left to a newer one (FLT-12)."""
 
     def claim(self, order: Snapshot, now: datetime, room: Room) -> Change | None:
-        """Take a pending order that nobody holds, and start what can be started, in one write (SCH-2, SCH-3)."""
+        """Take an order, and start what can be started of it, in one write (SCH-2, SCH-3); None if that is nothing."""
         now = max(now, min(order.state.updated_at, now + self.clock_tolerance))  # the clock of who woke us may be ahead
         if not self.waits(order, now):
             return None
-        entry = self._entry(now, "claimed")
+        free = order.state.process_state is ProcessState.PENDING
+        entry = self._entry(now, "claimed" if free else "step-started")
         workflow = self.workflows.find(order.state.workflow, order.state.workflow_version)
         if workflow:
             return self._progress(order, workflow, entry, room).proceed(order)
         return self._end_of_retired(order, entry)
 
     def waits(self, order: Snapshot, now: datetime) -> bool:
-        """Whether nobody holds the order, its time has come, and this app can go on with it."""
+        """Whether anything of the order could start or end, its time has come, and this app can go on with it."""
         state = order.state
-        free = state.process_state is ProcessState.PENDING and state.locked_by is None and state.not_before <= now
-        return free and self.can_claim(state.workflow, state.workflow_version, now - state.not_before)
+        due = order.can_go_on and (state.not_before is None or state.not_before <= now)
+        return due and self.can_claim(state.workflow, state.workflow_version, now - state.waits_since)
 
     def can_claim(self, workflow: str, version: int, waited: timedelta) -> bool:
         """Whether this app goes on with orders on this version, or ends them; it may not know it yet (FLT-12)."""
         known = self.workflows.find(workflow, version) is not None or self.workflows.was_retired(workflow, version)
-        return known or waited > LONGEST_UPGRADE
+        return known or waited > self.longest_upgrade
 
-    def _end_of_retired(self, order: Snapshot, entry: HistoryEntry) -> Change:
+    def _end_of_retired(self, order: Snapshot, entry: HistoryEntry) -> Change | None:
         """Give up an order whose workflow this app knows no more."""
         state = order.state
         if order.running():  # they answer or expire first (SCH-12)
-            return transition(order, handled(order, self.instance), entry)
+            return None
         reason = f"workflow {state.workflow} version {state.workflow_version} is not part of this app"
         outcome = Outcome.UNDO_INCOMPLETE if state.direction is Direction.UNDO else Outcome.FAILED
         return compensation.end(order, order.with_state(reason=reason), outcome, None, entry)
@@ -83,24 +83,13 @@ class SchedulerRules:
             return self._refuse(order, reply, agent, self._entry(now, "reply-refused", why_not))
         if workflow is None or definition is None:
             raise NewerWorkflowError
-        if reply.outcome == "unfinished":
-            return self._unfinished(order, step, reply, agent, now)
-        answered, entry = self._answered(step, _within_bounds(definition, reply), definition, now, room)
+        answered, entry = self._answered(step, _within_bounds(definition, reply), definition, now)
         if order.state.direction is Direction.UNDO and step.state is StepState.RUNNING:
             answered = compensation.to_be_undone(answered)  # the undo was asked for while the step was being done
         after = order.with_steps(answered)
         if order.state.process_state is ProcessState.PENDING:
             return transition(order, after, entry)  # another step timed out meanwhile: whoever claims the order goes on
         return self._progress(order, workflow, entry, room).proceed(after)
-
-    def _unfinished(self, order: Snapshot, step: Step, reply: AgentReply, agent: str, now: datetime) -> Decision:
-        """Keep what the agent said of its last call; the step runs on, until it is answered or its time is over."""
-        reason = _said(reply)
-        if reason == step.reason:
-            why_not = f"{step.name} attempt {reply.attempt}: it was said before"
-            return self._refuse(order, reply, agent, self._entry(now, "reply-refused", why_not))
-        entry = self._entry(now, "unfinished", f"{step.name}: {reason}")
-        return transition(order, order.with_steps(replace(step, reason=reason)), entry)
 
     def _why_invalid(self, step: Step | None, reply: AgentReply, agent: str, now: datetime) -> str:
         """Say why a reply counts for nothing; empty if it counts (SCH-6).
@@ -139,7 +128,7 @@ class SchedulerRules:
         )
 
     def _answered(
-        self, step: Step, reply: AgentReply, definition: StepDefinition, now: datetime, room: Room
+        self, step: Step, reply: AgentReply, definition: StepDefinition, now: datetime
     ) -> tuple[Step, HistoryEntry]:
         match reply.outcome:
             case "completed":
@@ -147,7 +136,7 @@ class SchedulerRules:
             case "failed":
                 return self._failed(step, reply, now)
             case _:
-                return self._not_tried(step, reply, now, room)
+                return self._not_tried(step, reply, now)
 
     def _completed(
         self, step: Step, reply: AgentReply, definition: StepDefinition, now: datetime
@@ -162,17 +151,22 @@ class SchedulerRules:
     def _failed(self, step: Step, reply: AgentReply, now: datetime) -> tuple[Step, HistoryEntry]:
         reason = reply.reason or NO_REASON
         in_doubt = step.in_doubt or reply.in_doubt
-        failed = replace(step, state=StepState.FAILED, complete_by=None, reason=reason[:MAX_REASON], in_doubt=in_doubt)
+        failed = replace(
+            step,
+            state=StepState.FAILED,
+            complete_by=None,
+            reason=reason[:MAX_REASON],
+            in_doubt=in_doubt,
+            for_operator=reply.for_operator,
+        )
         return failed, self._entry(now, "step-failed", f"{step.name}: {reason}")
 
-    def _not_tried(self, step: Step, reply: AgentReply, now: datetime, room: Room) -> tuple[Step, HistoryEntry]:
-        """Let the step wait, unless another agent takes it now; no failure is counted (AGT-8)."""
-        elsewhere = room.get(step.capability) not in (None, step.agent)
+    def _not_tried(self, step: Step, reply: AgentReply, now: datetime) -> tuple[Step, HistoryEntry]:
+        """Let the step be asked for again as soon as anybody has room; no failure is counted (AGT-8)."""
         waiting = replace(
             step,
             state=StepState.UNDOING if step.state is StepState.UNDOING else StepState.NOT_STARTED,
             complete_by=None,
-            not_before=None if elsewhere else now + timedelta(seconds=reply.retry_after or 0),
             in_doubt=step.in_doubt or reply.in_doubt,
         )
         return waiting, self._entry(now, "not-tried", f"{step.name} was not tried: {reply.reason}")
@@ -184,17 +178,13 @@ class SchedulerRules:
             payload=self.payload,
             entry=entry,
             room=room,
+            providers=self.providers,
             instance=self.instance,
             clock_tolerance=self.clock_tolerance,
         )
 
     def _entry(self, now: datetime, event: str, detail: str = "") -> HistoryEntry:
         return HistoryEntry(at=now, actor=f"scheduler/{self.instance}", event=event, detail=detail)
-
-
-def _said(reply: AgentReply) -> str:
-    """Return what the agent said of a fault, so that the same fault always reads the same."""
-    return plain(without_particulars(reply.reason or ""), MAX_SAID) or NO_REASON
 
 
 def _within_bounds(definition: StepDefinition, reply: AgentReply) -> AgentReply:

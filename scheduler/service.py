@@ -1,13 +1,13 @@
 """Runs the scheduler's rules: on a wake-up, on a reply, and by polling."""
 
+import asyncio
 import logging
-from collections.abc import Coroutine
-from dataclasses import dataclass
+from collections.abc import Coroutine, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
 from itertools import islice
 from typing import Any
-from zlib import crc32
 
 from core import agenda
 from core.agenda import NOTHING, AgendaRow
@@ -16,10 +16,11 @@ from core.errors import AppError, UnavailableError, UnknownOrderError
 from core.gathering import run_all
 from core.messages import AgentReply, WakeUp
 from core.orders import Snapshot, Step
-from scheduler.admission import Admission, Candidate
+from scheduler.admission import LATELY, Admission, Candidate
 from scheduler.rules import SchedulerRules
-from stores.agent_health import AgentHealthLog
-from stores.claim_lanes import first_of_each_claim_lane
+from stores.agent_health import AgentHealth, AgentHealthLog, has_spoken
+from stores.claim_lanes import BucketLook
+from stores.clock_guard import ClockGuard
 from stores.transitions import Transitions
 
 log = logging.getLogger(__name__)
@@ -30,8 +31,6 @@ WAKE_UP_TIME = timedelta(seconds=2)
 Not longer: in a burst, orders that find no room at first are left to polls where each function has its own process.
 """
 
-FRESH = timedelta(seconds=3)
-"""How long what an agent said of itself is believed."""
 
 AT_ONCE = 64
 """Orders that are being claimed at a time."""
@@ -45,10 +44,20 @@ class SchedulerService:
     rules: SchedulerRules
     admission: Admission
     agent_health: AgentHealthLog
+    clock_guard: ClockGuard
+    _looking: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def wake(self, wake_up: WakeUp) -> None:
-        """Look at one order and claim it if it is to be had; if not, somebody else did, and that is fine (SCH-2)."""
-        self.admission.hear(self._woken(wake_up.order_id, self.transitions.remembered.look(wake_up.order_id)))
+        """Claim what is first to be claimed, which may be the order that the message names (SCH-2, SCH-11)."""
+        self.admission.hear(
+            Candidate(
+                order_id=wake_up.order_id,
+                priority=wake_up.priority,
+                needs=wake_up.needs or NOTHING,
+                since=wake_up.since or self.transitions.clock(),
+            )
+        )
+        await self._look()
         await self._claim_what_fits()
 
     async def receive(self, reply: AgentReply, agent: str) -> None:
@@ -58,10 +67,9 @@ class SchedulerService:
         """
         await _beside_a_reply(self._look())
         order_id = reply.order_id
-        decide = partial(self._received, reply, agent)
         try:
             with self.admission.at_work(order_id):
-                decision = await self.transitions.apply(order_id, decide)
+                decision = await self.transitions.apply(order_id, partial(self._received, reply, agent))
         except UnknownOrderError:
             log.warning("scheduler.reply_for_unknown_order", extra={"order_id": order_id})
             return
@@ -73,85 +81,30 @@ class SchedulerService:
     def _received(self, reply: AgentReply, agent: str, order: Snapshot, now: datetime) -> Decision:
         step = order.step(reply.step)
         if reply.circuit_open and step and (step.agent, step.attempts) == (agent, reply.attempt):
-            self.admission.close(agent, now + timedelta(seconds=reply.retry_after or 0))
+            self.admission.heard(agent, reply)
         self.admission.is_at(order.order_id, _agents(order, but=step))  # what comes next may take its slot
         decision = self.rules.receive(order, reply, now, self.admission.room(), agent)
         after = decision.after if isinstance(decision, Change) else order
         self.admission.is_at(order.order_id, _agents(after))
         return decision
 
-    async def poll(self) -> bool:
-        """Claim what no wake-up announced (SCH-1); return whether to come again soon.
-
-        Somebody has to while orders wait: a reply claims others only where both reach the same instance (WRK-3).
-        """
-        began = self.transitions.clock()
-        pages = await self.transitions.store.of_each_bucket(self._waiting)
-        found = [candidate for bucket in self._own_order() for candidate in pages.get(bucket, ())]
-        self.admission.found(found, began)
+    async def poll(self) -> None:
+        """Claim what no wake-up and no reply has led to (SCH-1): a net, since both do the same."""
+        await self._look(at_once=True)
         await self._claim_what_fits()
-        return any(map(self.admission.is_any_at_work, {candidate.needs for candidate in found}))
-
-    async def _waiting(self, bucket: str) -> list[Candidate]:
-        """Return the first orders of each lane of the bucket that this app can claim."""
-        now = self.transitions.clock()
-        return await first_of_each_claim_lane(self.transitions.store, bucket, now, partial(self._candidate, now))
-
-    def _candidate(self, now: datetime, row: AgendaRow) -> Candidate | None:
-        """Return the order if it is to be claimed; a row that cannot be read is passed over."""
-        if self.admission.passes_over(row.order_id):
-            return None
-        try:
-            if not self._is_wanted(row, now):
-                return None
-            priority, needs = agenda.lane_of(row)
-            since: datetime = row.data["NotBefore"]
-        except (LookupError, TypeError, ValueError, OverflowError):
-            about = {"order_id": row.order_id, "row": row.key, "why": row.fault}
-            log.exception("scheduler.row_passed_over", extra=about)
-            self.admission.pass_over(row.order_id)
-            return None
-        return Candidate(order_id=row.order_id, priority=priority, needs=needs, since=since, heard_at=now)
-
-    def _is_wanted(self, row: AgendaRow, now: datetime) -> bool:
-        """Whether its time has come, and this app goes on with it, or leaves it to a newer one (FLT-12).
-
-        An order that was announced only lately is left to whoever hears of it.
-        """
-        waited = now - row.data["NotBefore"]
-        known = self.admission.knows(row.order_id) and waited >= timedelta()
-        due = known or agenda.is_due(row, now, WAKE_UP_TIME)
-        return due and self.rules.can_claim(row.data["Workflow"], row.data["WorkflowVersion"], waited)
-
-    def _woken(self, order_id: str, order: Snapshot | None) -> Candidate:
-        now = self.transitions.clock()
-        if order is None:
-            return Candidate(order_id=order_id, since=now, heard_at=now)
-        state, needs = order.state, order.needs() or NOTHING
-        return Candidate(order_id=order_id, priority=state.priority, needs=needs, since=state.not_before, heard_at=now)
 
     async def _claim_what_fits(self) -> None:
-        """Claim those that wait for as long as agents have room for them, and requests would reach them.
+        """Claim those that wait for as long as agents have room for them.
 
-        Those of which the store says nothing are left to whoever comes next; raises `UnavailableError` if all are.
+        Those of which the store says nothing are left to the next look; raises `UnavailableError` if all are.
         """
-        if self.admission.anyone_waits:
-            await self._look()
-        tried, silent = 0, list[Candidate]()
-        while await self._reaches_agents() and (fitting := list(islice(iter(self.admission.take, None), AT_ONCE))):
-            answered = await run_all(map(self._claim, fitting))
-            tried += len(fitting)
-            silent += [each for each, was in zip(fitting, answered, strict=True) if not was]
-            if not any(answered):
-                break
-        for candidate in silent:
-            self.admission.hear(candidate)
-        if silent and len(silent) == tried:
-            raise UnavailableError
+        while await self._may_claim() and (fitting := list(islice(iter(self.admission.take, None), AT_ONCE))):
+            if not any(await run_all(map(self._claim, fitting))):
+                raise UnavailableError
 
-    async def _reaches_agents(self) -> bool:
-        """Whether there is any order to claim, and its request would go out."""
-        return self.admission.anyone_waits and await self.transitions.reach.is_there()
+    async def _may_claim(self) -> bool:
+        """Whether our clock is right: it says until when a claim lasts, and which order's time has come."""
+        return await self.clock_guard.agrees()
 
     async def _claim(self, candidate: Candidate) -> bool:
         """Claim one order; what is wrong with it costs no other anything. Return whether the store answered."""
@@ -171,34 +124,70 @@ class SchedulerService:
         return True
 
     def _claimed(self, order: Snapshot, now: datetime) -> Change | None:
-        """Decide about the claim; an order for which no agent has room waits among those with its need."""
-        self.admission.is_at(order.order_id, _agents(order))  # the slot that it has taken is its own to use
-        room, needs = self.admission.room(), order.needs()
-        change = self.rules.claim(order, now, room)
+        """Decide about the claim; if somebody else was first, its slot is where the order runs now."""
+        self.admission.is_at(order.order_id, _agents(order))  # the slot that it was given is its own to use
+        change = self.rules.claim(order, now, self.admission.room())
         self.admission.is_at(order.order_id, _agents(change.after if change else order))
-        if change is None and needs and needs not in room and self.rules.waits(order, now):
-            self.admission.hear(self._woken(order.order_id, order))
         return change
 
-    async def _look(self) -> None:
-        """See what is open in the whole system, and how the agents are doing, once in a while."""
-        if not self.admission.begin_look():
+    async def _look(self, *, at_once: bool = False) -> None:
+        """See what is open and who waits in the whole system, and how the agents are doing, once in a while.
+
+        A process that has never looked has no room, so all wait for its first look.
+        """
+        if self._looking.locked() and self.admission.has_looked:
             return
-        pages = await self.transitions.store.of_each_bucket(self._running)
-        agent_health = await self.agent_health.since(self.transitions.clock() - FRESH)
-        unseen = set(self.transitions.store.buckets) - pages.keys()
-        self.admission.saw([row for page in pages.values() for row in page], agent_health, unseen)
+        async with self._looking:
+            if self.admission.begin_look(at_once=at_once):
+                await self._see()
 
-    async def _running(self, bucket: str) -> list[AgendaRow]:
-        """Return what runs; no agent works any more on what is overdue, even if nobody can recover it."""
-        running = agenda.in_time(self.transitions.clock() - self.rules.clock_tolerance)
-        return await self.transitions.store.agenda(bucket, *running, self.admission.max_open)
+    async def _see(self) -> None:
+        store, now = self.transitions.store, self.transitions.clock()
+        looks = await store.of_each_bucket(partial(self._look_into, now))
+        health = await self._health(now)
+        running = [row for look in looks.values() for row in look.running]
+        waiting = [candidate for look in looks.values() for candidate in look.chosen]
+        self.admission.saw(running, waiting, health, set(store.buckets) - looks.keys())
 
-    def _own_order(self) -> list[str]:
-        """Return the buckets, from another one on for each instance: side by side, they take different orders."""
-        buckets = self.transitions.store.buckets
-        first = crc32(self.rules.instance.encode()) % len(buckets)
-        return [*buckets[first:], *buckets[:first]]
+    async def _look_into(self, now: datetime, bucket: str) -> BucketLook[Candidate]:
+        """Look at the orders of a bucket; no agent works any more on what is overdue, even if nobody can recover it."""
+        choose = partial(self._candidate, now)
+        look = BucketLook(store=self.transitions.store, bucket=bucket, due=now, choose=choose)
+        await look.at_all(now - self.rules.clock_tolerance, sum(each.most for each in self.admission.capacity.values()))
+        return look
+
+    async def _health(self, now: datetime) -> Sequence[AgentHealth] | None:
+        """Return what the agents said lately; None if nobody can tell. Of one that has spoken, no silence is kept."""
+        try:
+            found = await self.agent_health.since(now - LATELY)
+            for each in found:
+                if each.unheard_since and has_spoken(found, each.agent, each.unheard_since):
+                    await self.agent_health.remove(each)
+        except UnavailableError as away:
+            log.warning("scheduler.health_away", extra={"why": str(away)})
+            return None
+        return found
+
+    def _candidate(self, now: datetime, row: AgendaRow) -> Candidate | None:
+        """Return the order if it is to be claimed; a row that cannot be read is passed over."""
+        if self.admission.passes_over(row.order_id):
+            return None
+        try:
+            return self._if_wanted(row, now)
+        except (LookupError, TypeError, ValueError, OverflowError):
+            about = {"order_id": row.order_id, "row": row.key, "why": row.fault}
+            log.exception("scheduler.row_passed_over", extra=about)
+            self.admission.pass_over(row.order_id)
+            return None
+
+    def _if_wanted(self, row: AgendaRow, now: datetime) -> Candidate | None:
+        """Return the order if its time has come, and this app goes on with it, or no newer one has in time (FLT-12)."""
+        (priority, needs), since = agenda.lane_of(row), agenda.since(row)
+        claimable = self.rules.can_claim(row.data["Workflow"], row.data["WorkflowVersion"], now - since)
+        if not (claimable and agenda.may_be_claimed(row, now)):
+            return None
+        fresh = agenda.was_announced(row) and abs(now - row.data["UpdatedAt"]) < WAKE_UP_TIME
+        return Candidate(order_id=row.order_id, priority=priority, needs=needs, since=since, fresh=fresh)
 
 
 async def _beside_a_reply(work: Coroutine[Any, Any, None]) -> None:

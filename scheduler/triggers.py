@@ -1,29 +1,23 @@
 """Binds the scheduler to its queues and its polling timer."""
 
-import asyncio
 import logging
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import timedelta
 from functools import partial
 from typing import List  # noqa: UP035 - see Messages
 
 import azure.functions as func
 
-from core.errors import AppError, InvalidError
+from core.errors import AppError, InvalidError, NewerMessageError
 from core.gathering import run_all
-from core.messages import SCHEDULER_REQUESTS, AgentReply, WakeUp, decode, responses_queue
+from core.messages import SCHEDULER_REQUESTS, AgentReply, WakeUp, decode, put_off, responses_queue
 from core.ports import Bus, Clock
 from entrypoints.functions import Functions, in_turn, on_bus, through_outages
+from entrypoints.unread import Delivered, Unread
 from scheduler.service import SchedulerService
-from stores.poison import Arrival, PoisonStore
+from stores.poison import Arrival
 
 log = logging.getLogger(__name__)
-
-PAUSE = timedelta(seconds=1)
-"""After which a reply comes again at the soonest that could not be acted on."""
-LONGEST_PAUSE = timedelta(seconds=30)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,7 +25,7 @@ class Inbox:
     """Handles one message at a time; raises `UnavailableError` only where there is no other way not to lose it."""
 
     service: SchedulerService
-    poison: PoisonStore
+    unread: Unread
     bus: Bus
     clock: Clock
 
@@ -39,9 +33,12 @@ class Inbox:
         """Let the scheduler look at an order; what comes to nothing is left to the poll."""
         try:
             wake_up = decode(WakeUp, body)
+        except NewerMessageError as newer:
+            log.warning("scheduler.newer_wake_up", extra={"why": str(newer)})
+            return
         except InvalidError as fault:
-            keep = partial(self.poison.put, SCHEDULER_REQUESTS, body, str(fault), arrival, correlation_id)
-            await through_outages(function, keep)
+            message = Delivered(queue=SCHEDULER_REQUESTS, body=body, correlation_id=correlation_id, arrival=arrival)
+            await through_outages(function, partial(self.unread.settle, message, fault))
             return
         try:
             await self.service.wake(wake_up)
@@ -55,8 +52,8 @@ class Inbox:
         try:
             reply = _reply(body, correlation_id)
         except InvalidError as fault:
-            keep = partial(self.poison.put, responses_queue(agent), body, str(fault), arrival, correlation_id)
-            await through_outages(function, keep)
+            message = Delivered(queue=responses_queue(agent), body=body, correlation_id=correlation_id, arrival=arrival)
+            await through_outages(function, partial(self.unread.settle, message, fault))
             return
         try:
             await self.service.receive(reply, agent)
@@ -66,12 +63,12 @@ class Inbox:
     async def _later(self, reply: AgentReply, agent: str, why: Exception) -> None:
         """Send the reply to its queue again for as long as it counts; then it is dropped, and the step times out."""
         now, about = self.clock(), {"order_id": reply.order_id, "reply": reply.request_id, "why": repr(why)}
-        pause = max(PAUSE, min(LONGEST_PAUSE, (reply.complete_by - now) / 10))
-        if now + pause >= reply.complete_by:
+        again = put_off(reply.to_bus(agent, now), now, reply.complete_by)
+        if again is None:
             log.warning("scheduler.reply_dropped", extra=about)
             return
         log.warning("scheduler.reply_put_off", extra=about, exc_info=None if isinstance(why, AppError) else why)
-        await self.bus.send([reply.to_bus(agent, now, pause)])
+        await self.bus.send([again])
 
 
 def _reply(body: bytes, correlation_id: str | None) -> AgentReply:
@@ -81,10 +78,6 @@ def _reply(body: bytes, correlation_id: str | None) -> AgentReply:
         raise InvalidError(["correlation id: it is not that of the request which the body names"])
     return reply
 
-
-ROUND_SECONDS = 1.0
-LONGEST_SECONDS = 20.0
-"""Of one poll, while orders wait for room at agents; on Azure its timer comes again soon after."""
 
 Messages = List[func.ServiceBusMessage]  # noqa: UP006 - Azure's library refuses to load a function with list[...]
 
@@ -104,19 +97,11 @@ def blueprint(inbox: Inbox, agents: Sequence[str]) -> func.Blueprint:
 
     @triggers.timer_trigger(arg_name="timer", schedule="%SCHEDULER_POLL_SCHEDULE%", use_monitor=False)
     async def scheduler_poll(timer: func.TimerRequest) -> None:
-        await in_turn("scheduler_poll", partial(_poll, inbox.service))
+        await in_turn("scheduler_poll", inbox.service.poll)
 
     for agent in agents:
         _bind_responses(triggers, agent, inbox)
     return triggers
-
-
-async def _poll(service: SchedulerService) -> None:
-    end = time.monotonic() + LONGEST_SECONDS
-    while await service.poll():
-        if time.monotonic() > end:
-            break
-        await asyncio.sleep(ROUND_SECONDS)
 
 
 def _bind_responses(triggers: func.Blueprint, agent: str, inbox: Inbox) -> None:

@@ -7,9 +7,19 @@ from shop.workflows import ORDER, ORDER_1, RETURN
 
 DECLINED = "card declined"
 
+PROVIDER = "psp"
+"""The payment provider, to which both agents for payments are a way."""
+
 AGENTS = (
-    Agent(name="payment", offers="payment", address="PAYMENT_URL", refusal=DECLINED),
-    Agent(name="payment-backup", offers="payment", address="PAYMENT_BACKUP_URL", optional=True, refusal=DECLINED),
+    Agent(name="payment", offers="payment", address="PAYMENT_URL", provider=PROVIDER, refusal=DECLINED),
+    Agent(
+        name="payment-backup",
+        offers="payment",
+        address="PAYMENT_BACKUP_URL",
+        optional=True,
+        provider=PROVIDER,
+        refusal=DECLINED,
+    ),
     Agent(name="inventory", offers="inventory", address="INVENTORY_URL", refusal="out of stock"),
     Agent(name="shipping", offers="shipping", address="SHIPPING_URL", refusal="address not deliverable"),
 )

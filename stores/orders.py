@@ -116,11 +116,18 @@ def _agenda_row(stored: Stored) -> AgendaRow:
 def _record_of(key: str, columns: Columns) -> Record:
     match key.split("|")[1]:
         case "state":
-            return StateRecord(state=STATE.record(columns), steps=tuple(_steps(columns)))
+            return _state_record(columns)
         case "history":
             return HISTORY.record(columns)
         case _:
             return ORDER.record(columns)
+
+
+def _state_record(columns: Columns) -> StateRecord:
+    steps = tuple(_steps(columns))
+    of_steps = {"Steps", *map(result_column, range(len(steps)))}
+    state = STATE.record({name: value for name, value in columns.items() if name not in of_steps})
+    return StateRecord(state=state, steps=steps)
 
 
 def _steps(columns: Columns) -> Iterator[Step]:

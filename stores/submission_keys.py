@@ -15,8 +15,8 @@ PARTITIONS = [f"{number:02x}" for number in range(256)]
 AGE = "!"
 """Begins the keys of the rows that sort by time."""
 
-MOST = 1000
-"""Of one partition at a time: what is left waits for the next one."""
+MOST = 200
+"""Of one partition at a time."""
 AT_ONCE = 16
 
 
@@ -36,7 +36,7 @@ class SubmissionKeys:
         return bound["OrderID"], bound["Fingerprint"]
 
     async def remove_before(self, time: datetime) -> int:
-        """Forget keys that were bound before that time, if there are very many not all at once; return how many."""
+        """Forget keys that were bound before that time, so many of each partition at most; return how many."""
         return sum(await run_all((self._remove(partition, time) for partition in PARTITIONS), at_most=AT_ONCE))
 
     async def _remove(self, partition: str, time: datetime) -> int:

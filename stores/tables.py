@@ -22,6 +22,9 @@ MAX_ROW_BYTES = 1_000_000
 
 KEYS = {"PartitionKey", "RowKey", "SchemaVersion"}
 
+MORE = "more"
+"""The field of a record, if it has one, for the columns that a newer version of the app has added (FLT-12)."""
+
 log = logging.getLogger(__name__)
 
 Columns = Mapping[str, Any]
@@ -120,14 +123,19 @@ def columns_of(stored: Stored, oldest: int = 1) -> dict[str, Any]:
 
 
 class Form(Generic[Made]):
-    """How a kind of record stands in columns: each field under its name in PascalCase, and none where it is None."""
+    """How a kind of record stands in columns: each field under its name in PascalCase, and none where it is None.
+
+    What this version does not know is kept in the field `more`, if the record has it, and written back as it was read.
+    """
 
     def __init__(self, kind: type[Made], *, texts: Collection[str] = (), **names: str) -> None:
         defaults = {field.name: field.default for field in fields(kind)}  # type: ignore[arg-type]
         known = {name: names.get(name, to_pascal(name)) for name in defaults}
         self._texts = {known[name] for name in texts}
         """The columns that hold JSON."""
-        self._needed = {known[name] for name, default in defaults.items() if default is not None}
+        self._needed = {known[name] for name, default in defaults.items() if default is not None and name != MORE}
+        self._more = known.get(MORE)
+        self._known = set(known.values()) - {self._more}
         config = ConfigDict(alias_generator=known.__getitem__, ser_json_timedelta="float")
         kind_or_none: Any = kind | None  # for a class alone pydantic takes no configuration
         self._adapter: TypeAdapter[Any] = TypeAdapter(kind_or_none, config=config)
@@ -135,7 +143,11 @@ class Form(Generic[Made]):
     def columns(self, record: Made, mode: Literal["python", "json"] = "python") -> dict[str, Any]:
         """Return the columns of a record; with `json` times are texts, and durations seconds."""
         columns: dict[str, Any] = self._adapter.dump_python(record, mode=mode, by_alias=True, exclude_none=True)
-        return columns | {name: json_text(columns[name]) for name in self._texts & columns.keys()}
+        columns |= {name: json_text(columns[name]) for name in self._texts & columns.keys()}
+        if self._more is None:
+            return columns
+        del columns[self._more]
+        return {**getattr(record, MORE), **columns}
 
     def record(self, columns: Columns) -> Made:
         """Return the record; raises ValueError that names what is missing or wrong, and repeats no value."""
@@ -145,10 +157,16 @@ class Form(Generic[Made]):
             raise ValueError(f"there is no {', '.join(sorted(missing))}")
         try:
             texts = {name: json_in(columns[name]) for name in self._texts & columns.keys()}
-            record: Made = self._adapter.validate_python({**columns, **texts})
+            record: Made = self._adapter.validate_python({**columns, **texts, **self._unknown(columns)})
         except ValidationError as error:
             raise ValueError("; ".join(faults_of(error))) from None
         return record
+
+    def _unknown(self, columns: Columns) -> dict[str, Any]:
+        """Return, under the name of the field for it, what only a newer version knows of the columns."""
+        if self._more is None:
+            return {}
+        return {self._more: {name: value for name, value in columns.items() if name not in self._known}}
 
 
 def read_each(rows: Iterable[Stored], read: Callable[[Stored], Made]) -> list[Made]:

@@ -2,22 +2,17 @@
 
 import logging
 from collections.abc import Callable
-from datetime import datetime, timedelta
-from functools import partial
+from datetime import datetime
 
 from core.changes import Change, Decision, Note
 from core.errors import (
     AppError,
     ConflictError,
-    NotSentError,
-    QueueRefusedError,
     UnavailableError,
     UnknownOrderError,
 )
-from core.messages import SCHEDULER_REQUESTS
 from core.orders import ENDED, Snapshot, StepState
 from core.ports import Bus, Clock, NewId
-from core.unsent import put_back
 from stores.orders import OrderStore
 
 log = logging.getLogger(__name__)
@@ -27,68 +22,50 @@ Decide = Callable[[Snapshot, datetime], Decision]
 MAX_CONFLICTS = 20
 """Each conflict means that somebody else made progress, so this many in a row point to a fault."""
 
-REACH_PAUSE = timedelta(seconds=2)
-"""Between two questions whether the bus is back."""
+MOST_CHARACTERS = 8_000_000
+"""Of the orders that a process remembers: up to 60 MB, for several times what a scheduler usually has open."""
+OF_A_STEP = 300
+"""Characters that a step counts for without its result."""
 
-MAX_REMEMBERED = 2_000
-"""Several times what a scheduler has open at its agents. An order of four steps takes about 6 KB, so this is 12 MB."""
+
+def characters_of(order: Snapshot) -> int:
+    """Return about how many characters an order has; each takes up to seven bytes, as an object among others."""
+    of_others = (order.order.payload, order.order.more, order.state.more)
+    of_steps = ((step.result, step.more) for step in order.steps)
+    return sum(len(str(each)) for each in (*of_others, *of_steps)) + OF_A_STEP * len(order.steps)
 
 
 class Remembered:
-    """The orders that a process wrote or read last, at most so many: to decide on one of them saves a read.
+    """The orders that a process wrote or read last, up to so many characters: to decide on one of them saves a read.
 
-    What is remembered may be out of date, so it proves nothing: it is believed only as far as a change that was decided
-    on it could be written under its ETag. Of more orders, those are forgotten that were kept longest ago.
+    What is remembered is used like what is loaded. Only a change that could be written under its ETag proves that it
+    was not out of date; after anything else the order is loaded. Those are forgotten that were kept longest ago.
     """
 
-    def __init__(self, most: int = MAX_REMEMBERED) -> None:
-        self._most = most
-        self._orders: dict[str, Snapshot] = {}
+    def __init__(self, most: int = MOST_CHARACTERS) -> None:
+        self._room = most
+        self._orders: dict[str, tuple[Snapshot, int]] = {}
 
     def keep(self, order: Snapshot) -> None:
         """Remember the order in the place of what was known of it; not one that has ended, which nobody handles."""
         self.take(order.order_id)
         if order.state.process_state in ENDED:
             return
-        self._orders[order.order_id] = order
-        if len(self._orders) > self._most:
-            del self._orders[next(iter(self._orders))]
+        characters = characters_of(order)
+        self._orders[order.order_id] = order, characters
+        self._room -= characters
+        while self._room < 0:
+            self.take(next(iter(self._orders)))
 
     def take(self, order_id: str) -> Snapshot | None:
         """Return the order, and forget it: whoever finds out how it stands now keeps that."""
-        return self._orders.pop(order_id, None)
+        order, characters = self._orders.pop(order_id, (None, 0))
+        self._room += characters
+        return order
 
     def look(self, order_id: str) -> Snapshot | None:
         """Return the order as it was when it was kept; None if it is not remembered."""
-        return self._orders.get(order_id)
-
-
-class Reach:
-    """What one process knows of the bus: it is there until something could not be sent, and then once it answers."""
-
-    def __init__(self, bus: Bus, clock: Clock) -> None:
-        self._bus = bus
-        self._clock = clock
-        self._ask_at: datetime | None = None
-        """When to ask again; None while the bus is there."""
-
-    def lost(self) -> None:
-        """Note that something could not be sent."""
-        self._ask_at = self._clock() + REACH_PAUSE
-
-    async def is_there(self) -> bool:
-        """Whether requests would go out now; of all who want to know, one asks the bus at a time."""
-        if self._ask_at is None:
-            return True
-        if self._clock() < self._ask_at:
-            return False
-        self.lost()
-        try:
-            await self._bus.probe([SCHEDULER_REQUESTS])
-        except UnavailableError:
-            return False
-        self._ask_at = None
-        return True
+        return self._orders.get(order_id, (None, 0))[0]
 
 
 def _in_brief(change: Change) -> dict[str, object]:
@@ -114,7 +91,6 @@ class Transitions:
         self.clock = clock
         self._new_id = new_id
         self.remembered = remembered or Remembered()
-        self.reach = Reach(bus, clock)
         self.count: Callable[[Change], None] = lambda _: None
         """Is told of each change that was written."""
 
@@ -174,26 +150,17 @@ class Transitions:
         return True
 
     async def _send(self, change: Change) -> None:
-        """Send what the change owes. What may not have arrived is found later by the poll, or by the supervisor."""
+        """Send what the change owes.
+
+        What may not have arrived is found later: a wake-up by the poll, a request by the supervisor when its time is
+        up.
+        """
         if not change.messages:
             return
         try:
             await self._bus.send(change.messages)
         except UnavailableError as error:
             log.warning("transition.unsent", extra={"order_id": change.after.order_id, "why": str(error)})
-            if not isinstance(error, QueueRefusedError):
-                self.reach.lost()
-                await self._put_back(change, certain=isinstance(error, NotSentError))
-
-    async def _put_back(self, change: Change, *, certain: bool) -> None:
-        """Let the steps wait whose requests the bus has not taken; if even that fails, they time out."""
-        order, unsent = change.after, {message.message_id for message in change.messages}
-        decide = partial(put_back, unsent=unsent, actor=change.entry.actor, certain=certain)
-        try:
-            if decide(order, now=self.clock()):
-                await self.apply(order.order_id, lambda order, now: decide(order, now=now))
-        except AppError as error:
-            log.warning("transition.not_put_back", extra={"order_id": order.order_id, "why": str(error)})
 
     async def _commit(self, change: Change) -> bool:
         """Write the change and remember the order; False if another writer was first."""

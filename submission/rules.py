@@ -1,17 +1,19 @@
 """What a submission message becomes: a new order, or a refusal that names every fault."""
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+from pydantic import BaseModel, Field
+
 from core import alerts
 from core.business import MAX_PAYLOAD, Payload
-from core.changes import Change, Event, HistoryEntry, Note
-from core.errors import InvalidError, UnknownNameError
+from core.changes import Change, Event, HistoryEntry, Note, wake_up
+from core.errors import InvalidError, NewerMessageError, UnknownNameError
 from core.keys import bucket_of, sortable
-from core.messages import Submission, WakeUp, decode, json_text, payload_in, utf16_units
+from core.messages import Moment, Submission, decode, json_text, payload_in, utf16_units
 from core.orders import Order, OrderState, Snapshot
 from core.workflow import Workflow, Workflows
 
@@ -33,7 +35,7 @@ class Terms:
 def read(body: bytes, terms: Terms) -> tuple[Submission, Workflow]:
     """Decode and check one message; raises `InvalidError` with all faults (SUB-4).
 
-    That is `UnknownNameError` if a newer version of the app might know better (FLT-12).
+    That is `UnknownNameError` if a newer version of the app might know better (FLT-12), `NewerMessageError` if it does.
     """
     payload, errors = payload_in(body), list[InvalidError]()
     try:
@@ -47,10 +49,38 @@ def read(body: bytes, terms: Terms) -> tuple[Submission, Workflow]:
     except InvalidError as error:
         errors.append(error)
     if errors:
-        unknown = all(isinstance(error, UnknownNameError) for error in errors)
-        faults = [fault for error in errors for fault in error.faults]
-        raise UnknownNameError(faults) if unknown else InvalidError(faults)
+        raise _as_one(errors)
     return message, workflow
+
+
+def _as_one(errors: Sequence[InvalidError]) -> InvalidError:
+    """Return one error that names all faults; of a newer message this version cannot tell what is wrong."""
+    faults = [fault for error in errors for fault in error.faults]
+    if any(isinstance(error, NewerMessageError) for error in errors):
+        return NewerMessageError(faults)
+    unknown = all(isinstance(error, UnknownNameError) for error in errors)
+    return UnknownNameError(faults) if unknown else InvalidError(faults)
+
+
+class Placed(BaseModel):
+    """What a submission of any version says: when the order was placed."""
+
+    placed_at: Moment = Field(alias="placedAt")
+
+
+SHORTEST_PAUSE, LONGEST_PAUSE = timedelta(seconds=5), timedelta(minutes=10)
+
+
+def pause_of_newer(body: bytes, now: datetime, longest: timedelta) -> timedelta | None:
+    """Return how long a message of a newer version is put off; None if its order was placed too long ago (FLT-12).
+
+    `placedAt` tells the message's age however often it was put on its queue again; the pause grows with it.
+    """
+    try:
+        age = now - decode(Placed, body).placed_at
+    except InvalidError:
+        return None
+    return max(SHORTEST_PAUSE, min(LONGEST_PAUSE, age / 10)) if timedelta() <= age < longest else None
 
 
 def _workflow_of(message: Submission, terms: Terms) -> Workflow:
@@ -89,7 +119,7 @@ def new_order(message: Submission, workflow: Workflow, terms: Terms, now: dateti
             workflow=workflow.name,
             workflow_version=workflow.version,
             priority=message.priority,
-            not_before=now,
+            waits_since=now,
             updated_at=now,
             reply_to=message.reply_to,
         ),
@@ -99,7 +129,7 @@ def new_order(message: Submission, workflow: Workflow, terms: Terms, now: dateti
         before=None,
         after=snapshot,
         entry=HistoryEntry(at=now, actor=actor, event="submitted", detail=f"workflow {workflow.name}"),
-        messages=(WakeUp(order_id=message.order_id).to_bus(),),
+        messages=(wake_up(snapshot),),
     )
 
 

@@ -1,11 +1,13 @@
 """What follows when a step's complete-by time has passed without a valid reply (SUP-3)."""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from core.changes import Change, HistoryEntry, transition
 from core.compensation import after_a_failure, to_be_undone
 from core.orders import Direction, ProcessState, Snapshot, Step, StepState
+from stores.agent_health import AgentHealth, fault_since, has_begun, has_spoken
 
 LASTING = ": the cause is held to be lasting"
 
@@ -17,66 +19,103 @@ class SupervisorRules:
     instance: str
     clock_tolerance: timedelta
 
-    def recover(self, order: Snapshot, now: datetime) -> Change | None:
-        """Count the failure of every expired step, once, and ask for another try of just those, or give up.
+    def recover(self, order: Snapshot, now: datetime, heard: Sequence[AgentHealth]) -> Change | None:
+        """Ask for another try of every expired step, and of no other, or give up; `heard` is what the agents said.
 
-        A step is given up once its count *reaches* the threshold: with a threshold of 3 it is tried three times.
+        An attempt that an agent has begun is a failure, counted once. A step is given up once its count *reaches* the
+        threshold: with a threshold of 3 it is tried three times. An attempt that no agent has begun is not charged.
         """
         expired = [step for step in order.steps if step.expired(now, self.clock_tolerance)]
         if not expired:
             return None
-        counted = [_counted(step, order.state.direction, now) for step in expired]
-        after = order.with_steps(*counted).with_state(failure_count=order.state.failure_count + 1)
+        verdicts = [_verdict(step, order.state.direction, heard, now) for step in expired]
+        counted = any(verdict.counts for verdict in verdicts)
+        after = order.with_steps(*(verdict.step for verdict in verdicts))
+        after = after.with_state(failure_count=order.state.failure_count + counted)
         failing = after.state.direction is Direction.FORWARD and after.in_state(StepState.FAILED)
-        entry = self._entry(now, counted, expired)
+        told = ", ".join(verdict.told for verdict in verdicts)
+        entry = HistoryEntry(at=now, actor=f"supervisor/{self.instance}", event="expired", detail=told)
         if not failing or after.state.process_state is ProcessState.PENDING:
             return _ask_again(order, after, expired, entry)
         return after_a_failure(order, after, replace(entry, event="step-failed"))
 
-    def _entry(self, now: datetime, counted: list[Step], expired: list[Step]) -> HistoryEntry:
-        counts = [
-            f"{before.name} timed out, failure {before.failure_count + 1} of {before.threshold}"
-            f"{_last(before)}{_rest(step, now)}"
-            for step, before in zip(counted, expired, strict=True)
-        ]
-        return HistoryEntry(at=now, actor=f"supervisor/{self.instance}", event="expired", detail=", ".join(counts))
+    def asked_in_vain(
+        self, order: Snapshot, now: datetime, heard: Sequence[AgentHealth]
+    ) -> Iterator[tuple[str, datetime]]:
+        """Yield which agents were asked for expired steps, and when, of which nobody has heard since."""
+        for step in order.steps:
+            asked_at = step.started_at
+            if asked_at and step.expired(now, self.clock_tolerance) and not has_spoken(heard, step.agent, asked_at):
+                yield step.agent, asked_at
 
 
-def _counted(step: Step, direction: Direction, now: datetime) -> Step:
-    """Return the step after one more failure: it waits for another try, cools down before it, or is given up."""
-    reason = f"timed out{_last(step)}"
-    failed = replace(step, failure_count=step.failure_count + 1, complete_by=None, in_doubt=True, reason=reason)
-    waiting = step.state if step.state is StepState.UNDOING else StepState.NOT_STARTED
-    if direction is Direction.UNDO and waiting is StepState.NOT_STARTED:  # it is not tried again
-        return to_be_undone(replace(failed, state=waiting))
-    if failed.failure_count < step.threshold:
-        return replace(failed, state=waiting)
-    if step.cooldowns < step.max_cooldowns:
-        return replace(
-            failed, state=waiting, failure_count=0, cooldowns=step.cooldowns + 1, not_before=now + step.cooldown
-        )
-    reason = f"{step.name} timed out {failed.failure_count} times{_last(step) or LASTING}"
-    return replace(failed, state=StepState.FAILED, reason=reason)
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Verdict:
+    """What becomes of an expired step, whether that counts as a failure, and what the history says of it."""
+
+    step: Step
+    counts: bool
+    told: str
 
 
-def _last(step: Step) -> str:
-    """Return what the agent said of the last call of this attempt, if it said anything."""
-    if not step.reason:
+def _verdict(step: Step, direction: Direction, heard: Sequence[AgentHealth], now: datetime) -> _Verdict:
+    """Return what becomes of a step whose time is up; its reason says why its last attempt came to nothing."""
+    waits = StepState.UNDOING if step.state is StepState.UNDOING else StepState.NOT_STARTED
+    waiting = replace(step, state=waits, complete_by=None, in_doubt=True)
+    fault = fault_since(heard, step.agent, step.started_at)
+    begun = has_begun(heard, step.agent, step.started_at)
+    verdict = _counted(waiting, fault) if begun else _not_begun(waiting)
+    if direction is Direction.UNDO and waits is StepState.NOT_STARTED:  # it is not tried again
+        return replace(verdict, step=to_be_undone(waiting))
+    return _lasting(verdict, fault, now) if verdict.step.failure_count >= step.threshold else verdict
+
+
+def _not_begun(waiting: Step) -> _Verdict:
+    """Return the verdict on an attempt that died on its way: nobody has failed at it."""
+    why = f"no instance of {waiting.agent} has begun it"
+    told = f"{waiting.name} attempt {waiting.attempts} came to nothing: {why}"
+    return _Verdict(step=replace(waiting, reason=why), counts=False, told=told)
+
+
+def _counted(waiting: Step, fault: AgentHealth | None) -> _Verdict:
+    """Return the verdict on a failure: the step waits for another try."""
+    last, count = _last(fault), waiting.failure_count + 1
+    failed = replace(waiting, failure_count=count, reason=f"timed out{last}")
+    told = f"{waiting.name} timed out, failure {count} of {waiting.threshold}{last}"
+    return _Verdict(step=failed, counts=True, told=told)
+
+
+def _lasting(verdict: _Verdict, fault: AgentHealth | None, now: datetime) -> _Verdict:
+    """Return the verdict on a step that has reached its threshold: it cools down before another try, or is given up."""
+    failed = verdict.step
+    if failed.cooldowns < failed.max_cooldowns:
+        until, number = now + failed.cooldown, failed.cooldowns + 1
+        step = replace(failed, failure_count=0, cooldowns=number, not_before=until)
+        rest = f"; cooldown {number} of {failed.max_cooldowns}, until {until:%H:%M:%S}"
+        return replace(verdict, step=step, told=verdict.told + rest)
+    given_up = replace(
+        failed,
+        state=StepState.FAILED,
+        reason=f"{failed.name} timed out {failed.failure_count} times{_last(fault) or LASTING}",
+        for_operator=bool(fault and fault.at_door),
+    )
+    return replace(verdict, step=given_up)
+
+
+def _last(fault: AgentHealth | None) -> str:
+    """Return what the agent said of its last call, if it said anything since the attempt began."""
+    if fault is None or not fault.fault:
         return ""
-    return f"; {step.reason}" if step.reason.startswith("no answer") else f"; last answer: {step.reason}"
-
-
-def _rest(step: Step, now: datetime) -> str:
-    rests = step.cooldowns and step.not_before is not None and step.not_before > now
-    return f"; cooldown {step.cooldowns} of {step.max_cooldowns}, until {step.not_before:%H:%M:%S}" if rests else ""
+    return f"; {fault.fault}" if fault.fault.startswith("no answer") else f"; last answer: {fault.fault}"
 
 
 def _ask_again(before: Snapshot, after: Snapshot, expired: list[Step], entry: HistoryEntry) -> Change:
     """Give the order back: those that still run keep running, and their replies stay valid (SUP-3)."""
+    begins = after.chosen_time(entry.at) or entry.at
     after = after.with_state(
         process_state=ProcessState.PENDING,
         locked_by=None,
-        complete_by=after.claimable_from(entry.at) + max(step.timeout for step in expired),
+        complete_by=begins + max(step.timeout for step in expired),
     )
     was_held = before.state.process_state is ProcessState.PROCESSING
     return transition(before, after, replace(entry, event="recovered") if was_held else entry)

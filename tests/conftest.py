@@ -62,6 +62,7 @@ SHARED = QUICK | {
     "FAILURE_THRESHOLD": "2",
     "NOTICE_TRIES": "2",
     "UNKNOWN_NAME_TRIES": "2",
+    "LONGEST_UPGRADE_SECONDS": "8",
     "SCHEDULER_POLL_SCHEDULE": "*/3 * * * * *",
     "AzureFunctionsJobHost__extensions__queues__visibilityTimeout": "00:00:01",
 }

@@ -23,7 +23,7 @@ from tenacity import (
 )
 
 from adapters.failures import OUTAGES, azure_errors
-from core.errors import InvalidError, NotSentError, QueueRefusedError, UnavailableError
+from core.errors import InvalidError, QueueRefusedError, UnavailableError
 from core.gathering import GroupCommit
 from core.messages import BusMessage
 
@@ -37,6 +37,8 @@ REFUSALS = (
     ServiceBusQuotaExceededError,
 )
 """What is wrong with one queue, while the bus is there."""
+REFUSED_FOR = timedelta(seconds=1)
+"""How long a queue is asked that refuses a message: a batch waits for it, with the orders of other queues."""
 LONGEST_LIFE = timedelta(days=49)
 """The protocol counts milliseconds in 32 bits; no queue of ours keeps a message for so long."""
 MAX_SENDERS = 32
@@ -60,29 +62,26 @@ class ServiceBus:
 
     async def send(self, messages: Sequence[BusMessage]) -> None:
         """See `Bus.send`; a message that the queue cannot take, being too large perhaps, raises `InvalidError`."""
-        outcomes = await asyncio.gather(
-            *(self._send_while_it_lives(message) for message in messages), return_exceptions=True
-        )
-        _raise_one_of(outcomes)
+        outcomes = await asyncio.gather(*map(self._send_while_it_lives, messages), return_exceptions=True)
+        for outcome in outcomes:
+            if isinstance(outcome, BaseException):
+                raise outcome
 
     async def _send_while_it_lives(self, message: BusMessage) -> None:
-        """Try again through an outage; a short one, if it is certain that the message has not arrived.
-
-        A bus that says nothing is not waited for any longer than the message lives.
-        """
-        tries = _Tries(message, self._sends)
+        """Try again through an outage for as long as the message lives; if the queue refuses it, only for a moment."""
+        life = message.time_to_live or timedelta()
+        moment = min(life, REFUSED_FOR)
         retrying = AsyncRetrying(
             retry=retry_if_exception_type(UnavailableError),
             wait=wait_exponential_jitter(multiplier=0.1, max=2, jitter=0.2),
-            stop=tries.are_over,
+            stop=lambda state: stop_before_delay(moment if _is_refused(state) else life)(state),
             reraise=True,
         )
         try:
-            async with asyncio.timeout(message.time_to_live.total_seconds() if message.time_to_live else None):
-                await retrying(tries.next)
+            async with asyncio.timeout(life.total_seconds() or None):
+                await retrying(self._sends.submit, message.queue, message)
         except TimeoutError as error:
-            meaning = UnavailableError if tries.in_doubt else NotSentError
-            raise meaning(f"queue {message.queue}: no answer for as long as a message lives") from error
+            raise UnavailableError(f"queue {message.queue}: no answer for as long as a message lives") from error
 
     async def probe(self, queues: Sequence[str]) -> None:
         """See `Bus.probe`: opens the senders, so that the first message need not wait for that, and peeks once.
@@ -108,17 +107,13 @@ class ServiceBus:
         await asyncio.gather(*self._closing)
 
     async def _flush(self, queue: str, waiting: Sequence[BusMessage | None]) -> list[Exception | None]:
-        sending = False
         try:
             with azure_errors(f"queue {queue}"), self._sender(queue) as sender:
                 batch = await sender.create_message_batch()  # opens the link, if it is not open
-                sending = True
                 return await _send(sender, batch, waiting[:MAX_IN_A_BATCH])
         except UnavailableError as error:
             if isinstance(error.__cause__, REFUSALS):
                 raise QueueRefusedError(str(error)) from error.__cause__
-            if not sending:
-                raise NotSentError(str(error)) from error.__cause__
             raise
 
     @contextmanager
@@ -143,29 +138,9 @@ class ServiceBus:
         task.add_done_callback(self._closing.discard)
 
 
-class _Tries:
-    """The tries to send one message, which is in doubt once one of them may have arrived."""
-
-    def __init__(self, message: BusMessage, sends: GroupCommit[BusMessage | None, None]) -> None:
-        self._message = message
-        self._sends = sends
-        self.in_doubt = False
-
-    async def next(self) -> None:
-        """Try once; while a try is under way, and has no answer, it may have arrived."""
-        before, self.in_doubt = self.in_doubt, True
-        try:
-            await self._sends.submit(self._message.queue, self._message)
-        except (NotSentError, QueueRefusedError):
-            self.in_doubt = before
-            raise
-
-    def are_over(self, state: RetryCallState) -> bool:
-        """Whether the message had better be given up; one in doubt only when it is dead."""
-        lives, patience = self._message.time_to_live or timedelta(), self._message.patience
-        if self.in_doubt and lives:
-            return False
-        return stop_before_delay(lives if patience is None else min(patience, lives))(state)
+def _is_refused(state: RetryCallState) -> bool:
+    """Whether it was the queue that did not take the message."""
+    return state.outcome is not None and isinstance(state.outcome.exception(), QueueRefusedError)
 
 
 async def _send(
@@ -185,19 +160,6 @@ async def _send(
     if len(batch):
         await sender.send_messages(batch, timeout=SEND_TIMEOUT_SECONDS)
     return outcomes
-
-
-def _raise_one_of(outcomes: Sequence[object]) -> None:
-    """Raise what stands for all that failed: that nothing was sent only if nothing was."""
-    failures = [outcome for outcome in outcomes if isinstance(outcome, BaseException)]
-    unsent = [failure for failure in failures if isinstance(failure, NotSentError)]
-    for failure in failures:
-        if failure not in unsent:
-            raise failure
-    if 0 < len(unsent) < len(outcomes):
-        raise UnavailableError(str(unsent[0])) from unsent[0]
-    if unsent:
-        raise unsent[0]
 
 
 async def _close(link: ServiceBusSender | ServiceBusReceiver) -> None:

@@ -1,7 +1,9 @@
 """Storage Queues: plain text, not base64 (host.json says `messageEncoding: none`)."""
 
+import math
 import re
 from collections.abc import Callable
+from datetime import timedelta
 
 from azure.storage.queue.aio import QueueClient
 
@@ -27,11 +29,12 @@ class StorageQueue:
     def __init__(self, queue: Callable[[], QueueClient]) -> None:
         self._queue = queue
 
-    async def put(self, text: str) -> None:
+    async def put(self, text: str, pause: timedelta | None = None) -> None:
         """See `TextQueue.put`."""
         check(text)
+        hidden = math.ceil(pause.total_seconds()) if pause else None
         with azure_errors("storage queue", UnavailableError):
-            await self._queue().send_message(text, time_to_live=FOREVER)
+            await self._queue().send_message(text, time_to_live=FOREVER, visibility_timeout=hidden)
 
     async def waiting(self) -> int:
         """See `TextQueue.waiting`."""

@@ -107,7 +107,7 @@ var queryRules = [
   {
     name: 'outage'
     severity: 1
-    description: 'Something that the app needs has been away for minutes, or refuses it: then the line names the role that is missing.'
+    description: 'Something that the app needs has been away for minutes, or refuses it; or a clock is off, an order cannot be recovered, retention falls behind. The line says what.'
     query: loadTextContent('../queries/outages.kql')
     operator: 'GreaterThan'
     threshold: 0

@@ -141,7 +141,7 @@ class Life:
             self._end()
 
     def _end(self) -> None:
-        """Kill the process; if it has ended, its id is its own until the fork server reaps it or ends too."""
+        """Kill the process. If it has ended, its id is its own until it is reaped, or until the fork server ends."""
         with contextlib.suppress(ProcessLookupError):
             os.kill(self.pid, signal.SIGKILL)
 

@@ -1,8 +1,11 @@
 """All orders by their age, and how they are removed, in memory and on tables."""
 
 import asyncio
+from collections import Counter
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from hashlib import sha256
+from itertools import count
 from uuid import uuid4
 
 import pytest
@@ -12,7 +15,6 @@ from kept import SUBMISSIONS
 from memory import in_memory
 from ulid import ULID
 
-import operators.retention
 import stores.archive
 import stores.figures
 from core.changes import Change, Event, HistoryEntry, Note
@@ -20,7 +22,7 @@ from core.errors import UnknownOrderError
 from core.keys import history_range, order_key, state_key
 from core.orders import Outcome, ProcessState
 from operators.requests import FindRequest, OperatorRequest
-from operators.retention import erase
+from operators.retention import LATE, RUN_TIME, erase
 from stores.figures import Figures
 from stores.poison import Arrival
 from stores.submission_keys import PARTITIONS
@@ -28,6 +30,7 @@ from stores.tables import Delete
 
 NOW = datetime(2020, 6, 1, 12, tzinfo=UTC)
 DAY = timedelta(days=1)
+SAME_PARTITION = [key for key in map(str, range(4000)) if sha256(key.encode()).hexdigest().startswith("00")]
 GRACE = {"operator": "grace", "note": "the customer asked for it"}
 
 
@@ -47,7 +50,7 @@ class Kept:
         """Record an order that was made so many days ago, and ended then unless it is said otherwise."""
         made, ended = NOW - days * DAY, NOW - (days if ended is None else ended) * DAY
         order_id = f"b00-{ULID.from_datetime(made)!s}"
-        order = new_order(updated_at=ended, not_before=ended, **state).with_state(order_id=order_id)
+        order = new_order(updated_at=ended, waits_since=ended, **state).with_state(order_id=order_id)
         order = replace(order, order=replace(order.order, order_id=order_id, payload=content_of(email)))
         entry = HistoryEntry(at=made, actor="submission/i", event="submitted", change_id=order_id)
         await self.made.store.commit(Change(before=None, after=order, entry=entry))
@@ -129,22 +132,114 @@ async def test_an_order_with_more_history_than_a_transaction_or_a_page_holds_is_
     assert await kept.left(large, open_one, small) == [open_one]
 
 
+def time_for(parts):
+    """A clock by which the time of a run is up after so many pages or parts."""
+    asked = count()  # besides after each: for since when, and until when
+    return lambda: NOW + RUN_TIME if next(asked) > parts else NOW
+
+
+async def short_run(kept, parts):
+    """Sweep on another instance, with time for so many pages or parts; return how many orders went."""
+    there = Kept(kept.made, kept.made.submission_keys)
+    return await replace(there.retention, clock=time_for(parts)).sweep()
+
+
 async def test_many_old_orders_that_stay_keep_none_behind_them_from_being_removed(kept, monkeypatch):
     """A run that cannot read all goes on where the last one ended, on whichever instance, and begins anew at the end.
 
     Its timer comes once an hour, and hardly ever finds the instance of the hour before.
     """
-    monkeypatch.setattr(operators.retention, "MAX_PAGES", 2)
     monkeypatch.setattr(stores.archive, "PAGE", 3)
     staying = [await kept.order(days=60 - number, **FAILED) for number in range(6)]
     behind = await kept.order(days=40, **PROCESSED)
-    removed = [await Kept(kept.made).retention.sweep() for _ in range(4)]
+    removed = [await short_run(kept, parts=2) for _ in range(4)]
     assert sum(removed) == 1
     assert removed[0] == 0
     assert await kept.left(*staying, behind) == staying
     first = await kept.order(days=70, **PROCESSED)
-    assert sum([await Kept(kept.made).retention.sweep() for _ in range(6)]) == 1
+    assert sum([await short_run(kept, parts=2) for _ in range(6)]) == 1
     assert await kept.left(first, *staying) == staying
+
+
+async def test_a_run_goes_on_while_it_has_time(kept, monkeypatch):
+    """However many pages there are of what is too old: in two minutes a bucket is rid of thousands of orders."""
+    monkeypatch.setattr(stores.archive, "PAGE", 3)
+    for number in range(50):
+        await kept.order(days=90 - number, **PROCESSED)
+    assert await kept.retention.sweep() == 50
+
+
+async def test_each_bucket_has_the_same_time():
+    """One that is full of old orders keeps none of the others from being looked at."""
+    made = app(replace(in_memory(), clock=lambda: NOW), retention_days=30, buckets=100)
+    read = []
+    oldest = made.archive.oldest
+
+    async def full(bucket, before, start):
+        page = await oldest(bucket, before, start)
+        await asyncio.sleep(0)  # as over the wire, others go on meanwhile
+        read.append(bucket)
+        return replace(page, continuation=f"{bucket}-{len(read):026d}")
+
+    made.archive.oldest = full
+    await replace(made.operators.retention, clock=time_for(300)).sweep()
+    assert set(Counter(read).values()) == {3, 4}
+
+
+def behind(caplog):
+    """What the last run said that it does not keep pace with."""
+    lines = [line for line in caplog.records if line.message == "retention.behind"]
+    caplog.clear()
+    return [(line.levelname, line.what) for line in lines]
+
+
+async def test_a_run_that_leaves_what_should_long_be_gone_says_so(kept, caplog, monkeypatch):
+    """Not if the rest has become too old only within a day: the next runs remove it. Nor does it count what stays."""
+    monkeypatch.setattr(stores.archive, "PAGE", 4)
+    for days in (50, 49, 30.9, 30.8):
+        await kept.order(days=days, **PROCESSED)
+    assert await short_run(kept, parts=1) == 1
+    assert behind(caplog) == [("ERROR", ["b00"])]
+    assert await short_run(kept, parts=1) == 1
+    assert behind(caplog) == []
+    assert await short_run(kept, parts=9) == 2
+    assert behind(caplog) == []
+
+
+async def test_so_does_one_that_leaves_alerts_poison_or_keys(caplog, monkeypatch):
+    """All are removed for as long as there is time, and what is left when it is up is told of."""
+    monkeypatch.setattr("operators.retention.MAX_ALERTS", 2)
+    monkeypatch.setattr("operators.poison.MAX_REMOVED", 2)
+    monkeypatch.setattr("stores.submission_keys.MOST", 2)
+    there = app(in_memory())
+    kept = Kept(there, there.submission_keys)
+    await fill(kept.made, NOW - 40 * DAY)
+    assert await short_run(kept, parts=1) == 0
+    assert behind(caplog) == [("ERROR", ["alerts", "poison", "keys"])]
+    await short_run(kept, parts=20)
+    assert behind(caplog) == []
+    assert await left_of(kept.made) == (0, 0, 0)
+
+    await fill(kept.made, NOW - 30 * DAY - LATE / 2)
+    await short_run(kept, parts=1)
+    assert behind(caplog) == []
+    assert await left_of(kept.made) == (5, 5, 5)
+
+
+async def fill(made, at):
+    """Seven alerts, poison messages and keys of that time."""
+    made.submission_keys._clock = lambda: at
+    for number in range(7):
+        await made.alert_log.record(Event(event_id=f"{at}{number}", type="T", subject="s", at=at, data={}))
+        await made.poison_store.put(SUBMISSIONS, f"{number}".encode(), "r", Arrival(at=at))
+        await made.submission_keys.claim(SAME_PARTITION[number], "order", "p")
+
+
+async def left_of(made):
+    """How many alerts, poison messages and keys there are."""
+    alerts, poison = await made.alert_log.newest(100), await made.poison_store.page(SUBMISSIONS, 100)
+    keys = await made.adapters.table("submissionkeys").rows("00", "!", "~")
+    return len(alerts), len(poison), len([row for row in keys if not row.key.startswith("!")])
 
 
 async def test_what_a_crash_leaves_of_an_order_is_removed_the_next_time(kept):
@@ -253,7 +348,7 @@ async def test_with_a_customer_go_submissions_that_nobody_could_read(kept):
 def test_an_erased_order_goes_on_as_before():
     """Nothing but the customer changes: steps need no personal data."""
     order = new_order()
-    now = order.state.not_before
+    now = order.state.waits_since
     change = erase(order, OperatorRequest(**GRACE), PAYLOAD, now)
     assert change.after.steps == order.steps
     assert (change.entry.actor, change.entry.detail) == ("operator/grace", "the customer asked for it")
@@ -261,7 +356,7 @@ def test_an_erased_order_goes_on_as_before():
 
 
 async def test_what_a_sweep_costs_does_not_depend_on_how_many_young_orders_there_are(on_azurite, transport):
-    """One range of each partition, up to the age: orders, alerts, poison, keys, figures; and each bucket's place."""
+    """One range of each partition, up to the age: orders, alerts, poison, keys, figures, health; and bucket's place."""
     kept, costs = Kept(on_azurite, on_azurite.submission_keys), []
     await kept.empty()
     for _ in range(2):
@@ -271,7 +366,7 @@ async def test_what_a_sweep_costs_does_not_depend_on_how_many_young_orders_there
         for _ in range(30):
             await kept.order(days=1, **PROCESSED)
     queues = len(kept.retention.poison._sources)
-    assert costs == [4 + queues + len(PARTITIONS)] * 2
+    assert costs == [5 + queues + len(PARTITIONS)] * 2
 
 
 async def test_an_order_that_is_not_there_whole_is_kept_and_named_to_who_looks_for_a_customer(kept):

@@ -5,6 +5,7 @@ import json
 import random
 from dataclasses import replace
 from datetime import timedelta
+from unittest.mock import AsyncMock
 from uuid import uuid4
 
 import pytest
@@ -13,20 +14,25 @@ from azure.storage.queue.aio import QueueClient
 from builders import NOW, seconds
 from delivered_events import take_events
 from memory import MemoryLeadership, MemoryLease
+from waiting import eventually
 
+from adapters.azure import connect
+from adapters.clock import utc_now
 from adapters.connections import Connections
 from adapters.lease import BlobLeadership
 from adapters.messaging.queues import StorageQueue
 from adapters.settings import Settings, SettingsError
+from adapters.tables.store_clock import StoreClock
 from core.alerts import Acknowledgement
 from core.changes import Event
 from core.errors import InvalidError, UnavailableError, UnknownMessageError
+from core.keys import sortable
 from core.messages import WakeUp
 from operators.requests import AlertsPage
 from shop.business import SHOP
 from simulator.ledger import Ledger
 from simulator.rules import Effect, Fault, FaultInForce
-from stores.agent_health import AgentHealth
+from stores.agent_health import FRESH, AgentHealth
 from stores.figures import Figures, Took
 from stores.outbox import EVENT
 from stores.poison import Arrival
@@ -175,6 +181,35 @@ def pair(request):
     return request.getfixturevalue(request.param)
 
 
+@pytest.mark.proves("FLT-9")
+@pytest.mark.parametrize("ahead", [0, 70, -70])
+async def test_the_store_says_what_time_it_is_there(services, ahead):
+    """With each answer, whatever was asked: so whoever reads and writes knows how far its own clock is off."""
+    settings = Settings.model_validate(services.app_environment())
+    pool = Connections(settings)
+    pool.store_clock = StoreClock(seconds(2), lambda: utc_now() + seconds(ahead))
+    parts = connect(settings, pool)
+    table = parts.table("agents")
+    await table.submit("clocks", [Put("a", {"X": 1})])
+    await table.rows("clocks", "a", "b")
+    await table.get("clocks", "nothing")
+    skew = await pool.store_clock.skew(AsyncMock(side_effect=AssertionError))
+    assert (skew.by.total_seconds() if skew else 0) == pytest.approx(ahead, abs=2)
+    assert await parts.clock_check() == skew
+    await parts.close()
+
+
+@pytest.mark.proves("FLT-9")
+async def test_the_store_is_asked_what_time_it_is_there(services):
+    """By whoever has not heard from it."""
+    settings = Settings.model_validate(services.app_environment())
+    pool = Connections(settings)
+    pool.store_clock = StoreClock(seconds(2), lambda: utc_now() + seconds(70))
+    parts = connect(settings, pool)
+    assert await parts.clock_check() is not None
+    await parts.close()
+
+
 @pytest.mark.proves("SUP-5")
 async def test_one_of_two_leads_and_knows_when_its_lease_may_have_lapsed(pair):
     """The second is refused, the first may renew, and after a pause it no longer believes to lead."""
@@ -196,7 +231,7 @@ async def test_a_message_reaches_its_queue_with_all_that_it_says(services, on_az
     assert {message.correlation_id for message in received} == set(order_ids)
     first = min(received, key=lambda message: message.correlation_id)
     assert first.message_id == f"{order_ids[0]}:wake"
-    assert json.loads(str(first)) == {"schemaVersion": 1, "orderId": order_ids[0], "steps": []}
+    assert json.loads(str(first)) == {"schemaVersion": 1, "orderId": order_ids[0], "steps": [], "priority": "normal"}
 
 
 async def test_a_message_arrives_no_sooner_than_it_says(services, on_azurite):
@@ -255,6 +290,23 @@ async def test_a_message_waits_until_somebody_takes_it(services, on_azurite):
     assert message.expires_on - message.inserted_on > timedelta(days=365)
 
 
+async def test_a_text_that_is_put_off_is_there_for_nobody_before(services, on_azurite):
+    """And is kept meanwhile."""
+    submissions, clock = on_azurite.adapters.queue("order-submissions"), on_azurite.adapters.clock
+    due = clock() + seconds(2)
+    await submissions.put("later", seconds(2))
+    assert await submissions.waiting() == 1
+    async with QueueClient.from_connection_string(services.storage_connection_string, "order-submissions") as queue:
+
+        async def taken():
+            return [message async for message in queue.receive_messages()]
+
+        (message,) = await eventually(taken)
+        assert clock() >= due
+        assert message.content == "later"
+        await queue.delete_message(message)
+
+
 async def test_events_reach_the_operators_queue_through_event_grid(services, on_azurite):
     """The official client sends CloudEvents; they arrive in base64, one to a message."""
     await on_azurite.adapters.events.publish([alert(7), alert(8)])
@@ -276,26 +328,34 @@ def test_every_wrong_setting_is_named_at_once(monkeypatch):
 
 
 @pytest.mark.proves("AGT-10")
-async def test_an_agent_instance_is_known_by_its_last_measure(made):
-    """Each says of itself what holds now; what is too old is not returned."""
+async def test_an_agent_instance_is_known_by_what_it_said_last(made):
+    """In the place of what it said before; what is too old is not returned."""
 
-    def health(instance, at, waited):
-        return AgentHealth(agent="payment", instance=instance, at=NOW + seconds(at), waited=waited, running=3)
+    def health(instance, at):
+        return AgentHealth(agent="payment", instance=instance, at=NOW + seconds(at), running=3, rate=1.5)
 
-    for each in (health("i1", 0, 0.0), health("i2", 0, 0.5), health("i1", 2, 1.0)):
+    before, after, other = health("i1", 0), health("i1", 2), health("i2", 0)
+    for each in (before, other):
         await made.agent_health.publish(each)
-    found = await made.agent_health.since(NOW)
-    assert sorted(found, key=lambda each: each.instance) == [health("i1", 2, 1.0), health("i2", 0, 0.5)]
-    assert await made.agent_health.since(NOW + seconds(1)) == [health("i1", 2, 1.0)]
+    await made.agent_health.publish(after, before)
+    assert await made.agent_health.since(NOW) == [other, after]
+    assert await made.agent_health.since(NOW + FRESH + seconds(1)) == [after]
 
 
 @pytest.mark.proves("AGT-8", "AGT-10")
 async def test_an_open_circuit_is_known_until_its_time_is_over(made):
-    """However old the measure is, since its instance makes no calls meanwhile."""
-    opened = AgentHealth(agent="payment", instance="o1", at=NOW, waited=0.0, running=0, open_until=NOW + seconds(60))
-    await made.agent_health.publish(opened)
-    assert opened in await made.agent_health.since(NOW + seconds(59))
-    assert opened not in await made.agent_health.since(NOW + seconds(61))
+    """However old the row is, since its instance makes no calls meanwhile; then it may be removed."""
+    opened = AgentHealth(agent="payment", instance="o1", at=NOW, open_until=NOW + seconds(60))
+    asked = replace(opened, instance="o2", asked_until=NOW + seconds(70))
+    for each in (opened, asked):
+        await made.agent_health.publish(each)
+    assert await made.agent_health.since(NOW + seconds(59)) == [opened, asked]
+    assert await made.agent_health.since(NOW + seconds(61)) == [asked]
+    await made.agent_health.remove_before(NOW + seconds(61))
+    assert await made.agent_health.since(NOW) == [asked]
+
+
+GARBAGE = f"{sortable(NOW)}|garbage|1"
 
 
 def garbage_alerts():
@@ -312,10 +372,10 @@ def garbage_alerts():
 @pytest.mark.proves("AGT-10", "FLT-6")
 async def test_a_row_that_nobody_can_read_takes_no_other_along(made):
     """Of what agents tell, and of the alerts: one garbage row would stop all claims, or hide all alerts."""
-    told = AgentHealth(agent="reads", instance="i1", at=NOW, waited=0.0, running=1)
+    told = AgentHealth(agent="reads", instance="i1", at=NOW, running=1)
     await made.agent_health.publish(told)
     await made.alert_log.record(event := alert(77))
-    await made.agent_health._table.submit("health", [Put("garbage|1", {"SchemaVersion": 99})])
+    await made.agent_health._table.submit("health", [Put(GARBAGE, {"SchemaVersion": 99})])
     rows = {f"0|garbage {number}": row for number, row in enumerate(garbage_alerts())}
     await made.alert_log._table.submit("alerts", [Put(*row) for row in rows.items()])
     assert told in await made.agent_health.since(NOW)
@@ -326,7 +386,7 @@ async def test_a_row_that_nobody_can_read_takes_no_other_along(made):
     assert not [rows[each.key] for each in found if each.key in rows]
     assert event.event_id in str(await made.operators.alerts.list(AlertsPage()))
     await made.alert_log._table.submit("alerts", [Delete(key) for key in rows])
-    await made.agent_health._table.submit("health", [Delete("garbage|1")])
+    await made.agent_health._table.submit("health", [Delete(GARBAGE)])
 
 
 async def test_the_figures_of_processes_stand_side_by_side_until_they_are_removed(made):

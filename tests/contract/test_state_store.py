@@ -6,7 +6,7 @@ from datetime import datetime
 
 import pytest
 from apps import app
-from builders import NOW, new_order, scheduler, seconds, supervisor
+from builders import NOW, PAYLOAD, answer, new_order, scheduler, seconds, supervisor
 from memory import MemoryStateStore, in_memory
 from owed import events_owed, owed
 
@@ -14,11 +14,14 @@ from adapters.clock import order_ids, utc_now
 from core import agenda
 from core.changes import Change, Event, HistoryEntry, Note, transition
 from core.errors import ConflictError, UnreadableRowError
-from core.keys import LAST, bucket_of, history_key
+from core.keys import LAST, bucket_of, history_key, order_key, state_key
+from core.messages import json_in, json_text
 from core.orders import Priority, Snapshot, StepState
+from operators.requests import OperatorRequest
+from operators.retention import erase
 from stores import outbox
 from stores.archive import Archive
-from stores.tables import Delete, Insert, Put, entity
+from stores.tables import Delete, Insert, Put, columns_of, entity
 from stores.transitions import Transitions
 
 new_id = order_ids(8)
@@ -68,6 +71,39 @@ async def test_an_order_comes_back_as_it_was_recorded(made):
     assert (order.order, order.state, order.steps) == (change.after.order, change.after.state, change.after.steps)
     assert await made.store.history(order.order_id) == [change.entry]
     assert await agenda_of(made.store, order.order_id) == list(agenda.obligations(order))
+
+
+OF_A_NEWER_VERSION = {"Tenant": "acme", "Rank": 7, "Weight": 3.0, "Gift": True, "PromisedFor": NOW}
+"""Of each type that a row of ours may have."""
+
+
+@pytest.mark.proves("FLT-12")
+@pytest.mark.parametrize("made", ["memory", "azurite"], indirect=True)
+async def test_what_a_newer_version_keeps_in_an_order_outlives_every_change_by_an_older_one(made):
+    """Columns of either row and fields of a step, with their types: through a claim, a reply, and an erasure."""
+    order_id, store = (await recorded(made.store)).order_id, made.store
+    bucket, keys, of_step = bucket_of(order_id), (order_key(order_id), state_key(order_id)), {"Region": ["eu"]}
+
+    async def rows():
+        return [columns_of(row) for key in keys if (row := await store.table.get(bucket, key))]
+
+    for key, columns in zip(keys, await rows(), strict=True):
+        if "Steps" in columns:
+            (step,) = json_in(columns["Steps"])
+            columns["Steps"] = json_text([step | of_step])
+        await store.table.submit(bucket, [Put(key, columns | OF_A_NEWER_VERSION)])
+    claimed = await store.commit(claim(await store.load(order_id)))
+    reply = answer(order_id=order_id, result={"reference": "r"})
+    await store.commit(scheduler.receive(claimed, reply, NOW).identified("reply-1"))
+    request = OperatorRequest(operator="grace", note="x")
+    await store.commit(erase(await store.load(order_id), request, PAYLOAD, NOW).identified("erase-1"))
+    of_order, of_state = await rows()
+    assert (of_state["Version"], "Result00" in of_state) == (4, True)
+    for columns in (of_order, of_state):
+        kept = {name: columns.get(name) for name in OF_A_NEWER_VERSION}
+        assert kept == OF_A_NEWER_VERSION
+        assert [type(value) for value in kept.values()] == [str, int, float, bool, datetime]
+    assert [step.get("Region") for step in json_in(of_state["Steps"])] == [["eu"]]
 
 
 async def test_a_commit_returns_the_order_as_loading_it_would(made):
@@ -157,7 +193,7 @@ async def test_the_agenda_is_read_in_order_and_by_pages(made):
     bucket = "b99"
     at = [NOW + seconds(number) for number in range(5)]
     for number, time in enumerate(at):
-        await made.store.commit(submission(f"b99-{str(number) * 26}", not_before=time))
+        await made.store.commit(submission(f"b99-{str(number) * 26}", waits_since=time))
     start = agenda.claim_lane(Priority.NORMAL, "payment")
     (*_, last) = every = await made.store.agenda(bucket, start, start + LAST, 100)
     assert [row.order_id[4] for row in every] == ["0", "1", "2", "3", "4"]

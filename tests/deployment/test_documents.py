@@ -3,14 +3,18 @@
 import json
 import re
 
+import pytest
 from bicep_model import Template
 from deploying import GIVEN
 
+from bench.simulated import Limits, Setup
+from bench.simulation import Simulation, workflow_of
 from local.servicebus_config import ROOT
 
 DEPLOY = (ROOT / "docs/deploy.md").read_text()
 SECURITY = (ROOT / "docs/security.md").read_text()
 EMBEDDED = (ROOT / "docs/embedded-host.md").read_text()
+SCALE = (ROOT / "docs/scale.md").read_text()
 
 
 def rows(text, first):
@@ -66,6 +70,49 @@ def test_what_the_page_about_the_embedded_host_proves_by_a_test_has_that_test():
         assert re.search(rf"def {test}\(", (ROOT / "tests" / shortened.get(file, file)).read_text()), f"{file}::{test}"
     lines = [line for line in EMBEDDED.splitlines() if line.startswith("|")]
     assert [line for line in lines if not line.strip("| ").strip() or line.rstrip().endswith("| |")] == []
+
+
+def number(cell):
+    """The number with which a cell begins, without the commas between its digits."""
+    return float(re.match(r"[\d,.]+", cell)[0].replace(",", ""))  # type: ignore[index]
+
+
+def test_what_the_page_about_scale_says_of_an_order_was_measured():
+    """Each number is that of the line of the benchmark which is kept."""
+    line = json.loads((ROOT / "bench/measured/shop.json").read_text())
+    counted = rows(SCALE, "an order of the shop")
+    assert len(counted) > 8
+    for what, one, each in counted:
+        (name,) = re.findall(r"`(\w+)`", what)
+        for cell, figures in ((one, line), (each, line["each"])):
+            assert number(cell) == round(figures[f"latency_{name}"], 1), name
+
+
+def test_orders_per_second_follow_from_what_an_order_takes():
+    """Each part takes so much in a second, of which an order takes so much."""
+    parts = rows(SCALE, "part")
+    assert len(parts) > 5
+    for name, takes, of_an_order, orders, _ in parts:
+        assert number(orders) == pytest.approx(number(takes) / number(of_an_order), rel=0.02), name
+
+
+def test_what_the_page_about_scale_says_of_many_processes_is_what_the_model_says():
+    """For the rates that are simulated in a moment."""
+    found = 0
+    for cells in rows(SCALE, "orders/s"):
+        rate, instances, buckets, queries, read, account, partition = map(number, cells)
+        if rate > 50:
+            continue
+        setup = Setup(
+            workflow=workflow_of("shop"), rate=rate, each=True, instances=int(instances), buckets=int(buckets),
+            hop=0.01, call=0.5, limits=Limits(bus_credits=1_000_000),
+        )  # fmt: skip
+        simulation = Simulation(setup).run()
+        costs, shares = simulation.per_order(), simulation.shares()
+        assert (queries, read) == (round(costs["table_look_queries"], 1), round(costs["table_entities_read"]))
+        assert (account, partition) == (round(100 * shares["table account"]), round(100 * shares["partition"]))
+        found += 1
+    assert found
 
 
 def test_pages_lead_somewhere():

@@ -14,8 +14,10 @@ from deployed_package import AZURE_PYTHON
 from pydantic import TypeAdapter
 
 from adapters.settings import Settings
+from core.workflow import LONGEST_TIMEOUT
 from entrypoints.functions import PATIENCE_SECONDS
 from local.servicebus_config import ROOT, config
+from operators.retention import RUN_TIME
 
 SCHEMAS = Path(__file__).parent / "schemas"
 WORKFLOWS = sorted((ROOT / ".github/workflows").glob("*.yml"))
@@ -67,6 +69,12 @@ OUTAGE = timedelta(minutes=5)
 """While which nothing valid may wear out its deliveries."""
 
 
+def test_a_run_of_retention_ends_before_the_host_ends_it():
+    """With as long again for what it has begun."""
+    host = json.loads((ROOT / "host.json").read_text())
+    assert TypeAdapter(timedelta).validate_python(host["functionTimeout"]) >= 2 * RUN_TIME
+
+
 @pytest.mark.proves("FLT-7")
 def test_an_outage_of_minutes_wears_out_no_message():
     """A handler waits, gives its message back, and gets it again: for an hour with orders, which nobody sends again.
@@ -82,6 +90,14 @@ def test_an_outage_of_minutes_wears_out_no_message():
         assert TypeAdapter(timedelta).validate_python(queue["lockDuration"]) > patience
     (most,) = [each.le for each in Settings.model_fields["unknown_name_tries"].metadata if hasattr(each, "le")]
     assert most < queues["maxDequeueCount"], "the platform would give up a message before the app says why"
+
+
+@pytest.mark.parametrize("file", ["host.json", "bench/app/host.json", "examples/claims/host.json"])
+def test_no_step_may_take_longer_than_the_host_lets_a_function_run(file):
+    """An agent may be at it until complete-by, and a claim waits for the bus for as long as its request lives."""
+    host, longest = json.loads((ROOT / file).read_text()), LONGEST_TIMEOUT + timedelta(seconds=15)
+    limits = host["functionTimeout"], host["extensions"]["serviceBus"]["maxAutoLockRenewalDuration"]
+    assert all(TypeAdapter(timedelta).validate_python(limit) > longest for limit in limits)
 
 
 @pytest.mark.proves("SUP-5")

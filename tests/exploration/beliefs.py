@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from core.ports import Clock
-from scheduler.admission import LOOK_INTERVAL, TURN_OF_NORMAL, Admission, ConcurrencyWindow
+from scheduler.admission import ANNOUNCED_FOR, LOOK_INTERVAL, TURN_OF_NORMAL, Admission
 
 
 def recalled(admission: Admission, clock: Clock) -> Admission:
@@ -18,7 +18,7 @@ def recalled(admission: Admission, clock: Clock) -> Admission:
 
 def _copied(value: Any) -> Any:
     match value:
-        case Counter() | ConcurrencyWindow():
+        case Counter() | set():
             return copy(value)
         case dict():
             return {key: _copied(each) for key, each in value.items()}
@@ -30,12 +30,20 @@ def next_look(admission: Admission) -> datetime:
     return admission._looked_at + LOOK_INTERVAL
 
 
+def closed_until(admission: Admission) -> list[datetime]:
+    """Until when it believes circuits to be open."""
+    return [each.open_until for each in admission.health if each.open_until]
+
+
 def text_of_belief(admission: Admission, now: datetime) -> str:
     """What tells this belief from others: nothing that the next look overrules, once it is time for one."""
-    turns = sorted((needs, turn % TURN_OF_NORMAL) for needs, turn in admission._turns.items())
-    waiting = [(*claim_lane, list(waiting.values())) for claim_lane, waiting in sorted(admission._claim_lanes.items())]
-    lasting = (waiting, turns, admission._passed_over, admission._closed, admission._windows)
+    turns = {needs: turn % TURN_OF_NORMAL for needs, turn in admission._turns.items()}
+    announced = {name: at for name, at in admission._announced.items() if now - at < ANNOUNCED_FOR}
+    passed_over = {name: until for name, until in admission._passed_over.items() if until > now}
+    health = sorted(repr(each) for each in admission.health if each.counts_until > now)
+    lasting = (*map(sorted, (turns.items(), announced.items(), passed_over.items())), health)
     if now >= next_look(admission):
         return repr(lasting)
-    orders = sorted({**(admission._seen or {}), **admission._done}.items())
-    return repr((*lasting, orders, admission._looked_at))
+    running = sorted({**(admission._seen or {}), **admission._own}.items())
+    waiting = [(needs, list(queue.values())) for needs, queue in sorted(admission._queues.items())]
+    return repr((*lasting, running, waiting, admission._looked_at))

@@ -6,12 +6,16 @@ effects returned, the time it read, the ids it drew.
 """
 
 import asyncio
-from collections.abc import Callable, Coroutine, Generator
+from collections.abc import Callable, Coroutine, Generator, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from core.gathering import results_of
 from core.orders import Snapshot
 from stores.transitions import Remembered
+
+EITHER_WAY = False
+"""Whether what is done side by side is done from the first to the last as well as the other way round."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +105,7 @@ class Tape:
 
     def known(self) -> tuple[Snapshot, ...]:
         """What its process remembers."""
-        return tuple(self.remembered._orders.values())
+        return tuple(order for order, _ in self.remembered._orders.values())
 
     def next(self) -> Answer | None:
         """The answer to an effect, if it is known."""
@@ -150,23 +154,27 @@ def _stopped(handler: Handler, tape: Tape, effect: Effect | None = None) -> Hand
 
 
 async def one_after_another(work: Any, *, at_most: int = 64) -> list[Any]:
-    """Stands in for `run_all`: most worlds have one order, and so nothing to run side by side."""
-    del at_most
-    results, failures = [], []
-    for each in work:
-        try:
-            results.append(await each)
-        except Exception as failure:  # noqa: BLE001 - it is raised once all have had their turn
-            failures.append(failure)
-    if failures:
-        raise ExceptionGroup(f"{len(failures)} failed", failures)
-    return results
+    """Stands in for `run_all`."""
+    return results_of(await each_settled(work, at_most=at_most))
 
 
-async def each_settled(work: Any, *, at_most: int = 64) -> list[Any]:
-    """Stands in for `settle_all`."""
+async def each_settled(work: Iterable[Coroutine[Any, Any, Any]], *, at_most: int = 64) -> list[Any]:
+    """Stands in for `settle_all`: one comes after another, where a world wants it, in either order."""
     del at_most
-    return [await _outcome(each) for each in work]
+    coroutines = list(work)
+    outcomes = [None] * len(coroutines)
+    try:
+        for place in await _places(len(coroutines)):
+            outcomes[place] = await _outcome(coroutines[place])
+    finally:
+        for each in coroutines:
+            each.close()  # so that nobody complains of what was not begun when the explorer stopped
+    return outcomes
+
+
+async def _places(count: int) -> Sequence[int]:
+    places = range(count)
+    return places[::-1] if EITHER_WAY and count > 1 and await Effect("choose") else places
 
 
 async def _outcome(work: Coroutine[Any, Any, Any]) -> Any:

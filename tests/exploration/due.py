@@ -1,13 +1,14 @@
 """When timers have something to do. What they should find is read off the records: the shipped agenda is not asked."""
 
 from collections.abc import Mapping
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from core import agenda
 from core.agenda import AgendaRow, Kind
 from core.keys import sortable
-from core.orders import ProcessState
+from core.orders import ENDED, Snapshot
 from exploration.roles import TOLERANCE
+from exploration.turns import ready
 from exploration.world import World
 from scheduler.service import WAKE_UP_TIME
 
@@ -27,9 +28,17 @@ def should_find(world: World, kind: str, now: datetime) -> bool:
         return False
     if kind == "sweep":
         return any(now > step.complete_by + TOLERANCE for step in order.steps if step.complete_by)
-    state = order.state
-    announced = WAKE_UP_TIME if state.not_before <= state.updated_at else timedelta()
-    return state.process_state is ProcessState.PENDING and now >= state.not_before + announced
+    return may_go_on(order) and now >= polled_from(order)
+
+
+def may_go_on(order: Snapshot) -> bool:
+    """Whether something of the order may start or end, sooner or later (SCH-1)."""
+    return order.state.process_state not in ENDED and bool(ready(order) or not order.running())
+
+
+def polled_from(order: Snapshot) -> datetime:
+    """From when on a poll takes it: at the time that was chosen, or once its wake-up has had its time."""
+    return order.state.not_before or order.state.updated_at + WAKE_UP_TIME
 
 
 def _would_find(rows: Mapping[str, AgendaRow], kind: str, now: datetime) -> bool:
@@ -38,4 +47,9 @@ def _would_find(rows: Mapping[str, AgendaRow], kind: str, now: datetime) -> bool
         start, end = agenda.overdue(now - TOLERANCE)
         return any(start <= key < end for key in rows)
     pending = (row for key, row in rows.items() if key.startswith(Kind.PENDING))
-    return kind == "poll" and any(agenda.is_due(row, now, WAKE_UP_TIME) for row in pending)
+    return kind == "poll" and any(_is_taken(row, now) for row in pending)
+
+
+def _is_taken(row: AgendaRow, now: datetime) -> bool:
+    is_left = agenda.was_announced(row) and now - row.data["UpdatedAt"] < WAKE_UP_TIME
+    return agenda.may_be_claimed(row, now) and not is_left

@@ -1,8 +1,7 @@
 """What must hold in every state of every world (pattern.md, 10)."""
 
 import re
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 
 from core.agenda import Kind
@@ -10,13 +9,15 @@ from core.changes import Change, Note
 from core.keys import history_key, sortable
 from core.messages import OPERATORS, AgentReply, AgentRequest, BusMessage
 from core.orders import ENDED, Direction, Outcome, ProcessState, Snapshot, Step, StepState
-from core.workflow import Workflow
 from exploration import roles
-from exploration.driving import Effect, Handler
+from exploration.driving import Answer, Effect, Handler, Returned
+from exploration.due import may_go_on
 from exploration.roles import KINDS, TOLERANCE, decode
 from exploration.told import check_alert, check_notices, stands, unsent
+from exploration.turns import dependents, ready
 from exploration.violations import demand
 from exploration.world import World
+from stores.agent_health import AgentHealth
 
 GIVES_BACK = {"recovered", "put-back"}
 ENDS = {"processed", "failed", "undone", "undo-incomplete", "undo-requested"}
@@ -24,7 +25,9 @@ ENDS = {"processed", "failed", "undone", "undo-incomplete", "undo-requested"}
 
 OPEN = (StepState.NOT_STARTED, StepState.RUNNING)
 RUNS = (StepState.RUNNING, StepState.UNDOING)
-ACTED_ON = ("Agents", "NotBefore", "UpdatedAt", "Workflow", "WorkflowVersion")
+WAITS = (*OPEN, StepState.UNDOING)
+"""In these states nothing has come of a step."""
+ACTED_ON = ("Agents", "NotBefore", "WaitsSince", "UpdatedAt", "Workflow", "WorkflowVersion")
 NEVER = datetime.min.replace(tzinfo=UTC)
 
 EVENTS_OF = {"resubmit": {"resubmitted"}, "skip": {"skipped", "step-skipped"}, "cancel": {"cancelled"}}
@@ -56,7 +59,7 @@ def _check_rows(world: World, order: Snapshot) -> None:
     _handled_by_one(world, order)
     _shown_as_it_is(order)
     _owed_as_it_is(world, order)
-    _failures_counted_once(world, order)
+    _attempts_counted_once(world, order)
     _over_for_good(world)
     _waits_for_nothing_else(order)
     _ended_as_its_steps_say(order)
@@ -101,7 +104,8 @@ def _nothing_stands_half_done(world: World, order: Snapshot) -> None:
 
 def _not_lost(world: World) -> None:
     begun = (handler.job for handler in world.handlers.values())
-    here = any(each.kind == "submission" and world.order_id in each.body for each in (*world.queue, *begun))
+    on_its_way = (*world.queue, *begun, *world.to_come)
+    here = any(each.kind == "submission" and world.order_id in each.body for each in on_its_way)
     demand(here or world.poison, "the order was accepted, and is nowhere")
 
 
@@ -146,83 +150,105 @@ def _owed_as_it_is(world: World, order: Snapshot) -> None:
 
 
 def _acted_on(order: Snapshot) -> dict[str, object]:
-    """What rows of the agenda say that others go by: who waits for how long, for whom, and where there is room."""
+    """What rows of the agenda say that others go by: who waits since when, for whom, and where there is room."""
     state = order.state
     agents = " ".join(step.agent for step in order.steps if step.state in RUNS and step.complete_by)
-    said = (agents or None, state.not_before, state.updated_at, state.workflow, state.workflow_version)
+    times = (state.not_before, state.waits_since, state.updated_at)
+    said = (agents or None, *times, state.workflow, state.workflow_version)
     return dict(zip(ACTED_ON, said, strict=True))
 
 
 def _owed(order: Snapshot) -> Iterator[str]:
     """What is owed to an order, read off its records here once more: the shipped code is not asked."""
     state, due = order.state, [step.complete_by for step in order.steps if step.state in RUNS and step.complete_by]
-    if state.process_state is ProcessState.PENDING:
-        ready = _ready(order)
-        first = min(ready, key=lambda step: step.not_before or state.not_before).capability if ready else "-"
+    if may_go_on(order):
+        turn = ready(order)
+        first = min(turn, key=lambda step: step.not_before or state.waits_since).capability if turn else "-"
         rank = {"high": 0, "normal": 1}[state.priority]
-        yield f"!pending|{rank}|{first}|{sortable(state.not_before)}|{state.order_id}"
+        place = f"later|{sortable(state.not_before)}" if state.not_before else sortable(state.waits_since)
+        yield f"!pending|{rank}|{first}|{place}|{state.order_id}"
     if due:
         yield f"!running|{sortable(min(due))}|{state.order_id}"
     if state.process_state is ProcessState.ERROR and state.outcome is not Outcome.UNDONE:
         yield f"!error|{sortable(state.updated_at)}|{state.order_id}"
 
 
-def _ready(order: Snapshot) -> list[Step]:
-    """The steps whose turn it is, by the workflow itself."""
-    workflow = next(each for each in roles.WORKFLOWS.all if each.name == order.state.workflow)
-    by_name = {step.name: step for step in order.steps}
-    if order.state.direction is Direction.UNDO:
-        owed = {step.name for step in order.steps if step.state is StepState.UNDOING or step.undo_failed}
-        waiting = [step for step in order.steps if step.state is StepState.UNDOING and step.complete_by is None]
-        forward = order.in_state(StepState.RUNNING)
-        return [step for step in waiting if not (forward or owed & _dependents(workflow, step.name))]
-    over = {step.name for step in order.steps if step.state in (StepState.COMPLETED, StepState.SKIPPED)}
-    open_now = [each.name for each in workflow.steps if over.issuperset(each.after)]
-    ready = [by_name[name] for name in open_now if by_name[name].state is StepState.NOT_STARTED]
-    return [] if order.in_state(StepState.FAILED) else ready
-
-
 def _waits_for_nothing_else(order: Snapshot) -> None:
-    """A pending order may be claimed from the first moment on at which something of it can go on, and not before.
+    """An order that may go on waits for a time only if one was chosen for every step whose turn it is, and is to come.
 
     So whoever has nothing to wait for is claimed at once: also an order that has failed (SCH-8).
     """
     state, now = order.state, order.state.updated_at
-    if state.process_state is ProcessState.PENDING:
-        first = min((step.not_before or now for step in _ready(order)), default=now)
-        may = "may go on from now on" if first <= now else f"can go on from {first} on"
-        demand(state.not_before <= max(first, now), f"the order waits until {state.not_before}, and {may}")
-        demand(first <= now or state.not_before == first, f"the order may be claimed at {state.not_before}, and {may}")
+    first = min((step.not_before or now for step in ready(order)), default=now)
+    chosen = first if first > now else None
+    demand(state.not_before == chosen, f"the order waits until {state.not_before}; its steps wait until {chosen}")
 
 
-def _failures_counted_once(world: World, order: Snapshot) -> None:
-    expiries, claims = 0, 0
+def _attempts_counted_once(world: World, order: Snapshot) -> None:
+    claims = 0
     for entry in world.history():
         claims += entry.event == "claimed" or (entry.event == "not-tried" and "started" in entry.detail)
-        if entry.event in {"resubmitted", "skipped"}:
-            expiries = 0
-        elif entry.actor.startswith("supervisor/"):
-            expiries += 1
-    demand(order.state.failure_count == expiries, f"FailureCount {order.state.failure_count} after {expiries} expiries")
     attempts = sum(step.attempts for step in order.steps)
     single = len(order.steps) == 1 and order.state.direction is Direction.FORWARD
     demand(not single or attempts == claims, f"{attempts} attempts, though the order was claimed {claims} times")
 
 
+def _failures_counted_once(change: Change) -> None:
+    """What expires at the same time counts once for the order, until an operator lets it begin afresh (SUP-3)."""
+    before, after = (each.state.failure_count for each in (change.before, change.after))
+    if change.entry.event in {"resubmitted", "skipped"}:
+        demand(after == 0, f"FailureCount {after} of an order that was {change.entry.event}")
+    else:
+        most = change.entry.actor.startswith("supervisor/")
+        demand(0 <= after - before <= most, f"FailureCount {before}, then {after}")
+
+
 def _counted_by_the_rules(change: Change, after: Step) -> None:
     """Each expiry of a step counts once, until it begins afresh; a full count makes it rest, or fail (SUP-3, SUP-4)."""
     before = change.before.step(after.name)
-    expired = change.entry.actor.startswith("supervisor/") and before.complete_by and not after.complete_by
+    charged = _expired(change, before) and _expiries(after) > _expiries(before)
     again = before.state is StepState.FAILED and after.state not in (StepState.FAILED, StepState.SKIPPED)
     mended = again and change.entry.actor.startswith("operator/")
     afresh = mended or after.state is StepState.UNDOING is not before.state
-    expiries = 0 if afresh else _expiries(before) + bool(expired)
+    expiries = 0 if afresh else _expiries(before) + bool(charged)
     demand(_expiries(after) == expiries, f"{after.name} counts {_expiries(after)} expiries, and had {expiries}")
     forward = change.after.state.direction is Direction.FORWARD
     tried_again = after.state is StepState.UNDOING or (forward and after.state in OPEN)
     full = after.failure_count >= after.threshold
     demand(not (full and tried_again), f"{after.name} is {after.state} after {after.failure_count} failures")
     demand(after.cooldowns <= after.max_cooldowns, f"{after.name} rests for the {after.cooldowns}th time")
+
+
+def _expired(change: Change, before: Step) -> bool:
+    """Whether a supervisor says that the time of the step's attempt is up."""
+    is_over = before.complete_by and not change.after.step(before.name).complete_by
+    return bool(change.entry.actor.startswith("supervisor/") and is_over)
+
+
+def check_charged(handler: Handler, change: Change) -> None:
+    """Check that an attempt is charged if, and only if, an agent was heard of that has begun it (SUP-3)."""
+    if handler.job.kind != "sweep" or change.before is None:
+        return
+    heard = [row for answer in handler.log for row in health_in(answer)]
+    expired = {step.name: _has_begun(step, heard) for step in change.before.running() if _expired(change, step)}
+    counted = change.after.state.failure_count - change.before.state.failure_count
+    demand(counted == any(expired.values()), f"{counted} failures counted; begun: {expired} (SUP-3)")
+    for name, begun in expired.items():
+        before, after = change.before.step(name), change.after.step(name)
+        taken_back = change.after.state.direction is Direction.UNDO and before.state is StepState.RUNNING
+        charged = _expiries(after) > _expiries(before)
+        demand(taken_back or charged == begun, f"{name} is charged: {charged}, begun: {begun} (SUP-3)")
+
+
+def _has_begun(step: Step, heard: Sequence[AgentHealth]) -> bool:
+    started = step.complete_by - step.timeout
+    return any(row.agent == step.agent and row.began >= started for row in heard)
+
+
+def health_in(answer: Answer) -> list[AgentHealth]:
+    """What the agents were heard to have begun, if this is the answer that says so."""
+    value = answer.value if isinstance(answer, Returned) else None
+    return [each for each in value if isinstance(each, AgentHealth)] if isinstance(value, list) else []
 
 
 def _expiries(step: Step) -> int:
@@ -250,7 +276,9 @@ def check_commit(world: World, change: Change) -> None:
     _by_one_who_knows_it(change)
     _out_of_error_by_an_operator(change)
     check_alert(change)
-    _only_said(change)
+    _comes_to_something(change)
+    _keeps_its_place(change)
+    _failures_counted_once(change)
     for step in change.after.steps:
         _attempted_by_the_rules(world, change, step)
         _counted_by_the_rules(change, step)
@@ -260,7 +288,7 @@ def check_commit(world: World, change: Change) -> None:
             continue  # this change is not about it
         if change.entry.actor.startswith("supervisor/"):  # whatever its own clock says (FLT-9)
             demand(world.now > step.complete_by, "a step was called expired whose time had not passed")
-        elif not _puts_back_what_was_not_sent(change):
+        else:
             in_time = change.entry.at <= step.complete_by + TOLERANCE
             demand(in_time, f"a reply of {step.name} counted that came too late")
 
@@ -271,13 +299,21 @@ def _out_of_error_by_an_operator(change: Change) -> None:
     demand(not out or change.entry.actor.startswith("operator/"), f"{change.entry.actor} took the order out of Error")
 
 
-def _only_said(change: Change) -> None:
-    """What an agent tells of its last call changes nothing else (AGT-4)."""
-    if change.entry.event == "unfinished":
-        before, after = change.before, change.after
-        spoken = [replace(step, reason=None) for step in after.steps] == [replace(s, reason=None) for s in before.steps]
-        same = replace(after.state, version=0, updated_at=NEVER) == replace(before.state, version=0, updated_at=NEVER)
-        demand(spoken and same, f"a fault was told, and more has changed: {change.entry.detail}")
+def _comes_to_something(change: Change) -> None:
+    """A claim begins something, or ends it; else it would write nothing (SCH-2)."""
+    if change.entry.event in {"claimed", "step-started"}:
+        begun = [step for step in change.after.running() if step not in change.before.running()]
+        demand(begun, f"“{change.entry.event}”, and nothing has begun")
+
+
+def _keeps_its_place(change: Change) -> None:
+    """An order goes to the end of its queue when something has come of it, or somebody has acted on it (SCH-11)."""
+    before, after, now = change.before, change.after, change.entry.at
+    settled = [[step.name for step in each.steps if step.state not in WAITS] for each in (before, after)]
+    turned = before.state.direction is not after.state.direction
+    anew = settled[0] != settled[1] or turned or before.state.process_state in ENDED
+    place = after.state.not_before or (now if anew else min(before.state.waits_since, now))
+    demand(after.state.waits_since == place, f"“{change.entry.event}”: waits since {after.state.waits_since}: {place}")
 
 
 def _attempted_by_the_rules(world: World, change: Change, after: Step) -> None:
@@ -287,6 +323,8 @@ def _attempted_by_the_rules(world: World, change: Change, after: Step) -> None:
     demand(begun in (0, 1), f"{after.name}: attempt {before.attempts}, then {after.attempts}")
     if not begun:
         return
+    demand(after.attempts <= roles.MOST_ATTEMPTS, f"{after.name} is tried for the {after.attempts}th time")
+    _stays_where_its_key_is_known(before, after)
     demand(after.complete_by == now + after.timeout, f"{after.name} has until {after.complete_by}, begun at {now}")
     late = change.entry.event == "claimed" or before.complete_by is None
     demand(not late or (before.not_before or now) <= now, f"{after.name} begun before {before.not_before}")
@@ -301,14 +339,16 @@ def _tried_at(world: World, step: Step) -> datetime:
     return max((entry.at for entry in world.history() if began.search(entry.detail)), default=NEVER)
 
 
-def _puts_back_what_was_not_sent(change: Change) -> bool:
-    """Whether this is about a request of the handler's own, which the bus did not take."""
-    return "sent: Service Bus is away" in change.entry.detail
+def _stays_where_its_key_is_known(before: Step, after: Step) -> None:
+    """What may have been done is tried again, and undone, where its idempotency key is known (AGT-3)."""
+    if before.attempts and (before.in_doubt or after.state is StepState.UNDOING):
+        asked, now = (roles.PROVIDERS[step.agent] for step in (before, after))
+        demand(asked == now, f"{after.name} may have been done at {asked}, and goes to {now} (AGT-3)")
 
 
 def check_answered(handler: Handler, change: Change) -> None:
     """Check what a reply changes: the step that it names, at its current attempt (SCH-6)."""
-    if handler.job.kind != "reply" or change.before is None or _puts_back_what_was_not_sent(change):
+    if handler.job.kind != "reply" or change.before is None:
         return
     reply = decode(AgentReply, handler.job.body)
     named = (reply.order_id, reply.step, reply.attempt, handler.job.agent)
@@ -352,8 +392,7 @@ def check_note(world: World, handler: Handler, note: Note) -> None:
         return
     runs = step and step.complete_by and (step.agent, step.attempts) == (handler.job.agent, answered.attempt)
     right = runs and (step.state is StepState.UNDOING) == (answered.action == "undo")
-    news = answered.outcome != "unfinished" or answered.reason != step.reason
-    counts = right and news and note.entry.at <= step.complete_by + TOLERANCE
+    counts = right and note.entry.at <= step.complete_by + TOLERANCE
     demand(not counts, f"a reply that counts was refused: {note.entry.detail} (SCH-6)")
 
 
@@ -383,14 +422,14 @@ def check_call(world: World, request: AgentRequest) -> None:
         before = set(definition.after if definition else ())
         demand(done | skipped >= before, f"{request.step} begins before {before - done} (SCH-10)")
     else:
-        standing = (done - undone - skipped) & _dependents(workflow, request.step)
+        standing = (done - undone - skipped) & dependents(workflow, request.step)
         demand(not standing, f"{request.step} is undone while {standing} stands (UND-1)")
 
 
-def _dependents(workflow: Workflow, step: str) -> set[str]:
-    """The steps that come after this one, directly or not, by the workflow itself."""
-    direct = {definition.name for definition in workflow.steps if step in definition.after}
-    return direct.union(*(_dependents(workflow, name) for name in direct))
+def check_served(world: World, request: AgentRequest, provider: str) -> None:
+    """Check that nobody does or undoes what another provider may have done: it knows another's keys from nowhere."""
+    others = {name for key, name in world.served if key == request.idempotency_key} - {provider}
+    demand(not others, f"{request.step} goes to {provider}, and {others} has served it (AGT-3)")
 
 
 def _steps(world: World, action: str) -> set[str]:
@@ -448,7 +487,8 @@ def check_end(world: World) -> None:
 def _check_end(world: World) -> None:
     state = world.state()
     if state is None:
-        demand(world.poison, "nothing can happen any more, and the order is not recorded")
+        to_come = any(world.order_id in each.body for each in world.to_come)
+        demand(world.poison or to_come, "nothing can happen any more, and the order is not recorded")
         return
     demand(has_ended(world), f"nothing can happen any more, and the order is {state.process_state}")
     waits = state.process_state is ProcessState.ERROR and state.outcome is not Outcome.UNDONE

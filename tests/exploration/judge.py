@@ -1,32 +1,40 @@
 """Whether what an explanation says of an order is what then happens, in every state of a world (OPR-2)."""
 
-from builders import PAYLOAD
+from builders import LONGEST_UPGRADE, PAYLOAD
 
 from exploration import roles
-from exploration.invariants import EVENTS_OF
-from exploration.moves import moves
+from exploration.invariants import EVENTS_OF, health_in
+from exploration.moves import begun_by, moves
 from exploration.roles import TOLERANCE
 from exploration.violations import demand
 from operators import explain as explaining
 from operators import rules as operator_rules
 from operators.explain import ActingRules, Actor, explain, what_comes_otherwise
-from scheduler.rules import LONGEST_UPGRADE, SchedulerRules
-from scheduler.service import FRESH, WAKE_UP_TIME
+from scheduler.rules import SchedulerRules
+from scheduler.service import WAKE_UP_TIME
 from supervisor.rules import SupervisorRules
 
 ACT_OF = {event: act for act, events in EVENTS_OF.items() for event in events}
 
 
-def acting_rules():
+def acting_rules(heard=()):
     """The rules as the app has them, by the workflows of the world that is explored."""
+    scheduler = SchedulerRules(
+        instance="?",
+        workflows=roles.WORKFLOWS,
+        payload=PAYLOAD,
+        providers=roles.PROVIDERS,
+        clock_tolerance=TOLERANCE,
+        longest_upgrade=LONGEST_UPGRADE,
+    )
     return ActingRules(
-        claim=SchedulerRules(instance="?", workflows=roles.WORKFLOWS, payload=PAYLOAD, clock_tolerance=TOLERANCE).claim,
+        claim=scheduler.claim,
         recover=SupervisorRules(instance="?", clock_tolerance=TOLERANCE).recover,
         poll_delay=WAKE_UP_TIME,
         clock_tolerance=TOLERANCE,
         offers=roles.OFFERS,
-        fresh=FRESH,
         longest_upgrade=LONGEST_UPGRADE,
+        agent_health=heard,
     )
 
 
@@ -56,14 +64,14 @@ class Judge:
             after = move.world.order()
             if after.state.version > order.state.version:
                 self.transitions += 1
-                self.judge(order, after, newest(move.world))
+                self.judge(order, after, newest(move.world), heard_by(world, move))
         if not (world.queue or world.handlers or world.landing):
             self.silences += 1
             self.judge_silence(world, order)
 
-    def judge(self, order, after, entry):
-        """A transition that follows was foreseen when the order came to be as it is."""
-        rules, since = acting_rules(), order.state.updated_at
+    def judge(self, order, after, entry, heard):
+        """A transition that follows was foreseen when the order came to be as it is, by what the agents have said."""
+        rules, since = acting_rules(heard), order.state.updated_at
         expected, role = explaining.what_comes(order, rules, since), entry.actor.partition("/")[0]
         demand(expected, f"“{entry.event}” although nobody was to act any more")
         if role == "operator":
@@ -93,7 +101,7 @@ class Judge:
 
     def judge_silence(self, world, order):
         """Nothing is on its way: what the explanation says of that is what the timers then do, and when."""
-        said = what_comes_otherwise(order, acting_rules(), world.now)
+        said = what_comes_otherwise(order, acting_rules(begun_by(world)), world.now)
         later = left_alone(world, order)
         if said is None or later is None:
             demand(said is None and later is None, f"if nothing comes: {said}, but {later and newest(later)}")
@@ -103,6 +111,13 @@ class Judge:
         demand(entry.actor.startswith(said.actor), what)
         demand(entry.at == said.at or (world.lease and entry.at > said.at), what)
         demand(foreseen(said) == effect(later.order(), entry), f"{what}: {foreseen(said)}")
+
+
+def heard_by(world, move):
+    """What whoever acts has heard of the agents: as they are now, if that is nobody who has asked."""
+    handler = world.handlers.get(move.label.partition(":")[0])
+    heard = [each for answer in (handler.log if handler else ()) for each in health_in(answer)]
+    return heard if handler else begun_by(world)
 
 
 def newest(world):

@@ -13,7 +13,6 @@ from core.changes import Change
 from core.errors import (
     ConflictError,
     NewerWorkflowError,
-    NotSentError,
     RefusedError,
     RejectedError,
     TransientError,
@@ -21,22 +20,36 @@ from core.errors import (
 )
 from core.keys import bucket_of
 from core.messages import AgentRequest, BusMessage
-from core.orders import ProcessState, Snapshot
+from core.orders import Snapshot
 from exploration import invariants, roles
-from exploration.beliefs import next_look, text_of_belief
+from exploration.beliefs import closed_until, next_look, text_of_belief
 from exploration.driving import Answer, Effect, Ended, Handler, Job, Raised, Returned, run, settled
-from exploration.due import is_due
-from exploration.roles import KINDS, LEASE, MARGIN, QUEUES, REMEMBERING, SENDERS, SLOTS, TOLERANCE, begin, clock_of
+from exploration.due import is_due, may_go_on, polled_from
+from exploration.ports import RETRY_AFTER
+from exploration.roles import (
+    INSTANCES,
+    KINDS,
+    LEASE,
+    MARGIN,
+    QUEUES,
+    REMEMBERING,
+    SENDERS,
+    SLOTS,
+    TOLERANCE,
+    begin,
+    clock_of,
+)
 from exploration.side_by_side import check_room, check_turn
 from exploration.told import check_published
 from exploration.violations import ViolationError
 from exploration.world import Rows, Sent, World, forget_texts, text_of
 from operators import rules as operator_rules
 from scheduler.service import WAKE_UP_TIME
+from stores.agent_health import AgentHealth
 
 INSTANT = timedelta(microseconds=1)
 TIMERS = ("sweep", "relay", "poll")
-READS = {"load", "committed", "agenda", "acquire"}
+READS = {"load", "committed", "agenda", "acquire", "heard"}
 """Done at once: to read later is to be slow before the write, which then conflicts, and the handler reads again."""
 
 
@@ -77,8 +90,11 @@ def _moves(world: World) -> Iterator[Move]:
     in_time = all(move.fault for move in urgent)
     if (in_time or world.faults_left) and (tick := _tick(world if in_time else _spoiled(world), in_time=in_time)):
         yield tick
-    for agent in sorted(world.open):
-        yield Move(f"the circuit of {agent} closes", world.but(open=world.open - {agent}))
+    for name in sorted(world.open - world.broken):
+        yield Move(f"the circuit of {name} closes", world.but(open=world.open - {name}))
+    for message in world.to_come:
+        rest = tuple(each for each in world.to_come if each != message)
+        yield Move("another order is submitted", world.but(to_come=rest).with_messages([message]), act=True)
     yield from _late_effects(world)
     if world.faults_left:
         yield from _faults(_spoiled(world))
@@ -90,14 +106,16 @@ def _moves(world: World) -> Iterator[Move]:
 def _beginnings(world: World) -> Iterator[Move]:
     for message in dict.fromkeys(world.queue):
         for slot in _idle(world, message.kind):
+            if slot in world.broken & world.open:
+                continue
             job = Job(kind=message.kind, body=message.body, agent=message.agent, expires=message.expires)
             yield _begun(world.without_message(message), slot, job, f"{slot} takes the {message.kind}")
     for kind in TIMERS:
         for slot in _idle(world, kind):
             if is_due(world, kind, clock_of(slot, world.now)):
                 begun = _begun(world, slot, Job(kind=kind, body=world.order_id), f"{slot} begins to {kind}")
-                if slot not in world.beliefs or begun.world.key() != world.key():
-                    yield begun  # what believes that there is no room does nothing until it looks
+                if kind != "poll" or begun.world.key() != world.key():
+                    yield begun  # where there is no room, a poll finds the same again and again
 
 
 def _idle(world: World, kind: str) -> list[str]:
@@ -152,7 +170,7 @@ def _run(world: World, handler: Handler) -> tuple[Handler, Effect | Ended, int]:
             if what == "now":
                 return world.now
             if what.startswith("open "):
-                return what.removeprefix("open ") in world.open
+                return not world.open.isdisjoint(what.split(" ")[1:])
             ids += 1
             return f"~{ids}~"
 
@@ -173,7 +191,7 @@ def _go_on(world: World, handler: Handler) -> World:
             invariants.check_effect(world, handler, reached)
             return world.with_handler(replace(handler, since=world.now))
         invariants.check_read(world, handler, reached)
-        world, answer = _read(world, reached)
+        world, answer = _read(world, handler, reached)
         handler = handler.told(answer)
 
 
@@ -206,23 +224,46 @@ def _given_back(world: World, handler: Handler) -> World:
     return world.with_messages([Sent(kind=job.kind, body=job.body, agent=job.agent, expires=job.expires)])
 
 
-def _read(world: World, effect: Effect) -> tuple[World, Answer]:
+def _read(world: World, handler: Handler, effect: Effect) -> tuple[World, Answer]:
     if effect.name == "acquire":
         (slot,) = effect.args
         if world.lease and world.lease[0] != slot and world.lease[1] > world.now:
             return world, Returned(None)
         until = world.now + LEASE
         return world.but(lease=(slot, until)), Returned(until)
+    if effect.name == "heard":
+        return world, Returned(begun_by(world) if handler.job.kind == "sweep" else _circuits(world))
     if effect.name == "load":
         return world, Returned(world.about(*effect.args).order())
     method = getattr(MemoryStateStore, effect.name)
     return world, Returned(settled(method(world.store(), *effect.args)))
 
 
+def begun_by(world: World) -> list[AgentHealth]:
+    """What the agents have said of what they have begun."""
+    return [AgentHealth(agent=agent, instance="1", at=began, began=began) for agent, began in world.begun]
+
+
+def _circuits(world: World) -> list[AgentHealth]:
+    """What the agents say of their circuits: where that of one instance is open, the others say that they work."""
+    now, until = world.now, world.now + RETRY_AFTER
+    said = []
+    for name in sorted(world.open):
+        agent = next((agent for agent, slots in INSTANCES.items() if name in slots), name)
+        working = [slot for slot in INSTANCES[agent] if slot not in world.open] if name != agent else []
+        said += [AgentHealth(agent=agent, instance=name, at=now, open_until=until)]
+        said += [AgentHealth(agent=agent, instance=slot, at=now) for slot in working]
+    return said
+
+
 def _outcomes(world: World, handler: Handler) -> Iterator[Move]:
     """Everything that can come of the effect for which a handler waits."""
     effect = handler.pending
     assert effect is not None
+    if effect.name == "call" and not roles.ANSWERS:  # the lock of its message outlives the request
+        killed = world.without_handler(handler.slot).believing(handler.slot, None)
+        yield Move(f"{handler.slot}: the call kills the process", killed)
+        return
     for label, after, answer, is_fault in _OUTCOMES[effect.name](world, handler, *effect.args):
         if not is_fault:
             moved = _go_on(after, handler.told(answer))
@@ -251,6 +292,7 @@ Outcome = tuple[str, World, Answer, bool]
 def _commit(world: World, handler: Handler, change: Change) -> Iterator[Outcome]:
     what = f"commits “{change.entry.event}”"
     invariants.check_answered(handler, change)
+    invariants.check_charged(handler, change)
     check_turn(world, handler, change)
     away, conflict = Raised(UnavailableError), Raised(ConflictError, "another writer was first")
     written = _write(world, change)
@@ -275,7 +317,7 @@ def _write(world: World, change: Change) -> tuple[World, Any] | None:
     after = world.but(rows=Rows(store.rows[bucket_of(world.order_id)]))
     invariants.check_commit(world.about(change.after.order_id), change)
     check_room(after, change)
-    return after, snapshot
+    return after.saying(after.begun), snapshot
 
 
 def _note(world: World, handler: Handler, note: Any) -> Iterator[Outcome]:
@@ -294,8 +336,9 @@ def _send(world: World, handler: Handler, messages: tuple[BusMessage, ...]) -> I
     after = world.with_messages(sent).but(heard=world.heard.union(notices))
     yield what, after, Returned(), False
     yield f"{what}, but does not learn of it", after, Raised(UnavailableError), True
-    yield f"{what}: the bus is away", world, Raised(NotSentError), True
-    if dead := [each.expires for each in sent if each.kind == "request" and each.expires]:
+    yield f"{what}: the bus is away", world, Raised(UnavailableError), True
+    dead = [each.expires for each in sent if each.kind == "request" and each.expires]
+    if dead:
         yield f"{what}: the bus says nothing until it is dead", _at(world, max(dead)), Raised(UnavailableError), True
 
 
@@ -307,7 +350,8 @@ def _sent(message: BusMessage, now: datetime) -> Sent:
 
 
 def _call(world: World, handler: Handler, request: AgentRequest, timeout: timedelta) -> Iterator[Outcome]:
-    happened = world.but(effects=_with_effect(world, request.idempotency_key, request.action))
+    happened = _served(world, handler, request)
+    happened = happened.but(effects=_with_effect(world, request.idempotency_key, request.action))
     transient, rejected = Raised(TransientError), Raised(RejectedError, "card declined")
     undone = f"{request.idempotency_key} undo" in world.effects
     if request.action == "do" and undone and not _late_effect_window(world, request):
@@ -325,6 +369,15 @@ def _call(world: World, handler: Handler, request: AgentRequest, timeout: timede
     yield "the service does its work, but its answer is lost", happened, transient, True
     yield "the service stumbles", world, transient, True
     yield "the service rejects the order", world, rejected, True
+
+
+def _served(world: World, handler: Handler, request: AgentRequest) -> World:
+    """The world in which this provider has served the request; only where there are several, that is noted."""
+    if len(set(roles.PROVIDERS.values())) == 1:
+        return world
+    provider = roles.PROVIDERS["payment-backup" if handler.job.kind == "backup-request" else "payment"]
+    invariants.check_served(world, request, provider)
+    return world.but(served=world.served | {(request.idempotency_key, provider)})
 
 
 def _with_effect(world: World, key: str, action: str) -> frozenset[str]:
@@ -355,6 +408,16 @@ def _late_effects(world: World) -> Iterator[Move]:
         rest = tuple(call for call in world.late if call != (key, until))
         happened = world.but(effects=_with_effect(world, key, "do"), late=rest)
         yield Move(f"the call of {key.rpartition(':')[2]} takes effect late", happened, act=True)
+
+
+def _say(world: World, handler: Handler, agent: str, began: datetime) -> Iterator[Outcome]:
+    yield "says what it begins", world.saying([*world.begun, (agent, began)]), Returned(), False
+    yield "says what it begins: the table is away", world, Raised(UnavailableError), True
+
+
+def _choose(world: World, handler: Handler) -> Iterator[Outcome]:
+    yield "goes from the first to the last", world, Returned(False), False
+    yield "goes from the last to the first", world, Returned(True), False
 
 
 def _publish(world: World, handler: Handler, events: tuple[Any, ...]) -> Iterator[Outcome]:
@@ -391,6 +454,8 @@ _OUTCOMES: Mapping[str, Any] = {
     "note": _note,
     "send": _send,
     "call": _call,
+    "say": _say,
+    "choose": _choose,
     "publish": _publish,
     "confirm": _confirm,
     "postpone": _postpone,
@@ -449,12 +514,13 @@ def _set_moments(world: World) -> Iterator[datetime]:
 
 
 def _moments_of(order: Snapshot, world: World) -> Iterator[datetime]:
-    if order.state.process_state is ProcessState.PENDING:
+    if may_go_on(order):
+        begins = polled_from(order)
         looks = map(next_look, () if world.open else world.beliefs.values())
-        soon = order.state.not_before + 2 * WAKE_UP_TIME  # of what becomes of one order, later looks say the same
-        yield from (look for look in looks if look <= soon or (world.others and is_due(world, "poll", look)))
-        yield from _shown("poll", order.state.not_before)
-        yield from _shown("poll", order.state.not_before + WAKE_UP_TIME)
+        soon = begins + WAKE_UP_TIME  # of what becomes of one order, later looks say the same
+        yield from (look for look in looks if look <= soon or (world.shared and is_due(world, "poll", look)))
+        yield from (until for belief in world.beliefs.values() for until in closed_until(belief))
+        yield from _shown("poll", begins)
     for step in order.running():
         if step.complete_by:
             yield from _shown("request", step.complete_by - MARGIN)
@@ -478,14 +544,25 @@ def _faults(world: World) -> Iterator[Move]:
             kept = replace(message, expires=None)
             late = _at(world.without_message(message), message.expires + TOLERANCE + INSTANT).with_messages([kept])
             yield Move(f"the {message.kind} is held up, and delivered after its time", late, fault=True)
-    for agent in sorted(world.may_open - world.open):
-        yield Move(f"the circuit of {agent} opens", world.but(open=world.open | {agent}), fault=True)
+    for name in sorted(world.may_open - world.open):
+        yield Move(f"the circuit of {name} opens", world.but(open=world.open | {name}), fault=True)
+    yield from _sent_to_the_broken(world)
     for slot, handler in world.handlers.items():
         crashed = _given_back(world.without_handler(slot).believing(slot, None), handler)
         before = handler.pending.name if handler.pending else "its end"
         yield Move(f"{slot} crashes before: {before}", crashed, fault=True)
 
 
-def on_its_way(world: World, *submissions: Mapping[str, Any]) -> World:
-    """The world with these orders on their way."""
-    return world.with_messages(Sent(kind="submission", body=json.dumps(each)) for each in submissions)
+def _sent_to_the_broken(world: World) -> Iterator[Move]:
+    """Requests that an instance takes whose circuit stays open; which instance takes one, is up to the bus."""
+    for message in dict.fromkeys(world.queue):
+        for slot in _idle(world, message.kind):
+            if slot in world.broken & world.open:
+                job = Job(kind=message.kind, body=message.body, agent=message.agent, expires=message.expires)
+                begun = _begun(world.without_message(message), slot, job, f"{slot}, which is broken, takes the request")
+                yield replace(begun, fault=True)
+
+
+def sent(submission: Mapping[str, Any]) -> Sent:
+    """The message by which this order is submitted."""
+    return Sent(kind="submission", body=json.dumps(submission))

@@ -1,5 +1,6 @@
 """Faults to plant into the shipped code, each of which the exploration has to find."""
 
+from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
@@ -8,9 +9,10 @@ from typing import Any
 from unittest.mock import patch
 
 from agents import rules as agent_rules
+from agents.protection import HealthReporter
 from agents.service import AgentService
 from alerts.relay import Relay
-from core import agenda, alerts, compensation, unsent
+from core import agenda, alerts, changes, compensation
 from core.agenda import Kind
 from core.changes import Change, transition
 from core.errors import ConflictError, NewerWorkflowError, RejectedError, TransientError
@@ -20,12 +22,17 @@ from core.workflow import Workflows
 from exploration.ports import Publisher
 from exploration.roles import TOLERANCE
 from exploration.worlds import (
+    ARRIVES,
     CANCELLED,
     CIRCUIT,
     CLOCKS_DIFFER,
+    ELSEWHERE,
     GIVEN_UP,
     GONE,
+    KILLED,
+    NEVER_POLLS,
     NOT_BUILT,
+    ONE_INSTANCE_BREAKS,
     ONE_SLOT,
     PLAIN_ENDED,
     REROUTED,
@@ -36,9 +43,11 @@ from exploration.worlds import (
     SETTLES_DONE,
     SETTLES_TWICE,
     SKIPPED,
+    STARTS_BESIDE,
     TAKEN_BACK,
     TOLD,
     TRIED_AGAIN,
+    TWO_AT_ONCE,
     TWO_STEPS,
     UNANSWERED,
     UNCLAIMABLE,
@@ -55,7 +64,7 @@ from scheduler.admission import Admission
 from scheduler.progress import Progress
 from scheduler.rules import SchedulerRules
 from scheduler.service import SchedulerService
-from stores import outbox, transitions
+from stores import outbox
 from stores.tables import Delete
 from stores.transitions import Transitions
 from supervisor import rules as supervisor_rules
@@ -65,7 +74,6 @@ Plant = Callable[[], AbstractContextManager[Any]]
 
 original_ready = Snapshot.ready
 original_apply = Transitions.apply
-original_put_back = transitions.put_back
 original_proceed = Progress.proceed
 original_requests = Progress._requests
 original_not_tried = SchedulerRules._not_tried
@@ -79,13 +87,17 @@ original_to_bus = AgentReply.to_bus
 original_recover = supervisor_rules.SupervisorRules.recover
 original_overdue = agenda.overdue
 original_why_invalid = SchedulerRules._why_invalid
-original_unfinished = SchedulerRules._unfinished
 original_saw = Admission.saw
 original_request_of = progress.request_of
 original_notices_of = outbox.notices_of
 original_relay_page = Relay._relay_page
 original_candidate = SchedulerService._candidate
 original_receive = SchedulerRules.receive
+original_call = AgentService._call
+original_obligations = agenda.obligations
+original_start = Progress._start
+original_agent_for = Progress._agent_for
+original_lane = Admission._lane
 
 
 def claims_what_is_taken() -> AbstractContextManager[Any]:
@@ -140,14 +152,6 @@ def believes_a_conflict_to_be_its_own_write() -> AbstractContextManager[Any]:
         return True
 
     return patch.object(Transitions, "_commit", commit)
-
-
-def counts_what_was_not_sent() -> AbstractContextManager[Any]:
-    def put_back(order, *args, **more):
-        change = original_put_back(order, *args, **more)
-        return change and replace(change, after=change.after.with_state(failure_count=order.state.failure_count + 1))
-
-    return patch.object(transitions, "put_back", put_back)
 
 
 def concludes_from_what_it_remembers() -> AbstractContextManager[Any]:
@@ -207,19 +211,19 @@ def another_key_for_each_attempt() -> AbstractContextManager[Any]:
 
 def replies_after_its_time() -> AbstractContextManager[Any]:
     async def handle(self, request):
-        reply = await self._carry_out(request)
-        if reply:
+        with suppress(TransientError):
+            reply = await self._carry_out(request)
             await self.bus.send([reply.to_bus(self.name, self.clock())])
 
     return patch.object(AgentService, "handle", handle)
 
 
 def calls_after_its_time() -> AbstractContextManager[Any]:
-    async def carry_out(self, request):
+    async def handle(self, request):
         with suppress(TransientError, RejectedError):
             await self.remote.call(request, 1.0)
 
-    return patch.object(AgentService, "_carry_out", carry_out)
+    return patch.object(AgentService, "handle", handle)
 
 
 def counts_attempts_afresh() -> AbstractContextManager[Any]:
@@ -234,10 +238,10 @@ def never_polls() -> AbstractContextManager[Any]:
 
 
 def believes_for_ever_what_it_did() -> AbstractContextManager[Any]:
-    def saw(self, running, agent_health, unseen=()):
-        done = dict(self._done)
-        original_saw(self, running, agent_health, unseen)
-        for order_id, agents in done.items():
+    def saw(self, *found):
+        own = dict(self._own)
+        original_saw(self, *found)
+        for order_id, agents in own.items():
             self.is_at(order_id, agents)
 
     return patch.object(Admission, "saw", saw)
@@ -340,8 +344,8 @@ def skips_into_processed() -> AbstractContextManager[Any]:
 
 
 def takes_what_was_not_tried_for_done() -> AbstractContextManager[Any]:
-    def not_tried(self, step, reply, now, room):
-        waiting, entry = original_not_tried(self, step, reply, now, room)
+    def not_tried(self, step, reply, now):
+        waiting, entry = original_not_tried(self, step, reply, now)
         return replace(waiting, state=StepState.COMPLETED), entry
 
     return patch.object(SchedulerRules, "_not_tried", not_tried)
@@ -379,8 +383,8 @@ def keeps_no_margin() -> AbstractContextManager[Any]:
 
 
 def allows_for_no_other_clock() -> AbstractContextManager[Any]:
-    def recover(self, order, now):
-        return original_recover(replace(self, clock_tolerance=timedelta()), order, now)
+    def recover(self, order, now, heard):
+        return original_recover(replace(self, clock_tolerance=timedelta()), order, now, heard)
 
     def overdue(now):
         return original_overdue(now + TOLERANCE)
@@ -394,16 +398,16 @@ def allows_for_no_other_clock() -> AbstractContextManager[Any]:
 def sweeps_without_being_elected() -> AbstractContextManager[Any]:
     async def sweep(self):
         await self.leadership.acquire()
-        return sum([await self._sweep_bucket(bucket) for bucket in self.transitions.store.buckets])
+        return sum([await self._sweep_bucket(bucket, {}) for bucket in self.transitions.store.buckets])
 
     return _Both(patch.object(SupervisorService, "sweep", sweep), goes_on_without_the_lease())
 
 
 def goes_on_without_the_lease() -> AbstractContextManager[Any]:
-    async def sweep_bucket(self, bucket):
+    async def sweep_bucket(self, bucket, silent):
         start, end = agenda.overdue(self.transitions.clock() - self.rules.clock_tolerance)
         while page := await self.transitions.store.agenda(bucket, start, end, 1):
-            await self._recover(page[0].order_id)
+            await self._recover_all([page[0].order_id], silent)
             start = page[0].key + " "
         return 1
 
@@ -461,10 +465,11 @@ def takes_replies_of_former_attempts() -> AbstractContextManager[Any]:
 
 
 def waits_out_every_rest() -> AbstractContextManager[Any]:
-    def claimable_from(self, since):
-        return max(since, *(step.not_before or since for step in self.steps))
+    def chosen_time(self, now):
+        latest = max(step.not_before or now for step in self.steps)
+        return latest if latest > now else None
 
-    return patch.object(Snapshot, "claimable_from", claimable_from)
+    return patch.object(Snapshot, "chosen_time", chosen_time)
 
 
 def undoes_before_the_attempt_is_over() -> AbstractContextManager[Any]:
@@ -494,19 +499,6 @@ def passes_on_what_a_workflow_raises() -> AbstractContextManager[Any]:
             raise ZeroDivisionError from error
 
     return patch.object(progress, "request_of", request_of)
-
-
-def takes_what_went_wrong_for_a_failure() -> AbstractContextManager[Any]:
-    def unfinished(self, *args):
-        change = original_unfinished(self, *args)
-        counted = [replace(each, failure_count=1) for each in change.after.running()]
-        return replace(change, after=change.after.with_steps(*counted))
-
-    return patch.object(SchedulerRules, "_unfinished", unfinished)
-
-
-def waits_long_after_what_was_not_sent() -> AbstractContextManager[Any]:
-    return patch.object(unsent, "PAUSE", timedelta(minutes=1))
 
 
 def a_counted_step(change: Callable[[Step, Step], Step]) -> AbstractContextManager[Any]:
@@ -604,13 +596,82 @@ def backup_answers_without_a_time_to_live() -> AbstractContextManager[Any]:
     return patch.object(AgentReply, "to_bus", to_bus)
 
 
+def charges_what_nobody_has_begun() -> AbstractContextManager[Any]:
+    return patch.object(supervisor_rules, "has_begun", lambda heard, agent, issued_at: True)
+
+
+def charges_what_was_begun_to_nobody() -> AbstractContextManager[Any]:
+    return patch.object(supervisor_rules, "has_begun", lambda heard, agent, issued_at: False)
+
+
+def says_what_it_begins_once_it_is_done() -> AbstractContextManager[Any]:
+    async def call(self, request, *, first):
+        result = await original_call(self, request, first=False)
+        await self.health_reporter.begins(request)
+        return result
+
+    return patch.object(AgentService, "_call", call)
+
+
+def never_says_at_once_what_it_begins() -> AbstractContextManager[Any]:
+    return patch.object(HealthReporter, "_is_heard_of", lambda self, request: True)
+
+
+def forgets_what_an_order_that_runs_could_start() -> AbstractContextManager[Any]:
+    def obligations(order):
+        rows = original_obligations(order)
+        waits = order.state.process_state is ProcessState.PENDING
+        return {key: row for key, row in rows.items() if waits or not key.startswith(Kind.PENDING)}
+
+    return patch.object(agenda, "obligations", obligations)
+
+
+def writes_though_nothing_starts() -> AbstractContextManager[Any]:
+    def start(self, after, ready):
+        return original_start(self, after.with_state(failure_count=after.state.failure_count), ready)
+
+    return patch.object(Progress, "_start", start)
+
+
+def closes_the_agent_on_the_word_of_one() -> AbstractContextManager[Any]:
+    def closed_until(health, agent, now):
+        return next((each.open_until for each in health if each.agent == agent and each.open_until), None)
+
+    return patch.object(admission, "closed_until", closed_until)
+
+
+def asks_another_provider() -> AbstractContextManager[Any]:
+    return patch.object(
+        Progress, "_agent_for", lambda self, step: original_agent_for(replace(self, providers={}), step)
+    )
+
+
+def asks_another_provider_what_was_not_tried() -> AbstractContextManager[Any]:
+    def agent_for(self, step):
+        may_be_done = step.in_doubt or step.state is StepState.UNDOING
+        return original_agent_for(self, step if may_be_done else replace(step, attempts=0))
+
+    return patch.object(Progress, "_agent_for", agent_for)
+
+
+def sends_it_to_the_end_of_the_queue() -> AbstractContextManager[Any]:
+    return patch.object(changes, "_waits_since", lambda before, after, now: now)
+
+
+def takes_the_newest_first() -> AbstractContextManager[Any]:
+    def lane(self, waiting, needs, priority):
+        return deque(reversed(original_lane(self, waiting, needs, priority)))
+
+    return patch.object(Admission, "_lane", lane)
+
+
 def names_no_agents_in_the_agenda() -> AbstractContextManager[Any]:
     summary = agenda._summary
     return patch.object(agenda, "_summary", lambda order: summary(order) | {"Agents": None})
 
 
 def claims_more_than_fits() -> AbstractContextManager[Any]:
-    return patch.object(Admission, "_has_room", lambda self, agent: True)
+    return patch.object(admission, "limit", lambda *_: 10)
 
 
 def takes_normal_orders_first() -> AbstractContextManager[Any]:
@@ -644,6 +705,8 @@ PLANTED: Mapping[str, tuple[Plant, WorldOf]] = {
     "SCH-2 writes without looking at ETags": (writes_without_looking_at_etags, CANCELLED),
     "SCH-3 sends the request before it is recorded": (sends_before_it_writes, UNDISTURBED),
     "SCH-2 takes a conflict for success": (believes_a_conflict_to_be_its_own_write, CANCELLED),
+    "SCH-2 claims what another scheduler has that polls": (claims_what_is_taken, NEVER_POLLS),
+    "SUP-4 counts a failure twice, of two orders at once": (counts_a_failure_twice, TWO_AT_ONCE),
     "SCH-6 concludes from what it remembers": (concludes_from_what_it_remembers, TRIED_AGAIN),
     "SCH-6 takes replies after their time": (takes_replies_after_their_time, SKIPPED),
     "SCH-6 takes replies to steps that do not run": (takes_replies_to_steps_that_do_not_run, SKIPPED),
@@ -672,7 +735,6 @@ PLANTED: Mapping[str, tuple[Plant, WorldOf]] = {
     "AGT-4 answers without a time to live": (answers_without_a_time_to_live, UNDISTURBED),
     "SCH-9 does again what was done": (does_again_what_was_done, TWO_STEPS),
     "OPR-6 only sends what the operator wants": (only_sends_what_the_operator_wants, CANCELLED),
-    "FLT-8 counts what was not sent as a failure": (counts_what_was_not_sent, TRIED_AGAIN),
     "FLT-9 keeps no margin before the complete-by time": (keeps_no_margin, CLOCKS_DIFFER),
     "FLT-9 allows for no other clock": (allows_for_no_other_clock, CLOCKS_DIFFER),
     "FLT-10 forgets that the undo goes on": (forgets_that_the_undo_goes_on, UNDO_FAILS),
@@ -686,8 +748,6 @@ PLANTED: Mapping[str, tuple[Plant, WorldOf]] = {
     "UND-2 undoes at once what completed and was delivered twice": (undoes_what_completed_at_once, SETTLES_TWICE),
     "SCH-12 ends what was retired while it runs": (ends_what_was_retired_while_it_runs, RETIRED_WHILE_IT_RUNS),
     "SCH-8 passes on what a workflow raises": (passes_on_what_a_workflow_raises, NOT_BUILT),
-    "AGT-4 takes what went wrong for a failure": (takes_what_went_wrong_for_a_failure, GIVEN_UP),
-    "FLT-8 waits long after what was not sent": (waits_long_after_what_was_not_sent, TRIED_AGAIN),
     "SUP-3 rests for twice as long": (rests_for_twice_as_long, RESTED),
     "SUP-4 counts no failure of the step": (counts_no_failure_of_the_step, TRIED_AGAIN),
     "SUP-3 tries once more than the threshold": (tries_once_more, GIVEN_UP),
@@ -705,6 +765,17 @@ PLANTED: Mapping[str, tuple[Plant, WorldOf]] = {
     "WRK-2 claims more than fits": (claims_more_than_fits, URGENT_FIRST),
     "SCH-11 takes normal orders first": (takes_normal_orders_first, URGENT_FIRST),
     "SCH-11 ends the poll at a row that nobody can read": (ends_the_poll_at_a_row_that_nobody_can_read, UNCLAIMABLE),
+    "SUP-3 charges what nobody has begun": (charges_what_nobody_has_begun, TRIED_AGAIN),
+    "SUP-3 charges nobody for what was begun": (charges_what_was_begun_to_nobody, UNANSWERED),
+    "SUP-3 says what it begins once it is done": (says_what_it_begins_once_it_is_done, UNANSWERED),
+    "SUP-3 never says at once what it begins": (never_says_at_once_what_it_begins, KILLED),
+    "SCH-1 forgets what an order that runs could start": (forgets_what_an_order_that_runs_could_start, STARTS_BESIDE),
+    "SCH-2 writes though nothing starts": (writes_though_nothing_starts, ELSEWHERE),
+    "AGT-8 closes the agent on the word of one": (closes_the_agent_on_the_word_of_one, ONE_INSTANCE_BREAKS),
+    "AGT-3 asks another provider": (asks_another_provider, ELSEWHERE),
+    "AGT-3 asks another provider what was not tried": (asks_another_provider_what_was_not_tried, ELSEWHERE),
+    "SCH-11 sends it to the end of the queue": (sends_it_to_the_end_of_the_queue, TRIED_AGAIN),
+    "SCH-11 takes the newest first": (takes_the_newest_first, ARRIVES),
     "OPR-3 counts attempts afresh": (counts_attempts_afresh, GIVEN_UP),
     "OPR-4 takes running steps for ended": (takes_running_steps_for_ended, CANCELLED),
     "OPR-4 takes the order from its scheduler": (takes_the_order_from_its_scheduler, CANCELLED),

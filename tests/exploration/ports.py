@@ -1,15 +1,13 @@
 """The ports as the explorer sees them: every call is an effect."""
 
-from contextlib import asynccontextmanager, contextmanager, nullcontext
+from contextlib import asynccontextmanager, contextmanager, suppress
 from datetime import timedelta
-from functools import partial
 
-from core.errors import CircuitOpenError
+from agents.protection import HealthReporter
+from core.errors import CircuitOpenError, UnavailableError
 from exploration.driving import Effect, Tape
-from stores.agent_health import AgentHealth
 from stores.orders import OrderStore
 
-AGENTS = ("payment", "payment-backup")
 RETRY_AFTER = timedelta(seconds=2)
 
 
@@ -97,14 +95,16 @@ class Leadership:
 
 
 class CircuitBreaker:
-    """The circuit of an agent: whether it is open, the world says."""
+    """The circuit of an instance of an agent: whether it is open, the world says."""
 
-    def __init__(self, tape: Tape, agent: str) -> None:
+    open_until = asked_until = None
+
+    def __init__(self, tape: Tape, agent: str, slot: str) -> None:
         self._tape = tape
-        self._agent = agent
+        self._names = f"{agent} {slot}"
 
     def admit(self):
-        if self._tape.read(f"open {self._agent}"):
+        if self._tape.read(f"open {self._names}"):
             raise CircuitOpenError("the circuit is open", RETRY_AFTER)
 
     @contextmanager
@@ -123,29 +123,26 @@ class NoBulkhead:
         yield
 
 
-class NoHealthReporter:
-    """A health reporter that measures nothing: of waits nothing follows but how many orders are claimed."""
-
-    def at_work(self):
-        return nullcontext()
-
-    async def waited(self, share):
-        del share
+class Reporter(HealthReporter):
+    """Says which requests are begun, in an effect; of what else it could say, nothing follows but words."""
 
     async def turned_away(self):
         pass
 
+    async def came_to_nothing(self, fault, *, at_door=False):
+        del fault, at_door
+
+    async def _publish(self):
+        with suppress(UnavailableError):
+            await Effect("say", (self.agent, self._began))
+
 
 class AgentHealths:
-    """`AgentHealthLog`: whose circuit is open."""
-
-    def __init__(self, tape: Tape) -> None:
-        self._tape = tape
+    """`AgentHealthLog`: what was begun, and whose circuit is open."""
 
     async def since(self, moment):
-        until = moment + timedelta(hours=1)
-        health = partial(AgentHealth, instance="1", at=moment, waited=0.0, running=0)
-        return [health(agent=agent, open_until=until if self._tape.read(f"open {agent}") else None) for agent in AGENTS]
+        del moment
+        return await Effect("heard")
 
 
 class Sweeps:

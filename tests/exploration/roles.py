@@ -33,10 +33,10 @@ from exploration.ports import (
     CircuitBreaker,
     Leadership,
     NoBulkhead,
-    NoHealthReporter,
     Poison,
     Publisher,
     Remote,
+    Reporter,
     Store,
     Sweeps,
 )
@@ -63,9 +63,17 @@ LEASE = timedelta(seconds=4)
 COOLDOWN = timedelta(seconds=60)
 THRESHOLD = 2
 OFFERS: Mapping[str, Sequence[str]] = {"payment": ("payment",)}
+PROVIDERS: Mapping[str, str] = {"payment": "psp", "payment-backup": "psp"}
+"""By agent, whose idempotency keys its service knows."""
 BUCKETS = 1
-MAX_OPEN = 10
-"""At one agent."""
+CALLS_IN_FLIGHT = 10
+"""What each agent declares; as many requests may be open at it."""
+ANSWERS = True
+"""Whether agents live to tell how a call went; if not, each call kills the process that makes it."""
+HAS_JUST_SPOKEN = False
+"""Whether agents have said something a moment ago, so that they do not say at once what they begin."""
+MOST_ATTEMPTS = 1_000
+"""How often a step may be tried."""
 PROCESSES = 2
 """How many schedulers look for themselves."""
 BELIEVING = False
@@ -74,7 +82,7 @@ SENDERS = "status-"
 """What the names of the senders' queues begin with."""
 GRACE = OperatorRequest(operator="grace", note="mended")
 
-SLOTS = {
+SLOTS: Mapping[str, tuple[str, ...]] = {
     "submission": ("submission",),
     "wake": ("scheduler-1", "scheduler-2"),
     "reply": ("scheduler-1", "scheduler-2"),
@@ -85,6 +93,9 @@ SLOTS = {
     "relay": ("relay",),
 }
 """Who may do what; each does one thing at a time, side by side with all the others."""
+
+INSTANCES = {"payment": ("agent-1", "agent-2"), "payment-backup": ("agent-3",)}
+"""Of each agent."""
 
 REMEMBERING = ("scheduler-1", "scheduler-2", "scheduler-3")
 """Who remembers orders from one thing that it does to the next, until it crashes."""
@@ -111,7 +122,7 @@ KINDS = {queue: kind for kind, queue in QUEUES.items()} | {responses_queue("paym
 
 
 @lru_cache
-def settings_of(slot: str, threshold: int, max_open: int, offers: tuple[str, ...]) -> Settings:
+def settings_of(slot: str, threshold: int, offers: tuple[str, ...]) -> Settings:
     """What an instance is set to do."""
     return set_to(
         instance_id=slot,
@@ -124,14 +135,22 @@ def settings_of(slot: str, threshold: int, max_open: int, offers: tuple[str, ...
         clock_tolerance_seconds=TOLERANCE.total_seconds(),
         cooldown_seconds=COOLDOWN.total_seconds(),
         failure_threshold=threshold,
-        max_open_requests=max_open,
         unknown_name_tries=1,
         notice_tries=1,
     )
 
 
+def declared(name: str, capability: str) -> Agent:
+    """An agent that offers this."""
+    return Agent(name=name, offers=capability, address=name, calls_in_flight=CALLS_IN_FLIGHT, provider=PROVIDERS[name])
+
+
 def nothing(*_: Any) -> None:
     """A part that nothing here reaches."""
+
+
+async def tolerated() -> None:
+    """Clocks differ here by no more than the tolerance."""
 
 
 class Explored(App):
@@ -142,7 +161,7 @@ class Explored(App):
         business = Business(
             workflows=known_to(slot),
             default_workflow="order",
-            agents=[Agent(name=name, offers=offer, address=name) for offer, names in OFFERS.items() for name in names],
+            agents=[declared(name, capability) for capability, names in OFFERS.items() for name in names],
             payload=builders.PAYLOAD,
         )
         adapters = Adapters(
@@ -153,13 +172,14 @@ class Explored(App):
             leadership=Leadership(tape, slot),
             services=defaultdict(Remote),
             clock=lambda: clock_of(slot, tape.read("now")),
+            clock_check=tolerated,
             new_id=nothing,
             close=nothing,
         )
-        super().__init__(settings_of(slot, THRESHOLD, MAX_OPEN, agents), business, adapters)
-        self.tape = tape
+        super().__init__(settings_of(slot, THRESHOLD, agents), business, adapters)
+        self.tape, self.slot = tape, slot
         self.store, self.poison_store = Store(), Poison()
-        self.agent_health, self.sweeps = AgentHealths(tape), Sweeps()
+        self.agent_health, self.sweeps = AgentHealths(), Sweeps()
 
     @cached_property
     def transitions(self) -> Transitions:
@@ -177,13 +197,17 @@ class Explored(App):
 
     def agent(self, name: str) -> AgentService:
         (agent,) = (each for each in self.agents if each.name == name)
-        circuit = CircuitBreaker(self.tape, name)
-        return replace(
-            super().agent(agent),
-            sleep=sleep,
+        circuit, clock = CircuitBreaker(self.tape, name, self.slot), self.adapters.clock
+        reporter = Reporter(
+            agent=name,
+            instance=self.slot,
             circuit=circuit,
-            bulkhead=NoBulkhead(),
-            health_reporter=NoHealthReporter(),
+            agent_health=self.agent_health,
+            clock=clock,
+            _said_at=clock() if HAS_JUST_SPOKEN else None,
+        )
+        return replace(
+            super().agent(agent), sleep=sleep, circuit=circuit, bulkhead=NoBulkhead(), health_reporter=reporter
         )
 
 

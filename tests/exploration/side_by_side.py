@@ -7,29 +7,39 @@ from core.changes import Change
 from core.orders import Priority, Snapshot, Step
 from exploration import roles
 from exploration.driving import Handler, Returned
-from exploration.due import should_find
+from exploration.due import may_go_on
 from exploration.violations import demand
 from exploration.world import Sent, World
+from scheduler import admission
 
 
 def check_turn(world: World, handler: Handler, change: Change) -> None:
-    """Check that a poll claims no order while one waits that it has found, needs the same, and is more urgent.
+    """Check that a look which finds several orders is followed by a claim of the first: the urgent, then the oldest.
 
-    A wake-up and a reply know only of those orders of which their process has heard.
+    Where there is one slot: with more, those behind it have a slot of their own. Orders of one span of time have waited
+    equally long. Whoever has not looked knows only of those orders of which its process has heard.
     """
     claimed = change.before
-    if handler.job.kind != "poll" or change.entry.event != "claimed" or claimed.state.priority is Priority.HIGH:
+    if not roles.BELIEVING or claimed is None or change.entry.event != "claimed":
         return
+    found = _found(handler)
     for part in world.each():
         order = part.order()
-        urgent = order and order.state.priority is Priority.HIGH and _needs(order) & _needs(claimed)
-        passed_over = urgent and part.order_id in _found(handler) and should_find(part, "poll", world.now)
-        demand(not passed_over, f"{claimed.order_id} is claimed, and {part.order_id} is passed over (SCH-11)")
+        if order and part.order_id in found and _needs(order) & _needs(claimed) and _is_before(order, claimed):
+            waits = may_go_on(order) and (order.state.not_before or world.now) <= world.now
+            demand(not waits, f"{claimed.order_id} is claimed, and {part.order_id} is passed over (SCH-11)")
 
 
-def _found(poll: Handler) -> set[str]:
-    """The pending orders that the poll has read of."""
-    pages = [answer.value for answer in poll.log if isinstance(answer, Returned) and isinstance(answer.value, list)]
+def _is_before(one: Snapshot, other: Snapshot) -> bool:
+    if one.state.priority is not other.state.priority:
+        return one.state.priority is Priority.HIGH
+    span = admission.EQUALLY_LONG.total_seconds()
+    return one.state.waits_since.timestamp() // span < other.state.waits_since.timestamp() // span
+
+
+def _found(handler: Handler) -> set[str]:
+    """The pending orders that its look has read of."""
+    pages = [answer.value for answer in handler.log if isinstance(answer, Returned) and isinstance(answer.value, list)]
     return {row.order_id for page in pages for row in page if getattr(row, "key", "").startswith(Kind.PENDING)}
 
 
@@ -50,7 +60,7 @@ def check_room(after: World, change: Change) -> None:
     for agent in {step.agent for step in change.after.running()}:
         running = (order for order in orders if any(_is_at(step, agent, after.now) for step in order.running()))
         there = sum(order.order_id not in answered for order in running)
-        demand(there <= roles.MAX_OPEN * roles.PROCESSES, f"{there} orders are at {agent}")
+        demand(there <= roles.CALLS_IN_FLIGHT * roles.PROCESSES, f"{there} orders are at {agent}")
 
 
 def _is_at(step: Step, agent: str, now: datetime) -> bool:

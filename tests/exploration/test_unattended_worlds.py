@@ -31,6 +31,7 @@ def test_a_story_can_be_replayed():
         "scheduler-1: commits “claimed”",
         "scheduler-1: sends the request",
         "agent-1 takes the request",
+        "agent-1: says what it begins",
         "agent-1: the service does its work",
         "agent-1: sends the reply",
         "scheduler-1 takes the reply",

@@ -124,9 +124,17 @@ class World:
     late: tuple[tuple[str, datetime], ...] = ()
     """By idempotency key the calls that nobody waits for any more, and until when they may still take effect."""
     may_open: frozenset[str] = frozenset()
-    """The agents whose circuits may open."""
+    """The agents, or the instances of agents, whose circuits may open."""
     open: frozenset[str] = frozenset()
-    """The agents whose circuits are open."""
+    """The agents, or the instances of agents, whose circuits are open."""
+    broken: frozenset[str] = frozenset()
+    """The instances whose circuits never close again."""
+    begun: tuple[tuple[str, datetime], ...] = ()
+    """By agent, when the newest request was issued of those that it has said it has begun."""
+    served: frozenset[tuple[str, str]] = frozenset()
+    """Where there are several providers: by idempotency key, who has done something."""
+    to_come: tuple["Sent", ...] = ()
+    """The orders that somebody may still submit."""
     landing: tuple[Change, ...] = ()
     """Writes whose callers have given them up, and that may still arrive at the store."""
     ids: int = 0
@@ -189,6 +197,15 @@ class World:
         others = {name: each for name, each in self.beliefs.items() if name != slot}
         return self.but(beliefs={**others, slot: belief} if belief else others)
 
+    def saying(self, begun: Iterable[tuple[str, datetime]]) -> "World":
+        """The world in which the agents have said this; without what tells of no attempt that runs."""
+        latest = dict(sorted(begun))
+        orders = [order for part in self.each() if latest and (order := part.order())]
+        running = [step for order in orders for step in order.running()]
+        asked = [(step.agent, step.complete_by - step.timeout) for step in running]
+        tells = [agent for agent, at in latest.items() if any(agent == name and at >= began for name, began in asked)]
+        return self.but(begun=tuple((agent, latest[agent]) for agent in tells))
+
     def without_handler(self, slot: str, knows: tuple[Snapshot, ...] = ()) -> "World":
         """The world in which this slot is idle, and remembers this."""
         remembered = {name: each for name, each in self.remembered.items() if name != slot}
@@ -224,6 +241,7 @@ class World:
                 *(f"{slot} {text}" for _, text, slot in sorted(map(_handler_text, self.handlers.values()))),
                 *(f"{slot} {text}" for text, slot in sorted((text_of(o), slot) for slot, o in self.remembered.items())),
                 *(str(sorted(each)) for each in (self.effects, self.published, self.poison, self.open, self.heard)),
+                f"{self.begun} {sorted(self.served)} {len(self.to_come)}",
                 *(text_of(change) for change in self.landing),
                 *(f"{slot} {text_of_belief(belief, self.now)}" for slot, belief in sorted(self.beliefs.items())),
             )

@@ -13,7 +13,7 @@ from core.agenda import AgendaRow
 from core.orders import OnFailure
 from core.workflow import StepDefinition, Workflow, Workflows
 from exploration.driving import each_settled, one_after_another
-from exploration.moves import INSTANT, on_its_way
+from exploration.moves import INSTANT, sent
 from exploration.roles import ALLOWED, COOLDOWN, SLOTS, TOLERANCE
 from exploration.violations import demand
 from exploration.world import Rows, World
@@ -23,8 +23,17 @@ NOW = datetime(2026, 1, 31, 8, 15, tzinfo=UTC)
 ORDER_ID = "b00-01JCX4T9Q8ZK7M2N5P6R3S1V0W"
 BESIDE_ID = "b00-01JCX4T9Q8ZK7M2N5P6R3S1V0X"
 GARBAGE_ID, NEWER_ID = "b00-01JCX4T9Q8ZK7M2N5P6R3S1V0A", "b00-01JCX4T9Q8ZK7M2N5P6R3S1V0B"
-APART = {"wake": "scheduler-1", "reply": "scheduler-2", "poll": "scheduler-3"}
-"""Who does what where each function has a process of its own."""
+A_PROCESS_EACH = (("wake", ("scheduler-1",)), ("reply", ("scheduler-2",)), ("poll", ("scheduler-3",)))
+"""Each of the scheduler's functions has a process of its own."""
+ONE_NEVER_POLLS = (
+    ("wake", ("scheduler-1", "scheduler-2")),
+    ("reply", ("scheduler-1", "scheduler-2")),
+    ("poll", ("scheduler-2",)),
+)
+PROCESSES = {A_PROCESS_EACH: "a process for each function", ONE_NEVER_POLLS: "scheduler-1 never polls"}
+"""Which of the scheduler's processes does what, and how that is called."""
+SPAN = timedelta(seconds=1)
+"""For how long orders have waited equally long, here: so that some have waited longer than others."""
 SUBMISSION = {
     "schemaVersion": 1,
     "orderId": ORDER_ID,
@@ -123,15 +132,25 @@ class WorldOf:
     believes: bool = False
     """Whether schedulers' processes live on between events, with one slot at each agent."""
     answered: bool = True
-    """Whether there is an agent at all; if not, every step expires without a fault."""
+    """Whether agents live to tell how a call went; if not, each call kills the process, and every step expires."""
+    busy: bool = False
+    """Whether agents have said something a moment ago, so that they do not say at once what they begin."""
+    one_provider: bool = True
+    """Whether the agents lead to one provider, which shares its idempotency keys."""
+    broken: tuple[str, ...] = ()
+    """The instances of agents whose circuits may open, each for itself, and then never close."""
+    either_way: bool = False
+    """Whether what a process does side by side is done from the first to the last as well as the other way round."""
     clocks: tuple[tuple[str, timedelta], ...] = ()
     """By how much the clocks of instances are ahead; those of all others show the true time."""
-    apart: bool = False
-    """Whether each of the scheduler's functions has a process of its own, which believes and remembers for itself."""
+    processes: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    """Which of the scheduler's processes does what, if not each everything: each believes and remembers for itself."""
     tells: bool = False
     """Whether the sender is told what happens."""
     beside: Workflow | None = None
     """What a second order follows that comes at the same time; the first is urgent then, and the second is not."""
+    arrives: Workflow | None = None
+    """What a second order follows that may come at any moment, and is as urgent as the first."""
     neighbours: bool = False
     """Whether orders lie in the same bucket that nobody can claim, and that came before."""
     others: tuple[tuple[str, Workflow], ...] = ()
@@ -143,14 +162,19 @@ class WorldOf:
             f"{self.workflow.name}, faults {self.faults}, {operator}, threshold {self.threshold}",
             f"only {' and '.join(self.only)}" if self.only else "",
             f"circuits of {' and '.join(self.agents)}" if self.circuits else "",
-            "" if self.answered else "no agent",
+            "" if self.answered else "each call kills its agent",
+            "agents have just spoken" if self.busy else "",
+            "" if self.one_provider else f"providers of {' and '.join(self.agents)}",
+            f"{' and '.join(self.broken)} may break" if self.broken else "",
+            "side by side in either order" if self.either_way else "",
             *(f"{slot} ahead {ahead.total_seconds():+}" for slot, ahead in self.clocks),
             *(f"{slot} knows version {known.version} of {self.workflow.version}" for slot, known in self.others),
             "alone" if self.alone else "",
             "what schedulers believe lasts" if self.believes else "",
-            "a process for each function" if self.apart else "",
+            PROCESSES[self.processes] if self.processes else "",
             "the sender is told" if self.tells else "",
             f"beside a normal order, {self.beside.name}" if self.beside else "",
+            f"another order may come, {self.arrives.name}" if self.arrives else "",
             "beside orders that nobody can claim" if self.neighbours else "",
         ]
         return ", ".join(filter(None, parts))
@@ -163,21 +187,27 @@ class WorldOf:
             acts_left=self.acts,
             operator=self.operator,
             only=self.only,
-            may_open=frozenset(self.agents if self.circuits else ()),
+            may_open=frozenset(self.broken or (self.agents if self.circuits else ())),
+            broken=frozenset(self.broken),
             order_id=ORDER_ID,
-            others=(BESIDE_ID,) if self.beside else (),
-            alike=not (self.clocks or self.others or self.believes or self.apart),
-            shared=bool(self.beside or self.neighbours),
+            others=(BESIDE_ID,) if self._second() else (),
+            alike=not (self.clocks or self.others or self.believes or self.processes or self.broken),
+            shared=bool(self._second() or self.neighbours),
             rows=Rows({row.key: (1, row) for row in NEIGHBOURS} if self.neighbours else {}),
+            to_come=(sent(self._submission_beside(self.arrives)),) if self.arrives else (),
         )
-        return on_its_way(world, *self._submissions())
-
-    def _submissions(self) -> Iterator[dict[str, Any]]:
         more: dict[str, Any] = {"replyTo": "status-1"} if self.tells else {}
         more |= {"priority": "high"} if self.beside or self.neighbours else {}
-        yield SUBMISSION | {"workflow": self.workflow.name} | more
-        if self.beside:
-            yield SUBMISSION | {"workflow": self.beside.name, "orderId": BESIDE_ID}
+        first = SUBMISSION | {"workflow": self.workflow.name} | more
+        both = (first, self._submission_beside(self.beside)) if self.beside else (first,)
+        return world.with_messages(map(sent, both))
+
+    def _second(self) -> Workflow | None:
+        return self.beside or self.arrives
+
+    @staticmethod
+    def _submission_beside(workflow: Workflow) -> dict[str, Any]:
+        return SUBMISSION | {"workflow": workflow.name, "orderId": BESIDE_ID}
 
     def bounds(self) -> dict[str, timedelta]:
         """How long each order takes at most, by the rules, from any state to its end, if nothing else goes wrong.
@@ -187,9 +217,9 @@ class WorldOf:
         wait until what the other lost of a step shows; not until that has rested.
         """
         bounds = {ORDER_ID: self._bound(self.workflow)}
-        if self.beside:
-            bounds |= {BESIDE_ID: self._bound(self.beside) + self._longest_try(self.workflow)}
-            bounds[ORDER_ID] += self._longest_try(self.beside)
+        if second := self._second():
+            bounds |= {BESIDE_ID: self._bound(second) + self._longest_try(self.workflow)}
+            bounds[ORDER_ID] += self._longest_try(second)
         return bounds
 
     def _bound(self, workflow: Workflow) -> timedelta:
@@ -197,17 +227,39 @@ class WorldOf:
 
         What was lost of a step shows when its time is up; then it may have to rest, or to settle, and it goes on.
         Where there are answers, nothing more can take time, and steps that run at once wait at once. Where there are
-        none, that happens at each try of each step, on the way forward and back.
+        none, that happens at each try of each step, on the way forward and back. Where all that can go wrong is that an
+        instance is broken, and another is at work, nothing takes time.
         """
+        if self.broken:
+            return timedelta()
         ways = [self._way(step) for step in workflow.steps]
         return max(ways) if self._is_answered() else 2 * sum(ways, start=timedelta())
 
     def _way(self, step: StepDefinition) -> timedelta:
-        cooldowns = step.max_cooldowns if step.on_failure is OnFailure.COOLDOWN else 0
-        tries = (step.threshold or self.threshold) * (cooldowns + 1)
+        cooldowns, tries = self._cooldowns(step), self._tries(step)
         if self._is_answered():
             cooldowns, tries = min(cooldowns, 1), 1
         return tries * self._try(step) + cooldowns * COOLDOWN + step.late_effect_window
+
+    def _cooldowns(self, step: StepDefinition) -> int:
+        return step.max_cooldowns if step.on_failure is OnFailure.COOLDOWN else 0
+
+    def _tries(self, step: StepDefinition) -> int:
+        """How often a step is tried at most that never succeeds: as often as it may fail, and once more.
+
+        For one attempt may not be heard of, and so not be charged: by a fault, or since its agent has just spoken.
+        """
+        return (step.threshold or self.threshold) * (self._cooldowns(step) + 1) + 1
+
+    def _most_attempts(self) -> int:
+        """How often any step is tried at most: a fault spares one, there and back, and so does what nobody hears of.
+
+        An operator lets it begin afresh.
+        """
+        steps = [*self.workflow.steps, *(second.steps if (second := self._second()) else ())]
+        failures = max((step.threshold or self.threshold) * (self._cooldowns(step) + 1) for step in steps)
+        ways = 2 if any(step.compensation for step in steps) else 1
+        return (ways * (failures + self.busy) + self.faults) * (1 + self.acts)
 
     def _try(self, step: StepDefinition) -> timedelta:
         """How long a try takes: until a poll finds what no wake-up announced, and then until it is given up."""
@@ -236,31 +288,45 @@ class WorldOf:
             patches.enter_context(patch("exploration.roles.THRESHOLD", self.threshold))
             patches.enter_context(patch("scheduler.service.log.exception", _must_not_happen))
             patches.enter_context(patch("exploration.roles.BELIEVING", self.believes))
-            patches.enter_context(patch("exploration.roles.MAX_OPEN", 1 if self.believes else 10))
+            patches.enter_context(patch("exploration.roles.CALLS_IN_FLIGHT", 1 if self.believes else 10))
+            patches.enter_context(patch("bootstrap.FOR_EACH_CALL", 1))
             patches.enter_context(patch("exploration.roles.OFFERS", {"payment": self.agents}))
-            known = dict.fromkeys(filter(None, (self.workflow, self.beside)))
+            patches.enter_context(patch("exploration.roles.PROVIDERS", self._providers()))
+            patches.enter_context(patch("exploration.roles.ANSWERS", self.answered))
+            patches.enter_context(patch("exploration.roles.HAS_JUST_SPOKEN", self.busy))
+            patches.enter_context(patch("exploration.roles.MOST_ATTEMPTS", self._most_attempts()))
+            patches.enter_context(patch("scheduler.admission.EQUALLY_LONG", SPAN))
+            patches.enter_context(patch("exploration.driving.EITHER_WAY", self.either_way))
+            known = dict.fromkeys(filter(None, (self.workflow, self._second())))
             patches.enter_context(patch("exploration.roles.WORKFLOWS", Workflows(*known)))
             patches.enter_context(patch("exploration.roles.PROCESSES", self._processes()))
             known = {slot: Workflows(workflow) for slot, workflow in self.others}
             patches.enter_context(patch("exploration.roles.KNOWN", known))
             patches.enter_context(patch("exploration.roles.CLOCKS", dict(self.clocks)))
-            patches.enter_context(patch("supervisor.service.PAGE", 1))  # so that a sweep of one order has two pages
+            patches.enter_context(patch("supervisor.service.SupervisorService._tell_of_silence", _tells_nobody))
+            page = 2 if self._second() else 1  # so that a sweep of all orders has two pages
+            patches.enter_context(patch("supervisor.service.PAGE", page))
             try:
                 yield
             finally:
                 logging.disable(logged)
 
+    def _providers(self) -> Mapping[str, str]:
+        return {agent: "psp" if self.one_provider else agent for agent in self.agents}
+
     def _processes(self) -> int:
-        return len({slot for kind in APART for slot in self._slots(kind)})
+        return len({slot for kind in ("wake", "reply", "poll") for slot in self._slots(kind)})
 
     def _slots(self, kind: str) -> tuple[str, ...]:
         """Who there is to do this."""
-        if kind.endswith("request") and not self.answered:
-            return ()
-        if kind in APART and self.apart:
-            return (APART[kind],)
-        extra = {slot for slot, _ in self.others}
+        if kind in dict(self.processes):
+            return dict(self.processes)[kind]
+        extra = {slot for slot, _ in self.others}.union(self.broken)
         return tuple(name for place, name in enumerate(SLOTS[kind]) if not (self.alone and place) or name in extra)
+
+
+async def _tells_nobody(_: Any, silent: Mapping[str, datetime]) -> None:
+    """Stand in for who tells which agents are silent: nothing of an order follows from that."""
 
 
 def _must_not_happen(message: str, *, extra: Mapping[str, Any]) -> None:
@@ -291,7 +357,7 @@ TAKEN_BACK = WorldOf(
 UNDO_FAILS = WorldOf(faults=1, acts=2, operator=ALL_ACTS, threshold=1, workflow=ONE, alone=True)
 UPGRADED = WorldOf(faults=1, workflow=NEWER, others=(("scheduler-2", ONE),), alone=True)
 RESTS_BESIDE = WorldOf(faults=1, only=("request is held up",), workflow=BESIDE, threshold=1, alone=True)
-REFUSED_BESIDE = WorldOf(faults=2, only=("request is held up", "rejects"), workflow=BESIDE_ONE, threshold=1, alone=True)
+REFUSED_BESIDE = WorldOf(faults=2, only=("hears too late", "rejects"), workflow=BESIDE_ONE, threshold=1, alone=True)
 RESTS_CANCELLED = WorldOf(acts=1, operator=("cancel",), workflow=BESIDE, threshold=1, alone=True, answered=False)
 SETTLES = WorldOf(faults=2, workflow=LATE_EFFECT_WINDOW, threshold=1, alone=True)
 SETTLES_DONE = WorldOf(faults=2, only=("too fast", "rejects"), workflow=LATE_PAIR, alone=True)
@@ -318,11 +384,42 @@ ONE_SLOT_FOR_TWO = WorldOf(faults=1, workflow=PARALLEL, alone=True, believes=Tru
 ONE_SLOT_CANCELLED = WorldOf(acts=1, operator=("cancel",), workflow=PAIR, believes=True)
 
 URGENT_FIRST = WorldOf(faults=2, only=("wake is lost",), workflow=ONE, beside=PAIR, alone=True, believes=True)
-RESTS_IN_ANOTHER = WorldOf(
-    faults=1, only=("request is held up",), threshold=1, beside=RESTING, alone=True, believes=True
-)
+RESTS_IN_ANOTHER = WorldOf(faults=1, only=("hears too late",), threshold=1, beside=RESTING, alone=True, believes=True)
 UNCLAIMABLE = WorldOf(faults=1, workflow=ONE, neighbours=True, alone=True, believes=True)
-PROCESS_EACH = WorldOf(faults=1, apart=True, alone=True, believes=True, workflow=PAIR)
+PROCESS_EACH = WorldOf(faults=1, processes=A_PROCESS_EACH, alone=True, believes=True, workflow=PAIR)
+NEVER_POLLS = WorldOf(faults=1, processes=ONE_NEVER_POLLS, alone=True, believes=True, workflow=ONE)
+ARRIVES = WorldOf(faults=1, only=("request is lost",), workflow=ONE, arrives=ONE, alone=True, believes=True)
+"""The first order has to wait for another try when the second comes, or is there already."""
+TWO_AT_ONCE = WorldOf(
+    faults=2, only=("wake is lost", "request is lost"), workflow=ONE, beside=ONE, either_way=True, alone=True
+)
+"""Both may be claimed, and be overdue, at the same time."""
+ONE_INSTANCE_BREAKS = WorldOf(
+    faults=3, only=("circuit of agent-2", "which is broken"), broken=("agent-2",), workflow=PAIR, alone=True
+)
+"""The other instance is at work all the time."""
+ELSEWHERE = WorldOf(
+    faults=2,
+    only=("request is lost", "request is delivered twice", "circuit of payment opens"),
+    circuits=True,
+    workflow=ONE,
+    agents=("payment", "payment-backup"),
+    one_provider=False,
+    alone=True,
+)
+"""What may have been done waits for its own agent, though another one has room."""
+STARTS_BESIDE = WorldOf(
+    faults=1,
+    only=("circuit of payment opens",),
+    circuits=True,
+    workflow=PARALLEL,
+    threshold=1,
+    alone=True,
+    answered=False,
+)
+"""A step that was not tried begins while another runs."""
+KILLED = WorldOf(faults=1, answered=False, busy=True, alone=True, workflow=ONE)
+"""What each call kills is heard of at the latest at the second attempt, and still ends."""
 TOLD = WorldOf(faults=1, only=("relay", "rejects"), threshold=1, workflow=PAIR, tells=True, alone=True)
 
 CIRCUITS = (
@@ -364,6 +461,13 @@ UNATTENDED: Mapping[WorldOf, tuple[str, ...]] = {
     RESTS_IN_ANOTHER: (),
     UNCLAIMABLE: ANYTHING,
     TOLD: (),
+    NEVER_POLLS: ANYTHING,
+    ARRIVES: ("SCH-11",),
+    TWO_AT_ONCE: ("SCH-1",),
+    ONE_INSTANCE_BREAKS: ("AGT-8",),
+    ELSEWHERE: ("AGT-3",),
+    STARTS_BESIDE: ("SCH-10",),
+    KILLED: ("SUP-3",),
 }
 """The worlds of `make test` in which an operator does little or nothing, with the statements that each is about."""
 
@@ -390,7 +494,6 @@ HAPPENS: Mapping[str, tuple[str, ...]] = {
         "the service does its work, but its answer is lost",
         "the service has not answered in time",
         "the service has not answered in time, though it did its work",
-        "commits “unfinished”",
     ),
     "FLT-2": (
         "agent-1 crashes before: call",
@@ -413,13 +516,19 @@ HAPPENS: Mapping[str, tuple[str, ...]] = {
     "FLT-7": ("the store is away", "the answer is lost", "no answer, it may arrive later"),
     "FLT-8": (
         "sends the request: the bus is away",
-        "commits “put-back”",
+        "commits “recovered”",
         "sends the request, and crashes before its message is settled",
     ),
     "FLT-9": ("supervisor-1: commits “recovered”", "which the agent hears too late"),
     "FLT-10": ("commits “undo-incomplete”", "commits “resubmitted”", "commits “undone”", "publishes the alert"),
     "FLT-11": ("publishes the alert: Event Grid is away",),
     "FLT-12": ("scheduler-2 takes the wake", "scheduler-2 takes the reply", "scheduler-1: commits “processed”"),
+    "SCH-1": ("scheduler-1: goes from the last to the first", "supervisor-1: goes from the last to the first"),
+    "SCH-10": ("commits “not-tried”", "commits “step-started”"),
+    "SCH-11": ("another order is submitted", "the request is lost"),
+    "AGT-3": ("the request is lost", "the circuit of payment opens", "agent-3: the service does its work"),
+    "AGT-8": ("agent-2, which is broken, takes the request", "commits “not-tried”"),
+    "SUP-3": ("the call kills the process", "says what it begins: the table is away", "commits “undo-incomplete”"),
     "UND-2": ("the service has not answered in time", "the call of a takes effect late", "commits “undone”"),
 }
 """What has to happen somewhere in a world that is said to be about a documented failure, or about a statement."""
@@ -430,14 +539,20 @@ EXPLORED = (
     *TESTED,
     *CIRCUITS,
     replace(URGENT_FIRST, faults=1, only=()),
-    replace(RESTS_IN_ANOTHER, apart=True),
+    replace(RESTS_IN_ANOTHER, processes=A_PROCESS_EACH),
     replace(TOLD, faults=2),
+    replace(TOLD, either_way=True),
+    replace(ELSEWHERE, only=()),
+    replace(STARTS_BESIDE, faults=2, only=("circuit of payment opens", "reply is lost"), answered=True),
+    replace(ARRIVES, only=()),
+    replace(TWO_AT_ONCE, faults=1, only=()),
+    replace(NEVER_POLLS, beside=ONE, only=("is lost",)),
     replace(SETTLES_TWICE, only=()),
     replace(SETTLES_DONE, only=(), threshold=1),
     WorldOf(faults=1, believes=True),
     WorldOf(faults=2, workflow=PAIR, alone=True, believes=True),
     WorldOf(faults=2, threshold=1),
-    WorldOf(faults=2, only=("held up", "rejects"), workflow=BESIDE, threshold=1, alone=True),
+    WorldOf(faults=2, only=("too late", "rejects"), workflow=BESIDE, threshold=1, alone=True),
     WorldOf(faults=2, workflow=BROKEN, alone=True),
     WorldOf(faults=2, threshold=1, workflow=ONE),
     WorldOf(faults=1, acts=1, operator=("cancel",), workflow=PLAIN, alone=True),

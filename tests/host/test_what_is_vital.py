@@ -43,7 +43,7 @@ def family_of(host):
 
 @PROCESSES
 def test_a_host_whose_fork_server_is_killed_ends_and_says_so(start, processes):
-    """All workers work, but at the next end of one there would be no other."""
+    """Whether a worker is missing or not: at the next end of one there would be no other."""
     host = start(processes)
     fork_server, workers = family_of(host)
     fork_server.kill()
@@ -53,26 +53,13 @@ def test_a_host_whose_fork_server_is_killed_ends_and_says_so(start, processes):
 
 
 @PROCESSES
-def test_a_host_that_finds_fork_server_and_workers_gone_says_that_alone(start, processes):
-    """It was frozen, so all have ended at once for it; what follows from that is no news."""
+def test_a_host_ends_also_when_it_waits_for_an_answer_of_the_fork_server(start, processes):
+    """The fork server is stopped when a worker ends, and then killed."""
     host = start(processes)
     fork_server, workers = family_of(host)
-    host.process.send_signal(signal.SIGSTOP)
-    for each in (fork_server, *workers):
-        each.kill()
-    until(lambda: [each for each in workers if psutil.pid_exists(each.pid)], lambda left: left == [])
-    host.process.send_signal(signal.SIGCONT)
-    assert host.ended() == 1
-    assert host.said().endswith(ENDED)
-    assert host.logged("Traceback") == 0
-
-
-def test_a_host_ends_also_while_it_waits_for_an_answer_of_the_fork_server(start):
-    """The fork server is stopped when a worker ends, and then killed."""
-    host = start()
-    fork_server, _ = family_of(host)
     fork_server.suspend()
-    assert host.call("/does/exit").status == 500
+    workers[-1].kill()
+    until(lambda: alive(workers[-1:]), lambda left: left == [])
     fork_server.kill()
     assert host.ended() == 1
     assert host.said().endswith(ENDED)

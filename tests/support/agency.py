@@ -35,7 +35,7 @@ class Agency:
         )
         self.agent = replace(self.app.agent(self.app.agents[0]), sleep=self.sleep)
         self.circuit = self.agent.circuit
-        order = new_order(not_before=begins, updated_at=begins)
+        order = new_order(waits_since=begins, updated_at=begins)
         (message,) = scheduler.claim(order.with_steps(replace(order.steps[0], timeout=timeout)), begins).messages
         self.request = AgentRequest.model_validate_json(message.body)
 

@@ -29,10 +29,15 @@ def set_to(**fields) -> Settings:
     return SETTINGS.model_copy(update=fields)
 
 
-def app(parts, *, workflows=WORKFLOWS, offers=ALONE, **settings) -> App:
-    """The app with these settings, which have the names of the fields, instead of the tests' own."""
+def app(parts, *, workflows=WORKFLOWS, offers=ALONE, declared=None, **settings) -> App:
+    """The app with these settings, which have the names of the fields, instead of the tests' own.
+
+    Its agents for the same are ways to one provider, unless what is declared says otherwise.
+    """
     agents = [
-        Agent(name=name, offers=capability, address=name) for capability, names in offers.items() for name in names
+        Agent(name=name, offers=capability, address=name, **{"provider": capability} | (declared or {}))
+        for capability, names in offers.items()
+        for name in names
     ]
     addresses = {agent.name: f"http://{agent.name}" for agent in agents}
     business = Business(workflows=workflows, default_workflow=workflows.all[0].name, agents=agents, payload=PAYLOAD)

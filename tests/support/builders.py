@@ -7,8 +7,9 @@ from bench.workflows import MEASURED
 from core.messages import AgentReply, AttemptMessage
 from core.orders import Order, OrderState, Snapshot
 from operators.explain import ActingRules
-from scheduler.rules import LONGEST_UPGRADE, SchedulerRules
-from scheduler.service import FRESH, WAKE_UP_TIME
+from scheduler.rules import SchedulerRules
+from scheduler.service import WAKE_UP_TIME
+from stores.agent_health import AgentHealth
 from supervisor.rules import SupervisorRules
 
 NOW = datetime(2026, 1, 31, 8, 15, tzinfo=UTC)
@@ -16,6 +17,7 @@ ORDER_ID = "b03-01JCX4T9Q8ZK7M2N5P6R3S1V0W"
 TIMEOUT = timedelta(seconds=5)
 TOLERANCE = timedelta(seconds=1)
 THRESHOLD = 3
+LONGEST_UPGRADE = timedelta(days=1)
 
 COOLDOWN = timedelta(seconds=60)
 CONTENT = {
@@ -24,8 +26,15 @@ CONTENT = {
 }
 
 
-SOMEWHERE = {capability: capability for capability in ("payment", "inventory", "shipping")}
+SOMEWHERE = {capability: (capability,) for capability in ("payment", "inventory", "shipping")}
 """Room at the agent that is named like the capability."""
+
+PROVIDERS = {"payment": "psp", "payment-backup": "psp", "inventory": "inventory", "shipping": "shipping"}
+
+
+def begun_by(now: datetime, *agents: str, **more) -> list[AgentHealth]:
+    """What the agents say of themselves that have begun whatever was asked of them by now."""
+    return [AgentHealth(agent=agent, instance="1", at=now, began=now, **more) for agent in agents or PROVIDERS]
 
 
 class Rules(SchedulerRules):
@@ -41,9 +50,24 @@ class Rules(SchedulerRules):
 
 WORKFLOWS, PAYLOAD = MEASURED.workflows, MEASURED.payload
 
-scheduler = Rules(instance="s1", workflows=WORKFLOWS, payload=PAYLOAD, clock_tolerance=TOLERANCE)
+
+class Recovery(SupervisorRules):
+    """The supervisor's rules, where agents have begun whatever was asked of them, unless a test says otherwise."""
+
+    def recover(self, order, now, heard=None):
+        return super().recover(order, now, begun_by(now) if heard is None else heard)
+
+
+scheduler = Rules(
+    instance="s1",
+    workflows=WORKFLOWS,
+    payload=PAYLOAD,
+    providers=PROVIDERS,
+    clock_tolerance=TOLERANCE,
+    longest_upgrade=LONGEST_UPGRADE,
+)
 other_scheduler = replace(scheduler, instance="s2")
-supervisor = SupervisorRules(instance="v1", clock_tolerance=TOLERANCE)
+supervisor = Recovery(instance="v1", clock_tolerance=TOLERANCE)
 
 
 acting_rules = ActingRules(
@@ -52,7 +76,6 @@ acting_rules = ActingRules(
     poll_delay=WAKE_UP_TIME,
     clock_tolerance=TOLERANCE,
     offers={"payment": ("payment", "payment-backup")},
-    fresh=FRESH,
     longest_upgrade=LONGEST_UPGRADE,
 )
 
@@ -90,7 +113,7 @@ def new_order(**state) -> Snapshot:
         state=OrderState(
             order_id=ORDER_ID,
             workflow="payment-only",
-            **{"workflow_version": 1, "not_before": NOW, "updated_at": NOW} | state,
+            **{"workflow_version": 1, "waits_since": NOW, "updated_at": NOW} | state,
         ),
         steps=workflow.initial_steps(timeout=TIMEOUT, threshold=THRESHOLD, cooldown=COOLDOWN),
     )

@@ -83,7 +83,7 @@ class Store:
 
 
 def an_order(order_id, **state):
-    order = new_order(**{"not_before": utc_now(), "updated_at": utc_now()} | state).with_state(order_id=order_id)
+    order = new_order(**{"waits_since": utc_now(), "updated_at": utc_now()} | state).with_state(order_id=order_id)
     return replace(order, order=replace(order.order, order_id=order_id))
 
 

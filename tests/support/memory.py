@@ -15,7 +15,7 @@ from adapters import Adapters
 from adapters.clock import new_id, utc_now
 from adapters.messaging import queues
 from core.changes import Event
-from core.errors import ConflictError, NotSentError, UnavailableError
+from core.errors import ConflictError, UnavailableError
 from core.keys import buckets
 from core.messages import AgentRequest, BusMessage
 from core.ports import Clock, NewId
@@ -127,7 +127,7 @@ class MemoryBus:
     async def send(self, messages: Sequence[BusMessage]) -> None:
         """See `Bus.send`."""
         if self.away:
-            raise NotSentError
+            raise UnavailableError
         self.sent.extend(messages)
 
 
@@ -136,11 +136,13 @@ class MemoryTextQueue:
 
     def __init__(self) -> None:
         self.texts: list[str] = []
+        self.pauses: list[timedelta | None] = []
 
-    async def put(self, text: str) -> None:
-        """See `TextQueue.put`."""
+    async def put(self, text: str, pause: timedelta | None = None) -> None:
+        """See `TextQueue.put`; all texts are there at once."""
         queues.check(text)
         self.texts.append(text)
+        self.pauses.append(pause)
 
     async def waiting(self) -> int:
         """See `TextQueue.waiting`."""
@@ -211,6 +213,9 @@ def in_memory(*, clock: Clock = utc_now, new_id: NewId = new_id, instance_id: st
     async def close() -> None:
         """Nothing is open."""
 
+    async def right() -> None:
+        """There is one clock."""
+
     return Adapters(
         table=cache(lambda _: of_columns()),
         queue=cache(lambda _: MemoryTextQueue()),
@@ -219,6 +224,7 @@ def in_memory(*, clock: Clock = utc_now, new_id: NewId = new_id, instance_id: st
         leadership=MemoryLeadership(MemoryLease(), instance_id, clock),
         services=defaultdict(MemoryRemoteService),
         clock=clock,
+        clock_check=right,
         new_id=new_id,
         close=close,
     )

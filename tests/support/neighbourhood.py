@@ -29,6 +29,9 @@ LASTS = 12
 
 TOO_LARGE = 300_000
 
+RATE = 2500
+"""Requests that the agent begins each second: as many as it is given."""
+
 
 def with_request(name, request):
     return Workflow(name=name, version=1, steps=(replace(step("payment"), request=request),))
@@ -53,7 +56,6 @@ class Street(Scheduling):
         self.busy_until = defaultdict(lambda: NOW)
         there = self.app(
             instance_id="one",
-            max_open_requests=self.most,
             notice_tries=3,
             retention_days=30,
             longest_pending_seconds=100,
@@ -143,6 +145,7 @@ class Street(Scheduling):
             for timer in (*self.timers, *self.seldom) if second % 6 == 0 else self.timers:
                 await self._in_turn(timer)
             self._post()
+            await self.tell("payment", began=self.now, rate=RATE)
             await self._see(second)
             self.now += seconds(1)
         return self.seen

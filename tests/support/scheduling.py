@@ -37,21 +37,28 @@ def only(need, timeout=None):
 class Scheduling:
     """Any number of instances, a clock that the test holds, and orders that were recorded by somebody else."""
 
-    def __init__(self, *extra, offers=None, most=100, buckets=8):
+    def __init__(self, *extra, offers=None, most=50, buckets=8):
         self.now, self.most, self.buckets = NOW, most, buckets
         self.offers = offers or {need: (need,) for need in NEEDS}
         self.parts = in_memory(clock=lambda: self.now)
         self.workflows = Workflows(*extra, *(only(need) for need in NEEDS if need not in {each.name for each in extra}))
-        self.numbers = iter(range(10**9))
+        self.numbers, self.said = iter(range(10**9)), {}
         there = app(self.parts, buckets=buckets)
         self.store, self.agent_health = there.store, there.agent_health
 
     def instance(self, name="one", most=None):
-        return self.app(instance_id=name, max_open_requests=most or self.most).scheduler
+        return self.app(instance_id=name, most=most).scheduler
 
-    def app(self, **settings):
-        """All roles of an instance, on the stores that all instances share."""
-        there = app(self.parts, workflows=self.workflows, offers=self.offers, buckets=self.buckets, **settings)
+    def app(self, most=None, **settings):
+        """All roles of an instance, on the stores that all instances share; services take `most` calls at a time."""
+        there = app(
+            self.parts,
+            workflows=self.workflows,
+            offers=self.offers,
+            buckets=self.buckets,
+            declared={"calls_in_flight": most or self.most},
+            **settings,
+        )
         there.store, there.agent_health = self.store, self.agent_health
         return there
 
@@ -62,7 +69,7 @@ class Scheduling:
         known = self.workflows.latest(workflow)
         version = known.version if known else 1
         order = new_order(
-            **{"not_before": since, "updated_at": since - seconds(60), "workflow_version": version} | state
+            **{"waits_since": since, "updated_at": since - seconds(60), "workflow_version": version} | state
         )
         order = order.with_state(order_id=order_id, workflow=workflow)
         order = replace(order, order=replace(order.order, order_id=order_id))
@@ -91,10 +98,17 @@ class Scheduling:
         self.parts.bus.sent += [message for message in sent if message.queue != requests_queue(agent)]
         return [decode(AgentRequest, message.body) for message in sent if message.queue == requests_queue(agent)]
 
-    async def tell(self, agent, waited=0.0, open_until=None):
-        """Let the agent publish how it is doing."""
-        health = AgentHealth(agent=agent, instance="1", at=self.now, waited=waited, running=0, open_until=open_until)
-        await self.agent_health.publish(health)
+    async def keep_busy(self, *agents):
+        """Let the agents say once and for all that they begin as much as they may be asked."""
+        for agent in agents or [name for names in self.offers.values() for name in names]:
+            said = AgentHealth(agent=agent, instance="busy", at=self.now + timedelta(days=365), rate=1e6)
+            await self.agent_health.publish(said)
+
+    async def tell(self, agent, instance="1", **how):
+        """Let an instance of the agent publish how it is doing."""
+        said = AgentHealth(agent=agent, instance=instance, at=self.now, **how)
+        await self.agent_health.publish(said, self.said.get((agent, instance)))
+        self.said[agent, instance] = said
 
 
 @dataclass
@@ -107,8 +121,9 @@ class Working:
     queue: deque = field(default_factory=deque)
     calls: list = field(default_factory=list)
     expired: int = 0
-    waited: float = 0.0
-    told_at: datetime = NOW
+    begun: int = 0
+    began: datetime | None = None
+    told_at: datetime | None = None
     asked_at: dict = field(default_factory=dict)
     """When each order's first request was sent."""
 
@@ -124,12 +139,20 @@ class Working:
             if request.complete_by <= world.now + self.takes:
                 self.expired += 1
                 continue
-            self.waited = max(self.waited, request.waited(world.now))
+            self.begun += 1
+            self.began = max(self.began or request.issued_at, request.issued_at)
             self.calls.append((world.now + self.takes, request))
-        if self.calls and world.now - self.told_at >= seconds(1):
-            await world.tell(self.name, self.waited)
-            self.waited, self.told_at = 0.0, world.now
+        await self._tell(world)
         return done
+
+    async def _tell(self, world):
+        """Publish, as an agent does, once a second while requests begin."""
+        since = self.told_at and world.now - self.told_at
+        if not self.begun or (since and since < seconds(1)):
+            return
+        rate = self.begun / since.total_seconds() if since else 0.0
+        await world.tell(self.name, rate=rate, began=self.began, running=len(self.calls))
+        self.begun, self.told_at = 0, world.now
 
 
 TICK = seconds(0.25)

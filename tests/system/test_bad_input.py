@@ -193,7 +193,7 @@ def reply(order_id, **changes):
 
 BAD_MESSAGES = {
     "wake-up: no json": ("scheduler-requests", "no json", None, "Invalid JSON"),
-    "wake-up: unknown schema": ("scheduler-requests", '{"schemaVersion":9,"orderId":"x"}', None, "schemaVersion"),
+    "wake-up: unknown schema": ("scheduler-requests", '{"schemaVersion":0,"orderId":"x"}', None, "schemaVersion"),
     "request: garbage": ("payment-requests", "[1,2]", None, "body: "),
     "reply: to nothing": (
         "payment-responses",
@@ -205,7 +205,7 @@ BAD_MESSAGES = {
     "reply: other id": ("payment-responses", reply(NOBODY, attempt=2), f"{NOBODY}:payment:1:do", "correlation id"),
     "reply: unknown outcome": (
         "payment-responses",
-        reply(NOBODY, outcome="maybe"),
+        reply(NOBODY, outcome="not one"),
         f"{NOBODY}:payment:1:do",
         "outcome",
     ),
@@ -254,6 +254,27 @@ async def test_bad_messages_are_kept_with_their_reasons_and_hold_nothing_up(clie
     assert order["payload"] == recorded["payload"]
     assert "submission-refused" in events(order)
     await eventually(partial(alerts_of_refusals, client, len(submissions)))
+
+
+@pytest.mark.proves("FLT-12")
+async def test_what_a_newer_version_sent_comes_again_before_it_is_kept(client, stack):
+    """It was put on its queue anew, as it was, until its time was over."""
+    sent = datetime.now(UTC)
+    submitted = submission(orderId=new_order_id(), placedAt=sent.isoformat(), priority="urgent")
+    replied = reply(NOBODY, outcome="partly", completeBy=(sent + timedelta(seconds=4)).isoformat())
+    await submit(stack, [submitted])
+    await send(stack, [("payment-responses", replied, None)])
+
+    async def both_are_kept():
+        _, answer = await client.request("GET", "/api/operator/poison")
+        kept = {each["body"]: each for each in answer["messages"]}
+        assert kept.keys() >= {submitted, replied}
+        return kept[submitted], kept[replied]
+
+    kept = await eventually(both_are_kept)
+    assert ["priority" in kept[0]["reason"], "outcome" in kept[1]["reason"]] == [True, True]
+    arrived = [datetime.fromisoformat(each["at"]) for each in kept]
+    assert [at - sent >= timedelta(seconds=1) for at in arrived] == [True, True]
 
 
 @pytest.mark.proves("SCH-6", "FLT-6")

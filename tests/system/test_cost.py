@@ -54,8 +54,8 @@ ONE_STEP = Cost(1)
 FOUND_BY_POLLS = 1 if EACH else 0.3
 """Of a burst the share that a poll claims, which has a process of its own: no room at first, or a late wake-up."""
 WORKFLOWS = {"payment-only": ONE_STEP, "in-sequence": Cost(3)}
-IDLE_WRITES_PER_SECOND = 2
-"""An agent's measure."""
+IDLE_WRITES_PER_SECOND = 3
+"""An agent's row, which takes the place of the one before, and every other second that of a sweep."""
 ONCE = len(MEASURED.workflows.all)
 """What each workflow is, read and kept soon after the app starts for the first time."""
 

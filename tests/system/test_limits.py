@@ -19,13 +19,11 @@ from scheduler.service import WAKE_UP_TIME
 from stores.alert_log import AlertLog
 
 IN_FLIGHT = 2
-MAX_OPEN = 5
 HOSTS = 2
 SETTINGS = QUICK | {
     "STEP_TIMEOUT_SECONDS": "30",
     "REMOTE_CALL_TIMEOUT_SECONDS": "10",
     "CALLS_IN_FLIGHT": f'{{"inventory": {IN_FLIGHT}, "payment": 1}}',
-    "MAX_OPEN_REQUESTS": str(MAX_OPEN),
     "WATCH_SCHEDULE": "* * * * * *",
     "LONGEST_PENDING_SECONDS": "2",
     "LONGEST_WITHOUT_SWEEP_SECONDS": "2",

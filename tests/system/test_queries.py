@@ -21,6 +21,7 @@ from core.gathering import run_all
 from core.keys import bucket_of, buckets
 from core.orders import ProcessState, StepState
 from operators.requests import OrdersPage
+from stores.agent_health import AgentHealth
 from stores.orders import columns_of_record, of_change
 from stores.tables import Insert
 
@@ -59,7 +60,7 @@ async def periodic(storage):
     """The periodic work of all roles, on a store that nobody else touches."""
     settings, recorder = storage, Recorder()
     parts = connect(settings, Connections(settings, transport=lambda: recorder))
-    app = app_of(parts, buckets=settings.buckets, max_open_requests=1000)
+    app = app_of(parts, buckets=settings.buckets)
     roles = app.scheduler, app.supervisor, app.relay, app.orders
     yield app, recorder, roles
     await parts.close()
@@ -68,10 +69,11 @@ async def periodic(storage):
 async def run_once(roles):
     """One turn of everything that a timer or an operator's list does."""
     schedules, supervises, outbox, operates = roles
-    found = await schedules.poll(), await supervises.sweep()
+    await schedules.poll()
+    recovered = await supervises.sweep()
     await outbox.relay()
     listed = await operates.list(OrdersPage())
-    return found, listed.orders
+    return recovered, listed.orders
 
 
 def finished_order(order_id: str) -> Change:
@@ -103,14 +105,14 @@ async def test_periodic_work_costs_the_same_with_a_store_full_of_finished_orders
     app, recorder, roles = periodic
     await run_once(roles)  # creates the lease's blob
     recorder.requests.clear()
-    assert await run_once(roles) == ((False, 0), [])
+    assert await run_once(roles) == (0, [])
     empty, filters = recorder.operations(), recorder.filters()
-    assert len(filters) == 8 * len(("poll", "sweep", "relay", "list"))
+    assert len(filters) == 8 * len(("poll", "sweep", "relay", "list")) + len(["health of the agents"])
     assert [asked for asked in filters if not RANGE.match(asked)] == []
 
     await fill(app.store, finished)
     recorder.requests.clear()
-    assert await run_once(roles) == ((False, 0), [])
+    assert await run_once(roles) == (0, [])
     assert recorder.operations() == empty
 
 
@@ -132,7 +134,10 @@ async def end(store, order_id):
 
 @pytest.mark.proves("SUP-2")
 async def test_a_sweep_costs_as_much_as_there_is_to_recover(periodic):
-    """With one order overdue it is loaded and written once, besides eight ranges, the lease, and the log of it."""
+    """With one order overdue it is loaded and written once, and what agents said is read once.
+
+    Besides eight ranges, the lease, and the log of it.
+    """
     app, recorder, (_, supervises, _, _) = periodic
     await supervises.sweep()
     order = new_order()
@@ -141,7 +146,14 @@ async def test_a_sweep_costs_as_much_as_there_is_to_recover(periodic):
     await app.store.commit(
         Change(before=None, after=claimed.after, entry=HistoryEntry(at=utc_now(), actor="t", event="claimed"))
     )
+    now = utc_now()
+    await app.agent_health.publish(AgentHealth(agent="payment", instance="1", at=now, began=now))
     recorder.requests.clear()
     assert await supervises.sweep() == 1
-    assert recorder.operations() == {("PUT", "leases/supervisor"): 1, ("GET", "orders"): 9, ("POST", "$batch"): 2}
+    assert recorder.operations() == {
+        ("PUT", "leases/supervisor"): 1,
+        ("GET", "orders"): 9,
+        ("GET", "agents"): 1,
+        ("POST", "$batch"): 2,
+    }
     await end(app.store, order.order_id)

@@ -1,50 +1,107 @@
-"""What one instance believes of agents and waiting orders, and what it claims by that (SCH-11, AGT-10, WRK-2)."""
+"""What one process believes of agents and waiting orders, and what it claims by that (SCH-11, AGT-10, WRK-2)."""
 
+from dataclasses import replace
 from functools import partial
 
 import pytest
-from builders import NOW, seconds
+from builders import NOW, answer, seconds
 
 from core.agenda import NOTHING, AgendaRow
 from core.orders import Priority
 from scheduler.admission import (
+    ANNOUNCED_FOR,
     EQUALLY_LONG,
-    FIRST,
-    LEAST,
-    LONG_WAIT,
+    FEW,
     LOOK_INTERVAL,
     PASSED_OVER,
-    REMEMBERED,
-    TURN_OF_NORMAL,
     Admission,
     Candidate,
-    ConcurrencyWindow,
+    Capacity,
+    limit,
 )
-from stores.agent_health import AgentHealth
+from stores.agent_health import FRESH, AgentHealth, closed_until
 
-health = partial(AgentHealth, instance="i", at=NOW, waited=0.1, running=0)
+MOST = 200
+CAPACITY = Capacity(most=MOST, allowance=seconds(10))
+health = partial(AgentHealth, agent="first", instance="a", at=NOW)
+opened = partial(health, open_until=NOW + seconds(60))
+
+
+# How much may be open
+
+
+@pytest.mark.proves("AGT-10", "WRK-2", "AGT-8", "WRK-1")
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        pytest.param([], FEW, id="nothing: it has had nothing to do, or nobody works there"),
+        pytest.param([health()], FEW, id="it has just begun"),
+        pytest.param([health(rate=10.0)], FEW + 20, id="what it begins in a fifth of the time"),
+        pytest.param([health(rate=10.0), health(instance="b", rate=5.5)], FEW + 31, id="all instances together"),
+        pytest.param([health(rate=1000.0)], MOST, id="no more than its service takes"),
+        pytest.param([health(rate=10.0, at=NOW - FRESH)], FEW, id="what it said is old"),
+        pytest.param([health(agent="second", rate=1.0)], FEW, id="another agent said it"),
+        pytest.param([opened()], 0, id="its circuit is open"),
+        pytest.param([opened(), health(instance="b", rate=10.0)], FEW + 20, id="of another instance it is not"),
+        pytest.param([opened(), opened(instance="b")], 0, id="the circuits of all instances are open"),
+        pytest.param([opened(), health(instance="b", at=NOW - FRESH)], 0, id="the other one is silent"),
+        pytest.param([health(open_until=NOW)], FEW, id="its circuit closed a moment ago"),
+        pytest.param(
+            [health(asked_until=NOW + seconds(9)), health(instance="b", rate=10.0)], 0, id="its service asks for it"
+        ),
+        pytest.param([health(asked_until=NOW)], FEW, id="its service asked for it until now"),
+        pytest.param([health(instance="v", unheard_since=NOW - seconds(60))], FEW, id="silent since it was asked"),
+    ],
+)
+def test_how_many_requests_may_be_open_follows_from_what_the_instances_say(said, expected):
+    """From their rows alone, whatever was believed before."""
+    assert limit(said, "first", CAPACITY, NOW) == expected
+
+
+def test_no_limit_is_more_than_what_is_declared():
+    """A service that takes one call at a time is asked for two, also when nothing is known of it."""
+    for said in ([], [health(rate=50.0)], [health(open_until=NOW)]):
+        assert limit(said, "first", replace(CAPACITY, most=2), NOW) == 2
+
+
+@pytest.mark.proves("AGT-8")
+def test_an_agent_is_closed_until_the_first_instance_makes_calls_again():
+    """But as long as its service asks for, if that is what it waits for."""
+    both = [opened(), opened(instance="b", open_until=NOW + seconds(9))]
+    assert closed_until(both, "first", NOW) == NOW + seconds(9)
+    assert closed_until([*both, health(instance="c", asked_until=NOW + seconds(30))], "first", NOW) == NOW + seconds(30)
+    assert closed_until([], "first", NOW) is None
+
+
+# What is open
+
+ROOM = 32
+RATE = (ROOM - FEW) / 2
+AT_WORK = [health(agent=agent, instance="w", rate=RATE) for agent in ("first", "second", "third")]
+"""Agents that begin so many requests a second that each may have ROOM open."""
 
 
 class Believing(Admission):
-    """An instance with a clock that the test holds, and what the store holds for it to look at."""
+    """A process with a clock that the test holds, and what the store holds for it to look at."""
 
-    def __init__(self, most=200):
+    def __init__(self, instance="i"):
         self.now = NOW
         offers = {"payment": ("first", "second"), "stock": ("third",)}
-        super().__init__(offers=offers, clock=lambda: self.now, most=most)
+        capacity = dict.fromkeys(("first", "second", "third"), CAPACITY)
+        super().__init__(offers=offers, capacity=capacity, clock=lambda: self.now, instance=instance)
 
-    def look(self, running=(), agent_health=()):
-        """See that these orders run, each at the agents that are named behind it."""
+    def look(self, running=(), waiting=(), said=AT_WORK):
+        """See that these orders run, each at the agents that are named behind it, and that these wait."""
         self.now += LOOK_INTERVAL
         assert self.begin_look()
-        self.saw(rows(running), agent_health)
+        self.saw(rows(running), waiting, [replace(each, at=max(self.now, each.at)) for each in said])
 
     def fill(self, needs="payment"):
         """Take slots until there is no room; return at whom."""
         taken = []
-        while (agent := self.room().get(needs)) and len(taken) < 1000:
-            self.is_at(f"{needs}-{len(taken)}", [agent])
-            taken.append(agent)
+        while (agents := self.room().get(needs)) and len(taken) < 1000:
+            self.is_at(f"{needs}-{len(taken)}", [agents[0]])
+            taken.append(agents[0])
         return taken
 
 
@@ -60,109 +117,28 @@ def admission():
     return admission
 
 
-# How much may be open
-
-
-def some(count, first=0):
-    return {str(number) for number in range(first, first + count)}
-
-
-def grown(window, looks, waited=0.1):
-    """The limit after each look at an agent that answers at once whatever it is let have."""
-    limits, first = [], 0
-    for _ in range(looks):
-        first += window.limit
-        window.adapt(some(window.limit, first), waited)
-        limits.append(window.limit)
-    return limits
-
-
-@pytest.mark.proves("AGT-10")
-def test_the_limit_grows_while_all_of_it_is_used_and_nobody_waits():
-    """Fast, up to the most that is allowed; without load it goes back to the beginning."""
-    window = ConcurrencyWindow(most=200)
-    assert grown(window, 6) == [FIRST, 2 * FIRST, 2 * FIRST, 4 * FIRST, 4 * FIRST, 200]
-    for _ in range(4):
-        window.adapt(set(), 0.1)
-    assert window.limit == FIRST
-
-
-@pytest.mark.proves("AGT-10", "WRK-2")
-def test_the_limit_does_not_grow_before_what_it_let_in_is_answered():
-    """An agent that is slow has waits to tell only once it begins what waits, which then is too late."""
-    window = ConcurrencyWindow(most=200)
-    open_now = some(FIRST)
-    for answered in range(FIRST // 2):
-        window.adapt(open_now - some(answered), 0.0)
-        assert window.limit == FIRST
-    window.adapt(some(FIRST, FIRST), 0.0)
-    assert window.limit == 2 * FIRST
-
-
-@pytest.mark.proves("AGT-10")
-def test_the_limit_shrinks_while_requests_wait():
-    """Down to a few: without those nobody would notice that the agent has room again."""
-    window = ConcurrencyWindow(most=200)
-    assert grown(window, 4, LONG_WAIT + 0.01) == [FIRST, 22, 15, 10]
-    assert grown(window, 8, LONG_WAIT + 0.01)[-1] == LEAST
-
-
-@pytest.mark.proves("AGT-10")
-def test_the_limit_shrinks_no_further_for_being_little_used():
-    """Where scheduler and agent share a machine that is busy for a moment, few claims are no sign of a slow agent."""
-    window = ConcurrencyWindow(most=200)
-    for first in (0, LEAST):
-        window.adapt(some(LEAST, first), LONG_WAIT + 0.01)
-    assert window.limit == 22
-
-
-def test_the_limit_grows_by_what_was_used_between_looks():
-    """An agent may have answered all of it when one looks."""
-    window = ConcurrencyWindow(most=200)
-    window.adapt(set(), 0.1)
-    window.peak = FIRST
-    window.adapt(set(), 0.1)
-    assert window.limit == 2 * FIRST
-    window.adapt(set(), 0.1)
-    assert window.limit == FIRST
-
-
-def test_the_limit_stays_as_it_is_while_nobody_knows():
-    """Without a word from any agent it does not grow, however much of it is used."""
-    assert grown(ConcurrencyWindow(most=200), 3, None) == [FIRST] * 3
-
-
-def test_an_instance_that_has_just_begun_takes_what_it_finds_open_for_what_may_be():
-    """Else the next steps of all those orders would have to wait for it to learn what the others know."""
-    window = ConcurrencyWindow(most=200)
-    window.adapt(some(150), 0.1)
-    assert window.limit == 150
-
-
-# Which agent has room
-
-
 @pytest.mark.proves("AGT-10", "WRK-2")
 def test_a_step_goes_to_the_first_agent_that_has_room(admission):
     """The preferred one, then the next; then nobody, and orders with other needs are not held up by that."""
-    assert admission.fill() == ["first"] * FIRST + ["second"] * FIRST
-    assert admission.room() == {"stock": "third"}
+    assert admission.room() == {"payment": ["first", "second"], "stock": ["third"]}
+    assert admission.fill() == ["first"] * ROOM + ["second"] * ROOM
+    assert admission.room() == {"stock": ["third"]}
 
 
 @pytest.mark.proves("WRK-2")
 def test_before_the_first_look_there_is_no_room():
-    """An instance that starts while all that may be is open would claim as much again."""
+    """A process that starts while all that may be is open would claim as much again."""
     admission = Believing()
     assert admission.room() == {}
     admission.look()
-    assert admission.room() == {"payment": "first", "stock": "third"}
+    assert admission.room()
 
 
 @pytest.mark.proves("WRK-2", "AGT-10")
 def test_what_others_have_open_counts(admission):
     """And each step of an order where it runs."""
-    admission.look([*(f"o{number} first third" for number in range(FIRST - 1)), "other second"])
-    assert admission.fill() == ["first"] + ["second"] * (FIRST - 1)
+    admission.look([*(f"o{number} first third" for number in range(ROOM - 1)), "other second"])
+    assert admission.fill() == ["first"] + ["second"] * (ROOM - 1)
     assert admission.fill("stock") == ["third"]
 
 
@@ -171,12 +147,12 @@ def test_the_next_look_overrules_what_was_believed(admission):
     """Whatever happened to those orders elsewhere; and also that a slot is free."""
     admission.fill()
     admission.look()
-    assert len(admission.fill()) == 2 * FIRST
-    admission.look(f"o{number} first" for number in range(FIRST))
+    assert len(admission.fill()) == 2 * ROOM
+    admission.look(f"o{number} first" for number in range(ROOM))
     admission.is_at("o1", [])
-    assert admission.room()["payment"] == "first"
-    admission.look(f"o{number} first" for number in range(FIRST))
-    assert admission.room()["payment"] == "second"
+    assert admission.room()["payment"] == ["first", "second"]
+    admission.look(f"o{number} first" for number in range(ROOM))
+    assert admission.room()["payment"] == ["second"]
 
 
 @pytest.mark.proves("WRK-2")
@@ -187,111 +163,82 @@ def test_what_is_done_while_a_look_is_made_counts_beside_it(admission):
         admission.is_at("writing", ["third"])
         admission.begin_look()
         admission.is_at("later", ["third"])
-    admission.saw([], [])
-    assert len(admission.fill("stock")) == FIRST - 2
+    admission.saw([], [], [])
+    assert len(admission.fill("stock")) == ROOM - 2
     admission.look()
-    assert len(admission.fill("stock")) == FIRST
-
-
-@pytest.mark.proves("WRK-2")
-def test_what_is_written_for_long_is_not_forgotten(admission):
-    """However many looks are made meanwhile."""
-    with admission.at_work("writing"):
-        admission.is_at("writing", ["third"])
-        for _ in range(3):
-            admission.look()
-            assert admission._open["third"] == 1
-    admission.look()
-    assert admission._open["third"] == 0
+    assert len(admission.fill("stock")) == ROOM
 
 
 @pytest.mark.proves("WRK-2")
 def test_what_a_look_has_seen_of_an_own_claim_counts_once(admission):
-    """Else a second's work would seem to be open twice."""
+    """Else a second's work would seem to be open twice; however many looks are made while it is written."""
     with admission.at_work("mine"):
         admission.is_at("mine", ["third"])
-        admission.look(["mine third"])
-    assert len(admission.fill("stock")) == FIRST - 1
+        for _ in range(3):
+            admission.look(["mine third"])
+    assert len(admission.fill("stock")) == ROOM - 1
 
 
 @pytest.mark.proves("FLT-9")
 def test_one_looks_once_in_a_while(admission):
-    """At most once in the interval; also after the clock was put back."""
+    """At most once in the interval, but for the poll; also after the clock was put back."""
     assert not admission.begin_look()
+    assert admission.begin_look(at_once=True)
     admission.now += LOOK_INTERVAL
     assert admission.begin_look()
     admission.now -= seconds(3600)
     assert admission.begin_look()
 
 
-@pytest.mark.proves("AGT-8", "AGT-10", "WRK-1")
-def test_while_a_circuit_is_open_steps_go_to_another_agent(admission):
-    """Afterwards a few at first, to see whether it works again."""
-    admission.close("first", NOW + seconds(5))
-    assert admission.room()["payment"] == "second"
-    assert admission.is_any_at_work("payment")
-    admission.close("second", NOW + seconds(9))
-    assert "payment" not in admission.room()
-    assert not admission.is_any_at_work("payment")
-    assert admission.is_any_at_work(NOTHING)
-    admission.now += seconds(6)
-    assert admission.fill() == ["first"] * LEAST
+@pytest.mark.proves("FLT-7", "AGT-8")
+def test_a_look_that_hears_nothing_of_the_agents_goes_on_with_what_was_believed():
+    """Their table is away, and the orders are there."""
+    admission = Believing()
+    admission.look(said=[opened()])
+    admission.begin_look(at_once=True)
+    admission.saw([], [], None)
+    assert admission.room()["payment"] == ["second"]
+
+
+@pytest.mark.proves("AGT-8", "WRK-1")
+def test_the_word_of_one_instance_concerns_that_instance(admission):
+    """It says with a reply that its circuit is open: another one goes on, unless the service asks to be left alone."""
+    said = health(agent="third", instance="b", at=NOW + seconds(1))
+    turned_away = partial(answer, outcome="notTried", retry_after=30.0, circuit_open=True, instance="a")
+    admission.look(said=[said])
+    admission.heard("third", turned_away())
+    assert "stock" in admission.room()
+    admission.heard("third", turned_away(asked=True))
+    assert "stock" not in admission.room()
 
 
 @pytest.mark.proves("AGT-8")
-def test_a_look_after_a_circuit_has_closed_lets_no_more_through(admission):
-    """Only what comes of those few does."""
-    admission.look(agent_health=[health(agent="first", open_until=NOW + seconds(5))])
-    admission.now += seconds(10)
-    admission.look()
-    assert admission.fill()[: LEAST + 1] == ["first"] * LEAST + ["second"]
+def test_the_word_of_an_instance_outlives_a_look_that_has_not_found_it():
+    """It could not be written, perhaps; without it everything would be sent there again at each look."""
+    admission = Believing()
+    admission.heard("third", answer(outcome="notTried", retry_after=5.0, circuit_open=True, instance="a"))
+    for _ in range(3):
+        admission.look(said=[])
+        assert "stock" not in admission.room()
+    admission.now += seconds(2)
+    assert len(admission.fill("stock")) == FEW
 
 
 @pytest.mark.proves("AGT-8")
-def test_what_ends_while_a_circuit_is_open_lets_no_more_through(admission):
-    """It says nothing of how the service works: only what begins afterwards does."""
-    opened = health(agent="first", open_until=NOW + seconds(60))
-    for look in range(3):
-        admission.look([f"o{look}-{number} first" for number in range(LEAST)], [opened])
-    admission.now += seconds(60)
-    admission.look()
-    assert admission.fill()[: LEAST + 1] == ["first"] * LEAST + ["second"]
-
-
-@pytest.mark.proves("AGT-8")
-def test_the_limit_after_a_circuit_has_closed_does_not_grow_by_what_was_used_before():
-    """Those few have to be answered first."""
-    window = ConcurrencyWindow(most=200)
-    window.adapt(some(FIRST), 0.1)
-    window.begin_again()
-    window.adapt(set(), 0.1)
-    assert window.limit == LEAST
-
-
-@pytest.mark.proves("AGT-8", "AGT-10")
-def test_schedulers_follow_what_agents_tell_of_their_circuits(admission):
-    """No calls only when no instance makes any: one whose network is broken does not stop the others."""
-    opened = partial(health, agent="first", open_until=NOW + seconds(60))
-    admission.look(agent_health=[opened(instance="a"), health(agent="first", instance="b")])
-    assert admission.room()["payment"] == "first"
-    admission.look(agent_health=[opened(instance="a"), opened(instance="b")])
-    assert admission.room()["payment"] == "second"
-    admission.look(agent_health=[opened(instance="a"), health(agent="first", instance="b")])
-    assert admission.room()["payment"] == "first"
-    admission.look(agent_health=[opened(instance="a"), opened(instance="b", open_until=admission.now + seconds(9))])
-    admission.now += seconds(10)
-    assert admission.room()["payment"] == "first"
+def test_what_an_instance_says_next_takes_the_place_of_what_it_said(admission):
+    """Its service asks for nothing any more: nobody waits out the time for which it asked before."""
+    asked = answer(outcome="notTried", retry_after=30.0, circuit_open=True, asked=True, instance="a")
+    admission.heard("third", asked)
+    assert "stock" not in admission.room()
+    admission.look(said=[health(agent="third", at=admission.now)])
+    assert "stock" in admission.room()
 
 
 # Who goes first
 
 
-def wait(admission, name, priority=Priority.NORMAL, needs="stock", since=NOW):
-    admission.hear(candidate(name, priority, needs, since, admission.now))
-
-
-def candidate(name, priority=Priority.NORMAL, needs="stock", since=NOW, heard_at=NOW):
-    return Candidate(order_id=name, priority=priority, needs=needs, since=since, heard_at=heard_at)
+def candidate(name, priority=Priority.NORMAL, needs="stock", since=NOW, **more):
+    return Candidate(order_id=name, priority=priority, needs=needs, since=since, **more)
 
 
 def taken(admission, count=1000):
@@ -299,85 +246,112 @@ def taken(admission, count=1000):
     return [each.order_id for each in found if each]
 
 
+def some(count, name="o", **more):
+    return [candidate(f"{name}{number:03d}", **more) for number in range(count)]
+
+
 @pytest.mark.proves("SCH-11")
 def test_high_priority_goes_first_and_starves_nobody(admission):
-    """Each fifth turn is that of a normal order, however many high ones wait."""
-    for number in range(100):
-        wait(admission, f"normal-{number}")
-        wait(admission, f"high-{number}", Priority.HIGH)
-    order = taken(admission, 2 * TURN_OF_NORMAL)
-    assert order[:4] == ["high-0", "high-1", "high-2", "high-3"]
-    assert [name for name in order if name.startswith("normal")] == ["normal-0", "normal-1"]
-
-
-@pytest.mark.proves("SCH-11")
-def test_what_comes_first_is_taken_first_and_once(admission):
-    """Also if it is announced again meanwhile."""
-    for name in ("a", "b", "a"):
-        wait(admission, name)
-    assert taken(admission) == ["a", "b"]
+    """Each fifth turn is that of a normal order, however many high ones wait, look after look."""
+    waiting = [*some(100, "high", priority=Priority.HIGH), *some(100, "normal")]
+    order = []
+    for _ in range(4):
+        admission.look(waiting=[each for each in waiting if each.order_id not in order])
+        order += taken(admission, 3)
+        for name in order:
+            admission.is_at(name, [])
+    assert [name[:-3] for name in order] == [*["high"] * 4, "normal", *["high"] * 4, "normal", "high", "high"]
 
 
 @pytest.mark.proves("SCH-11", "WRK-3")
-def test_who_has_waited_longest_is_taken_first_whatever_its_bucket(admission):
-    """Of those that have waited equally long, the first that were found: so instances begin with different ones."""
-    found = [
-        candidate(f"b{bucket:02d}-{age}", since=NOW - age * EQUALLY_LONG) for bucket in (7, 8, 0) for age in (2, 1)
-    ]
-    admission.found(found, NOW)
-    assert taken(admission) == ["b07-2", "b08-2", "b00-2", "b07-1", "b08-1", "b00-1"]
+def test_who_has_waited_longest_is_taken_first(admission):
+    """Whatever its bucket, and whatever was announced here: that comes last."""
+    admission.hear(candidate("announced"))
+    admission.look(waiting=[candidate(f"b{age}", since=NOW - age * EQUALLY_LONG) for age in (2, 3, 1)])
+    admission.hear(candidate("heard since"))
+    assert taken(admission) == ["b3", "b2", "b1", "heard since"]
 
 
-@pytest.mark.proves("WRK-2")
+@pytest.mark.proves("SCH-11", "WRK-2", "WRK-3")
+def test_all_processes_take_the_same_orders_but_not_in_the_same_order():
+    """The slots that are free belong to the first: so together they open no more than one alone would."""
+    processes = [Believing(f"process-{number}") for number in range(40)]
+    for process in processes:
+        process.look(waiting=some(1000))
+    orders = [taken(process) for process in processes]
+    first = {each.order_id for each in some(ROOM)}
+    assert all(set(order) == first for order in orders)
+    assert len({order[0] for order in orders}) > ROOM / 4
+
+
+@pytest.mark.proves("SCH-11", "WRK-2")
 def test_no_more_are_taken_than_there_is_room_for(admission):
-    """Each has a slot from then on; orders with other needs, or whose needs nobody knows, are in nobody's way."""
-    for number in range(2 * FIRST):
-        wait(admission, f"o{number}")
-    wait(admission, "unread", needs=NOTHING)
-    wait(admission, "pays", needs="payment")
-    first = taken(admission)
-    assert sorted(first) == sorted([*(f"o{number}" for number in range(FIRST)), "unread", "pays"])
-    assert first[-1] == "unread"
+    """Each has a slot from then on; orders with other needs, or with none, are in nobody's way."""
+    pays, ends = candidate("pays", needs="payment"), candidate("ends", needs=NOTHING)
+    admission.look(waiting=[*some(2 * ROOM), pays, ends])
+    assert sorted(taken(admission)) == sorted([*(each.order_id for each in some(ROOM)), "pays", "ends"])
     assert "stock" not in admission.room()
 
 
 @pytest.mark.proves("SUB-6", "WRK-3")
-def test_what_a_poll_found_is_all_that_waits_but_for_what_was_heard_of_since(admission):
-    """Who is claimed, here or elsewhere, is no candidate any more; a wake-up that came meanwhile is not lost."""
-    wait(admission, "gone")
-    admission.now += seconds(1)
-    began = admission.now
-    wait(admission, "woken")
-    with admission.at_work("claimed"):
-        admission.found([candidate("found"), candidate("claimed")], began)
-    assert taken(admission) == ["found", "woken"]
+def test_an_order_that_was_announced_a_moment_ago_is_left_to_who_heard_of_it(admission):
+    """And its slot too; once it is fresh no more, it is everybody's."""
+    fresh = some(ROOM, fresh=True)
+    admission.hear(fresh[3])
+    admission.begin_look(at_once=True)
+    admission.saw([], [*fresh, candidate("z")], [])
+    assert taken(admission) == [fresh[3].order_id]
+    admission.look(waiting=some(2))
+    assert sorted(taken(admission)) == ["o000", "o001"]
+
+
+@pytest.mark.proves("SUB-6", "WRK-3")
+def test_an_order_that_nobody_has_seen_waiting_is_forgotten_by_the_next_look(admission):
+    """Somebody else has claimed it; one that is heard of while the look is made is not forgotten."""
+    admission.hear(candidate("claimed"))
+    admission.now += LOOK_INTERVAL
+    admission.begin_look()
+    admission.hear(candidate("just announced"))
+    admission.saw([], [], [])
+    assert taken(admission) == ["just announced"]
 
 
 @pytest.mark.proves("WRK-3")
-def test_who_was_heard_of_once_is_forgotten_again(admission):
-    """An instance that never polls would else try to claim for ever what others have claimed."""
-    wait(admission, "old")
-    admission.now += REMEMBERED - LOOK_INTERVAL
-    wait(admission, "new")
-    admission.look()
-    assert taken(admission) == ["new"]
+def test_who_was_heard_of_long_ago_is_no_more_this_process_s_to_take(admission):
+    """It has been left to everybody."""
+    admission.hear(candidate("old"))
+    admission.now += ANNOUNCED_FOR
+    admission.look(waiting=[candidate("old", fresh=True)])
+    assert taken(admission) == []
 
 
 @pytest.mark.proves("SCH-1")
 def test_an_order_that_was_left_alone_is_tried_again_after_a_while(admission):
-    """What was wrong with it may have been mended."""
-    admission.pass_over("odd")
-    admission.look()
-    assert admission.passes_over("odd")
+    """What was wrong with it may have been mended; its slot is somebody else's meanwhile."""
+    admission.look(waiting=some(ROOM + 1))
+    (odd, *_) = taken(admission)
+    admission.pass_over(odd)
+    assert len(taken(admission)) == 1
+    assert admission.passes_over(odd)
     admission.now += PASSED_OVER
     admission.look()
-    assert not admission.passes_over("odd")
+    assert not admission.passes_over(odd)
 
 
 @pytest.mark.proves("WRK-2")
 def test_an_order_that_is_taken_keeps_the_slots_of_its_steps_that_run(admission):
-    """It was given back for one of them, while the other runs on."""
-    admission.look(["o third"])
-    wait(admission, "o", needs="payment")
+    """It stands among the waiting for one of them, while the other runs on."""
+    admission.look(["o third"], [candidate("o", needs="payment")])
     assert admission.take().order_id == "o"
-    assert len(admission.fill("stock")) == FIRST - 1
+    assert len(admission.fill("stock")) == ROOM - 1
+
+
+@pytest.mark.proves("WRK-3")
+def test_of_a_bucket_that_cannot_be_reached_the_last_look_counts(admission):
+    """Its orders run on, and take room (FLT-7)."""
+    running = [f"b01-{number} third" for number in range(ROOM)]
+    admission.look([*running, "b02-1 first"])
+    admission.begin_look(at_once=True)
+    admission.saw([], [], [], unseen={"b01"})
+    assert "stock" not in admission.room()
+    assert len(admission.fill()) == 2 * ROOM

@@ -1,16 +1,19 @@
-"""What agents tell of themselves (AGT-10)."""
+"""What agents tell of themselves, and when (AGT-10)."""
 
+import asyncio
 from functools import partial
 
 import pytest
+from agency import MARGIN, Agency
 from builders import NOW, ORDER_ID, seconds
 from memory import of_columns
 
 from agents.protection import INTERVAL, CircuitBreaker, HealthReporter
-from core.errors import UnavailableError
+from core.errors import TransientError, UnavailableError
+from core.keys import sortable
 from core.messages import AgentRequest
 from stores import agent_health, sweeps
-from stores.agent_health import AgentHealth, AgentHealthLog, longest_wait
+from stores.agent_health import FRESH, KEPT, AgentHealth, AgentHealthLog
 from stores.tables import Put
 
 
@@ -29,20 +32,20 @@ def clock():
     return Clock()
 
 
-health = partial(AgentHealth, instance="i", at=NOW, waited=0.1, running=0)
+health = partial(AgentHealth, instance="i", at=NOW)
 
 
-NONSENSE = [("Waited", "NaN"), ("Waited", float("inf")), ("Waited", "x"), ("At", "yesterday"), ("OpenUntil", "soon")]
+NONSENSE = [("Rate", "NaN"), ("Rate", float("inf")), ("Rate", "x"), ("At", "yesterday"), ("OpenUntil", "soon")]
 
 
 @pytest.mark.proves("AGT-10", "FLT-6")
 @pytest.mark.parametrize(("name", "value"), NONSENSE)
 async def test_what_no_agent_tells_is_passed_over(name, value):
-    """What is no number would be the longest wait, or hide it."""
+    """What is no number would be the highest rate, or hide it."""
     table = of_columns()
     await AgentHealthLog(table).publish(health(agent="good"))
     columns = agent_health.FORM.columns(health(agent="bad"))
-    await table.submit(agent_health.PARTITION, [Put("bad|1", columns | {name: value})])
+    await table.submit(agent_health.PARTITION, [Put(f"{sortable(NOW)}|bad|1", columns | {name: value})])
     assert await AgentHealthLog(table).since(NOW) == [health(agent="good")]
 
 
@@ -55,64 +58,239 @@ async def test_a_sweep_that_was_at_no_time_that_all_know_counts_for_nothing():
     assert await sweeps.SweepLog(table).last() is None
 
 
-def test_an_open_circuit_is_believed_until_its_time_is_over():
-    """Its instance makes no calls meanwhile, so it publishes nothing; other measures grow old."""
-    opened = health(agent="first", open_until=NOW + seconds(60))
-    assert opened.counts(NOW + seconds(59))
-    assert not opened.counts(NOW + seconds(61))
-    assert not health(agent="first").counts(NOW + seconds(1))
+class Recorded(AgentHealthLog):
+    """The rows as they are written, too."""
+
+    def __init__(self):
+        super().__init__(of_columns())
+        self.rows = []
+        self.may_write, self.is_writing, self.has_written = asyncio.Event(), asyncio.Event(), asyncio.Event()
+        self.may_write.set()
+
+    async def publish(self, health, before=None):
+        self.rows.append(health)
+        self.is_writing.set()
+        await self.may_write.wait()
+        await super().publish(health, before)
+        self.has_written.set()
 
 
-def request(issued_at=NOW, timeout=10):
-    return AgentRequest(
-        order_id=ORDER_ID,
-        step="payment",
-        operation="authorise",
-        attempt=1,
-        idempotency_key="k",
-        issued_at=issued_at,
-        complete_by=NOW + seconds(timeout),
-        content={},
-    )
+@pytest.fixture
+def recorded():
+    return Recorded()
 
 
-@pytest.mark.parametrize(("after", "share"), [(-1, 0.0), (0, 0.0), (5, 0.5), (10, 1.0), (60, 1.0)], ids=str)
-def test_what_a_request_has_waited_is_a_share_of_its_time(after, share):
-    """From when it was issued to its complete-by time; clocks that differ make no nonsense."""
-    assert request().waited(NOW + seconds(after)) == share
+@pytest.fixture
+def reporter(clock, recorded):
+    return reporter_of(clock, recorded)
 
 
-def gauge_of(clock, agent_health):
+def reporter_of(clock, agent_health):
     circuit = CircuitBreaker(orders=10, open_for=seconds(30), clock=clock)
     return HealthReporter(agent="payment", instance="a1", circuit=circuit, agent_health=agent_health, clock=clock)
 
 
+def request(issued=0.0, attempt=1):
+    """A request that was issued so many seconds after the beginning."""
+    return AgentRequest(
+        order_id=ORDER_ID,
+        step="payment",
+        operation="authorise",
+        attempt=attempt,
+        idempotency_key="k",
+        issued_at=NOW + seconds(issued),
+        complete_by=NOW + seconds(100),
+        content={},
+    )
+
+
+async def begin(reporter, clock, *times, attempt=1):
+    """Begin requests that were issued at these times, each when it was issued."""
+    for time in times:
+        clock.now = NOW + seconds(time)
+        await reporter.begins(request(time, attempt))
+
+
 @pytest.mark.proves("AGT-10")
-async def test_an_agent_publishes_its_longest_wait_once_a_second(clock):
-    """What it published lately is what schedulers go by; the wait of a while ago is forgotten."""
-    agent_health = AgentHealthLog(of_columns())
-    health_reporter = gauge_of(clock, agent_health)
-    await health_reporter.waited(0.0)
-    clock.now += INTERVAL / 2
-    with health_reporter.at_work():
-        await health_reporter.waited(0.6)
-        assert longest_wait(await agent_health.since(NOW)) == 0.0
-        clock.now += INTERVAL / 2
-        await health_reporter.waited(0.0)
-    (published,) = await agent_health.since(clock.now)
-    assert published.waited > 0.5
-    assert published.running == 1
+async def test_an_agent_at_work_says_so_once_a_second(reporter, recorded, clock):
+    """No request within the second adds a write."""
+    await begin(reporter, clock, 0, 0.1, 0.5, 0.999, 1, 1.5, 1.999, 2)
+    assert [row.at - NOW for row in recorded.rows] == [seconds(0), seconds(1), seconds(2)]
+    (standing,) = await recorded.since(NOW)
+    assert standing == recorded.rows[-1]
+
+
+@pytest.mark.proves("AGT-10")
+async def test_a_row_says_how_many_calls_are_in_progress(reporter, recorded, clock):
+    """This one, and one that began before."""
+    with reporter.at_work(), reporter.at_work():
+        await begin(reporter, clock, 0)
+    await begin(reporter, clock, 1)
+    assert [row.running for row in recorded.rows] == [2, 0]
+
+
+@pytest.mark.proves("AGT-10")
+async def test_a_row_says_how_many_requests_began_for_each_second_since_the_last(reporter, recorded, clock):
+    """Not the first, before which nothing was counted; after a rest few."""
+    rest = FRESH.total_seconds()
+    await begin(reporter, clock, 0, 0.2, 0.4, 0.6, 2, 2 + rest, 2 + 2 * rest + 0.001, 3 + 2 * rest + 0.001)
+    assert [row.rate for row in recorded.rows] == [0.0, 2.0, 1 / rest, pytest.approx(1 / rest, abs=0.001), 1.0]
+
+
+async def test_a_row_that_follows_another_at_once_repeats_its_rate(reporter, recorded, clock):
+    """In so short a time one request more or less would make all the difference."""
+    await begin(reporter, clock, 0, 0.5, 1)
+    await begin(reporter, clock, 1.001, attempt=2)
+    await begin(reporter, clock, 2.001)
+    assert [row.rate for row in recorded.rows] == [0.0, 2.0, 2.0, pytest.approx(2 / 1.001)]
+
+
+@pytest.mark.proves("AGT-10")
+async def test_the_newest_of_what_has_begun_is_what_counts(reporter, recorded, clock):
+    """A request that was issued long before the others may come last."""
+    await reporter.begins(request(issued=5))
     clock.now += INTERVAL
-    await health_reporter.waited(0.0)
-    (published,) = await agent_health.since(clock.now)
-    assert (published.waited, published.running) == (0.0, 0)
+    await reporter.begins(request(issued=1))
+    assert [row.began - NOW for row in recorded.rows] == [seconds(5), seconds(5)]
 
 
-async def test_a_measure_that_cannot_be_published_stops_no_request(clock):
-    """The store is away: the agent goes on."""
+@pytest.mark.proves("AGT-10", "SUP-3")
+async def test_a_request_that_was_tried_before_is_heard_of_before_it_is_called(reporter, recorded, clock):
+    """It may kill the process each time; one that was issued before another of which is heard adds nothing."""
+    await begin(reporter, clock, 0, 0.1)
+    await begin(reporter, clock, 0.2, 0.3, attempt=2)
+    await reporter.begins(request(issued=0.25, attempt=3))
+    assert [row.began - NOW for row in recorded.rows] == [seconds(0), seconds(0.2), seconds(0.3)]
+
+
+@pytest.mark.proves("AGT-10", "SUP-3", "FLT-2")
+async def test_a_request_that_kills_its_process_is_heard_of_the_second_time_at_the_latest():
+    """The first time it may come within a second of another, and its process dies before the next row."""
+    agency = Agency()
+    await agency.agent.handle(agency.request)
+    killed, heard = [], []
+
+    class KilledError(BaseException):
+        """Stands for the end of the process."""
+
+    async def kills(request, timeout_seconds):
+        killed.append(request.attempt)
+        heard.append([row.began >= request.issued_at for row in await agency.agent_health()])
+        raise KilledError
+
+    agency.remote.call = kills
+    for attempt in (1, 2):
+        agency.now += INTERVAL / 4
+        times = {"issued_at": agency.now, "complete_by": agency.now + seconds(5)}
+        request = agency.request.model_copy(update={"order_id": "b01-another", "attempt": attempt, **times})
+        with pytest.raises(KilledError):
+            await agency.agent.handle(request)
+    assert killed == [1, 2]
+    assert heard == [[False], [True]]
+
+
+@pytest.mark.proves("AGT-10")
+async def test_all_who_wait_at_the_same_time_share_one_row(reporter, recorded, clock):
+    """However many requests are tried again, and come to nothing, at the same moment; it has the news of all."""
+    recorded.may_write.clear()
+    begun = [request(number / 100, attempt=2) for number in range(100)]
+    waiting = asyncio.gather(
+        *(reporter.begins(each) for each in begun), *(reporter.came_to_nothing("503") for _ in begun)
+    )
+    await recorded.is_writing.wait()
+    late = [asyncio.create_task(reporter.came_to_nothing("504")) for _ in begun]
+    await asyncio.sleep(0)
+    recorded.may_write.set()
+    await asyncio.gather(waiting, *late)
+    assert len(recorded.rows) == 2
+    (standing,) = await recorded.since(NOW)
+    assert (standing.began, standing.fault) == (NOW + seconds(0.99), "504")
+
+
+@pytest.mark.proves("AGT-10", "FLT-9")
+async def test_an_agent_goes_on_saying_how_it_is_when_its_clock_was_put_back(reporter, recorded, clock):
+    """A second after the last time by either clock, not once the old time has come again."""
+    await begin(reporter, clock, 3600, 0, 1)
+    assert [row.at - NOW for row in recorded.rows] == [seconds(3600), seconds(0), seconds(1)]
+    assert [row.rate for row in recorded.rows] == [0.0, 0.0, 1.0]
+
+
+async def test_a_table_that_is_away_stops_no_request(clock):
+    """The agent goes on, and says it again with the next request."""
+    tries = []
 
     class Away:
-        async def publish(self, health):
+        async def publish(self, health, before=None):
+            tries.append(health)
             raise UnavailableError
 
-    await gauge_of(clock, Away()).waited(0.0)
+    reporter = reporter_of(clock, Away())
+    await reporter.begins(request())
+    await reporter.begins(request())
+    assert len(tries) == 1
+    await reporter.begins(request(attempt=2))
+    await reporter.begins(request(attempt=2))
+    assert len(tries) == 3
+
+
+async def test_a_table_that_does_not_answer_stops_no_request_for_long(reporter, recorded, monkeypatch):
+    """Whoever waits for it goes on after a while, and takes nothing back; who comes within a second need not wait."""
+    monkeypatch.setattr("agents.protection.PATIENCE", seconds(0.01))
+    recorded.may_write.clear()
+    await reporter.begins(request())
+    monkeypatch.setattr("agents.protection.PATIENCE", seconds(3600))
+    await reporter.begins(request())
+    assert await recorded.since(NOW) == []
+    recorded.may_write.set()
+    await recorded.has_written.wait()
+    assert await recorded.since(NOW) == recorded.rows
+
+
+@pytest.mark.proves("AGT-8")
+async def test_an_open_circuit_is_told_to_all_who_ask_before_they_go_on(reporter, recorded, clock):
+    """In one row; each further one would say the same."""
+    for number in range(10):
+        with pytest.raises(TransientError), reporter.circuit.guard(f"order-{number}"):
+            raise TransientError("503")
+    recorded.may_write.clear()
+    waiting = [asyncio.create_task(reporter.turned_away()) for _ in range(100)]
+    await recorded.is_writing.wait()
+    assert not any(task.done() for task in waiting)
+    recorded.may_write.set()
+    await asyncio.gather(*waiting)
+    assert len(recorded.rows) == 1
+    clock.now += seconds(20)
+    await reporter.turned_away()
+    assert [row.open_until for row in recorded.rows] == [NOW + seconds(30)]
+
+
+async def test_a_row_that_says_nothing_of_the_present_is_removed_an_hour_later():
+    """By retention, whatever else is kept for how long; one of an open circuit counts until its time."""
+    agency = Agency()
+    await agency.agent.handle(agency.request)
+    opened = health(agent="payment", instance="open", open_until=NOW + seconds(600))
+    await agency.app.agent_health.publish(opened)
+    retention = agency.app.operators.retention
+    agency.now = NOW + FRESH + KEPT
+    await retention.sweep()
+    assert len(await agency.agent_health()) == 2
+    agency.now += seconds(0.001)
+    await retention.sweep()
+    assert await agency.agent_health() == [opened]
+
+
+async def test_an_ordinary_attempt_adds_no_write_beyond_one_a_second():
+    """Not when it is begun, and not when it is done."""
+    agency, writes = Agency(), []
+    table = agency.app.agent_health._table
+    submit_each = table.submit_each
+
+    async def counted(partition, operations):
+        writes.append(partition)
+        await submit_each(partition, operations)
+
+    table.submit_each = counted
+    for _ in range(10):
+        await agency.agent.handle(agency.request)
+        agency.now += INTERVAL / 10 - MARGIN / 1000
+    assert writes == [agent_health.PARTITION]

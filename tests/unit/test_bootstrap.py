@@ -10,10 +10,13 @@ import pytest
 from memory import in_memory
 
 import entrypoints.functions
+from adapters.azure import connect
 from adapters.settings import Settings, SettingsError
 from bootstrap import bootstrap, functions
+from core.business import Agent
 from core.errors import UnavailableError
-from core.workflow import WorkflowError
+from core.messages import MAX_RETRY_AFTER_SECONDS
+from core.workflow import DeclarationError
 from entrypoints.functions import answering
 from local.host.index import index_functions
 from local.host.settings import AppSettings
@@ -30,8 +33,8 @@ MEANT_FOR = {
     "FAILURE_THRESHOLD": "14",
     "COOLDOWN_SECONDS": "62",
     "CLOCK_TOLERANCE_SECONDS": "2.5",
-    "MAX_OPEN_REQUESTS": "16",
     "UNKNOWN_NAME_TRIES": "17",
+    "LONGEST_UPGRADE_SECONDS": "65",
     "NOTICE_TRIES": "18",
     "LONGEST_PENDING_SECONDS": "63",
     "LONGEST_WITHOUT_SWEEP_SECONDS": "64",
@@ -126,6 +129,52 @@ def test_how_much_may_be_asked_of_a_service_is_a_setting(settings):
     assert (limits["payment"], limits["inventory"]) == (3, 7)
 
 
+@pytest.mark.proves("WRK-2")
+def test_a_process_has_no_more_under_way_than_one_process_may(settings, monkeypatch):
+    """Whatever the service takes of all instances together."""
+    monkeypatch.setenv("CALLS_PER_PROCESS", "5")
+    app = made()
+    declared = {agent.name: replace(agent, calls_in_flight=7) for agent in app.agents}
+    limits = {name: app.agent(agent).bulkhead.in_flight for name, agent in declared.items()}
+    assert (limits["payment"], limits["inventory"]) == (3, 5)
+
+
+@pytest.mark.proves("AGT-6", "AGT-8")
+def test_what_an_agent_declares_of_its_service_reaches_what_calls_it(settings, monkeypatch):
+    """Each its own; what is not declared is no refusal. The longest wait is a setting."""
+    monkeypatch.setenv("LONGEST_RETRY_AFTER_SECONDS", "90")
+    payment, *others = SHOP.agents
+    parts = connect(Settings.read([replace(payment, refusals=(402, 409)), *others]))
+    payment, inventory = parts.services["payment"], parts.services["inventory"]
+    assert (payment.refusals, inventory.refusals) == ((402, 409), ())
+    assert payment.longest_wait == inventory.longest_wait == timedelta(seconds=90)
+
+
+@pytest.mark.parametrize("status", [200, 302, 399, 408, 425, 429, 500, 503])
+def test_what_is_no_refusal_cannot_be_declared_as_one(status):
+    """It would end orders that only had to wait."""
+    with pytest.raises(ValueError, match=rf"agent payment.*{status}"):
+        replace(SHOP.agents[0], refusals=(402, status))
+
+
+@pytest.mark.parametrize("name", ["CIRCUIT_OPEN_SECONDS", "LONGEST_RETRY_AFTER_SECONDS"])
+@pytest.mark.parametrize("value", ["0", "-1", "86401", "inf", "nan"])
+def test_no_pause_is_longer_than_a_reply_can_tell(settings, monkeypatch, name, value):
+    """An agent that could not say it could not reply at all."""
+    monkeypatch.setenv(name, value)
+    with pytest.raises(SettingsError, match=name):
+        Settings.read(SHOP.agents)
+    monkeypatch.setenv(name, str(MAX_RETRY_AFTER_SECONDS))
+    Settings.read(SHOP.agents)
+
+
+def test_both_ways_to_the_payment_provider_share_its_keys():
+    """So says their declaration; no other agent shares any."""
+    providers = {agent.name: agent.provider for agent in SHOP.agents}
+    assert providers["payment"] == providers["payment-backup"] is not None
+    assert (providers["inventory"], providers["shipping"]) == (None, None)
+
+
 def test_each_setting_reaches_what_goes_by_it(settings, monkeypatch):
     """And nothing else: no two of these values are alike."""
     for name, value in MEANT_FOR.items():
@@ -137,9 +186,13 @@ def test_each_setting_reaches_what_goes_by_it(settings, monkeypatch):
     assert (agent.circuit._orders, agent.circuit._open_for) == (12, timedelta(seconds=13))
     assert (terms.timeout, terms.threshold, terms.cooldown) == (timedelta(seconds=61), 14, timedelta(seconds=62))
     assert (len(terms.buckets), submission.unknown_name_tries) == (20, 17)
+    left_to_newer = (submission, scheduler.rules, app.unread, app.orders.acting)
+    assert {each.longest_upgrade for each in left_to_newer} == {timedelta(seconds=65)}
     assert scheduler.rules.clock_tolerance == app.supervisor.rules.clock_tolerance
     assert scheduler.rules.clock_tolerance == timedelta(seconds=2.5)
-    assert scheduler.admission.most == 16
+    capacity = scheduler.admission.capacity
+    assert {agent: each.most for agent, each in capacity.items()} == {"payment": 6, "inventory": 200, "shipping": 200}
+    assert {each.allowance for each in capacity.values()} == {timedelta(seconds=61)}
     assert app.relay.max_tries == 18
     assert (watch.longest_pending, watch.longest_without_sweep) == (timedelta(seconds=63), timedelta(seconds=64))
     assert app.operators.retention.keep == timedelta(days=19)
@@ -155,5 +208,54 @@ def test_health_asks_all_that_the_app_cannot_work_without(settings):
 
 def test_a_default_that_is_no_workflow_is_told_at_the_start(settings):
     """And not of each submission that names none."""
-    with pytest.raises(WorkflowError, match="there is no workflow teatime"):
+    with pytest.raises(DeclarationError, match="there is no workflow teatime"):
         bootstrap(Settings.read(SHOP.agents), replace(SHOP, default_workflow="teatime"), in_memory())
+
+
+AGENT = Agent(name="post", offers="post", address="POST_URL")
+FAULTY_AGENTS = {
+    "a name that sorts before the others": (replace(AGENT, name="3ds"), "agent 3ds: its name has to match ^[a-z]"),
+    "a name with a capital": (replace(AGENT, name="Post"), "agent Post: its name has to match ^[a-z]"),
+    "a name that no queue can have": (replace(AGENT, name="post/air"), "agent post/air: its name has to match ^[a-z]"),
+    "the scheduler's": (replace(AGENT, name="scheduler"), "agent scheduler: its queue would be that of the scheduler"),
+    "another's": (replace(AGENT, name="payment"), "agent payment is declared twice"),
+    "what no key can hold": (
+        replace(AGENT, offers="card|eu"),
+        "agent post: what it offers, card|eu, has to match ^[a-z]",
+    ),
+    "no call": (replace(AGENT, calls_in_flight=0), "agent post: calls_in_flight is 0; it has to be more"),
+}
+
+
+@pytest.mark.parametrize("label", FAULTY_AGENTS)
+def test_an_agent_that_cannot_work_is_told_at_the_start(settings, label):
+    """With all else that is wrong, also if this deployment does without it."""
+    agent, fault = FAULTY_AGENTS[label]
+    business = replace(SHOP, agents=[*SHOP.agents, agent], default_workflow="teatime")
+    with pytest.raises(DeclarationError) as caught:
+        bootstrap(Settings.read(SHOP.agents), business, in_memory())
+    first, second = caught.value.faults
+    assert first.startswith(fault)
+    assert second == "there is no workflow teatime, which is the default"
+
+
+TOO_MUCH = {
+    "STEP_TIMEOUT_SECONDS": "600",
+    "REMOTE_CALL_TIMEOUT_SECONDS": "600",
+    "COOLDOWN_SECONDS": "1e300",
+    "CIRCUIT_OPEN_SECONDS": "86401",
+    "CIRCUIT_ORDERS": "1001",
+    "CLOCK_TOLERANCE_SECONDS": "61",
+    "LONGEST_UPGRADE_SECONDS": "1e12",
+    "LONGEST_PENDING_SECONDS": "inf",
+    "LONGEST_WITHOUT_SWEEP_SECONDS": "nan",
+}
+
+
+def test_a_setting_that_no_role_could_go_by_is_refused(settings, monkeypatch):
+    """By name, each of them: a step that the host would end, a time that no calendar has."""
+    for name, value in TOO_MUCH.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(SettingsError) as caught:
+        Settings.read(SHOP.agents)
+    assert {fault.partition(":")[0] for fault in caught.value.faults} == set(TOO_MUCH)

@@ -1,15 +1,19 @@
 """How much an agent asks of its service at a time (AGT-10, WRK-2)."""
 
 import asyncio
+from collections import Counter
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from itertools import islice
 from unittest.mock import patch
 
 import pytest
 from agency import CALL_TIMEOUT, CIRCUIT_ORDERS, MARGIN, Agency
+from builders import NOW, seconds
 
 from agents.protection import Bulkhead
-from core.errors import TransientError
+from core.errors import AskedToWaitError, TransientError
 
 IN_FLIGHT = 2
 HOUR = timedelta(hours=1)
@@ -42,9 +46,10 @@ async def test_no_more_calls_are_in_flight_than_the_service_takes():
 
 
 @pytest.mark.proves("AGT-10")
-async def test_a_request_for_which_there_is_no_turn_goes_back_and_schedulers_hear_of_it():
+async def test_a_request_for_which_there_is_no_turn_goes_back_and_has_not_begun():
     """Untried, while there is still time for another agent; the circuit is closed all the while."""
     agency, calls = Agency(in_flight=1), []
+    later = agency.request.model_copy(update={"issued_at": NOW + seconds(1)})
     begun, ends = asyncio.Event(), asyncio.Event()
 
     async def the_first_hangs(request, timeout_seconds):
@@ -58,11 +63,11 @@ async def test_a_request_for_which_there_is_no_turn_goes_back_and_schedulers_hea
     first = asyncio.create_task(agency.agent.handle(agency.request))
     await begun.wait()
     agency.now = agency.request.complete_by - MARGIN - CALL_TIMEOUT
-    await agency.agent.handle(agency.request)
+    await agency.agent.handle(later)
     ((_, reply),) = agency.replies()
     assert (reply.outcome, reply.reason) == ("notTried", "too many calls are in flight")
     assert not reply.circuit_open
-    assert [(health.waited, health.open_until) for health in await agency.agent_health()] == [(1.0, None)]
+    assert [(health.began, health.open_until) for health in await agency.agent_health()] == [(NOW, None)]
     ends.set()
     await first
     assert len(calls) == 1
@@ -91,16 +96,6 @@ async def test_a_call_that_could_not_be_answered_in_time_does_not_begin():
     assert calls == [CALL_TIMEOUT.total_seconds()]
     outcomes = sorted(reply.outcome for _, reply in agency.replies())
     assert outcomes == ["completed", "notTried"]
-
-
-@pytest.mark.proves("AGT-10", "FLT-9")
-async def test_an_agent_goes_on_publishing_when_its_clock_was_put_back():
-    """A second after the last time by either clock, not once the old time has come again."""
-    agency = Agency(timeout=2 * HOUR)
-    await agency.agent.handle(agency.request)
-    agency.now -= HOUR
-    await agency.agent.handle(agency.request)
-    assert [health.at for health in await agency.agent_health()] == [agency.now]
 
 
 @pytest.mark.proves("AGT-8")
@@ -132,3 +127,80 @@ async def test_a_request_that_meets_an_open_circuit_takes_nobody_s_turn():
     with patch.object(Bulkhead, "turn", lambda *args: turns.append(args)):
         await agency.agent.handle(agency.request)
     assert turns == []
+
+
+WAIT = seconds(60)
+
+
+class Throttled:
+    """A service that answers 429 and asks for a minute, whatever is asked of it."""
+
+    def __init__(self, agency):
+        self.agency = agency
+        self.calls, self.under_way, self.most = [], 0, 0
+        self.answers, self.is_full = asyncio.Event(), asyncio.Event()
+
+    async def call(self, request, timeout_seconds):
+        self.calls.append(self.agency.now)
+        self.under_way += 1
+        self.most = max(self.most, self.under_way)
+        if self.under_way == IN_FLIGHT:
+            self.is_full.set()
+        await self.answers.wait()
+        self.under_way -= 1
+        raise AskedToWaitError("429 slow down", WAIT, in_doubt=True)
+
+
+def orders(agency, count):
+    """Requests of so many orders, issued at this moment."""
+    updates = {"issued_at": agency.now, "complete_by": agency.now + HOUR}
+    return [agency.request.model_copy(update={**updates, "order_id": f"b03-{number:026d}"}) for number in range(count)]
+
+
+@pytest.mark.proves("AGT-8", "AGT-10")
+async def test_a_service_that_asks_for_a_minute_is_left_alone_for_a_minute():
+    """Nothing is called but what was under way; all go back untried, and the row tells everybody until when."""
+    agency = Agency(in_flight=IN_FLIGHT)
+    service = Throttled(agency)
+    agency.agent = replace(agency.agent, remote=service)
+    handling = asyncio.gather(*map(agency.agent.handle, orders(agency, 500)))
+    await service.is_full.wait()
+    agency.now += seconds(1)
+    service.answers.set()
+    await handling
+    assert len(service.calls) == IN_FLIGHT
+    assert Counter((reply.outcome, reply.asked, reply.circuit_open) for _, reply in agency.replies()) == {
+        ("notTried", True, True): 500
+    }
+    assert {reply.retry_after for _, reply in agency.replies()} == {60.0}
+    assert {reply.in_doubt for _, reply in agency.replies()} == {True, False}
+    (row,) = await agency.agent_health()
+    assert row.asked_until == row.open_until == NOW + seconds(61)
+
+    agency.now += WAIT - seconds(0.001)
+    await asyncio.gather(*map(agency.agent.handle, orders(agency, 500)))
+    assert len(service.calls) == IN_FLIGHT
+
+
+@pytest.mark.proves("AGT-8")
+async def test_after_the_time_that_a_service_asked_for_one_call_at_a_time_tries():
+    """It may ask again; once it has worked, all may call."""
+    agency = Agency(in_flight=IN_FLIGHT)
+    service = Throttled(agency)
+    agency.agent = replace(agency.agent, remote=service)
+    service.answers.set()
+    await agency.agent.handle(agency.request)
+    for minute in (1, 2):
+        agency.now = NOW + minute * WAIT
+        service.calls.clear()
+        service.answers.clear()
+        handling = [asyncio.create_task(agency.agent.handle(each)) for each in orders(agency, 500)]
+        for turned_away in islice(asyncio.as_completed(handling), 499):
+            await turned_away
+        service.answers.set()
+        await asyncio.gather(*handling)
+        assert (len(service.calls), service.most) == (1, 1)
+    agency.now += WAIT
+    agency.agent = replace(agency.agent, remote=BusyService())
+    await asyncio.gather(*map(agency.agent.handle, orders(agency, 1)))
+    assert (agency.circuit.open_until, agency.circuit.asked_until) == (None, None)

@@ -106,8 +106,8 @@ def test_one_call_that_fails_keeps_the_circuit_open(circuit, clock, order_id):
     opened(circuit)
     clock.now += OPEN_FOR
     fail(circuit, order_id)
-    assert circuit.open_until == clock() + OPEN_FOR
-    clock.now += OPEN_FOR
+    assert circuit.open_until > clock()
+    clock.now = circuit.open_until
     call(circuit, "tries again")
     assert circuit.open_until is None
 
@@ -131,3 +131,31 @@ def test_after_an_answer_every_order_counts_anew(circuit):
     fail(circuit, "order-0")
     call(circuit, "answered")
     assert opened(circuit).open_until is not None
+
+
+@pytest.mark.proves("AGT-8")
+def test_it_stays_open_for_longer_after_each_try_that_fails(circuit, clock):
+    """Half as long again, and ten times as long at most; once the service has worked it begins anew."""
+    opened(circuit)
+    pauses = []
+    for _ in range(8):
+        clock.now = circuit.open_until
+        fail(circuit, "try")
+        pauses.append((circuit.open_until - clock()) / OPEN_FOR)
+    assert pauses[:3] == [1.5, 2.25, 3.375]
+    assert pauses[-2:] == [10, 10]
+    clock.now = circuit.open_until
+    call(circuit, "works")
+    assert opened(circuit).open_until - clock() == OPEN_FOR
+
+
+@pytest.mark.proves("AGT-8")
+def test_hours_of_an_outage_take_few_tries(circuit, clock):
+    """Each is an attempt of an order, which its history tells: some fifty in four hours."""
+    opened(circuit)
+    tries, end = 0, clock() + timedelta(hours=4)
+    while circuit.open_until < end:
+        clock.now = circuit.open_until
+        fail(circuit, "try")
+        tries += 1
+    assert tries < 60

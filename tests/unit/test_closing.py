@@ -28,10 +28,10 @@ def event(type_, subject=SUBJECT):
     return Event(event_id="e", type=type_, subject=subject, at=NOW, data={})
 
 
-def owed_to(*ids, since=NOW, bucket="b03", more=False):
+def owed_to(*ids, since=NOW, bucket="b03", more=False, kinds=tuple(Kind)):
     rows = [AgendaRow(key=pending_since(since, order_id), order_id=order_id) for order_id in (*OTHERS, *ids)]
     whole = set() if more else {(bucket, kind) for kind in Kind}
-    return Look(at=NOW, rows=dict.fromkeys(Kind, rows), whole=whole, buckets=1)
+    return Look(at=NOW, rows=dict.fromkeys(Kind, ()) | dict.fromkeys(kinds, rows), whole=whole, buckets=1)
 
 
 def pending_since(time, order_id):
@@ -52,6 +52,7 @@ ALERTS = {
     "the order was undone": (event(alerts.ORDER_UNDONE), owed_to(), None, True),
     "somebody claimed the order": (event(alerts.STALLED), owed_to(), None, True),
     "nobody claims the order": (event(alerts.STALLED), owed_to(ORDER_ID), None, False),
+    "nobody recovers the order": (event(alerts.STALLED), owed_to(ORDER_ID, kinds=[Kind.RUNNING]), None, False),
     "the order waits once more": (event(alerts.STALLED), owed_to(ORDER_ID, since=NOW + seconds(1)), None, True),
     "what is owed could not be read": (FAILED, None, None, False),
     "somebody has swept": (UNDER_WAY, owed_to(), swept(1), True),

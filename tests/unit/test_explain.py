@@ -1,10 +1,23 @@
 """Why an order is where it is: said of every order, also of one that somebody's mistake has stranded (OPR-2)."""
 
 from dataclasses import replace
+from functools import partial
 
 import pytest
 from apps import app
-from builders import NOW, acting_rules, answer, claimed, new_order, scheduler, seconds, supervisor, timed_out
+from builders import (
+    LONGEST_UPGRADE,
+    NOW,
+    acting_rules,
+    answer,
+    begun_by,
+    claimed,
+    new_order,
+    scheduler,
+    seconds,
+    supervisor,
+    timed_out,
+)
 from memory import in_memory
 
 from core.changes import Change, HistoryEntry
@@ -12,9 +25,8 @@ from core.errors import UnreadableRowError
 from core.orders import StepState
 from core.workflow import StepDefinition, Workflow, Workflows
 from operators.explain import Actor, explain
-from scheduler.rules import LONGEST_UPGRADE
 from scheduler.service import WAKE_UP_TIME
-from stores.agent_health import AgentHealth
+from stores.agent_health import FRESH, SILENCE, AgentHealth
 from stores.orders import StateRecord, columns_of_record, record_of
 from stores.tables import Stored, entity, stored_form
 
@@ -41,11 +53,31 @@ def test_of_a_workflow_that_nobody_knows_it_says_until_when_it_is_waited_for(unk
 
 @pytest.mark.proves("OPR-2")
 def test_of_a_workflow_that_was_retired_it_says_how_the_order_ends():
-    """At the next claim; if a step of it runs, once that has ended."""
+    """At the next claim; if a step of it runs, that answers first, or its time is up."""
     assert "version 0 is not part of this app" in explained(new_order(workflow_version=0)).summary
-    running = supervisor.recover(claimed(), timed_out(claimed())).after.with_state(workflow_version=0)
-    running = running.with_steps(replace(running.steps[0], state=StepState.RUNNING, complete_by=LATER))
-    assert explained(running).next_actor is Actor.SCHEDULER
+    said = explained(one_of_two_runs().with_state(workflow_version=0))
+    assert (said.next_actor, said.next_at) == (Actor.AGENT, LATER)
+    assert said.waiting_for == "agent payment's answer to step other, attempt 1"
+    assert said.if_nothing_happens.startswith("From 2026-01-31 08:16:01 UTC on the supervisor's sweep finds it: other ")
+
+
+def one_of_two_runs(**state):
+    """An order that was given back for one of its steps while another runs for a minute."""
+    order = claimed()
+    other = replace(order.steps[0], name="other", timeout=seconds(60), complete_by=LATER)
+    order = replace(order, steps=(*order.steps, other))
+    return supervisor.recover(order, timed_out(claimed())).after.with_state(**state)
+
+
+@pytest.mark.proves("OPR-2", "SCH-12")
+def test_of_a_pending_order_that_waits_for_what_runs_it_says_that():
+    """Nothing of it may begin before the other step has answered; no scheduler and no newer app is waited for."""
+    order = one_of_two_runs()
+    order = order.with_steps(replace(order.steps[0], state=StepState.FAILED))
+    said = explained(order)
+    assert (said.next_actor, said.next_at) == (Actor.AGENT, LATER)
+    assert said.waiting_for == "agent payment's answer to step other, attempt 1"
+    assert explained(order, at=LATER + seconds(2)).next_actor is Actor.SUPERVISOR
 
 
 @pytest.mark.proves("OPR-2")
@@ -71,33 +103,55 @@ def test_of_what_no_agent_offers_it_says_that():
 
 
 def health(agent, **more):
-    return AgentHealth(**{"agent": agent, "instance": "1", "at": LATER, "waited": 0.9, "running": 12} | more)
+    return AgentHealth(**{"agent": agent, "instance": "1", "at": LATER, "rate": 2.5, "running": 12} | more)
 
 
 @pytest.mark.proves("OPR-2", "AGT-10")
 def test_of_an_order_that_waits_for_room_it_says_since_when_and_how_the_agents_are():
     """It might have been claimed a while ago; all instances of an agent are taken together."""
-    busy = (health("payment"), health("payment", instance="2", waited=0.4, running=3))
+    gone = health("payment", instance="3", at=LATER - FRESH, running=50)
+    busy = (health("payment"), health("payment", instance="2", rate=4, running=3), gone)
     said = explained(new_order(), replace(acting_rules, agent_health=busy), LATER)
     assert said.waiting_for == (
         "a scheduler to claim it, once an agent for payment has room, for which it waits since 2026-01-31 08:15:00 UTC"
-        " (payment: 15 calls under way, requests wait for 90% of their time; payment-backup: not heard of lately)"
+        " (payment: 15 calls under way, 6 requests begun a second; payment-backup: not heard of lately)"
     )
     assert "for which it waits" not in explained(new_order(), at=NOW).waiting_for
+
+
+@pytest.mark.proves("OPR-2", "AGT-10")
+def test_of_an_order_that_waits_for_an_agent_that_is_silent_it_says_since_when():
+    """Until that was long ago; or the agent has spoken."""
+    silence = health("payment", running=0, rate=None, unheard_since=NOW)
+    told = "nobody has taken payment's requests since 2026-01-31 08:15:00 UTC"
+    waits = partial(explained, new_order(), at=LATER)
+    assert told in waits(replace(acting_rules, agent_health=(silence,))).waiting_for
+    assert told not in waits(replace(acting_rules, agent_health=(silence, health("payment")))).waiting_for
+    long_ago = replace(silence, at=LATER - SILENCE)
+    assert told not in waits(replace(acting_rules, agent_health=(long_ago,))).waiting_for
 
 
 @pytest.mark.proves("OPR-2")
 def test_of_a_step_that_runs_it_says_what_went_wrong_so_far():
     """The agent has told its last fault; the supervisor will say it too."""
-    order = scheduler.receive(claimed(), answer(outcome="unfinished", reason="503 down"), NOW).after
-    said = explained(order)
+    told = begun_by(NOW, "payment", fault="503 down", fault_at=NOW + seconds(1))
+    said = explained(claimed(), replace(acting_rules, agent_health=told))
     assert said.waiting_for == "agent payment's answer to step payment, attempt 1 (so far: 503 down)"
     assert "payment timed out, failure 1 of 3; last answer: 503 down" in said.if_nothing_happens
+    before = begun_by(NOW, "payment", fault="503 down", fault_at=NOW - seconds(1))
+    assert "503" not in explained(claimed(), replace(acting_rules, agent_health=before)).summary
+
+
+@pytest.mark.proves("OPR-2", "SUP-3")
+def test_of_a_step_that_no_agent_has_begun_it_says_what_the_supervisor_will_make_of_it():
+    """No failure is counted for it."""
+    said = explained(claimed(), replace(acting_rules, agent_health=()))
+    assert "payment attempt 1 came to nothing: no instance of payment has begun it" in said.if_nothing_happens
 
 
 GARBAGE = {
     "a state that there is not": {"ProcessState": "Perhaps"},
-    "a column that is gone": {"NotBefore": ...},
+    "a column that is gone": {"WaitsSince": ...},
     "a column that is gone, where a new order has a default": {"FailureCount": ...},
     "a number that is a text": {"FailureCount": "many", "NotBefore": "soon", "Direction": 7},
     "a time that is none": {"UpdatedAt": "soon"},

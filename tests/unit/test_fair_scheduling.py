@@ -12,7 +12,7 @@ from scheduling import NEEDS, Scheduling, Working, only, work
 
 from core.keys import buckets
 from core.orders import Priority
-from scheduler.admission import EQUALLY_LONG, FIRST, LOOK_INTERVAL, TURN_OF_NORMAL
+from scheduler.admission import EQUALLY_LONG, FEW, LOOK_INTERVAL, TURN_OF_NORMAL
 from scheduler.service import WAKE_UP_TIME
 
 INSTANCES = 3
@@ -22,7 +22,7 @@ AGES = 4
 """Spans of time in which the orders came in."""
 
 RAMP_UP = 3 * LOOK_INTERVAL
-"""The first look, and two more until what FIRST let in is seen to be answered, and as much again may be open."""
+"""The first look, and two more until what FEW let in is seen to be answered, and as much again may be open."""
 
 
 def a_rate(name, per_second):
@@ -133,5 +133,5 @@ async def test_who_hears_of_no_reply_finds_out_too_how_much_may_be_open():
         return len(agent.asked_at) == 500
 
     await work(world, [world.instance("polls")], [agent], all_are_asked, [world.instance("hears")])
-    doublings = math.ceil(math.log2(500 / FIRST))
+    doublings = math.ceil(math.log2(500 / FEW))
     assert max(agent.asked_at.values()) - began <= (doublings + 2) * LOOK_INTERVAL

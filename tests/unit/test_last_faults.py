@@ -1,113 +1,138 @@
-"""A step that times out says what the service said last, so that nobody has to look for it in a log (SUP-3, ALR-1)."""
+"""An attempt that comes to nothing is told in its agent's row, so that nobody has to look for it in a log (AGT-4)."""
+
+import asyncio
 
 import pytest
-from builders import (
-    NOW,
-    THRESHOLD,
-    answer,
-    claimed,
-    new_order,
-    other_scheduler,
-    scheduler,
-    seconds,
-    supervisor,
-    timed_out,
-)
+from agency import MARGIN, Agency
+from builders import ORDER_ID, TIMEOUT, seconds
 
-from core.changes import Note
-from core.orders import Outcome, ProcessState, StepState
+from core.errors import NotTriedError, TransientError
 from core.texts import without_particulars
-from operators import rules as operator_rules
-from operators.requests import OperatorRequest
 
-GRACE = OperatorRequest(operator="grace", note="not needed any more")
 DOWN = "503 down"
 
 
-def told(order, reason=DOWN, **more):
-    """What becomes of the order when the agent says what went wrong last."""
-    attempt = order.step("payment").attempts
-    return scheduler.receive(order, answer(outcome="unfinished", reason=reason, attempt=attempt, **more), NOW)
+async def said(agency):
+    """What the agent's row says of its last fault."""
+    (row,) = await agency.agent_health()
+    return row.fault, row.fault_at, row.at_door
 
 
-def failing(*faults):
-    """An order whose payment times out once for each fault, which the agent told before, if it is any."""
-    order, now = new_order(), NOW
-    for fault in faults:
-        order = claimed(order, now)
-        if fault:
-            order = told(order, fault).after
-        now = timed_out(order)
-        change = supervisor.recover(order, now)
-        order = change.after
-    return change
+@pytest.mark.proves("AGT-2", "AGT-4")
+async def test_the_agent_tells_its_last_fault_once_there_is_no_time_for_another_call():
+    """In its row, before its time is up; it replies nothing, since that is no answer."""
+    agency = Agency(*[TransientError("no answer")] * 3, *[TransientError(DOWN)] * 1000)
+    await agency.agent.handle(agency.request)
+    assert agency.replies() == []
+    assert 3 < len(agency.remote.calls) < 100
+    assert await said(agency) == (DOWN, agency.now, False)
+    assert agency.now < agency.request.complete_by - MARGIN
 
 
-@pytest.mark.proves("AGT-4", "SCH-6")
-def test_what_an_agent_tells_of_its_last_call_changes_nothing_but_that_it_is_known():
-    """The step runs on until its time is over, and may be answered; nobody is told, and no other step begins."""
-    order = claimed()
-    change = told(order)
-    (before,), (after,) = order.steps, change.after.steps
-    assert (after.reason, change.entry.event, change.entry.detail) == (DOWN, "unfinished", f"payment: {DOWN}")
-    assert (after.state, after.complete_by, after.attempts) == (before.state, before.complete_by, before.attempts)
-    state = change.after.state
-    assert (state.process_state, state.locked_by, state.complete_by) == (
-        ProcessState.PROCESSING,
-        order.state.locked_by,
-        order.state.complete_by,
-    )
-    assert (change.messages, change.events) == ((), ())
-    done = scheduler.receive(change.after, answer(result={}), NOW).after
-    assert (done.state.process_state, done.step("payment").reason) == (ProcessState.PROCESSED, None)
+@pytest.mark.proves("AGT-4")
+async def test_of_a_service_that_hangs_to_the_end_the_agent_tells_that():
+    """That there was no answer shows when the time is up: the margin is for saying so."""
+    agency = Agency()
+
+    async def hangs(request, timeout_seconds):
+        agency.now += seconds(timeout_seconds)
+        raise TransientError("no answer")
+
+    agency.remote.call = hangs
+    await agency.agent.handle(agency.request)
+    assert agency.replies() == []
+    assert await said(agency) == ("no answer", agency.request.complete_by - MARGIN, False)
 
 
-@pytest.mark.proves("SCH-6")
-def test_it_is_heard_under_the_rules_of_any_reply_and_once():
-    """Of the current attempt, in time, from the agent that was asked."""
-    order = told(claimed()).after
-    late = timed_out(order)
-    reply = answer(outcome="unfinished", reason="500")
-    assert isinstance(scheduler.receive(order, answer(outcome="unfinished", reason=DOWN), NOW), Note)
-    assert isinstance(scheduler.receive(order, reply, late), Note)
-    assert isinstance(scheduler.receive(order, reply, NOW, agent="shipping"), Note)
-    assert isinstance(scheduler.receive(order, answer(outcome="unfinished", reason="500", attempt=2), NOW), Note)
+@pytest.mark.proves("AGT-4")
+async def test_an_answer_that_comes_too_late_is_told_as_that():
+    """It may not be passed on any more; the attempt was begun, and all can see that."""
+    agency = Agency()
+
+    async def slow(request, timeout_seconds):
+        agency.now = request.complete_by - MARGIN
+        return {}
+
+    await agency.agent.handle(agency.request)
+    agency.now += seconds(0.1)
+    later = agency.request.model_copy(update={"issued_at": agency.now})
+    agency.remote.call = slow
+    await agency.agent.handle(later)
+    assert await said(agency) == ("the service answered when the time was up", agency.now, False)
+    (row,) = await agency.agent_health()
+    assert row.began == later.issued_at
 
 
-@pytest.mark.proves("SUP-3", "ALR-1", "OPR-1")
-def test_a_step_that_is_given_up_says_what_its_agent_said_last():
-    """The step, the order, the history and the alert."""
-    change = failing(DOWN, DOWN, DOWN)
-    why = f"payment timed out {THRESHOLD} times; last answer: {DOWN}"
-    assert (change.after.state.outcome, change.after.state.reason) == (Outcome.FAILED, why)
-    assert change.after.step("payment").reason == why
-    assert change.events[0].data["reason"] == why
-    assert change.entry.detail == f"payment: {why}"
+@pytest.mark.proves("AGT-4")
+async def test_that_a_call_was_turned_away_before_the_service_is_told_too():
+    """So that an operator hears of it, and no order is taken back for it."""
+    agency = Agency(*[TransientError("403", at_door=True)] * 1000)
+    await agency.agent.handle(agency.request)
+    assert await said(agency) == ("403", agency.now, True)
 
 
-@pytest.mark.proves("SUP-3", "OPR-1")
-def test_each_time_out_says_what_was_said_of_that_attempt():
-    """Nothing of the attempt before: then the service may have been away, and now the agent."""
-    assert failing(DOWN).entry.detail == f"payment timed out, failure 1 of {THRESHOLD}; last answer: {DOWN}"
-    assert failing(DOWN).after.step("payment").reason == f"timed out; last answer: {DOWN}"
-    assert failing(DOWN, None).entry.detail == f"payment timed out, failure 2 of {THRESHOLD}"
-    assert failing(DOWN, None).after.step("payment").reason == "timed out"
-    assert failing("no answer: refused").entry.detail == "payment timed out, failure 1 of 3; no answer: refused"
+@pytest.mark.proves("AGT-4")
+async def test_the_last_fault_stands_until_another_takes_its_place():
+    """Who asks for it may come later than the next row; its time tells of which attempts it is."""
+    agency = Agency(*[TransientError("403", at_door=True)] * 100)
+    await agency.agent.handle(agency.request)
+    first = await said(agency)
+    agency.remote.failures.clear()
+    agency.now += seconds(10)
+    late = {"issued_at": agency.now, "complete_by": agency.now + TIMEOUT}
+    await agency.agent.handle(agency.request.model_copy(update=late))
+    assert await said(agency) == first
+    agency.remote.failures += [TransientError(DOWN)] * 1000
+    await agency.agent.handle(agency.request.model_copy(update=late))
+    assert await said(agency) == (DOWN, agency.now, False)
 
 
-@pytest.mark.proves("SUP-3")
-def test_an_order_that_is_undone_says_no_more_what_went_wrong_before():
-    """What was said of the attempt to do the step is no reason of its undo."""
-    cancelled = operator_rules.cancel(told(claimed()).after, GRACE, NOW).after
-    (step,) = supervisor.recover(cancelled, timed_out(cancelled)).after.steps
-    assert (step.state, step.reason) == (StepState.UNDOING, None)
+@pytest.mark.proves("AGT-4", "AGT-5")
+async def test_of_what_was_not_begun_there_is_nothing_to_tell():
+    """It came too late, or was not tried: no service was called."""
+    agency = Agency(NotTriedError("busy", seconds(1)))
+    agency.now = agency.request.complete_by
+    await agency.agent.handle(agency.request)
+    assert await agency.agent_health() == []
 
 
-@pytest.mark.proves("SCH-6")
-def test_another_scheduler_may_hear_of_it():
-    """It does not take the order from the one that handles it."""
-    change = other_scheduler.receive(claimed(), answer(outcome="unfinished", reason=DOWN), NOW + seconds(1))
-    assert change.after.state.locked_by == "s1"
+@pytest.mark.proves("AGT-4")
+async def test_many_attempts_that_come_to_nothing_at_the_same_time_are_told_at_once():
+    """Together, and before the margin is over."""
+    agency, hang, writes = Agency(in_flight=500), asyncio.Event(), []
+    publish = agency.app.agent_health.publish
+
+    async def counted(*args):
+        writes.append(args)
+        await publish(*args)
+
+    agency.app.agent_health.publish = counted
+    calling = []
+
+    async def hangs(request, timeout_seconds):
+        calling.append(request)
+        if len(calling) == 100:
+            agency.now = request.complete_by - MARGIN
+            hang.set()
+        await hang.wait()
+        raise TransientError("no answer")
+
+    agency.remote.call = hangs
+    requests = [agency.request.model_copy(update={"order_id": f"{ORDER_ID[:-2]}{number:02d}"}) for number in range(100)]
+    await asyncio.gather(*map(agency.agent.handle, requests))
+    assert await said(agency) == ("no answer", agency.now, False)
+    assert len(writes) <= 3
+
+
+@pytest.mark.proves("ALR-1")
+async def test_what_a_service_says_is_short_and_plain():
+    """Whatever it is: it goes to lists, terminals and logs."""
+    agency = Agency(*[TransientError("down 2026-01-31T08:15:00Z\n\x1b[31m\u202e" + "x" * 900)] * 1000)
+    await agency.agent.handle(agency.request)
+    fault, _, _ = await said(agency)
+    assert fault.startswith("down …  [31m xxx")
+    assert fault.isprintable()
+    assert len(fault) == 200
 
 
 @pytest.mark.parametrize(
@@ -126,13 +151,3 @@ def test_another_scheduler_may_hear_of_it():
 def test_causes_can_be_grouped_by_what_services_say(said, shown):
     """Without what is different each time: ids and times."""
     assert without_particulars(said) == shown
-
-
-@pytest.mark.proves("ALR-1")
-def test_what_a_service_says_is_short_and_plain():
-    """Whatever it is: it goes to lists, terminals and logs."""
-    reason = told(claimed(), "down\n\x1b[31m\u202e" + "x" * 900).after.step("payment").reason
-    assert reason.startswith("down  [31m xxx")
-    assert reason.isprintable()
-    assert len(reason) == 200
-    assert told(claimed(), " \n").after.step("payment").reason == "the agent gave no reason"

@@ -5,7 +5,7 @@ import re
 from dataclasses import replace
 
 import pytest
-from builders import NOW, ORDER_ID, THRESHOLD, TIMEOUT, TOLERANCE, answer_to, seconds
+from builders import NOW, ORDER_ID, THRESHOLD, TIMEOUT, TOLERANCE, answer_to, begun_by, seconds
 from memory_world import World
 
 from core.messages import AgentRequest, WakeUp, decode
@@ -43,6 +43,8 @@ class Sender:
         await self._a_second_passes()
 
     async def step_times_out(self):
+        """Though its agent has begun it."""
+        await self.world.app.agent_health.publish(*begun_by(self.world.now, "payment"))
         self.world.now += TIMEOUT + TOLERANCE
         await self.supervisor.sweep()
         await self._a_second_passes()

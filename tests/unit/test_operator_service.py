@@ -7,7 +7,7 @@ from unittest.mock import patch
 
 import pytest
 from apps import ALONE, app
-from builders import NOW, TOLERANCE, new_order, scheduler, seconds, supervisor, timed_out
+from builders import LONGEST_UPGRADE, NOW, TOLERANCE, new_order, scheduler, seconds, supervisor, timed_out
 from memory import in_memory
 from pydantic import ValidationError
 
@@ -17,7 +17,6 @@ from core.orders import Outcome, ProcessState, StepState
 from operators.alerts import AcknowledgeRequest
 from operators.bulk import meant_by
 from operators.requests import AlertsPage, BulkRequest, FindRequest, OrdersPage, Page, PoisonPage, Search, Where
-from scheduler.rules import LONGEST_UPGRADE
 from shop.workflows import ORDER
 from stores.agent_health import AgentHealth
 from stores.tables import Put
@@ -103,7 +102,7 @@ def counts(pending=0, processing=0):
 def said(agent, open_for=None):
     """What an agent said of itself just now."""
     until = NOW + seconds(open_for) if open_for else None
-    return AgentHealth(agent=agent, instance="1", at=NOW, waited=0.0, running=0, open_until=until)
+    return AgentHealth(agent=agent, instance="1", at=NOW, open_until=until)
 
 
 @pytest.mark.proves("OPR-2", "AGT-8")

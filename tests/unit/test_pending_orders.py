@@ -1,4 +1,4 @@
-"""From when on a pending order may be claimed: as soon as something of it can go on, whatever else has to wait."""
+"""When an order may be claimed, and since when it waits: its place in the queue, and its age (SCH-11, SUP-7)."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -6,11 +6,12 @@ from datetime import timedelta
 import pytest
 from builders import COOLDOWN, NOW, ORDER_ID, THRESHOLD, TIMEOUT, answer, new_order, scheduler, seconds, supervisor
 
+from core.changes import wake_up
 from core.messages import AgentRequest, WakeUp, decode
-from core.orders import Direction, OnFailure, Outcome, ProcessState
+from core.orders import Direction, OnFailure, Outcome, Priority, ProcessState
 from core.workflow import StepDefinition, Workflow, Workflows
 from operators import rules as operator_rules
-from operators.requests import OperatorRequest
+from operators.requests import OperatorRequest, SkipRequest
 
 HOURS = timedelta(hours=6)
 SOON = NOW + seconds(8)
@@ -45,6 +46,11 @@ def woken(change):
     return [decode(WakeUp, each.body).order_id for each in change.messages if each.queue == "scheduler-requests"]
 
 
+def times(order):
+    """Since when the order waits, and until when it has to."""
+    return order.state.waits_since, order.state.not_before
+
+
 def started(change):
     """The steps that a change asks agents for, and what is asked."""
     requests = [decode(AgentRequest, each.body) for each in change.messages if each.queue == "payment-requests"]
@@ -55,9 +61,9 @@ def started(change):
 def test_a_step_whose_turn_has_come_does_not_wait_out_the_rest_of_another():
     """Its reply makes the next step ready: a scheduler is woken, and starts that one at once."""
     order, rules = resting(step("runs"), step("next", "runs"))
-    assert order.state.not_before == NOW + seconds(7) + HOURS
+    assert times(order) == (NOW + seconds(7) + HOURS, NOW + seconds(7) + HOURS)
     change = rules.receive(order, answer("runs", result={}), SOON)
-    assert (change.after.state.not_before, woken(change)) == (SOON, [ORDER_ID])
+    assert (times(change.after), woken(change)) == ((SOON, None), [ORDER_ID])
     assert started(rules.claim(change.after, SOON)) == [("next", "do")]
 
 
@@ -74,7 +80,7 @@ def test_an_order_that_failed_does_not_wait_out_a_rest(on_failure, ends):
     """A step is refused while another rests: operators hear of it, or it is taken back, at once."""
     order, rules = resting(step("runs", on_failure=on_failure))
     change = rules.receive(order, answer("runs", "failed", reason="no"), SOON)
-    assert (change.after.state.not_before, woken(change)) == (SOON, [ORDER_ID])
+    assert (times(change.after), woken(change)) == ((SOON, None), [ORDER_ID])
     state = rules.claim(change.after, SOON).after.state
     assert (state.process_state, state.direction) == ends
 
@@ -85,8 +91,8 @@ def test_an_order_that_was_cancelled_does_not_wait_out_a_rest():
     order, rules = order_of(replace(RESTS, compensation=None))
     cancelled = operator_rules.cancel(rules.claim(order, NOW).after, GRACE, NOW + seconds(1))
     change = supervisor.recover(cancelled.after, NOW + seconds(7))
-    assert (change.after.state.not_before, woken(change)) == (NOW + seconds(7), [ORDER_ID])
-    assert "; rest" not in change.entry.detail
+    assert (change.after.state.not_before, woken(change)) == (None, [ORDER_ID])
+    assert "; cooldown" not in change.entry.detail
     assert rules.claim(change.after, NOW + seconds(7)).after.state.outcome is Outcome.UNDONE
 
 
@@ -94,9 +100,9 @@ def test_an_order_that_was_cancelled_does_not_wait_out_a_rest():
 def test_a_step_that_found_no_room_does_not_wait_out_the_rest_of_another():
     """It may begin as soon as an agent has room for it; and the order waits among those that need that agent."""
     order, rules = order_of(RESTS, step("ready", capability="shipping"))
-    order = rules.claim(order, NOW, {"payment": "payment"}).after
+    order = rules.claim(order, NOW, {"payment": ("payment",)}).after
     change = supervisor.recover(order, NOW + seconds(7))
-    assert (change.after.state.not_before, woken(change)) == (NOW + seconds(7), [ORDER_ID])
+    assert (times(change.after), woken(change)) == ((NOW, None), [ORDER_ID])
     assert change.after.needs() == "shipping"
 
 
@@ -119,8 +125,188 @@ def test_while_all_that_can_go_on_rests_nobody_is_woken():
 
 @pytest.mark.proves("SCH-11")
 def test_an_order_that_may_be_claimed_keeps_its_place_among_those_that_wait():
-    """What happens to it meanwhile does not send it back to the end."""
+    """What comes to nothing does not send it back to the end."""
     order, rules = order_of(step("expires"), step("runs", timeout=seconds(60)))
     order = supervisor.recover(rules.claim(order, NOW).after, NOW + seconds(7)).after
-    later = rules.receive(order, answer("runs", result={}), NOW + seconds(50)).after
-    assert (later.state.process_state, later.state.not_before) == (ProcessState.PENDING, NOW + seconds(7))
+    later = rules.receive(order, answer("runs", "notTried", reason="busy"), NOW + seconds(50)).after
+    assert later.state.process_state is ProcessState.PENDING
+    assert times(later) == (NOW, None)
+
+
+# Since when it waits
+
+
+BEFORE = NOW - seconds(60)
+
+
+def that_waited(order):
+    """The order, which was submitted before."""
+    return order.with_state(waits_since=BEFORE)
+
+
+@pytest.mark.proves("SCH-11", "SUP-7")
+def test_an_order_waits_since_its_submission_until_something_comes_of_it():
+    """Claimed, put back, not tried, failed, asked of nobody: it keeps its place and its age."""
+    order, rules = order_of(step("first"))
+    running = rules.claim(that_waited(order), NOW).after
+    not_tried = rules.receive(running, answer("first", "notTried", reason="busy"), SOON - seconds(4), {}).after
+    counted = supervisor.recover(running, NOW + seconds(7)).after
+    unbegun = supervisor.recover(running, NOW + seconds(7), []).after
+    assert [times(each) for each in (running, not_tried, counted, unbegun)] == [(BEFORE, None)] * 4
+    again = rules.claim(not_tried, SOON).after
+    assert times(supervisor.recover(again, SOON + seconds(7)).after) == (BEFORE, None)
+
+
+ENDS = {
+    "completed": answer("first", result={}),
+    "failed": answer("first", "failed", reason="no"),
+}
+
+
+@pytest.mark.proves("SUP-7", "SCH-5")
+@pytest.mark.parametrize("how", ENDS)
+def test_an_order_waits_anew_once_a_step_has_settled(how):
+    """Something has come of it: what waits now, has waited for no longer than that."""
+    order, rules = order_of(step("first", on_failure=OnFailure.UNDO), step("next", "first"))
+    running = rules.claim(that_waited(order), NOW).after
+    change = rules.receive(running, ENDS[how], NOW + seconds(3), {})
+    assert change.after.state.process_state is ProcessState.PENDING
+    assert times(change.after) == (NOW + seconds(3), None)
+
+
+@pytest.mark.proves("SUP-7", "UND-1")
+def test_an_order_waits_anew_once_a_step_has_been_undone():
+    """Of two that are undone one after the other."""
+    order, rules = order_of(step("first"), step("next", "first"))
+    running = rules.claim(order, NOW).after
+    running = rules.receive(running, answer("first", result={}), NOW + seconds(1)).after
+    cancelled = operator_rules.cancel(running, GRACE, NOW + seconds(2)).after
+    undoing = rules.receive(cancelled, answer("next", result={}), NOW + seconds(3)).after
+    undone = answer("next", action="undo", attempt=2, complete_by=NOW + seconds(8))
+    assert times(rules.receive(undoing, undone, NOW + seconds(4), {}).after) == (NOW + seconds(4), None)
+
+
+@pytest.mark.proves("SUP-7", "OPR-3", "OPR-4")
+def test_an_order_waits_anew_once_an_operator_has_acted_on_it():
+    """Whatever it went through before is over."""
+    order, rules = order_of(step("first"), step("next", "first"))
+    running = rules.claim(that_waited(order), NOW).after
+    failed = rules.receive(running, answer("first", "failed", reason="no"), NOW + seconds(3)).after
+    later = NOW + HOURS
+    by_hand = SkipRequest(operator="grace", note="done by hand")
+    acted_on = (
+        operator_rules.resubmit(failed, GRACE, later),
+        operator_rules.skip(failed, by_hand, rules.workflows, later),
+        operator_rules.cancel(failed, GRACE, later),
+        operator_rules.cancel(order, GRACE, later),
+    )
+    assert [times(change.after) for change in acted_on] == [(later, None)] * 4
+
+
+@pytest.mark.proves("SUP-7", "SUP-3")
+def test_a_time_that_was_chosen_is_no_delay():
+    """An order that cools down waits from the end of that on; cancelled before, from that moment on."""
+    order, _ = resting()
+    until = NOW + seconds(7) + HOURS
+    assert times(order) == (until, until)
+    assert times(operator_rules.cancel(order, GRACE, SOON).after) == (SOON, None)
+
+
+@pytest.mark.proves("SUP-7", "SCH-11")
+def test_once_a_cooldown_is_over_the_order_waits_since_then():
+    """However often it is claimed, and comes to nothing, after that."""
+    order, rules = resting()
+    until = NOW + seconds(7) + HOURS
+    again = rules.claim(order, until + seconds(60)).after
+    assert times(again) == (until, None)
+    back = rules.receive(again, answer("rests", "notTried", attempt=2, reason="busy"), until + seconds(61), {}).after
+    assert times(back) == (until, None)
+
+
+@pytest.mark.proves("SUP-7")
+def test_an_order_that_may_go_on_before_its_chosen_time_waits_since_then():
+    """Another of its steps came to nothing: that one may be tried at once, and no time in the future counts."""
+    order, rules = resting(step("runs"))
+    change = rules.receive(order, answer("runs", "notTried", reason="busy"), SOON)
+    assert times(change.after) == (SOON, None)
+
+
+# What a wake-up says
+
+
+def wake_up_of(change):
+    (found,) = [decode(WakeUp, each.body) for each in change.messages if each.queue == "scheduler-requests"]
+    return found
+
+
+@pytest.mark.proves("SUP-3", "SCH-11")
+def test_a_wake_up_says_where_the_order_waits():
+    """For what, how urgent, and since when: whoever hears of it need not read it to give it its place."""
+    order, rules = order_of(step("first", capability="shipping"))
+    running = rules.claim(that_waited(order).with_state(priority=Priority.HIGH), NOW).after
+    said = wake_up_of(supervisor.recover(running, NOW + seconds(7)))
+    assert (said.order_id, said.needs, said.priority, said.since) == (ORDER_ID, "shipping", Priority.HIGH, BEFORE)
+
+
+@pytest.mark.proves("SUP-3")
+def test_a_wake_up_names_only_the_steps_that_may_begin_by_this():
+    """Not the one that found no room before, nor the one that runs on, nor one whose turn has not come."""
+    runs_on, later = step("runs", timeout=HOURS), step("later", "expires")
+    order, rules = order_of(step("expires"), runs_on, step("full", capability="shipping"), later)
+    running = rules.claim(order, NOW, {"payment": ("payment",)}).after
+    assert [each.name for each in running.running()] == ["expires", "runs"]
+    assert wake_up_of(supervisor.recover(running, NOW + seconds(7))).steps == ("expires",)
+
+
+@pytest.mark.proves("SUB-6")
+def test_the_first_wake_up_names_the_steps_that_an_order_begins_with():
+    """And needs what the first of them needs."""
+    order, _ = order_of(step("first", capability="shipping"), step("next", "first"))
+    said = decode(WakeUp, wake_up(order).body)
+    assert (said.steps, said.needs, said.since) == (("first",), "shipping", NOW)
+
+
+def test_an_order_that_can_only_end_needs_nobody():
+    """Its wake-up says so."""
+    order, _ = order_of(replace(RESTS, compensation=None))
+    ended = order.with_state(direction=Direction.UNDO)
+    assert decode(WakeUp, wake_up(ended).body).needs is None
+
+
+@pytest.mark.proves("SCH-12", "SUP-3")
+def test_nobody_is_woken_for_an_order_of_which_nothing_can_go_on():
+    """It was cancelled while one step waited and another ran: that one answers first, and then a scheduler is woken."""
+    order, rules = order_of(step("expires"), step("runs", timeout=seconds(60)))
+    order = supervisor.recover(rules.claim(order, NOW).after, NOW + seconds(7)).after
+    cancelled = operator_rules.cancel(order, GRACE, SOON)
+    assert (cancelled.after.state.process_state, woken(cancelled)) == (ProcessState.PENDING, [])
+    answered = rules.receive(cancelled.after, answer("runs", result={}), SOON + seconds(1))
+    assert woken(answered) == [ORDER_ID]
+    assert wake_up_of(answered).steps == ("expires", "runs")
+
+
+# A claim that starts nothing
+
+
+@pytest.mark.proves("SCH-2", "WRK-2")
+def test_a_claim_that_starts_nothing_writes_nothing():
+    """There is no room, or only for what runs already: the order stays as it is, whoever holds it."""
+    order, rules = order_of(step("first"), step("other", capability="shipping"))
+    assert rules.claim(order, NOW, {}) is None
+    processing = rules.claim(order, NOW, {"payment": ("payment",)}).after
+    assert rules.claim(processing, SOON, {"payment": ("payment",)}) is None
+    slow = processing.with_steps(replace(processing.step("first"), complete_by=NOW + HOURS))
+    pending = slow.with_state(process_state=ProcessState.PENDING, locked_by=None)
+    assert rules.claim(pending, SOON, {"payment": ("payment",)}) is None
+
+
+@pytest.mark.proves("SCH-2", "SCH-10")
+def test_a_step_that_found_no_room_begins_beside_those_that_run():
+    """Whoever finds room for it takes the order over, in one write; what runs runs on."""
+    order, rules = order_of(step("first"), step("other", capability="shipping"))
+    processing = rules.claim(order, NOW, {"payment": ("payment",)}).after
+    change = replace(rules, instance="s2").claim(processing, NOW + seconds(2))
+    state, entry = change.after.state, change.entry
+    assert (entry.event, entry.detail) == ("step-started", "other attempt 1 started")
+    assert (state.process_state, state.locked_by, state.complete_by) == ("Processing", "s2", NOW + TIMEOUT)
+    assert [each.name for each in change.after.running()] == ["first", "other"]

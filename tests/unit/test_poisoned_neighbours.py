@@ -28,7 +28,7 @@ SMALL = {
     "supervisor.service.PAGE": 8,
     "alerts.relay.PAGE": 8,
     "neighbourhood.BATCH": 8,
-    "scheduler.admission.FIRST": 8,
+    "scheduler.admission.FEW": 8,
 }
 """What is read, sent, or given to an agent at once, so that few neighbours are many."""
 
@@ -161,7 +161,7 @@ NEIGHBOURS = {
     "its version is newer": Neighbour(beside="waits", state={"workflow_version": 99}),
     "its request cannot be made": Neighbour(beside="waits", state={"workflow": "broken"}),
     "its request is too large": Neighbour(beside="waits", state={"workflow": "large"}),
-    "it rests": Neighbour(beside="waits", state={"not_before": NOW + seconds(3600)}, is_told=False),
+    "it cools down": Neighbour(beside="waits", state={"not_before": NOW + seconds(3600)}, is_told=False),
     "an operator cancels it": Neighbour(beside="waits", spoil=is_cancelled),
     "its state is garbage": Neighbour(beside="waits", spoil=garbage("|state", ProcessState="{")),
     "its state lacks something": Neighbour(beside="waits", spoil=garbage("|state", "Version")),
@@ -173,11 +173,14 @@ NEIGHBOURS = {
     "it has no step": Neighbour(beside="waits", spoil=garbage("|state", Steps="[]")),
     "its step is garbage": Neighbour(beside="waits", spoil=garbage("|state", Steps='[{"Name":"payment","State":7}]')),
     "its pending row is empty": Neighbour(
-        beside="is_polled", spoil=garbage("!pending", "NotBefore", "Workflow", "OrderID")
+        beside="is_polled", spoil=garbage("!pending", "WaitsSince", "Workflow", "OrderID")
     ),
-    "its pending row is garbage": Neighbour(beside="is_polled", spoil=garbage("!pending", NotBefore="soon")),
+    "its pending row is garbage": Neighbour(beside="is_polled", spoil=garbage("!pending", UpdatedAt="soon")),
     "its pending row is of the end of time": Neighbour(
-        beside="is_polled", spoil=garbage("!pending", NotBefore=END_OF_TIME, UpdatedAt=END_OF_TIME)
+        beside="is_polled",
+        state=ELSEWHERE,
+        spoil=garbage("!pending", WaitsSince=END_OF_TIME, UpdatedAt=END_OF_TIME),
+        is_told=False,  # it is claimed like any other
     ),
     "its pending row is newer": Neighbour(beside="is_polled", spoil=newer("!pending")),
     "its pending row has a strange key": Neighbour(
@@ -248,7 +251,6 @@ async def lived(there):
     with (
         patch("scheduler.triggers.through_outages", there.through_outages),
         patch("stores.transitions.MAX_CONFLICTS", 2),
-        patch("operators.retention.MAX_PAGES", 5000),  # in memory, a page is an order
     ):
         return await there.live()
 

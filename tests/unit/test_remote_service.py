@@ -2,29 +2,29 @@
 
 import asyncio
 import json
+from dataclasses import replace
+from email.utils import format_datetime
 from unittest.mock import AsyncMock
 
 import azure.functions as func
 import pytest
-from agency import Agency
+from agency import CIRCUIT_ORDERS, Agency
 from aiohttp import ClientSession, web
 from aiohttp.test_utils import TestServer
 from apps import SETTINGS
 from azure.core.exceptions import ClientAuthenticationError
 from azure.functions.servicebus import ServiceBusMessage
 from azure.servicebus import ServiceBusMessageBatch
-from builders import ORDER_ID, seconds
+from builders import NOW, ORDER_ID, seconds
 from kept import kept
-from memory import of_columns
 
 import agents.triggers
 from adapters.connections import Connections
 from adapters.messaging.bus import _outgoing
 from adapters.remote import MAX_BYTES, MAX_REASON_CHARACTERS, HttpRemoteService
 from agents import rules
-from core.errors import RejectedError, TransientError
+from core.errors import AskedToWaitError, RejectedError, TransientError
 from core.messages import AgentRequest
-from stores.poison import PoisonStore
 
 STANDARD_BYTES = 256 * 1024
 """What a message on Service Bus Standard may have."""
@@ -48,7 +48,14 @@ class Service:
         self.credentials.append(request.headers.get("Authorization"))
         self.cookies.append(dict(request.cookies))
         await asyncio.sleep(self.takes)
-        return self.answer
+        said = self.answer
+        return web.Response(status=said.status, body=said.body, headers=said.headers)
+
+    def says(self, status, text='{"detail": "why"}', **headers):
+        """Let it answer this."""
+        self.answer = web.Response(
+            status=status, text="" if status == 204 else text, headers={"Retry-After": "60"} | headers
+        )
 
     async def call(self, request=None):
         return await self.remote.call(request or Agency().request, 5)
@@ -58,28 +65,138 @@ class Service:
 async def service():
     service = Service()
     async with TestServer(service.app) as server, ClientSession() as session:
-        service.url, service.session = str(server.make_url("/pay")), lambda: session
-        service.remote = HttpRemoteService(service.url, service.session)
+        service.remote = remote_at(server, lambda: session)
         yield service
 
 
+def remote_at(server, session):
+    """The remote service that this server plays."""
+    return HttpRemoteService(
+        base_url=str(server.make_url("/pay")),
+        session=session,
+        refusals=(402,),
+        longest_wait=LONGEST_WAIT,
+        clock=lambda: NOW,
+    )
+
+
+LONGEST_WAIT = seconds(600)
+PASSES = (202, 408, 409, 425, 500, 502, 504, 507, 599)
+AT_DOOR = (204, 206, 300, 302, 307, 401, 403, 404, 405, 406, 407, 411, 414, 415, 418, 421, 426, 428, 431, 451, 501, 999)
+
+
 @pytest.mark.proves("AGT-2")
-@pytest.mark.parametrize("status", [408, 409, 425, 429, 500, 502, 503, 504, 302, 204])
-async def test_what_may_pass_is_tried_again(service, status):
-    """409 among them: that is how services say that they still work on a call with the same key."""
-    service.answer = web.Response(status=status, text="" if status == 204 else '{"detail": "later"}')
-    with pytest.raises(TransientError):
+@pytest.mark.parametrize("status", PASSES + AT_DOOR)
+async def test_what_is_not_listed_as_final_may_pass(service, status):
+    """A gateway, a proxy or a missing role is no word of the service, and is told apart from one."""
+    service.says(status, "[]" if status == 206 else '{"detail": "why"}')
+    with pytest.raises(TransientError, match=str(status)) as raised:
         await service.call()
+    assert raised.value.at_door == (status in AT_DOOR)
+
+
+@pytest.mark.proves("AGT-2")
+async def test_no_answer_is_no_word_of_anybody(service):
+    """Neither the service nor what stands before it has said anything."""
+    service.remote = replace(service.remote, base_url="http://127.0.0.1:1")
+    with pytest.raises(TransientError, match="no answer") as raised:
+        await service.call()
+    assert not raised.value.at_door
 
 
 @pytest.mark.proves("AGT-6")
-@pytest.mark.parametrize("status", [400, 402, 404, 410, 422])
+@pytest.mark.parametrize("status", [402, 410, 422])
 async def test_a_refusal_is_final_and_says_why(service, status):
-    """In the service's own words."""
-    service.answer = web.Response(status=status, text='{"detail": "card declined"}')
+    """In the service's own words; 402 since it is declared."""
+    service.says(status, '{"detail": "card declined"}')
     with pytest.raises(RejectedError, match="card declined") as raised:
         await service.call()
-    assert not raised.value.in_doubt
+    assert (raised.value.in_doubt, raised.value.for_operator) == (False, False)
+
+
+async def test_what_is_not_declared_is_no_refusal(service):
+    """The agent of another service may take the same status for a gateway's."""
+    service.says(402)
+    service.remote = replace(service.remote, refusals=())
+    with pytest.raises(TransientError) as raised:
+        await service.call()
+    assert raised.value.at_door
+
+
+@pytest.mark.proves("AGT-6")
+@pytest.mark.parametrize("status", [400, 413])
+async def test_a_fault_of_our_own_request_is_final_and_for_an_operator(service, status):
+    """It would be answered the same each time, and is no reason to take an order back."""
+    service.says(status)
+    with pytest.raises(RejectedError, match=f"{status} why") as raised:
+        await service.call()
+    assert (raised.value.in_doubt, raised.value.for_operator) == (False, True)
+
+
+@pytest.mark.proves("AGT-8")
+@pytest.mark.parametrize("status", PASSES + AT_DOOR)
+async def test_all_that_may_pass_opens_the_circuit(service, status):
+    """When it comes for one order after another."""
+    service.says(status, "[]" if status == 206 else "{}")
+    circuit = Agency().circuit
+    for number in range(CIRCUIT_ORDERS):
+        assert circuit.open_until is None
+        with pytest.raises(TransientError), circuit.guard(f"order-{number}"):
+            await service.call()
+    assert circuit.open_until is not None
+
+
+IN_A_MINUTE, NEXT_DAY, LONG_AGO = (format_datetime(NOW + seconds(each), usegmt=True) for each in (60, 86_400, -3600))
+
+
+@pytest.mark.proves("AGT-8")
+@pytest.mark.parametrize("status", [429, 503])
+@pytest.mark.parametrize(
+    ("said", "wait"),
+    [
+        ("1", 1),
+        (" 60 ", 60),
+        ("600", 600),
+        ("601", 600),
+        ("0060", 60),
+        ("9" * 5000, 600),
+        (IN_A_MINUTE, 60),
+        (IN_A_MINUTE.replace("GMT", "-0000"), 60),
+        (NEXT_DAY, 600),
+        ("Fri, 31 Dec 9999 23:59:59 GMT", 600),
+        ("Fri, 31 Dec 9999 23:59:59 -2359", 600),
+    ],
+    ids=lambda value: str(value)[:30],
+)
+async def test_a_service_is_left_alone_for_as_long_as_it_asks_within_bounds(service, status, said, wait):
+    """In seconds or until a time; a call was made all the same, and may have had its effect."""
+    service.says(status, **{"Retry-After": said})
+    with pytest.raises(AskedToWaitError, match=f"{status} why") as raised:
+        await service.call()
+    assert (raised.value.retry_after, raised.value.in_doubt) == (seconds(wait), True)
+
+
+ABSURD = ("", "0", "-5", "+5", "1.5", "1e9", "nan", "soon", "60, 120", "٣", LONG_AGO, "Mon, 01 Jan 0000 00:00:00 GMT")
+HOSTILE = (f"Fri, 31 Dec {'9' * 30} 23:59:59 GMT", f"Fri, 31 Dec 2099 23:59:59 +{'9' * 30}", "Fri," * 500)
+
+
+@pytest.mark.proves("AGT-2", "FLT-6")
+@pytest.mark.parametrize("said", ABSURD + HOSTILE, ids=lambda value: ascii(value)[:30])
+@pytest.mark.parametrize("status", [429, 503])
+async def test_what_asks_for_nothing_of_use_is_a_failure_like_any_other(service, status, said):
+    """No time, or one that is over: it is tried again, and counts."""
+    service.says(status, **{"Retry-After": said})
+    with pytest.raises(TransientError) as raised:
+        await service.call()
+    assert not raised.value.at_door
+
+
+@pytest.mark.parametrize("status", [200, 400, 403, 422, 500, 502])
+async def test_only_a_service_that_is_busy_asks_to_be_left_alone(service, status):
+    """Of any other answer the header says nothing to us."""
+    service.says(status)
+    outcome = (await asyncio.gather(service.call(), return_exceptions=True))[0]
+    assert not isinstance(outcome, AskedToWaitError)
 
 
 @pytest.mark.proves("AGT-6")
@@ -105,7 +222,7 @@ async def test_a_service_that_asks_for_it_is_shown_who_calls(service):
     await service.call()
     service.answer = web.Response(text="{}")
     tokens = AsyncMock(side_effect=["a-token", ClientAuthenticationError("no identity")])
-    service.remote = HttpRemoteService(service.url, service.session, tokens)
+    service.remote = replace(service.remote, token=tokens)
     await service.call()
     with pytest.raises(TransientError, match="no identity"):
         await service.call()
@@ -117,7 +234,7 @@ async def test_a_service_hears_nothing_from_the_calls_before():
     service, pool = Service(), Connections(SETTINGS)
     service.answer.set_cookie("session", "ada")
     async with TestServer(service.app, host="localhost") as server:  # of an address nobody keeps a cookie
-        service.remote = HttpRemoteService(str(server.make_url("/pay")), lambda: pool.http)
+        service.remote = remote_at(server, lambda: pool.http)
         await service.call()
         service.answer = web.Response(text="{}")
         await service.call()
@@ -132,14 +249,14 @@ async def test_the_token_and_the_answer_share_one_time_out(service):
         await asyncio.sleep(0.3)
         return "a-token"
 
-    service.remote, service.takes = HttpRemoteService(service.url, service.session, token), 0.3
+    service.remote, service.takes = replace(service.remote, token=token), 0.3
     with pytest.raises(TransientError, match="TimeoutError"):
         await service.remote.call(Agency().request, 0.5)
 
 
 async def test_there_is_no_call_if_the_token_never_comes(service):
     """And the failure may pass."""
-    service.remote = HttpRemoteService(service.url, service.session, asyncio.Event().wait)
+    service.remote = replace(service.remote, token=asyncio.Event().wait)
     with pytest.raises(TransientError, match="TimeoutError"):
         await service.remote.call(Agency().request, 0.05)
     assert service.paths == []
@@ -163,7 +280,7 @@ async def test_an_answer_that_no_reply_can_carry_is_a_failure_in_doubt(service, 
     service.answer = web.Response(text=TOO_LONG[label])
     with pytest.raises(RejectedError, match="too long") as raised:
         await service.call()
-    assert raised.value.in_doubt
+    assert (raised.value.in_doubt, raised.value.for_operator) == (True, True)
     service.answer = web.Response(text=TOO_LONG[label], status=503)
     with pytest.raises(TransientError):
         await service.call()
@@ -207,10 +324,11 @@ FORGED = {
 @pytest.mark.parametrize("label", FORGED)
 async def test_a_forged_request_is_kept_with_its_reason_and_costs_no_call(service, label):
     """Who may send to an agent's queue reaches the operations of its service, and nothing else on its host."""
-    agency, poison = Agency(), PoisonStore(of_columns())
+    agency = Agency()
+    poison = agency.app.poison_store
     body = json.dumps(json.loads(agency.request.to_json()) | FORGED[label]).encode()
     app = func.FunctionApp()
-    app.register_functions(agents.triggers.blueprint(agency.agent, poison))
+    app.register_functions(agents.triggers.blueprint(agency.agent, agency.app.unread))
     (function,) = app.get_functions()
     await function.get_user_function()(
         ServiceBusMessage(

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 from builders import (
+    LONGEST_UPGRADE,
     NOW,
     ORDER_ID,
     TOLERANCE,
@@ -20,9 +21,8 @@ from builders import (
 
 from core.changes import Change, Note
 from core.errors import NewerWorkflowError
-from core.messages import SENDING, AgentRequest, decode
+from core.messages import AgentRequest, decode
 from core.orders import Direction, Outcome, ProcessState, StepState
-from scheduler.rules import LONGEST_UPGRADE
 from shop.workflows import ORDER
 
 COMPLETED = answer(result={"reference": "p-1"})
@@ -49,7 +49,7 @@ def test_a_claim_sends_the_agent_what_it_needs_and_nothing_personal():
     assert message.reply_to == "payment-responses"
     assert message.message_id == f"{ORDER_ID}:payment:1:do"
     assert message.correlation_id == ORDER_ID
-    assert (message.time_to_live, message.patience) == (seconds(5), SENDING)
+    assert message.time_to_live == seconds(5)
     assert request.idempotency_key == f"{ORDER_ID}:payment"
     assert request.complete_by == NOW + seconds(5)
     assert request.content == {
@@ -64,17 +64,21 @@ def test_a_claim_sends_the_agent_what_it_needs_and_nothing_personal():
 @pytest.mark.parametrize(
     "state",
     [
-        {"process_state": ProcessState.PROCESSING, "locked_by": "s2"},
         {"process_state": ProcessState.PROCESSED},
         {"process_state": ProcessState.ERROR},
-        {"locked_by": "s2"},
         {"not_before": NOW + seconds(1)},
     ],
-    ids=["held by another", "processed", "in error", "locked", "resting"],
+    ids=["processed", "in error", "cooling down"],
 )
-def test_only_a_free_pending_order_can_be_claimed(state):
-    """An order that is not Pending, or is held, or has to wait, is passed over without an error."""
+def test_only_an_order_that_may_go_on_can_be_claimed(state):
+    """One that has ended, or has to wait for a time, is passed over without an error."""
     assert scheduler.claim(new_order().with_state(**state), NOW) is None
+
+
+@pytest.mark.proves("SCH-2")
+def test_an_order_whose_steps_all_run_can_be_claimed_by_nobody():
+    """Whoever comes second finds nothing to start."""
+    assert other_scheduler.claim(claimed(), NOW) is None
 
 
 @pytest.mark.proves("SCH-5")
@@ -199,13 +203,14 @@ def test_an_error_reply_sets_the_order_to_error_with_one_alert():
 
 @pytest.mark.proves("AGT-8")
 def test_a_step_that_was_not_tried_waits_without_a_failure():
-    """`notTried` puts the order back until the time that the agent names, and counts nothing."""
+    """`notTried` puts the order back until there is room, whatever time the agent names, and counts nothing."""
     reply = answer(outcome="notTried", retry_after=30, reason="circuit open")
-    after = scheduler.receive(claimed(), reply, NOW).after
-    state = after.state
+    change = scheduler.receive(claimed(), reply, NOW, {})
+    state, step = change.after.state, change.after.step("payment")
     assert (state.process_state, state.locked_by, state.complete_by) == (ProcessState.PENDING, None, None)
-    assert after.state.not_before == NOW + seconds(30)
-    assert (after.state.failure_count, after.step("payment").failure_count) == (0, 0)
+    assert (state.not_before, step.not_before) == (None, None)
+    assert (state.failure_count, step.failure_count) == (0, 0)
+    assert change.entry.detail == "payment was not tried: circuit open; no agent has room"
 
 
 @pytest.mark.proves("UND-2")
@@ -225,14 +230,15 @@ def test_an_order_waits_for_the_first_of_its_steps_only():
     """Two may begin, each at a time of its own: the one that has to wait for longer holds up no other."""
     first = replace(new_order().steps[0], not_before=NOW + seconds(60))
     order = replace(new_order(), steps=(first, replace(first, name="other", not_before=NOW + seconds(10))))
-    assert order.claimable_from(NOW) == NOW + seconds(10)
+    assert order.chosen_time(NOW) == NOW + seconds(10)
+    assert order.chosen_time(NOW + seconds(10)) is None
 
 
 @pytest.mark.proves("AGT-8", "AGT-10")
 def test_a_step_that_was_not_tried_goes_to_another_agent():
     """At once, in the same write, and with the same key."""
     reply = answer(outcome="notTried", retry_after=30, reason="circuit open")
-    change = scheduler.receive(claimed(), reply, NOW, {"payment": "payment-backup"})
+    change = scheduler.receive(claimed(), reply, NOW, {"payment": ("payment-backup",)})
     assert change.after.state.process_state is ProcessState.PROCESSING
     (message,) = change.messages
     assert message.queue == "payment-backup-requests"
@@ -267,10 +273,8 @@ def test_an_order_of_a_workflow_that_is_gone_ends_when_nothing_of_it_runs_any_mo
     order = new_order(workflow_version=2).with_state(workflow="order")
     order = claimed(replace(order, steps=(stock, replace(payment, timeout=seconds(60)), *others)))
     order = supervisor.recover(order, NOW + seconds(7)).after.with_state(workflow_version=0)
-    held = scheduler.claim(order, NOW + seconds(7))
-    assert (held.after.state.process_state, held.messages, held.events) == (ProcessState.PROCESSING, (), ())
-    assert held.after.state.complete_by == NOW + seconds(60)
-    given_back = supervisor.recover(held.after, NOW + seconds(62))
+    assert scheduler.claim(order, NOW + seconds(7)) is None
+    given_back = supervisor.recover(order, NOW + seconds(62))
     ended = scheduler.claim(given_back.after, NOW + seconds(62))
     assert (ended.after.state.process_state, len(ended.events)) == (ProcessState.ERROR, 1)
     assert ended.after.running() == ()
@@ -280,7 +284,7 @@ def test_an_order_of_a_workflow_that_is_gone_ends_when_nothing_of_it_runs_any_mo
 @pytest.mark.parametrize("unknown", [{"workflow_version": 7}, {"workflow": "brand-new"}], ids=["version", "name"])
 def test_an_order_that_nobody_knows_is_left_to_newer_hosts_for_a_day(unknown):
     """An upgrade that takes longer has been given up: the order ends, and says why."""
-    order = new_order().with_state(**unknown, not_before=NOW + seconds(60))
+    order = new_order().with_state(**unknown, waits_since=NOW + seconds(60))
     longest = NOW + seconds(60) + LONGEST_UPGRADE
     assert scheduler.claim(order, longest) is None
     state = scheduler.claim(order, longest + seconds(1)).after.state
@@ -305,9 +309,10 @@ def test_an_order_of_a_newer_workflow_is_left_to_newer_hosts():
 def test_an_order_is_claimed_although_the_clock_of_who_announced_it_is_ahead():
     """By no more than the tolerance; what waits for a time waits for it, whatever the clock says."""
     ahead = NOW + TOLERANCE / 2
-    change = scheduler.claim(new_order(not_before=ahead, updated_at=ahead), NOW)
-    assert change.entry.at == ahead
-    assert scheduler.claim(new_order(not_before=NOW + 2 * TOLERANCE, updated_at=NOW + 2 * TOLERANCE), NOW) is None
+    change = scheduler.claim(new_order(waits_since=ahead, updated_at=ahead), NOW)
+    assert (change.entry.at, change.after.state.waits_since) == (ahead, ahead)
+    far = NOW + 2 * TOLERANCE
+    assert scheduler.claim(new_order(waits_since=far, updated_at=far), NOW).entry.at == NOW + TOLERANCE
     assert scheduler.claim(new_order(not_before=ahead, updated_at=NOW), NOW) is None
 
 
@@ -318,3 +323,75 @@ def test_an_answer_that_is_too_long_to_be_kept_is_a_failure_in_doubt():
     (step,) = scheduler.receive(claimed(), reply, NOW).after.steps
     assert (step.state, step.in_doubt) == (StepState.FAILED, True)
     assert "too long" in step.reason
+
+
+# Which agent is asked
+
+SEVERAL = {"payment": ("payment", "payment-backup", "elsewhere")}
+RULES = replace(scheduler, providers={"payment": "psp", "payment-backup": "psp", "elsewhere": "another"})
+
+
+def asked(step, room, rules=RULES):
+    """The agent that is asked for the step, and what for; None if there is none."""
+    direction = Direction.UNDO if step.state is StepState.UNDOING else Direction.FORWARD
+    change = rules.claim(new_order().with_steps(step).with_state(direction=direction), NOW, room)
+    if change is None:
+        return None
+    (message,) = change.messages
+    return message.queue.removesuffix("-requests"), decode(AgentRequest, message.body).action
+
+
+def tried(agent="payment", **more):
+    """The payment after an attempt that came to nothing at this agent."""
+    return replace(new_order().steps[0], **{"agent": agent, "attempts": 1, "reason": "timed out"} | more)
+
+
+def room_at(*agents):
+    return {"payment": agents}
+
+
+FORWARD = {
+    "the preferred first": (tried(reason=None), SEVERAL, "payment"),
+    "another one after an attempt that came to nothing": (tried(), SEVERAL, "payment-backup"),
+    "any other one": (tried("payment-backup"), SEVERAL, "payment"),
+    "the same one if no other has room": (tried(), room_at("payment"), "payment"),
+    "in doubt, another one of the provider": (tried(in_doubt=True), SEVERAL, "payment-backup"),
+    "in doubt, no other provider": (tried(in_doubt=True), room_at("payment", "elsewhere"), "payment"),
+    "in doubt, nobody if no agent of the provider has room": (tried(in_doubt=True), room_at("elsewhere"), None),
+    "in doubt at another provider, that one": (tried("elsewhere", in_doubt=True), SEVERAL, "elsewhere"),
+    "in doubt at an agent that is gone, whoever has room": (tried("gone", in_doubt=True), SEVERAL, "payment"),
+}
+
+
+@pytest.mark.proves("AGT-10", "AGT-3", "WRK-1")
+@pytest.mark.parametrize("what", FORWARD)
+def test_a_step_goes_to_another_agent_next_but_never_to_another_provider_while_in_doubt(what):
+    """Who shares no idempotency keys with the service that may have done it, would do it again."""
+    step, room, agent = FORWARD[what]
+    assert asked(step, room) == (agent and (agent, "do"))
+
+
+def to_undo(agent="payment", **more):
+    """The payment as it waits to be undone, of which this agent was asked last."""
+    return tried(agent, **{"state": StepState.UNDOING, "undoable": True, "reason": None} | more)
+
+
+BACK = {
+    "the agent that did it": (to_undo("payment-backup"), SEVERAL, "payment-backup"),
+    "another one of the provider, if that has no room": (to_undo("payment-backup"), room_at("payment"), "payment"),
+    "another one of the provider, once an attempt came to nothing": (
+        to_undo("payment-backup", reason="timed out"),
+        SEVERAL,
+        "payment",
+    ),
+    "no other provider": (to_undo(), room_at("elsewhere"), None),
+    "whoever has room, if the agent is gone": (to_undo("gone"), room_at("elsewhere"), "elsewhere"),
+}
+
+
+@pytest.mark.proves("AGT-9", "AGT-3", "UND-1")
+@pytest.mark.parametrize("what", BACK)
+def test_a_step_is_undone_where_it_was_done(what):
+    """By its agent, or another one whose service knows the key."""
+    step, room, agent = BACK[what]
+    assert asked(step, room) == (agent and (agent, "undo"))

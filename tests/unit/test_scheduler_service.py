@@ -5,19 +5,19 @@ from datetime import timedelta
 from unittest.mock import patch
 
 import pytest
-from builders import NOW, answer, answer_to, seconds
+from builders import LONGEST_UPGRADE, NOW, TIMEOUT, answer, answer_to, seconds
 from scheduling import Scheduling, only, step
 
-from core.changes import HistoryEntry, transition
+from bootstrap import FOR_EACH_CALL
+from core.changes import HistoryEntry, transition, wake_up
 from core.errors import ConflictError, UnavailableError
 from core.keys import bucket_of, buckets
-from core.messages import WakeUp
+from core.messages import WakeUp, decode
 from core.orders import Priority, ProcessState
 from core.workflow import Workflow
-from scheduler.admission import EQUALLY_LONG, FIRST, LOOK_INTERVAL, PASSED_OVER
-from scheduler.rules import LONGEST_UPGRADE
+from scheduler.admission import EQUALLY_LONG, FEW, LOOK_INTERVAL, PASSED_OVER, Capacity
 from scheduler.service import WAKE_UP_TIME
-from stores.claim_lanes import PAGE, first_of_each_claim_lane
+from stores.claim_lanes import PAGE
 from stores.tables import entity
 
 
@@ -33,40 +33,44 @@ async def recorded(world, count, bucket="b03", **state):
     return ids
 
 
+async def in_line(world, count, **state):
+    """Orders of which each has waited for longer than the next; they were announced a while ago."""
+    spans = range(count, 0, -1)
+    return [await world.record(since=world.now - 2 * span * EQUALLY_LONG, **state) for span in spans]
+
+
 async def away(*_):
     raise UnavailableError
 
 
+def with_slots(world, count, name="one"):
+    """An instance that lets so many requests be open at each agent."""
+    instance = world.instance(name)
+    instance.admission.capacity = dict.fromkeys(world.offers, Capacity(most=count, allowance=TIMEOUT))
+    return instance
+
+
+async def announce(world, instance, *order_ids):
+    """Let the instance hear of the orders, as whoever recorded them says it."""
+    for order_id in order_ids:
+        await instance.wake(decode(WakeUp, wake_up(await world.load(order_id)).body))
+
+
+async def claimed_ids(world, agent="payment"):
+    return [request.order_id for request in world.requests(agent)]
+
+
 @pytest.mark.proves("WRK-3")
-async def test_a_poll_goes_on_while_orders_wait_for_room(world):
-    """Replies may all reach another instance, and wake-ups come no more: somebody has to claim the rest."""
+async def test_who_hears_of_replies_claims_those_that_waited_for_their_slots(world):
+    """Though all were claimed by another instance, and no wake-up comes any more."""
     one, other = world.instance("one"), world.instance("other")
-    await recorded(world, FIRST + 5)
-    assert await one.poll()
+    await recorded(world, FEW + 2)
+    await one.poll()
     first = world.requests()
-    assert len(first) == FIRST
+    assert len(first) == FEW
     for request in first:
         await other.receive(answer_to(request), "payment")
-    assert world.requests() == []
-    world.now += LOOK_INTERVAL
-    await one.poll()
-    assert len(world.requests()) == 5
-    assert not await one.poll()
-
-
-@pytest.mark.proves("WRK-3")
-async def test_instances_side_by_side_begin_with_different_buckets(world):
-    """Else all of them would compete for the orders of one partition while the others wait."""
-    for bucket in buckets(8):
-        for _ in range(3):
-            await world.record(bucket=bucket)
-    world.now += WAKE_UP_TIME
-    world.most = 1
-    for name in ("one", "other", "third"):
-        await world.instance(name).poll()
-        world.most += 1
-    begun_with = [bucket_of(request.order_id) for request in world.requests()]
-    assert len(begun_with) == len(set(begun_with)) == 3
+    assert len(world.requests()) == 2
 
 
 @pytest.mark.proves("WRK-3", "SCH-1")
@@ -74,7 +78,8 @@ async def test_an_instance_looks_into_every_bucket(world):
     """Wherever it begins: it may be the only one."""
     for bucket in buckets(8):
         await recorded(world, 1, bucket)
-    assert await world.instance().poll()
+    await world.keep_busy()
+    await world.instance().poll()
     assert {bucket_of(request.order_id) for request in world.requests()} == set(buckets(8))
 
 
@@ -89,20 +94,19 @@ async def test_what_a_service_gets_does_not_depend_on_who_claims():
     for instance in (one, other):
         recorded = await world.load(await world.record("to-whom"))
         await one.transitions.carry_out(transition(recorded, recorded, HistoryEntry(at=NOW, actor="t", event="e")))
-        await instance.wake(WakeUp(order_id=recorded.order_id))
+        await announce(world, instance, recorded.order_id)
     assert [request.content for request in world.requests()] == [{"to": "Ada"}] * 2
 
 
 @pytest.mark.proves("WRK-2")
 async def test_an_instance_that_starts_claims_no_more_than_the_others_have_left(world):
     """It looks before it claims, whether a wake-up comes first or a poll; what it cannot claim waits."""
-    ids = await recorded(world, 2 * FIRST)
+    ids = await recorded(world, 2 * FEW)
     await world.instance("one").poll()
-    assert len(world.requests()) == FIRST
+    assert len(world.requests()) == FEW
     for name in ("other", "third"):
         starts = world.instance(name)
-        for order_id in ids:
-            await starts.wake(WakeUp(order_id=order_id))
+        await announce(world, starts, *ids)
         await starts.poll()
     assert world.requests() == []
 
@@ -110,11 +114,10 @@ async def test_an_instance_that_starts_claims_no_more_than_the_others_have_left(
 @pytest.mark.proves("WRK-2", "WRK-3", "SUB-6", "SCH-11")
 async def test_a_woken_order_that_finds_no_room_goes_on_with_the_next_reply(world):
     """It is remembered where it was heard of; no poll has to find it."""
-    world.most = 1
-    one = world.instance("one")
-    first, second = [await world.record() for _ in range(2)]
-    for order_id in (first, second):
-        await one.wake(WakeUp(order_id=order_id))
+    one = with_slots(world, 1)
+    await announce(world, one, await world.record())
+    second = await world.record(**announced(world))
+    await announce(world, one, second)
     (request,) = world.requests()
     await one.receive(answer_to(request), "payment")
     assert [request.order_id for request in world.requests()] == [second]
@@ -126,14 +129,13 @@ async def test_a_woken_order_that_finds_no_room_goes_on_with_the_next_reply(worl
 @pytest.mark.proves("SCH-11", "SCH-1")
 async def test_a_poll_finds_an_urgent_order_however_many_others_it_knows(world):
     """Its wake-up went to another instance, and hundreds wait for room here: it is the next to be claimed."""
-    world.most = 1
-    one = world.instance("one")
+    one, other = with_slots(world, 1), with_slots(world, 0, "other")
     for bucket in buckets(8):
         await recorded(world, PAGE, bucket)
     await one.poll()
     urgent = await world.record(priority=Priority.HIGH)
     (running,) = world.requests()
-    await world.instance("other").receive(answer_to(running), "payment")
+    await other.receive(answer_to(running), "payment")
     world.now += LOOK_INTERVAL
     await one.poll()
     assert [request.order_id for request in world.requests()] == [urgent]
@@ -177,7 +179,8 @@ async def test_a_poll_gives_up_an_order_that_nobody_has_known_for_long(world):
 @pytest.mark.proves("WRK-3", "SCH-11")
 async def test_who_has_waited_longest_goes_first_whatever_its_bucket():
     """Sixteen buckets, each with more than are claimed at a time, and in each one order that came before."""
-    world = Scheduling(most=16, buckets=16)
+    world = Scheduling(most=16 // FOR_EACH_CALL, buckets=16)
+    await world.keep_busy()
     first = [await world.record(bucket=bucket, since=world.now - 2 * EQUALLY_LONG) for bucket in buckets(16)]
     for bucket in buckets(16):
         await recorded(world, PAGE, bucket)
@@ -190,8 +193,9 @@ async def test_a_slot_is_free_once_its_step_was_answered_elsewhere_though_the_or
     """It runs at a slow agent for long: who needs the other one does not wait for that."""
     world = Scheduling(
         Workflow(name="long", version=1, steps=(step("payment"), step("stock", "payment", capability="inventory"))),
-        most=4,
+        most=4 // FOR_EACH_CALL,
     )
+    await world.keep_busy()
     one, other = world.instance("one"), world.instance("other")
     await recorded(world, 4, workflow="long")
     await one.poll()
@@ -208,7 +212,8 @@ async def test_a_slot_is_free_once_its_step_was_answered_elsewhere_though_the_or
 async def test_a_slot_is_free_once_a_step_is_answered_beside_which_another_runs():
     """What the agenda says of a running order is said anew when one of its steps has ended."""
     both = Workflow(name="both", version=1, steps=(step("payment"), step("stock", capability="inventory")))
-    world = Scheduling(both, most=4)
+    world = Scheduling(both, most=4 // FOR_EACH_CALL)
+    await world.keep_busy()
     one, other = world.instance("one"), world.instance("other")
     await recorded(world, 4, workflow="both")
     await one.poll()
@@ -226,8 +231,8 @@ async def test_a_slot_is_free_once_a_step_is_answered_beside_which_another_runs(
 async def test_the_next_step_of_an_order_has_the_slot_of_the_one_before():
     """At the same agent: it need not be put back, and wait behind all others."""
     twice = Workflow(name="twice", version=1, steps=(step("payment"), step("capture", "payment", capability="payment")))
-    world = Scheduling(twice, most=1)
-    one = world.instance("one")
+    world = Scheduling(twice)
+    one = with_slots(world, 1)
     await recorded(world, 2, workflow="twice")
     await one.poll()
     (request,) = world.requests()
@@ -276,16 +281,15 @@ BROKEN = (is_not_there, cannot_be_read, conflicts_for_ever, has_a_broken_agenda_
 async def test_an_order_that_cannot_be_claimed_costs_only_itself(world, caplog, breaks, awoken):
     """The round goes on, the log names it, and then it is left alone for a while."""
     broken, *others = await recorded(world, 5)
+    await world.keep_busy()
     breaks(world, broken)
     one = world.instance("one")
     if awoken:
         for order_id in (broken, *others):
-            await one.wake(WakeUp(order_id=order_id))
+            await one.wake(WakeUp(order_id=order_id, needs="payment"))
     await one.poll()
     assert {request.order_id for request in world.requests()} >= set(others)
-    awoken_well = awoken and breaks is has_a_broken_agenda_row
-    said = [line for line in caplog.records if getattr(line, "order_id", "") == broken]
-    assert bool(said) is not awoken_well
+    assert [line for line in caplog.records if getattr(line, "order_id", "") == broken]
     before = len(caplog.records)
     world.now += PASSED_OVER / 2
     await one.poll()
@@ -301,11 +305,12 @@ OPEN_FOR = timedelta(seconds=30)
 async def test_after_a_reply_that_tells_of_an_open_circuit_nothing_more_is_sent(world):
     """No other order has to find it out for itself; when the time is over, both go on."""
     one = world.instance("one")
-    first, second = await recorded(world, 2)
-    await one.wake(WakeUp(order_id=first))
+    (first,) = await recorded(world, 1)
+    await announce(world, one, first)
     open_for = {"reason": "open", "retry_after": OPEN_FOR.total_seconds(), "circuit_open": True}
     await one.receive(answer_to(world.requests()[0], "notTried", **open_for), "payment")
-    await one.wake(WakeUp(order_id=second))
+    (second,) = await recorded(world, 1)
+    await announce(world, one, second)
     await one.poll()
     assert world.requests() == []
     world.now += OPEN_FOR
@@ -317,14 +322,13 @@ async def test_after_a_reply_that_tells_of_an_open_circuit_nothing_more_is_sent(
 async def test_a_reply_over_the_queue_of_another_agent_closes_no_agent(world):
     """It is recorded, and says nothing of either agent: others are sent on to both."""
     one = world.instance("one")
-    first, second = await recorded(world, 2)
-    elsewhere = await world.record("shipping")
-    await one.wake(WakeUp(order_id=first))
+    (first,) = await recorded(world, 1)
+    await announce(world, one, first)
     open_for = {"reason": "open", "retry_after": OPEN_FOR.total_seconds(), "circuit_open": True}
     await one.receive(answer_to(world.requests()[0], "notTried", **open_for), "shipping")
     assert (await world.load(first)).state.process_state is ProcessState.PROCESSING
-    for order_id in (second, elsewhere):
-        await one.wake(WakeUp(order_id=order_id))
+    second, elsewhere = await world.record(), await world.record("shipping")
+    await announce(world, one, second, elsewhere)
     sent = {agent: [request.order_id for request in world.requests(agent)] for agent in ("payment", "shipping")}
     assert sent == {"payment": [second], "shipping": [elsewhere]}
 
@@ -337,7 +341,7 @@ async def test_every_scheduler_hears_of_an_open_circuit(world):
     await world.tell("payment", open_until=until)
     instances = [world.instance("one"), world.instance("other")]
     for instance in instances:
-        await instance.wake(WakeUp(order_id=order_id))
+        await announce(world, instance, order_id)
         await instance.poll()
     assert world.requests() == []
     assert await world.pending([order_id]) == [order_id]
@@ -346,15 +350,26 @@ async def test_every_scheduler_hears_of_an_open_circuit(world):
     assert [request.order_id for request in world.requests()] == [order_id]
 
 
-@pytest.mark.proves("AGT-8")
-async def test_a_poll_does_not_go_on_while_the_agents_make_no_calls(world):
-    """Orders wait for a circuit to close, which the next poll is in time for."""
-    await recorded(world, 3)
-    await world.tell("payment", open_until=world.now + OPEN_FOR)
+@pytest.mark.proves("AGT-10", "WRK-1")
+async def test_that_an_agent_was_silent_is_forgotten_once_it_has_spoken(world):
+    """By whoever looks next; before, it stands."""
     one = world.instance("one")
-    assert not await one.poll()
-    await recorded(world, 1, workflow="inventory")
-    assert await one.poll()
+    await world.tell("payment", "supervisor", unheard_since=world.now - seconds(60))
+    await one.poll()
+    assert [each.instance for each in await world.agent_health.since(NOW)] == ["supervisor"]
+    await world.tell("payment", began=world.now)
+    await one.poll()
+    assert [each.instance for each in await world.agent_health.since(NOW)] == ["1"]
+
+
+@pytest.mark.proves("AGT-10", "WRK-2")
+async def test_an_agent_that_is_silent_gets_a_few_requests_only(world):
+    """Of all who look together; enough to find out whether it works again."""
+    await recorded(world, 20)
+    await world.tell("payment", "supervisor", unheard_since=world.now - seconds(60))
+    for name in ("one", "other"):
+        await world.instance(name).poll()
+    assert len(world.requests()) == FEW
 
 
 # Messages about what is not there, and what fails beside them
@@ -367,7 +382,7 @@ async def test_a_reply_for_an_unknown_order_is_logged_and_changes_nothing(world,
     """It may be of an order that was removed; it must not come back, nor end as poison."""
     one = world.instance("one")
     (order_id,) = await recorded(world, 1)
-    await one.wake(WakeUp(order_id=order_id))
+    await announce(world, one, order_id)
     rows, sent = dict(world.store.table.partitions), list(world.parts.bus.sent)
     await one.receive(answer(order_id=UNKNOWN), "payment")
     assert (world.store.table.partitions, world.parts.bus.sent) == (rows, sent)
@@ -377,12 +392,11 @@ async def test_a_reply_for_an_unknown_order_is_logged_and_changes_nothing(world,
 
 @pytest.mark.proves("FLT-6", "SCH-2")
 async def test_a_wake_up_for_an_unknown_order_holds_up_no_other(world, caplog):
-    """It is logged, and takes no slot for longer than the next look."""
-    world.most = 1
-    one = world.instance("one")
-    (order_id,) = await recorded(world, 1)
-    await one.wake(WakeUp(order_id=UNKNOWN))
-    await one.wake(WakeUp(order_id=order_id))
+    """It is logged, and takes no slot."""
+    one = with_slots(world, 1)
+    await one.wake(WakeUp(order_id=UNKNOWN, needs="payment"))
+    order_id = await world.record()
+    await announce(world, one, order_id)
     assert [request.order_id for request in world.requests()] == [order_id]
     (line,) = [each for each in caplog.records if each.message == "scheduler.wake_up_for_unknown_order"]
     assert line.order_id == UNKNOWN
@@ -391,11 +405,9 @@ async def test_a_wake_up_for_an_unknown_order_holds_up_no_other(world, caplog):
 @pytest.mark.proves("SCH-6", "FLT-7")
 async def test_a_reply_is_recorded_though_the_next_order_cannot_be_claimed(world):
     """The store goes away in between: the reply does not come back, to be refused; and the other order stays known."""
-    world.most = 1
-    one = world.instance("one")
-    done, waits = await recorded(world, 2)
-    for order_id in (done, waits):
-        await one.wake(WakeUp(order_id=order_id))
+    one = with_slots(world, 1)
+    done, waits = await in_line(world, 2)
+    await announce(world, one, done, waits)
     apply = one.transitions.apply
 
     async def only_the_reply(order_id, *more):
@@ -424,25 +436,21 @@ async def test_a_reply_is_recorded_though_nobody_can_look_around(world):
 @pytest.mark.proves("WRK-2", "SCH-2")
 async def test_a_second_wake_up_does_not_take_a_second_slot(world):
     """Else an agent would seem to have less room than it has."""
-    world.most = 2
-    one = world.instance("one")
-    first, second = await recorded(world, 2)
-    for order_id in (first, first, second):
-        await one.wake(WakeUp(order_id=order_id))
-    assert [request.order_id for request in world.requests()] == [first, second]
+    one = with_slots(world, 2)
+    first, second = [await world.record(**announced(world)) for _ in range(2)]
+    await announce(world, one, first, first, second)
+    assert await claimed_ids(world) == [first, second]
 
 
 @pytest.mark.proves("WRK-2", "SCH-6")
 async def test_a_reply_that_is_refused_frees_no_slot(world):
     """Its step runs on."""
-    world.most = 1
-    one = world.instance("one")
+    one = with_slots(world, 1)
     first, second = await recorded(world, 2)
-    for order_id in (first, second):
-        await one.wake(WakeUp(order_id=order_id))
+    await announce(world, one, first, second)
     (request,) = world.requests()
     await one.receive(answer_to(request.model_copy(update={"attempt": 7})), "payment")
-    await one.wake(WakeUp(order_id=second))
+    await announce(world, one, second)
     assert world.requests() == []
 
 
@@ -459,7 +467,7 @@ def looked_around(world, instance):
     async def slowly(change):
         world.now += LOOK_INTERVAL
         instance.admission.begin_look()
-        instance.admission.saw([], [])
+        instance.admission.saw([], [], [])
         return await commit(change)
 
     return patch.object(world.store, "commit", slowly)
@@ -468,11 +476,11 @@ def looked_around(world, instance):
 @pytest.mark.proves("WRK-2")
 async def test_what_is_written_while_one_looks_is_not_forgotten():
     """The look found the agent free, since the write was not done: be it a claim or a reply."""
-    world = Scheduling(TWO, most=1)
-    one = world.instance("one")
+    world = Scheduling(TWO)
+    one = with_slots(world, 1)
     first = await world.record("two")
     with looked_around(world, one):
-        await one.wake(WakeUp(order_id=first))
+        await announce(world, one, first)
     assert "payment" not in one.admission.room()
     (request,) = world.requests()
     with looked_around(world, one):
@@ -483,7 +491,7 @@ async def test_what_is_written_while_one_looks_is_not_forgotten():
 @pytest.mark.proves("WRK-2", "SCH-1")
 async def test_the_last_slot_is_enough_for_who_has_taken_it(world):
     """The order is read once, and claimed."""
-    world.most, reads, load = 1, [], world.store.load
+    reads, load = [], world.store.load
     (order_id,) = await recorded(world, 1)
 
     async def counted(order_id):
@@ -491,7 +499,7 @@ async def test_the_last_slot_is_enough_for_who_has_taken_it(world):
         return await load(order_id)
 
     with patch.object(world.store, "load", counted):
-        await world.instance("one").poll()
+        await with_slots(world, 1).poll()
     assert reads == [request.order_id for request in world.requests()] == [order_id]
 
 
@@ -499,11 +507,11 @@ async def test_the_last_slot_is_enough_for_who_has_taken_it(world):
 async def test_one_sees_all_that_is_open_in_a_bucket():
     """However many agents there are, each with all that it may have."""
     needs = ("payment", "inventory", "shipping", "fourth")
-    world = Scheduling(only("fourth"), offers={need: (need,) for need in needs}, buckets=1)
+    world = Scheduling(only("fourth"), offers={need: (need,) for need in needs}, most=20, buckets=1)
     for need in needs:
-        await recorded(world, FIRST, "b00", workflow=need)
+        await recorded(world, FEW, "b00", workflow=need)
     await world.instance("one").poll()
-    assert [len(world.requests(need)) for need in needs] == [FIRST] * 4
+    assert [len(world.requests(need)) for need in needs] == [FEW] * 4
     await recorded(world, 1, "b00", workflow="fourth")
     other = world.instance("other")
     await other.poll()
@@ -521,11 +529,9 @@ def announced(world):
 @pytest.mark.proves("SUB-6", "SCH-1")
 async def test_a_poll_forgets_nobody_whose_wake_up_came(world):
     """It found no room; who polls soon after need not wait until polls take care of it."""
-    world.most = 1
-    one = world.instance("one")
-    first, second = [await world.record(**announced(world)) for _ in range(2)]
-    for order_id in (first, second):
-        await one.wake(WakeUp(order_id=order_id))
+    one = with_slots(world, 1)
+    first, second = await in_line(world, 2, **announced(world))
+    await announce(world, one, first, second)
     world.now += LOOK_INTERVAL
     await one.poll()
     await one.receive(answer_to(world.requests()[0]), "payment")
@@ -533,56 +539,112 @@ async def test_a_poll_forgets_nobody_whose_wake_up_came(world):
 
 
 @pytest.mark.proves("SCH-1")
-async def test_a_poll_does_not_go_on_for_who_has_to_wait_for_a_time(world):
-    """Though a wake-up named it: its step rests for hours."""
+async def test_a_wake_up_hurries_nobody_who_has_to_wait_for_a_time(world):
+    """Its step cools down for hours: nothing is written, and nobody is asked."""
     one = world.instance("one")
-    order_id = await world.record(since=world.now + timedelta(hours=6))
-    one.admission.hear(one._woken(order_id, await world.load(order_id)))
-    assert not await one.poll()
+    until = world.now + timedelta(hours=6)
+    order_id = await world.record(since=until, not_before=until)
+    before = await world.load(order_id)
+    await announce(world, one, order_id)
+    await one.poll()
+    assert await world.load(order_id) == before
+    assert world.requests() == []
 
 
-@pytest.mark.proves("SUB-6", "SCH-2")
-async def test_who_is_held_by_another_is_no_candidate():
-    """One of its steps waits for room, which whoever holds it finds."""
-    both = Workflow(name="both", version=1, steps=(step("payment"), step("inventory")))
-    world = Scheduling(both, most=1)
-    one, other = world.instance("one"), world.instance("other")
-    (full,) = await recorded(world, 1, workflow="inventory")
-    (held,) = await recorded(world, 1, workflow="both")
-    for order_id in (full, held):
-        await one.wake(WakeUp(order_id=order_id))
-    await other.wake(WakeUp(order_id=held))
-    assert (await world.load(held)).state.process_state is ProcessState.PROCESSING
-    assert not other.admission.knows(held)
+BOTH = Workflow(name="both", version=1, steps=(step("inventory"), step("payment")))
+
+
+@pytest.mark.proves("SCH-10", "WRK-2")
+async def test_a_step_that_found_no_room_is_begun_by_whoever_finds_some():
+    """Though another instance handles the order, of which another step runs."""
+    world = Scheduling(BOTH)
+    one, other = with_slots(world, 1), with_slots(world, 1, "other")
+    (full,) = await recorded(world, 1)
+    await one.poll()
+    both = await world.record("both")
+    await announce(world, one, both)
+    assert await claimed_ids(world, "inventory") == [both]
+    assert (await world.load(both)).state.process_state is ProcessState.PROCESSING
+    (runs,) = world.requests()
+    assert runs.order_id == full
+    await other.receive(answer_to(runs), "payment")
+    assert await claimed_ids(world) == [both]
+    order = await world.load(both)
+    assert [step.name for step in order.running()] == ["inventory", "payment"]
+    assert order.state.locked_by == "other"
+
+
+@pytest.mark.proves("SCH-2", "WRK-2")
+@pytest.mark.parametrize("workflow", ["payment", "both"])
+async def test_a_claim_that_starts_nothing_writes_nothing(workflow):
+    """However often an order is announced for which there is no room, or of which only the other step runs."""
+    world = Scheduling(BOTH)
+    one = with_slots(world, 1)
+    await recorded(world, 1)
+    await one.poll()
+    order_id = await world.record(workflow)
+    await announce(world, one, order_id)
+    before = await world.load(order_id)
+    for _ in range(3):
+        world.now += LOOK_INTERVAL
+        await announce(world, one, order_id)
+        await one.poll()
+    assert await world.load(order_id) == before
+    assert [step.name for step in before.running()] == (["inventory"] if workflow == "both" else [])
 
 
 @pytest.mark.proves("SCH-11", "SUB-6")
-async def test_an_urgent_order_that_was_recorded_here_goes_before_all_that_wait(world):
-    """Nothing has to be read to know that it is urgent, and whom it needs."""
-    world.most = 1
-    one = world.instance("one")
-    await recorded(world, 2)
+async def test_an_urgent_order_that_was_announced_goes_first_from_the_next_look_on(world):
+    """Nothing has to be read to know that it is urgent, and whom it needs; before, what was seen waiting goes first."""
+    one = with_slots(world, 1)
+    _, second, _ = await in_line(world, 3)
     await one.poll()
-    recorded_here = await world.load(await world.record(priority=Priority.HIGH))
-    entry = HistoryEntry(at=world.now, actor="t", event="e")
-    await one.transitions.carry_out(transition(recorded_here, recorded_here, entry))
+    urgent = await world.record(priority=Priority.HIGH, **announced(world))
     with patch.object(world.store, "load", away):
-        await one.wake(WakeUp(order_id=recorded_here.order_id))
+        await one.wake(WakeUp(order_id=urgent, needs="payment", priority=Priority.HIGH, since=world.now))
     await one.receive(answer_to(world.requests()[0]), "payment")
-    assert [request.order_id for request in world.requests()] == [recorded_here.order_id]
+    (running,) = world.requests()
+    assert running.order_id == second
+    world.now += LOOK_INTERVAL
+    await one.receive(answer_to(running), "payment")
+    assert await claimed_ids(world) == [urgent]
 
 
-@pytest.mark.proves("SCH-1")
-async def test_a_lane_of_which_nobody_may_be_claimed_yet_is_read_no_further(world):
-    """A thousand orders that rest are not read with each poll."""
-    for _ in range(6):
-        await world.record(bucket="b00", since=world.now + seconds(60))
-    agenda, reads = world.store.agenda, []
+@pytest.mark.proves("FLT-7", "SCH-1")
+async def test_a_hiccup_of_the_store_puts_no_order_aside(world):
+    """There is nothing wrong with it: the next look finds it, while others were claimed at once."""
+    one = world.instance("one")
+    first, second = await recorded(world, 2)
+    load = world.store.load
 
-    async def counted(*query):
-        reads.append(query)
-        return await agenda(*query)
+    async def hiccups(order_id):
+        return await (away() if order_id == first else load(order_id))
 
-    with patch("stores.claim_lanes.PAGE", 2), patch.object(world.store, "agenda", counted):
-        assert await first_of_each_claim_lane(world.store, "b00", world.now, lambda row: None) == []
-    assert len(reads) == 2
+    with patch.object(world.store, "load", hiccups):
+        await one.poll()
+    assert await claimed_ids(world) == [second]
+    world.now += LOOK_INTERVAL
+    await one.poll()
+    assert await claimed_ids(world) == [first]
+
+
+@pytest.mark.proves("FLT-7", "WRK-2")
+async def test_a_bucket_that_is_away_lends_nobody_its_slots():
+    """Its orders run on, though no look sees them: until it is back, what was seen last counts."""
+    world = Scheduling()
+    one = with_slots(world, 2)
+    runs = [await world.record(bucket=bucket) for bucket in ("b01", "b02")]
+    world.now += WAKE_UP_TIME
+    await one.poll()
+    assert set(await claimed_ids(world)) == set(runs)
+    await recorded(world, 1, "b03")
+    agenda = world.store.agenda
+
+    async def of_others(bucket, *query):
+        return await (away() if bucket == "b01" else agenda(bucket, *query))
+
+    with patch.object(world.store, "agenda", of_others):
+        for _ in range(3):
+            world.now += LOOK_INTERVAL
+            await one.poll()
+    assert world.requests() == []

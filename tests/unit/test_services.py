@@ -17,6 +17,7 @@ from core.keys import buckets
 from core.messages import WakeUp
 from core.orders import ProcessState
 from scheduler.service import WAKE_UP_TIME
+from stores.agent_health import AgentHealth
 from stores.claim_lanes import PAGE
 from stores.poison import Arrival
 from submission.rules import read
@@ -137,12 +138,12 @@ async def test_what_a_newer_host_may_know_is_handed_back_for_a_while(world, what
     for delivery in range(1, UNKNOWN_NAME_TRIES):
         with pytest.raises(UnknownNameError):
             await record(QueueMessage(body=body, insertion_time=NOW, dequeue_count=delivery))
-    assert (await kept(world.poison_store), await events_owed(world.store, "b00")) == ([], [])
+    assert (await kept(world.poison_store), await events_owed(world.store, *world.store.buckets)) == ([], [])
     await record(QueueMessage(body=body, insertion_time=NOW, dequeue_count=UNKNOWN_NAME_TRIES))
     (message,) = await kept(world.poison_store)
     assert message.body == body
     assert reason in message.reason
-    assert len(await events_owed(world.store, "b00")) == 1
+    assert len(await events_owed(world.store, *world.store.buckets)) == 1
 
 
 @pytest.mark.proves("SUB-4")
@@ -166,21 +167,36 @@ async def test_a_bad_message_that_is_put_back_raises_another_alert(world):
     """It arrived anew: somebody believed that it was mended."""
     for time in (NOW, NOW + seconds(60)):
         await world.submission.record(b"no submission", Arrival(at=time))
-    events = await events_owed(world.store, "b00")
+    events = await events_owed(world.store, *world.store.buckets)
     assert len({event.event_id for event in events}) == 2
+
+
+@pytest.mark.proves("WRK-3", "SUB-3")
+async def test_rejections_are_announced_in_all_buckets(world):
+    """A sender that goes mad slows no bucket more than others; a message that is delivered again is told of once."""
+    for _ in range(2):
+        for number in range(80):
+            await world.submission.record(f"no submission {number}".encode(), Arrival(at=NOW))
+    told = [len(await events_owed(world.store, bucket)) for bucket in world.store.buckets]
+    assert sum(told) == 80
+    assert all(4 <= each <= 20 for each in told)
 
 
 @pytest.mark.proves("SUB-6", "SCH-1")
 async def test_polling_finds_an_order_whose_wake_up_was_lost(world):
     """Submission wakes the scheduler; if that message is lost, the poll claims the order."""
-    await world.submitted()
+    order = await world.submitted()
     (wake_up,) = world.parts.bus.sent
     assert wake_up.queue == "scheduler-requests"
-    assert not await world.scheduler.poll()  # the wake-up may still be on its way
+    assert (order.state.waits_since, order.state.not_before) == (NOW, None)
+    await world.scheduler.poll()
+    assert await world.order() == order  # the wake-up may still be on its way
     world.now += WAKE_UP_TIME
-    assert await world.scheduler.poll()
-    assert (await world.order()).state.process_state is ProcessState.PROCESSING
-    assert not await world.scheduler.poll()
+    await world.scheduler.poll()
+    order = await world.order()
+    assert order.state.process_state is ProcessState.PROCESSING
+    await world.scheduler.poll()
+    assert await world.order() == order
 
 
 @pytest.mark.proves("SCH-11")
@@ -191,7 +207,9 @@ async def test_a_poll_finds_the_first_of_each_lane_however_many_wait_in_another(
         await world.submission.record(message.replace(ORDER_ID, f"b03-{number:026d}").encode())
     await world.submitted()
     world.now += WAKE_UP_TIME
-    assert await world.scheduler.poll()
+    said = AgentHealth(agent="payment", instance="1", at=world.now, rate=100.0)
+    await world.app.agent_health.publish(said)
+    await world.scheduler.poll()
     assert (await world.order()).state.process_state is ProcessState.PROCESSING
 
 

@@ -8,6 +8,7 @@ from builders import (
     ORDER_ID,
     TOLERANCE,
     answer,
+    begun_by,
     claimed,
     failed_for_good,
     new_order,
@@ -19,10 +20,11 @@ from builders import (
 
 from core.agenda import Kind, obligations
 from core.keys import sortable
-from core.messages import WakeUp
-from core.orders import OnFailure, ProcessState, StepState
+from core.messages import AgentRequest, WakeUp, decode
+from core.orders import Direction, OnFailure, ProcessState, StepState
 from operators.requests import OperatorRequest
 from operators.rules import resubmit
+from stores.agent_health import AgentHealth
 
 
 @pytest.mark.proves("SUP-3")
@@ -118,7 +120,7 @@ def test_one_step_rests_while_another_is_tried_again():
         *(replace(step, state=StepState.RUNNING, attempts=1, complete_by=NOW + seconds(5)) for step in (first, other))
     )
     change = supervisor.recover(running, NOW + seconds(7))
-    assert change.after.state.not_before == NOW + seconds(7)
+    assert change.after.state.not_before is None
     assert change.messages
     assert change.after.step("payment").not_before == NOW + seconds(67)
 
@@ -181,7 +183,150 @@ def test_a_step_that_has_to_rest_does_not_put_off_an_order_that_may_be_claimed()
     """The order was given back for another of its steps; whoever claims it begins that one."""
     waits = {"state": StepState.NOT_STARTED, "complete_by": None}
     cooldowns = {"on_failure": OnFailure.COOLDOWN, "max_cooldowns": 1, "threshold": 1}
-    order = two_steps(waits, cooldowns).with_state(process_state=ProcessState.PENDING, locked_by=None, not_before=NOW)
+    order = two_steps(waits, cooldowns).with_state(process_state=ProcessState.PENDING, locked_by=None)
     after = supervisor.recover(order, NOW + seconds(7)).after
     assert after.step("s1").not_before == NOW + seconds(67)
-    assert after.state.not_before == NOW
+    assert (after.state.waits_since, after.state.not_before) == (NOW, None)
+
+
+# Attempts that no agent has begun
+
+ELSEWHERE = {"payment": ("payment", "payment-backup")}
+
+
+def started(change):
+    """The agents that a change asks, and what is asked of them."""
+    requests = [(each.queue, decode(AgentRequest, each.body)) for each in change.messages]
+    return [(queue.removesuffix("-requests"), request.action, request.attempt) for queue, request in requests]
+
+
+@pytest.mark.proves("SUP-3", "FLT-2")
+def test_an_attempt_that_no_agent_has_begun_is_not_charged():
+    """The order is given back, and the history says why; another agent that has room is asked next."""
+    order = claimed()
+    now = timed_out(order)
+    change = supervisor.recover(order, now, [])
+    state, step = change.after.state, change.after.step("payment")
+    assert (state.process_state, state.locked_by, state.failure_count) == (ProcessState.PENDING, None, 0)
+    assert (step.state, step.failure_count, step.attempts) == (StepState.NOT_STARTED, 0, 1)
+    why = "no instance of payment has begun it"
+    assert (change.entry.event, change.entry.detail) == ("recovered", f"payment attempt 1 came to nothing: {why}")
+    assert started(scheduler.claim(change.after, now, ELSEWHERE)) == [("payment-backup", "do", 2)]
+
+
+HEARD = {
+    "nobody": ([], 0),
+    "the agent has begun it": (begun_by(NOW, "payment"), 1),
+    "the agent has begun one that was issued later": (begun_by(NOW + seconds(3), "payment"), 1),
+    "the agent has only begun one that was issued before": (begun_by(NOW - seconds(0.001), "payment"), 0),
+    "another agent has begun what was issued then": (begun_by(NOW, "payment-backup"), 0),
+    "one of two instances has begun it": (
+        [*begun_by(NOW - seconds(9), "payment"), AgentHealth(agent="payment", instance="2", at=NOW, began=NOW)],
+        1,
+    ),
+    "the agent speaks, and has begun nothing": ([AgentHealth(agent="payment", instance="1", at=NOW + seconds(5))], 0),
+}
+
+
+@pytest.mark.proves("SUP-3", "FLT-2")
+@pytest.mark.parametrize("who", HEARD)
+def test_an_attempt_is_charged_only_if_an_instance_of_its_agent_has_begun_it(who):
+    """Those that it began in their turn were issued no later than what it began last."""
+    heard, failures = HEARD[who]
+    order = claimed()
+    after = supervisor.recover(order, timed_out(order), heard).after
+    assert (after.state.failure_count, after.step("payment").failure_count) == (failures, failures)
+
+
+@pytest.mark.proves("SUP-3", "FLT-1")
+def test_an_order_is_never_given_up_for_what_no_agent_has_begun():
+    """However often it is asked for: nothing is known of the service."""
+    order, now = new_order(), NOW
+    for _ in range(5 * order.steps[0].threshold):
+        order = claimed(order, now)
+        now = timed_out(order)
+        order = supervisor.recover(order, now, []).after
+    assert (order.state.process_state, order.state.failure_count) == (ProcessState.PENDING, 0)
+    assert order.step("payment").attempts == 5 * order.steps[0].threshold
+
+
+@pytest.mark.proves("SUP-3")
+def test_of_two_attempts_that_expire_together_one_that_was_begun_is_one_failure():
+    """Of the order, and of that step; the other one waits uncounted, and the history tells both."""
+    order = two_steps({}, {"agent": "shipping", "capability": "shipping"})
+    change = supervisor.recover(order, NOW + seconds(7), begun_by(NOW, "payment"))
+    assert change.after.state.failure_count == 1
+    assert [step.failure_count for step in change.after.steps] == [1, 0]
+    assert [step.state for step in change.after.steps] == [StepState.NOT_STARTED] * 2
+    assert change.entry.detail == (
+        "s0 timed out, failure 1 of 3, s1 attempt 1 came to nothing: no instance of shipping has begun it"
+    )
+    (message,) = change.messages
+    assert decode(WakeUp, message.body).steps == ("s0", "s1")
+
+
+POLICIES = [OnFailure.ERROR, OnFailure.UNDO, OnFailure.COOLDOWN]
+
+
+@pytest.mark.proves("SUP-3", "AGT-6")
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("at_door", [True, False], ids=["at the door", "the service's word"])
+def test_a_fault_at_the_door_never_asks_for_the_undo(policy, at_door):
+    """A gateway turned all calls away: that is no word of the service, so an operator sees to it, whatever the rule."""
+    order = claimed()
+    order = order.with_steps(replace(order.steps[0], threshold=1, on_failure=policy, undoable=True))
+    heard = begun_by(NOW, "payment", fault="403 forbidden", fault_at=NOW + seconds(1), at_door=at_door)
+    after = supervisor.recover(order, timed_out(order), heard).after
+    back = policy is OnFailure.UNDO and not at_door
+    assert (after.state.direction is Direction.UNDO) is back
+    assert after.state.process_state is (ProcessState.PENDING if back else ProcessState.ERROR)
+    assert "last answer: 403 forbidden" in after.state.reason
+
+
+@pytest.mark.proves("SUP-3", "AGT-6")
+def test_a_fault_at_the_door_in_one_branch_asks_for_no_undo_in_another():
+    """But the failure of another step still does, by its own rule."""
+    fails = {"threshold": 1, "on_failure": OnFailure.UNDO, "undoable": True}
+    heard = [
+        *begun_by(NOW, "payment", fault="403", fault_at=NOW + seconds(1), at_door=True),
+        *begun_by(NOW, "shipping", fault="500", fault_at=NOW + seconds(1)),
+    ]
+    order = two_steps(fails, {"agent": "shipping", **fails})
+    after = supervisor.recover(order, NOW + seconds(7), heard).after
+    assert (after.state.direction, after.state.reason) == (
+        Direction.UNDO,
+        "s1: s1 timed out 1 times; last answer: 500",
+    )
+
+
+def undoing(**more):
+    """An order whose payment is being undone."""
+    order = claimed()
+    step = replace(order.steps[0], state=StepState.UNDOING, undoable=True, attempts=2, **more)
+    return order.with_steps(step).with_state(direction=Direction.UNDO)
+
+
+@pytest.mark.proves("SUP-3", "UND-4")
+def test_an_undo_that_no_agent_has_begun_is_not_charged():
+    """It waits to be undone again; begun, it is counted like any other attempt, and given up at the threshold."""
+    order = undoing(threshold=1)
+    now = timed_out(order)
+    unbegun = supervisor.recover(order, now, []).after
+    assert (unbegun.step("payment").state, unbegun.state.failure_count) == (StepState.UNDOING, 0)
+    assert unbegun.step("payment").waits_for_undo
+    assert started(scheduler.claim(unbegun, now, ELSEWHERE)) == [("payment-backup", "undo", 3)]
+    begun = supervisor.recover(order, now, begun_by(NOW, "payment")).after
+    assert (begun.step("payment").state, begun.state.failure_count) == (StepState.FAILED, 1)
+
+
+@pytest.mark.proves("UND-2", "SCH-12")
+@pytest.mark.parametrize("heard", [[], begun_by(NOW, "payment")], ids=["begun by nobody", "begun"])
+def test_a_step_that_expires_after_the_undo_was_asked_for_is_undone_whoever_began_it(heard):
+    """The request may still be on its way: what was asked for may yet be done."""
+    order = claimed()
+    order = order.with_steps(replace(order.steps[0], undoable=True)).with_state(direction=Direction.UNDO)
+    change = supervisor.recover(order, timed_out(order), heard)
+    step = change.after.step("payment")
+    assert (step.waits_for_undo, step.failure_count, step.reason) == (True, 0, None)
+    assert change.after.state.failure_count == len(heard)
+    assert decode(WakeUp, change.messages[0].body).steps == ("payment",)

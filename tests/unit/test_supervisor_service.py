@@ -6,7 +6,7 @@ import sys
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
-from unittest.mock import patch
+from unittest.mock import AsyncMock, patch
 
 import pytest
 from builders import NOW, ORDER_ID, TIMEOUT, TOLERANCE, claimed, seconds, supervisor
@@ -16,6 +16,8 @@ from memory_world import World
 from core.changes import Change, HistoryEntry
 from core.errors import UnavailableError
 from core.messages import WakeUp
+from core.orders import ProcessState
+from stores.agent_health import AgentHealth
 
 LEASE = timedelta(seconds=30)
 PAGE = 10
@@ -28,15 +30,22 @@ def world():
 
 
 async def overdue(world, count, *buckets):
-    """Let the payment of so many orders of each of these buckets time out, or of one; return their ids."""
+    """Let the payment that agents have begun of so many orders of each of these buckets time out; return their ids."""
     entry = HistoryEntry(at=NOW, actor="t", event="claimed")
     ids = [f"{bucket}-{number:026d}" for bucket in buckets or ["b03"] for number in range(count)]
     for order_id in ids:
         order = claimed().with_state(order_id=order_id)
         order = replace(order, order=replace(order.order, order_id=order_id))
         await world.store.commit(Change(before=None, after=order, entry=entry))
-    world.now += TIMEOUT + TOLERANCE + seconds(0.001)
+    await time_is_up(world)
     return ids
+
+
+async def time_is_up(world, **said):
+    """Let the time of what was just asked for pass; the agent has begun it, unless something else is said."""
+    begun = said or {"began": world.now}
+    world.now += TIMEOUT + TOLERANCE + seconds(0.001)
+    await world.app.agent_health.publish(AgentHealth(agent="payment", instance="p1", at=world.now, **begun))
 
 
 async def recovered(world, ids):
@@ -54,7 +63,7 @@ async def test_only_the_elected_supervisor_sweeps_until_its_lease_lapses(world):
     await world.submitted()
     await world.scheduler.wake(WakeUp(order_id=ORDER_ID))
     assert await first.sweep() == 0
-    world.now += TIMEOUT + TOLERANCE + seconds(0.001)
+    await time_is_up(world)
     assert await second.sweep() == 0
     assert (await world.order()).state.failure_count == 0
     world.now += LEASE
@@ -191,3 +200,113 @@ def test_the_supervisor_knows_no_workflow():
     code = f"import supervisor.triggers, sys; sys.exit({known})"
     root = Path(__file__).parent.parent.parent
     assert subprocess.run([sys.executable, "-c", code], cwd=root, check=False).returncode == 0
+
+
+# What agents said of themselves
+
+
+async def asked(world):
+    """An order that was claimed just now."""
+    order = await world.submitted()
+    await world.scheduler.wake(WakeUp(order_id=ORDER_ID))
+    return order
+
+
+async def said(world):
+    """What everybody can read of the agents."""
+    return await world.app.agent_health.since(NOW - timedelta(days=1))
+
+
+async def silences(world):
+    """Since when agents have been asked in vain, as it was told."""
+    return [(each.agent, each.unheard_since) for each in await said(world) if each.unheard_since]
+
+
+@pytest.mark.proves("SUP-3", "FLT-2")
+@pytest.mark.parametrize("later", [UnavailableError, []], ids=["for long", "for a moment"])
+async def test_while_nobody_can_tell_what_agents_said_no_attempt_is_charged(world, caplog, later):
+    """Orders are given back all the same, the sweep is one, and no agent is called silent for that."""
+    await asked(world)
+    await time_is_up(world)
+    with patch.object(world.app.agent_health, "since", AsyncMock(side_effect=[UnavailableError, later])):
+        assert await world.supervisor.sweep() == 1
+    state = (await world.order()).state
+    assert (state.process_state, state.failure_count) == (ProcessState.PENDING, 0)
+    assert await silences(world) == []
+    assert "supervisor.health_away" in [each.message for each in caplog.records]
+    assert (await world.app.sweeps.last()).recovered == 1
+
+
+async def away(*_):
+    raise UnavailableError
+
+
+@pytest.mark.proves("SUP-3", "AGT-10")
+async def test_that_an_agent_is_silent_is_told_once_for_the_agent(world):
+    """Not for each order, bucket or page; and since the first of them was asked."""
+    ids = await unheard(world, PAGE + 1, "b03", "b05")
+    world.now += seconds(60)
+    health = world.app.agent_health
+    with patch.object(health, "publish", AsyncMock(wraps=health.publish)) as publish:
+        await world.supervisor.sweep()
+    assert publish.call_count == 1
+    assert await recovered(world, ids) == []
+    assert [(await world.store.load(each)).state.process_state for each in ids] == [ProcessState.PENDING] * len(ids)
+    assert await silences(world) == [("payment", NOW)]
+
+
+async def unheard(world, count, *buckets):
+    """Orders whose time is up, at an agent that nobody has heard of."""
+    ids = await overdue(world, count, *buckets)
+    for each in await said(world):
+        await world.app.agent_health.remove(each)
+    return ids
+
+
+@pytest.mark.proves("SUP-3", "AGT-10")
+async def test_an_agent_is_silent_since_it_was_asked_first(world):
+    """However often it is asked again: what was said before is replaced, and whoever says it may change."""
+    first, second = (world.supervised_by(name, lease) for lease in [MemoryLease()] for name in ("v1", "v2"))
+    await asked(world)
+    for supervised_by in (first, first, second):
+        world.now += LEASE
+        await supervised_by.sweep()
+        assert await silences(world) == [("payment", NOW)]
+        await world.scheduler.wake(WakeUp(order_id=ORDER_ID))
+        assert (await world.order()).state.process_state is ProcessState.PROCESSING
+    assert (await world.order()).state.failure_count == 0
+
+
+@pytest.mark.proves("SUP-3", "AGT-10")
+async def test_an_agent_that_is_behind_is_not_called_silent(world):
+    """It began what was asked before, and speaks: the attempt is not charged, and nothing is told."""
+    await asked(world)
+    await time_is_up(world, began=NOW - seconds(1))
+    await world.supervisor.sweep()
+    order = await world.order()
+    assert (order.state.process_state, order.state.failure_count) == (ProcessState.PENDING, 0)
+    assert await silences(world) == []
+
+
+@pytest.mark.proves("SUP-3", "FLT-7")
+async def test_a_sweep_is_one_although_silence_cannot_be_told(world):
+    """The next one tells it."""
+    await asked(world)
+    world.now += LEASE
+    with patch.object(world.app.agent_health, "publish", away):
+        assert await world.supervisor.sweep() == 1
+    assert (await world.app.sweeps.last()).recovered == 1
+
+
+@pytest.mark.proves("SUP-3", "FLT-7")
+async def test_silence_is_told_although_a_bucket_is_away(world):
+    """What the others show is known."""
+    await unheard(world, 1, "b03", "b05")
+    agenda = world.store.agenda
+
+    async def of_others(bucket, *query):
+        return await (away() if bucket == "b05" else agenda(bucket, *query))
+
+    with patch.object(world.store, "agenda", of_others), pytest.raises(ExceptionGroup):
+        await world.supervisor.sweep()
+    assert await silences(world) == [("payment", NOW)]

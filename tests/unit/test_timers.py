@@ -6,7 +6,6 @@ import pytest
 
 from core.errors import UnavailableError
 from entrypoints.functions import in_turn
-from scheduler import triggers
 
 LATENCY = 0.05
 """From the end of a run to the beginning of the next, on Azure."""
@@ -72,37 +71,3 @@ async def test_a_run_that_fails_late_is_followed_by_a_pause_too():
         await in_turn("wrong", failing(KeyError("a bug")), lambda: now)
     await in_turn("wrong", failing(KeyError("a bug")), lambda: now)
     assert len(done) == 2
-
-
-class Waiting:
-    """A scheduler whose orders wait for room for so many looks."""
-
-    def __init__(self, looks):
-        self.looks = looks
-
-    async def poll(self):
-        assert self.looks, "it goes on and on"
-        self.looks -= 1
-        return self.looks > 0
-
-
-@pytest.mark.parametrize(("longest", "left"), [(60, 0), (-1, 2)])
-async def test_a_poll_goes_on_while_orders_wait_but_ends_in_time(monkeypatch, longest, left):
-    """Its timer comes again, and goes on with what still waits."""
-    monkeypatch.setattr(triggers, "ROUND_SECONDS", 0)
-    monkeypatch.setattr(triggers, "LONGEST_SECONDS", longest)
-    scheduler = Waiting(looks=3)
-    await triggers._poll(scheduler)
-    assert scheduler.looks == left
-
-
-async def test_the_rounds_of_a_poll_are_a_while_apart(monkeypatch):
-    """Each reads all buckets."""
-    pauses = []
-
-    async def sleep(time):
-        pauses.append(time)
-
-    monkeypatch.setattr(triggers.asyncio, "sleep", sleep)
-    await triggers._poll(Waiting(looks=3))
-    assert pauses == [triggers.ROUND_SECONDS] * 2

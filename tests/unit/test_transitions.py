@@ -1,6 +1,8 @@
 """How an order changes: what a process remembers of it saves reads, and can do no harm when it is out of date."""
 
 import asyncio
+import json
+import tracemalloc
 from contextlib import suppress
 from dataclasses import replace
 from unittest.mock import patch
@@ -16,7 +18,7 @@ from core.orders import ProcessState
 from operators import rules as operator_rules
 from operators.requests import OperatorRequest
 from operators.retention import erase
-from stores.transitions import Remembered, Transitions
+from stores.transitions import MOST_CHARACTERS, Remembered, Transitions, characters_of
 
 GRACE = OperatorRequest(operator="grace", note="asked for it")
 
@@ -47,8 +49,8 @@ class Processes:
         self.store = CountingLoads(self.kept)
         self.one, self.other = self.process(), self.process()
 
-    def process(self, most=10):
-        return Transitions(self.store, self.parts.bus, self.parts.clock, self.parts.new_id, Remembered(most))
+    def process(self):
+        return Transitions(self.store, self.parts.bus, self.parts.clock, self.parts.new_id)
 
     async def submitted(self):
         entry = HistoryEntry(at=NOW, actor="t", event="submitted")
@@ -177,14 +179,40 @@ async def test_an_order_whose_write_was_not_answered_is_read_again(processes, pr
     assert await processes.events() == ["submitted", "claimed", "processed"]
 
 
-def test_a_process_remembers_only_so_many_orders():
-    """Of more, it forgets those that it wrote or read longest ago."""
-    remembered = Remembered(2)
-    orders = [new_order().with_state(order_id=name) for name in "abc"]
-    orders = [replace(order, order=replace(order.order, order_id=order.state.order_id)) for order in orders]
+def large(name, characters=0, result=None):
+    """An order with a payload, or a result, of so many characters more."""
+    order = new_order().with_state(order_id=name)
+    order = order.with_steps(replace(order.steps[0], result=result))
+    return replace(order, order=replace(order.order, order_id=name, payload={"text": characters * "x"}))
+
+
+def test_a_process_remembers_only_so_much_of_orders():
+    """Of more, it forgets those that it wrote or read longest ago; one that is larger than all of that at once."""
+    orders = [large(name) for name in "abc"]
+    remembered = Remembered(2 * characters_of(orders[0]))
     for order in (orders[0], orders[1], orders[0], orders[2]):
         remembered.keep(order)
     assert [remembered.look(name) for name in "abc"] == [orders[0], None, orders[2]]
+    for order in (large("d", 10_000), large("e", result={"text": 10_000 * "x"}), *orders[1:]):
+        remembered.keep(order)
+    assert [remembered.look(name) for name in "abcde"] == [None, orders[1], orders[2], None, None]
+
+
+@pytest.mark.parametrize("items", [0, 10, 900])
+def test_what_a_process_remembers_leaves_room_in_a_small_instance(items):
+    """However large the orders are: Azure's smallest instance has 512 MB."""
+    share = 100
+    remembered, first, number = Remembered(MOST_CHARACTERS // share), large("0"), 0
+    payload = json.dumps({"items": [{"sku": f"S-{number:05}", "quantity": number} for number in range(items)]})
+    tracemalloc.start()
+    remembered.keep(first)
+    while remembered.look("0"):
+        number += 1
+        order = large(f"b00-{number:026}")
+        remembered.keep(replace(order, order=replace(order.order, payload=json.loads(payload))))
+    taken, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert 10_000_000 < taken * share < 80_000_000
 
 
 async def test_an_order_that_was_read_is_remembered_too(processes):

@@ -4,7 +4,19 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
-from builders import NOW, ORDER_ID, TIMEOUT, TOLERANCE, answer, new_order, scheduler, seconds, supervisor, timed_out
+from builders import (
+    NOW,
+    ORDER_ID,
+    TIMEOUT,
+    TOLERANCE,
+    WORKFLOWS,
+    answer,
+    new_order,
+    scheduler,
+    seconds,
+    supervisor,
+    timed_out,
+)
 
 from core.agenda import Kind, obligations
 from core.compensation import turn_back
@@ -21,6 +33,7 @@ WINDOW = seconds(30)
 SETTLED = NOW + TIMEOUT + TOLERANCE + WINDOW
 """When no call of an attempt that began now can take effect any more, where there is a window."""
 GRACE = OperatorRequest(operator="grace", note="not needed any more")
+BY_HAND = SkipRequest(operator="grace", note="done by hand")
 
 
 def order(*states, **more):
@@ -229,7 +242,7 @@ def test_an_undo_does_not_wait_once_no_call_can_take_effect():
     """However late the supervisor sees that the time is up, or an operator cancels."""
     expired = supervisor.recover(late_effect_window(), SETTLED).after
     cancelled = cancel(expired, GRACE, SETTLED).after
-    assert cancelled.state.not_before == SETTLED
+    assert cancelled.state.not_before is None
     assert asked(scheduler.claim(cancelled, SETTLED)) == ["undo of stock, attempt 2"]
 
 
@@ -238,7 +251,7 @@ def test_a_service_that_refuses_undone_keys_is_asked_for_the_undo_at_once():
     """There nothing can take effect after it."""
     done = scheduler.receive(late_effect_window(window=seconds(0)), answer("stock", result={}), LATER, {}).after
     cancelled = cancel(done, GRACE, LATER).after
-    assert (cancelled.step("stock").settled_at, cancelled.state.not_before) == (None, LATER)
+    assert (cancelled.step("stock").settled_at, cancelled.state.not_before) == (None, None)
     assert asked(scheduler.claim(cancelled, LATER)) == ["undo of stock, attempt 2"]
 
 
@@ -257,7 +270,7 @@ def test_no_attempt_to_undo_a_step_puts_its_undo_off():
     """Else each try of the undo would have to wait for the one before."""
     undoing = scheduler.claim(cancel(failed_in_doubt(), GRACE, LATER).after, SETTLED).after
     expired = supervisor.recover(undoing, timed_out(undoing)).after
-    assert (expired.step("stock").settled_at, expired.state.not_before) == (SETTLED, expired.state.updated_at)
+    assert (expired.step("stock").settled_at, expired.state.not_before) == (SETTLED, None)
     assert asked(scheduler.claim(expired, expired.state.updated_at)) == ["undo of stock, attempt 3"]
 
 
@@ -349,7 +362,7 @@ def test_a_step_that_has_to_settle_holds_up_no_other():
     snapshot = order(RUNS, DONE, NOT, NOT)
     slow = replace(snapshot.steps[0], settled_at=NOW + seconds(3600))
     change = supervisor.recover(turn_back(snapshot.with_steps(slow)), NOW + seconds(10))
-    assert change.after.state.not_before == NOW + seconds(10)
+    assert change.after.state.not_before is None
     (request,) = [decode(AgentRequest, each.body) for each in scheduler.claim(change.after, NOW + seconds(10)).messages]
     assert request.step == "payment"
 
@@ -421,6 +434,47 @@ def test_the_reason_of_an_undo_is_the_failure_that_asks_for_it():
     )
     change = scheduler.receive(snapshot.with_steps(stock, payment), answer("payment", "failed", reason="no"), LATER)
     assert change.after.state.reason == "payment: no"
+
+
+def refused_at_the_door():
+    """An order whose shipment failed for what its service never said, though its policy is the undo."""
+    snapshot = order(DONE, DONE, RUNS, NOT)
+    shipment = replace(snapshot.steps[2], on_failure=OnFailure.UNDO)
+    reply = answer("shipment", "failed", reason="the request is wrong: 400", for_operator=True)
+    return scheduler.receive(snapshot.with_steps(shipment), reply, LATER)
+
+
+@pytest.mark.proves("UND-1", "SCH-8")
+def test_what_is_no_word_of_the_service_is_no_reason_to_undo_an_order():
+    """Whatever the step's policy: an operator sees it, and decides."""
+    change = refused_at_the_door()
+    state = change.after.state
+    assert (state.process_state, state.outcome, state.direction) == ("Error", Outcome.FAILED, Direction.FORWARD)
+    assert change.after.step("shipment").for_operator
+    (event,) = change.events
+    assert (event.data["actionRequired"], event.data["reason"]) == (True, "the request is wrong: 400")
+
+
+@pytest.mark.proves("UND-1", "SCH-8")
+def test_a_refusal_beside_it_asks_for_the_undo():
+    """As its own policy says; what an operator would have had to look at is undone with the rest."""
+    snapshot = refused_at_the_door().after.with_state(process_state=ProcessState.PROCESSING, locked_by="s1")
+    running = replace(snapshot.steps[0], state=RUNS, on_failure=OnFailure.UNDO, complete_by=NOW + seconds(5))
+    change = scheduler.receive(snapshot.with_steps(running), answer("stock", "failed", reason="sold out"), LATER)
+    assert (change.after.state.direction, change.after.state.reason) == (Direction.UNDO, "stock: sold out")
+    shipment = change.after.step("shipment")
+    assert (shipment.state, shipment.for_operator) == (StepState.UNDOING, False)
+
+
+@pytest.mark.proves("UND-1", "OPR-3", "OPR-4")
+@pytest.mark.parametrize(
+    "act",
+    [resubmit, cancel, lambda failed, _, now: skip(failed, BY_HAND, WORKFLOWS, now)],
+    ids=["resubmit", "cancel", "skip"],
+)
+def test_what_an_operator_has_seen_to_is_no_longer_for_an_operator(act):
+    """Should the step be refused after that, its policy decides."""
+    assert not act(refused_at_the_door().after, GRACE, LATER).after.step("shipment").for_operator
 
 
 @pytest.mark.proves("UND-5")

@@ -6,14 +6,14 @@ from unittest.mock import AsyncMock, patch
 
 import pytest
 from apps import app
-from builders import NOW, ORDER_ID, new_order, seconds
+from builders import NOW, ORDER_ID, claimed, new_order, seconds
 from memory import in_memory
 from owed import events_owed
 
 from core.changes import Change, HistoryEntry
 from core.errors import UnavailableError, UnreadableRowError
-from core.keys import buckets
-from core.orders import Priority, ProcessState
+from core.keys import buckets, sortable
+from core.orders import Priority, ProcessState, StepState
 from stores.claim_lanes import PAGE
 from stores.sweeps import Sweep
 
@@ -53,7 +53,7 @@ async def announced(store):
 
 
 def pending_since(ago, order_id="b03-01JCX4T9Q8ZK7M2N5P6R3S1V0W", **state):
-    order = new_order(not_before=NOW - ago, **state)
+    order = new_order(**{"waits_since": NOW - ago} | state)
     return replace(order.with_state(order_id=order_id), order=replace(order.order, order_id=order_id))
 
 
@@ -68,8 +68,24 @@ async def test_the_longest_wait_counts():
 async def test_who_need_not_be_claimed_does_not_wait():
     """An order that rests, or that is processed, is nobody's fault."""
     assert await waiting() == timedelta()
-    assert await waiting(pending_since(-seconds(60))) == timedelta()
+    assert await waiting(pending_since(seconds(60), not_before=NOW + seconds(60))) == timedelta()
     assert await waiting(pending_since(seconds(60), process_state=ProcessState.PROCESSED)) == timedelta()
+
+
+@pytest.mark.proves("SUP-7")
+async def test_an_order_that_waited_for_a_chosen_time_waits_since_then():
+    """What a workflow or an operator chose is no delay, however long it was."""
+    assert await waiting(pending_since(seconds(30), not_before=NOW - seconds(30))) == seconds(30)
+
+
+@pytest.mark.proves("SUP-7", "SCH-10")
+async def test_a_step_that_waits_for_too_long_beside_one_that_runs_is_announced():
+    """Somebody handles the order, but no agent takes that step."""
+    order = pending_since(seconds(121), process_state=ProcessState.PROCESSING, locked_by="s1")
+    runs = replace(order.steps[0], state=StepState.RUNNING, complete_by=NOW + seconds(60))
+    watch, store = await watched(replace(order, steps=(runs, replace(order.steps[0], name="other"))))
+    await watch.look()
+    assert [event.data["reason"] for event in await announced(store)] == ["it may be claimed, and is not"]
 
 
 @pytest.mark.proves("SUP-7")
@@ -189,3 +205,57 @@ async def test_what_stands_still_twice_is_announced_twice():
         await watch.look()
         ids |= {event.event_id for event in await announced(store)}
     assert len(ids) == 2
+
+
+def overdue_since(ago, order_id=ORDER_ID):
+    """An order whose payment should have been answered so long ago."""
+    due = NOW - ago
+    order = claimed().with_state(order_id=order_id, complete_by=due)
+    steps = [replace(step, complete_by=due) for step in order.running()]
+    return replace(order.with_steps(*steps), order=replace(order.order, order_id=order_id))
+
+
+@pytest.mark.proves("SUP-7", "FLT-12")
+@pytest.mark.parametrize("column", [{"SchemaVersion": 99}, {"Steps": "[{"}], ids=["newer", "broken"])
+async def test_an_order_that_nobody_can_recover_is_announced_once(column):
+    """Its time is over, and the supervisor, which finds it at each sweep, cannot read its state."""
+    watch, store = await watched(overdue_since(seconds(121)))
+    count, row = store.table.partitions["b03"][f"{ORDER_ID}|state"]
+    store.table.partitions["b03"][f"{ORDER_ID}|state"] = (count + 1, {**row, **column})
+    for _ in range(3):
+        assert await watch.look() == timedelta()
+    (event,) = await announced(store)
+    assert (event.type, event.subject) == ("OrderProcessing.Stalled", f"orders/{ORDER_ID}")
+    assert (event.at, event.data["reason"]) == (NOW - seconds(121), "it is overdue, and nobody could recover it")
+
+
+@pytest.mark.proves("SUP-7")
+async def test_an_order_that_is_in_time_or_overdue_for_a_moment_is_not_announced():
+    """The next sweep finds it."""
+    watch, store = await watched(overdue_since(-seconds(1)), overdue_since(seconds(119), f"b03-{1:026d}"))
+    await watch.look()
+    assert await announced(store) == []
+
+
+@pytest.mark.proves("SUP-7", "FLT-6")
+async def test_many_orders_that_nobody_can_recover_hide_nobody():
+    """Neither those of their bucket, which are told with the next look, nor rows that nobody can read."""
+    many = [overdue_since(seconds(300), f"b03-{number:026d}") for number in range(PAGE)]
+    watch, store = await watched(*many, overdue_since(seconds(200)), overdue_since(seconds(200), f"b00-{1:026d}"))
+    await watch.look()
+    assert len(await announced(store)) == PAGE + 1
+    for time in ("0", sortable(NOW - seconds(250))):
+        store.table.partitions["b03"][f"!running|{time}|nobody"] = (1, {})
+    await watch.look()
+    assert len(await announced(store)) == PAGE + 2
+
+
+@pytest.mark.proves("SUP-7")
+async def test_what_a_look_costs_does_not_grow_with_what_runs_in_time():
+    """One range of each bucket, up to what is overdue for too long."""
+    watch, store = await watched(*(overdue_since(-seconds(60), f"b03-{number:026d}") for number in range(PAGE + 1)))
+    with patch.object(store, "agenda", AsyncMock(wraps=store.agenda)) as agenda:
+        await watch.look()
+    running = [call.args for call in agenda.await_args_list if call.args[1].startswith("!running")]
+    assert len(running) == len(store.buckets)
+    assert all(end <= f"!running|{sortable(NOW - seconds(120))}" for _, _, end, _ in running)

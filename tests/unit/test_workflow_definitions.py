@@ -7,7 +7,17 @@ import pytest
 from builders import NOW, new_order, scheduler, seconds, supervisor
 
 from core.orders import MAX_REASON, OnFailure, Outcome
-from core.workflow import MAX_STEPS, StepDefinition, Workflow, WorkflowError, Workflows
+from core.workflow import (
+    LONGEST_TIMEOUT,
+    LONGEST_WAIT,
+    MAX_STEPS,
+    MOST_TRIES,
+    MOST_VERSION,
+    DeclarationError,
+    StepDefinition,
+    Workflow,
+    Workflows,
+)
 from operators.requests import OperatorRequest
 from operators.rules import cancel
 from scheduler.rules import MAX_KEPT
@@ -74,6 +84,53 @@ def test_the_shipped_workflows_are_right():
             flow(step("a", timeout=timedelta(0))), "step a: timeout is 0:00:00; it has to be more", id="no time"
         ),
         pytest.param(
+            flow(step("a", timeout=timedelta(minutes=10))),
+            "step a: timeout is 0:10:00; it can be 0:04:30 at most",
+            id="longer than the host lets a function run",
+        ),
+        pytest.param(
+            flow(step("a", threshold=10**6)),
+            "step a: threshold is 1000000; it can be 1000 at most",
+            id="never given up",
+        ),
+        pytest.param(
+            flow(step("a", cooldown=timedelta(days=10**6))),
+            "step a: cooldown is 1000000 days, 0:00:00; it can be 30 days, 0:00:00 at most",
+            id="cools down beyond the calendar",
+        ),
+        pytest.param(
+            flow(step("a", max_cooldowns=-1)), "step a: max_cooldowns is -1; it has to be more", id="no cooldown"
+        ),
+        pytest.param(
+            flow(step("a", max_cooldowns=1001)),
+            "step a: max_cooldowns is 1001; it can be 1000 at most",
+            id="cools down for ever",
+        ),
+        pytest.param(
+            flow(step("a", late_effect_window=timedelta(seconds=-1))),
+            "step a: late_effect_window is -1 day, 23:59:59; it has to be more",
+            id="takes effect before its time",
+        ),
+        pytest.param(
+            flow(step("a", late_effect_window=timedelta(days=31))),
+            "step a: late_effect_window is 31 days, 0:00:00; it can be 30 days, 0:00:00 at most",
+            id="is never undone",
+        ),
+        *(
+            pytest.param(
+                flow(step("a", capability=name)),
+                f"step a: capability {name} has to match ^[a-z][a-z0-9-]{{0,40}}$",
+                id=f"capability {name}",
+            )
+            for name in ("card|eu", "card/3ds", "3ds", "Card")
+        ),
+        *(
+            pytest.param(
+                replace(flow(step("a")), version=version), "its version has to be from 1 to 1000000", id=f"v{version}"
+            )
+            for version in (0, 2**31)
+        ),
+        pytest.param(
             flow(*(step(f"s{number}") for number in range(MAX_STEPS + 1))),
             f"there are {MAX_STEPS + 1} steps; an order can keep {MAX_STEPS}",
             id="more steps than a column holds",
@@ -87,15 +144,28 @@ def test_the_shipped_workflows_are_right():
 )
 def test_a_wrong_definition_is_reported(workflow, fault):
     """In the terms of the definition."""
-    with pytest.raises(WorkflowError) as error:
+    with pytest.raises(DeclarationError) as error:
         Workflows(workflow).check(CAPABILITIES)
-    assert f"w version 1: {fault}" in error.value.faults
+    assert f"w version {workflow.version}: {fault}" in error.value.faults
+
+
+def test_what_is_just_within_its_bounds_is_no_fault():
+    """The longest that may be declared."""
+    longest = step(
+        "a",
+        timeout=LONGEST_TIMEOUT,
+        threshold=MOST_TRIES,
+        cooldown=LONGEST_WAIT,
+        max_cooldowns=0,
+        late_effect_window=LONGEST_WAIT,
+    )
+    Workflows(replace(flow(longest), version=MOST_VERSION)).check(CAPABILITIES)
 
 
 @pytest.mark.parametrize("name", ["free_sample", "Sample", "s" * 42, ""])
 def test_a_workflow_that_no_submission_could_name_is_reported(name):
     """Else nobody would notice before the first order for it."""
-    with pytest.raises(WorkflowError) as error:
+    with pytest.raises(DeclarationError) as error:
         Workflows(replace(flow(step("a")), name=name)).check(CAPABILITIES)
     assert error.value.faults == [f"{name} version 1: its name has to match ^[a-z][a-z0-9-]{{0,40}}$"]
 
@@ -128,7 +198,7 @@ def test_whatever_happens_to_an_order_of_the_most_steps_fits_its_rows():
 
 def test_all_faults_are_reported_at_once():
     """Of all workflows; and two of the same name and version are one too many."""
-    with pytest.raises(WorkflowError) as error:
+    with pytest.raises(DeclarationError) as error:
         Workflows(flow(step("a", "b", capability="x")), flow()).check(CAPABILITIES)
     assert len(error.value.faults) == 4
     assert "two workflows have the same name and version" in error.value.faults

@@ -30,7 +30,7 @@ export const poisoned = ({ poison }) => Object.values(poison).reduce((sum, each)
 export function agents({ agents: all }) {
   if (!all.length)
     return h("p", { class: "muted" }, "No agent has said anything in the last minute: none has had work.");
-  const row = ({ agent, instance, at: said, running, waited, openUntil }) =>
+  const row = ({ agent, instance, at: said, running, rate, openUntil }) =>
     h(
       "tr",
       { key: agent + instance },
@@ -41,13 +41,13 @@ export function agents({ agents: all }) {
         isOpen({ openUntil }) ? badge("error", `open until ${clock(openUntil)}`) : badge("processed", "closed"),
       ),
       h("td", { "data-name": "Calls" }, running),
-      h("td", { "data-name": "Requests wait" }, `${Math.round(waited * 100)} % of their time`),
+      h("td", { "data-name": "Begins" }, rate === null ? "" : `${rate.toFixed(1)} a second`),
       h("td", { "data-name": "Said", class: "muted" }, since(said), ` by ${instance}`),
     );
   return h(
     "table",
     { class: "rows" },
-    head(["Agent", "Circuit", "Calls", "Requests wait", "Said"]),
+    head(["Agent", "Circuit", "Calls", "Begins", "Said"]),
     h("tbody", null, all.map(row)),
   );
 }

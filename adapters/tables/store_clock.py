@@ -1,0 +1,73 @@
+"""The clock of Table Storage, which every answer of it bears, beside our own."""
+
+import asyncio
+import math
+import time
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+from azure.core.pipeline import PipelineRequest, PipelineResponse
+
+from adapters.clock import utc_now
+from core.clocks import DECISIVE, Answer, ClockSkew, SkewDetector
+from core.errors import UnavailableError
+from core.ports import Clock
+
+RECENT_SECONDS = 5.0
+"""For so long after an answer nobody is asked only to compare the clocks."""
+
+SENT = "sent_at"
+"""Under which a request carries when it was sent."""
+
+
+class StoreClock:
+    """Compares the clocks with each answer; `asked` and `answered` are hooks of the SDK's pipeline."""
+
+    def __init__(
+        self, tolerance: timedelta, clock: Clock = utc_now, monotonic: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._detector = SkewDetector(tolerance)
+        self._clock = clock
+        self._monotonic = monotonic
+        self._answered_at = -math.inf
+        self._asking = asyncio.Lock()
+
+    def asked(self, request: PipelineRequest[Any]) -> None:
+        """Note when a request is sent, also if it is tried again."""
+        request.context[SENT] = self._clock(), self._monotonic()
+
+    def answered(self, response: PipelineResponse[Any, Any]) -> None:
+        """Compare the clocks, if the answer says what time it is there."""
+        sent, began = response.context[SENT]
+        received, ended = self._clock(), self._monotonic()
+        self._answered_at = ended
+        date = _date_of(response.http_response.headers.get("Date"))
+        if date:
+            took = timedelta(seconds=ended - began)
+            self._detector.saw(Answer(date=date, sent=sent, received=received, took=took))
+
+    async def skew(self, ask: Callable[[], Awaitable[Any]]) -> ClockSkew | None:
+        """See `ClockCheck`; if the store has not answered lately, it is asked first, by any request."""
+        async with self._asking:  # who comes meanwhile goes by the same answers
+            if self._monotonic() - self._answered_at > RECENT_SECONDS:
+                await self._compare(ask)
+        return self._detector.skew
+
+    async def _compare(self, ask: Callable[[], Awaitable[Any]]) -> None:
+        """Ask once, and again while that contradicts the answers before; also a refusal says what time it is there."""
+        for _ in range(DECISIVE):
+            with suppress(UnavailableError):
+                await ask()
+            if self._detector.settled:
+                break
+
+
+def _date_of(header: str | None) -> datetime | None:
+    """Return the time that the header names; None if it names none."""
+    try:
+        return parsedate_to_datetime(header or "").astimezone(UTC)
+    except ValueError:
+        return None

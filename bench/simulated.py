@@ -1,0 +1,116 @@
+"""What the simulation is made of: its settings, orders as they are recorded, processes, and Azure's limits."""
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+
+import simpy
+
+from core.workflow import StepDefinition, Workflow
+from scheduler import admission
+
+LOOK_INTERVAL = admission.LOOK_INTERVAL.total_seconds()
+"""Between two looks of a process."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Limits:
+    """What each part of Azure takes in a second. `docs/scale.md` names the sources."""
+
+    bus_credits: float = 1_000
+    account_requests: float = 20_000
+    partition_entities: float = 2_000
+    queue_messages: float = 2_000
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Setup:
+    """What is simulated; times in seconds."""
+
+    workflow: Workflow
+    rate: float
+    """Orders per second."""
+    seconds: float = 10.0
+    """How long orders come."""
+    each: bool = False
+    """Whether each function has processes of its own."""
+    instances: int = 1
+    """Processes of each function, or of all together."""
+    buckets: int = 8
+    hop: float = 0.005
+    """How long a request to a table and the way of a message take, each, on average."""
+    call: float = 0.005
+    """How long a call of a service takes on average."""
+    poll: float = 2.0
+    sweep: float = 2.0
+    relay: float = 2.0
+    watch: float = 5.0
+    limits: Limits = Limits()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Order:
+    """An order as it is recorded."""
+
+    version: int = 1
+    done: frozenset[str] = frozenset()
+    running: Mapping[str, int] = field(default_factory=dict)
+    """By step, the version with which it began, which stands for its complete-by time."""
+
+    def agenda(self, workflow: Workflow) -> set[str]:
+        """Return the keys of what is owed."""
+        pending = {"pending"} if self.startable(workflow) else set()
+        return pending | {f"running {began}" for began in sorted(self.running.values())[:1]}
+
+    def startable(self, workflow: Workflow) -> list[StepDefinition]:
+        """Return the steps that may begin."""
+        tried = self.done | self.running.keys()
+        return [step for step in workflow.steps if step.name not in tried and self.done.issuperset(step.after)]
+
+    def go_on(self, workflow: Workflow) -> "Order":
+        """Return the order once all that may begin has begun, as its next version."""
+        version = self.version + 1
+        started = {step.name: version for step in self.startable(workflow)}
+        return replace(self, version=version, running={**self.running, **started})
+
+
+Decide = Callable[[Order], Order | None]
+
+
+@dataclass(kw_only=True, eq=False)
+class Commit:
+    """A change that waits for its transaction."""
+
+    order: int
+    before: Order
+    after: Order
+    entities: int
+    ended: simpy.Event
+
+
+@dataclass(kw_only=True, eq=False)
+class Process:
+    """A process: what it remembers of orders, and what of its changes waits, by bucket."""
+
+    remembered: dict[int, Order] = field(default_factory=dict)
+    looked_at: float = -LOOK_INTERVAL
+    told_at: dict[str, float] = field(default_factory=dict)
+    """When it told last how its agents are."""
+    waiting: defaultdict[int, list[Commit]] = field(default_factory=lambda: defaultdict(list))
+    flushing: set[int] = field(default_factory=set)
+
+
+@dataclass(kw_only=True)
+class Gate:
+    """Lets so much pass in a second, and counts it."""
+
+    rate: float
+    passed: float = 0
+    free_at: float = 0
+
+    def wait(self, now: float, amount: float) -> float:
+        """Take so much; return how many seconds it has to wait for that."""
+        self.passed += amount
+        begins = max(now, self.free_at)
+        self.free_at = begins + amount / self.rate
+        return begins - now

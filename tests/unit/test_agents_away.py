@@ -1,0 +1,177 @@
+"""Agents that are dead, closed, or broken in part: what it costs their orders, whom it concerns, and who is told."""
+
+from collections import Counter
+
+import pytest
+from builders import answer_to, seconds
+from scale import both_sizes
+from scheduling import Scheduling, Working, only
+
+from core.errors import QueueRefusedError
+from core.orders import ProcessState
+from scheduler.admission import FEW
+
+STEP = seconds(60)
+PAYMENT = ("payment", "payment-backup")
+BESIDE = {"payment": PAYMENT, "inventory": ("inventory",), "shipping": ("shipping",)}
+
+
+async def recorded(world, count):
+    return [await world.record(bucket=f"b{number % 8:02d}") for number in range(count)]
+
+
+async def states(world, order_ids):
+    return Counter([(await world.load(each)).state.process_state for each in order_ids])
+
+
+async def failures(world, order_ids):
+    return sum([(await world.load(each)).state.failure_count for each in order_ids])
+
+
+async def for_minutes(world, app, minutes, each_time):
+    """Poll and sweep every ten seconds, and let the test do what happens in between."""
+    for _ in range(int(minutes * 6)):
+        world.now += seconds(10)
+        await app.scheduler.poll()
+        await each_time()
+        await app.supervisor.sweep()
+
+
+@pytest.mark.proves("WRK-1", "AGT-10")
+@pytest.mark.parametrize("count", [20, 60])
+async def test_an_order_of_a_dead_agent_goes_to_the_idle_backup(count):
+    """Nobody takes the first agent's queue: each order is tried there at most once, and all are processed."""
+    world = Scheduling(offers=BESIDE)
+    app, backup, asked = world.app(), Working("payment-backup", in_flight=50, takes=seconds(0.25)), Counter()
+    orders = await recorded(world, count)
+    for _ in range(60):
+        world.now += seconds(1)
+        asked.update(request.order_id for request in world.requests("payment"))
+        for request in await backup.go_on(world):
+            await app.scheduler.receive(answer_to(request, result={}), "payment-backup")
+        await app.scheduler.poll()
+        await app.supervisor.sweep()
+    assert await states(world, orders) == {ProcessState.PROCESSED: count}
+    assert set(asked.values()) == {1}
+    assert len(asked) <= count / 2
+
+
+@pytest.mark.proves("AGT-3", "WRK-1")
+async def test_what_may_have_been_done_stays_with_services_that_share_its_key():
+    """A dead agent's order may have been called for; another provider would do it a second time."""
+    world = Scheduling(offers=BESIDE)
+    app = world.app()
+    app.scheduler_rules.providers["payment-backup"] = "another"
+    (order_id,) = await recorded(world, 1)
+    await for_minutes(world, app, 3, lambda: _nothing(world))
+    assert {step.agent for step in (await world.load(order_id)).steps} == {"payment"}
+    assert world.requests("payment-backup") == []
+
+
+async def _nothing(world):
+    del world
+
+
+@pytest.mark.proves("SUP-3", "SUP-7", "AGT-10")
+@pytest.mark.parametrize(("count", "minutes"), [(20, 4), pytest.param(200, 25, marks=pytest.mark.soak)])
+async def test_no_attempt_is_charged_that_no_agent_began(count, minutes):
+    """Nobody takes the only agent's queue: nothing fails, few try, and it is told once for the agent."""
+    world = Scheduling(only("payment", STEP), most=2000)
+    app, told = world.app(longest_pending_seconds=120), []
+
+    async def dies():
+        told.append(len(world.requests()))
+        world.parts.bus.sent.clear()
+        await app.watch.look()
+        await app.relay.relay()
+
+    orders = await recorded(world, count)
+    await for_minutes(world, app, minutes, dies)
+    assert await failures(world, orders) == 0
+    assert (await states(world, orders))[ProcessState.ERROR] == 0
+    assert max(told[18:]) <= FEW
+    events = [event for event in world.parts.events.published if event.subject == "agents/payment"]
+    assert len(events) == 1
+    assert world.parts.events.published == events
+    answers = Working("payment", in_flight=100, takes=seconds(0.25))
+
+    async def works():
+        for request in await answers.go_on(world):
+            await app.scheduler.receive(answer_to(request, result={}), "payment")
+
+    for _ in range(40):
+        world.now += seconds(5)
+        await app.supervisor.sweep()
+        await app.scheduler.poll()
+        for _ in range(4):
+            world.now += seconds(0.25)
+            await works()
+    assert await states(world, orders) == {ProcessState.PROCESSED: count}
+
+
+@pytest.mark.proves("FLT-8")
+async def test_a_queue_that_refuses_charges_nobody():
+    """It was switched off for maintenance, or is full: nobody was asked, ever."""
+    world = Scheduling(only("payment", STEP))
+    app, orders = world.app(), await recorded(world, 30)
+
+    async def refuses(messages):
+        if any(message.queue == "payment-requests" for message in messages):
+            raise QueueRefusedError
+
+    world.parts.bus.send = refuses
+    await for_minutes(world, app, 4, lambda: _nothing(world))
+    assert await failures(world, orders) == 0
+
+
+@pytest.mark.proves("SUP-7", "AGT-8")
+@both_sizes(hours=(1, 4))
+async def test_an_order_that_waits_on_an_open_circuit_for_hours_is_told_once_and_soon(hours):
+    """Its age is that of what it waits for; its history grows with the tries of the circuit, not with looks."""
+    world = Scheduling()
+    app, tries = world.app(longest_pending_seconds=900), []
+    (order_id,) = await recorded(world, 1)
+    waits_since = (await world.load(order_id)).state.waits_since
+
+    async def turned_away():
+        for request in world.requests("payment"):
+            tries.append(request)
+            refused = answer_to(request, "notTried", reason="open", retry_after=60.0, circuit_open=True, instance="a")
+            await app.scheduler.receive(refused, "payment")
+        await app.watch.look()
+        await app.relay.relay()
+
+    await for_minutes(world, app, hours * 60, turned_away)
+    assert (await world.load(order_id)).state.waits_since == waits_since
+    (event,) = world.parts.events.published
+    assert event.data["since"] == waits_since.isoformat()
+    assert len(tries) <= hours * 60
+    assert len(await world.store.history(order_id)) == 1 + 2 * len(tries)
+
+
+@pytest.mark.proves("WRK-1", "AGT-8")
+async def test_a_broken_instance_beside_a_healthy_one_costs_at_most_twice_the_time():
+    """It answers at once that its circuit is open, so it gets every other message."""
+    assert await _time_of(100, is_broken=True) <= 2 * await _time_of(100, is_broken=False)
+
+
+async def _time_of(count, *, is_broken):
+    world = Scheduling(only("payment", STEP))
+    app, agent = world.app(), Working("payment", in_flight=10, takes=seconds(0.25))
+    orders, began, taken = await recorded(world, count), world.now, 0
+    while (await states(world, orders))[ProcessState.PROCESSED] < count:
+        world.now += seconds(0.25)
+        for request in world.requests("payment"):
+            taken += 1
+            if is_broken and taken % 2:
+                await world.tell("payment", "broken", open_until=world.now + seconds(30))
+                no = answer_to(
+                    request, "notTried", reason="open", retry_after=30.0, circuit_open=True, instance="broken"
+                )
+                await app.scheduler.receive(no, "payment")
+            else:
+                agent.queue.append(request)
+        for request in await agent.go_on(world):
+            await app.scheduler.receive(answer_to(request, result={}), "payment")
+        await app.scheduler.poll()
+    return world.now - began

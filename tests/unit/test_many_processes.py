@@ -1,0 +1,162 @@
+"""Where each function has a process of its own, as on Azure: one polls, others take wake-ups or replies (WRK-3)."""
+
+import asyncio
+from collections import Counter
+
+import pytest
+from builders import answer_to, seconds
+from scale import both_sizes
+from scheduling import Scheduling, Working, only, step
+
+from core.gathering import run_all
+from core.messages import WakeUp
+from core.orders import Priority
+from core.workflow import Workflow
+from scheduler.admission import FEW
+
+STEP = seconds(60)
+
+
+def woken(order):
+    """The wake-up that names the order."""
+    state = order.state
+    return WakeUp(order_id=order.order_id, needs=order.needs(), priority=state.priority, since=state.waits_since)
+
+
+async def announced(world, **what):
+    """Record an order; return what announces it."""
+    return woken(await world.load(await world.record(**what)))
+
+
+@pytest.mark.proves("WRK-2", "WRK-3", "SCH-11")
+@pytest.mark.parametrize(
+    ("processes", "rate"),
+    [(3, 10), (16, 10), *(pytest.param(40, rate, marks=pytest.mark.soak) for rate in (10, 20))],
+)
+async def test_processes_that_look_at_the_same_moment_open_no_more_than_the_limit(processes, rate):
+    """Each hears of as many orders as may be open: together they open those, and one more each at most."""
+    world = Scheduling(only("payment", STEP), most=1000)
+    wake_ups = [await announced(world, bucket=f"b{number % 8:02d}") for number in range(processes * 32)]
+    instances = [world.instance(f"wake-{number}") for number in range(processes)]
+    for instance in instances:
+        await instance._look()
+    for number, wake_up in enumerate(wake_ups):
+        await instances[number % processes].wake(wake_up)
+    opened = len(world.requests())
+    assert FEW <= opened <= FEW + processes
+    assert opened <= rate * STEP.total_seconds()  # so none expires before it is begun
+
+
+class Flex:
+    """Eight processes for wake-ups, one for replies, one that polls, and an agent; new orders come all the time."""
+
+    def __init__(self, rate, per_second, **more):
+        self.world = Scheduling(only("payment", STEP), most=rate)
+        self.agent = Working("payment", in_flight=rate, takes=seconds(1))
+        self.poller, self.replies = self.world.instance("poll"), self.world.instance("reply")
+        self.wakers = [self.world.instance(f"wake-{number}") for number in range(8)]
+        self.per_second, self.more, self.came, self.began = per_second, more, {}, self.world.now
+
+    async def wait(self, count, **what):
+        """Let so many orders wait since a minute; return their ids."""
+        since = self.world.now - seconds(60)
+        return [await self.world.record(bucket=f"b{n % 8:02d}", since=since, **what) for n in range(count)]
+
+    async def run(self, duration, *, polls=True):
+        """Let the time pass."""
+        for tick in range(round(duration * 2)):
+            self.world.now += seconds(0.5)
+            for _ in range(self.per_second // 2):
+                number = len(self.came)
+                wake_up = await announced(self.world, bucket=f"b{number % 8:02d}")
+                self.came[wake_up.order_id] = self.world.now
+                await self.wakers[number % 8].wake(wake_up)
+            for request in await self.agent.go_on(self.world):
+                await self.replies.receive(answer_to(request, result={}), "payment")
+            if polls and tick % 2 == 0:
+                await self.poller.poll()
+
+    def order_of_claims(self):
+        return list(self.agent.asked_at)
+
+
+@pytest.mark.proves("SCH-11", "WRK-3")
+@pytest.mark.parametrize("per_second", [8, 16])
+@both_sizes(waiting=(60, 200))
+async def test_orders_that_wait_are_claimed_before_any_that_came_later(per_second, waiting):
+    """As many come as the agent can do, or twice as many, and each process hears of its own."""
+    flex = Flex(rate=8, per_second=per_second)
+    old = set(await flex.wait(waiting))
+    await flex.run(waiting / 8 + 5)
+    claimed = flex.order_of_claims()
+    assert old <= set(claimed)
+    last = max(claimed.index(each) for each in old)
+    before = [each for each in claimed[:last] if each not in old]
+    assert [each for each in before if flex.came[each] - flex.began >= seconds(10)] == []
+    assert last < len(old) + 8
+
+
+@pytest.mark.proves("SCH-11")
+@both_sizes(waiting=(60, 200))
+async def test_urgent_orders_get_four_of_five_claims_until_all_are_claimed(waiting):
+    """And normal ones, which come all the time, go on getting every fifth."""
+    flex = Flex(rate=8, per_second=16)
+    urgent = set(await flex.wait(waiting, priority=Priority.HIGH))
+    await flex.run(waiting / 6 + 5)
+    claimed = flex.order_of_claims()
+    last = max(claimed.index(each) for each in urgent)
+    counts = Counter(each in urgent for each in claimed[: last + 1])
+    assert 0.15 <= counts[False] / counts.total() <= 0.25
+
+
+@pytest.mark.proves("SUB-6", "WRK-3")
+async def test_without_the_poll_nothing_that_was_announced_waits_longer():
+    """It is a net: a minute without it delays no order that somebody heard of."""
+    done = []
+    for polls in (True, False):
+        flex = Flex(rate=8, per_second=8)
+        await flex.run(60, polls=polls)
+        waited = [flex.agent.asked_at[each] - at for each, at in flex.came.items() if each in flex.agent.asked_at]
+        done.append((len(waited), max(waited)))
+    (with_polls, longest), (without, longest_without) = done
+    assert without >= with_polls - 8
+    assert longest_without <= longest + seconds(2)
+
+
+@pytest.mark.proves("AGT-10", "WRK-2")
+async def test_an_agent_that_had_nothing_to_do_is_open():
+    """A thousand orders after a minute of rest take what the agent needs for them, and a few seconds to find out."""
+    world = Scheduling(only("payment", STEP), most=100)
+    agent, instance = Working("payment", in_flight=100, takes=seconds(1)), world.instance("one")
+    await instance.poll()
+    world.now += seconds(60)
+    for number in range(1000):
+        await instance.wake(await announced(world, bucket=f"b{number % 8:02d}"))
+    began = world.now
+    while len(agent.asked_at) < 1000:
+        world.now += seconds(0.25)
+        for request in await agent.go_on(world):
+            await instance.receive(answer_to(request, result={}), "payment")
+    assert world.now - began <= seconds(1000 / 100 + 3)
+
+
+@pytest.mark.proves("SCH-9", "WRK-3")
+async def test_a_process_that_has_just_begun_lets_its_first_replies_wait_for_its_first_look():
+    """Else each order of the batch would be given back, since nothing is known of who has room."""
+    world = Scheduling(Workflow(name="two", version=1, steps=(step("payment"), step("inventory", "payment"))))
+    one, other = world.instance("claims"), world.instance("replies")
+    for number in range(32):
+        await world.record("two", f"b{number % 8:02d}")
+    world.now += seconds(3)
+    await world.tell("payment", rate=100.0)
+    await one.poll()
+    requests, agenda = world.requests(), world.store.agenda
+
+    async def takes_time(*asked):
+        await asyncio.sleep(0.01)
+        return await agenda(*asked)
+
+    world.store.agenda = takes_time
+    await world.tell("inventory", rate=100.0)
+    await run_all(other.receive(answer_to(request, result={}), "payment") for request in requests)
+    assert len(requests) == len(world.requests("inventory")) == 32

@@ -1,0 +1,203 @@
+"""Messages that are of a newer version of the app, or say what only that knows, are left to newer hosts for a while."""
+
+import json
+from datetime import timedelta
+
+import azure.functions as func
+import pytest
+from agency import Agency
+from azure.functions.servicebus import ServiceBusMessage
+from builders import LONGEST_UPGRADE, NOW, ORDER_ID, TIMEOUT, answer, seconds
+from kept import kept
+from memory_world import MESSAGE, UNKNOWN_NAME_TRIES, World
+from owed import events_owed
+
+import agents.triggers
+from core.errors import InvalidError, NewerMessageError, UnknownNameError
+from core.messages import AgentReply, AgentRequest, Submission, WakeUp, decode, put_off
+from core.orders import ProcessState
+from scheduler.service import WAKE_UP_TIME
+from stores.poison import Arrival
+from submission.rules import LONGEST_PAUSE, SHORTEST_PAUSE
+from submission.service import QUEUE
+
+REPLY = answer(result={"reference": "r"})
+REQUEST = Agency().request
+SUBMISSION = json.loads(MESSAGE % "")
+
+
+def with_(message, **fields):
+    """The message with these fields instead of its own, as it goes over the wire."""
+    own = message if isinstance(message, dict) else json.loads(message.to_json())
+    return json.dumps({**own, **fields}).encode()
+
+
+NEWER = {
+    "a submission's version": (Submission, with_(SUBMISSION, schemaVersion=2)),
+    "a version, and all else is different": (Submission, b'{"schemaVersion":3,"order":{}}'),
+    "a priority": (Submission, with_(SUBMISSION, priority="urgent")),
+    "an outcome": (AgentReply, with_(REPLY, outcome="partly")),
+    "a reply's version": (AgentReply, with_(REPLY, schemaVersion=2, attempt="first")),
+    "an action": (AgentRequest, with_(REQUEST, action="verify")),
+    "a wake-up's version": (WakeUp, with_({"orderId": ORDER_ID}, schemaVersion=2)),
+}
+INVALID = {
+    **{
+        f"version {json.dumps(version)}": (AgentReply, with_(REPLY, schemaVersion=version))
+        for version in (0, -1, "2", 1.5, None, [2])
+    },
+    "a priority that is none": (Submission, with_(SUBMISSION, priority=7)),
+    "an outcome of several words": (AgentReply, with_(REPLY, outcome="all is well")),
+    "an outcome, and another fault": (AgentReply, with_(REPLY, outcome="partly", attempt=0)),
+    "no JSON": (AgentReply, b"partly"),
+}
+
+
+@pytest.mark.proves("FLT-12")
+@pytest.mark.parametrize("label", NEWER)
+def test_what_a_newer_version_sent_is_told_from_what_is_wrong(label):
+    """By its greater schema version, whatever else is different; or by a value, if nothing else is wrong."""
+    with pytest.raises(NewerMessageError):
+        decode(*NEWER[label])
+
+
+@pytest.mark.proves("SUB-4", "FLT-6")
+@pytest.mark.parametrize("label", INVALID)
+def test_what_is_wrong_is_not_held_to_be_newer(label):
+    """No version says so."""
+    with pytest.raises(InvalidError) as caught:
+        decode(*INVALID[label])
+    assert not isinstance(caught.value, UnknownNameError)
+
+
+@pytest.fixture
+def world():
+    return World()
+
+
+OF_A_NEWER_VERSION = [with_(SUBMISSION, schemaVersion=2, tenant="acme"), with_(SUBMISSION, priority="urgent")]
+
+
+@pytest.mark.proves("FLT-12", "SUB-4")
+@pytest.mark.parametrize("body", OF_A_NEWER_VERSION, ids=["version", "value"])
+async def test_a_submission_of_a_newer_version_comes_again_for_a_day(world, body):
+    """Again and again, ever more seldom, as it was sent; then, if no host takes it, it is refused with its reason."""
+    queue, deliveries = world.parts.queue(QUEUE), 0
+    while not queue.texts or queue.texts.pop():
+        deliveries += 1
+        try:
+            await world.submission.record(body, Arrival(at=world.now))  # put anew, it has arrived just now
+        except UnknownNameError:
+            break
+        assert queue.texts == [body.decode()]
+        world.now += queue.pauses[-1]
+    assert LONGEST_UPGRADE <= world.now - NOW < LONGEST_UPGRADE + LONGEST_PAUSE
+    assert queue.pauses == sorted(queue.pauses)
+    assert (queue.pauses[0], queue.pauses[-1]) == (SHORTEST_PAUSE, LONGEST_PAUSE)
+    assert deliveries < 300
+    assert (await kept(world.poison_store), await events_owed(world.store, *world.store.buckets)) == ([], [])
+    await world.submission.record(body, Arrival(at=world.now), delivery=UNKNOWN_NAME_TRIES)
+    (message,) = await kept(world.poison_store)
+    assert message.body == body
+    assert "schemaVersion" in message.reason or "priority" in message.reason
+    assert len(await events_owed(world.store, *world.store.buckets)) == 1
+
+
+@pytest.mark.proves("FLT-12", "SUB-4")
+@pytest.mark.parametrize("placed", ["2026-01-01T00:00:00Z", "2026-02-01T00:00:00Z", "long ago", None])
+async def test_a_submission_whose_age_nobody_can_tell_is_handed_back_like_an_unknown_name(world, placed):
+    """It may have waited for days, and never circles for ever."""
+    body = with_(SUBMISSION, schemaVersion=2, placedAt=placed)
+    with pytest.raises(NewerMessageError):
+        await world.submission.record(body, Arrival(at=NOW), delivery=1)
+    await world.submission.record(body, Arrival(at=NOW), delivery=UNKNOWN_NAME_TRIES)
+    assert world.parts.queue(QUEUE).texts == []
+    assert len(await kept(world.poison_store)) == 1
+
+
+async def received(world, body, correlation_id=REPLY.request_id):
+    """The payment agent's reply is delivered; what the scheduler sent to the queue of replies, and what it kept."""
+    await world.app.inbox.receive("f", "payment", body, correlation_id, Arrival(at=world.now))
+    again = [message for message in world.parts.bus.sent if message.queue == "payment-responses"]
+    return again, await kept(world.poison_store)
+
+
+@pytest.mark.proves("FLT-12", "SCH-6")
+@pytest.mark.parametrize("correlation_id", [REPLY.request_id, None], ids=["with id", "without"])
+@pytest.mark.parametrize("fields", [{"schemaVersion": 2}, {"outcome": "partly"}], ids=["version", "value"])
+async def test_a_reply_of_a_newer_version_comes_again_while_it_counts(world, fields, correlation_id):
+    """As it was sent, a little later each time; once its time is over, it is kept with its reason."""
+    body = with_(REPLY, **fields)
+    while not (found := await received(world, body, correlation_id))[1]:
+        world.now = found[0][-1].not_before
+    again, (message,) = found
+    assert len(again) > 2
+    assert {(each.body.encode(), each.correlation_id) for each in again} == {(body, REPLY.request_id)}
+    assert len({each.message_id for each in again}) == len(again)
+    assert {each.not_before + each.time_to_live for each in again} == {REPLY.complete_by}
+    assert (message.source, message.body) == ("payment-responses", body)
+    assert next(iter(fields)) in message.reason
+
+
+async def test_a_reply_of_a_newer_version_comes_again_whatever_its_names_are(world):
+    """With the longest, its id is none too long for Service Bus."""
+    longest = {"step": "s" * 41, "action": "a" * 16, "attempt": 10**9 - 1, "schemaVersion": 2}
+    (again,), poison = await received(world, with_(REPLY, **longest), None)
+    assert (len(again.message_id) <= 128, poison) == (True, [])
+
+
+@pytest.mark.proves("FLT-6")
+@pytest.mark.parametrize("until", [None, "soon", "2030-01-01T00:00:00Z"])
+async def test_a_reply_that_would_come_again_for_ever_is_kept(world, until):
+    """If it does not say until when it counts, or that is further off than any upgrade takes."""
+    again, (message,) = await received(world, with_(REPLY, schemaVersion=2, completeBy=until))
+    assert (again, message.source) == ([], "payment-responses")
+
+
+@pytest.mark.proves("FLT-12", "SCH-1")
+async def test_a_wake_up_of_a_newer_version_is_left_to_the_poll(world):
+    """Which finds its order; nobody need look at the message."""
+    await world.submitted()
+    body = with_(WakeUp(order_id=ORDER_ID), schemaVersion=2)
+    await world.app.inbox.wake("f", body, ORDER_ID, Arrival(at=NOW))
+    assert await kept(world.poison_store) == []
+    world.now += WAKE_UP_TIME
+    await world.scheduler.poll()
+    assert (await world.order()).state.process_state is ProcessState.PROCESSING
+
+
+@pytest.mark.proves("FLT-12", "AGT-5")
+async def test_a_request_of_a_newer_version_comes_again_while_its_time_lasts():
+    """On the agent's own queue, as it was sent; no call is made for it, and in the end it is kept with its reason."""
+    agency = Agency()
+    app = func.FunctionApp()
+    app.register_functions(agents.triggers.blueprint(agency.agent, agency.app.unread))
+    (function,) = app.get_functions()
+    body = with_(agency.request, action="verify")
+    delivered = ServiceBusMessage(
+        body=body, message_id="m", correlation_id=ORDER_ID, application_properties={}, user_properties={}
+    )
+    await function.get_user_function()(delivered)
+    (again,) = agency.parts.bus.sent
+    assert (again.queue, again.reply_to) == ("payment-requests", "payment-responses")
+    assert (again.body.encode(), again.correlation_id) == (body, ORDER_ID)
+    assert again.not_before + again.time_to_live == agency.request.complete_by
+    agency.now += TIMEOUT
+    await function.get_user_function()(delivered)
+    (message,) = await kept(agency.app.poison_store)
+    assert (message.body, "action" in message.reason) == (body, True)
+    assert (len(agency.parts.bus.sent), agency.remote.calls) == (1, [])
+
+
+@pytest.mark.proves("SCH-6")
+@pytest.mark.parametrize(("left", "pause"), [(2, 1), (100, 10), (3600, 30)])
+def test_what_comes_again_comes_under_an_id_of_its_own(left, pause):
+    """A queue with duplicate detection drops what it has seen, under whatever id; and no id is too long for a queue."""
+    step = "s" * 41
+    first = answer(step, "notTried", attempt=10**9 - 1, action="undo").to_bus("payment", NOW)
+    again = put_off(first, NOW, NOW + seconds(left))
+    later = put_off(first, NOW + timedelta(milliseconds=1), NOW + seconds(left))
+    assert len({first.message_id, again.message_id, later.message_id}) == 3
+    assert max(len(again.message_id), len(later.message_id)) <= 128
+    assert (again.not_before, again.time_to_live) == (NOW + seconds(pause), seconds(left - pause))
+    assert put_off(first, NOW, NOW + seconds(1)) is None
