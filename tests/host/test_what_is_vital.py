@@ -15,7 +15,7 @@ from local.servicebus_config import ROOT
 ENDED = "error: the process that forks the workers has ended (killed by SIGKILL)\n"
 NO_FILES = "no process can be forked: Too many open files"
 NO_PROCESS = "no process can be forked: Resource temporarily unavailable"
-PROCESSES = pytest.mark.parametrize("processes", ["one", "each"])
+PROCESSES = pytest.mark.parametrize("processes", [pytest.param("one", marks=pytest.mark.soak), "each"])
 
 
 @pytest.fixture
@@ -65,6 +65,7 @@ def test_a_host_ends_also_when_it_waits_for_an_answer_of_the_fork_server(start, 
     assert host.said().endswith(ENDED)
 
 
+@pytest.mark.soak
 def test_a_fork_server_that_is_stopped_for_a_while_forks_when_it_goes_on(start):
     """Nothing has ended, so the host stays."""
     host = start()
@@ -111,8 +112,10 @@ SERVING = "the trigger of function from_queue"
     [
         (KEEPER, "RuntimeError('told to')", f"{KEEPING} has ended: RuntimeError: told to"),
         (TRIGGER, "RuntimeError('told to')", f"{SERVING} has ended: RuntimeError: told to"),
-        (TRIGGER, "asyncio.CancelledError", f"{SERVING} has ended: CancelledError"),
-        (RENEWALS, "RuntimeError('told to')", f"{SERVING} has ended: RuntimeError: told to"),
+        pytest.param(TRIGGER, "asyncio.CancelledError", f"{SERVING} has ended: CancelledError", marks=pytest.mark.soak),
+        pytest.param(
+            RENEWALS, "RuntimeError('told to')", f"{SERVING} has ended: RuntimeError: told to", marks=pytest.mark.soak
+        ),
     ],
     ids=["keeper", "trigger", "cancelled", "renewals"],
 )
@@ -127,7 +130,7 @@ def test_a_host_of_which_a_task_fails_ends_and_says_so(start, where, error, said
 
 
 @pytest.mark.skipif(not psutil.LINUX, reason="only Linux limits another process")
-@pytest.mark.parametrize("who", ["host", "fork server"])
+@pytest.mark.parametrize("who", ["host", pytest.param("fork server", marks=pytest.mark.soak)])
 def test_without_a_free_file_descriptor_a_fork_is_tried_again(start, who):
     """Until there is one, whichever of the two has to have it."""
     host = start()

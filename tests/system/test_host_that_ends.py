@@ -1,6 +1,7 @@
 """A host that cannot go on ends, and the stack starts it again."""
 
 import psutil
+import pytest
 from client import DONE, KILLED, QUICK
 from inspection import until_processed
 from stacks import running, workers_of
@@ -12,6 +13,7 @@ from local.stack import HOST_IS_READY
 PATIENT = QUICK | KILLED | {"FAILURE_THRESHOLD": "20"}
 
 
+@pytest.mark.soak
 async def test_orders_go_on_in_a_host_that_was_started_again(tmp_path):
     """All functions are there again, timers too: the locks of the host that has ended run out."""
     async with running(tmp_path, restart=True, settings=PATIENT) as (stack, client):
