@@ -85,7 +85,7 @@ class Watch:
         """
         said = await self.agent_health.since(now - KEPT)
         agents = dict.fromkeys(agent for offered in self.offers.values() for agent in offered)
-        silent = {agent: since for agent in agents if (since := silent_since(said, agent))}
+        silent = {agent: since for agent in agents if (since := silent_since(said, agent, now))}
         late = {agent: since for agent, since in silent.items() if now - since > self.longest_pending}
         unserved.update(needs for needs, offered in self.offers.items() if silent.keys() >= set(offered))
         return [self._of_agent(agent, since) for agent, since in late.items()]

@@ -28,6 +28,9 @@ SCHEDULER_REQUESTS = "scheduler-requests"
 OPERATORS = "operators"
 """Of what is in the outbox: stands for Event Grid; every other destination is the private queue of that name."""
 
+SENDING = timedelta(seconds=5)
+"""How long a request is tried to be sent: a batch waits for it, with the orders of other queues."""
+
 OrderId = Annotated[str, Field(pattern=f"^{ORDER_ID.pattern}$")]
 NO_TEXT = r"\x00-\x1f\x7f-\x9f\uFFFE\uFFFF"
 """Control characters, and those that are none: the XML in which Storage Queues travel cannot hold them."""
@@ -65,6 +68,8 @@ class BusMessage:
     time_to_live: timedelta | None = None
     not_before: datetime | None = None
     """When the queue may deliver it; its time to live begins then."""
+    patience: timedelta | None = None
+    """How long it is tried to be sent at most; None for as long as it lives."""
 
     def __post_init__(self) -> None:
         """Let nothing be sent without its ids: in a batch, Azure's host gives the id of the next message instead."""
@@ -170,6 +175,7 @@ class AgentRequest(AttemptMessage):
             body=self.to_json(),
             reply_to=responses_queue(agent),
             time_to_live=time_to_live,
+            patience=SENDING,
         )
 
 

@@ -241,7 +241,7 @@ def _why_closed(needs: str, rules: ActingRules, now: datetime) -> str:
 def _load(agent: str, rules: ActingRules, now: datetime) -> str:
     """Return what the instances of an agent say of themselves, or since when nobody has taken what it is asked."""
     lately = [health for health in rules.agent_health if health.agent == agent and health.counts_until > now]
-    if silent := silent_since(lately, agent):
+    if silent := silent_since(lately, agent, now):
         return f"nobody has taken {agent}'s requests since {_clock(silent)}"
     said = [health for health in lately if health.unheard_since is None]
     if not said:

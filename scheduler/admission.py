@@ -80,7 +80,7 @@ def limit(health: Sequence[AgentHealth], agent: str, capacity: Capacity, now: da
     """Return how many requests may be open at the agent.
 
     None while it is closed. A few by which to find out what it does, and as many as it begins, by its own word, in a
-    quarter of the time that an attempt has: so none waits for longer than it has time.
+    fifth of the time that an attempt has: so none waits for longer than it has time.
     """
     if closed_until(health, agent, now):
         return 0
@@ -228,10 +228,10 @@ class Admission:
     def _is_to_take(self, candidate: Candidate) -> bool:
         return not candidate.fresh or candidate.order_id in self._announced
 
-    def pass_over(self, order_id: str) -> None:
+    def pass_over(self, order_id: str, pause: timedelta = PASSED_OVER) -> None:
         """Leave the order alone for a while: it cannot be claimed, and whoever waits behind it can, at its slot too."""
         self.is_at(order_id, (self._seen or {}).get(order_id, ()))
-        self._passed_over[order_id] = self.clock() + PASSED_OVER
+        self._passed_over[order_id] = self.clock() + pause
 
     def passes_over(self, order_id: str) -> bool:
         """Whether the order is left alone now."""

@@ -32,6 +32,9 @@ Not longer: in a burst, orders that find no room at first are left to polls wher
 """
 
 
+FOR_A_MOMENT = timedelta(seconds=5)
+"""How long an order is left alone that may go to none of the agents that have room."""
+
 AT_ONCE = 64
 """Orders that are being claimed at a time."""
 
@@ -66,10 +69,12 @@ class SchedulerService:
         And with the orders that waited for its slot.
         """
         await _beside_a_reply(self._look())
-        order_id = reply.order_id
+        order_id, decide = reply.order_id, partial(self._received, reply, agent)
         try:
+            if not await self._may_claim():
+                decide = partial(self._recorded, reply, agent)
             with self.admission.at_work(order_id):
-                decision = await self.transitions.apply(order_id, partial(self._received, reply, agent))
+                decision = await self.transitions.apply(order_id, decide)
         except UnknownOrderError:
             log.warning("scheduler.reply_for_unknown_order", extra={"order_id": order_id})
             return
@@ -87,6 +92,11 @@ class SchedulerService:
         after = decision.after if isinstance(decision, Change) else order
         self.admission.is_at(order.order_id, _agents(after))
         return decision
+
+    def _recorded(self, reply: AgentReply, agent: str, order: Snapshot, now: datetime) -> Decision:
+        """Decide about a reply by a clock that is off: what is not recovered is in time, and nothing begins (FLT-9)."""
+        in_time = min(now, order.state.complete_by or now)
+        return self.rules.receive(order, reply, in_time, {}, agent)
 
     async def poll(self) -> None:
         """Claim what no wake-up and no reply has led to (SCH-1): a net, since both do the same."""
@@ -126,8 +136,11 @@ class SchedulerService:
     def _claimed(self, order: Snapshot, now: datetime) -> Change | None:
         """Decide about the claim; if somebody else was first, its slot is where the order runs now."""
         self.admission.is_at(order.order_id, _agents(order))  # the slot that it was given is its own to use
-        change = self.rules.claim(order, now, self.admission.room())
+        room = self.admission.room()
+        change = self.rules.claim(order, now, room)
         self.admission.is_at(order.order_id, _agents(change.after if change else order))
+        if change is None and order.needs() in room and self.rules.waits(order, now):  # for others, not for this one
+            self.admission.pass_over(order.order_id, FOR_A_MOMENT)
         return change
 
     async def _look(self, *, at_once: bool = False) -> None:
@@ -135,9 +148,12 @@ class SchedulerService:
 
         A process that has never looked has no room, so all wait for its first look.
         """
-        if self._looking.locked() and self.admission.has_looked:
+        waits = self._looking.locked()
+        if waits and self.admission.has_looked:
             return
         async with self._looking:
+            if waits and self.admission.has_looked:  # somebody else has looked meanwhile
+                return
             if self.admission.begin_look(at_once=at_once):
                 await self._see()
 

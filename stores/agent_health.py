@@ -70,9 +70,10 @@ def fault_since(health: Iterable[AgentHealth], agent: str, moment: datetime | No
     return max(told, key=lambda each: each.fault_at or each.at, default=None)
 
 
-def silent_since(health: Sequence[AgentHealth], agent: str) -> datetime | None:
+def silent_since(health: Sequence[AgentHealth], agent: str, now: datetime) -> datetime | None:
     """Return since when the agent has been asked without a word from it; None if it has spoken, or nobody asked."""
-    asked = [each.unheard_since for each in health if each.agent == agent and each.unheard_since]
+    told = (each for each in health if each.agent == agent and each.counts_until > now)
+    asked = [each.unheard_since for each in told if each.unheard_since]
     since = min(asked, default=None)
     return since if since and not has_spoken(health, agent, since) else None
 
@@ -116,9 +117,11 @@ class AgentHealthLog:
         await self._table.submit_each(PARTITION, [Delete(_key(health))])
 
     async def since(self, moment: datetime) -> list[AgentHealth]:
-        """Return what says something of the time since then."""
+        """Return what says something of the time since then: the newest row of each instance."""
         found = await self._table.rows(PARTITION, sortable(moment), LAST)
-        return read_each(found, lambda row: FORM.record(columns_of(row)))
+        rows = read_each(found, lambda row: FORM.record(columns_of(row)))
+        newest = {(row.agent, row.instance): row for row in sorted(rows, key=lambda row: row.at)}
+        return list(newest.values())
 
     async def remove_before(self, moment: datetime) -> None:
         """Remove what says nothing of the time since then."""

@@ -35,6 +35,8 @@ class BucketLook(Generic[T]):
     chosen: list[T] = field(default_factory=list)
     running: list[AgendaRow] = field(default_factory=list)
     _count: Counter[str] = field(default_factory=Counter)
+    _in_time: str = ""
+    """From which row key on those stand that run and are in time."""
 
     async def at_what_waits(self) -> list[T]:
         """Return what is chosen of the pending orders."""
@@ -43,10 +45,10 @@ class BucketLook(Generic[T]):
 
     async def at_all(self, in_time_from: datetime, most: int) -> None:
         """Look at what runs too: up to `most` orders, not counting what was due before that time."""
-        await self._read(*agenda.waiting_and_running(), in_time=agenda.in_time(in_time_from)[0], most=most)
-        self.running = [row for row in self.running if row.key >= agenda.in_time(in_time_from)[0]]
+        self._in_time = agenda.in_time(in_time_from)[0]
+        await self._read(*agenda.waiting_and_running(), most=most)
 
-    async def _read(self, start: str, end: str, in_time: str = "", most: int = 0) -> None:
+    async def _read(self, start: str, end: str, most: int = 0) -> None:
         size = PAGE
         while rows := await self.store.agenda(self.bucket, start, end, size):
             for row in rows:
@@ -55,7 +57,7 @@ class BucketLook(Generic[T]):
             if len(rows) < size or len(self.running) > most:
                 break
             if last.key.startswith(Kind.RUNNING):
-                start, size = max(beyond, in_time), LONG_PAGE
+                start, size = max(beyond, self._in_time), LONG_PAGE
             elif self._goes_on(last):
                 start, size = beyond, LONG_PAGE
             else:
@@ -64,7 +66,7 @@ class BucketLook(Generic[T]):
 
     def _take(self, row: AgendaRow) -> None:
         if row.key.startswith(Kind.RUNNING):
-            self.running.append(row)
+            self.running += [row] if row.key >= self._in_time else []
         elif (choice := self.choose(row)) is not None:
             self.chosen.append(choice)
             self._count[agenda.end_of_claim_lane(row)] += 1

@@ -116,7 +116,7 @@ class SupervisorService:
             return
         try:
             for agent, asked_at in silent.items():
-                await self._tell(agent, silent_since(heard, agent) or asked_at, heard)
+                await self._tell(agent, silent_since(heard, agent, self.transitions.clock()) or asked_at, heard)
         except UnavailableError as away:
             log.warning("supervisor.silence_not_told", extra={"why": str(away)})
 

@@ -70,6 +70,7 @@ class ServiceBus:
     async def _send_while_it_lives(self, message: BusMessage) -> None:
         """Try again through an outage for as long as the message lives; if the queue refuses it, only for a moment."""
         life = message.time_to_live or timedelta()
+        life = life if message.patience is None else min(life, message.patience)
         moment = min(life, REFUSED_FOR)
         retrying = AsyncRetrying(
             retry=retry_if_exception_type(UnavailableError),

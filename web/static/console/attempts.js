@@ -6,11 +6,11 @@ const BEGAN = /^(undo of )?(\S+) attempt (\d+) started/;
 const ENDS = /** @type {const} */ ([
   [/^(?:undo of )?(\S+) completed by attempt/, "processed"],
   [/^(\S+) undone by attempt/, "undo"],
-  [/^(?:undo of )?(\S+) (?:timed out|was not tried)/, "again"],
+  [/^(?:undo of )?(\S+)(?: attempt \d+)? (?:timed out|was not tried|came to nothing)/, "again"],
   [/^(\S+): /, "error"],
 ]);
 const ENDED = /** @type {const} */ ({ Completed: "processed", Undone: "undo", Failed: "error" });
-const NOTES = new Set(["unfinished", "reply-refused"]);
+const NOTES = new Set(["reply-refused"]);
 
 /** @param {{history: {at: string, event: string, detail: string}[], steps: {name: string, state: string, completeBy: string | null}[]}} order @param {number} now @returns {Attempt[]} */
 export function attempts({ history, steps }, now) {

@@ -11,13 +11,11 @@ const FAILURES = new Set([
   "failed",
   "undo-incomplete",
   "not-tried",
-  "unfinished",
-  "not-sent",
   "put-back",
   "undo-requested",
   "reply-refused",
 ]);
-const GREY = new Set(["reply-refused", "unfinished"]);
+const GREY = new Set(["reply-refused"]);
 
 /** @param {any} order @param {{failuresOnly: boolean, all: boolean}} view @param {() => void} redraw */
 export function historyOf({ history }, view, redraw) {
