@@ -5,6 +5,7 @@ from functools import partial
 
 import pytest
 from builders import NOW, answer, seconds
+from memory import of_columns
 
 from core.agenda import NOTHING, AgendaRow
 from core.orders import Priority
@@ -19,7 +20,7 @@ from scheduler.admission import (
     Capacity,
     limit,
 )
-from stores.agent_health import FRESH, AgentHealth, closed_until
+from stores.agent_health import FRESH, SILENCE, AgentHealth, AgentHealthLog, closed_until, silent_since
 
 MOST = 200
 CAPACITY = Capacity(most=MOST, allowance=seconds(10))
@@ -71,6 +72,23 @@ def test_an_agent_is_closed_until_the_first_instance_makes_calls_again():
     assert closed_until(both, "first", NOW) == NOW + seconds(9)
     assert closed_until([*both, health(instance="c", asked_until=NOW + seconds(30))], "first", NOW) == NOW + seconds(30)
     assert closed_until([], "first", NOW) is None
+
+
+@pytest.mark.proves("SUP-7")
+def test_silence_is_believed_for_as_long_as_somebody_asks_in_vain():
+    """An agent that nobody has asked anything for a while is idle, and no more than that."""
+    told = [health(instance="v", unheard_since=NOW - seconds(60))]
+    assert silent_since(told, "first", NOW) == NOW - seconds(60)
+    assert silent_since(told, "first", NOW + SILENCE) is None
+    assert silent_since([*told, health(at=NOW)], "first", NOW) is None
+
+
+async def test_of_each_instance_the_newest_row_counts():
+    """The answer to a write may be lost, so that the row before is not removed."""
+    log = AgentHealthLog(of_columns())
+    await log.publish(health(asked_until=NOW + seconds(600)))
+    await log.publish(health(at=NOW + seconds(1)))
+    assert [each.asked_until for each in await log.since(NOW)] == [None]
 
 
 # What is open

@@ -1,12 +1,14 @@
 """Agents that are dead, closed, or broken in part: what it costs their orders, whom it concerns, and who is told."""
 
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 from builders import answer_to, seconds
 from scale import both_sizes
 from scheduling import Scheduling, Working, only
 
+from core.changes import HistoryEntry, transition
 from core.errors import QueueRefusedError
 from core.orders import ProcessState
 from scheduler.admission import FEW
@@ -175,3 +177,28 @@ async def _time_of(count, *, is_broken):
             await app.scheduler.receive(answer_to(request, result={}), "payment")
         await app.scheduler.poll()
     return world.now - began
+
+
+@pytest.mark.proves("WRK-1", "SCH-11")
+async def test_orders_that_may_go_to_none_of_the_agents_with_room_are_in_nobody_s_way():
+    """They were tried at a provider that makes no calls now, and wait for it; others go to another one meanwhile."""
+    world = Scheduling(offers=BESIDE)
+    app, backup = world.app(), Working("payment-backup", in_flight=50, takes=seconds(0.25))
+    app.scheduler_rules.providers["payment-backup"] = "another"
+    tied = await recorded(world, 60)
+    for each in tied:
+        order = await world.load(each)
+        tried = replace(order.steps[0], attempts=1, in_doubt=True)
+        entry = HistoryEntry(at=world.now, actor="t", event="put-back")
+        await world.store.commit(transition(order, order.with_steps(tried), entry))
+    world.parts.bus.sent.clear()
+    await world.tell("payment", open_until=world.now + seconds(3600))
+    world.now += seconds(10)
+    fresh = await recorded(world, 20)
+    for _ in range(60):
+        world.now += seconds(1)
+        await app.scheduler.poll()
+        for request in await backup.go_on(world):
+            await app.scheduler.receive(answer_to(request, result={}), "payment-backup")
+    assert await states(world, fresh) == {ProcessState.PROCESSED: 20}
+    assert await states(world, tied) == {ProcessState.PENDING: 60}

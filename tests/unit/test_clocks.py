@@ -190,13 +190,14 @@ async def test_who_has_a_clock_that_is_off_claims_nothing_until_it_is_right(worl
 
 
 @pytest.mark.proves("FLT-9", "SCH-5")
-async def test_who_has_a_clock_that_is_off_goes_on_taking_replies(world, host, app):
+@pytest.mark.parametrize("ahead", [FAR, -FAR])
+async def test_who_has_a_clock_that_is_off_goes_on_taking_replies(world, host, app, ahead):
     """But claims nothing beside them: that is left to others."""
     first = await world.record()
     world.now += seconds(3)
     await app.scheduler.poll()
     second = await world.record(since=world.now - seconds(100))
-    host.ahead = -FAR
+    host.ahead = ahead
     world.now += seconds(6)
     assert await host.skew()
     await app.scheduler.wake(WakeUp(order_id=second))

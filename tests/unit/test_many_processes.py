@@ -160,3 +160,27 @@ async def test_a_process_that_has_just_begun_lets_its_first_replies_wait_for_its
     await world.tell("inventory", rate=100.0)
     await run_all(other.receive(answer_to(request, result={}), "payment") for request in requests)
     assert len(requests) == len(world.requests("inventory")) == 32
+
+
+@pytest.mark.proves("WRK-3")
+async def test_of_a_batch_that_waits_for_the_first_look_one_looks(monkeypatch):
+    """However long it takes: else each reply would look again, one after the other."""
+    world = Scheduling(only("payment", STEP))
+    one, other = world.instance("claims"), world.instance("replies")
+    for number in range(8):
+        await world.record(bucket=f"b{number:02d}")
+    world.now += seconds(3)
+    await world.tell("payment", rate=100.0)
+    await one.poll()
+    looks, look = [], type(other)._see
+
+    async def takes_long(service):
+        looks.append(service)
+        await asyncio.sleep(0.01)
+        world.now += seconds(2)
+        await look(service)
+
+    monkeypatch.setattr(type(other), "_see", takes_long)
+    requests = world.requests()
+    await asyncio.gather(*(other._look() for _ in requests))
+    assert (len(requests), len(looks)) == (8, 1)
