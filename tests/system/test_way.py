@@ -4,7 +4,7 @@ import pytest
 
 from bench.way import way
 
-MAX_MODULES, MAX_FUNCTIONS = 32, 240
+MAX_MODULES, MAX_FUNCTIONS = 38, 256
 
 
 @pytest.mark.soak
