@@ -71,16 +71,19 @@ async def test_no_order_is_lost_with_a_runner_that_is_killed(start_runner):
     for _ in range(20):
         runner = await start_runner(FAILURE_THRESHOLD="1000")
         await runner.until_it_says("Ctrl-C stops everything")
-        children = runner.children()
+        listening, children = asyncio.create_task(runner.listen()), runner.children()
         async with aiohttp.ClientSession(f"http://127.0.0.1:{runner.ports.http_port}") as shop:
             placed += await asyncio.gather(*(place(shop) for _ in range(15)))
         runner.process.kill()
         await asyncio.to_thread(until, lambda: alive(children), lambda left: left == [])  # noqa: B023 - awaited here
+        await listening
     runner = await start_runner(FAILURE_THRESHOLD="1000")
     await runner.until_it_says("Ctrl-C stops everything")
+    listening = asyncio.create_task(runner.listen())
     async with aiohttp.ClientSession(f"http://127.0.0.1:{runner.ports.http_port}") as shop:
         for order_id in placed:
             await eventually(partial(is_processed, shop, order_id))
+    listening.cancel()
 
 
 async def place(shop):

@@ -32,6 +32,11 @@ class Runner:
                 heard += line
                 self.output += line
 
+    async def listen(self) -> None:
+        """Read on to the end, as a terminal does: a runner whose output nobody reads stands still."""
+        while line := await self.process.stdout.readline():
+            self.output += line.decode()
+
     async def until_it_ends(self) -> int:
         """Return the exit code."""
         self.output += (await self.process.stdout.read()).decode()

@@ -30,6 +30,8 @@ BEFORE = {
 }
 """Which steps are done before, or at the same time."""
 
+AFTER_OTHERS = ("shipment", "capture")
+
 
 @pytest.mark.proves("SCH-10", "SCH-5")
 async def test_the_steps_run_in_their_order_and_side_by_side(client, stack):
@@ -91,7 +93,8 @@ async def judge(client, stack, step, mode, on_failure):
     elif on_failure == "error":
         expect("it does not wait for an operator", (order["processState"], order["outcome"]) == ("Error", "failed"))
         expect("another step is called failed", steps[step] == "Failed")
-        expect("a step before is not done", all(steps[name] == "Completed" for name in BEFORE[step]))
+        done = ("Completed",) if step in AFTER_OTHERS else ("Completed", "NotStarted")  # beside it: if there was room
+        expect("a step before is not done", all(steps[name] in done for name in BEFORE[step]))
         expect(
             "a step after was begun",
             all(steps[n] == "NotStarted" for n in steps if n != step and n not in BEFORE[step]),
