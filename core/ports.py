@@ -24,6 +24,8 @@ class Bus(Protocol):
     async def send(self, messages: Sequence[BusMessage]) -> None:
         """Send all messages to their queues; one with a time to live is tried again for as long as it lives.
 
+        One with `patience` is tried for no longer than that.
+
         Raises `UnavailableError` if any of them may not have arrived, and `QueueRefusedError`, soon, if it is the queue
         that takes none.
         """

@@ -26,11 +26,10 @@ from stores.transitions import Transitions
 log = logging.getLogger(__name__)
 
 WAKE_UP_TIME = timedelta(seconds=2)
-"""Time for a wake-up to arrive: a poll that competed with it would only cause conflicts.
+"""Time for a wake-up to arrive: whoever competed with it would only cause conflicts.
 
-Not longer: in a burst, orders that find no room at first are left to polls where each function has its own process.
+Not longer: an order whose wake-up found no room, or was lost, is everybody's only after that.
 """
-
 
 FOR_A_MOMENT = timedelta(seconds=5)
 """How long an order is left alone that may go to none of the agents that have room."""
