@@ -53,6 +53,8 @@ class Cost:
 ONE_STEP = Cost(1)
 FOUND_BY_POLLS = 1 if EACH else 0.3
 """Of a burst the share that a poll claims, which has a process of its own: no room at first, or a late wake-up."""
+IN_VAIN = 1.3 if EACH else 1
+"""Processes that look at the same moment take the same orders, and all but the first of them write in vain."""
 WORKFLOWS = {"payment-only": ONE_STEP, "in-sequence": Cost(3)}
 IDLE_WRITES_PER_SECOND = 3
 """An agent's row, which takes the place of the one before, and every other second that of a sweep."""
@@ -112,10 +114,10 @@ async def test_many_orders_share_their_transactions(at_once):
     assert len(await at_once.wait_for(orders, AT_ONCE, 120)) == AT_ONCE
     counted = totals(at_once.folder) - counts
     idle = math.ceil(IDLE_WRITES_PER_SECOND * (time.monotonic() - began)) + ONCE
-    assert counted["table_writes"] <= 1.5 * AT_ONCE + idle
-    assert counted["table_entities"] <= 1.1 * ONE_STEP.entities * AT_ONCE + idle
+    assert counted["table_writes"] <= IN_VAIN * 1.5 * AT_ONCE + idle
+    assert counted["table_entities"] <= IN_VAIN * 1.1 * ONE_STEP.entities * AT_ONCE + idle
     assert counted["table_loads"] <= (ONE_STEP.reads + FOUND_BY_POLLS) * AT_ONCE
-    assert counted["table_point_reads"] <= idle
+    assert counted["table_point_reads"] <= (IN_VAIN - 1) * AT_ONCE + idle
     assert counted["service_bus_sends"] <= ONE_STEP.messages / 3 * AT_ONCE
     assert counted["service_bus_messages"] <= 1.1 * ONE_STEP.messages * AT_ONCE
     assert counted["remote_calls"] <= 1.1 * AT_ONCE
