@@ -165,7 +165,6 @@ class App:
             offers=offers_of(self.agents),
             capacity={agent.name: self._capacity(agent) for agent in self.agents},
             clock=self.adapters.clock,
-            instance=self.settings.instance_id,
         )
 
     @cached_property

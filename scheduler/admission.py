@@ -16,8 +16,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from itertools import chain, groupby, islice
-from zlib import crc32
+from itertools import chain
 
 from core.agenda import NOTHING, AgendaRow
 from core.keys import bucket_of
@@ -38,9 +37,6 @@ AHEAD = 0.2
 
 TURN_OF_NORMAL = 5
 """Each fifth claim goes to an order of normal priority, if one waits, so that none waits for ever."""
-
-EQUALLY_LONG = timedelta(seconds=10)
-"""Orders of one such span have waited equally long: each process begins with another one of them."""
 
 LATELY = timedelta(minutes=1)
 """How long it is known of an agent that it makes no calls, or made none until a moment ago."""
@@ -98,19 +94,18 @@ class Admission:
     capacity: Mapping[str, Capacity]
     """By agent."""
     clock: Clock
-    instance: str
     health: Sequence[AgentHealth] = ()
     """What the agents said of themselves lately."""
+    has_looked: bool = False
+    """Whether this process knows anything; before, it has no room, since others may have opened all that can be."""
     _looked_at: datetime | None = None
-    _seen: dict[str, Sequence[str]] | None = None
-    """At which agents the steps of each order ran at the last look; None before the first."""
-    _own: dict[str, Sequence[str]] = field(default_factory=dict)
-    """The same of the orders that this process has changed since."""
-    _touched: set[str] = field(default_factory=set)
-    """Of these, what a look that is being made may not see."""
-    _at_work: Counter[str] = field(default_factory=Counter)
+    _runs_at: dict[str, Sequence[str]] = field(default_factory=dict)
+    """At which agents the steps of each order run."""
     _open: Counter[str] = field(default_factory=Counter)
     """What follows: the open requests of each agent."""
+    _touched: set[str] = field(default_factory=set)
+    """Orders of which this process knows more than a look that is being made."""
+    _at_work: Counter[str] = field(default_factory=Counter)
     _queues: dict[str, dict[str, Candidate]] = field(default_factory=dict)
     """By need, who waits, in the order in which slots are theirs."""
     _announced: dict[str, datetime] = field(default_factory=dict)
@@ -118,11 +113,6 @@ class Admission:
     _passed_over: dict[str, datetime] = field(default_factory=dict)
 
     # What is open
-
-    @property
-    def has_looked(self) -> bool:
-        """Whether this process knows anything; before, it has no room, since others may have opened all that can be."""
-        return self._seen is not None
 
     def begin_look(self, *, at_once: bool = False) -> bool:
         """Whether it is time for a look; what is done from now on is known beside it.
@@ -148,11 +138,13 @@ class Admission:
 
         And of the `unseen` buckets, and of the agents if nobody can tell how they are, what was believed before.
         """
-        known = (self._seen or {}) | self._own
-        before = {name: agents for name, agents in known.items() if bucket_of(name) in unseen}
-        self._seen = before | {row.order_id: str(row.data.get("Agents", "")).split() for row in running}
-        self._own = {name: agents for name, agents in self._own.items() if name in self._touched}
-        self._open = Counter(chain.from_iterable((self._seen | self._own).values()))
+        self.has_looked = True
+        seen = {row.order_id: str(row.data.get("Agents", "")).split() for row in running}
+        known = {
+            name: agents for name, agents in self._runs_at.items() if name in self._touched or bucket_of(name) in unseen
+        }
+        self._runs_at = seen | known
+        self._open = Counter(chain.from_iterable(self._runs_at.values()))
         self._learn(health or ())
         self._line_up([each for each in waiting if each.order_id not in self._touched])
 
@@ -181,8 +173,8 @@ class Admission:
 
     def is_at(self, order_id: str, agents: Sequence[str]) -> None:
         """Believe that the order's steps run at these agents, and at no others."""
-        self._open.subtract(self._runs_at(order_id))
-        self._own[order_id] = agents
+        self._open.subtract(self._runs_at.get(order_id, ()))
+        self._runs_at[order_id] = agents
         self._touched.add(order_id)
         self._open.update(agents)
 
@@ -193,15 +185,9 @@ class Admission:
         takers = {needs: [agent for agent in agents if self._free(agent)] for needs, agents in self.offers.items()}
         return {needs: agents for needs, agents in takers.items() if agents}
 
-    def _runs_at(self, order_id: str) -> Sequence[str]:
-        return self._own.get(order_id, (self._seen or {}).get(order_id, ()))
-
     def _free(self, agent: str) -> int:
         allowed = limit(self.health, agent, self.capacity[agent], self.clock())
         return max(0, allowed - self._open[agent])
-
-    def _slots(self, needs: str) -> int:
-        return sum(map(self._free, self.offers.get(needs, ())))
 
     # Who waits
 
@@ -211,77 +197,49 @@ class Admission:
         self._queues.setdefault(candidate.needs, {}).setdefault(candidate.order_id, candidate)
 
     def take(self) -> Candidate | None:
-        """Take out the order to claim next, with a slot at an agent for what it needs; None if none may be claimed.
-
-        An order that is left to whoever hears of it keeps its slot for that.
-        """
+        """Take out the order to claim next, with a slot at an agent for what it needs; None if none may be claimed."""
         for needs, queue in self._queues.items():
-            slots = len(queue) if needs == NOTHING else self._slots(needs)
-            first = islice(queue.values(), slots)
-            if candidate := next(filter(self._is_to_take, first), None):
-                del queue[candidate.order_id]
+            agent = next(filter(self._free, self.offers.get(needs, ())), None)
+            if queue and (agent or needs == NOTHING):
+                candidate = queue.pop(next(iter(queue)))
                 self._turns[needs] += 1
-                self._give_slot(candidate)
+                self.is_at(candidate.order_id, [*self._runs_at.get(candidate.order_id, ()), *filter(None, [agent])])
                 return candidate
         return None
 
-    def _is_to_take(self, candidate: Candidate) -> bool:
-        return not candidate.fresh or candidate.order_id in self._announced
-
     def pass_over(self, order_id: str, pause: timedelta = PASSED_OVER) -> None:
         """Leave the order alone for a while: it cannot be claimed, and whoever waits behind it can, at its slot too."""
-        self.is_at(order_id, (self._seen or {}).get(order_id, ()))
+        self.is_at(order_id, ())
         self._passed_over[order_id] = self.clock() + pause
 
     def passes_over(self, order_id: str) -> bool:
         """Whether the order is left alone now."""
         return order_id in self._passed_over
 
-    def _give_slot(self, candidate: Candidate) -> None:
-        agent = next(filter(self._free, self.offers.get(candidate.needs, ())), None)
-        if agent:
-            self.is_at(candidate.order_id, [*self._runs_at(candidate.order_id), agent])
-
     def _line_up(self, waiting: Sequence[Candidate]) -> None:
         """Let these be all that wait, and those that were announced here since the look began."""
         now = self.clock()
         self._passed_over = {name: until for name, until in self._passed_over.items() if until > now}
         self._announced = {name: at for name, at in self._announced.items() if abs(now - at) < ANNOUNCED_FOR}
-        known = [each for queue in self._queues.values() for each in queue.values()]
+        heard = [each for queue in self._queues.values() for each in queue.values() if self._is_news(each)]
+        ours = [each for each in waiting if not each.fresh or each.order_id in self._announced]
         self._queues = {}
-        for needs in sorted({each.needs for each in waiting}):
-            high, normal = (self._lane(waiting, needs, priority) for priority in Priority)
-            in_order = _in_turns(high, normal, self._turns[needs])
-            self._queues[needs] = {each.order_id: each for each in in_order}
-        for each in known:
-            heard_at = self._announced.get(each.order_id)
-            if heard_at and self._looked_at and heard_at >= self._looked_at:
-                self._queues.setdefault(each.needs, {}).setdefault(each.order_id, each)
+        for needs in sorted({each.needs for each in ours}):
+            high, normal = (_lane(ours, needs, priority) for priority in Priority)
+            self._queues[needs] = {each.order_id: each for each in _in_turns(high, normal, self._turns[needs])}
+        for each in heard:
+            self._queues.setdefault(each.needs, {}).setdefault(each.order_id, each)
 
-    def _lane(self, waiting: Iterable[Candidate], needs: str, priority: Priority) -> deque[Candidate]:
-        """Return those of one lane, the oldest first.
-
-        Of as many as there are slots for, each process begins with another one: what all of them take is the same, but
-        they meet less often at the same order.
-        """
-        lane = [each for each in waiting if (each.needs, each.priority) == (needs, priority)]
-        lane.sort(key=lambda each: (each.since, each.order_id))
-        size = max(FEW, self._slots(needs))
-        turn = crc32(self.instance.encode())
-        return deque(chain.from_iterable(_turned(block, turn) for block in _blocks(lane, size)))
+    def _is_news(self, candidate: Candidate) -> bool:
+        """Whether it was announced here since the last look began, which may not have seen it."""
+        heard_at = self._announced.get(candidate.order_id)
+        return bool(heard_at and self._looked_at and heard_at >= self._looked_at)
 
 
-def _blocks(lane: Iterable[Candidate], size: int) -> Iterator[list[Candidate]]:
-    """Yield the lane in blocks of at most so many orders, each of orders that have waited equally long."""
-    for _, span in groupby(lane, key=lambda each: each.since.timestamp() // EQUALLY_LONG.total_seconds()):
-        equals = list(span)
-        for first in range(0, len(equals), size):
-            yield equals[first : first + size]
-
-
-def _turned(block: list[Candidate], turn: int) -> list[Candidate]:
-    first = turn % len(block)
-    return [*block[first:], *block[:first]]
+def _lane(waiting: Iterable[Candidate], needs: str, priority: Priority) -> deque[Candidate]:
+    """Return those of one lane, the oldest first."""
+    lane = (each for each in waiting if (each.needs, each.priority) == (needs, priority))
+    return deque(sorted(lane, key=lambda each: (each.since, each.order_id)))
 
 
 def _in_turns(high: deque[Candidate], normal: deque[Candidate], taken: int) -> Iterator[Candidate]:

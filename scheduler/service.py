@@ -137,9 +137,9 @@ class SchedulerService:
         self.admission.is_at(order.order_id, _agents(order))  # the slot that it was given is its own to use
         room = self.admission.room()
         change = self.rules.claim(order, now, room)
-        self.admission.is_at(order.order_id, _agents(change.after if change else order))
         if change is None and order.needs() in room and self.rules.waits(order, now):  # for others, not for this one
             self.admission.pass_over(order.order_id, FOR_A_MOMENT)
+        self.admission.is_at(order.order_id, _agents(change.after if change else order))
         return change
 
     async def _look(self, *, at_once: bool = False) -> None:

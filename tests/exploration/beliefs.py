@@ -44,6 +44,6 @@ def text_of_belief(admission: Admission, now: datetime) -> str:
     lasting = (*map(sorted, (turns.items(), announced.items(), passed_over.items())), health)
     if now >= next_look(admission):
         return repr(lasting)
-    running = sorted({**(admission._seen or {}), **admission._own}.items())
+    running = sorted(admission._runs_at.items())
     waiting = [(needs, list(queue.values())) for needs, queue in sorted(admission._queues.items())]
     return repr((*lasting, running, waiting, admission._looked_at))

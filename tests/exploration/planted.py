@@ -97,7 +97,7 @@ original_call = AgentService._call
 original_obligations = agenda.obligations
 original_start = Progress._start
 original_agent_for = Progress._agent_for
-original_lane = Admission._lane
+original_lane = admission._lane
 
 
 def claims_what_is_taken() -> AbstractContextManager[Any]:
@@ -239,7 +239,7 @@ def never_polls() -> AbstractContextManager[Any]:
 
 def believes_for_ever_what_it_did() -> AbstractContextManager[Any]:
     def saw(self, *found):
-        own = dict(self._own)
+        own = dict(self._runs_at)
         original_saw(self, *found)
         for order_id, agents in own.items():
             self.is_at(order_id, agents)
@@ -659,10 +659,10 @@ def sends_it_to_the_end_of_the_queue() -> AbstractContextManager[Any]:
 
 
 def takes_the_newest_first() -> AbstractContextManager[Any]:
-    def lane(self, waiting, needs, priority):
-        return deque(reversed(original_lane(self, waiting, needs, priority)))
+    def lane(waiting, needs, priority):
+        return deque(reversed(original_lane(waiting, needs, priority)))
 
-    return patch.object(Admission, "_lane", lane)
+    return patch.object(admission, "_lane", lane)
 
 
 def names_no_agents_in_the_agenda() -> AbstractContextManager[Any]:

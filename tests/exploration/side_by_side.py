@@ -10,7 +10,6 @@ from exploration.driving import Handler, Returned
 from exploration.due import may_go_on
 from exploration.violations import demand
 from exploration.world import Sent, World
-from scheduler import admission
 
 
 def check_turn(world: World, handler: Handler, change: Change) -> None:
@@ -33,8 +32,7 @@ def check_turn(world: World, handler: Handler, change: Change) -> None:
 def _is_before(one: Snapshot, other: Snapshot) -> bool:
     if one.state.priority is not other.state.priority:
         return one.state.priority is Priority.HIGH
-    span = admission.EQUALLY_LONG.total_seconds()
-    return one.state.waits_since.timestamp() // span < other.state.waits_since.timestamp() // span
+    return one.state.waits_since < other.state.waits_since
 
 
 def _found(handler: Handler) -> set[str]:

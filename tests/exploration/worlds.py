@@ -32,7 +32,6 @@ ONE_NEVER_POLLS = (
 )
 PROCESSES = {A_PROCESS_EACH: "a process for each function", ONE_NEVER_POLLS: "scheduler-1 never polls"}
 """Which of the scheduler's processes does what, and how that is called."""
-SPAN = timedelta(seconds=1)
 """For how long orders have waited equally long, here: so that some have waited longer than others."""
 SUBMISSION = {
     "schemaVersion": 1,
@@ -295,7 +294,6 @@ class WorldOf:
             patches.enter_context(patch("exploration.roles.ANSWERS", self.answered))
             patches.enter_context(patch("exploration.roles.HAS_JUST_SPOKEN", self.busy))
             patches.enter_context(patch("exploration.roles.MOST_ATTEMPTS", self._most_attempts()))
-            patches.enter_context(patch("scheduler.admission.EQUALLY_LONG", SPAN))
             patches.enter_context(patch("exploration.driving.EITHER_WAY", self.either_way))
             known = dict.fromkeys(filter(None, (self.workflow, self._second())))
             patches.enter_context(patch("exploration.roles.WORKFLOWS", Workflows(*known)))

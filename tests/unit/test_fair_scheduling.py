@@ -12,14 +12,14 @@ from scheduling import NEEDS, Scheduling, Working, only, work
 
 from core.keys import buckets
 from core.orders import Priority
-from scheduler.admission import EQUALLY_LONG, FEW, LOOK_INTERVAL, TURN_OF_NORMAL
+from scheduler.admission import FEW, LOOK_INTERVAL, TURN_OF_NORMAL
 from scheduler.service import WAKE_UP_TIME
 
 INSTANCES = 3
 BUCKETS = 16
 TIMEOUT = seconds(15)
-AGES = 4
-"""Spans of time in which the orders came in."""
+AGES, SPAN = 4, seconds(10)
+"""Spans of time in which the orders came in, each at one moment."""
 
 RAMP_UP = 3 * LOOK_INTERVAL
 """The first look, and two more until what FEW let in is seen to be answered, and as much again may be open."""
@@ -41,7 +41,7 @@ async def some_orders(world, count, needs):
         need = needs[number % len(needs)]
         (age,) = [AGES] if need == "shipping" else chance.choices(range(AGES), weights=(8, 4, 2, 1))
         (priority,) = chance.choices(list(Priority), weights=(3, 1))
-        since = world.now - age * EQUALLY_LONG
+        since = world.now - age * SPAN
         order_id = await world.record(need, chance.choice(buckets(BUCKETS)), since=since, priority=priority)
         orders[order_id] = (need, age, priority)
     return orders

@@ -15,7 +15,7 @@ from core.keys import bucket_of, buckets
 from core.messages import WakeUp, decode
 from core.orders import Priority, ProcessState
 from core.workflow import Workflow
-from scheduler.admission import EQUALLY_LONG, FEW, LOOK_INTERVAL, PASSED_OVER, Capacity
+from scheduler.admission import FEW, LOOK_INTERVAL, PASSED_OVER, Capacity
 from scheduler.service import WAKE_UP_TIME
 from stores.claim_lanes import PAGE
 from stores.tables import entity
@@ -36,7 +36,7 @@ async def recorded(world, count, bucket="b03", **state):
 async def in_line(world, count, **state):
     """Orders of which each has waited for longer than the next; they were announced a while ago."""
     spans = range(count, 0, -1)
-    return [await world.record(since=world.now - 2 * span * EQUALLY_LONG, **state) for span in spans]
+    return [await world.record(since=world.now - span * seconds(20), **state) for span in spans]
 
 
 async def away(*_):
@@ -181,7 +181,7 @@ async def test_who_has_waited_longest_goes_first_whatever_its_bucket():
     """Sixteen buckets, each with more than are claimed at a time, and in each one order that came before."""
     world = Scheduling(most=16 // FOR_EACH_CALL, buckets=16)
     await world.keep_busy()
-    first = [await world.record(bucket=bucket, since=world.now - 2 * EQUALLY_LONG) for bucket in buckets(16)]
+    first = [await world.record(bucket=bucket, since=world.now - seconds(20)) for bucket in buckets(16)]
     for bucket in buckets(16):
         await recorded(world, PAGE, bucket)
     await world.instance("one").poll()
