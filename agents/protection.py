@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from itertools import islice
 
 from core.errors import (
     AskedToWaitError,
@@ -140,6 +141,12 @@ INTERVAL = timedelta(seconds=1)
 PATIENCE = timedelta(seconds=1)
 """How long a request waits until that is recorded: it must not suffer from a table that is away."""
 
+SWEPT_BY = timedelta(minutes=2)
+"""After a request's time for how long its agent says that it was begun: a supervisor has asked for it by then."""
+
+MOST_BEGUN = 250
+"""Requests that a row names, of up to 100 characters each: it takes 32 Ki. A process has fewer calls in flight."""
+
 MAX_SAID = 200
 """Characters of what an agent says of a fault."""
 
@@ -184,7 +191,8 @@ class HealthReporter:
     agent_health: AgentHealthLog
     clock: Clock
     _running: int = 0
-    _began: datetime | None = None
+    _begun: dict[str, datetime] = field(default_factory=dict)
+    """By request that has begun and may come to nothing, until when it has time."""
     _fault: str | None = None
     _fault_at: datetime | None = None
     _at_door: bool = False
@@ -212,10 +220,18 @@ class HealthReporter:
     async def begins(self, request: AgentRequest) -> None:
         """Take note of a request whose first call comes next, and say so before it if that is due."""
         self._rate.count()
-        self._began = max(self._began or request.issued_at, request.issued_at)
+        self._begun[request.request_id] = request.complete_by
         was_tried = request.attempt > 1
         if self._is_due() or (was_tried and not self._is_heard_of(request)):
             await self._publish()
+
+    def answered(self, request: AgentRequest) -> None:
+        """Take note that the reply is on its way.
+
+        If it gets lost, the first time nobody is to blame; an order that loses each reply is at fault itself.
+        """
+        if request.attempt == 1:
+            self._begun.pop(request.request_id, None)
 
     async def turned_away(self) -> None:
         """Say, before the reply, that the circuit is open: else the request would come straight here again."""
@@ -239,9 +255,8 @@ class HealthReporter:
         return self._said_at is None or not timedelta() <= self.clock() - self._said_at < INTERVAL
 
     def _is_heard_of(self, request: AgentRequest) -> bool:
-        """Whether the row says already that requests were begun which were issued as late as this one."""
-        began = self._row.began if self._row else None
-        return began is not None and began >= request.issued_at
+        """Whether the row names the request already: it was delivered before."""
+        return self._row is not None and request.request_id in self._row.begun
 
     async def _publish(self) -> None:
         self._said_at = self.clock()
@@ -260,13 +275,14 @@ class HealthReporter:
 
     def _now(self) -> AgentHealth:
         now = self.clock()
+        self._begun = {name: until for name, until in self._begun.items() if now < until + SWEPT_BY}
         return AgentHealth(
             agent=self.agent,
             instance=self.instance,
             at=now,
             running=self._running,
             rate=self._rate.until(now),
-            began=self._began,
+            begun=tuple(islice(self._begun, MOST_BEGUN)),
             open_until=self.circuit.open_until,
             asked_until=self.circuit.asked_until,
             fault=self._fault,

@@ -54,6 +54,7 @@ class AgentService:
         if not self._is_too_late(request):
             message = reply.model_copy(update={"instance": self.health_reporter.instance})
             await self.bus.send([message.to_bus(self.name, self.clock())])
+            self.health_reporter.answered(request)
         elif reply.outcome != "notTried":
             await self._gave_up(request, TOO_LATE)
 

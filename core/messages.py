@@ -19,7 +19,7 @@ from pydantic_core import ErrorDetails
 
 from core.errors import InvalidError, NewerMessageError
 from core.keys import ORDER_ID
-from core.orders import Priority
+from core.orders import Priority, Step, StepState
 
 MESSAGE_VERSION = 1
 """The `schema_version` of all messages."""
@@ -138,6 +138,11 @@ class WakeUp(Message):
 def request_id(order_id: str, step: str, attempt: int, action: str) -> str:
     """Return the message id of a request, and correlation id of its reply; different for every attempt."""
     return f"{order_id}:{step}:{attempt}:{action}"
+
+
+def request_id_of(order_id: str, step: Step) -> str:
+    """Return the message id of the request of the step's attempt that is under way."""
+    return request_id(order_id, step.name, step.attempts, "undo" if step.state is StepState.UNDOING else "do")
 
 
 class AttemptMessage(Message):

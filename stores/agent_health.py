@@ -31,8 +31,8 @@ class AgentHealth:
     """Calls in progress."""
     rate: FiniteFloat = 0.0
     """Requests that it began for each second, since its row before."""
-    began: AwareDatetime | None = None
-    """When the newest of the requests was issued that it has begun: those that were issued before had their turn."""
+    begun: tuple[str, ...] = ()
+    """The ids of requests that it has begun and that may come to nothing."""
     open_until: AwareDatetime | None = None
     """While the instance's circuit is open: until when it makes no call."""
     asked_until: AwareDatetime | None = None
@@ -58,10 +58,9 @@ def has_spoken(health: Iterable[AgentHealth], agent: str, moment: datetime) -> b
     return any(at >= moment for at in said)
 
 
-def has_begun(health: Iterable[AgentHealth], agent: str, issued_at: datetime | None) -> bool:
-    """Whether any instance of the agent has begun a request that was issued then, or one that was issued later."""
-    began = [each.began for each in health if each.agent == agent and each.began]
-    return issued_at is not None and any(time >= issued_at for time in began)
+def has_begun(health: Iterable[AgentHealth], request: str) -> bool:
+    """Whether any instance says that it has begun the request of this id."""
+    return any(request in each.begun for each in health)
 
 
 def fault_since(health: Iterable[AgentHealth], agent: str, moment: datetime | None) -> AgentHealth | None:
@@ -93,7 +92,7 @@ def closed_until(health: Iterable[AgentHealth], agent: str, now: datetime) -> da
     return min(closed) if closed and len(closed) == len(lately) else None
 
 
-FORM = Form(AgentHealth)
+FORM = Form(AgentHealth, texts=("begun",))
 
 PARTITION = "health"
 

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 
 from core.changes import Change, HistoryEntry, transition
 from core.compensation import after_a_failure, to_be_undone
+from core.messages import request_id_of
 from core.orders import Direction, ProcessState, Snapshot, Step, StepState
 from stores.agent_health import AgentHealth, fault_since, has_begun, has_spoken
 
@@ -28,7 +29,7 @@ class SupervisorRules:
         expired = [step for step in order.steps if step.expired(now, self.clock_tolerance)]
         if not expired:
             return None
-        verdicts = [_verdict(step, order.state.direction, heard, now) for step in expired]
+        verdicts = [_verdict(order, step, heard, now) for step in expired]
         counted = any(verdict.counts for verdict in verdicts)
         after = order.with_steps(*(verdict.step for verdict in verdicts))
         after = after.with_state(failure_count=order.state.failure_count + counted)
@@ -58,21 +59,21 @@ class _Verdict:
     told: str
 
 
-def _verdict(step: Step, direction: Direction, heard: Sequence[AgentHealth], now: datetime) -> _Verdict:
+def _verdict(order: Snapshot, step: Step, heard: Sequence[AgentHealth], now: datetime) -> _Verdict:
     """Return what becomes of a step whose time is up; its reason says why its last attempt came to nothing."""
     waits = StepState.UNDOING if step.state is StepState.UNDOING else StepState.NOT_STARTED
     waiting = replace(step, state=waits, complete_by=None, in_doubt=True)
     fault = fault_since(heard, step.agent, step.started_at)
-    begun = has_begun(heard, step.agent, step.started_at)
+    begun = has_begun(heard, request_id_of(order.order_id, step))
     verdict = _counted(waiting, fault) if begun else _not_begun(waiting)
-    if direction is Direction.UNDO and waits is StepState.NOT_STARTED:  # it is not tried again
+    if order.state.direction is Direction.UNDO and waits is StepState.NOT_STARTED:  # it is not tried again
         return replace(verdict, step=to_be_undone(waiting))
     return _lasting(verdict, fault, now) if verdict.step.failure_count >= step.threshold else verdict
 
 
 def _not_begun(waiting: Step) -> _Verdict:
     """Return the verdict on an attempt that died on its way: nobody has failed at it."""
-    why = f"no instance of {waiting.agent} has begun it"
+    why = f"{waiting.agent} is not known to have begun it"
     told = f"{waiting.name} attempt {waiting.attempts} came to nothing: {why}"
     return _Verdict(step=replace(waiting, reason=why), counts=False, told=told)
 

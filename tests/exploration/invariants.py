@@ -1,13 +1,13 @@
 """What must hold in every state of every world (pattern.md, 10)."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from datetime import UTC, datetime
 
 from core.agenda import Kind
 from core.changes import Change, Note
 from core.keys import history_key, sortable
-from core.messages import OPERATORS, AgentReply, AgentRequest, BusMessage
+from core.messages import OPERATORS, AgentReply, AgentRequest, BusMessage, request_id_of
 from core.orders import ENDED, Direction, Outcome, ProcessState, Snapshot, Step, StepState
 from exploration import roles
 from exploration.driving import Answer, Effect, Handler, Returned
@@ -230,7 +230,9 @@ def check_charged(handler: Handler, change: Change) -> None:
     if handler.job.kind != "sweep" or change.before is None:
         return
     heard = [row for answer in handler.log for row in health_in(answer)]
-    expired = {step.name: _has_begun(step, heard) for step in change.before.running() if _expired(change, step)}
+    said = {request for row in heard for request in row.begun}
+    over = [step for step in change.before.running() if _expired(change, step)]
+    expired = {step.name: request_id_of(change.before.order_id, step) in said for step in over}
     counted = change.after.state.failure_count - change.before.state.failure_count
     demand(counted == any(expired.values()), f"{counted} failures counted; begun: {expired} (SUP-3)")
     for name, begun in expired.items():
@@ -238,11 +240,6 @@ def check_charged(handler: Handler, change: Change) -> None:
         taken_back = change.after.state.direction is Direction.UNDO and before.state is StepState.RUNNING
         charged = _expiries(after) > _expiries(before)
         demand(taken_back or charged == begun, f"{name} is charged: {charged}, begun: {begun} (SUP-3)")
-
-
-def _has_begun(step: Step, heard: Sequence[AgentHealth]) -> bool:
-    started = step.complete_by - step.timeout
-    return any(row.agent == step.agent and row.began >= started for row in heard)
 
 
 def health_in(answer: Answer) -> list[AgentHealth]:

@@ -241,7 +241,7 @@ def _read(world: World, handler: Handler, effect: Effect) -> tuple[World, Answer
 
 def begun_by(world: World) -> list[AgentHealth]:
     """What the agents have said of what they have begun."""
-    return [AgentHealth(agent=agent, instance="1", at=began, began=began) for agent, began in world.begun]
+    return [AgentHealth(agent="any", instance="1", at=world.now, begun=world.begun)]
 
 
 def _circuits(world: World) -> list[AgentHealth]:
@@ -410,8 +410,8 @@ def _late_effects(world: World) -> Iterator[Move]:
         yield Move(f"the call of {key.rpartition(':')[2]} takes effect late", happened, act=True)
 
 
-def _say(world: World, handler: Handler, agent: str, began: datetime) -> Iterator[Outcome]:
-    yield "says what it begins", world.saying([*world.begun, (agent, began)]), Returned(), False
+def _say(world: World, handler: Handler, *begun: str) -> Iterator[Outcome]:
+    yield "says what it begins", world.saying([*world.begun, *begun]), Returned(), False
     yield "says what it begins: the table is away", world, Raised(UnavailableError), True
 
 

@@ -597,11 +597,11 @@ def backup_answers_without_a_time_to_live() -> AbstractContextManager[Any]:
 
 
 def charges_what_nobody_has_begun() -> AbstractContextManager[Any]:
-    return patch.object(supervisor_rules, "has_begun", lambda heard, agent, issued_at: True)
+    return patch.object(supervisor_rules, "has_begun", lambda heard, request: True)
 
 
 def charges_what_was_begun_to_nobody() -> AbstractContextManager[Any]:
-    return patch.object(supervisor_rules, "has_begun", lambda heard, agent, issued_at: False)
+    return patch.object(supervisor_rules, "has_begun", lambda heard, request: False)
 
 
 def says_what_it_begins_once_it_is_done() -> AbstractContextManager[Any]:

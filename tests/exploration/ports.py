@@ -134,7 +134,7 @@ class Reporter(HealthReporter):
 
     async def _publish(self):
         with suppress(UnavailableError):
-            await Effect("say", (self.agent, self._began))
+            await Effect("say", tuple(self._begun))
 
 
 class AgentHealths:

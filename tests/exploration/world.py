@@ -6,7 +6,7 @@ cannot make a difference, such as the change ids of writes that nobody will ask 
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
@@ -18,6 +18,7 @@ from memory import MemoryStateStore
 from core.agenda import AgendaRow
 from core.changes import Change, HistoryEntry
 from core.keys import bucket_of, order_key, state_key
+from core.messages import request_id_of
 from core.orders import OrderState, Snapshot
 from exploration.beliefs import text_of_belief
 from exploration.driving import Handler, settled
@@ -129,8 +130,8 @@ class World:
     """The agents, or the instances of agents, whose circuits are open."""
     broken: frozenset[str] = frozenset()
     """The instances whose circuits never close again."""
-    begun: tuple[tuple[str, datetime], ...] = ()
-    """By agent, when the newest request was issued of those that it has said it has begun."""
+    begun: tuple[str, ...] = ()
+    """The requests that agents have said they have begun."""
     served: frozenset[tuple[str, str]] = frozenset()
     """Where there are several providers: by idempotency key, who has done something."""
     to_come: tuple["Sent", ...] = ()
@@ -197,14 +198,11 @@ class World:
         others = {name: each for name, each in self.beliefs.items() if name != slot}
         return self.but(beliefs={**others, slot: belief} if belief else others)
 
-    def saying(self, begun: Iterable[tuple[str, datetime]]) -> "World":
+    def saying(self, begun: Collection[str]) -> "World":
         """The world in which the agents have said this; without what tells of no attempt that runs."""
-        latest = dict(sorted(begun))
-        orders = [order for part in self.each() if latest and (order := part.order())]
-        running = [step for order in orders for step in order.running()]
-        asked = [(step.agent, step.complete_by - step.timeout) for step in running]
-        tells = [agent for agent, at in latest.items() if any(agent == name and at >= began for name, began in asked)]
-        return self.but(begun=tuple((agent, latest[agent]) for agent in tells))
+        orders = [order for part in self.each() if begun and (order := part.order())]
+        running = {request_id_of(order.order_id, step) for order in orders for step in order.running()}
+        return self.but(begun=tuple(sorted(running.intersection(begun))))
 
     def without_handler(self, slot: str, knows: tuple[Snapshot, ...] = ()) -> "World":
         """The world in which this slot is idle, and remembers this."""
@@ -222,7 +220,7 @@ class World:
         known = self.remembered.get(slot, ())
         return known if self.others else tuple(order for order in known if order != self.order())
 
-    def with_messages(self, messages: Iterable[Sent]) -> "World":
+    def with_messages(self, messages: Collection[Sent]) -> "World":
         """The world with more messages on their way; their order means nothing."""
         return self.but(queue=tuple(sorted([*self.queue, *messages], key=lambda sent: (sent.kind, sent.body))))
 

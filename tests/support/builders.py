@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from bench.workflows import MEASURED
-from core.messages import AgentReply, AttemptMessage
+from core.messages import AgentReply, AttemptMessage, request_id_of
 from core.orders import Order, OrderState, Snapshot
 from operators.explain import ActingRules
 from scheduler.rules import SchedulerRules
@@ -32,9 +32,21 @@ SOMEWHERE = {capability: (capability,) for capability in ("payment", "inventory"
 PROVIDERS = {"payment": "psp", "payment-backup": "psp", "inventory": "inventory", "shipping": "shipping"}
 
 
+class All:
+    """Whatever it may be."""
+
+    def __contains__(self, _):
+        return True
+
+
 def begun_by(now: datetime, *agents: str, **more) -> list[AgentHealth]:
-    """What the agents say of themselves that have begun whatever was asked of them by now."""
-    return [AgentHealth(agent=agent, instance="1", at=now, began=now, **more) for agent in agents or PROVIDERS]
+    """What the agents say of themselves that have begun whatever they were asked for."""
+    return [AgentHealth(agent=agent, instance="1", at=now, begun=All(), **more) for agent in agents or PROVIDERS]
+
+
+def under_way(order) -> tuple[str, ...]:
+    """The ids of the requests of all attempts of an order that are under way."""
+    return tuple(request_id_of(order.order_id, step) for step in order.running())
 
 
 class Rules(SchedulerRules):

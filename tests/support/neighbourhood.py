@@ -4,7 +4,7 @@ from collections import defaultdict
 from dataclasses import replace
 from datetime import timedelta
 
-from builders import NOW, SOMEWHERE, TIMEOUT, answer, answer_to, seconds
+from builders import NOW, SOMEWHERE, TIMEOUT, answer, answer_to, seconds, under_way
 from scheduling import Scheduling, only, step
 
 from core.agenda import Kind, all_of
@@ -50,7 +50,7 @@ class Street(Scheduling):
 
     def __init__(self):
         super().__init__(*ODD, most=5000, buckets=3)
-        self.neighbours, self.others = [], {}
+        self.neighbours, self.others, self.begun = [], {}, ()
         self.wake_ups, self.replies = [], []
         self.seen, self.failures = {}, []
         self.busy_until = defaultdict(lambda: NOW)
@@ -86,6 +86,7 @@ class Street(Scheduling):
         (running,) = change.after.steps
         after = change.after.with_steps(replace(running, complete_by=claimed)).with_state(complete_by=claimed)
         await self.store.commit(replace(change, after=after))
+        self.begun += under_way(after)
         return order_id
 
     async def is_overdue(self, ago, **more):
@@ -145,7 +146,7 @@ class Street(Scheduling):
             for timer in (*self.timers, *self.seldom) if second % 6 == 0 else self.timers:
                 await self._in_turn(timer)
             self._post()
-            await self.tell("payment", began=self.now, rate=RATE)
+            await self.tell("payment", begun=self.begun, rate=RATE)
             await self._see(second)
             self.now += seconds(1)
         return self.seen

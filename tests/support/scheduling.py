@@ -122,7 +122,6 @@ class Working:
     calls: list = field(default_factory=list)
     expired: int = 0
     begun: int = 0
-    began: datetime | None = None
     told_at: datetime | None = None
     asked_at: dict = field(default_factory=dict)
     """When each order's first request was sent."""
@@ -140,7 +139,6 @@ class Working:
                 self.expired += 1
                 continue
             self.begun += 1
-            self.began = max(self.began or request.issued_at, request.issued_at)
             self.calls.append((world.now + self.takes, request))
         await self._tell(world)
         return done
@@ -151,7 +149,8 @@ class Working:
         if not self.begun or (since and since < seconds(1)):
             return
         rate = self.begun / since.total_seconds() if since else 0.0
-        await world.tell(self.name, rate=rate, began=self.began, running=len(self.calls))
+        under_way = tuple(request.request_id for _, request in self.calls)
+        await world.tell(self.name, rate=rate, begun=under_way, running=len(under_way))
         self.begun, self.told_at = 0, world.now
 
 

@@ -8,7 +8,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from apps import app as app_of
 from azure.core.pipeline.transport import AioHttpTransport
-from builders import TIMEOUT, TOLERANCE, new_order, scheduler
+from builders import TIMEOUT, TOLERANCE, new_order, scheduler, under_way
 from scale import both_sizes
 from stacks import running
 
@@ -146,8 +146,8 @@ async def test_a_sweep_costs_as_much_as_there_is_to_recover(periodic):
     await app.store.commit(
         Change(before=None, after=claimed.after, entry=HistoryEntry(at=utc_now(), actor="t", event="claimed"))
     )
-    now = utc_now()
-    await app.agent_health.publish(AgentHealth(agent="payment", instance="1", at=now, began=now))
+    said = AgentHealth(agent="payment", instance="1", at=utc_now(), begun=under_way(claimed.after))
+    await app.agent_health.publish(said)
     recorder.requests.clear()
     assert await supervises.sweep() == 1
     assert recorder.operations() == {

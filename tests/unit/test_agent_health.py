@@ -1,6 +1,7 @@
 """What agents tell of themselves, and when (AGT-10)."""
 
 import asyncio
+import json
 from functools import partial
 
 import pytest
@@ -8,13 +9,13 @@ from agency import MARGIN, Agency
 from builders import NOW, ORDER_ID, seconds
 from memory import of_columns
 
-from agents.protection import INTERVAL, CircuitBreaker, HealthReporter
+from agents.protection import INTERVAL, MOST_BEGUN, SWEPT_BY, CircuitBreaker, HealthReporter
 from core.errors import TransientError, UnavailableError
 from core.keys import sortable
 from core.messages import AgentRequest
 from stores import agent_health, sweeps
 from stores.agent_health import FRESH, KEPT, AgentHealth, AgentHealthLog
-from stores.tables import Put
+from stores.tables import MAX_CHARACTERS, Put
 
 
 class Clock:
@@ -145,22 +146,50 @@ async def test_a_row_that_follows_another_at_once_repeats_its_rate(reporter, rec
     assert [row.rate for row in recorded.rows] == [0.0, 2.0, 2.0, pytest.approx(2 / 1.001)]
 
 
-@pytest.mark.proves("AGT-10")
-async def test_the_newest_of_what_has_begun_is_what_counts(reporter, recorded, clock):
-    """A request that was issued long before the others may come last."""
-    await reporter.begins(request(issued=5))
+@pytest.mark.proves("AGT-10", "SUP-3")
+async def test_a_row_names_what_has_begun_until_a_supervisor_has_seen_it(reporter, recorded, clock):
+    """Also what came to nothing; a sweep comes a while after the time is over."""
+    first, later = request(), request(issued=5, attempt=2)
+    await reporter.begins(first)
+    for seconds_later, names in ((5, [first, later]), (100 + SWEPT_BY.total_seconds() - 0.001, [first, later])):
+        clock.now = NOW + seconds(seconds_later)
+        await reporter.begins(later)
+        assert recorded.rows[-1].begun == tuple(each.request_id for each in names)
+    clock.now = NOW + seconds(100) + SWEPT_BY
+    await reporter.came_to_nothing("503")
+    assert recorded.rows[-1].begun == ()
+
+
+@pytest.mark.proves("AGT-10", "SUP-3")
+async def test_what_was_answered_is_named_no_more_unless_it_was_tried_before(reporter, recorded, clock):
+    """A reply that gets lost once is nobody's fault; an order of which each reply is lost has to end in Error."""
+    for attempt in (1, 2):
+        asked = request(attempt=attempt)
+        await reporter.begins(asked)
+        reporter.answered(asked)
     clock.now += INTERVAL
-    await reporter.begins(request(issued=1))
-    assert [row.began - NOW for row in recorded.rows] == [seconds(5), seconds(5)]
+    await reporter.came_to_nothing("503")
+    assert recorded.rows[-1].begun == (f"{ORDER_ID}:payment:2:do",)
+
+
+@pytest.mark.proves("AGT-10")
+async def test_a_row_names_no_more_than_it_can_hold(reporter, recorded):
+    """What is left out is charged to nobody."""
+    step = "s" * 60
+    begun = [request().model_copy(update={"step": step, "attempt": number}) for number in range(1, 2 * MOST_BEGUN)]
+    for each in begun:
+        await reporter.begins(each)
+    assert len(recorded.rows[-1].begun) == MOST_BEGUN
+    assert len(json.dumps(recorded.rows[-1].begun)) < MAX_CHARACTERS
 
 
 @pytest.mark.proves("AGT-10", "SUP-3")
 async def test_a_request_that_was_tried_before_is_heard_of_before_it_is_called(reporter, recorded, clock):
-    """It may kill the process each time; one that was issued before another of which is heard adds nothing."""
+    """It may kill the process each time; what the row names already adds no other."""
     await begin(reporter, clock, 0, 0.1)
-    await begin(reporter, clock, 0.2, 0.3, attempt=2)
-    await reporter.begins(request(issued=0.25, attempt=3))
-    assert [row.began - NOW for row in recorded.rows] == [seconds(0), seconds(0.2), seconds(0.3)]
+    await begin(reporter, clock, 0.2, attempt=2)
+    await begin(reporter, clock, 0.3, 0.4, attempt=3)
+    assert [len(row.begun) for row in recorded.rows] == [1, 2, 3]
 
 
 @pytest.mark.proves("AGT-10", "SUP-3", "FLT-2")
@@ -175,7 +204,7 @@ async def test_a_request_that_kills_its_process_is_heard_of_the_second_time_at_t
 
     async def kills(request, timeout_seconds):
         killed.append(request.attempt)
-        heard.append([row.began >= request.issued_at for row in await agency.agent_health()])
+        heard.append([request.request_id in row.begun for row in await agency.agent_health()])
         raise KilledError
 
     agency.remote.call = kills
@@ -193,7 +222,7 @@ async def test_a_request_that_kills_its_process_is_heard_of_the_second_time_at_t
 async def test_all_who_wait_at_the_same_time_share_one_row(reporter, recorded, clock):
     """However many requests are tried again, and come to nothing, at the same moment; it has the news of all."""
     recorded.may_write.clear()
-    begun = [request(number / 100, attempt=2) for number in range(100)]
+    begun = [request(attempt=2 + number) for number in range(100)]
     waiting = asyncio.gather(
         *(reporter.begins(each) for each in begun), *(reporter.came_to_nothing("503") for _ in begun)
     )
@@ -204,7 +233,7 @@ async def test_all_who_wait_at_the_same_time_share_one_row(reporter, recorded, c
     await asyncio.gather(waiting, *late)
     assert len(recorded.rows) == 2
     (standing,) = await recorded.since(NOW)
-    assert (standing.began, standing.fault) == (NOW + seconds(0.99), "504")
+    assert (len(standing.begun), standing.fault) == (100, "504")
 
 
 @pytest.mark.proves("AGT-10", "FLT-9")

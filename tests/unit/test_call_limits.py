@@ -67,7 +67,8 @@ async def test_a_request_for_which_there_is_no_turn_goes_back_and_has_not_begun(
     ((_, reply),) = agency.replies()
     assert (reply.outcome, reply.reason) == ("notTried", "too many calls are in flight")
     assert not reply.circuit_open
-    assert [(health.began, health.open_until) for health in await agency.agent_health()] == [(NOW, None)]
+    (said,) = await agency.agent_health()
+    assert (said.begun, said.open_until) == ((agency.request.request_id,), None)
     ends.set()
     await first
     assert len(calls) == 1

@@ -146,7 +146,7 @@ def test_of_a_step_that_runs_it_says_what_went_wrong_so_far():
 def test_of_a_step_that_no_agent_has_begun_it_says_what_the_supervisor_will_make_of_it():
     """No failure is counted for it."""
     said = explained(claimed(), replace(acting_rules, agent_health=()))
-    assert "payment attempt 1 came to nothing: no instance of payment has begun it" in said.if_nothing_happens
+    assert "payment attempt 1 came to nothing: payment is not known to have begun it" in said.if_nothing_happens
 
 
 GARBAGE = {

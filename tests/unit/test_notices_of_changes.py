@@ -5,10 +5,11 @@ import re
 from dataclasses import replace
 
 import pytest
-from builders import NOW, ORDER_ID, THRESHOLD, TIMEOUT, TOLERANCE, answer_to, begun_by, seconds
+from builders import NOW, ORDER_ID, THRESHOLD, TIMEOUT, TOLERANCE, answer_to, seconds, under_way
 from memory_world import World
 
 from core.messages import AgentRequest, WakeUp, decode
+from stores.agent_health import AgentHealth
 
 QUEUE = "status-example"
 DONE = {"outcome": "completed", "result": {"reference": "r-1"}}
@@ -44,7 +45,9 @@ class Sender:
 
     async def step_times_out(self):
         """Though its agent has begun it."""
-        await self.world.app.agent_health.publish(*begun_by(self.world.now, "payment"))
+        begun = under_way(await self.world.order())
+        said = AgentHealth(agent="payment", instance="1", at=self.world.now, begun=begun)
+        await self.world.app.agent_health.publish(said)
         self.world.now += TIMEOUT + TOLERANCE
         await self.supervisor.sweep()
         await self._a_second_passes()

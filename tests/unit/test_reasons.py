@@ -67,8 +67,8 @@ def test_of_several_instances_the_last_word_counts():
     """Of the agent that was asked, and of no other."""
     heard = [
         *tells("502 first", NOW),
-        AgentHealth(agent="payment", instance="2", at=NOW, began=NOW, fault="503 last", fault_at=NOW + seconds(2)),
-        AgentHealth(agent="shipping", instance="1", at=NOW, began=NOW, fault="500", fault_at=NOW + seconds(3)),
+        AgentHealth(agent="payment", instance="2", at=NOW, fault="503 last", fault_at=NOW + seconds(2)),
+        AgentHealth(agent="shipping", instance="1", at=NOW, fault="500", fault_at=NOW + seconds(3)),
     ]
     order = claimed()
     assert supervisor.recover(order, timed_out(order), heard).after.step("payment").reason == (

@@ -357,7 +357,7 @@ async def test_that_an_agent_was_silent_is_forgotten_once_it_has_spoken(world):
     await world.tell("payment", "supervisor", unheard_since=world.now - seconds(60))
     await one.poll()
     assert [each.instance for each in await world.agent_health.since(NOW)] == ["supervisor"]
-    await world.tell("payment", began=world.now)
+    await world.tell("payment")
     await one.poll()
     assert [each.instance for each in await world.agent_health.since(NOW)] == ["1"]
 

@@ -209,29 +209,36 @@ def test_an_attempt_that_no_agent_has_begun_is_not_charged():
     state, step = change.after.state, change.after.step("payment")
     assert (state.process_state, state.locked_by, state.failure_count) == (ProcessState.PENDING, None, 0)
     assert (step.state, step.failure_count, step.attempts) == (StepState.NOT_STARTED, 0, 1)
-    why = "no instance of payment has begun it"
+    why = "payment is not known to have begun it"
     assert (change.entry.event, change.entry.detail) == ("recovered", f"payment attempt 1 came to nothing: {why}")
     assert started(scheduler.claim(change.after, now, ELSEWHERE)) == [("payment-backup", "do", 2)]
 
 
+ATTEMPT = f"{ORDER_ID}:payment:1:do"
+OTHER = f"{ORDER_ID[:-1]}X"
+
+
+def said(*begun, instance="1"):
+    """What an instance of the agent says of itself."""
+    return AgentHealth(agent="payment", instance=instance, at=NOW + seconds(5), begun=begun)
+
+
 HEARD = {
     "nobody": ([], 0),
-    "the agent has begun it": (begun_by(NOW, "payment"), 1),
-    "the agent has begun one that was issued later": (begun_by(NOW + seconds(3), "payment"), 1),
-    "the agent has only begun one that was issued before": (begun_by(NOW - seconds(0.001), "payment"), 0),
-    "another agent has begun what was issued then": (begun_by(NOW, "payment-backup"), 0),
-    "one of two instances has begun it": (
-        [*begun_by(NOW - seconds(9), "payment"), AgentHealth(agent="payment", instance="2", at=NOW, began=NOW)],
-        1,
-    ),
-    "the agent speaks, and has begun nothing": ([AgentHealth(agent="payment", instance="1", at=NOW + seconds(5))], 0),
+    "the agent has begun it": ([said(ATTEMPT)], 1),
+    "beside others": ([said(f"{OTHER}:payment:1:do", ATTEMPT)], 1),
+    "the agent has begun that of another order": ([said(f"{OTHER}:payment:1:do")], 0),
+    "the agent has begun the attempt before": ([said(f"{ORDER_ID}:payment:0:do")], 0),
+    "the agent has begun the undo": ([said(f"{ORDER_ID}:payment:1:undo")], 0),
+    "one of two instances has begun it": ([said(), said(ATTEMPT, instance="2")], 1),
+    "the agent speaks, and has begun nothing": ([said()], 0),
 }
 
 
 @pytest.mark.proves("SUP-3", "FLT-2")
 @pytest.mark.parametrize("who", HEARD)
 def test_an_attempt_is_charged_only_if_an_instance_of_its_agent_has_begun_it(who):
-    """Those that it began in their turn were issued no later than what it began last."""
+    """That attempt, of that order: what else it began, before or after it, proves nothing."""
     heard, failures = HEARD[who]
     order = claimed()
     after = supervisor.recover(order, timed_out(order), heard).after
@@ -254,12 +261,12 @@ def test_an_order_is_never_given_up_for_what_no_agent_has_begun():
 def test_of_two_attempts_that_expire_together_one_that_was_begun_is_one_failure():
     """Of the order, and of that step; the other one waits uncounted, and the history tells both."""
     order = two_steps({}, {"agent": "shipping", "capability": "shipping"})
-    change = supervisor.recover(order, NOW + seconds(7), begun_by(NOW, "payment"))
+    change = supervisor.recover(order, NOW + seconds(7), [said(f"{ORDER_ID}:s0:1:do")])
     assert change.after.state.failure_count == 1
     assert [step.failure_count for step in change.after.steps] == [1, 0]
     assert [step.state for step in change.after.steps] == [StepState.NOT_STARTED] * 2
     assert change.entry.detail == (
-        "s0 timed out, failure 1 of 3, s1 attempt 1 came to nothing: no instance of shipping has begun it"
+        "s0 timed out, failure 1 of 3, s1 attempt 1 came to nothing: shipping is not known to have begun it"
     )
     (message,) = change.messages
     assert decode(WakeUp, message.body).steps == ("s0", "s1")

@@ -37,15 +37,15 @@ async def overdue(world, count, *buckets):
         order = claimed().with_state(order_id=order_id)
         order = replace(order, order=replace(order.order, order_id=order_id))
         await world.store.commit(Change(before=None, after=order, entry=entry))
-    await time_is_up(world)
+    await time_is_up(world, *ids)
     return ids
 
 
-async def time_is_up(world, **said):
-    """Let the time of what was just asked for pass; the agent has begun it, unless something else is said."""
-    begun = said or {"began": world.now}
+async def time_is_up(world, *order_ids):
+    """Let the time of what was just asked for pass; the agent says that it has begun it for these orders."""
+    begun = tuple(f"{order_id}:payment:1:do" for order_id in order_ids)
     world.now += TIMEOUT + TOLERANCE + seconds(0.001)
-    await world.app.agent_health.publish(AgentHealth(agent="payment", instance="p1", at=world.now, **begun))
+    await world.app.agent_health.publish(AgentHealth(agent="payment", instance="p1", at=world.now, begun=begun))
 
 
 async def recovered(world, ids):
@@ -63,7 +63,7 @@ async def test_only_the_elected_supervisor_sweeps_until_its_lease_lapses(world):
     await world.submitted()
     await world.scheduler.wake(WakeUp(order_id=ORDER_ID))
     assert await first.sweep() == 0
-    await time_is_up(world)
+    await time_is_up(world, ORDER_ID)
     assert await second.sweep() == 0
     assert (await world.order()).state.failure_count == 0
     world.now += LEASE
@@ -281,7 +281,7 @@ async def test_an_agent_is_silent_since_it_was_asked_first(world):
 async def test_an_agent_that_is_behind_is_not_called_silent(world):
     """It began what was asked before, and speaks: the attempt is not charged, and nothing is told."""
     await asked(world)
-    await time_is_up(world, began=NOW - seconds(1))
+    await time_is_up(world)
     await world.supervisor.sweep()
     order = await world.order()
     assert (order.state.process_state, order.state.failure_count) == (ProcessState.PENDING, 0)
