@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import math
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
@@ -151,29 +152,38 @@ MAX_SAID = 200
 """Characters of what an agent says of a fault."""
 
 
+SMOOTHING = timedelta(seconds=3)
+"""Requests begin in bursts, as others end; what an agent does shows over several of these."""
+
+
 class Rate:
-    """How many requests an agent begins for each second."""
+    """How many requests an agent begins for each second: a moving average."""
 
     def __init__(self) -> None:
         self._begun = 0
         self._since: datetime | None = None
-        self._last = 0.0
+        self._average = 0.0
 
     def count(self) -> None:
         """Take note of one more."""
         self._begun += 1
 
     def until(self, now: datetime) -> float:
-        """Return the rate since this was last asked; zero if that was never.
+        """Return the rate by now; zero if this was never asked.
 
         What is asked again within a second is answered the same: too little can have happened in between.
         """
         since, begun = self._since, self._begun
         if since and timedelta() <= now - since < INTERVAL:
-            return self._last
+            return self._average
         self._since, self._begun = now, 0
-        self._last = begun / (now - since).total_seconds() if since and since < now else 0.0
-        return self._last
+        if since is None or now < since:
+            self._average = 0.0
+        else:
+            lately = begun / (now - since).total_seconds()
+            share = 1 - math.exp(-(now - since) / SMOOTHING)
+            self._average += share * (lately - self._average)
+        return self._average
 
 
 @dataclass(kw_only=True)

@@ -38,16 +38,17 @@ class AgentService:
     bulkhead: Bulkhead
     health_reporter: HealthReporter
 
-    async def handle(self, request: AgentRequest) -> None:
+    async def handle(self, request: AgentRequest, *, again: bool = False) -> None:
         """Call the service and reply, or, once the time is up, say nothing at all (AGT-4, AGT-5).
 
+        One that is delivered `again` may have been called for before, by a process that ended.
         What came to nothing for want of time is told in the agent's health row instead: that decides nothing.
         """
         if self._is_too_late(request):
             return
         with self.health_reporter.at_work():
             try:
-                reply = await self._carry_out(request)
+                reply = await self._carry_out(request, again=again)
             except TransientError as fault:
                 await self._gave_up(request, str(fault), at_door=fault.at_door)
                 return
@@ -58,10 +59,10 @@ class AgentService:
         elif reply.outcome != "notTried":
             await self._gave_up(request, TOO_LATE)
 
-    async def _carry_out(self, request: AgentRequest) -> AgentReply:
+    async def _carry_out(self, request: AgentRequest, *, again: bool) -> AgentReply:
         """Return the reply; raises the last `TransientError` when there is no time for another call."""
         if self.clock() > rules.latest_beginning(request, self.margin, self.call_timeout):
-            return rules.not_tried(request, NotTriedError(LATE, timedelta()), was_called=False)
+            return rules.not_tried(request, NotTriedError(LATE, timedelta()), was_called=again)
         unanswered, last = 0, TransientError(NO_TIME)
         try:
             async for attempt in self._retrying(request):
@@ -75,10 +76,10 @@ class AgentService:
                         last = fault
                         raise
         except RejectedError as rejection:
-            return rules.failed(request, rejection, was_called=unanswered > 0)
+            return rules.failed(request, rejection, was_called=again or unanswered > 0)
         except NotTriedError as reason:
             await self.health_reporter.turned_away()
-            return rules.not_tried(request, reason, was_called=unanswered > 0)
+            return rules.not_tried(request, reason, was_called=again or unanswered > 0)
         return rules.reply(request, "completed", result=result)
 
     async def _call(self, request: AgentRequest, *, first: bool) -> Mapping[str, Any]:

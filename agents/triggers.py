@@ -39,6 +39,6 @@ def blueprint(agent: AgentService, unread: Unread) -> func.Blueprint:
             )
             await unread.settle(delivered, fault)
         else:
-            await agent.handle(request)
+            await agent.handle(request, again=(message.delivery_count or 1) > 1)
 
     return triggers

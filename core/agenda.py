@@ -129,8 +129,8 @@ def since(row: AgendaRow) -> datetime:
 
 def may_be_claimed(pending: AgendaRow, due: datetime) -> bool:
     """Whether the order's time has come by then; so it has for all that wait before it in its lane."""
-    place = pending.key.split("|")[3:]
-    return place[0] <= sortable(due) if place[0] != LATER else place[1] <= sortable(due)
+    place = pending.key.split("|", 3)[-1].removeprefix(f"{LATER}|")
+    return place <= f"{sortable(due)}|{LAST}"
 
 
 def was_announced(pending: AgendaRow) -> bool:

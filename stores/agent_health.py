@@ -9,8 +9,9 @@ from pydantic import AwareDatetime, FiniteFloat
 from core.keys import LAST, key_part, sortable
 from stores.tables import Delete, Form, Operation, Put, Table, columns_of, read_each
 
-FRESH = timedelta(seconds=3)
-"""How long what an instance says of its work is believed: at work it says something each second."""
+FRESH = timedelta(seconds=15)
+"""How long what an instance says of its work is believed: it says something when a request begins, and calls take
+time."""
 
 SILENCE = timedelta(minutes=10)
 """How long it is believed that an agent is silent which nobody has asked anything since."""

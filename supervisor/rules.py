@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from zlib import crc32
 
 from core.changes import Change, HistoryEntry, transition
 from core.compensation import after_a_failure, to_be_undone
@@ -64,8 +65,10 @@ def _verdict(order: Snapshot, step: Step, heard: Sequence[AgentHealth], now: dat
     waits = StepState.UNDOING if step.state is StepState.UNDOING else StepState.NOT_STARTED
     waiting = replace(step, state=waits, complete_by=None, in_doubt=True)
     fault = fault_since(heard, step.agent, step.started_at)
-    begun = has_begun(heard, request_id_of(order.order_id, step))
-    verdict = _counted(waiting, fault) if begun else _not_begun(waiting)
+    request = request_id_of(order.order_id, step)
+    verdict = _counted(waiting, fault) if has_begun(heard, request) else _not_begun(waiting)
+    if verdict.step.failure_count > 1 and not fault:
+        verdict = replace(verdict, step=replace(verdict.step, not_before=now + _apart(request, step.timeout)))
     if order.state.direction is Direction.UNDO and waits is StepState.NOT_STARTED:  # it is not tried again
         return replace(verdict, step=to_be_undone(waiting))
     return _lasting(verdict, fault, now) if verdict.step.failure_count >= step.threshold else verdict
@@ -86,6 +89,14 @@ def _counted(waiting: Step, fault: AgentHealth | None) -> _Verdict:
     return _Verdict(step=failed, counts=True, told=told)
 
 
+def _apart(request: str, within: timedelta) -> timedelta:
+    """Return for how long a request waits that came to nothing more than once, and its agent has not said why.
+
+    Perhaps it, or one beside it, ends the process each time: if all came again together, it would take the others along.
+    """
+    return within * (crc32(request.encode()) / 2**32)
+
+
 def _lasting(verdict: _Verdict, fault: AgentHealth | None, now: datetime) -> _Verdict:
     """Return the verdict on a step that has reached its threshold: it cools down before another try, or is given up."""
     failed = verdict.step
@@ -97,6 +108,7 @@ def _lasting(verdict: _Verdict, fault: AgentHealth | None, now: datetime) -> _Ve
     given_up = replace(
         failed,
         state=StepState.FAILED,
+        not_before=None,
         reason=f"{failed.name} timed out {failed.failure_count} times{_last(fault) or LASTING}",
         for_operator=bool(fault and fault.at_door),
     )

@@ -141,6 +141,11 @@ def timed_out(order: Snapshot) -> datetime:
     return order.state.complete_by + TOLERANCE + timedelta(microseconds=1)
 
 
+def next_try(order: Snapshot, now: datetime) -> datetime:
+    """When the order may be claimed."""
+    return order.state.not_before or now
+
+
 def failed_for_good() -> tuple[Snapshot, datetime]:
     """An order whose payment timed out as often as the threshold allows, and when that was seen."""
     order, now = new_order(), NOW
@@ -148,4 +153,5 @@ def failed_for_good() -> tuple[Snapshot, datetime]:
         order = claimed(order, now)
         now = timed_out(order)
         order = supervisor.recover(order, now).after
+        now = next_try(order, now)
     return order, now

@@ -8,6 +8,7 @@ from apps import app
 from builders import COOLDOWN, NOW, THRESHOLD, TIMEOUT, answer_to, new_order, seconds
 from memory import in_memory
 
+from agents.protection import Rate
 from core.changes import Change, HistoryEntry
 from core.messages import AgentRequest, decode, requests_queue
 from core.orders import ProcessState
@@ -121,7 +122,8 @@ class Working:
     queue: deque = field(default_factory=deque)
     calls: list = field(default_factory=list)
     expired: int = 0
-    begun: int = 0
+    rate: Rate = field(default_factory=Rate)
+    has_news: bool = False
     told_at: datetime | None = None
     asked_at: dict = field(default_factory=dict)
     """When each order's first request was sent."""
@@ -138,20 +140,19 @@ class Working:
             if request.complete_by <= world.now + self.takes:
                 self.expired += 1
                 continue
-            self.begun += 1
+            self.rate.count()
+            self.has_news = True
             self.calls.append((world.now + self.takes, request))
         await self._tell(world)
         return done
 
     async def _tell(self, world):
         """Publish, as an agent does, once a second while requests begin."""
-        since = self.told_at and world.now - self.told_at
-        if not self.begun or (since and since < seconds(1)):
+        if not self.has_news or (self.told_at and world.now - self.told_at < seconds(1)):
             return
-        rate = self.begun / since.total_seconds() if since else 0.0
         under_way = tuple(request.request_id for _, request in self.calls)
-        await world.tell(self.name, rate=rate, begun=under_way, running=len(under_way))
-        self.begun, self.told_at = 0, world.now
+        await world.tell(self.name, rate=self.rate.until(world.now), begun=under_way, running=len(under_way))
+        self.has_news, self.told_at = False, world.now
 
 
 TICK = seconds(0.25)

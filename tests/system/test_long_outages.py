@@ -218,8 +218,8 @@ def story_of(order):
 
 
 def failures(order, since):
-    """Count the time-outs since then, which only the supervisor counts."""
-    return sum(at(entry) >= since and entry["actor"].startswith("supervisor/") for entry in order["history"])
+    """Count the time-outs since then that were charged."""
+    return sum(at(entry) >= since and ", failure " in entry["detail"] for entry in order["history"])
 
 
 def in_flight(order, began, gone):

@@ -5,7 +5,7 @@ import re
 from dataclasses import replace
 
 import pytest
-from builders import NOW, ORDER_ID, THRESHOLD, TIMEOUT, TOLERANCE, answer_to, seconds, under_way
+from builders import NOW, ORDER_ID, THRESHOLD, TIMEOUT, TOLERANCE, answer_to, next_try, seconds, under_way
 from memory_world import World
 
 from core.messages import AgentRequest, WakeUp, decode
@@ -51,6 +51,7 @@ class Sender:
         self.world.now += TIMEOUT + TOLERANCE
         await self.supervisor.sweep()
         await self._a_second_passes()
+        self.world.now = next_try(await self.world.order(), self.world.now)
 
     async def _a_second_passes(self):
         await self.world.outbox.relay()

@@ -6,12 +6,14 @@ import pytest
 from builders import (
     NOW,
     ORDER_ID,
+    TIMEOUT,
     TOLERANCE,
     answer,
     begun_by,
     claimed,
     failed_for_good,
     new_order,
+    next_try,
     scheduler,
     seconds,
     supervisor,
@@ -243,6 +245,31 @@ def test_an_attempt_is_charged_only_if_an_instance_of_its_agent_has_begun_it(who
     order = claimed()
     after = supervisor.recover(order, timed_out(order), heard).after
     assert (after.state.failure_count, after.step("payment").failure_count) == (failures, failures)
+
+
+def named(order_id):
+    """An order of this id."""
+    order = new_order()
+    return replace(order.with_state(order_id=order_id), order=replace(order.order, order_id=order_id))
+
+
+@pytest.mark.proves("SUP-3", "FLT-2")
+def test_orders_that_come_to_nothing_together_are_tried_apart():
+    """One of them may end its agent's process each time; not if the agent says what was wrong."""
+    waits = []
+    for number in range(100):
+        order, now = named(f"{ORDER_ID[:-2]}{number:02d}"), NOW
+        for _ in range(2):
+            order = claimed(order, now)
+            now = timed_out(order)
+            order = supervisor.recover(order, now).after
+        waits.append(next_try(order, now) - now)
+    together = [other for other in waits if abs(other - waits[0]) < TIMEOUT / 20]
+    assert max(waits) < TIMEOUT
+    assert len(together) < 20
+    told = begun_by(NOW, "payment", fault="503", fault_at=NOW + seconds(60))
+    again = replace(claimed().step("payment"), failure_count=1)
+    assert supervisor.recover(claimed().with_steps(again), timed_out(claimed()), told).after.state.not_before is None
 
 
 @pytest.mark.proves("SUP-3", "FLT-1")

@@ -9,7 +9,7 @@ from unittest.mock import patch
 
 import pytest
 from apps import app
-from builders import NOW, ORDER_ID, PAYLOAD, answer, new_order, scheduler, supervisor, timed_out
+from builders import NOW, ORDER_ID, PAYLOAD, answer, new_order, next_try, scheduler, supervisor, timed_out
 from memory import in_memory
 
 from core.changes import Change, HistoryEntry, Note
@@ -120,6 +120,7 @@ async def test_nothing_to_do_is_never_concluded_from_what_is_remembered(processe
     again = answer(attempt=3)
     processes.now = timed_out(await processes.order())
     await processes.other.apply(ORDER_ID, supervisor.recover)
+    processes.now = next_try(await processes.order(), processes.now)
     await processes.other.apply(ORDER_ID, scheduler.claim)
     taken = await processes.one.apply(ORDER_ID, lambda order, now: scheduler.receive(order, again, now))
     assert not isinstance(taken, Note)

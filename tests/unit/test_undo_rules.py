@@ -12,6 +12,7 @@ from builders import (
     WORKFLOWS,
     answer,
     new_order,
+    next_try,
     scheduler,
     seconds,
     supervisor,
@@ -393,7 +394,7 @@ def test_an_undo_that_times_out_is_tried_again_and_given_up_at_the_threshold():
         step = change.after.step("stock")
         assert (step.state, step.failure_count) == (StepState.UNDOING, failures)
         assert change.after.state.process_state is ProcessState.PENDING
-        change = scheduler.claim(change.after, change.entry.at)
+        change = scheduler.claim(change.after, next_try(change.after, change.entry.at))
         assert change.after.step("stock").attempts == step.attempts + 1
     change = supervisor.recover(change.after, timed_out(change.after))
     change = scheduler.claim(change.after, change.entry.at)
