@@ -92,7 +92,7 @@ def _counted(waiting: Step, fault: AgentHealth | None) -> _Verdict:
 def _apart(request: str, within: timedelta) -> timedelta:
     """Return for how long a request waits that came to nothing more than once, and its agent has not said why.
 
-    Perhaps it, or one beside it, ends the process each time: if all came again together, it would take the others along.
+    Perhaps it, or one beside it, ends the process each time: coming together, it would take the others along again.
     """
     return within * (crc32(request.encode()) / 2**32)
 

@@ -713,7 +713,7 @@ MUTANTS = (
         statement="UND-2",
         fault="an agent does not say that a call before had no answer, when it does not try",
         file="agents/service.py",
-        old="rules.not_tried(request, reason, was_called=unanswered > 0)",
+        old="rules.not_tried(request, reason, was_called=again or unanswered > 0)",
         new="rules.not_tried(request, reason, was_called=False)",
         tests=(f"{AGENT}::test_a_call_without_an_answer_leaves_the_step_in_doubt",),
     ),
