@@ -16,7 +16,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from itertools import chain
+from itertools import chain, islice
 
 from core.agenda import NOTHING, AgendaRow
 from core.keys import bucket_of
@@ -197,15 +197,22 @@ class Admission:
         self._queues.setdefault(candidate.needs, {}).setdefault(candidate.order_id, candidate)
 
     def take(self) -> Candidate | None:
-        """Take out the order to claim next, with a slot at an agent for what it needs; None if none may be claimed."""
+        """Take out the order to claim next, with a slot at an agent for what it needs; None if none may be claimed.
+
+        An order that is left to whoever hears of it keeps its slot for that.
+        """
         for needs, queue in self._queues.items():
-            agent = next(filter(self._free, self.offers.get(needs, ())), None)
-            if queue and (agent or needs == NOTHING):
-                candidate = queue.pop(next(iter(queue)))
+            free = [agent for agent in self.offers.get(needs, ()) for _ in range(self._free(agent))]
+            first = islice(queue.values(), len(queue) if needs == NOTHING else len(free))
+            if candidate := next(filter(self._is_to_take, first), None):
+                del queue[candidate.order_id]
                 self._turns[needs] += 1
-                self.is_at(candidate.order_id, [*self._runs_at.get(candidate.order_id, ()), *filter(None, [agent])])
+                self.is_at(candidate.order_id, [*self._runs_at.get(candidate.order_id, ()), *free[:1]])
                 return candidate
         return None
+
+    def _is_to_take(self, candidate: Candidate) -> bool:
+        return not candidate.fresh or candidate.order_id in self._announced
 
     def pass_over(self, order_id: str, pause: timedelta = PASSED_OVER) -> None:
         """Leave the order alone for a while: it cannot be claimed, and whoever waits behind it can, at its slot too."""
@@ -222,10 +229,9 @@ class Admission:
         self._passed_over = {name: until for name, until in self._passed_over.items() if until > now}
         self._announced = {name: at for name, at in self._announced.items() if abs(now - at) < ANNOUNCED_FOR}
         heard = [each for queue in self._queues.values() for each in queue.values() if self._is_news(each)]
-        ours = [each for each in waiting if not each.fresh or each.order_id in self._announced]
         self._queues = {}
-        for needs in sorted({each.needs for each in ours}):
-            high, normal = (_lane(ours, needs, priority) for priority in Priority)
+        for needs in sorted({each.needs for each in waiting}):
+            high, normal = (_lane(waiting, needs, priority) for priority in Priority)
             self._queues[needs] = {each.order_id: each for each in _in_turns(high, normal, self._turns[needs])}
         for each in heard:
             self._queues.setdefault(each.needs, {}).setdefault(each.order_id, each)
