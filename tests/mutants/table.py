@@ -2363,6 +2363,22 @@ MUTANTS = (
         tests=(f"{SUPERVISOR_RULES}::test_an_order_is_never_given_up_for_what_no_agent_has_begun",),
     ),
     Mutant(
+        statement="UND-2",
+        fault="of a request that is delivered again it is said for sure that nothing was called for",
+        file="agents/service.py",
+        old="was_called=again)",
+        new="was_called=False)",
+        tests=(f"{AGENT}::test_a_request_that_is_delivered_again_is_not_called_untried",),
+    ),
+    Mutant(
+        statement="SUP-3",
+        fault="what comes to nothing together comes again together",
+        file="supervisor/rules.py",
+        old="return within * (crc32(request.encode()) / 2**32)",
+        new="return within * 0",
+        tests=(f"{SUPERVISOR_RULES}::test_orders_that_come_to_nothing_together_are_tried_apart",),
+    ),
+    Mutant(
         statement="SUP-3",
         fault="an attempt is charged if its agent has begun any",
         file="stores/agent_health.py",

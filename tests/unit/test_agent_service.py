@@ -142,6 +142,18 @@ async def test_a_call_without_an_answer_leaves_the_step_in_doubt(answers, outcom
     assert (reply.outcome, reply.in_doubt) == (outcome, in_doubt)
 
 
+@pytest.mark.proves("AGT-6", "UND-2", "FLT-4")
+@pytest.mark.parametrize("again", [False, True])
+async def test_a_request_that_is_delivered_again_is_not_called_untried(again):
+    """A process that ended may have called for it: too late for a call now, it is left in doubt, and will be undone."""
+    agency = Agency(NotTriedError("busy", seconds(1)))
+    await agency.agent.handle(agency.request, again=again)
+    agency.now = agency.request.complete_by - MARGIN - seconds(0.001)
+    await agency.agent.handle(agency.request, again=again)
+    said = [(reply.outcome, reply.in_doubt) for _, reply in agency.replies()]
+    assert said == [("notTried", again)] * 2
+
+
 def with_open_circuit():
     """An agent whose service has failed for one order after another just now; the circuit reads the real time."""
     agency = Agency(begins=datetime.now(UTC))

@@ -223,3 +223,12 @@ async def test_a_look_sees_all_that_runs_however_many_wait(store):
     look = await looked(store)
     assert len(look.running) == 250
     assert late.order_id not in [row.order_id for row in look.running]
+
+
+@pytest.mark.proves("FLT-6")
+@pytest.mark.parametrize("key", ["!pending|", "!pending|0", "!pending|1|payment", "!pending|1|payment|later"])
+def test_a_key_that_no_version_writes_is_no_trouble_to_who_looks(key):
+    """It may be the last of a page: from it the look has to know where to read on."""
+    row = agenda.AgendaRow(key=key, order_id="x")
+    agenda.may_be_claimed(row, NOW)
+    assert agenda.end_of_claim_lane(row) > key
