@@ -36,18 +36,18 @@ opened = partial(health, open_until=NOW + seconds(60))
     [
         pytest.param([], FEW, id="nothing: it has had nothing to do, or nobody works there"),
         pytest.param([health()], FEW, id="it has just begun"),
-        pytest.param([health(rate=4.0)], FEW + 20, id="what it begins in half of the time"),
-        pytest.param([health(rate=4.0), health(instance="b", rate=2.1)], FEW + 31, id="all instances together"),
+        pytest.param([health(rate=6.0)], FEW + 18, id="what it begins in three tenths of the time"),
+        pytest.param([health(rate=6.0), health(instance="b", rate=3.2)], FEW + 28, id="all instances together"),
         pytest.param([health(rate=1000.0)], MOST, id="no more than its service takes"),
-        pytest.param([health(rate=4.0, at=NOW - FRESH)], FEW, id="what it said is old"),
+        pytest.param([health(rate=6.0, at=NOW - FRESH)], FEW, id="what it said is old"),
         pytest.param([health(agent="second", rate=1.0)], FEW, id="another agent said it"),
         pytest.param([opened()], 0, id="its circuit is open"),
-        pytest.param([opened(), health(instance="b", rate=4.0)], FEW + 20, id="of another instance it is not"),
+        pytest.param([opened(), health(instance="b", rate=6.0)], FEW + 18, id="of another instance it is not"),
         pytest.param([opened(), opened(instance="b")], 0, id="the circuits of all instances are open"),
         pytest.param([opened(), health(instance="b", at=NOW - FRESH)], 0, id="the other one is silent"),
         pytest.param([health(open_until=NOW)], FEW, id="its circuit closed a moment ago"),
         pytest.param(
-            [health(asked_until=NOW + seconds(9)), health(instance="b", rate=4.0)], 0, id="its service asks for it"
+            [health(asked_until=NOW + seconds(9)), health(instance="b", rate=6.0)], 0, id="its service asks for it"
         ),
         pytest.param([health(asked_until=NOW)], FEW, id="its service asked for it until now"),
         pytest.param([health(instance="v", unheard_since=NOW - seconds(60))], FEW, id="silent since it was asked"),
@@ -93,7 +93,7 @@ async def test_of_each_instance_the_newest_row_counts():
 # What is open
 
 ROOM = 32
-RATE = (ROOM - FEW) / 5
+RATE = 9.66
 AT_WORK = [health(agent=agent, instance="w", rate=RATE) for agent in ("first", "second", "third")]
 """Agents that begin so many requests a second that each may have ROOM open."""
 
