@@ -152,8 +152,8 @@ MAX_SAID = 200
 """Characters of what an agent says of a fault."""
 
 
-SMOOTHING = timedelta(seconds=3)
-"""Requests begin in bursts, as others end; what an agent does shows over several of these."""
+SMOOTHING = timedelta(seconds=1)
+"""Requests begin in bursts, as others end; what an agent does shows over some seconds."""
 
 
 class Rate:

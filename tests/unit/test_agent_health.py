@@ -137,7 +137,7 @@ async def test_a_row_says_how_many_requests_begin_for_each_second(reporter, reco
     await begin(reporter, clock, *(tenth / 10 for tenth in range(201)), 80)
     first, *rates, after_a_rest = (row.rate for row in recorded.rows)
     assert first == 0.0
-    assert rates == pytest.approx([10 * (1 - math.exp(-second / 3)) for second in range(1, 21)])
+    assert rates == pytest.approx([10 * (1 - math.exp(-second)) for second in range(1, 21)])
     assert after_a_rest == pytest.approx(1 / 60, rel=0.01)
 
 
@@ -244,7 +244,7 @@ async def test_an_agent_goes_on_saying_how_it_is_when_its_clock_was_put_back(rep
     """A second after the last time by either clock, not once the old time has come again."""
     await begin(reporter, clock, 3600, 0, 1)
     assert [row.at - NOW for row in recorded.rows] == [seconds(3600), seconds(0), seconds(1)]
-    assert [row.rate for row in recorded.rows] == [0.0, 0.0, pytest.approx(1 - math.exp(-1 / 3))]
+    assert [row.rate for row in recorded.rows] == [0.0, 0.0, pytest.approx(1 - math.exp(-1))]
 
 
 async def test_a_table_that_is_away_stops_no_request(clock):
