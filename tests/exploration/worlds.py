@@ -447,7 +447,6 @@ UNATTENDED: Mapping[WorldOf, tuple[str, ...]] = {
     GONE: (),
     RESTS_BESIDE: ("OPR-2",),
     REFUSED_BESIDE: ("OPR-2",),
-    SETTLES: ("UND-2",),
     SETTLES_DONE: ("UND-2",),
     RETIRED_WHILE_IT_RUNS: (),
     NOT_BUILT: ("OPR-2",),
@@ -477,12 +476,15 @@ OPERATED: Mapping[WorldOf, tuple[str, ...]] = {
     SKIPPED: ANYTHING,
     UNDO_FAILS: (*ANYTHING, "FLT-10", "FLT-11", "OPR-2"),
     TAKEN_BACK: (),
-    PARALLEL_CANCELLED: ("OPR-2",),
     PLAIN_ENDED: (*ANYTHING, "FLT-11", "OPR-2"),
 }
 """Those in which what an operator does, and when, is the point."""
 
-LARGE: Mapping[WorldOf, tuple[str, ...]] = {THREE_STEPS: (*ANYTHING, "OPR-2")}
+LARGE: Mapping[WorldOf, tuple[str, ...]] = {
+    THREE_STEPS: (*ANYTHING, "OPR-2"),
+    SETTLES: ("UND-2",),
+    PARALLEL_CANCELLED: ("OPR-2",),
+}
 """The worlds of `make soak`."""
 
 HAPPENS: Mapping[str, tuple[str, ...]] = {
