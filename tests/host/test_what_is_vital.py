@@ -52,6 +52,7 @@ def test_a_host_whose_fork_server_is_killed_ends_and_says_so(start, processes):
     until(lambda: alive(workers), lambda left: left == [])
 
 
+@pytest.mark.soak
 @PROCESSES
 def test_a_host_ends_also_when_it_waits_for_an_answer_of_the_fork_server(start, processes):
     """The fork server is stopped when a worker ends, and then killed."""
@@ -129,8 +130,9 @@ def test_a_host_of_which_a_task_fails_ends_and_says_so(start, where, error, said
     assert host.said().endswith(f"error: {said}\n")
 
 
+@pytest.mark.soak
 @pytest.mark.skipif(not psutil.LINUX, reason="only Linux limits another process")
-@pytest.mark.parametrize("who", ["host", pytest.param("fork server", marks=pytest.mark.soak)])
+@pytest.mark.parametrize("who", ["host", "fork server"])
 def test_without_a_free_file_descriptor_a_fork_is_tried_again(start, who):
     """Until there is one, whichever of the two has to have it."""
     host = start()
