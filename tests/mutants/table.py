@@ -2613,11 +2613,11 @@ MUTANTS = (
     ),
     Mutant(
         statement="OPR-2",
-        fault="what a silent agent was asked long ago is told for ever",
+        fault="what an instance said that is gone is told for ever",
         file="operators/explain.py",
         old="if health.agent == agent and health.counts_until > now]",
         new="if health.agent == agent]",
-        tests=(f"{EXPLAIN}::test_of_an_order_that_waits_for_an_agent_that_is_silent_it_says_since_when",),
+        tests=(f"{EXPLAIN}::test_of_an_order_that_waits_for_room_it_says_since_when_and_how_the_agents_are",),
     ),
     Mutant(
         statement="FLT-8",

@@ -10,7 +10,7 @@ from unittest.mock import patch
 
 import pytest
 from agency import CALL_TIMEOUT, CIRCUIT_ORDERS, MARGIN, Agency
-from builders import NOW, seconds
+from builders import NOW, ORDER_ID, seconds
 
 from agents.protection import Bulkhead
 from core.errors import AskedToWaitError, TransientError
@@ -49,7 +49,7 @@ async def test_no_more_calls_are_in_flight_than_the_service_takes():
 async def test_a_request_for_which_there_is_no_turn_goes_back_and_has_not_begun():
     """Untried, while there is still time for another agent; the circuit is closed all the while."""
     agency, calls = Agency(in_flight=1), []
-    later = agency.request.model_copy(update={"issued_at": NOW + seconds(1)})
+    later = agency.request.model_copy(update={"order_id": f"{ORDER_ID[:-1]}X"})
     begun, ends = asyncio.Event(), asyncio.Event()
 
     async def the_first_hangs(request, timeout_seconds):

@@ -508,10 +508,13 @@ async def test_one_sees_all_that_is_open_in_a_bucket():
     """However many agents there are, each with all that it may have."""
     needs = ("payment", "inventory", "shipping", "fourth")
     world = Scheduling(only("fourth"), offers={need: (need,) for need in needs}, most=20, buckets=1)
+    await world.keep_busy()
+    opened = 20 * FOR_EACH_CALL
     for need in needs:
-        await recorded(world, FEW, "b00", workflow=need)
+        await recorded(world, opened, "b00", workflow=need)
     await world.instance("one").poll()
-    assert [len(world.requests(need)) for need in needs] == [FEW] * 4
+    assert [len(world.requests(need)) for need in needs] == [opened] * 4
+    assert sum([opened] * 4) > PAGE
     await recorded(world, 1, "b00", workflow="fourth")
     other = world.instance("other")
     await other.poll()
