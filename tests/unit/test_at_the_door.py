@@ -1,0 +1,111 @@
+"""A gateway before a service turns every call away for a while: no word of the service, so nothing is undone for it."""
+
+import json
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from types import SimpleNamespace
+
+import pytest
+from builders import answer_to, seconds
+from scheduling import Scheduling
+
+from adapters.remote import HttpRemoteService
+from core.messages import AgentReply, decode, responses_queue
+from core.orders import ProcessState
+from shop.workflows import ORDER
+
+PATIENT = replace(ORDER, steps=tuple(replace(step, timeout=seconds(60)) for step in ORDER.steps))
+"""As long as a step has unless somebody says otherwise."""
+
+OFFERS = {name: (name,) for name in ("payment", "inventory", "shipping")}
+ROUND = seconds(2)
+"""Between two looks at what has come."""
+
+
+class Door:
+    """Answers in the place of a service until it is opened; then the service does."""
+
+    def __init__(self, status):
+        self.status = status
+
+    @asynccontextmanager
+    async def post(self, url, **_):
+        del url
+        text = b"<html>Site Disabled</html>" if self.status != 200 else json.dumps({"reference": "r-1"}).encode()
+
+        class Content:
+            async def iter_chunked(self, _):
+                yield text
+
+        yield SimpleNamespace(status=self.status, headers={}, content=Content(), close=lambda: None)
+
+
+class Street:
+    """The shop's orders, of which each has its goods reserved behind the door; time passes only here."""
+
+    def __init__(self, status):
+        self.world = Scheduling(PATIENT, offers=OFFERS)
+        self.app, self.door = self.world.app(instance_id="one"), Door(status)
+        (inventory,) = (agent for agent in self.app.agents if agent.name == "inventory")
+        remote = HttpRemoteService(
+            base_url="https://inventory",
+            session=lambda: self.door,
+            longest_wait=seconds(600),
+            clock=lambda: self.world.now,
+        )
+        self.agent = replace(self.app.agent(inventory), remote=remote, sleep=self.sleep)
+
+    async def sleep(self, pause):
+        """Of the agent, between two calls of a request: it takes one request at a time here."""
+        self.world.now += seconds(pause)
+
+    async def live(self, long):
+        """Let everybody work for so long."""
+        until = self.world.now + long
+        while self.world.now < until:
+            await self.app.scheduler.poll()
+            await self.app.supervisor.sweep()
+            for name in ("payment", "shipping"):
+                for request in self.world.requests(name):
+                    await self.app.scheduler.receive(answer_to(request, result={"reference": "r"}), name)
+            for request in self.world.requests("inventory"):
+                await self.agent.handle(request)
+            for reply in self._replies():
+                await self.app.scheduler.receive(reply, "inventory")
+            self.world.now += ROUND
+
+    def _replies(self):
+        """Take the replies of the one that stands behind the door out of their queue."""
+        bus, queue = self.world.parts.bus, responses_queue("inventory")
+        replies = [decode(AgentReply, message.body) for message in bus.sent if message.queue == queue]
+        bus.sent = [message for message in bus.sent if message.queue != queue]
+        return replies
+
+    async def orders(self, ids):
+        return [await self.world.load(order_id) for order_id in ids]
+
+
+@pytest.mark.proves("AGT-6", "AGT-8")
+@pytest.mark.parametrize("status", [401, 403, 404])
+async def test_orders_outlast_a_door_that_is_closed_for_two_minutes(status):
+    """The circuit opens; all orders are processed once the service is reached again."""
+    street = Street(status)
+    ids = [await street.world.record("order", f"b{number % 8:02d}") for number in range(50)]
+    await street.live(seconds(120))
+    assert not any(order.state.outcome for order in await street.orders(ids))
+    street.door.status = 200
+    await street.live(seconds(600))
+    assert {order.state.process_state for order in await street.orders(ids)} == {ProcessState.PROCESSED}
+
+
+@pytest.mark.proves("AGT-6", "SUP-3", "OPR-1")
+@pytest.mark.parametrize("status", [403, 404])
+async def test_an_order_that_a_door_turns_away_for_an_hour_is_left_to_an_operator(status):
+    """Fewer than open a circuit: each ends in `Error`, tells the last answer, and keeps what was done."""
+    street = Street(status)
+    ids = [await street.world.record("order", "b00") for _ in range(3)]
+    await street.live(seconds(3600))
+    for order in await street.orders(ids):
+        assert (order.state.process_state, order.state.outcome) == (ProcessState.ERROR, "failed")
+        assert str(status) in order.state.reason
+        assert order.step("payment").state == "Completed"
