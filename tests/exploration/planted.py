@@ -212,7 +212,7 @@ def another_key_for_each_attempt() -> AbstractContextManager[Any]:
 def replies_after_its_time() -> AbstractContextManager[Any]:
     async def handle(self, request):
         with suppress(TransientError):
-            reply = await self._carry_out(request)
+            reply = await self._carry_out(request, again=False)
             await self.bus.send([reply.to_bus(self.name, self.clock())])
 
     return patch.object(AgentService, "handle", handle)
