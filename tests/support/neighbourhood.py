@@ -7,6 +7,7 @@ from datetime import timedelta
 from builders import NOW, SOMEWHERE, TIMEOUT, answer, answer_to, seconds, under_way
 from scheduling import Scheduling, only, step
 
+from agents.protection import MOST_BEGUN
 from core.agenda import Kind, all_of
 from core.alerts import order_ended
 from core.changes import Change, HistoryEntry
@@ -21,6 +22,13 @@ from operators.views import listed as listed_as
 from stores.poison import Arrival
 
 BUCKET = "b01"
+
+
+def batched(items, size):
+    """As `itertools.batched` of Python 3.12."""
+    return [items[first : first + size] for first in range(0, len(items), size)]
+
+
 BATCH = 64
 """Messages of one invocation; the next batch comes when the one before has ended."""
 
@@ -146,7 +154,9 @@ class Street(Scheduling):
             for timer in (*self.timers, *self.seldom) if second % 6 == 0 else self.timers:
                 await self._in_turn(timer)
             self._post()
-            await self.tell("payment", begun=self.begun, rate=RATE)
+            await self.tell("payment", rate=RATE)
+            for number, begun in enumerate(batched(self.begun, MOST_BEGUN)):
+                await self.tell("payment", f"another {number}", begun=begun)
             await self._see(second)
             self.now += seconds(1)
         return self.seen

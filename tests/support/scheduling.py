@@ -8,7 +8,7 @@ from apps import app
 from builders import COOLDOWN, NOW, THRESHOLD, TIMEOUT, answer_to, new_order, seconds
 from memory import in_memory
 
-from agents.protection import Rate
+from agents.protection import MOST_BEGUN, Rate
 from core.changes import Change, HistoryEntry
 from core.messages import AgentRequest, decode, requests_queue
 from core.orders import ProcessState
@@ -150,8 +150,8 @@ class Working:
         """Publish, as an agent does, once a second while requests begin."""
         if not self.has_news or (self.told_at and world.now - self.told_at < seconds(1)):
             return
-        under_way = tuple(request.request_id for _, request in self.calls)
-        await world.tell(self.name, rate=self.rate.until(world.now), begun=under_way, running=len(under_way))
+        under_way = tuple(request.request_id for _, request in self.calls[:MOST_BEGUN])
+        await world.tell(self.name, rate=self.rate.until(world.now), begun=under_way, running=len(self.calls))
         self.has_news, self.told_at = False, world.now
 
 
