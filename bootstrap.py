@@ -182,7 +182,6 @@ class App:
     def agent(self, agent: Agent) -> AgentService:
         """Make the agent of one remote service."""
         settings, clock = self.settings, self.adapters.clock
-        in_flight = settings.calls_in_flight.get(agent.name, agent.calls_in_flight)
         circuit = CircuitBreaker(
             orders=settings.circuit_orders, open_for=timedelta(seconds=settings.circuit_open_seconds), clock=clock
         )
@@ -195,7 +194,7 @@ class App:
             margin=timedelta(seconds=settings.agent_margin_seconds),
             call_timeout=timedelta(seconds=settings.remote_call_timeout_seconds),
             circuit=circuit,
-            bulkhead=Bulkhead(in_flight=min(in_flight, settings.calls_per_process), clock=clock),
+            bulkhead=Bulkhead(in_flight=min(self._calls_in_flight(agent), settings.calls_per_process), clock=clock),
             health_reporter=HealthReporter(
                 agent=agent.name,
                 instance=settings.instance_id,
@@ -333,8 +332,11 @@ class App:
         usual = timedelta(seconds=self.settings.step_timeout_seconds)
         steps = (step for workflow in self.business.workflows.all for step in workflow.steps)
         times = (step.timeout or usual for step in steps if step.capability == agent.offers)
-        calls = self.settings.calls_in_flight.get(agent.name, agent.calls_in_flight)
-        return Capacity(most=FOR_EACH_CALL * calls, allowance=min(times, default=usual))
+        return Capacity(most=FOR_EACH_CALL * self._calls_in_flight(agent), allowance=min(times, default=usual))
+
+    def _calls_in_flight(self, agent: Agent) -> int:
+        """Return how many calls the agent's service takes at a time, of all instances together."""
+        return self.settings.calls_in_flight.get(agent.name, agent.calls_in_flight)
 
     @property
     def _tolerance(self) -> timedelta:

@@ -146,7 +146,7 @@ SWEPT_BY = timedelta(minutes=2)
 """After a request's time for how long its agent says that it was begun: a supervisor has asked for it by then."""
 
 MOST_BEGUN = 250
-"""Requests that a row names, of up to 100 characters each: it takes 32 Ki. A process has fewer calls in flight."""
+"""Requests that a row names, the oldest first: a row takes 32 Ki characters. What is left out is charged to nobody."""
 
 MAX_SAID = 200
 """Characters of what an agent says of a fault."""

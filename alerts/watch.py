@@ -65,12 +65,8 @@ class Watch:
         late = now - self.longest_pending
 
         def unheard_of(row: AgendaRow) -> AgendaRow | None:
-            try:
-                due = agenda.since(row)
-            except ValueError:
-                log.exception("watch.row_passed_over", extra={"row": row.key})
-                return None
-            if not row.order_id:  # the poll logs it
+            due = _due(row)
+            if due is None:
                 return None
             if due <= now:
                 waiting.append(row)
@@ -132,6 +128,16 @@ class Watch:
                 self._told.add(event.event_id)
 
 
+def _due(row: AgendaRow) -> datetime | None:
+    """Return since when something is owed; None if the row does not say that, or to whom: others log the latter."""
+    try:
+        due = agenda.since(row)
+    except ValueError:
+        log.exception("watch.row_passed_over", extra={"row": row.key})
+        return None
+    return due if row.order_id else None
+
+
 def _needs(row: AgendaRow) -> str:
     """Return what the pending order needs; empty if its key does not say."""
     return (row.key.split("|") + [""] * 3)[2]
@@ -144,12 +150,8 @@ def _of_order(row: AgendaRow) -> Told:
 
 def _of_overdue(row: AgendaRow) -> Told | None:
     """Return what is told of an order that is overdue; None if its row does not say whose it is, or since when."""
-    try:
-        since = agenda.since(row)
-    except ValueError:
-        log.exception("watch.row_passed_over", extra={"row": row.key})
-        return None
-    if not row.order_id:
+    since = _due(row)
+    if since is None:
         return None
     reason = "it is overdue, and nobody could recover it"
     return keys.bucket_of(row.order_id), alerts.stalled(f"{keys.ABOUT_ORDER}{row.order_id}", since, reason)

@@ -31,7 +31,7 @@ class AgentHealth:
     running: int = 0
     """Calls in progress."""
     rate: FiniteFloat = 0.0
-    """Requests that it began for each second, since its row before."""
+    """Requests that it begins for each second, as an average over some seconds."""
     begun: tuple[str, ...] = ()
     """The ids of requests that it has begun and that may come to nothing."""
     open_until: AwareDatetime | None = None

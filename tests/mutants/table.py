@@ -560,8 +560,8 @@ MUTANTS = (
         statement="AGT-10",
         fault="the setting for calls in flight is ignored",
         file="bootstrap.py",
-        old="in_flight = settings.calls_in_flight.get(agent.name, agent.calls_in_flight)",
-        new="in_flight = agent.calls_in_flight",
+        old="return self.settings.calls_in_flight.get(agent.name, agent.calls_in_flight)",
+        new="return agent.calls_in_flight",
         tests=(f"{BOOTSTRAP}::test_how_much_may_be_asked_of_a_service_is_a_setting",),
     ),
     Mutant(
@@ -1934,8 +1934,8 @@ MUTANTS = (
         statement="SUP-7",
         fault="a row with a strange key ends the look of the watch",
         file="alerts/watch.py",
-        old="            except ValueError:\n",
-        new="            except KeyError:\n",
+        old="    except ValueError:\n",
+        new="    except KeyError:\n",
         tests=(NEIGHBOURS,),
     ),
     Mutant(

@@ -35,6 +35,19 @@ class BusyService:
         return {}
 
 
+class Hangs:
+    """Calls that a test holds up; remembers how long each might have taken, in seconds."""
+
+    def __init__(self):
+        self.calls, self.begun, self.ends = [], asyncio.Event(), asyncio.Event()
+
+    async def __call__(self, request, timeout_seconds):
+        self.calls.append(timeout_seconds)
+        self.begun.set()
+        await self.ends.wait()
+        return {}
+
+
 @pytest.mark.proves("AGT-10", "WRK-2")
 async def test_no_more_calls_are_in_flight_than_the_service_takes():
     """The others wait for their turn, and get it."""
@@ -48,20 +61,11 @@ async def test_no_more_calls_are_in_flight_than_the_service_takes():
 @pytest.mark.proves("AGT-10")
 async def test_a_request_for_which_there_is_no_turn_goes_back_and_has_not_begun():
     """Untried, while there is still time for another agent; the circuit is closed all the while."""
-    agency, calls = Agency(in_flight=1), []
+    agency, hangs = Agency(in_flight=1), Hangs()
     later = agency.request.model_copy(update={"order_id": f"{ORDER_ID[:-1]}X"})
-    begun, ends = asyncio.Event(), asyncio.Event()
-
-    async def the_first_hangs(request, timeout_seconds):
-        calls.append(request)
-        begun.set()
-        if len(calls) == 1:
-            await ends.wait()
-        return {}
-
-    agency.remote.call = the_first_hangs
+    agency.remote.call = hangs
     first = asyncio.create_task(agency.agent.handle(agency.request))
-    await begun.wait()
+    await hangs.begun.wait()
     agency.now = agency.request.complete_by - MARGIN - CALL_TIMEOUT
     await agency.agent.handle(later)
     ((_, reply),) = agency.replies()
@@ -69,32 +73,24 @@ async def test_a_request_for_which_there_is_no_turn_goes_back_and_has_not_begun(
     assert not reply.circuit_open
     (said,) = await agency.agent_health()
     assert (said.begun, said.open_until) == ((agency.request.request_id,), None)
-    ends.set()
+    hangs.ends.set()
     await first
-    assert len(calls) == 1
+    assert len(hangs.calls) == 1
 
 
 @pytest.mark.proves("AGT-2")
 async def test_a_call_that_could_not_be_answered_in_time_does_not_begin():
     """Its turn comes when less is left than a call may take: cut off, it would be in doubt; so it goes back before."""
-    agency, calls = Agency(in_flight=1), []
-    begun, ends = asyncio.Event(), asyncio.Event()
-
-    async def hangs(request, timeout_seconds):
-        calls.append(timeout_seconds)
-        begun.set()
-        await ends.wait()
-        return {}
-
+    agency, hangs = Agency(in_flight=1), Hangs()
     agency.remote.call = hangs
     first = asyncio.create_task(agency.agent.handle(agency.request))
-    await begun.wait()
+    await hangs.begun.wait()
     agency.now = agency.request.complete_by - MARGIN - CALL_TIMEOUT
     late = asyncio.create_task(agency.agent.handle(agency.request))
     await asyncio.wait({late}, timeout=0.05)
-    ends.set()
+    hangs.ends.set()
     await asyncio.gather(first, late)
-    assert calls == [CALL_TIMEOUT.total_seconds()]
+    assert hangs.calls == [CALL_TIMEOUT.total_seconds()]
     outcomes = sorted(reply.outcome for _, reply in agency.replies())
     assert outcomes == ["completed", "notTried"]
 
