@@ -332,7 +332,11 @@ class App:
         usual = timedelta(seconds=self.settings.step_timeout_seconds)
         steps = (step for workflow in self.business.workflows.all for step in workflow.steps)
         times = (step.timeout or usual for step in steps if step.capability == agent.offers)
-        return Capacity(most=FOR_EACH_CALL * self._calls_in_flight(agent), allowance=min(times, default=usual))
+        return Capacity(
+            most=FOR_EACH_CALL * self._calls_in_flight(agent),
+            first=self.settings.circuit_orders,
+            allowance=min(times, default=usual),
+        )
 
     def _calls_in_flight(self, agent: Agent) -> int:
         """Return how many calls the agent's service takes at a time, of all instances together."""

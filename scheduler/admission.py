@@ -30,7 +30,7 @@ LOOK_INTERVAL = timedelta(seconds=1)
 """How often a process looks while it has something to do."""
 
 FEW = 3
-"""Requests by which to find out what an agent does, or whether it works again."""
+"""Requests by which to find out whether an agent works again, or can do more than it does."""
 
 AHEAD = 0.3
 """The share of an attempt's time for which an agent may have work before it."""
@@ -68,6 +68,8 @@ class Capacity:
 
     most: int
     """How many requests may be open at it, whatever it says of itself."""
+    first: int
+    """How many while nothing is known: if its service is away, as many fail once and open its circuit."""
     allowance: timedelta
     """How long an attempt may take: the shortest of its steps."""
 
@@ -75,12 +77,16 @@ class Capacity:
 def limit(health: Sequence[AgentHealth], agent: str, capacity: Capacity, now: datetime) -> int:
     """Return how many requests may be open at the agent.
 
-    None while it is closed. A few by which to find out what it does, and as many as it begins, by its own word, in
-    three tenths of the time that an attempt has: so all begin in time.
+    None while it is closed. Where nothing is known of it, neither work nor trouble, as many as open its circuit. Else
+    as many as it begins, by its own word, in three tenths of the time that an attempt has, so that all begin in time;
+    and a few more, by which to find out.
     """
     if closed_until(health, agent, now):
         return 0
-    fresh = (each for each in health if each.agent == agent and now - each.at < FRESH)
+    said = [each for each in health if each.agent == agent]
+    fresh = [each for each in said if now - each.at < FRESH]
+    if not fresh and not any(each.open_until or each.unheard_since for each in said):
+        return min(capacity.most, capacity.first)
     ahead = sum(each.rate for each in fresh) * capacity.allowance.total_seconds() * AHEAD
     return min(capacity.most, FEW + math.ceil(ahead))
 

@@ -1680,6 +1680,14 @@ MUTANTS = (
         tests=(f"{ADMISSION}::test_how_many_requests_may_be_open_follows_from_what_the_instances_say",),
     ),
     Mutant(
+        statement="AGT-8",
+        fault="an agent whose circuit closed long ago is taken for one of which nothing is known",
+        file="scheduler/admission.py",
+        old="any(each.open_until or each.unheard_since for each in said)",
+        new="any(each.unheard_since for each in said)",
+        tests=(f"{ADMISSION}::test_how_many_requests_may_be_open_follows_from_what_the_instances_say",),
+    ),
+    Mutant(
         statement="SCH-11",
         fault="orders wait by bucket and not by age",
         file="scheduler/admission.py",

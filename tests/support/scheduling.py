@@ -17,6 +17,9 @@ from stores.agent_health import AgentHealth
 
 NEEDS = ("payment", "inventory", "shipping")
 
+FIRST = 10
+"""Requests for an agent of which nothing is known: as many orders as open its circuit."""
+
 
 def step(name, *after, capability=None, timeout=None):
     """A step that asks for nothing in particular."""

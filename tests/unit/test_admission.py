@@ -6,6 +6,7 @@ from functools import partial
 import pytest
 from builders import NOW, answer, seconds
 from memory import of_columns
+from scheduling import FIRST
 
 from core.agenda import NOTHING, AgendaRow
 from core.orders import Priority
@@ -22,7 +23,7 @@ from scheduler.admission import (
 from stores.agent_health import FRESH, SILENCE, AgentHealth, AgentHealthLog, closed_until, silent_since
 
 MOST = 200
-CAPACITY = Capacity(most=MOST, allowance=seconds(10))
+CAPACITY = Capacity(most=MOST, first=FIRST, allowance=seconds(10))
 health = partial(AgentHealth, agent="first", instance="a", at=NOW)
 opened = partial(health, open_until=NOW + seconds(60))
 
@@ -34,18 +35,23 @@ opened = partial(health, open_until=NOW + seconds(60))
 @pytest.mark.parametrize(
     ("said", "expected"),
     [
-        pytest.param([], FEW, id="nothing: it has had nothing to do, or nobody works there"),
+        pytest.param([], FIRST, id="nothing: it has had nothing to do, or nobody works there"),
         pytest.param([health()], FEW, id="it has just begun"),
         pytest.param([health(rate=6.0)], FEW + 18, id="what it begins in three tenths of the time"),
         pytest.param([health(rate=6.0), health(instance="b", rate=3.2)], FEW + 28, id="all instances together"),
         pytest.param([health(rate=1000.0)], MOST, id="no more than its service takes"),
-        pytest.param([health(rate=6.0, at=NOW - FRESH)], FEW, id="what it said is old"),
-        pytest.param([health(agent="second", rate=1.0)], FEW, id="another agent said it"),
+        pytest.param([health(rate=6.0, at=NOW - FRESH)], FIRST, id="what it said is old"),
+        pytest.param([health(agent="second", rate=1.0)], FIRST, id="another agent said it"),
         pytest.param([opened()], 0, id="its circuit is open"),
         pytest.param([opened(), health(instance="b", rate=6.0)], FEW + 18, id="of another instance it is not"),
         pytest.param([opened(), opened(instance="b")], 0, id="the circuits of all instances are open"),
         pytest.param([opened(), health(instance="b", at=NOW - FRESH)], 0, id="the other one is silent"),
         pytest.param([health(open_until=NOW)], FEW, id="its circuit closed a moment ago"),
+        pytest.param(
+            [health(at=NOW - FRESH, open_until=NOW)],
+            FEW,
+            id="its circuit closed, and it has said nothing since it opened",
+        ),
         pytest.param(
             [health(asked_until=NOW + seconds(9)), health(instance="b", rate=6.0)], 0, id="its service asks for it"
         ),

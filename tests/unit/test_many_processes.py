@@ -6,13 +6,12 @@ from collections import Counter
 import pytest
 from builders import answer_to, seconds
 from scale import both_sizes
-from scheduling import Scheduling, Working, only, step
+from scheduling import FIRST, Scheduling, Working, only, step
 
 from core.gathering import run_all
 from core.messages import WakeUp
 from core.orders import Priority
 from core.workflow import Workflow
-from scheduler.admission import FEW
 
 STEP = seconds(60)
 
@@ -43,7 +42,7 @@ async def test_processes_that_look_at_the_same_moment_open_no_more_than_the_limi
     for number, wake_up in enumerate(wake_ups):
         await instances[number % processes].wake(wake_up)
     opened = len(world.requests())
-    assert FEW <= opened <= FEW + processes
+    assert FIRST <= opened <= FIRST + processes
     assert opened <= rate * STEP.total_seconds()  # so none expires before it is begun
 
 

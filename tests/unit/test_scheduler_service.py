@@ -6,7 +6,7 @@ from unittest.mock import patch
 
 import pytest
 from builders import LONGEST_UPGRADE, NOW, TIMEOUT, answer, answer_to, seconds
-from scheduling import Scheduling, only, step
+from scheduling import FIRST, Scheduling, only, step
 
 from bootstrap import FOR_EACH_CALL
 from core.changes import HistoryEntry, transition, wake_up
@@ -46,7 +46,7 @@ async def away(*_):
 def with_slots(world, count, name="one"):
     """An instance that lets so many requests be open at each agent."""
     instance = world.instance(name)
-    instance.admission.capacity = dict.fromkeys(world.offers, Capacity(most=count, allowance=TIMEOUT))
+    instance.admission.capacity = dict.fromkeys(world.offers, Capacity(most=count, first=count, allowance=TIMEOUT))
     return instance
 
 
@@ -64,10 +64,10 @@ async def claimed_ids(world, agent="payment"):
 async def test_who_hears_of_replies_claims_those_that_waited_for_their_slots(world):
     """Though all were claimed by another instance, and no wake-up comes any more."""
     one, other = world.instance("one"), world.instance("other")
-    await recorded(world, FEW + 2)
+    await recorded(world, FIRST + 2)
     await one.poll()
     first = world.requests()
-    assert len(first) == FEW
+    assert len(first) == FIRST
     for request in first:
         await other.receive(answer_to(request), "payment")
     assert len(world.requests()) == 2
@@ -101,9 +101,9 @@ async def test_what_a_service_gets_does_not_depend_on_who_claims():
 @pytest.mark.proves("WRK-2")
 async def test_an_instance_that_starts_claims_no_more_than_the_others_have_left(world):
     """It looks before it claims, whether a wake-up comes first or a poll; what it cannot claim waits."""
-    ids = await recorded(world, 2 * FEW)
+    ids = await recorded(world, 2 * FIRST)
     await world.instance("one").poll()
-    assert len(world.requests()) == FEW
+    assert len(world.requests()) == FIRST
     for name in ("other", "third"):
         starts = world.instance(name)
         await announce(world, starts, *ids)
