@@ -124,6 +124,8 @@ class WakeUp(Message):
     priority: Priority = Priority.NORMAL
     since: Moment | None = None
     """Since when it waits."""
+    again: bool = False
+    """Whether it comes for the second time, since there was no room the first time."""
 
     def to_bus(self) -> BusMessage:
         """Address the wake-up to any scheduler."""

@@ -84,10 +84,10 @@ def limit(health: Sequence[AgentHealth], agent: str, capacity: Capacity, now: da
     if closed_until(health, agent, now):
         return 0
     said = [each for each in health if each.agent == agent]
-    fresh = [each for each in said if now - each.at < FRESH]
-    if not fresh and not any(each.open_until or each.unheard_since for each in said):
+    rates = [each.rate for each in said if now - each.at < FRESH]
+    if not rates and not any(each.open_until or each.asked_until or each.unheard_since for each in said):
         return min(capacity.most, capacity.first)
-    ahead = sum(each.rate for each in fresh) * capacity.allowance.total_seconds() * AHEAD
+    ahead = sum(rates) * capacity.allowance.total_seconds() * AHEAD
     return min(capacity.most, FEW + math.ceil(ahead))
 
 
@@ -117,6 +117,8 @@ class Admission:
     _announced: dict[str, datetime] = field(default_factory=dict)
     _turns: Counter[str] = field(default_factory=Counter)
     _passed_over: dict[str, datetime] = field(default_factory=dict)
+    _has_left: bool = False
+    """Whether an order was left since the last look that had been announced here."""
 
     # What is open
 
@@ -129,6 +131,7 @@ class Admission:
         if not at_once and self._looked_at and abs(now - self._looked_at) < LOOK_INTERVAL:
             return False
         self._looked_at = now
+        self._has_left = False
         self._at_work = +self._at_work
         self._touched = set(self._at_work)
         return True
@@ -201,6 +204,13 @@ class Admission:
         """Add an order that was announced here, behind those that were seen waiting, unless it is among them."""
         self._announced[candidate.order_id] = self.clock()
         self._queues.setdefault(candidate.needs, {}).setdefault(candidate.order_id, candidate)
+
+    def leaves_behind(self, order_id: str) -> bool:
+        """Whether the order waits though it was announced here; after that one message speaks for all until a look."""
+        if self._has_left or not any(order_id in queue for queue in self._queues.values()):
+            return False
+        self._has_left = True
+        return True
 
     def take(self) -> Candidate | None:
         """Take out the order to claim next, with a slot at an agent for what it needs; None if none may be claimed.

@@ -49,8 +49,12 @@ class SchedulerService:
     clock_guard: ClockGuard
     _looking: asyncio.Lock = field(default_factory=asyncio.Lock)
 
-    async def wake(self, wake_up: WakeUp) -> None:
-        """Claim what is first to be claimed, which may be the order that the message names (SCH-2, SCH-11)."""
+    async def wake(self, wake_up: WakeUp) -> bool:
+        """Claim what is first to be claimed, which may be the order that the message names (SCH-2, SCH-11).
+
+        Return whether the message should come again in a while: by this process's belief there was no room, and if that
+        was wrong, or the last reply is on its way, nothing else would lead to the order.
+        """
         self.admission.hear(
             Candidate(
                 order_id=wake_up.order_id,
@@ -61,6 +65,7 @@ class SchedulerService:
         )
         await self._look()
         await self._claim_what_fits()
+        return not wake_up.again and self.admission.leaves_behind(wake_up.order_id)
 
     async def receive(self, reply: AgentReply, agent: str) -> None:
         """Record a reply that came over this agent's queue and go on with the order (SCH-5, SCH-6).

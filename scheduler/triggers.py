@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import List  # noqa: UP035 - see Messages
 
@@ -14,10 +14,15 @@ from core.messages import SCHEDULER_REQUESTS, AgentReply, WakeUp, decode, put_of
 from core.ports import Bus, Clock
 from entrypoints.functions import Functions, in_turn, on_bus, through_outages
 from entrypoints.unread import Delivered, Unread
-from scheduler.service import SchedulerService
+from scheduler.admission import LOOK_INTERVAL
+from scheduler.service import WAKE_UP_TIME, SchedulerService
 from stores.poison import Arrival
 
 log = logging.getLogger(__name__)
+
+ONCE_MORE = WAKE_UP_TIME + 3 * LOOK_INTERVAL
+"""How long a wake-up stays away: from then on every process's last look says of this order, and of those that were left
+with it, that they are no longer left to whoever hears of them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,9 +46,17 @@ class Inbox:
             await through_outages(function, partial(self.unread.settle, message, fault))
             return
         try:
-            await self.service.wake(wake_up)
+            if await self.service.wake(wake_up):
+                await self._once_more(wake_up)
         except Exception:
             log.exception("scheduler.wake_up_failed", extra={"order_id": wake_up.order_id})
+
+    async def _once_more(self, wake_up: WakeUp) -> None:
+        """Let the message come again; it has an id of its own, or a queue might drop it."""
+        begins = self.clock() + ONCE_MORE
+        message = wake_up.model_copy(update={"again": True}).to_bus()
+        message_id = f"{message.message_id}:{begins.timestamp() * 1000:.0f}"
+        await self.bus.send([replace(message, message_id=message_id, not_before=begins)])
 
     async def receive(
         self, function: str, agent: str, body: bytes, correlation_id: str | None, arrival: Arrival

@@ -1683,8 +1683,8 @@ MUTANTS = (
         statement="AGT-8",
         fault="an agent whose circuit closed long ago is taken for one of which nothing is known",
         file="scheduler/admission.py",
-        old="any(each.open_until or each.unheard_since for each in said)",
-        new="any(each.unheard_since for each in said)",
+        old="any(each.open_until or each.asked_until or each.unheard_since for each in said)",
+        new="any(each.asked_until or each.unheard_since for each in said)",
         tests=(f"{ADMISSION}::test_how_many_requests_may_be_open_follows_from_what_the_instances_say",),
     ),
     Mutant(

@@ -80,7 +80,8 @@ async def effects(client, service, order_ids):
 
 
 @pytest.mark.proves("SCH-11", "WRK-2")
-@both_sizes(orders=((35, 15), (100, 25)))
+@pytest.mark.soak
+@pytest.mark.parametrize("orders", [(100, 25)])
 async def test_high_priority_goes_first(idle, start, orders):
     """At an agent that takes its time, for all hosts together; urgent orders overtake, and leave some turns."""
     (stack, client), (normal, high) = idle, orders

@@ -112,6 +112,7 @@ async def test_orders_wait_while_a_service_is_down_and_hold_up_nobody_else(apart
     assert await poisoned(stack) == []
 
 
+@pytest.mark.soak
 @pytest.mark.proves("AGT-10", "WRK-1", "AGT-3")
 async def test_work_goes_to_a_backup_while_the_first_agent_hangs_and_back_again(apart):
     """With the same keys: no payment is taken twice."""

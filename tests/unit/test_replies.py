@@ -9,9 +9,9 @@ from kept import kept
 from memory import MemoryBus, of_columns
 
 from core.errors import ConflictError, NewerWorkflowError, UnavailableError
-from core.messages import PAUSE, WakeUp
+from core.messages import PAUSE, SCHEDULER_REQUESTS, WakeUp, decode
 from entrypoints.unread import Unread
-from scheduler.triggers import Inbox, blueprint
+from scheduler.triggers import ONCE_MORE, Inbox, blueprint
 from stores.poison import PoisonStore
 
 THREE = [answer(order_id=f"{ORDER_ID[:-1]}{number}", result={"reference": f"r-{number}"}) for number in range(3)]
@@ -23,7 +23,7 @@ class Received:
 
     def __init__(self):
         self.now = NOW
-        self.replies, self.wake_ups, self.cannot = [], [], {}
+        self.replies, self.wake_ups, self.cannot, self.leaves = [], [], {}, set()
         self.poison, self.bus = PoisonStore(of_columns()), MemoryBus()
         parts = {"bus": self.bus, "clock": lambda: self.now}
         unread = Unread(poison=self.poison, longest_upgrade=LONGEST_UPGRADE, **parts)
@@ -37,6 +37,7 @@ class Received:
 
     async def wake(self, wake_up):
         self._note(wake_up, self.wake_ups)
+        return wake_up.order_id in self.leaves
 
     def _note(self, message, messages):
         if message.order_id in self.cannot:
@@ -145,3 +146,14 @@ async def test_a_wake_up_that_comes_to_nothing_brings_no_other_back(with_a_neigh
     bodies = [(body_of(each), each.order_id) for each in wake_ups]
     await with_a_neighbour.get(*bodies, function="scheduler_wake")
     assert with_a_neighbour.wake_ups == [wake_ups[0], wake_ups[2]]
+
+
+async def test_a_wake_up_that_leaves_its_order_comes_once_more(scheduler):
+    """Under another id: the queue may know the first."""
+    first = WakeUp(order_id=ORDER_ID, needs="payment", since=NOW)
+    scheduler.leaves.add(ORDER_ID)
+    await scheduler.get((body_of(first), ORDER_ID), function="scheduler_wake")
+    (message,) = scheduler.bus.sent
+    assert decode(WakeUp, message.body) == first.model_copy(update={"again": True})
+    assert (message.queue, message.not_before) == (SCHEDULER_REQUESTS, NOW + ONCE_MORE)
+    assert message.message_id != first.to_bus().message_id

@@ -17,6 +17,7 @@ from core.orders import Priority, ProcessState
 from core.workflow import Workflow
 from scheduler.admission import FEW, LOOK_INTERVAL, PASSED_OVER, Capacity
 from scheduler.service import WAKE_UP_TIME
+from scheduler.triggers import ONCE_MORE
 from stores.claim_lanes import PAGE
 from stores.tables import entity
 
@@ -121,6 +122,31 @@ async def test_a_woken_order_that_finds_no_room_goes_on_with_the_next_reply(worl
     (request,) = world.requests()
     await one.receive(answer_to(request), "payment")
     assert [request.order_id for request in world.requests()] == [second]
+
+
+@pytest.mark.proves("SUB-6", "WRK-3")
+async def test_a_woken_order_that_wrongly_found_no_room_is_woken_once_more(world):
+    """What was open has been answered elsewhere, and no reply is to come: one wake-up speaks for all that were left."""
+    one, replies = with_slots(world, 1), with_slots(world, 1, "replies")
+    await announce(world, one, await world.record())
+    (request,) = world.requests()
+    await replies.receive(answer_to(request), "payment")
+    left = [await world.load(await world.record(**announced(world))) for _ in range(2)]
+    first, second = (decode(WakeUp, wake_up(order).body) for order in left)
+    assert [await one.wake(first), await one.wake(second)] == [True, False]
+    assert world.requests() == []
+    world.now += ONCE_MORE
+    assert not await one.wake(first.model_copy(update={"again": True}))
+    assert await claimed_ids(world) == [first.order_id]
+
+
+@pytest.mark.proves("SUB-6", "WRK-3")
+async def test_a_wake_up_comes_no_third_time(world):
+    """Whoever hears of replies knows of its order by then."""
+    one = with_slots(world, 1)
+    await announce(world, one, await world.record())
+    left = wake_up(await world.load(await world.record(**announced(world))))
+    assert not await one.wake(decode(WakeUp, left.body).model_copy(update={"again": True}))
 
 
 # What must not be in anybody's way
