@@ -118,7 +118,7 @@ class Admission:
     _turns: Counter[str] = field(default_factory=Counter)
     _passed_over: dict[str, datetime] = field(default_factory=dict)
     _has_left: bool = False
-    """Whether an order was left since the last look that had been announced here."""
+    """Whether an order that was announced here was left since the last look."""
 
     # What is open
 
@@ -206,11 +206,17 @@ class Admission:
         self._queues.setdefault(candidate.needs, {}).setdefault(candidate.order_id, candidate)
 
     def leaves_behind(self, order_id: str) -> bool:
-        """Whether the order waits though it was announced here; after that one message speaks for all until a look."""
-        if self._has_left or not any(order_id in queue for queue in self._queues.values()):
-            return False
-        self._has_left = True
-        return True
+        """Whether the order waits though it was announced here; after that one speaks for all until the next look."""
+        is_first = self._waits(order_id) and not self._has_left
+        self._has_left |= is_first
+        return is_first
+
+    def may_have_room(self, order_id: str) -> bool:
+        """Whether the order waits for slots that this process has taken itself since its last look."""
+        return self._waits(order_id) and bool(self._touched)
+
+    def _waits(self, order_id: str) -> bool:
+        return any(order_id in queue for queue in self._queues.values())
 
     def take(self) -> Candidate | None:
         """Take out the order to claim next, with a slot at an agent for what it needs; None if none may be claimed.

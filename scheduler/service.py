@@ -52,8 +52,9 @@ class SchedulerService:
     async def wake(self, wake_up: WakeUp) -> bool:
         """Claim what is first to be claimed, which may be the order that the message names (SCH-2, SCH-11).
 
-        Return whether the message should come again in a while: by this process's belief there was no room, and if that
-        was wrong, or the last reply is on its way, nothing else would lead to the order.
+        What this process has opened since its last look may have been answered elsewhere: then it looks once more.
+        Return whether the message should come again in a while: if the last reply is on its way, nothing else would
+        lead to the order.
         """
         self.admission.hear(
             Candidate(
@@ -65,6 +66,9 @@ class SchedulerService:
         )
         await self._look()
         await self._claim_what_fits()
+        if self.admission.may_have_room(wake_up.order_id):
+            await self._look(at_once=True)
+            await self._claim_what_fits()
         return not wake_up.again and self.admission.leaves_behind(wake_up.order_id)
 
     async def receive(self, reply: AgentReply, agent: str) -> None:

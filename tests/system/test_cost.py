@@ -55,8 +55,8 @@ FOUND_BY_POLLS = 1 if EACH else 0.3
 """Of a burst the share that a poll claims, which has a process of its own: no room at first, or a late wake-up."""
 IN_VAIN = 1.3 if EACH else 1
 """Processes that look at the same moment take the same orders, and all but the first of them write in vain."""
-BY_TWO = 0.1 if EACH else 0
-"""Of orders that come one by one the share that a process reads though another has just claimed it: it was slow."""
+IN_DOUBT = 0.1 if EACH else 0
+"""Of orders that come one by one the share that waits once for a free slot: its process has not heard that it is."""
 WORKFLOWS = {"payment-only": ONE_STEP, "in-sequence": Cost(3)}
 IDLE_WRITES_PER_SECOND = 3
 """An agent's row, which takes the place of the one before, and every other second that of a sweep."""
@@ -99,9 +99,9 @@ async def test_an_order_costs_a_transaction_for_each_step_and_two_more_and_no_re
     idle = math.ceil(IDLE_WRITES_PER_SECOND * cost.steps * (time.monotonic() - began)) + ONCE
     assert cost.transactions * ONE_BY_ONE <= counted["table_writes"] <= cost.transactions * ONE_BY_ONE + idle
     assert cost.entities * ONE_BY_ONE <= counted["table_entities"] <= cost.entities * ONE_BY_ONE + idle
-    assert cost.reads * ONE_BY_ONE <= counted["table_loads"] <= (1 + BY_TWO) * cost.reads * ONE_BY_ONE
+    assert cost.reads * ONE_BY_ONE <= counted["table_loads"] <= (1 + IN_DOUBT) * cost.reads * ONE_BY_ONE
     assert counted["table_point_reads"] <= idle  # the watch's look at the last sweep
-    assert counted["service_bus_messages"] == cost.messages * ONE_BY_ONE
+    assert cost.messages * ONE_BY_ONE <= counted["service_bus_messages"] <= (1 + IN_DOUBT) * cost.messages * ONE_BY_ONE
     assert counted["remote_calls"] == cost.steps * ONE_BY_ONE
     assert (counted["storage_queue_operations"], counted["event_grid_operations"]) == (0, 0)
 

@@ -125,15 +125,28 @@ async def test_a_woken_order_that_finds_no_room_goes_on_with_the_next_reply(worl
 
 
 @pytest.mark.proves("SUB-6", "WRK-3")
-async def test_a_woken_order_that_wrongly_found_no_room_is_woken_once_more(world):
-    """What was open has been answered elsewhere, and no reply is to come: one wake-up speaks for all that were left."""
+async def test_a_woken_order_finds_room_that_its_process_has_not_heard_of(world):
+    """A reply came to another process since the last look: whoever hears of an order looks once more."""
     one, replies = with_slots(world, 1), with_slots(world, 1, "replies")
     await announce(world, one, await world.record())
     (request,) = world.requests()
     await replies.receive(answer_to(request), "payment")
+    second = await world.record(**announced(world))
+    await announce(world, one, second)
+    assert await claimed_ids(world) == [second]
+
+
+@pytest.mark.proves("SUB-6", "WRK-3")
+async def test_woken_orders_that_no_reply_may_lead_to_are_woken_once_more(world):
+    """The last reply comes to a process that does not know of them yet: one wake-up speaks for all that were left."""
+    one, replies = with_slots(world, 1), with_slots(world, 1, "replies")
+    await announce(world, one, await world.record())
+    (request,) = world.requests()
+    await replies.poll()
     left = [await world.load(await world.record(**announced(world))) for _ in range(2)]
     first, second = (decode(WakeUp, wake_up(order).body) for order in left)
     assert [await one.wake(first), await one.wake(second)] == [True, False]
+    await replies.receive(answer_to(request), "payment")
     assert world.requests() == []
     world.now += ONCE_MORE
     assert not await one.wake(first.model_copy(update={"again": True}))
@@ -623,8 +636,8 @@ async def test_a_claim_that_starts_nothing_writes_nothing(workflow):
 
 
 @pytest.mark.proves("SCH-11", "SUB-6")
-async def test_an_urgent_order_that_was_announced_goes_first_from_the_next_look_on(world):
-    """Nothing has to be read to know that it is urgent, and whom it needs; before, what was seen waiting goes first."""
+async def test_an_urgent_order_that_was_announced_goes_first(world):
+    """Nothing of it has to be read to know that it is urgent, and whom it needs."""
     one = with_slots(world, 1)
     _, second, _ = await in_line(world, 3)
     await one.poll()
@@ -633,10 +646,9 @@ async def test_an_urgent_order_that_was_announced_goes_first_from_the_next_look_
         await one.wake(WakeUp(order_id=urgent, needs="payment", priority=Priority.HIGH, since=world.now))
     await one.receive(answer_to(world.requests()[0]), "payment")
     (running,) = world.requests()
-    assert running.order_id == second
-    world.now += LOOK_INTERVAL
+    assert running.order_id == urgent
     await one.receive(answer_to(running), "payment")
-    assert await claimed_ids(world) == [urgent]
+    assert await claimed_ids(world) == [second]
 
 
 @pytest.mark.proves("FLT-7", "SCH-1")
