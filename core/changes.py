@@ -9,20 +9,34 @@ from pydantic import AwareDatetime, Strict
 
 from core import agenda
 from core.agenda import AgendaRow
+from core.happenings import Happening, Unknown, in_words, name_of
 from core.messages import BusMessage, WakeUp
 from core.orders import ENDED, SETTLED, ProcessState, Snapshot, Step, StepState
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class HistoryEntry:
-    """One line of an order's history: when, who, what, and why."""
+    """One line of an order's history: when, who, and what happened."""
 
     at: AwareDatetime
     actor: str
-    event: str
-    detail: str = ""
+    happened: tuple[Happening | Unknown, ...]
     change_id: str = ""
     """Unique to the attempted write: tells after a lost answer whether it was this one that committed."""
+
+    @property
+    def event(self) -> str:
+        """The name of what happened."""
+        return name_of(self.happened)
+
+    @property
+    def detail(self) -> str:
+        """What happened, in words."""
+        return in_words(self.happened)
+
+    def also(self, *happened: Happening) -> "HistoryEntry":
+        """Return the entry with what followed from it."""
+        return replace(self, happened=(*self.happened, *happened))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 
 from core import alerts
 from core.changes import Change, HistoryEntry, transition
+from core.happenings import Ended, UndoRequested
 from core.orders import Direction, OnFailure, Outcome, ProcessState, Snapshot, Step, StepState
 
 
@@ -37,7 +38,7 @@ def ask_for_undo(before: Snapshot, after: Snapshot, cause: Step, entry: HistoryE
     after = turn_back(after).with_state(
         process_state=ProcessState.PENDING, locked_by=None, complete_by=None, reason=reason
     )
-    return transition(before, after, replace(entry, event="undo-requested", detail=reason))
+    return transition(before, after, entry.also(UndoRequested(step=cause.name, reason=str(cause.reason))))
 
 
 def end(before: Snapshot, after: Snapshot, outcome: Outcome, cause: Step | None, entry: HistoryEntry) -> Change:
@@ -47,7 +48,7 @@ def end(before: Snapshot, after: Snapshot, outcome: Outcome, cause: Step | None,
         process_state=ProcessState.ERROR, locked_by=None, complete_by=None, outcome=outcome, reason=reason
     )
     name = cause.name if cause else ""
-    entry = replace(entry, event=str(outcome), detail=f"{name}: {reason}" if name else str(reason))
+    entry = entry.also(Ended(what=outcome.value, step=name or None, reason=reason))
     return transition(before, after, entry, events=(alerts.order_ended(after, name, entry.at),))
 
 

@@ -11,6 +11,7 @@ from core.business import Payload
 from core.changes import Change, HistoryEntry, transition
 from core.errors import InvalidError, RefusedError, UnavailableError
 from core.gathering import run_all
+from core.happenings import ActedOn
 from core.orders import Outcome, ProcessState, Snapshot
 from core.ports import Clock
 from entrypoints.models import View
@@ -56,7 +57,8 @@ def erase(order: Snapshot, request: OperatorRequest, payload: Payload, now: date
     if order.order.payload == erased:
         raise RefusedError("the customer's data was erased already")
     after = replace(order, order=replace(order.order, payload=erased))
-    entry = HistoryEntry(at=now, actor=f"operator/{request.operator}", event="erased", detail=request.note)
+    happened = (ActedOn(what="erased", note=request.note),)
+    entry = HistoryEntry(at=now, actor=f"operator/{request.operator}", happened=happened)
     return transition(order, after, entry)
 
 

@@ -11,6 +11,7 @@ from functools import partial
 from core.changes import Change, HistoryEntry, transition
 from core.compensation import turn_back
 from core.errors import RefusedError
+from core.happenings import ActedOn, Skipped
 from core.orders import DONE, Direction, Outcome, ProcessState, Snapshot, Step, StepState
 from core.workflow import StepDefinition, Workflows
 from operators.requests import OperatorRequest, SkipRequest
@@ -29,7 +30,7 @@ def resubmit(order: Snapshot, request: OperatorRequest, now: datetime) -> Change
     _demand_error(order, "resubmitted")
     failed = order.in_state(StepState.FAILED)
     after = order.with_steps(*(_afresh(step, order.state.direction) for step in failed))
-    return _go_on(order, after, _entry(request, now, "resubmitted"))
+    return _go_on(order, after, _entry(request, now, ActedOn(what="resubmitted", note=request.note)))
 
 
 def skip(order: Snapshot, request: SkipRequest, workflows: Workflows, now: datetime) -> Change:
@@ -45,9 +46,10 @@ def skip(order: Snapshot, request: SkipRequest, workflows: Workflows, now: datet
     if order.state.direction is Direction.FORWARD:
         _demand_unneeded(order, step, workflows)
     after = order.with_steps(replace(step, state=StepState.SKIPPED, complete_by=None, reason=None, for_operator=False))
-    entry = _entry(request, now, "skipped", about=step.name)
-    if left := _failed(after):
-        entry = replace(entry, event="step-skipped")
+    left = _failed(after)
+    skipped = Skipped(what="step-skipped" if left else "skipped", step=step.name, note=request.note)
+    entry = _entry(request, now, skipped)
+    if left:
         return transition(order, after.with_state(reason=left[0].reason), entry)
     return _go_on(order, after, entry)
 
@@ -68,7 +70,7 @@ def cancel(order: Snapshot, request: OperatorRequest, now: datetime) -> Change:
         hint = ": a resubmit lets the undo go on" if state.process_state is ProcessState.ERROR else ""
         raise RefusedError(f"the order is being undone already{hint}")
     after = turn_back(order).with_state(reason=CANCELLED)
-    entry = _entry(request, now, "cancelled")
+    entry = _entry(request, now, ActedOn(what="cancelled", note=request.note))
     if state.process_state is ProcessState.PROCESSING:
         return transition(order, after, entry)
     after = after.with_state(process_state=ProcessState.PENDING, complete_by=None, outcome=None)
@@ -168,6 +170,5 @@ def _go_on(order: Snapshot, after: Snapshot, entry: HistoryEntry) -> Change:
     return transition(order, after, entry)
 
 
-def _entry(request: OperatorRequest, now: datetime, event: str, about: str = "") -> HistoryEntry:
-    detail = f"{about}: {request.note}" if about else request.note
-    return HistoryEntry(at=now, actor=f"operator/{request.operator}", event=event, detail=detail)
+def _entry(request: OperatorRequest, now: datetime, happened: ActedOn | Skipped) -> HistoryEntry:
+    return HistoryEntry(at=now, actor=f"operator/{request.operator}", happened=(happened,))

@@ -11,6 +11,7 @@ from core.agenda import AgendaRow
 from core.business import Payload
 from core.changes import HistoryEntry
 from core.errors import InvalidError
+from core.happenings import as_data
 from core.orders import Direction, OnFailure, Outcome, Priority, ProcessState, Snapshot, StepState
 from entrypoints.models import View
 from stores.orders import OrderStore
@@ -46,6 +47,9 @@ class EntryView(View):
     actor: str
     event: str
     detail: str
+    """What happened in words."""
+    happened: list[dict[str, Any]]
+    """Each of the things that happened as an object: `what` it was, and its fields."""
 
 
 class StateView(View):
@@ -87,8 +91,14 @@ def order_view(order: Snapshot, payload: Payload, history: Iterable[HistoryEntry
         placed_at=order.order.placed_at,
         payload=dict(payload.erased(order.order.payload)),
         steps=[StepView.model_validate(step) for step in order.steps],
-        history=[EntryView.model_validate(entry) for entry in history],
+        history=[_entry(each) for each in history],
         actions=list(actions),
+    )
+
+
+def _entry(entry: HistoryEntry) -> EntryView:
+    return EntryView(
+        at=entry.at, actor=entry.actor, event=entry.event, detail=entry.detail, happened=as_data(entry.happened)
     )
 
 

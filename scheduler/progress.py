@@ -13,6 +13,7 @@ from core import compensation
 from core.business import Payload
 from core.changes import Change, HistoryEntry, transition
 from core.errors import AppError, InvalidError
+from core.happenings import Processed, PutBack, StepFailed, StepStarted
 from core.messages import AgentRequest, BusMessage, faults_of
 from core.orders import DONE, ERASED, MAX_REASON, Direction, Outcome, ProcessState, Snapshot, Step, StepState
 from core.texts import plain
@@ -118,7 +119,7 @@ class Progress:
             return self._start(after, []) if after.running() else compensation.give_up(self.before, after, self.entry)
         if all(step.state in DONE for step in after.steps):
             after = after.with_state(process_state=ProcessState.PROCESSED, locked_by=None, complete_by=None)
-            return transition(self.before, after, replace(self.entry, event="processed"))
+            return transition(self.before, after, self.entry.also(Processed()))
         return self._start(after, after.ready())
 
     def _undo(self, after: Snapshot) -> Change | None:
@@ -141,8 +142,7 @@ class Progress:
         if not after.running():
             return self._wait(after)
         after = handled(after, self.instance)
-        starts = [f"{_what(step)} attempt {step.attempts} started{_where(step)}" for step in started]
-        entry = replace(self.entry, detail="; ".join(filter(None, [self.entry.detail, *starts])))
+        entry = self.entry.also(*map(_start_of, started))
         return transition(self.before, after, entry, messages=tuple(requests))
 
     def _started(self, ready: Sequence[Step]) -> Iterator[Step]:
@@ -182,9 +182,7 @@ class Progress:
 
     def _wait(self, after: Snapshot) -> Change:
         """Give the order back until a step's time has come, or an agent has room."""
-        until = after.chosen_time(self.entry.at)
-        why = f"waits until {until:%H:%M:%S}" if until else "no agent has room"
-        entry = replace(self.entry, event="put-back", detail="; ".join(filter(None, [self.entry.detail, why])))
+        entry = self.entry.also(PutBack(until=after.chosen_time(self.entry.at)))
         after = after.with_state(process_state=ProcessState.PENDING, locked_by=None, complete_by=None)
         return transition(self.before, after, entry)
 
@@ -200,9 +198,8 @@ class Progress:
 
     def _fail(self, order: Snapshot, failed: Sequence[Step]) -> Change | None:
         """Go on with steps that have failed before anybody was asked; their on-failure rule decides (SCH-8)."""
-        reasons = [str(step.reason) for step in failed]
-        entry = replace(self.entry, detail="; ".join(filter(None, [self.entry.detail, *reasons])))
-        return replace(self, entry=entry).proceed(order.with_steps(*failed))
+        failures = (StepFailed(step=each.name, attempt=each.attempts, reason=str(each.reason)) for each in failed)
+        return replace(self, entry=self.entry.also(*failures)).proceed(order.with_steps(*failed))
 
 
 def _unasked(order: Snapshot, started: Step, reason: str) -> Step:
@@ -219,9 +216,15 @@ def handled(order: Snapshot, instance: str) -> Snapshot:
     )
 
 
-def _what(step: Step) -> str:
-    return f"undo of {step.name}" if step.state is StepState.UNDOING else step.name
-
-
-def _where(step: Step) -> str:
-    return "" if step.agent == step.capability else f" at {step.agent}"
+def _start_of(step: Step) -> StepStarted:
+    """Return what the history says of an attempt that begins; `step` runs."""
+    if step.complete_by is None:
+        raise ValueError(f"step {step.name} does not run")
+    return StepStarted(
+        step=step.name,
+        attempt=step.attempts,
+        capability=step.capability,
+        agent=step.agent,
+        complete_by=step.complete_by,
+        undo=step.state is StepState.UNDOING,
+    )

@@ -11,6 +11,7 @@ from core import compensation
 from core.business import Payload
 from core.changes import Change, Decision, HistoryEntry, Note, transition
 from core.errors import NewerWorkflowError
+from core.happenings import Claimed, Happening, NotTried, ReplyRefused, StepCompleted, StepFailed, StepUndone
 from core.messages import AgentReply
 from core.orders import MAX_REASON, Direction, Outcome, ProcessState, Snapshot, Step, StepState
 from core.workflow import StepDefinition, Workflow, Workflows
@@ -43,7 +44,7 @@ class SchedulerRules:
         if not self.waits(order, now):
             return None
         free = order.state.process_state is ProcessState.PENDING
-        entry = self._entry(now, "claimed" if free else "step-started")
+        entry = self._entry(now, *([Claimed()] if free else []))
         workflow = self.workflows.find(order.state.workflow, order.state.workflow_version)
         if workflow:
             return self._progress(order, workflow, entry, room).proceed(order)
@@ -80,7 +81,8 @@ class SchedulerRules:
         definition = workflow.definition(reply.step) if workflow else None
         why_not = self._why_invalid(step, reply, agent, now) or self._why_useless(order, reply)
         if step is None or why_not:
-            return self._refuse(order, reply, agent, self._entry(now, "reply-refused", why_not))
+            refused = ReplyRefused(step=reply.step, attempt=reply.attempt, why=why_not)
+            return self._refuse(order, reply, agent, self._entry(now, refused))
         if workflow is None or definition is None:
             raise NewerWorkflowError
         answered, entry = self._answered(step, _within_bounds(definition, reply), definition, now)
@@ -143,10 +145,10 @@ class SchedulerRules:
     ) -> tuple[Step, HistoryEntry]:
         ended = replace(step, complete_by=None, reason=None, in_doubt=False)
         if step.state is StepState.UNDOING:
-            entry = self._entry(now, "step-undone", f"{step.name} undone by attempt {step.attempts}")
+            entry = self._entry(now, StepUndone(step=step.name, attempt=step.attempts))
             return replace(ended, state=StepState.UNDONE), entry
         done = replace(ended, state=StepState.COMPLETED, result=_kept(definition, reply))
-        return done, self._entry(now, "step-completed", f"{step.name} completed by attempt {step.attempts}")
+        return done, self._entry(now, StepCompleted(step=step.name, attempt=step.attempts))
 
     def _failed(self, step: Step, reply: AgentReply, now: datetime) -> tuple[Step, HistoryEntry]:
         reason = reply.reason or NO_REASON
@@ -159,7 +161,7 @@ class SchedulerRules:
             in_doubt=in_doubt,
             for_operator=reply.for_operator,
         )
-        return failed, self._entry(now, "step-failed", f"{step.name}: {reason}")
+        return failed, self._entry(now, StepFailed(step=step.name, attempt=step.attempts, reason=reason))
 
     def _not_tried(self, step: Step, reply: AgentReply, now: datetime) -> tuple[Step, HistoryEntry]:
         """Let the step be asked for again as soon as anybody has room; no failure is counted (AGT-8)."""
@@ -169,7 +171,7 @@ class SchedulerRules:
             complete_by=None,
             in_doubt=step.in_doubt or reply.in_doubt,
         )
-        return waiting, self._entry(now, "not-tried", f"{step.name} was not tried: {reply.reason}")
+        return waiting, self._entry(now, NotTried(step=step.name, attempt=step.attempts, reason=reply.reason))
 
     def _progress(self, before: Snapshot, workflow: Workflow, entry: HistoryEntry, room: Room) -> Progress:
         return Progress(
@@ -183,8 +185,8 @@ class SchedulerRules:
             clock_tolerance=self.clock_tolerance,
         )
 
-    def _entry(self, now: datetime, event: str, detail: str = "") -> HistoryEntry:
-        return HistoryEntry(at=now, actor=f"scheduler/{self.instance}", event=event, detail=detail)
+    def _entry(self, now: datetime, *happened: Happening) -> HistoryEntry:
+        return HistoryEntry(at=now, actor=f"scheduler/{self.instance}", happened=happened)
 
 
 def _within_bounds(definition: StepDefinition, reply: AgentReply) -> AgentReply:

@@ -6,10 +6,13 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
+from pydantic import AwareDatetime, ValidationError
+
 from core.agenda import AgendaRow
 from core.changes import Change, Event, HistoryEntry, Note
 from core.errors import ConflictError, UnreadableRowError
 from core.gathering import reached, run_all, settle_all
+from core.happenings import Happening, Unknown, as_data, from_data
 from core.keys import (
     ABOUT_ORDER,
     bucket_of,
@@ -64,7 +67,21 @@ STEP = Form(
     late_effect_window="LateEffectWindowSeconds",
 )
 """An object of the array `Steps`, where times are text; the step's `Result` has a column of its own."""
-HISTORY = Form(HistoryEntry)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class HistoryRow:
+    """An entry of the history as it is kept: what happened as data, and in words for whoever reads the table."""
+
+    at: AwareDatetime
+    actor: str
+    event: str
+    detail: str = ""
+    data: list[Any] | None = None
+    change_id: str = ""
+
+
+HISTORY = Form(HistoryRow, texts=("data",))
 
 
 def columns_of_record(record: Record) -> Columns:
@@ -75,7 +92,7 @@ def columns_of_record(record: Record) -> Columns:
         case StateRecord():
             return _state_columns(record)
         case HistoryEntry():
-            return HISTORY.columns(record)
+            return _history_columns(record)
         case AgendaRow():
             return {"OrderID": record.order_id, **record.data}
 
@@ -118,9 +135,31 @@ def _record_of(key: str, columns: Columns) -> Record:
         case "state":
             return _state_record(columns)
         case "history":
-            return HISTORY.record(columns)
+            return _history_entry(HISTORY.record(columns))
         case _:
             return ORDER.record(columns)
+
+
+def _history_columns(entry: HistoryEntry) -> Columns:
+    row = HistoryRow(
+        at=entry.at,
+        actor=entry.actor,
+        event=entry.event,
+        detail=entry.detail,
+        data=as_data(entry.happened) or None,
+        change_id=entry.change_id,
+    )
+    return HISTORY.columns(row)
+
+
+def _history_entry(row: HistoryRow) -> HistoryEntry:
+    """Return the entry; what another version of the app wrote is told in that version's words (FLT-12)."""
+    happened: tuple[Happening | Unknown, ...]
+    try:
+        happened = from_data(row.data)
+    except ValidationError:
+        happened = (Unknown(what=row.event, words=row.detail),)
+    return HistoryEntry(at=row.at, actor=row.actor, happened=happened, change_id=row.change_id)
 
 
 def _state_record(columns: Columns) -> StateRecord:

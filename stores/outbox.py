@@ -10,10 +10,11 @@ from dataclasses import replace
 from datetime import datetime
 
 from core.agenda import AgendaRow, Kind
-from core.changes import Change, Event
+from core.changes import Change, Event, HistoryEntry
+from core.happenings import Ended, Processed, StepCompleted, StepStarted, Submitted
 from core.keys import LAST, key_part, sortable
 from core.messages import OPERATORS, BusMessage
-from core.orders import Outcome, ProcessState, Snapshot, StepState
+from core.orders import Direction, Outcome, Snapshot
 from stores.tables import Form
 
 EVENT = Form(Event, texts=("data",))
@@ -22,7 +23,7 @@ MAX_PER_TRANSITION = 100
 """More than there are steps in a workflow."""
 
 
-def notices_of(before: Snapshot | None, after: Snapshot, at: datetime) -> Iterator[BusMessage]:
+def notices_of(before: Snapshot | None, after: Snapshot, entry: HistoryEntry) -> Iterator[BusMessage]:
     """Yield what the sender is told of this transition; nothing if it named no queue.
 
     A notice's id is the same however often it is sent. Its `sequence` grows with each notice of the order: what comes
@@ -31,12 +32,12 @@ def notices_of(before: Snapshot | None, after: Snapshot, at: datetime) -> Iterat
     state = after.state
     if state.reply_to is None:
         return
-    for number, (event, more) in enumerate(_events(before, after)):
+    for number, (event, more) in enumerate(_events(before, after, entry)):
         notice_id = f"{state.order_id}:{state.version}:{number}"
         body = {
             "orderId": state.order_id,
             "event": event,
-            "at": at.isoformat(),
+            "at": entry.at.isoformat(),
             "sequence": state.version * MAX_PER_TRANSITION + number,
             **{name: value for name, value in more.items() if value is not None},
             "noticeId": notice_id,
@@ -49,35 +50,32 @@ def notices_of(before: Snapshot | None, after: Snapshot, at: datetime) -> Iterat
         )
 
 
-def _events(before: Snapshot | None, after: Snapshot) -> Iterator[tuple[str, dict[str, str | None]]]:
-    if before is None:
-        yield "received", {}
-        return
-    if any(step.attempts for step in after.steps) and not any(step.attempts for step in before.steps):
-        yield "processing-started", {}
-    done = {step.name for step in before.in_state(StepState.COMPLETED)}
-    for step in after.in_state(StepState.COMPLETED):
-        if step.name not in done:
-            yield "step-completed", {"step": step.name}
-    if before.state.process_state is not after.state.process_state:
-        yield from _end(after)
-
-
-def _end(after: Snapshot) -> Iterator[tuple[str, dict[str, str | None]]]:
-    state = after.state
-    match state.process_state:
-        case ProcessState.PROCESSED:
-            yield "order-completed", {}
-        case ProcessState.ERROR if state.outcome is Outcome.UNDONE:
-            yield "order-undone", {"reason": state.reason}
-        case ProcessState.ERROR:
-            yield "order-failed", {"reason": state.reason}
+def _events(
+    before: Snapshot | None, after: Snapshot, entry: HistoryEntry
+) -> Iterator[tuple[str, dict[str, str | None]]]:
+    """Yield the events of which the sender is told, with what is said of each."""
+    has_begun = before is not None and any(step.attempts for step in before.steps)
+    for each in entry.happened:
+        match each:
+            case Submitted():
+                yield "received", {}
+            case StepStarted() if not has_begun:
+                has_begun = True
+                yield "processing-started", {}
+            case StepCompleted(step=step) if after.state.direction is Direction.FORWARD:
+                yield "step-completed", {"step": step}
+            case Processed():
+                yield "order-completed", {}
+            case Ended(what=Outcome.UNDONE, reason=reason):
+                yield "order-undone", {"reason": reason}
+            case Ended(reason=reason):
+                yield "order-failed", {"reason": reason}
 
 
 def owed(before: Snapshot | None, after: Snapshot, change: Change) -> Iterator[AgendaRow]:
     """Yield what operators and the sender are to be told of a change, as it is recorded."""
     yield from (of_event(after.order_id, event) for event in change.events)
-    yield from (of_notice(notice, change.entry.at) for notice in notices_of(before, after, change.entry.at))
+    yield from (of_notice(notice, change.entry.at) for notice in notices_of(before, after, change.entry))
 
 
 def of_event(order_id: str, event: Event) -> AgendaRow:

@@ -12,6 +12,7 @@ from core import alerts
 from core.business import MAX_PAYLOAD, Payload
 from core.changes import Change, Event, HistoryEntry, Note, wake_up
 from core.errors import InvalidError, NewerMessageError, UnknownNameError
+from core.happenings import SubmissionRefused, Submitted
 from core.keys import bucket_of, sortable
 from core.messages import Moment, Submission, decode, json_text, payload_in, utf16_units
 from core.orders import Order, OrderState, Snapshot
@@ -128,7 +129,7 @@ def new_order(message: Submission, workflow: Workflow, terms: Terms, now: dateti
     return Change(
         before=None,
         after=snapshot,
-        entry=HistoryEntry(at=now, actor=actor, event="submitted", detail=f"workflow {workflow.name}"),
+        entry=HistoryEntry(at=now, actor=actor, happened=(Submitted(workflow=workflow.name),)),
         messages=(wake_up(snapshot),),
     )
 
@@ -157,7 +158,7 @@ def refusal_of(existing: Snapshot, body: bytes, arrived: datetime, now: datetime
         note_id=f"refused-{digest}",
         order_id=state.order_id,
         version=state.version,
-        entry=HistoryEntry(at=now, actor=actor, event="submission-refused", detail=OTHER_CONTENT),
+        entry=HistoryEntry(at=now, actor=actor, happened=(SubmissionRefused(why=OTHER_CONTENT),)),
         events=(alerts.submission_rejected(state.order_id, OTHER_CONTENT, event_id, arrived),),
     )
 

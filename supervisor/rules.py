@@ -7,6 +7,7 @@ from zlib import crc32
 
 from core.changes import Change, HistoryEntry, transition
 from core.compensation import after_a_failure, to_be_undone
+from core.happenings import CoolsDown, Expired, Happening, Recovered, StepFailed, last, not_begun
 from core.messages import request_id_of
 from core.orders import Direction, ProcessState, Snapshot, Step, StepState
 from stores.agent_health import AgentHealth, fault_since, has_begun, has_spoken
@@ -35,11 +36,11 @@ class SupervisorRules:
         after = order.with_steps(*(verdict.step for verdict in verdicts))
         after = after.with_state(failure_count=order.state.failure_count + counted)
         failing = after.state.direction is Direction.FORWARD and after.in_state(StepState.FAILED)
-        told = ", ".join(verdict.told for verdict in verdicts)
-        entry = HistoryEntry(at=now, actor=f"supervisor/{self.instance}", event="expired", detail=told)
+        happened = tuple(each for verdict in verdicts for each in verdict.happened)
+        entry = HistoryEntry(at=now, actor=f"supervisor/{self.instance}", happened=happened)
         if not failing or after.state.process_state is ProcessState.PENDING:
             return _ask_again(order, after, expired, entry)
-        return after_a_failure(order, after, replace(entry, event="step-failed"))
+        return after_a_failure(order, after, entry)
 
     def asked_in_vain(
         self, order: Snapshot, now: datetime, heard: Sequence[AgentHealth]
@@ -53,11 +54,21 @@ class SupervisorRules:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Verdict:
-    """What becomes of an expired step, whether that counts as a failure, and what the history says of it."""
+    """What becomes of an expired step, and what the history says of it."""
 
     step: Step
-    counts: bool
-    told: str
+    expired: Expired
+    then: tuple[Happening, ...] = ()
+
+    @property
+    def counts(self) -> bool:
+        """Whether it is a failure."""
+        return self.expired.failure is not None
+
+    @property
+    def happened(self) -> tuple[Happening, ...]:
+        """All of it, in its order."""
+        return (self.expired, *self.then)
 
 
 def _verdict(order: Snapshot, step: Step, heard: Sequence[AgentHealth], now: datetime) -> _Verdict:
@@ -76,17 +87,19 @@ def _verdict(order: Snapshot, step: Step, heard: Sequence[AgentHealth], now: dat
 
 def _not_begun(waiting: Step) -> _Verdict:
     """Return the verdict on an attempt that died on its way: nobody has failed at it."""
-    why = f"{waiting.agent} is not known to have begun it"
-    told = f"{waiting.name} attempt {waiting.attempts} came to nothing: {why}"
-    return _Verdict(step=replace(waiting, reason=why), counts=False, told=told)
+    return _Verdict(step=replace(waiting, reason=not_begun(waiting.agent)), expired=_expired(waiting))
 
 
 def _counted(waiting: Step, fault: AgentHealth | None) -> _Verdict:
     """Return the verdict on a failure: the step waits for another try."""
-    last, count = _last(fault), waiting.failure_count + 1
-    failed = replace(waiting, failure_count=count, reason=f"timed out{last}")
-    told = f"{waiting.name} timed out, failure {count} of {waiting.threshold}{last}"
-    return _Verdict(step=failed, counts=True, told=told)
+    said, count = (fault and fault.fault) or "", waiting.failure_count + 1
+    failed = replace(waiting, failure_count=count, reason=f"timed out{last(said)}")
+    return _Verdict(step=failed, expired=replace(_expired(waiting), failure=count, fault=said))
+
+
+def _expired(waiting: Step) -> Expired:
+    step = waiting
+    return Expired(step=step.name, attempt=step.attempts, agent=step.agent, threshold=step.threshold)
 
 
 def _apart(request: str, within: timedelta) -> timedelta:
@@ -103,23 +116,13 @@ def _lasting(verdict: _Verdict, fault: AgentHealth | None, now: datetime) -> _Ve
     if failed.cooldowns < failed.max_cooldowns:
         until, number = now + failed.cooldown, failed.cooldowns + 1
         step = replace(failed, failure_count=0, cooldowns=number, not_before=until)
-        rest = f"; cooldown {number} of {failed.max_cooldowns}, until {until:%H:%M:%S}"
-        return replace(verdict, step=step, told=verdict.told + rest)
-    given_up = replace(
-        failed,
-        state=StepState.FAILED,
-        not_before=None,
-        reason=f"{failed.name} timed out {failed.failure_count} times{_last(fault) or LASTING}",
-        for_operator=bool(fault and fault.at_door),
-    )
-    return replace(verdict, step=given_up)
-
-
-def _last(fault: AgentHealth | None) -> str:
-    """Return what the agent said of its last call, if it said anything since the attempt began."""
-    if fault is None or not fault.fault:
-        return ""
-    return f"; {fault.fault}" if fault.fault.startswith("no answer") else f"; last answer: {fault.fault}"
+        rest = CoolsDown(step=failed.name, number=number, most=failed.max_cooldowns, until=until)
+        return replace(verdict, step=step, then=(rest,))
+    reason = f"{failed.name} timed out {failed.failure_count} times{last(verdict.expired.fault) or LASTING}"
+    at_door = bool(fault and fault.at_door)
+    given_up = replace(failed, state=StepState.FAILED, not_before=None, reason=reason, for_operator=at_door)
+    failure = StepFailed(step=failed.name, attempt=failed.attempts, reason=reason)
+    return replace(verdict, step=given_up, then=(failure,))
 
 
 def _ask_again(before: Snapshot, after: Snapshot, expired: list[Step], entry: HistoryEntry) -> Change:
@@ -131,4 +134,4 @@ def _ask_again(before: Snapshot, after: Snapshot, expired: list[Step], entry: Hi
         complete_by=begins + max(step.timeout for step in expired),
     )
     was_held = before.state.process_state is ProcessState.PROCESSING
-    return transition(before, after, replace(entry, event="recovered") if was_held else entry)
+    return transition(before, after, entry.also(Recovered()) if was_held else entry)

@@ -10,7 +10,7 @@ from uuid import uuid4
 
 import pytest
 from apps import app
-from builders import CONTENT, PAYLOAD, new_order
+from builders import CONTENT, PAYLOAD, new_order, some
 from kept import SUBMISSIONS
 from memory import in_memory
 from ulid import ULID
@@ -52,9 +52,9 @@ class Kept:
         order_id = f"b00-{ULID.from_datetime(made)!s}"
         order = new_order(updated_at=ended, waits_since=ended, **state).with_state(order_id=order_id)
         order = replace(order, order=replace(order.order, order_id=order_id, payload=content_of(email)))
-        entry = HistoryEntry(at=made, actor="submission/i", event="submitted", change_id=order_id)
+        entry = HistoryEntry(at=made, actor="submission/i", happened=some("submitted"), change_id=order_id)
         await self.made.store.commit(Change(before=None, after=order, entry=entry))
-        entry = HistoryEntry(at=made, actor="t", event="noted")
+        entry = HistoryEntry(at=made, actor="t", happened=some("noted"))
         all_notes = [
             Note(note_id=f"n{number:04d}", order_id=order_id, version=1, entry=entry) for number in range(notes)
         ]

@@ -6,7 +6,7 @@ from datetime import datetime
 
 import pytest
 from apps import app
-from builders import NOW, PAYLOAD, answer, new_order, next_try, scheduler, seconds, supervisor
+from builders import NOW, PAYLOAD, answer, new_order, next_try, scheduler, seconds, some, supervisor
 from memory import MemoryStateStore, in_memory
 from owed import events_owed, owed
 
@@ -43,7 +43,7 @@ def submission(order_id=None, **state) -> Change:
     order_id = order_id or new_id()
     order = new_order(**state).with_state(order_id=order_id)
     order = replace(order, order=replace(order.order, order_id=order_id))
-    entry = HistoryEntry(at=NOW, actor="submission/i", event="submitted", change_id=f"create-{order_id}")
+    entry = HistoryEntry(at=NOW, actor="submission/i", happened=some("submitted"), change_id=f"create-{order_id}")
     return Change(before=None, after=order, entry=entry)
 
 
@@ -147,7 +147,7 @@ async def test_a_property_that_becomes_null_is_gone(made):
     order = await recorded(made.store, locked_by="s9", complete_by=NOW)
     after = order.with_state(locked_by=None, complete_by=None, version=2)
     await made.store.commit(
-        Change(before=order, after=after, entry=HistoryEntry(at=NOW, actor="t", event="freed", change_id="f"))
+        Change(before=order, after=after, entry=HistoryEntry(at=NOW, actor="t", happened=some("freed"), change_id="f"))
     )
     state = (await made.store.load(order.order_id)).state
     assert (state.locked_by, state.complete_by) == (None, None)
@@ -180,7 +180,7 @@ async def test_what_the_agenda_says_of_an_order_follows_its_state(made):
     order = replace(order, steps=(payment, replace(payment, name="stock", agent="inventory")))
     running = [replace(step, state=StepState.RUNNING, complete_by=NOW) for step in order.steps]
     both = order.with_steps(*running)
-    entry = HistoryEntry(at=NOW, actor="t", event="e", change_id="c1")
+    entry = HistoryEntry(at=NOW, actor="t", happened=some("e"), change_id="c1")
     order = await made.store.commit(transition(order, both, entry))
     one = order.with_steps(replace(running[1], state=StepState.COMPLETED, complete_by=None))
     await made.store.commit(transition(order, one, replace(entry, change_id="c2")))
@@ -212,7 +212,7 @@ async def test_a_note_is_kept_once_and_changes_no_state(made):
         note_id="late-1",
         order_id=order.order_id,
         version=1,
-        entry=HistoryEntry(at=NOW, actor="t", event="noted", detail=HOSTILE),
+        entry=HistoryEntry(at=NOW, actor="t", happened=some("noted", HOSTILE)),
         events=(Event(event_id="e1", type="T", subject="orders/x", at=NOW, data={"a": [1, {"b": None}]}),),
     )
     await made.store.note(note)
@@ -315,7 +315,7 @@ async def test_an_order_without_steps_cannot_be_read(made):
     """It would pass for one that needs no more, and would be called processed."""
     order = await recorded(made.store)
     without = replace(order, steps=())
-    entry = HistoryEntry(at=NOW, actor="t", event="lost", change_id="lost")
+    entry = HistoryEntry(at=NOW, actor="t", happened=some("lost"), change_id="lost")
     await made.store.commit(transition(order, without, entry))
     with pytest.raises(UnreadableRowError, match="it has no steps"):
         await made.store.load(order.order_id)
@@ -451,7 +451,7 @@ async def test_what_is_there_already_keeps_nothing_new_from_being_written(on_azu
     order = await recorded(store)
     bucket, event_ids = bucket_of(order.order_id), [new_id() for _ in range(4)]
     events = [Event(event_id=each, type="T", subject="orders/x", at=NOW, data={}) for each in event_ids]
-    entry = HistoryEntry(at=NOW, actor="t", event="noted")
+    entry = HistoryEntry(at=NOW, actor="t", happened=some("noted"))
     notes = [Note(note_id=each, order_id=order.order_id, version=1, entry=entry) for each in event_ids]
     await store.announce(bucket, events[0])
     await store.note(notes[0])
@@ -486,7 +486,9 @@ async def test_an_order_with_five_hundred_transitions_still_fits(made):
     """Claimed and recovered again and again: no row or transaction grows with the number of transitions."""
     order, now = await made.store.commit(submission()), NOW
     patient = order.with_steps(*(replace(step, threshold=1000) for step in order.steps))
-    order = await made.store.commit(transition(order, patient, HistoryEntry(at=now, actor="t", event="patient")))
+    order = await made.store.commit(
+        transition(order, patient, HistoryEntry(at=now, actor="t", happened=some("patient")))
+    )
     while order.state.version < 500:
         order = await made.store.commit(scheduler.claim(order, now))
         now = order.state.complete_by + seconds(2)

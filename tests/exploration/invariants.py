@@ -1,11 +1,11 @@
 """What must hold in every state of every world (pattern.md, 10)."""
 
-import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
 from core.agenda import Kind
 from core.changes import Change, Note
+from core.happenings import Ended, Happening, Processed, StepCompleted, StepStarted, StepUndone
 from core.keys import history_key, sortable
 from core.messages import OPERATORS, AgentReply, AgentRequest, BusMessage, request_id_of
 from core.orders import ENDED, Direction, Outcome, ProcessState, Snapshot, Step, StepState
@@ -187,7 +187,8 @@ def _waits_for_nothing_else(order: Snapshot) -> None:
 def _attempts_counted_once(world: World, order: Snapshot) -> None:
     claims = 0
     for entry in world.history():
-        claims += entry.event == "claimed" or (entry.event == "not-tried" and "started" in entry.detail)
+        begins = any(isinstance(each, StepStarted) for each in entry.happened)
+        claims += entry.event == "claimed" or (entry.event == "not-tried" and begins)
     attempts = sum(step.attempts for step in order.steps)
     single = len(order.steps) == 1 and order.state.direction is Direction.FORWARD
     demand(not single or attempts == claims, f"{attempts} attempts, though the order was claimed {claims} times")
@@ -274,6 +275,7 @@ def check_commit(world: World, change: Change) -> None:
     _out_of_error_by_an_operator(change)
     check_alert(change)
     _comes_to_something(change)
+    _tells_what_changed(change)
     _keeps_its_place(change)
     _failures_counted_once(change)
     for step in change.after.steps:
@@ -301,6 +303,25 @@ def _comes_to_something(change: Change) -> None:
     if change.entry.event in {"claimed", "step-started"}:
         begun = [step for step in change.after.running() if step not in change.before.running()]
         demand(begun, f"“{change.entry.event}”, and nothing has begun")
+
+
+def _tells_what_changed(change: Change) -> None:
+    """The history has a value for each attempt that begins, each step that is done or undone, and each end."""
+    before, after = change.before, change.after
+    was = {step.name: step for step in before.steps}
+    moved = [step for step in after.steps if step.state is not was[step.name].state]
+    expected = {
+        StepStarted: {step.name for step in after.steps if step.attempts > was[step.name].attempts and step.runs}
+    }
+    expected[StepCompleted] = {step.name for step in moved if step.state is StepState.COMPLETED}
+    expected[StepUndone] = {step.name for step in moved if step.state is StepState.UNDONE}
+    for kind, names in expected.items():
+        told = {each.step for each in change.entry.happened if isinstance(each, kind)}
+        demand(told >= names, f"{kind.__name__} of {names}, and the history tells of {told}")
+    ended = after.state.process_state in ENDED and after.state.process_state is not before.state.process_state
+    ends = [each.what for each in change.entry.happened if isinstance(each, Processed | Ended)]
+    how = [after.state.outcome or "processed"] if ended else []
+    demand(ends == how, f"the order ends as {how}, and the history tells {ends}")
 
 
 def _keeps_its_place(change: Change) -> None:
@@ -332,8 +353,11 @@ def _attempted_by_the_rules(world: World, change: Change, after: Step) -> None:
 
 def _tried_at(world: World, step: Step) -> datetime:
     """When the last attempt to do the step began, as the history tells."""
-    began = re.compile(rf"(?<!undo of )\b{step.name} attempt \d+ started")
-    return max((entry.at for entry in world.history() if began.search(entry.detail)), default=NEVER)
+
+    def begins(each: Happening) -> bool:
+        return isinstance(each, StepStarted) and each.step == step.name and not each.undo
+
+    return max((entry.at for entry in world.history() if any(map(begins, entry.happened))), default=NEVER)
 
 
 def _stays_where_its_key_is_known(before: Step, after: Step) -> None:

@@ -16,6 +16,7 @@ from core import agenda, alerts, changes, compensation
 from core.agenda import Kind
 from core.changes import Change, transition
 from core.errors import ConflictError, NewerWorkflowError, RejectedError, TransientError
+from core.happenings import Claimed, ReplyRefused, StepCompleted
 from core.messages import AgentReply
 from core.orders import Direction, Outcome, ProcessState, Snapshot, Step, StepState
 from core.workflow import Workflows
@@ -70,6 +71,8 @@ from stores.transitions import Transitions
 from supervisor import rules as supervisor_rules
 from supervisor.service import SupervisorService
 
+UNKNOWN = ReplyRefused(step="payment", attempt=1, why="unknown")
+
 Plant = Callable[[], AbstractContextManager[Any]]
 
 original_ready = Snapshot.ready
@@ -105,7 +108,7 @@ def claims_what_is_taken() -> AbstractContextManager[Any]:
         workflow = self.workflows.find(order.state.workflow, order.state.workflow_version)
         ended = order.state.process_state in (ProcessState.PROCESSED, ProcessState.ERROR)
         again = [replace(step, state=StepState.NOT_STARTED) for step in order.in_state(StepState.RUNNING)]
-        going_on = self._progress(order, workflow, self._entry(now, "claimed"), room)
+        going_on = self._progress(order, workflow, self._entry(now, Claimed()), room)
         return None if ended else going_on.proceed(order.with_steps(*again))
 
     return patch.object(SchedulerRules, "claim", claim)
@@ -448,7 +451,12 @@ def refuses_replies_to_newer_orders() -> AbstractContextManager[Any]:
             return original_receive(self, *args)
         except NewerWorkflowError:
             order, reply, now, _, agent = args
-            return self._refuse(order, reply, agent, self._entry(now, "reply-refused", "unknown"))
+            return self._refuse(
+                order,
+                reply,
+                agent,
+                self._entry(now, UNKNOWN),
+            )
 
     return patch.object(SchedulerRules, "receive", receive)
 
@@ -577,9 +585,10 @@ def publishes_no_reasons() -> AbstractContextManager[Any]:
 
 
 def tells_of_a_step_again() -> AbstractContextManager[Any]:
-    def notices_of(before, after, at):
-        forgotten = before and before.with_steps(*(replace(s, state=StepState.NOT_STARTED) for s in before.steps))
-        return original_notices_of(forgotten, after, at)
+    def notices_of(before, after, entry):
+        done = after.in_state(StepState.COMPLETED)
+        again = (StepCompleted(step=step.name, attempt=step.attempts) for step in done)
+        return original_notices_of(before, after, entry.also(*again))
 
     return patch.object(outbox, "notices_of", notices_of)
 

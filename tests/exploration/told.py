@@ -1,11 +1,11 @@
 """What operators and senders have to be told of an order, read off its records and its history (ALR-1 to ALR-3)."""
 
 import json
-import re
 from collections.abc import Sequence
 
 from core.agenda import AgendaRow, Kind
 from core.changes import Change, Event, HistoryEntry
+from core.happenings import Ended, StepCompleted, StepStarted
 from core.messages import OPERATORS
 from core.orders import Direction, Outcome, ProcessState, Snapshot, Step, StepState
 from exploration import roles
@@ -19,8 +19,6 @@ ENDS_TOLD = {
     "undone": "order-undone",
     "undo-incomplete": "order-failed",
 }
-COMPLETED = re.compile(r"(\S+) completed by attempt")
-STARTED = re.compile(r" attempt \d+ started")
 
 Told = tuple[str, str | None]
 """An event, and the step that it is about."""
@@ -74,7 +72,9 @@ def _names_the_cause(order: Snapshot, entry: HistoryEntry, told: Event) -> None:
         demand(not (told.data["step"] or blamed), f"the alert names “{told.data['step']}”, and {blamed} failed")
         return
     failed = cause.state is StepState.FAILED and cause.reason == told.data["reason"]
-    demand(failed and entry.detail == f"{cause.name}: {cause.reason}", f"the alert blames {cause} for {entry.detail}")
+    end = entry.happened[-1]
+    is_told = isinstance(end, Ended) and (end.step, end.reason) == (cause.name, cause.reason)
+    demand(failed and is_told, f"the alert blames {cause} for {entry.detail}")
 
 
 def check_published(world: World, events: Sequence[Event]) -> None:
@@ -109,10 +109,12 @@ def _happened(world: World) -> list[Told]:
     for entry in (entry for entry in world.history() if entry.change_id):
         if entry.event == "submitted":
             happened.append(("received", None))
-        if STARTED.search(entry.detail) and ("processing-started", None) not in happened:
+        begins = any(isinstance(each, StepStarted) for each in entry.happened)
+        if begins and ("processing-started", None) not in happened:
             happened.append(("processing-started", None))
         turned_back = turned_back or entry.event in {"cancelled", "undo-requested"}
-        happened += [("step-completed", step) for step in COMPLETED.findall(entry.detail) if not turned_back]
+        completed = [each.step for each in entry.happened if isinstance(each, StepCompleted)]
+        happened += [("step-completed", step) for step in completed if not turned_back]
         happened += [(ENDS_TOLD[entry.event], None)] if entry.event in ENDS_TOLD else []
     return happened
 

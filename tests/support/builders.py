@@ -4,6 +4,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from bench.workflows import MEASURED
+from core.happenings import Claimed, Ended, Processed, Submitted, Unknown
 from core.messages import AgentReply, AttemptMessage, request_id_of
 from core.orders import Order, OrderState, Snapshot
 from operators.explain import ActingRules
@@ -155,3 +156,14 @@ def failed_for_good() -> tuple[Snapshot, datetime]:
         order = supervisor.recover(order, now).after
         now = next_try(order, now)
     return order, now
+
+
+def some(what, words=""):
+    """What happened, where a test is not about that; what another version of the app says, if ours has no such event."""
+    known = {
+        "submitted": Submitted(workflow="payment-only"),
+        "claimed": Claimed(),
+        "processed": Processed(),
+        "failed": Ended(what="failed", step="payment", reason="declined"),
+    }
+    return (known.get(what) or Unknown(what=what, words=words),)

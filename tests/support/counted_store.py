@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 from answering import Answering
-from builders import new_order
+from builders import new_order, some
 from transports import Recorder
 
 from adapters.azure import connect
@@ -88,4 +88,4 @@ def an_order(order_id, **state):
 
 
 def entry(event):
-    return HistoryEntry(at=utc_now(), actor="somebody/1", event=event, change_id=new_id())
+    return HistoryEntry(at=utc_now(), actor="somebody/1", happened=some(event), change_id=new_id())

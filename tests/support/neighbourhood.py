@@ -4,7 +4,7 @@ from collections import defaultdict
 from dataclasses import replace
 from datetime import timedelta
 
-from builders import NOW, SOMEWHERE, TIMEOUT, answer, answer_to, seconds, under_way
+from builders import NOW, SOMEWHERE, TIMEOUT, answer, answer_to, seconds, some, under_way
 from scheduling import Scheduling, only, step
 
 from agents.protection import MOST_BEGUN
@@ -112,7 +112,7 @@ class Street(Scheduling):
         """An order in Error, of which no operator has heard yet."""
         at = self.now - seconds(ago)
         order = self.made("payment", BUCKET, process_state=ProcessState.ERROR, outcome=Outcome.FAILED, updated_at=at)
-        entry, event = HistoryEntry(at=at, actor="t", event="failed"), order_ended(order, "payment", at)
+        entry, event = HistoryEntry(at=at, actor="t", happened=some("failed")), order_ended(order, "payment", at)
         await self.store.commit(Change(before=None, after=order, entry=entry, events=(event,)))
         return order.order_id
 

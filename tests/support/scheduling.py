@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from apps import app
-from builders import COOLDOWN, NOW, THRESHOLD, TIMEOUT, answer_to, new_order, seconds
+from builders import COOLDOWN, NOW, THRESHOLD, TIMEOUT, answer_to, new_order, seconds, some
 from memory import in_memory
 
 from agents.protection import MOST_BEGUN, Rate
@@ -85,7 +85,7 @@ class Scheduling:
     async def record(self, *what, at=None, **more):
         """Record one order, which is announced to nobody; return its id."""
         order = self.made(*what, **more)
-        entry = HistoryEntry(at=at or self.now, actor="t", event="submitted")
+        entry = HistoryEntry(at=at or self.now, actor="t", happened=some("submitted"))
         await self.store.commit(Change(before=None, after=order, entry=entry))
         return order.order_id
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 from apps import app
-from builders import new_order
+from builders import new_order, some
 from client import KILLED, PATIENT, events
 from doors import CommandLine
 from inspection import states_of, unfinished
@@ -48,7 +48,7 @@ def failed(order_id, reason, since, **more):
     order = new_order(process_state=ProcessState.ERROR, outcome=Outcome.FAILED, reason=reason, updated_at=since, **more)
     steps = tuple(replace(step, state=StepState.FAILED, attempts=1, reason=reason) for step in order.steps)
     order = replace(order, order=replace(order.order, order_id=order_id), steps=steps).with_state(order_id=order_id)
-    entry = HistoryEntry(at=since, actor="scheduler/s", event="failed", change_id=order_id)
+    entry = HistoryEntry(at=since, actor="scheduler/s", happened=some("failed"), change_id=order_id)
     return Change(before=None, after=order, entry=entry)
 
 

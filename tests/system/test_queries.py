@@ -8,7 +8,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from apps import app as app_of
 from azure.core.pipeline.transport import AioHttpTransport
-from builders import TIMEOUT, TOLERANCE, new_order, scheduler, under_way
+from builders import TIMEOUT, TOLERANCE, new_order, scheduler, some, under_way
 from scale import both_sizes
 from stacks import running
 
@@ -81,7 +81,7 @@ def finished_order(order_id: str) -> Change:
     order = new_order(process_state=ProcessState.PROCESSED).with_state(order_id=order_id)
     order = replace(order, order=replace(order.order, order_id=order_id))
     order = order.with_steps(*(replace(step, state=StepState.COMPLETED) for step in order.steps))
-    entry = HistoryEntry(at=utc_now(), actor="scheduler/s1", event="processed")
+    entry = HistoryEntry(at=utc_now(), actor="scheduler/s1", happened=some("processed"))
     return Change(before=None, after=order, entry=entry)
 
 
@@ -128,7 +128,7 @@ async def test_the_figures_of_the_last_hour_cost_one_range(periodic):
 async def end(store, order_id):
     """Leave nothing to do for the order."""
     order = await store.load(order_id)
-    entry = HistoryEntry(at=utc_now(), actor="t", event="processed", change_id=new_id())
+    entry = HistoryEntry(at=utc_now(), actor="t", happened=some("processed"), change_id=new_id())
     await store.commit(transition(order, order.with_state(process_state=ProcessState.PROCESSED), entry))
 
 
@@ -144,7 +144,7 @@ async def test_a_sweep_costs_as_much_as_there_is_to_recover(periodic):
     claimed = scheduler.claim(order, utc_now() - TIMEOUT - 2 * TOLERANCE)
     assert claimed
     await app.store.commit(
-        Change(before=None, after=claimed.after, entry=HistoryEntry(at=utc_now(), actor="t", event="claimed"))
+        Change(before=None, after=claimed.after, entry=HistoryEntry(at=utc_now(), actor="t", happened=some("claimed")))
     )
     said = AgentHealth(agent="payment", instance="1", at=utc_now(), begun=under_way(claimed.after))
     await app.agent_health.publish(said)

@@ -9,7 +9,7 @@ from itertools import product
 
 import pytest
 from apps import app
-from builders import new_order
+from builders import new_order, some
 from client import DONE, claims_and_recoveries_alternate, events
 from failing import OPERATIONS, UNDOES, ended, fault, place, standing, steps_of
 from scale import both_sizes
@@ -225,7 +225,7 @@ async def recorded_by_an_older_app(stack, version):
     old = new_order(workflow_version=version, not_before=now, updated_at=now)
     old = replace(old, order=replace(old.order, order_id=order_id), steps=steps)
     old = old.with_state(order_id=order_id, workflow="order", workflow_version=version)
-    entry = HistoryEntry(at=now, actor="submission/old", event="submitted", change_id="old")
+    entry = HistoryEntry(at=now, actor="submission/old", happened=some("submitted"), change_id="old")
     parts = connect(Settings.model_validate(stack.app_environment()))
     await app(parts).store.commit(Change(before=None, after=old, entry=entry))
     await parts.close()

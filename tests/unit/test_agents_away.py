@@ -4,7 +4,7 @@ from collections import Counter
 from dataclasses import replace
 
 import pytest
-from builders import answer_to, seconds
+from builders import answer_to, seconds, some
 from scale import both_sizes
 from scheduling import Scheduling, Working, only
 
@@ -189,7 +189,7 @@ async def test_orders_that_may_go_to_none_of_the_agents_with_room_are_in_nobody_
     for each in tied:
         order = await world.load(each)
         tried = replace(order.steps[0], attempts=1, in_doubt=True)
-        entry = HistoryEntry(at=world.now, actor="t", event="put-back")
+        entry = HistoryEntry(at=world.now, actor="t", happened=some("put-back"))
         await world.store.commit(transition(order, order.with_steps(tried), entry))
     world.parts.bus.sent.clear()
     await world.tell("payment", open_until=world.now + seconds(3600))

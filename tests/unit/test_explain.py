@@ -15,6 +15,7 @@ from builders import (
     new_order,
     scheduler,
     seconds,
+    some,
     supervisor,
     timed_out,
 )
@@ -196,7 +197,7 @@ async def test_what_an_operator_can_do_is_said_of_an_order_at_a_step_that_its_wo
     failed = scheduler.receive(claimed(), answer(outcome="failed", reason="no"), NOW).after
     named = replace(failed.steps[0], name="paid")
     order = replace(failed, steps=(named, replace(named, name="sent", state=StepState.NOT_STARTED)))
-    entry = HistoryEntry(at=NOW, actor="t", event="submitted")
+    entry = HistoryEntry(at=NOW, actor="t", happened=some("submitted"))
     await made.store.commit(Change(before=None, after=order, entry=entry))
     said = await made.orders.explain(order.order_id)
     assert said.waiting_for == "an operator, who can resubmit or cancel it"

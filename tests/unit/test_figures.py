@@ -7,7 +7,7 @@ from unittest.mock import Mock
 
 import pytest
 from apps import app
-from builders import NOW, ORDER_ID, PAYLOAD, answer, new_order, scheduler, seconds
+from builders import NOW, ORDER_ID, PAYLOAD, answer, new_order, scheduler, seconds, some
 from memory import in_memory
 from memory_world import World
 from waiting import eventually
@@ -47,7 +47,7 @@ def test_what_is_done_to_an_order_that_has_ended_or_begins_counts_nothing():
     """Only that it ends."""
     ended = answered("failed").after
     erased = erase(ended, OperatorRequest(operator="grace", note="asked"), PAYLOAD, NOW)
-    begun = Change(before=None, after=new_order(), entry=HistoryEntry(at=NOW, actor="t", event="submitted"))
+    begun = Change(before=None, after=new_order(), entry=HistoryEntry(at=NOW, actor="t", happened=some("submitted")))
     for change in (erased, begun, scheduler.claim(new_order(), NOW)):
         assert figures_of(change, NOW) == Figures(at=NOW), change.entry.event
 
@@ -120,7 +120,7 @@ async def test_the_figures_of_an_order_reach_the_operators(monkeypatch):
     monkeypatch.setattr(figures, "MINUTE", timedelta())
     now = NOW
     made = app(in_memory(clock=lambda: now))
-    entry = HistoryEntry(at=NOW, actor="t", event="submitted")
+    entry = HistoryEntry(at=NOW, actor="t", happened=some("submitted"))
     await made.transitions.carry_out(Change(before=None, after=new_order(), entry=entry))
     await made.transitions.apply(ORDER_ID, scheduler.claim)
     now = NOW + seconds(2)

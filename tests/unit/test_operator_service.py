@@ -7,7 +7,7 @@ from unittest.mock import patch
 
 import pytest
 from apps import ALONE, app
-from builders import LONGEST_UPGRADE, NOW, TOLERANCE, new_order, scheduler, seconds, supervisor, timed_out
+from builders import LONGEST_UPGRADE, NOW, TOLERANCE, new_order, scheduler, seconds, some, supervisor, timed_out
 from memory import in_memory
 from pydantic import ValidationError
 
@@ -43,7 +43,7 @@ async def test_an_order_is_listed_by_the_state_that_it_is_in_now():
     steps = ORDER.initial_steps(timeout=seconds(5), threshold=3, cooldown=timedelta(0))
     steps = (steps[0], replace(steps[1], timeout=seconds(60)), *steps[2:])
     order = replace(new_order(workflow_version=2).with_state(workflow="order"), steps=steps)
-    entry = HistoryEntry(at=NOW, actor="submission/i", event="submitted")
+    entry = HistoryEntry(at=NOW, actor="submission/i", happened=some("submitted"))
     order = await made.store.commit(Change(before=None, after=order, entry=entry))
     assert await listed(service) == {"Pending": ["Pending"], "Processing": []}
     order = await made.store.commit(scheduler.claim(order, NOW))
@@ -66,7 +66,7 @@ async def test_the_overview_counts_each_order_once_and_what_is_not_sent():
     steps = ORDER.initial_steps(timeout=seconds(5), threshold=3, cooldown=timedelta(0))
     steps = (steps[0], replace(steps[1], timeout=seconds(60)), *steps[2:])
     order = replace(new_order(workflow_version=2, reply_to="status-a").with_state(workflow="order"), steps=steps)
-    entry = HistoryEntry(at=NOW, actor="submission/i", event="submitted")
+    entry = HistoryEntry(at=NOW, actor="submission/i", happened=some("submitted"))
     order = await made.store.commit(Change(before=None, after=order, entry=entry))
     order = await made.store.commit(scheduler.claim(order, NOW))
     claimed = await overview_on(made).look()
@@ -111,7 +111,7 @@ async def test_an_explanation_says_that_circuits_are_open_and_until_when():
     made = app_at()
     service = made.orders
     order = new_order()
-    entry = HistoryEntry(at=NOW, actor="submission/i", event="submitted")
+    entry = HistoryEntry(at=NOW, actor="submission/i", happened=some("submitted"))
     await made.store.commit(Change(before=None, after=order, entry=entry))
     await made.agent_health.publish(said("payment", open_for=30))
     one_open = await service.explain(order.order_id)
@@ -130,7 +130,7 @@ async def test_an_explanation_says_that_only_a_newer_version_of_the_app_can_go_o
     """Nobody else claims the order, until it is given up."""
     made = app_at()
     order = new_order(workflow_version=9)
-    entry = HistoryEntry(at=NOW, actor="submission/i", event="submitted")
+    entry = HistoryEntry(at=NOW, actor="submission/i", happened=some("submitted"))
     await made.store.commit(Change(before=None, after=order, entry=entry))
     explanation = await made.orders.explain(order.order_id)
     assert explanation.waiting_for.endswith("this one does not know workflow payment-only version 9")
@@ -148,7 +148,7 @@ async def record(made, number, order, bucket="b03"):
     """Let the store hold this order under an id of its own; return it."""
     order_id = f"{bucket}-{number:026d}"
     order = replace(order.with_state(order_id=order_id), order=replace(order.order, order_id=order_id))
-    entry = HistoryEntry(at=NOW, actor="t", event="failed")
+    entry = HistoryEntry(at=NOW, actor="t", happened=some("failed"))
     return await made.store.commit(Change(before=None, after=order, entry=entry))
 
 

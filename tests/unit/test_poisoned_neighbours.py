@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from unittest.mock import patch
 
 import pytest
-from builders import NOW, seconds
+from builders import NOW, seconds, some
 from neighbourhood import LASTS, street
 
 import stores.claim_lanes
@@ -19,7 +19,7 @@ from core.errors import ConflictError, InvalidError, QueueRefusedError, Unavaila
 from core.keys import bucket_of, history_key
 from operators.requests import OperatorRequest
 from scheduler.admission import LOOK_INTERVAL
-from stores.orders import HISTORY
+from stores.orders import columns_of_record
 from stores.tables import Insert
 
 SMALL = {
@@ -83,8 +83,8 @@ def elsewhere(kind, place):
 async def next_history_row_is_there(there, order_id):
     """Each change of it conflicts, and nobody else has made it."""
     version = (await there.load(order_id)).state.version + 1
-    entry = HistoryEntry(at=there.now, actor="t", event="left over")
-    row = Insert(history_key(order_id, version), HISTORY.columns(entry))
+    entry = HistoryEntry(at=there.now, actor="t", happened=some("left over"))
+    row = Insert(history_key(order_id, version), columns_of_record(entry))
     await there.store.table.submit(bucket_of(order_id), [row])
 
 

@@ -4,7 +4,7 @@ import math
 from dataclasses import replace
 
 import pytest
-from builders import NOW, ORDER_ID, new_order, seconds
+from builders import NOW, ORDER_ID, new_order, seconds, some
 from memory import MemoryTable, of_columns
 
 from core.changes import Change, Event, HistoryEntry, Note
@@ -59,7 +59,7 @@ async def with_alerts(table):
 async def with_an_order(table):
     store = OrderStore(table, [BUCKET])
     archive = Archive(store, of_columns())
-    entry = HistoryEntry(at=NOW, actor="t", event="noted")
+    entry = HistoryEntry(at=NOW, actor="t", happened=some("noted"))
     ended = new_order(process_state=ProcessState.PROCESSED)
     await store.commit(Change(before=None, after=ended, entry=entry))
     for number in range(3):

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from decimal import Decimal
 
 import pytest
-from builders import NOW, ORDER_ID, answer, new_order, scheduler, seconds, supervisor
+from builders import NOW, ORDER_ID, answer, new_order, scheduler, seconds, some, supervisor
 from memory_world import World
 from owed import events_owed
 
@@ -170,7 +170,7 @@ async def test_an_order_of_which_a_request_cannot_be_made_holds_up_no_other():
     rules = replace(rules, workflows=Workflows(*rules.workflows.all, *scheduler.workflows.all))
     for order, order_id in ((bad, ids[0]), (new_order(), ids[1])):
         named = replace(order.with_state(order_id=order_id), order=replace(order.order, order_id=order_id))
-        entry = HistoryEntry(at=NOW, actor="t", event="submitted")
+        entry = HistoryEntry(at=NOW, actor="t", happened=some("submitted"))
         await world.store.commit(Change(before=None, after=named, entry=entry))
     one = replace(world.scheduler, rules=rules)
     world.now += seconds(60)

@@ -5,7 +5,7 @@ from datetime import timedelta
 from unittest.mock import patch
 
 import pytest
-from builders import LONGEST_UPGRADE, NOW, TIMEOUT, answer, answer_to, seconds
+from builders import LONGEST_UPGRADE, NOW, TIMEOUT, answer, answer_to, seconds, some
 from scheduling import FIRST, Scheduling, only, step
 
 from bootstrap import FOR_EACH_CALL
@@ -94,7 +94,9 @@ async def test_what_a_service_gets_does_not_depend_on_who_claims():
     one, other = world.instance("one"), world.instance("other")
     for instance in (one, other):
         recorded = await world.load(await world.record("to-whom"))
-        await one.transitions.carry_out(transition(recorded, recorded, HistoryEntry(at=NOW, actor="t", event="e")))
+        await one.transitions.carry_out(
+            transition(recorded, recorded, HistoryEntry(at=NOW, actor="t", happened=some("e")))
+        )
         await announce(world, instance, recorded.order_id)
     assert [request.content for request in world.requests()] == [{"to": "Ada"}] * 2
 

@@ -167,7 +167,7 @@ def test_an_order_that_fails_while_nobody_has_it_is_ended_by_who_claims_it():
     waits = {"state": StepState.NOT_STARTED, "complete_by": None}
     order = two_steps(waits, {"threshold": 1}).with_state(process_state=ProcessState.PENDING, locked_by=None)
     change = supervisor.recover(order, NOW + seconds(7))
-    assert (change.entry.event, change.after.state.process_state) == ("expired", ProcessState.PENDING)
+    assert (change.entry.event, change.after.state.process_state) == ("step-failed", ProcessState.PENDING)
     assert change.messages
 
 
@@ -293,7 +293,7 @@ def test_of_two_attempts_that_expire_together_one_that_was_begun_is_one_failure(
     assert [step.failure_count for step in change.after.steps] == [1, 0]
     assert [step.state for step in change.after.steps] == [StepState.NOT_STARTED] * 2
     assert change.entry.detail == (
-        "s0 timed out, failure 1 of 3, s1 attempt 1 came to nothing: shipping is not known to have begun it"
+        "s0 timed out, failure 1 of 3; s1 attempt 1 came to nothing: shipping is not known to have begun it"
     )
     (message,) = change.messages
     assert decode(WakeUp, message.body).steps == ("s0", "s1")

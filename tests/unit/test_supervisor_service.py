@@ -9,7 +9,7 @@ from pathlib import Path
 from unittest.mock import AsyncMock, patch
 
 import pytest
-from builders import NOW, ORDER_ID, TIMEOUT, TOLERANCE, claimed, seconds, supervisor
+from builders import NOW, ORDER_ID, TIMEOUT, TOLERANCE, claimed, seconds, some, supervisor
 from memory import MemoryLease
 from memory_world import World
 
@@ -31,7 +31,7 @@ def world():
 
 async def overdue(world, count, *buckets):
     """Let the payment that agents have begun of so many orders of each of these buckets time out; return their ids."""
-    entry = HistoryEntry(at=NOW, actor="t", event="claimed")
+    entry = HistoryEntry(at=NOW, actor="t", happened=some("claimed"))
     ids = [f"{bucket}-{number:026d}" for bucket in buckets or ["b03"] for number in range(count)]
     for order_id in ids:
         order = claimed().with_state(order_id=order_id)

@@ -9,7 +9,7 @@ from unittest.mock import patch
 
 import pytest
 from apps import app
-from builders import NOW, ORDER_ID, PAYLOAD, answer, new_order, next_try, scheduler, supervisor, timed_out
+from builders import NOW, ORDER_ID, PAYLOAD, answer, new_order, next_try, scheduler, some, supervisor, timed_out
 from memory import in_memory
 
 from core.changes import Change, HistoryEntry, Note
@@ -53,7 +53,7 @@ class Processes:
         return Transitions(self.store, self.parts.bus, self.parts.clock, self.parts.new_id)
 
     async def submitted(self):
-        entry = HistoryEntry(at=NOW, actor="t", event="submitted")
+        entry = HistoryEntry(at=NOW, actor="t", happened=some("submitted"))
         await self.one.carry_out(Change(before=None, after=new_order(), entry=entry))
         return self
 

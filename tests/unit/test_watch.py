@@ -6,7 +6,7 @@ from unittest.mock import AsyncMock, patch
 
 import pytest
 from apps import app
-from builders import NOW, ORDER_ID, claimed, new_order, seconds
+from builders import NOW, ORDER_ID, claimed, new_order, seconds, some
 from memory import in_memory
 from owed import events_owed
 
@@ -37,7 +37,9 @@ async def watched(*orders, sweep=None):
     if sweep:
         await sweeps.record(sweep)
     for order in orders:
-        await store.commit(Change(before=None, after=order, entry=HistoryEntry(at=NOW, actor="t", event="submitted")))
+        await store.commit(
+            Change(before=None, after=order, entry=HistoryEntry(at=NOW, actor="t", happened=some("submitted")))
+        )
     return watching(store, sweeps), store
 
 
