@@ -13,6 +13,8 @@ export class Problem extends Error {
   }
 }
 
+/** @typedef {Error & {faults?: string[]}} Failure what is caught: a `Problem`, or a mistake of the page itself */
+
 const PLAIN = {
   401: "The operators' key is not accepted",
   404: "There is no such thing",

@@ -1,10 +1,18 @@
 /** Elements by functions, and a page that is made to look like them, in place: focus, scroll and what is typed stay. */
 
 /** @typedef {{tag: string, key?: string, props: Record<string, any>, children: Child[]}} Wanted */
-/** @typedef {Wanted | string | number | null | undefined | false | Child[]} Child */
+/** @typedef {Wanted | string | number | null | undefined | false | Children} Child */
+/** @typedef {Child[]} Children a type of its own, since none may name itself */
 
 const SVG = "http://www.w3.org/2000/svg";
 const AS_PROPERTY = new Set(["value", "checked", "indeterminate"]);
+
+/** The element of a page that it surely has: its HTML says so. @param {string} selector @returns {HTMLElement} */
+export function the(selector) {
+  const found = document.querySelector(selector);
+  if (!(found instanceof HTMLElement)) throw new Error(`The page has no ${selector}`);
+  return found;
+}
 
 /** What each node was last made to look like. @type {WeakMap<Node, Wanted | string>} */
 const shown = new WeakMap();
@@ -33,7 +41,8 @@ export function render(parent, ...children) {
   let next = parent.firstChild;
   wanted.forEach((each, place) => {
     const node = nodes[place] ?? create(each, parent);
-    if (next && node === next.nextSibling) parent.append(next); // it went further down: not all others went up
+    // It went further down: not all others went up.
+    if (next && node === next.nextSibling) parent.append(next);
     else if (node !== next) parent.insertBefore(node, next);
     next = node.nextSibling;
     update(node, each);
@@ -47,10 +56,11 @@ export function tick(within = document) {
 
 /** @param {Child[]} children @returns {(Wanted | string)[]} */
 function flat(children) {
-  return children
-    .flat(Infinity)
-    .filter((each) => each || each === 0)
-    .map((each) => (typeof each === "object" ? each : String(each)));
+  return children.flatMap((each) => {
+    if (Array.isArray(each)) return flat(each);
+    if (typeof each === "object") return each ?? [];
+    return each || each === 0 ? String(each) : [];
+  });
 }
 
 /** Find a node that can be made into what is wanted: of the same key or, without keys, the first of the same kind. */
@@ -73,6 +83,9 @@ function create(wanted, parent) {
   return node;
 }
 
+/** @param {Wanted | string | undefined} was @returns {Record<string, any>} */
+const propsOf = (was) => (typeof was === "object" ? was.props : {});
+
 function update(node, wanted) {
   const was = shown.get(node);
   shown.set(node, wanted);
@@ -80,7 +93,7 @@ function update(node, wanted) {
     if (was !== wanted) node.data = wanted;
     return;
   }
-  const before = was?.props ?? {};
+  const before = propsOf(was);
   for (const name of Object.keys(before)) if (!(name in wanted.props)) set(node, name, null);
   for (const [name, value] of Object.entries(wanted.props)) if (before[name] !== value) set(node, name, value);
   if (wanted.props.live) setText(node);
@@ -97,6 +110,6 @@ function set(node, name, value) {
 }
 
 function setText(node) {
-  const text = shown.get(node)?.props.live?.() ?? "";
+  const text = propsOf(shown.get(node)).live?.() ?? "";
   if (node.textContent !== text) node.textContent = text;
 }

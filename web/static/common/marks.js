@@ -67,8 +67,8 @@ export function orderLook(order) {
 
 /** How a step looks. @param {{state: string, failureCount?: number, threshold?: number}} step */
 export function stepLook(step) {
-  const tried = step.failureCount && (step.state === "Running" || step.state === "NotStarted");
-  if (tried)
-    return { look: /** @type {Look} */ ("again"), word: `Trying again, ${step.failureCount + 1} of ${step.threshold}` };
+  const { failureCount, threshold } = step;
+  if (failureCount && (step.state === "Running" || step.state === "NotStarted"))
+    return { look: /** @type {Look} */ ("again"), word: `Trying again, ${failureCount + 1} of ${threshold}` };
   return { look: /** @type {Look} */ (STEPS[step.state] ?? "pending"), word: WORDS[step.state] ?? step.state };
 }

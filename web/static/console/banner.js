@@ -50,11 +50,11 @@ function draw(node, services) {
         "p",
         { role: "status" },
         h("strong", null, "Broken on purpose: "),
-        on.map((each, place) => [
+        on.map(({ until, ...each }, place) => [
           place ? "; " : "",
           `${each.name} is set to ${each.mode}`,
           metBy(each) && ` for ${metBy(each)}`,
-          each.until && [" for ", h("span", { live: () => countdown(each.until).replace("in ", "") })],
+          until && [" for ", h("span", { live: () => countdown(until).replace("in ", "") })],
         ]),
         ". ",
         h("a", { href: "#/faults" }, "Faults"),

@@ -16,7 +16,10 @@ const EFFECTS = {
 
 /** @typedef {{workflow?: string, step?: string, reason?: string}} Where */
 
-/** Whether a bulk action can mean exactly the orders of a list with this filter. @param {Record<string, string>} filter */
+/**
+ * Whether a bulk action can mean exactly the orders of a list with this filter.
+ * @param {import("./listing.js").Filter} filter
+ */
 export const canMean = ({ text }) => !text;
 
 /**
@@ -57,6 +60,7 @@ async function begin(action, where, until, place) {
 }
 
 async function run(request, total, progress) {
+  /** @type {[string[], {orderId: string, why: string}[], string[]]} */
   const [done, refused, changed] = [[], [], []];
   await eachPage(request, (page) => {
     done.push(...page.done);

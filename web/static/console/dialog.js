@@ -21,13 +21,13 @@ const MANY = 20;
 /** @param {Question} question */
 export function confirm(question) {
   const dialog = document.createElement("dialog");
-  let [problem, progress, result, busy, given] = [
-    null,
-    "",
-    null,
-    false,
-    /** @type {Record<string, string>} */ ({ operator: operator() }),
-  ];
+  let [progress, busy] = ["", false];
+  /** @type {import("../common/api.js").Failure | null} */
+  let problem = null;
+  /** What `run` returned. */
+  let result;
+  /** @type {Record<string, string>} */
+  let given = { operator: operator() };
   const typed = (name) => (event) => {
     given = { ...given, [name]: event.target.value };
     draw();
@@ -116,7 +116,7 @@ export function confirm(question) {
       });
       if (!result) return dialog.close();
     } catch (fault) {
-      problem = fault;
+      problem = /** @type {import("../common/api.js").Failure} */ (fault);
     } finally {
       busy = false;
     }

@@ -1,6 +1,6 @@
 /** Breaks the simulated services on purpose, and a host of the embedded run: to watch the system heal. */
 
-import { call } from "../common/api.js";
+import { Problem, call } from "../common/api.js";
 import { h } from "../common/dom.js";
 import { badge } from "../common/marks.js";
 import { countdown } from "../common/time.js";
@@ -26,7 +26,9 @@ const TIMES = { 30: "for 30 s", 60: "for a minute", 300: "for 5 minutes", 0: "un
 
 /** @param {import("./main.js").Place} place @returns {import("./main.js").Open} */
 export function faultsPage(place) {
-  let [seconds, match, sending, problem] = [60, /** @type {Record<string, string>} */ ({}), "", null];
+  let [seconds, match, sending] = [60, /** @type {Record<string, string>} */ ({}), ""];
+  /** @type {import("../common/api.js").Failure | null} */
+  let problem = null;
 
   async function load(signal) {
     const [services, host] = await Promise.all([optional("/simulator", signal), optional(HOST, signal)]);
@@ -46,7 +48,7 @@ export function faultsPage(place) {
     try {
       await action();
     } catch (fault) {
-      problem = fault;
+      problem = /** @type {import("../common/api.js").Failure} */ (fault);
     }
     page.now();
     page.redraw();
@@ -175,7 +177,7 @@ async function optional(path, signal) {
   try {
     return await ask(path, { signal });
   } catch (problem) {
-    if (problem.status === 404) return null;
+    if (problem instanceof Problem && problem.status === 404) return null;
     throw problem;
   }
 }

@@ -136,7 +136,12 @@ function draw({ overview, causes, groups, hour }, place) {
       agents(overview),
       facts(overview),
     ),
-    h("section", { "aria-labelledby": "hour" }, h("h2", { id: "hour" }, "The last hour"), hour ? charts(hour) : h("p", { class: "muted" }, "Not known now.")),
+    h(
+      "section",
+      { "aria-labelledby": "hour" },
+      h("h2", { id: "hour" }, "The last hour"),
+      hour ? charts(hour) : h("p", { class: "muted" }, "Not known now."),
+    ),
   ];
 }
 

@@ -9,6 +9,8 @@ import { listOf, many, nothing, since, text, head } from "./parts.js";
 
 const EVERY_SECONDS = 10;
 
+/** @typedef {import("./listing.js").Filter & {state: string}} Filter what the address says */
+
 /** The lists by name: which states they are made of, and which orders of these are in it. */
 const LISTS = {
   Error: { name: "Needs you", states: ["Error"] },
@@ -24,6 +26,7 @@ const remembered = new Map();
 /** @param {import("./main.js").Place} place @param {URLSearchParams} query @returns {import("./main.js").Open} */
 export function listPage(place, query) {
   const address = query.toString();
+  /** @type {Filter} */
   const filter = { state: "Error", ...Object.fromEntries(query) };
   const list = LISTS[filter.state] ?? LISTS.Error;
   const before = remembered.get(address);
@@ -134,6 +137,7 @@ function row(order) {
   );
 }
 
+/** @param {Filter} filter @param {boolean} more */
 function empty({ state, step, reason, text: part, workflow }, more) {
   if (more) return nothing("None among those read so far", "Show more looks further.");
   if (step || reason || part || workflow)

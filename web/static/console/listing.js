@@ -35,7 +35,9 @@ const given = (filter) => Object.fromEntries(Object.entries(filter).filter(([, v
 
 /** As many pages as are wanted, if there are so many. */
 async function pages(count, one) {
-  let [orders, next, until] = [[], undefined, undefined];
+  /** @type {{orderId: string}[]} */
+  let orders = [];
+  let next, until;
   do {
     const page = await one(next);
     orders = [...orders, ...page.orders];

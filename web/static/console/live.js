@@ -57,11 +57,10 @@ export function live(place, page) {
 
   function redraw() {
     if (stopped) return;
-    const waiting = data === undefined;
     place.show(
-      waiting && h("h1", { key: "title" }, page.title),
+      data === undefined && h("h1", { key: "title" }, page.title),
       problem && away(),
-      waiting ? !problem && h("div", { class: "skeleton" }) : page.draw(data),
+      data === undefined ? !problem && h("div", { class: "skeleton" }) : page.draw(data),
     );
   }
 

@@ -1,6 +1,6 @@
 /** Where the console begins: which page is shown, and what stands around it. */
 
-import { h, render, tick } from "../common/dom.js";
+import { h, render, the, tick } from "../common/dom.js";
 import { applyTheme, themeSwitch } from "../common/theme.js";
 import { isUtc, setUtc, zone } from "../common/time.js";
 import { alertsPage } from "./alerts.js";
@@ -31,7 +31,7 @@ const PAGES = [
   { path: /^\/search$/, name: "Search", link: "/search", open: searchPage },
   { path: /^\/faults$/, name: "Faults", link: "/faults", open: faultsPage },
 ];
-const main = document.getElementById("main");
+const main = the("#main");
 const scrolled = new Map();
 /** @type {Open | undefined} */
 let opened;
@@ -47,7 +47,7 @@ const place = {
       scrolled.delete(shownAt);
     }
   },
-  say: (text) => render(document.getElementById("said"), text),
+  say: (text) => render(the("#said"), text),
   askKey,
   again: () => opened?.now(),
 };
@@ -64,7 +64,7 @@ function askKey(why) {
 function around(name) {
   const pages = hasKey() ? PAGES.filter(({ link }) => link) : [];
   render(
-    document.getElementById("top"),
+    the("#top"),
     h("a", { class: "brand", href: "#/" }, "Console"),
     h(
       "nav",
@@ -75,7 +75,7 @@ function around(name) {
     ),
   );
   render(
-    document.getElementById("foot"),
+    the("#foot"),
     h(
       "span",
       null,
@@ -112,7 +112,7 @@ function open() {
   render(main);
   if (!scrolled.has(shownAt)) scrollTo(0, 0);
   opened = page.open(place, new URLSearchParams(query), ...(page.path.exec(path)?.slice(1) ?? []));
-  banner ??= watchFaults(document.getElementById("banner"));
+  banner ??= watchFaults(the("#banner"));
   around(page.name);
 }
 
@@ -120,7 +120,7 @@ applyTheme();
 history.scrollRestoration = "manual";
 addEventListener("hashchange", open);
 addEventListener("keydown", (event) => onKey(event, place));
-document.querySelector(".skip").addEventListener("click", (event) => {
+the(".skip").addEventListener("click", (event) => {
   event.preventDefault();
   main.focus();
 });

@@ -11,6 +11,7 @@ const WHOLE_ID = 30;
 /** @param {import("./main.js").Place} place @param {URLSearchParams} query @returns {import("./main.js").Open} */
 export function searchPage(place, query) {
   let found, problem;
+  let left = false;
   const id = query.get("id") ?? "";
 
   function draw() {
@@ -56,20 +57,22 @@ export function searchPage(place, query) {
     problem = undefined;
     try {
       found = await search();
+      if (left) return;
       place.say(`${many(found.orders.length, "order")} found`);
     } catch (fault) {
       problem = fault;
     }
-    draw();
+    if (!left) draw();
   }
 
   draw();
   if (id) look(() => ask(`/api/operator/search?id=${id}`));
-  return { stop: () => {}, now: () => {}, redraw: draw };
+  return { stop: () => void (left = true), now: () => {}, redraw: draw };
 }
 
 async function ofCustomer(email) {
-  let [orders, unreadable, continuation] = [/** @type {any[]} */ ([]), /** @type {string[]} */ ([]), undefined];
+  let [orders, unreadable] = [/** @type {{orderId: string}[]} */ ([]), /** @type {string[]} */ ([])];
+  let continuation;
   do {
     const page = await ask("/api/operator/customers/find", {
       body: { ...looking(), email, ...(continuation && { continuation }) },

@@ -28,7 +28,7 @@ export async function ask(path, options = {}) {
     ...(before && { "If-None-Match": before.etag }),
   };
   const { status, data, etag } = await call(path, { ...options, headers });
-  if (status === 304) return before.data;
+  if (before && status === 304) return before.data;
   if (etag) known.set(path, { etag, data });
   return data;
 }

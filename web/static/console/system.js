@@ -65,7 +65,10 @@ export function facts(overview) {
     ),
     h("dt", null, "Leader"),
     h("dd", null, lastSweep?.instance ?? "none"),
-    Object.entries(waiting).map(([queue, count]) => [h("dt", null, `Waiting in ${queue}`), h("dd", null, count ?? "unknown: the queue is away")]),
+    Object.entries(waiting).map(([queue, count]) => [
+      h("dt", null, `Waiting in ${queue}`),
+      h("dd", null, count ?? "unknown: the queue is away"),
+    ]),
     h("dt", null, "Poison messages"),
     h("dd", null, h("a", { href: "#/poison" }, poisoned(overview))),
     h("dt", null, "Alerts not sent yet"),

@@ -1,7 +1,7 @@
 /** The basket, and the form by which it is ordered. */
 
 import { Problem, call } from "../common/api.js";
-import { h } from "../common/dom.js";
+import { h, the } from "../common/dom.js";
 import { anotherPurchase, basket, bought, money, put, total } from "./store.js";
 
 const FIELDS = [
@@ -115,14 +115,15 @@ export function basketPage(place) {
   async function send(event) {
     event.preventDefault();
     if (sending) return; // a second tap
-    const given = Object.fromEntries(new FormData(event.target));
-    faults = FIELDS.filter(({ name }) => !isGood(name, String(given[name]))).map(({ name, fault }) => ({
+    const form = new FormData(event.target);
+    const given = { name: String(form.get("name")), email: String(form.get("email")) };
+    faults = FIELDS.filter(({ name }) => !isGood(name, given[name])).map(({ name, fault }) => ({
       field: name,
       text: fault,
     }));
     if (!faults.length && (await accepted(given))) return;
     draw();
-    document.getElementById("faults").focus();
+    document.getElementById("faults")?.focus(); // not there if another tab has emptied the basket
   }
 
   async function accepted({ name, email }) {
@@ -155,7 +156,7 @@ const isGood = (name, text) => (name === "email" ? EMAIL.test(text.trim()) : tex
 
 const goTo = (field) => (event) => {
   event.preventDefault();
-  document.getElementById(field).focus();
+  the(`#${field}`).focus();
 };
 
 /** What went wrong, for a customer: by field where the answer names one. @param {Problem} problem */

@@ -1,6 +1,6 @@
 /** Where the shop begins: which page is shown, and what stands around it. */
 
-import { h, render, tick } from "../common/dom.js";
+import { h, render, the, tick } from "../common/dom.js";
 import { applyTheme, themeSwitch } from "../common/theme.js";
 import { basketPage } from "./basket.js";
 import { orderPage } from "./order.js";
@@ -10,26 +10,27 @@ import { basket, count } from "./store.js";
 
 /** @typedef {{show: (...children: any[]) => void, say: (text: string) => void, changed: () => void}} Place */
 
+/** @type {{path: RegExp, title: string, open: (place: Place, ...args: string[]) => (() => void) | void}[]} */
 const PAGES = [
   { path: /^\/$/, title: "Tea shop", open: productsPage },
   { path: /^\/basket$/, title: "Your basket", open: basketPage },
   { path: /^\/orders$/, title: "Your orders", open: ordersPage },
   { path: /^\/orders\/([\w-]+)$/, title: "Your order", open: orderPage },
 ];
-const main = document.getElementById("main");
+const main = the("#main");
 let leave;
 
 /** @type {Place} */
 const place = {
   show: (...children) => render(main, ...children),
-  say: (text) => render(document.getElementById("said"), text),
+  say: (text) => render(the("#said"), text),
   changed: around,
 };
 
 function around() {
   const inBasket = count(basket().lines);
   render(
-    document.getElementById("top"),
+    the("#top"),
     h("a", { class: "brand", href: "#/" }, "Tea shop"),
     h(
       "nav",
@@ -43,7 +44,7 @@ function around() {
       ),
     ),
   );
-  render(document.getElementById("foot"), h("a", { href: "/console" }, "Operators' console"), themeSwitch(around));
+  render(the("#foot"), h("a", { href: "/console" }, "Operators' console"), themeSwitch(around));
 }
 
 function open() {
@@ -69,6 +70,6 @@ addEventListener("hashchange", () => {
   main.focus({ preventScroll: true });
 });
 addEventListener("storage", around);
-document.querySelector(".skip").addEventListener("click", skip);
+the(".skip").addEventListener("click", skip);
 setInterval(tick, 1000);
 open();

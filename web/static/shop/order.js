@@ -82,7 +82,7 @@ export function orderPage(place, id) {
   function look(steps) {
     for (const { name, state } of steps) {
       if (state === "Running" && !began.has(name)) began.set(name, Date.now() - (order ? 0 : age(id) * 1000));
-      const takesLong = state === "Running" && Date.now() - began.get(name) > LONG_SECONDS * 1000;
+      const takesLong = state === "Running" && Date.now() - (began.get(name) ?? Infinity) > LONG_SECONDS * 1000;
       if (takesLong || (state === "NotStarted" && began.has(name))) again.add(name);
       if (state !== "Running" && state !== "NotStarted") again.delete(name);
     }

@@ -14,6 +14,7 @@ export function ordersPage(place) {
   );
 }
 
+/** @param {import("./store.js").Mine} order */
 const order = ({ id, at, lines, said }) =>
   h(
     "li",

@@ -9,8 +9,11 @@ let known;
 
 /** @param {import("./main.js").Place} place */
 export function productsPage(place) {
-  const draw = () =>
-    place.show(h("h1", null, "Good tea, sent today"), h("ul", { class: "products" }, known.map(product)));
+  let left = false;
+  const show = (...children) => {
+    if (!left) place.show(h("h1", null, "Good tea, sent today"), ...children);
+  };
+  const draw = () => show(h("ul", { class: "products" }, known.map(product)));
 
   function product(each, number) {
     const inBasket = quantityOf(each.sku);
@@ -42,13 +45,13 @@ export function productsPage(place) {
   }
 
   async function load() {
-    place.show(h("h1", null, "Good tea, sent today"), h("div", { class: "skeleton" }), h("div", { class: "skeleton" }));
+    show(h("div", { class: "skeleton" }), h("div", { class: "skeleton" }));
     try {
       known ??= (await call("/api/products")).data.products.map(read);
       draw();
-    } catch (problem) {
-      place.show(
-        h("h1", null, "Good tea, sent today"),
+    } catch (fault) {
+      const problem = /** @type {import("../common/api.js").Failure} */ (fault);
+      show(
         h(
           "div",
           { class: "note error", role: "alert" },
@@ -60,6 +63,7 @@ export function productsPage(place) {
   }
 
   load();
+  return () => void (left = true); // an answer that comes later is shown on no other page
 }
 
 /** @returns {Omit<import("./store.js").Line, "quantity"> & {description: string}} */

@@ -1,6 +1,7 @@
 /** What customers are told of their orders, in calm words. */
 
 /** @typedef {{name: string, state: string, tryingAgain?: boolean}} Step */
+/** @typedef {import("../common/marks.js").Look} Look */
 /** @typedef {{processState: string, outcome?: string, placedAt?: string, steps: Step[]}} Order */
 
 /** By step: while it is done, once it is done, once it was taken back. */
@@ -11,7 +12,10 @@ const STEPS = {
   capture: ["Taking the payment", "Paid", "Money returned"],
 };
 
-/** @param {Step} step @param {boolean} again whether it was seen to be tried before @param {boolean} ended */
+/**
+ * @param {Step} step @param {boolean} again whether it was seen to be tried before @param {boolean} ended
+ * @returns {{look: Look, words: string, more: string}}
+ */
 export function stepWords({ name, state, tryingAgain }, again, ended) {
   const [doing, done, back] = STEPS[name] ?? [name, `${name}: done`, `${name}: taken back`];
   const more = tryingAgain || again ? "Taking longer; we try again" : "";
@@ -28,7 +32,10 @@ export function stepWords({ name, state, tryingAgain }, again, ended) {
   );
 }
 
-/** The order in one line, and what comes next. @param {Order} order @param {boolean} slow */
+/**
+ * The order in one line, and what comes next.
+ * @param {Order} order @param {boolean} slow @returns {{look: Look, line: string, next: string}}
+ */
 export function orderWords(order, slow) {
   if (order.processState === "Processed")
     return { look: "processed", line: "All done. Your parcel is on its way.", next: "You need do nothing more." };

@@ -1,0 +1,70 @@
+/** What the console's first page makes of an overview. */
+
+import assert from "node:assert/strict";
+import { beforeEach, test } from "node:test";
+
+import { grouped, sentence } from "../static/console/first.js";
+import { isLate, openCircuits, poisoned } from "../static/console/system.js";
+import { giveStorage } from "./support.js";
+
+const later = (seconds) => new Date(Date.now() + seconds * 1000).toISOString();
+const [soon, soonest] = [later(60), later(30)];
+const none = { count: 0, atLeast: false };
+const well = () => ({
+  openOrders: { Error: none, Pending: none, Processing: none },
+  agents: [],
+  lastSweep: { at: later(0) },
+  poison: { events: 0, replies: 0 },
+});
+beforeEach(giveStorage);
+
+test("a circuit is open if it is at all instances of an agent, until the first of these tries again", () => {
+  const agents = [
+    { agent: "payment", openUntil: soon },
+    { agent: "payment", openUntil: soonest },
+    { agent: "stock", openUntil: soon },
+    { agent: "stock", openUntil: null },
+    { agent: "shipment", openUntil: later(-1) },
+  ];
+  assert.deepEqual(openCircuits({ agents }), [["payment", soonest]]);
+});
+
+test("a supervisor is late that has not swept for more than a minute, or never", () => {
+  assert.deepEqual(
+    [{ at: later(-50) }, { at: later(-70) }, null].map((lastSweep) => isLate({ lastSweep })),
+    [false, true, true],
+  );
+});
+
+test("messages that could not be read are counted over all queues", () => {
+  assert.equal(poisoned({ poison: { events: 2, replies: 3 } }), 5);
+});
+
+test("orders that wait for the same reason at the same step are one group, the largest first", () => {
+  const waits = (step, reason, updatedAt) => ({ failedSteps: [step], reason, updatedAt });
+  const orders = [
+    waits("stock", "none left", "1"),
+    waits("payment", "none left", "2"),
+    waits("payment", "none left", "3"),
+  ];
+  assert.deepEqual(
+    grouped(orders, true).map(({ step, reason, count, atLeast, first }) => [step, reason, count, atLeast, first]),
+    [
+      ["payment", "none left", 2, true, "2"],
+      ["stock", "none left", 1, true, "1"],
+    ],
+  );
+});
+
+test("where nobody is needed, what is under way is told", () => {
+  assert.equal(sentence(well()), "Nothing needs you.");
+  const openOrders = { Error: none, Pending: { count: 1 }, Processing: { count: 2 } };
+  assert.equal(sentence({ ...well(), openOrders }), "Nothing needs you; 3 orders under way.");
+});
+
+test("all that needs a person stands in one sentence", () => {
+  const overview = { ...well(), lastSweep: null, poison: { events: 1 } };
+  overview.openOrders = { ...overview.openOrders, Error: { count: 200, atLeast: true } };
+  assert.equal(sentence(overview), "200+ orders need you; no supervisor has swept yet; 1 message could not be read.");
+  assert.equal(sentence({ ...well(), poison: { events: 2 } }), "2 messages could not be read.");
+});

@@ -1,0 +1,70 @@
+/** How times are written; where the reader is, clocks are five and a half hours ahead. */
+
+import assert from "node:assert/strict";
+import { beforeEach, test } from "node:test";
+
+import { giveStorage } from "./support.js";
+
+process.env.TZ = "Asia/Kolkata"; // before the module makes its formats
+const { ago, clock, countdown, duration, full, isUtc, setUtc, zone } = await import("../static/common/time.js");
+
+const NOON = "2026-01-31T12:00:00Z";
+beforeEach(giveStorage);
+
+test("times are the reader's own until the reader wants UTC, and again after", () => {
+  assert.deepEqual([isUtc(), zone(), full(NOON)], [false, "UTC+05:30", "31 Jan 2026, 17:30:00 UTC+05:30"]);
+  setUtc(true);
+  assert.deepEqual([isUtc(), zone(), full(NOON)], [true, "UTC", "31 Jan 2026, 12:00:00 UTC"]);
+  setUtc(false);
+  assert.equal(zone(), "UTC+05:30");
+});
+
+test("a zone behind UTC has a minus", (context) => {
+  context.mock.method(Date.prototype, "getTimezoneOffset", () => 210);
+  assert.equal(zone(), "UTC−03:30");
+});
+
+test("a time of today has no day, and any other has", (context) => {
+  context.mock.method(Date, "now", () => Date.parse(NOON));
+  setUtc(true);
+  assert.equal(clock("2026-01-31T00:00:00Z"), "00:00:00");
+  assert.equal(clock("2026-01-30T23:59:59Z"), "30 Jan, 23:59:59");
+});
+
+test("which day is today depends on the zone", (context) => {
+  context.mock.method(Date, "now", () => Date.parse(NOON));
+  assert.equal(clock("2026-01-30T18:30:00Z"), "00:00:00");
+  assert.equal(clock("2026-01-31T18:30:00Z"), "1 Feb, 00:00:00");
+});
+
+for (const [seconds, words] of [
+  [0.4, "0 s"],
+  [59, "59 s"],
+  [60, "1 min"],
+  [3599, "59 min"],
+  [3600, "1 h"],
+  [172_799, "47 h"],
+  [172_800, "2 days"],
+])
+  test(`${seconds} seconds are "${words}"`, () => {
+    assert.equal(duration(seconds), words);
+  });
+
+test("what was is told by how long ago, and what a clock ahead of ours has written is now", (context) => {
+  context.mock.method(Date, "now", () => Date.parse(NOON));
+  assert.equal(ago("2026-01-31T11:58:00Z"), "2 min ago");
+  assert.equal(ago("2026-01-31T12:00:05Z"), "0 s ago");
+});
+
+for (const [time, words] of [
+  ["2026-01-31T12:00:00Z", "now"],
+  ["2026-01-31T11:59:00Z", "now"],
+  ["2026-01-31T12:00:00.100Z", "in 0:01"],
+  ["2026-01-31T12:01:05Z", "in 1:05"],
+  ["2026-01-31T12:59:59Z", "in 59:59"],
+  ["2026-01-31T13:00:00Z", "in 1 h"],
+])
+  test(`at noon, ${time} comes "${words}"`, (context) => {
+    context.mock.method(Date, "now", () => Date.parse(NOON));
+    assert.equal(countdown(time), words);
+  });
