@@ -48,13 +48,14 @@ soak: $(VENV)/.installed local/node_modules/.installed
 	@test -n '$(ARGS)' || LOCAL_FUNCTION_PROCESSES=each $(BIN)/python -m pytest -n 4 $(EACH)
 	@$(BIN)/python -m pytest -n 0 -v --timeout 1800 -m soak $(ARGS)
 
-check: $(VENV)/.installed
+check: $(VENV)/.installed web/node_modules/.installed
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 	@$(BIN)/python -m tests.pattern --brief
 	@$(BIN)/python -m local.declared
+	@cd web && node_modules/.bin/tsc -p . && node_modules/.bin/prettier --check --log-level warn static tests
 
 explore: $(VENV)/.installed
 	@PYTHONPATH=tests:tests/support $(BIN)/python -m exploration $(ARGS)
@@ -98,6 +99,11 @@ $(VENV)/.installed: requirements-dev.txt
 $(VENV)/clean/.installed: requirements.txt | $(VENV)/.installed
 	@echo '[setup] installing what is deployed, and no more, into $(VENV)/clean (10 seconds, the first time only)'
 	@PYTHONPATH=. $(BIN)/python tests/support/deployed_package.py
+	@touch $@
+
+web/node_modules/.installed: web/package-lock.json | $(VENV)/.installed
+	@echo '[setup] installing what checks the pages into web/node_modules (10 seconds, the first time only)'
+	@cd web && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
 	@touch $@
 
 local/node_modules/.installed: local/package-lock.json | $(VENV)/.installed

@@ -77,7 +77,7 @@ class HistoryRow:
     actor: str
     event: str
     detail: str = ""
-    data: list[Any] | None = None
+    data: Any = None
     change_id: str = ""
 
 
@@ -154,11 +154,10 @@ def _history_columns(entry: HistoryEntry) -> Columns:
 
 def _history_entry(row: HistoryRow) -> HistoryEntry:
     """Return the entry; what another version of the app wrote is told in that version's words (FLT-12)."""
-    happened: tuple[Happening | Unknown, ...]
-    try:
+    happened: tuple[Happening | Unknown, ...] = ()
+    with suppress(ValidationError):
         happened = from_data(row.data)
-    except ValidationError:
-        happened = (Unknown(what=row.event, words=row.detail),)
+    happened = happened or (Unknown(what=row.event, words=row.detail),)
     return HistoryEntry(at=row.at, actor=row.actor, happened=happened, change_id=row.change_id)
 
 

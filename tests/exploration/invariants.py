@@ -305,16 +305,17 @@ def _comes_to_something(change: Change) -> None:
         demand(begun, f"“{change.entry.event}”, and nothing has begun")
 
 
+COMPLETED, UNDONE = StepState.COMPLETED, StepState.UNDONE
+
+
 def _tells_what_changed(change: Change) -> None:
     """The history has a value for each attempt that begins, each step that is done or undone, and each end."""
     before, after = change.before, change.after
     was = {step.name: step for step in before.steps}
     moved = [step for step in after.steps if step.state is not was[step.name].state]
-    expected = {
-        StepStarted: {step.name for step in after.steps if step.attempts > was[step.name].attempts and step.runs}
-    }
-    expected[StepCompleted] = {step.name for step in moved if step.state is StepState.COMPLETED}
-    expected[StepUndone] = {step.name for step in moved if step.state is StepState.UNDONE}
+    begun = {step.name for step in after.running() if step.attempts > was[step.name].attempts}
+    done, undone = ({step.name for step in moved if step.state is state} for state in (COMPLETED, UNDONE))
+    expected = {StepStarted: begun, StepCompleted: done, StepUndone: undone}
     for kind, names in expected.items():
         told = {each.step for each in change.entry.happened if isinstance(each, kind)}
         demand(told >= names, f"{kind.__name__} of {names}, and the history tells of {told}")

@@ -159,7 +159,7 @@ def failed_for_good() -> tuple[Snapshot, datetime]:
 
 
 def some(what, words=""):
-    """What happened, where a test is not about that; what another version of the app says, if ours has no such event."""
+    """What happened, where a test is not about that; said by another version of the app, if ours has none such."""
     known = {
         "submitted": Submitted(workflow="payment-only"),
         "claimed": Claimed(),

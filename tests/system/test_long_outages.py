@@ -219,7 +219,8 @@ def story_of(order):
 
 def failures(order, since):
     """Count the time-outs since then that were charged."""
-    return sum(at(entry) >= since and ", failure " in entry["detail"] for entry in order["history"])
+    expired = (each for entry in order["history"] if at(entry) >= since for each in entry["happened"])
+    return sum("failure" in each for each in expired)
 
 
 def in_flight(order, began, gone):

@@ -2,12 +2,15 @@
 
 import gzip
 import re
+import subprocess
+from pathlib import Path
 
 import azure.functions as func
 import pytest
 
 from web.triggers import STATIC, Site, blueprint, shop
 
+ROOT = Path(__file__).parents[2]
 SITE = Site.read(STATIC)
 LONGEST_FILE = 200
 
@@ -93,3 +96,11 @@ def test_every_module_that_is_imported_is_there_and_each_can_be_read_at_a_glance
         for imported in re.findall(r'^import .*?"([^"]+)";', text, re.MULTILINE | re.DOTALL):
             path = (STATIC / name).parent / imported
             assert path.is_file(), f"{name}: {imported}"
+
+
+def test_what_is_pure_of_the_pages_does_what_its_own_tests_say():
+    """They run in Node, without a browser."""
+    files = sorted((ROOT / "web/tests").glob("*.test.js"))
+    command = ["node", "--test", *files]
+    ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
+    assert ended.returncode == 0, ended.stdout

@@ -20,6 +20,7 @@ export function attempts({ history, steps }, now) {
   for (const { name, completeBy } of steps) {
     const open = found.findLast((each) => each.step === name && each.end === "processing");
     if (open && completeBy) open.completeBy = Date.parse(completeBy);
+    else if (open) Object.assign(open, { to: Date.parse(history.at(-1)?.at ?? ""), end: "again" }); // in words alone
   }
   return found;
 }

@@ -1,0 +1,151 @@
+"""What happened to an order: as values, as data, and in words that nobody reads back."""
+
+from typing import get_args
+
+import pytest
+from builders import NOW, some
+from pydantic import ValidationError
+
+from core.changes import HistoryEntry
+from core.happenings import (
+    ActedOn,
+    Claimed,
+    CoolsDown,
+    Ended,
+    Expired,
+    Happening,
+    NotTried,
+    Processed,
+    PutBack,
+    Recovered,
+    ReplyRefused,
+    Skipped,
+    StepCompleted,
+    StepFailed,
+    StepStarted,
+    StepUndone,
+    SubmissionRefused,
+    Submitted,
+    UndoRequested,
+    as_data,
+    from_data,
+)
+from stores.orders import columns_of_record, record_of
+from stores.tables import Stored, entity
+
+STARTED = StepStarted(step="stock", attempt=2, capability="inventory", agent="inventory", complete_by=NOW)
+EXPIRED = Expired(step="stock", attempt=1, agent="inventory", failure=1, threshold=3)
+EACH = {
+    Submitted(workflow="order"): "workflow order",
+    SubmissionRefused(why="it is there already"): "it is there already",
+    Claimed(): "",
+    STARTED: "stock attempt 2 started",
+    StepStarted(
+        step="stock", attempt=2, capability="inventory", agent="depot", complete_by=NOW, undo=True
+    ): "undo of stock attempt 2 started at depot",
+    StepCompleted(step="stock", attempt=2): "stock completed by attempt 2",
+    StepUndone(step="stock", attempt=3): "stock undone by attempt 3",
+    StepFailed(step="stock", attempt=2, reason="sold out"): "stock: sold out",
+    NotTried(step="stock", attempt=2, reason="the circuit is open"): "stock was not tried: the circuit is open",
+    EXPIRED: "stock timed out, failure 1 of 3",
+    Expired(
+        step="stock", attempt=1, agent="inventory", failure=2, threshold=3, fault="503"
+    ): "stock timed out, failure 2 of 3; last answer: 503",
+    Expired(
+        step="stock", attempt=1, agent="inventory", threshold=3
+    ): "stock attempt 1 came to nothing: inventory is not known to have begun it",
+    CoolsDown(step="stock", number=1, most=2, until=NOW): "cooldown 1 of 2, until 08:15:00",
+    PutBack(): "no agent has room",
+    PutBack(until=NOW): "waits until 08:15:00",
+    Recovered(): "",
+    UndoRequested(step="stock", reason="sold out"): "stock: sold out",
+    Processed(): "",
+    Ended(what="failed", step="stock", reason="sold out"): "stock: sold out",
+    Ended(what="undone", reason="cancelled by an operator"): "cancelled by an operator",
+    ReplyRefused(step="stock", attempt=1, why="the step is Completed"): "the step is Completed",
+    ActedOn(what="resubmitted", note="the provider is back"): "the provider is back",
+    Skipped(what="skipped", step="stock", note="done by hand"): "stock: done by hand",
+}
+
+
+def entry(*happened):
+    return HistoryEntry(at=NOW, actor="scheduler/1", happened=happened)
+
+
+def kept(row):
+    """The entry as the table gives it back."""
+    key = "b03-x|history|0001"
+    return record_of(Stored(key=key, row=entity("b03", key, row), etag="e"))
+
+
+def test_every_event_has_its_words():
+    """None is left out here."""
+    assert {type(each) for each in EACH} == set(get_args(Happening))
+
+
+@pytest.mark.parametrize("each", EACH, ids=lambda each: f"{each.what}, {EACH[each]}")
+def test_what_happened_comes_back_from_the_history_as_it_was(each):
+    """And says, for people, what it says."""
+    assert (entry(each).event, entry(each).detail) == (each.what, EACH[each])
+    assert kept(columns_of_record(entry(each))) == entry(each)
+
+
+@pytest.mark.parametrize(
+    ("happened", "event", "detail"),
+    [
+        ((Claimed(), STARTED), "claimed", "stock attempt 2 started"),
+        ((StepCompleted(step="pay", attempt=1), STARTED), "step-completed", "pay completed by attempt 1; stock att"),
+        (
+            (StepCompleted(step="pay", attempt=1), PutBack()),
+            "put-back",
+            "pay completed by attempt 1; no agent has room",
+        ),
+        ((Claimed(), Ended(what="undone", reason="why")), "undone", "why"),
+        ((EXPIRED, Recovered()), "recovered", "stock timed out, failure 1 of 3"),
+        (
+            (EXPIRED, StepFailed(step="stock", attempt=1, reason="stock timed out 3 times")),
+            "step-failed",
+            "stock: stock timed out 3 times",
+        ),
+        (
+            (StepFailed(step="stock", attempt=1, reason="sold out"), UndoRequested(step="stock", reason="sold out")),
+            "undo-requested",
+            "stock: sold out",
+        ),
+    ],
+)
+def test_an_entry_is_named_by_what_says_most_and_says_why_a_step_failed_once(happened, event, detail):
+    """The values have all of it."""
+    assert entry(*happened).event == event
+    assert entry(*happened).detail.startswith(detail)
+    assert kept(columns_of_record(entry(*happened))) == entry(*happened)
+
+
+def test_what_another_version_of_the_app_wrote_is_told_in_its_words():
+    """Nothing of it is lost for a person, and no other entry for anybody."""
+    newer = columns_of_record(entry(Claimed())) | {"Event": "held", "Detail": "by grace"}
+    del newer["Data"]
+    for data in ({}, {"Data": "[]"}, {"Data": "{}"}, {"Data": '[{"what": "held", "by": "grace"}]'}):
+        assert kept(newer | data).happened == some("held", "by grace")
+
+
+def test_a_value_with_a_field_left_out_is_no_value():
+    """It is told in words."""
+    with pytest.raises(ValidationError):
+        from_data([{"what": "step-completed", "attempt": 1}])
+
+
+def test_data_has_the_names_of_the_api():
+    """In camelCase, with times as text, and nothing that is not known."""
+    assert as_data((STARTED, PutBack())) == [
+        {
+            "what": "step-started",
+            "step": "stock",
+            "attempt": 2,
+            "capability": "inventory",
+            "agent": "inventory",
+            "completeBy": NOW.isoformat().replace("+00:00", "Z"),
+            "undo": False,
+        },
+        {"what": "put-back"},
+    ]
