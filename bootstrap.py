@@ -298,7 +298,6 @@ class App:
             store=self.store,
             archive=self.archive,
             clock=self.adapters.clock,
-            workflows=self.business.workflows,
             payload=self.business.payload,
             acting=ActingRules(
                 claim=self.scheduler_rules.claim,

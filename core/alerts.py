@@ -8,10 +8,11 @@ from typing import Any
 
 from pydantic import AwareDatetime
 
+from core.actions import possible
 from core.changes import Event
 from core.clocks import ClockSkew
 from core.keys import ABOUT_ORDER
-from core.orders import DONE, Direction, Outcome, Snapshot, StepState
+from core.orders import Direction, Outcome, Snapshot
 
 ORDER_FAILED = "OrderProcessing.OrderFailed"
 ORDER_UNDONE = "OrderProcessing.OrderUndone"
@@ -48,31 +49,6 @@ class Alert:
     acknowledged: Acknowledgement | None = None
 
 
-ACTIONS = {
-    Outcome.FAILED: ["resubmit", "skip", "cancel"],
-    Outcome.UNDO_INCOMPLETE: ["resubmit", "skip"],
-    Outcome.UNDONE: [],
-}
-"""What an operator can do with an order in `Error`."""
-
-
-def actions(order: Snapshot) -> list[str]:
-    """Return what an operator can do with an order that has ended so, as far as its records tell: nothing is refused.
-
-    That a step can be skipped although others come after it, only its workflow knows.
-    """
-    usual = ACTIONS[order.state.outcome or Outcome.FAILED]
-    return [action for action in usual if action != "skip" or _may_be_skipped(order)]
-
-
-def _may_be_skipped(order: Snapshot) -> bool:
-    """Whether an undo has failed, or a step that nobody comes after: so nobody needs what it answers."""
-    if order.state.direction is Direction.UNDO:
-        return any(step.undo_failed for step in order.steps)
-    awaited = {name for step in order.steps if step.state not in DONE for name in step.after}
-    return any(step.name not in awaited for step in order.in_state(StepState.FAILED))
-
-
 def _asks_for(*what: str) -> dict[str, Any]:
     """Return the fields that say what an operator can do; without any, the event only informs."""
     return {"actionRequired": bool(what), "actions": list(what)}
@@ -100,7 +76,7 @@ def order_ended(after: Snapshot, cause: str, now: datetime) -> Event:
             if state.direction is Direction.UNDO
             else [],
         }
-        | _asks_for(*actions(after)),
+        | _asks_for(*possible(after)),
     )
 
 

@@ -151,6 +151,8 @@ class Step:
     on_failure: OnFailure
     after: tuple[str, ...] = ()
     """The steps that have to be done before."""
+    uses: tuple[str, ...] = ()
+    """The steps whose answers go into its request: without them it cannot be done."""
     undoable: bool = False
     """Whether there is anything to undo once it was done."""
     late_effect_window: timedelta = timedelta()

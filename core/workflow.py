@@ -95,6 +95,7 @@ class Workflow:
                 threshold=definition.threshold or threshold,
                 on_failure=definition.on_failure,
                 after=definition.after,
+                uses=definition.uses,
                 undoable=definition.compensation is not None,
                 late_effect_window=definition.late_effect_window,
                 cooldown=(definition.cooldown or cooldown)

@@ -24,7 +24,6 @@ from core.errors import (
 from core.gathering import run_all
 from core.keys import sortable
 from core.orders import ProcessState, Snapshot
-from core.workflow import Workflows
 from entrypoints.models import View
 from operators import rules, views
 from operators.requests import BulkRequest, SkipRequest, Where
@@ -97,7 +96,7 @@ class BulkService:
     async def _act_on(
         self, meant: list[ListedOrder], request: BulkRequest, until: datetime
     ) -> tuple[list[str], list[NotDone]]:
-        action = _action_of(request, self.orders.workflows)
+        action = _action_of(request)
         outcomes = await run_all(
             (self._one(each.order_id, action, request.where, until) for each in meant), at_most=AT_ONCE
         )
@@ -125,11 +124,11 @@ class BulkService:
         return order_id if decision else None
 
 
-def _action_of(request: BulkRequest, workflows: Workflows) -> Action:
+def _action_of(request: BulkRequest) -> Action:
     skipping = SkipRequest(operator=request.operator, note=request.note, step=request.where.step)
     actions: Mapping[str, Action] = {
         "resubmit": lambda order, now: rules.resubmit(order, request, now),
-        "skip": lambda order, now: rules.skip(order, skipping, workflows, now),
+        "skip": lambda order, now: rules.skip(order, skipping, now),
         "cancel": lambda order, now: rules.cancel(order, request, now),
     }
     return actions[request.action]

@@ -4,12 +4,12 @@ import logging
 from dataclasses import dataclass, replace
 
 from core import agenda, keys
+from core.actions import possible
 from core.business import Payload
 from core.changes import Change
 from core.errors import UnknownOrderError, UnreadableRowError
 from core.orders import ProcessState, Snapshot
 from core.ports import Clock
-from core.workflow import Workflows
 from operators import rules, views
 from operators.explain import ActingRules, Explanation, explain, unreadable
 from operators.requests import OperatorRequest, OrdersPage, Search, SkipRequest
@@ -42,7 +42,6 @@ class OperatorService:
     store: OrderStore
     archive: Archive
     clock: Clock
-    workflows: Workflows
     payload: Payload
     acting: ActingRules
     agent_health: AgentHealthLog
@@ -86,7 +85,7 @@ class OperatorService:
     async def inspect(self, order_id: str) -> OrderView:
         """Show an order with its steps and its whole history; raises `UnknownOrderError`."""
         order = await self.load(order_id)
-        actions = rules.possible(order, self.workflows, self.clock())
+        actions = possible(order)
         return views.order_view(order, self.payload, await self.store.history(order_id), actions)
 
     async def explain(self, order_id: str) -> Explanation:
@@ -96,7 +95,7 @@ class OperatorService:
         except UnreadableRowError as fault:
             return unreadable(order_id, fault)
         acting = replace(self.acting, agent_health=await self.agent_health.since(now - KEPT))
-        return explain(order, rules.possible(order, self.workflows, now), acting, now)
+        return explain(order, possible(order), acting, now)
 
     async def resubmit(self, order_id: str, request: OperatorRequest) -> Acted:
         """Let an order in Error go on from the steps that failed; raises `RefusedError` (OPR-3)."""
@@ -104,7 +103,7 @@ class OperatorService:
 
     async def skip(self, order_id: str, request: SkipRequest) -> Acted:
         """Leave out a failed step that was done, or taken back, by other means; raises `RefusedError` (OPR-4)."""
-        return await self._act(order_id, "skipped", lambda order, now: rules.skip(order, request, self.workflows, now))
+        return await self._act(order_id, "skipped", lambda order, now: rules.skip(order, request, now))
 
     async def cancel(self, order_id: str, request: OperatorRequest) -> Acted:
         """Have an order undone that is not finished; raises `RefusedError` (OPR-4)."""

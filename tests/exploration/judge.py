@@ -2,13 +2,13 @@
 
 from builders import LONGEST_UPGRADE, PAYLOAD
 
+from core.actions import possible
 from exploration import roles
 from exploration.invariants import EVENTS_OF, health_in
 from exploration.moves import begun_by, moves
 from exploration.roles import TOLERANCE
 from exploration.violations import demand
 from operators import explain as explaining
-from operators import rules as operator_rules
 from operators.explain import ActingRules, Actor, explain, what_comes_otherwise
 from scheduler.rules import SchedulerRules
 from scheduler.service import WAKE_UP_TIME
@@ -75,7 +75,7 @@ class Judge:
         expected, role = explaining.what_comes(order, rules, since), entry.actor.partition("/")[0]
         demand(expected, f"“{entry.event}” although nobody was to act any more")
         if role == "operator":
-            actions = operator_rules.possible(order, roles.WORKFLOWS, since)
+            actions = possible(order)
             demand(ACT_OF[entry.event] in actions, f"“{entry.event}”, but an operator could only {actions}")
         elif role == "supervisor":
             recovery = explaining._recovery(order, rules, since)

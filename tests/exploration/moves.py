@@ -8,6 +8,7 @@ from typing import Any
 
 from memory import MemoryStateStore
 
+from core.actions import possible
 from core.agenda import Kind
 from core.changes import Change
 from core.errors import (
@@ -43,7 +44,6 @@ from exploration.side_by_side import check_room, check_turn
 from exploration.told import check_published
 from exploration.violations import ViolationError
 from exploration.world import Rows, Sent, World, forget_texts, text_of
-from operators import rules as operator_rules
 from scheduler.service import WAKE_UP_TIME
 from stores.agent_health import AgentHealth
 
@@ -133,7 +133,7 @@ def _acts(world: World) -> Iterator[Move]:
     spent = world.but(acts_left=world.acts_left - 1)
     for part in world.each():
         order = part.order()
-        for kind in operator_rules.possible(order, roles.WORKFLOWS, world.now) if order else ():
+        for kind in possible(order) if order else ():
             if kind in world.operator:
                 begun = _begun(spent, "operator", Job(kind=kind, body=part.order_id), f"operator begins to {kind}")
                 yield replace(begun, act=True)

@@ -338,8 +338,8 @@ def cancels_what_is_over() -> AbstractContextManager[Any]:
 
 
 def skips_into_processed() -> AbstractContextManager[Any]:
-    def skip(order, request, workflows, now):
-        change = original_skip(order, request, workflows, now)
+    def skip(order, request, now):
+        change = original_skip(order, request, now)
         done = [replace(step, state=StepState.COMPLETED) for step in change.after.in_state(StepState.SKIPPED)]
         return replace(change, after=change.after.with_steps(*done))
 

@@ -3,15 +3,14 @@
 import json
 from collections.abc import Sequence
 
+from core.actions import possible
 from core.agenda import AgendaRow, Kind
 from core.changes import Change, Event, HistoryEntry
 from core.happenings import Ended, StepCompleted, StepStarted
 from core.messages import OPERATORS
 from core.orders import Direction, Outcome, ProcessState, Snapshot, Step, StepState
-from exploration import roles
 from exploration.violations import demand
 from exploration.world import World
-from operators import rules as operator_rules
 
 ENDS_TOLD = {
     "processed": "order-completed",
@@ -56,12 +55,9 @@ def _says_what_is(order: Snapshot, entry: HistoryEntry, told: Event) -> None:
     about = (kind, f"orders/{state.order_id}", entry.at)
     demand((told.type, told.subject, told.at) == about, f"the alert is {told}, and should be {about}")
     _names_the_cause(order, entry, told)
-    possible = operator_rules.possible(order, roles.WORKFLOWS, entry.at)
+    can = possible(order)
     offered = told.data["actions"]
-    demand(
-        set(offered) <= set(possible) <= {*offered, "skip"},  # only its workflow knows that nobody needs a step
-        f"operators can {possible}, and are told {offered}",
-    )
+    demand(offered == can, f"operators can {can}, and are told {offered}")
 
 
 def _names_the_cause(order: Snapshot, entry: HistoryEntry, told: Event) -> None:

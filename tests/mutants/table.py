@@ -1448,10 +1448,10 @@ MUTANTS = (
     ),
     Mutant(
         statement="ALR-1",
-        fault="an alert offers to skip a step that others come after",
-        file="core/alerts.py",
-        old="any(step.name not in awaited for",
-        new="any(True for",
+        fault="an alert offers to skip a step that others need",
+        file="core/actions.py",
+        old="if step.name in each.uses]",
+        new="if step.name == each.uses]",
         tests=(f"{OPERATOR_RULES}::test_what_can_be_done_is_shown_and_an_alert_offers_the_same",),
     ),
     Mutant(

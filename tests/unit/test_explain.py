@@ -192,11 +192,11 @@ async def test_of_an_order_whose_rows_are_garbage_it_says_that(garbage):
 
 @pytest.mark.proves("OPR-2", "OPR-4")
 async def test_what_an_operator_can_do_is_said_of_an_order_at_a_step_that_its_workflow_does_not_have():
-    """It was renamed without a new version: whether anybody needs it, nobody can tell."""
+    """It was renamed without a new version: whether anybody needs it, the steps of the order tell."""
     made = app(in_memory(clock=lambda: NOW))
     failed = scheduler.receive(claimed(), answer(outcome="failed", reason="no"), NOW).after
     named = replace(failed.steps[0], name="paid")
-    order = replace(failed, steps=(named, replace(named, name="sent", state=StepState.NOT_STARTED)))
+    order = replace(failed, steps=(named, replace(named, name="sent", uses=("paid",), state=StepState.NOT_STARTED)))
     entry = HistoryEntry(at=NOW, actor="t", happened=some("submitted"))
     await made.store.commit(Change(before=None, after=order, entry=entry))
     said = await made.orders.explain(order.order_id)

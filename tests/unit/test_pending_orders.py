@@ -196,7 +196,7 @@ def test_an_order_waits_anew_once_an_operator_has_acted_on_it():
     by_hand = SkipRequest(operator="grace", note="done by hand")
     acted_on = (
         operator_rules.resubmit(failed, GRACE, later),
-        operator_rules.skip(failed, by_hand, rules.workflows, later),
+        operator_rules.skip(failed, by_hand, later),
         operator_rules.cancel(failed, GRACE, later),
         operator_rules.cancel(order, GRACE, later),
     )

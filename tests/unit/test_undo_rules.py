@@ -9,7 +9,6 @@ from builders import (
     ORDER_ID,
     TIMEOUT,
     TOLERANCE,
-    WORKFLOWS,
     answer,
     new_order,
     next_try,
@@ -232,7 +231,7 @@ def test_an_undo_waits_from_the_end_of_the_attempt_on_whatever_was_done_since():
     failed = scheduler.receive(late_effect_window(OnFailure.ERROR), answer("stock", "failed", reason="no"), LATER).after
     unneeded = failed.with_steps(replace(failed.step("shipment"), state=StepState.SKIPPED))
     by_hand = SkipRequest(operator="grace", note="done by hand")
-    skipped = skip(unneeded, by_hand, scheduler.workflows, LATER).after
+    skipped = skip(unneeded, by_hand, LATER).after
     assert skipped.step("stock").state is StepState.SKIPPED
     for order_now in (failed, resubmit(failed, GRACE, LATER).after, skipped):
         assert cancel(order_now, GRACE, LATER).after.step("stock").not_before == SETTLED
@@ -470,7 +469,7 @@ def test_a_refusal_beside_it_asks_for_the_undo():
 @pytest.mark.proves("UND-1", "OPR-3", "OPR-4")
 @pytest.mark.parametrize(
     "act",
-    [resubmit, cancel, lambda failed, _, now: skip(failed, BY_HAND, WORKFLOWS, now)],
+    [resubmit, cancel, lambda failed, _, now: skip(failed, BY_HAND, now)],
     ids=["resubmit", "cancel", "skip"],
 )
 def test_what_an_operator_has_seen_to_is_no_longer_for_an_operator(act):
