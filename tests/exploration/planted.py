@@ -572,7 +572,7 @@ def calls_incomplete_what_is_undone() -> AbstractContextManager[Any]:
 
 
 def offers_less_than_can_be_done() -> AbstractContextManager[Any]:
-    return patch.object(alerts, "ACTIONS", {outcome: ["resubmit"] for outcome in Outcome})
+    return patch.object(alerts, "possible", lambda order: ["resubmit"])
 
 
 def publishes_no_reasons() -> AbstractContextManager[Any]:
