@@ -6,7 +6,6 @@ from functools import partial
 import pytest
 from client import DONE, PATIENT, claims_and_recoveries_alternate
 from inspection import orders_of, poisoned, until_processed
-from scale import both_sizes
 from stacks import FUNCTIONS, names, running
 from waiting import eventually
 
@@ -19,7 +18,8 @@ SETTINGS = PATIENT | {
 
 
 @pytest.mark.proves("SCH-9", "AGT-7", "FLT-2")
-@both_sizes(count=(12, 100))
+@pytest.mark.soak
+@pytest.mark.parametrize("count", [100])
 async def test_an_order_whose_function_overruns_takes_no_other_with_it(tmp_path, count):
     """One service call hangs: its neighbours lose the process again and again, and all end with one effect each."""
     async with running(tmp_path, functions=names(*FUNCTIONS), settings=SETTINGS) as (stack, client):
