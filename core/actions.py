@@ -12,19 +12,14 @@ def possible(order: Snapshot) -> list[str]:
     """Return what makes sense now, by its name."""
     reasons = {
         "resubmit": [why_not_mend(order, RESUBMITTED)],
-        "skip": [why_not_skip(order, step) for step in to_mend(order)],
+        "skip": [why_not_mend(order, FREED) or why_not_skip(order, step) for step in to_mend(order)],
         "cancel": [why_not_cancel(order)],
     }
     return [name for name, why_not in reasons.items() if "" in why_not]
 
 
 def why_not_skip(order: Snapshot, step: Step) -> str:
-    """Say why the order cannot go on without a step that failed; empty if it can.
-
-    On the way forward a step whose answer another one needs cannot be left out.
-    """
-    if why_not := why_not_mend(order, FREED):
-        return why_not
+    """Say why the order cannot go on without a step that failed: another one needs its answer; empty if none does."""
     if order.state.direction is Direction.UNDO:
         return ""
     to_come = (each for each in order.steps if each is not step and each.state not in DONE)

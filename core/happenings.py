@@ -16,10 +16,30 @@ BESIDES, OF_STEP, STEP_GIVEN_UP, OF_ORDER = range(4)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Submitted:
-    """The order was recorded (SUB-2)."""
+class OfOrder:
+    """Base of what became of the order."""
 
     weight: ClassVar = OF_ORDER
+
+    @property
+    def words(self) -> str:
+        """How it reads; empty where its name says all."""
+        return ""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class OfStep:
+    """Base of what became of an attempt at a step."""
+
+    weight: ClassVar = OF_STEP
+    step: str
+    attempt: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Submitted(OfOrder):
+    """The order was recorded (SUB-2)."""
+
     what: Literal["submitted"] = "submitted"
     workflow: str
 
@@ -29,10 +49,9 @@ class Submitted:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class SubmissionRefused:
+class SubmissionRefused(OfOrder):
     """A message would have overwritten the order (SUB-3)."""
 
-    weight: ClassVar = OF_ORDER
     what: Literal["submission-refused"] = "submission-refused"
     why: str
 
@@ -42,22 +61,18 @@ class SubmissionRefused:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Claimed:
+class Claimed(OfOrder):
     """A scheduler has taken the order (SCH-2)."""
 
-    weight: ClassVar = OF_ORDER
     what: Literal["claimed"] = "claimed"
-    words: ClassVar = ""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class StepStarted:
+class StepStarted(OfStep):
     """An attempt at a step began, and its request goes out (SCH-3)."""
 
     weight: ClassVar = BESIDES
     what: Literal["step-started"] = "step-started"
-    step: str
-    attempt: int
     capability: str
     agent: str
     complete_by: AwareDatetime
@@ -70,13 +85,10 @@ class StepStarted:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class StepCompleted:
+class StepCompleted(OfStep):
     """An agent answered that the step is done (SCH-5)."""
 
-    weight: ClassVar = OF_STEP
     what: Literal["step-completed"] = "step-completed"
-    step: str
-    attempt: int
 
     @property
     def words(self) -> str:
@@ -84,13 +96,10 @@ class StepCompleted:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class StepUndone:
+class StepUndone(OfStep):
     """An agent answered that the step is undone (UND-1)."""
 
-    weight: ClassVar = OF_STEP
     what: Literal["step-undone"] = "step-undone"
-    step: str
-    attempt: int
 
     @property
     def words(self) -> str:
@@ -98,13 +107,11 @@ class StepUndone:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class StepFailed:
+class StepFailed(OfStep):
     """The step is not tried again: it was refused, could not be asked for, or has reached its threshold."""
 
     weight: ClassVar = STEP_GIVEN_UP
     what: Literal["step-failed"] = "step-failed"
-    step: str
-    attempt: int
     reason: str
 
     @property
@@ -113,13 +120,10 @@ class StepFailed:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class NotTried:
+class NotTried(OfStep):
     """An agent answered that it made no call; no failure is counted (AGT-8)."""
 
-    weight: ClassVar = OF_STEP
     what: Literal["not-tried"] = "not-tried"
-    step: str
-    attempt: int
     reason: str | None = None
 
     @property
@@ -128,13 +132,10 @@ class NotTried:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Expired:
+class Expired(OfStep):
     """The time of an attempt was up, and no valid reply had come (SUP-3)."""
 
-    weight: ClassVar = OF_STEP
     what: Literal["expired"] = "expired"
-    step: str
-    attempt: int
     agent: str
     failure: int | None = None
     """Which failure of the step it was; None if the agent is not known to have begun it, which is no failure."""
@@ -146,7 +147,7 @@ class Expired:
     def words(self) -> str:
         if self.failure is None:
             return f"{self.step} attempt {self.attempt} came to nothing: {not_begun(self.agent)}"
-        return f"{self.step} timed out, failure {self.failure} of {self.threshold}{last(self.fault)}"
+        return f"{self.step} timed out, failure {self.failure} of {self.threshold}{last_answer(self.fault)}"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -166,10 +167,9 @@ class CoolsDown:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class PutBack:
+class PutBack(OfOrder):
     """No step of the order runs any more, and none can start now: it waits."""
 
-    weight: ClassVar = OF_ORDER
     what: Literal["put-back"] = "put-back"
     until: AwareDatetime | None = None
     """Until the time of a step has come; None if it waits for an agent."""
@@ -180,19 +180,16 @@ class PutBack:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Recovered:
+class Recovered(OfOrder):
     """The supervisor took the order from its scheduler, whose time was up (SUP-3)."""
 
-    weight: ClassVar = OF_ORDER
     what: Literal["recovered"] = "recovered"
-    words: ClassVar = ""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class UndoRequested:
+class UndoRequested(OfOrder):
     """The whole order is to be undone, because a step failed (UND-1)."""
 
-    weight: ClassVar = OF_ORDER
     what: Literal["undo-requested"] = "undo-requested"
     step: str
     reason: str
@@ -203,19 +200,16 @@ class UndoRequested:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Processed:
+class Processed(OfOrder):
     """Every step is done."""
 
-    weight: ClassVar = OF_ORDER
     what: Literal["processed"] = "processed"
-    words: ClassVar = ""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Ended:
+class Ended(OfOrder):
     """The order is in `Error` (SCH-8, UND-5)."""
 
-    weight: ClassVar = OF_ORDER
     what: Literal["failed", "undone", "undo-incomplete"]
     step: str | None = None
     """The step that is to blame, if one is."""
@@ -227,10 +221,9 @@ class Ended:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class ReplyRefused:
+class ReplyRefused(OfOrder):
     """A reply came that counts for nothing (SCH-6)."""
 
-    weight: ClassVar = OF_ORDER
     what: Literal["reply-refused"] = "reply-refused"
     step: str
     attempt: int
@@ -242,10 +235,9 @@ class ReplyRefused:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class ActedOn:
+class ActedOn(OfOrder):
     """An operator let the order go on, or back, or had the customer's data erased (OPR-3, OPR-4)."""
 
-    weight: ClassVar = OF_ORDER
     what: Literal["resubmitted", "cancelled", "erased"]
     note: str
 
@@ -255,10 +247,9 @@ class ActedOn:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Skipped:
+class Skipped(OfOrder):
     """An operator left a step out (OPR-4); after `step-skipped` the order waits, since another one has failed."""
 
-    weight: ClassVar = OF_ORDER
     what: Literal["skipped", "step-skipped"]
     step: str
     note: str
@@ -269,10 +260,9 @@ class Skipped:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Unknown:
+class Unknown(OfOrder):
     """What only another version of the app can tell of, in its own words (FLT-12)."""
 
-    weight: ClassVar = OF_ORDER
     what: str
     words: str
 
@@ -338,7 +328,7 @@ def not_begun(agent: str) -> str:
     return f"{agent} is not known to have begun it"
 
 
-def last(fault: str) -> str:
+def last_answer(fault: str) -> str:
     """Return what is added to a sentence for what the agent said of its last call."""
     if not fault:
         return ""

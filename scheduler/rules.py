@@ -43,8 +43,8 @@ class SchedulerRules:
         now = max(now, min(order.state.updated_at, now + self.clock_tolerance))  # the clock of who woke us may be ahead
         if not self.waits(order, now):
             return None
-        free = order.state.process_state is ProcessState.PENDING
-        entry = self._entry(now, *([Claimed()] if free else []))
+        claimed = [Claimed()] if order.state.process_state is ProcessState.PENDING else []
+        entry = self._entry(now, *claimed)
         workflow = self.workflows.find(order.state.workflow, order.state.workflow_version)
         if workflow:
             return self._progress(order, workflow, entry, room).proceed(order)

@@ -7,7 +7,7 @@ from zlib import crc32
 
 from core.changes import Change, HistoryEntry, transition
 from core.compensation import after_a_failure, to_be_undone
-from core.happenings import CoolsDown, Expired, Happening, Recovered, StepFailed, last, not_begun
+from core.happenings import CoolsDown, Expired, Happening, Recovered, StepFailed, last_answer, not_begun
 from core.messages import request_id_of
 from core.orders import Direction, ProcessState, Snapshot, Step, StepState
 from stores.agent_health import AgentHealth, fault_since, has_begun, has_spoken
@@ -93,12 +93,11 @@ def _not_begun(waiting: Step) -> _Verdict:
 def _counted(waiting: Step, fault: AgentHealth | None) -> _Verdict:
     """Return the verdict on a failure: the step waits for another try."""
     said, count = (fault and fault.fault) or "", waiting.failure_count + 1
-    failed = replace(waiting, failure_count=count, reason=f"timed out{last(said)}")
+    failed = replace(waiting, failure_count=count, reason=f"timed out{last_answer(said)}")
     return _Verdict(step=failed, expired=replace(_expired(waiting), failure=count, fault=said))
 
 
-def _expired(waiting: Step) -> Expired:
-    step = waiting
+def _expired(step: Step) -> Expired:
     return Expired(step=step.name, attempt=step.attempts, agent=step.agent, threshold=step.threshold)
 
 
@@ -118,7 +117,7 @@ def _lasting(verdict: _Verdict, fault: AgentHealth | None, now: datetime) -> _Ve
         step = replace(failed, failure_count=0, cooldowns=number, not_before=until)
         rest = CoolsDown(step=failed.name, number=number, most=failed.max_cooldowns, until=until)
         return replace(verdict, step=step, then=(rest,))
-    reason = f"{failed.name} timed out {failed.failure_count} times{last(verdict.expired.fault) or LASTING}"
+    reason = f"{failed.name} timed out {failed.failure_count} times{last_answer(verdict.expired.fault) or LASTING}"
     at_door = bool(fault and fault.at_door)
     given_up = replace(failed, state=StepState.FAILED, not_before=None, reason=reason, for_operator=at_door)
     failure = StepFailed(step=failed.name, attempt=failed.attempts, reason=reason)

@@ -451,12 +451,7 @@ def refuses_replies_to_newer_orders() -> AbstractContextManager[Any]:
             return original_receive(self, *args)
         except NewerWorkflowError:
             order, reply, now, _, agent = args
-            return self._refuse(
-                order,
-                reply,
-                agent,
-                self._entry(now, UNKNOWN),
-            )
+            return self._refuse(order, reply, agent, self._entry(now, UNKNOWN))
 
     return patch.object(SchedulerRules, "receive", receive)
 

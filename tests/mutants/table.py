@@ -969,7 +969,7 @@ MUTANTS = (
         statement="SUP-3",
         fault="a step that is given up does not say what its agent said last",
         file="supervisor/rules.py",
-        old="times{last(verdict.expired.fault) or LASTING}",
+        old="times{last_answer(verdict.expired.fault) or LASTING}",
         new="times{LASTING}",
         tests=(f"{REASONS}::test_a_step_that_is_given_up_says_what_its_agent_said_last",),
     ),
