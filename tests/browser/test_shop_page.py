@@ -73,6 +73,7 @@ async def test_a_payment_that_hangs_and_recovers_is_told_calmly(visitor, client,
     line = page.locator(".line")
     await expect(page.locator("li.processing", has_text="Checking payment")).to_be_visible()
     await expect(line).to_have_text("We are on it.")
+    await expect(page.locator("li.processed", has_text="Your tea is set aside")).to_be_visible()
     await page.clock.run_for(10_000)
     await expect(line).to_have_text("Taking longer; we try again.")
     await expect(page.locator("li.again")).to_contain_text("Checking payment")
