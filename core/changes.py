@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
+from enum import StrEnum
 from typing import Annotated, Any
 
 from pydantic import AwareDatetime, Strict
@@ -101,7 +102,30 @@ class Note:
     events: tuple[Event, ...] = ()
 
 
-Decision = Change | Note | None
+class WhyNot(StrEnum):
+    """Why a scheduler does not claim an order as it stands."""
+
+    ENDED = "ended"
+    RUNS = "runs"
+    """All that can be done of it now is being done: it waits for answers."""
+    NOT_YET = "not-yet"
+    """Its time is to come."""
+    UNKNOWN_WORKFLOW = "unknown-workflow"
+    """It follows a workflow that a newer version of the app may know."""
+    NO_ROOM = "no-room"
+    """No agent has room for what it needs."""
+    NO_ROOM_AT_ITS_OWN = "no-room-at-its-own"
+    """Agents have room, but not those whose service knows the step's idempotency key (AGT-3)."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class NotClaimed:
+    """A claim that was refused; nothing is written."""
+
+    why: WhyNot
+
+
+Decision = Change | Note | NotClaimed | None
 
 
 def transition(

@@ -264,6 +264,16 @@ class Snapshot:
         standing = {name for step in owed for name in self._before(step)}
         return tuple(step for step in self.steps if step.waits_for_undo and step.name not in standing)
 
+    def still_to_undo(self) -> tuple[Step, ...]:
+        """Return what an undo still has to wait for, or to begin, before the order can end.
+
+        A step on which one depends that could not be undone is none of them: it stays as it is (UND-4).
+        """
+        stuck = (step for step in self.steps if step.undo_failed)
+        stays = {name for step in stuck for name in self._before(step)}
+        moving = self.in_state(StepState.RUNNING, StepState.UNDOING)
+        return tuple(step for step in moving if step.runs or step.name not in stays)
+
     def _before(self, step: Step) -> set[str]:
         """Return the steps on which this one depends, directly or not; all of them stand above it."""
         before = set(step.after)

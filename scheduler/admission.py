@@ -91,6 +91,16 @@ def limit(health: Sequence[AgentHealth], agent: str, capacity: Capacity, now: da
     return min(capacity.most, FEW + math.ceil(ahead))
 
 
+def said_in(reply: AgentReply, agent: str, now: datetime) -> Sequence[AgentHealth]:
+    """Return what an instance of the agent says of itself in a reply: nothing, or that it makes no calls now."""
+    if not reply.circuit_open:
+        return ()
+    until = now + timedelta(seconds=reply.retry_after or 0)
+    asked_until = until if reply.asked else None
+    name = reply.instance or ""
+    return (AgentHealth(agent=agent, instance=name, at=now, open_until=until, asked_until=asked_until),)
+
+
 @dataclass(kw_only=True)
 class Admission:
     """One process's belief of how much is open at the agents, and of who waits."""
@@ -154,22 +164,20 @@ class Admission:
         }
         self._runs_at = seen | known
         self._open = Counter(chain.from_iterable(self._runs_at.values()))
-        self._learn(health or ())
+        self.learn(health or ())
         self._line_up([each for each in waiting if each.order_id not in self._touched])
 
-    def heard(self, agent: str, reply: AgentReply) -> None:
-        """Believe what an instance of the agent says of itself in a reply: it makes no calls for a while."""
-        now = self.clock()
-        until = now + timedelta(seconds=reply.retry_after or 0)
-        asked_until = until if reply.asked else None
-        name = reply.instance or ""
-        self._learn([AgentHealth(agent=agent, instance=name, at=now, open_until=until, asked_until=asked_until)])
+    def learn(self, said: Sequence[AgentHealth]) -> None:
+        """Believe what agents say of themselves."""
+        self.health = self._as_told(said)
 
-    def _learn(self, said: Sequence[AgentHealth]) -> None:
-        """Believe this, and of whoever says nothing now what was said lately."""
+    def _as_told(self, said: Sequence[AgentHealth]) -> Sequence[AgentHealth]:
+        """Return what is believed after this; of whoever says nothing now, that is what was said lately."""
+        if not said:
+            return self.health
         lately, speak = self.clock() - LATELY, {(each.agent, each.instance) for each in said}
         known = (each for each in self.health if each.counts_until > lately)
-        self.health = [*said, *(each for each in known if (each.agent, each.instance) not in speak)]
+        return [*said, *(each for each in known if (each.agent, each.instance) not in speak)]
 
     @contextmanager
     def at_work(self, order_id: str) -> Iterator[None]:
@@ -187,11 +195,23 @@ class Admission:
         self._touched.add(order_id)
         self._open.update(agents)
 
-    def room(self) -> Room:
-        """Return who takes steps now."""
+    def answered(self, order_id: str, agent: str) -> None:
+        """Believe that nothing of the order is open at the agent."""
+        self.is_at(order_id, [each for each in self._runs_at.get(order_id, ()) if each != agent])
+
+    def room(self, order_id: str = "", runs_at: Sequence[str] = (), said: Sequence[AgentHealth] = ()) -> Room:
+        """Return who takes steps of the order now, if its steps run at these agents and this is what agents say.
+
+        Slots that it holds elsewhere count as free.
+        """
         if not self.has_looked:
             return {}
-        takers = {needs: [agent for agent in agents if self._free(agent)] for needs, agents in self.offers.items()}
+        health, open_then = self._as_told(said), self._open.copy()
+        open_then.subtract(self._runs_at.get(order_id, ()))
+        open_then.update(runs_at)
+        now = self.clock()
+        free = {name for name, each in self.capacity.items() if limit(health, name, each, now) > open_then[name]}
+        takers = {needs: [agent for agent in agents if agent in free] for needs, agents in self.offers.items()}
         return {needs: agents for needs, agents in takers.items() if agents}
 
     def _free(self, agent: str) -> int:

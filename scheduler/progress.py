@@ -124,7 +124,7 @@ class Progress:
 
     def _undo(self, after: Snapshot) -> Change | None:
         """Undo what is to be undone, in reverse order of dependence (UND-1), once nothing moves forward any more."""
-        if after.ready() or after.running():
+        if after.still_to_undo():
             return self._start(after, after.ready())
         stuck = next((step for step in after.steps if step.undo_failed), None)
         outcome = Outcome.UNDO_INCOMPLETE if stuck else Outcome.UNDONE

@@ -9,11 +9,11 @@ from typing import Any
 
 from core import compensation
 from core.business import Payload
-from core.changes import Change, Decision, HistoryEntry, Note, transition
+from core.changes import Change, Decision, HistoryEntry, NotClaimed, Note, WhyNot, transition
 from core.errors import NewerWorkflowError
 from core.happenings import Claimed, Happening, NotTried, ReplyRefused, StepCompleted, StepFailed, StepUndone
 from core.messages import AgentReply
-from core.orders import MAX_REASON, Direction, Outcome, ProcessState, Snapshot, Step, StepState
+from core.orders import ENDED, MAX_REASON, Direction, Outcome, ProcessState, Snapshot, Step, StepState
 from core.workflow import StepDefinition, Workflow, Workflows
 from scheduler.progress import Progress, Room, no_such_step
 
@@ -38,34 +38,46 @@ class SchedulerRules:
     longest_upgrade: timedelta
     """How long an order that follows a workflow which this app does not know is left to a newer one (FLT-12)."""
 
-    def claim(self, order: Snapshot, now: datetime, room: Room) -> Change | None:
-        """Take an order, and start what can be started of it, in one write (SCH-2, SCH-3); None if that is nothing."""
-        now = max(now, min(order.state.updated_at, now + self.clock_tolerance))  # the clock of who woke us may be ahead
-        if not self.waits(order, now):
-            return None
+    def claim(self, order: Snapshot, now: datetime, room: Room) -> Change | NotClaimed:
+        """Take an order, and start what can be started of it, in one write (SCH-2, SCH-3).
+
+        If that is nothing, say why.
+        """
+        # The clock of whoever woke us may be ahead.
+        now = max(now, min(order.state.updated_at, now + self.clock_tolerance))
+        if why_not := self._why_not(order, now):
+            return NotClaimed(why=why_not)
         claimed = [Claimed()] if order.state.process_state is ProcessState.PENDING else []
         entry = self._entry(now, *claimed)
         workflow = self.workflows.find(order.state.workflow, order.state.workflow_version)
-        if workflow:
-            return self._progress(order, workflow, entry, room).proceed(order)
-        return self._end_of_retired(order, entry)
+        if workflow is None:
+            return self._end_of_retired(order, entry)
+        change = self._progress(order, workflow, entry, room).proceed(order)
+        return change or NotClaimed(why=_why_nothing_starts(order, room))
 
-    def waits(self, order: Snapshot, now: datetime) -> bool:
-        """Whether anything of the order could start or end, its time has come, and this app can go on with it."""
+    def _why_not(self, order: Snapshot, now: datetime) -> WhyNot | None:
+        """Say why the order is not to be claimed, whoever has room; None if it is."""
         state = order.state
-        due = order.can_go_on and (state.not_before is None or state.not_before <= now)
-        return due and self.can_claim(state.workflow, state.workflow_version, now - state.waits_since)
+        if state.process_state in ENDED:
+            return WhyNot.ENDED
+        if not order.can_go_on:
+            return WhyNot.RUNS
+        if state.not_before and state.not_before > now:
+            return WhyNot.NOT_YET
+        if not self.can_claim(state.workflow, state.workflow_version, now - state.waits_since):
+            return WhyNot.UNKNOWN_WORKFLOW
+        return None
 
     def can_claim(self, workflow: str, version: int, waited: timedelta) -> bool:
         """Whether this app goes on with orders on this version, or ends them; it may not know it yet (FLT-12)."""
         known = self.workflows.find(workflow, version) is not None or self.workflows.was_retired(workflow, version)
         return known or waited > self.longest_upgrade
 
-    def _end_of_retired(self, order: Snapshot, entry: HistoryEntry) -> Change | None:
+    def _end_of_retired(self, order: Snapshot, entry: HistoryEntry) -> Change | NotClaimed:
         """Give up an order whose workflow this app knows no more."""
         state = order.state
         if order.running():  # they answer or expire first (SCH-12)
-            return None
+            return NotClaimed(why=WhyNot.RUNS)
         reason = f"workflow {state.workflow} version {state.workflow_version} is not part of this app"
         outcome = Outcome.UNDO_INCOMPLETE if state.direction is Direction.UNDO else Outcome.FAILED
         return compensation.end(order, order.with_state(reason=reason), outcome, None, entry)
@@ -187,6 +199,10 @@ class SchedulerRules:
 
     def _entry(self, now: datetime, *happened: Happening) -> HistoryEntry:
         return HistoryEntry(at=now, actor=f"scheduler/{self.instance}", happened=happened)
+
+
+def _why_nothing_starts(order: Snapshot, room: Room) -> WhyNot:
+    return WhyNot.NO_ROOM_AT_ITS_OWN if order.needs() in room else WhyNot.NO_ROOM
 
 
 def _within_bounds(definition: StepDefinition, reply: AgentReply) -> AgentReply:

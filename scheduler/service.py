@@ -11,12 +11,12 @@ from typing import Any
 
 from core import agenda
 from core.agenda import NOTHING, AgendaRow
-from core.changes import Change, Decision, Note
-from core.errors import AppError, UnavailableError, UnknownOrderError
+from core.changes import Change, Decision, NotClaimed, Note, WhyNot
+from core.errors import AppError, NewerWorkflowError, UnavailableError, UnknownOrderError
 from core.gathering import run_all
 from core.messages import AgentReply, WakeUp
 from core.orders import Snapshot, Step
-from scheduler.admission import LATELY, Admission, Candidate
+from scheduler.admission import LATELY, Admission, Candidate, said_in
 from scheduler.rules import SchedulerRules
 from stores.agent_health import AgentHealth, AgentHealthLog, has_spoken
 from stores.claim_lanes import BucketLook
@@ -82,24 +82,28 @@ class SchedulerService:
             if not await self._may_claim():
                 decide = partial(self._recorded, reply, agent)
             with self.admission.at_work(order_id):
-                decision = await self.transitions.apply(order_id, decide)
+                decision = await self.transitions.apply(order_id, decide, self._intend)
         except UnknownOrderError:
             log.warning("scheduler.reply_for_unknown_order", extra={"order_id": order_id})
             return
+        except NewerWorkflowError:
+            self.admission.answered(order_id, agent)  # a newer app records it; the agent has room by now
+            raise
         if isinstance(decision, Note):
             log.warning("scheduler.reply_refused", extra={"order_id": decision.order_id, "why": decision.entry.detail})
-        else:
-            await _beside_a_reply(self._claim_what_fits())
+            return
+        self.admission.learn(said_in(reply, agent, self.transitions.clock()))
+        await _beside_a_reply(self._claim_what_fits())
 
     def _received(self, reply: AgentReply, agent: str, order: Snapshot, now: datetime) -> Decision:
-        step = order.step(reply.step)
-        if reply.circuit_open and step and (step.agent, step.attempts) == (agent, reply.attempt):
-            self.admission.heard(agent, reply)
-        self.admission.is_at(order.order_id, _agents(order, but=step))  # what comes next may take its slot
-        decision = self.rules.receive(order, reply, now, self.admission.room(), agent)
-        after = decision.after if isinstance(decision, Change) else order
-        self.admission.is_at(order.order_id, _agents(after))
-        return decision
+        """Decide about a reply; what comes next may take the slot of the step that was answered."""
+        runs_at = _agents(order, but=order.step(reply.step))
+        room = self.admission.room(order.order_id, runs_at, said_in(reply, agent, now))
+        return self.rules.receive(order, reply, now, room, agent)
+
+    def _intend(self, order: Snapshot, decision: Decision) -> None:
+        """Give the order its slots before they are written: others decide meanwhile."""
+        self.admission.is_at(order.order_id, _agents(decision.after if isinstance(decision, Change) else order))
 
     def _recorded(self, reply: AgentReply, agent: str, order: Snapshot, now: datetime) -> Decision:
         """Decide about a reply by a clock that is off: what is not recovered is in time, and nothing begins (FLT-9)."""
@@ -129,7 +133,7 @@ class SchedulerService:
         order_id = candidate.order_id
         try:
             with self.admission.at_work(order_id):
-                await self.transitions.apply(order_id, self._claimed)
+                decision = await self.transitions.apply(order_id, self._claimed, self._intend)
         except UnknownOrderError:
             log.warning("scheduler.wake_up_for_unknown_order", extra={"order_id": order_id})
             self.admission.pass_over(order_id)
@@ -139,17 +143,14 @@ class SchedulerService:
         except Exception:
             log.exception("scheduler.claim_failed", extra={"order_id": order_id})
             self.admission.pass_over(order_id)
+        else:
+            if isinstance(decision, NotClaimed) and decision.why is WhyNot.NO_ROOM_AT_ITS_OWN:
+                self.admission.pass_over(order_id, FOR_A_MOMENT)
         return True
 
-    def _claimed(self, order: Snapshot, now: datetime) -> Change | None:
-        """Decide about the claim; if somebody else was first, its slot is where the order runs now."""
-        self.admission.is_at(order.order_id, _agents(order))  # the slot that it was given is its own to use
-        room = self.admission.room()
-        change = self.rules.claim(order, now, room)
-        if change is None and order.needs() in room and self.rules.waits(order, now):  # for others, not for this one
-            self.admission.pass_over(order.order_id, FOR_A_MOMENT)
-        self.admission.is_at(order.order_id, _agents(change.after if change else order))
-        return change
+    def _claimed(self, order: Snapshot, now: datetime) -> Decision:
+        """Decide about the claim; the slot that the order was given for it is its own to use."""
+        return self.rules.claim(order, now, self.admission.room(order.order_id, _agents(order)))
 
     async def _look(self, *, at_once: bool = False) -> None:
         """See what is open and who waits in the whole system, and how the agents are doing, once in a while.

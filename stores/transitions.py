@@ -18,6 +18,10 @@ from stores.orders import OrderStore
 log = logging.getLogger(__name__)
 
 Decide = Callable[[Snapshot, datetime], Decision]
+"""Pure: it may be asked several times."""
+
+Intend = Callable[[Snapshot, Decision], None]
+"""Is told of each decision, and of what it was made on, before it is written."""
 
 MAX_CONFLICTS = 20
 """Each conflict means that somebody else made progress, so this many in a row point to a fault."""
@@ -101,32 +105,38 @@ class Transitions:
         except Exception:
             log.exception("order.not_counted", extra={"order_id": change.after.order_id})
 
-    async def apply(self, order_id: str, decide: Decide) -> Decision:
+    async def apply(self, order_id: str, decide: Decide, intend: Intend = lambda *_: None) -> Decision:
         """Change the order as `decide` says, anew on what others wrote if they were first.
 
         Returns what was done. Raises `UnknownOrderError`, `UnavailableError`, and whatever `decide` raises.
         """
-        if change := await self._apply_to_remembered(order_id, decide):
+        if change := await self._apply_to_remembered(order_id, decide, intend):
             return change
         for _ in range(MAX_CONFLICTS):
             snapshot = await self._load(order_id)
             decision = decide(snapshot, self.clock())
+            intend(snapshot, decision)
             if await self.carry_out(decision):
                 return decision
         raise ConflictError(f"order {order_id} changed under {MAX_CONFLICTS} attempts in a row")
 
-    async def _apply_to_remembered(self, order_id: str, decide: Decide) -> Change | None:
+    async def _apply_to_remembered(self, order_id: str, decide: Decide, intend: Intend) -> Change | None:
         """Decide on the order as it was written or read last, which saves a read.
 
         Only a change counts: its write fails if the order has moved on meanwhile. "Nothing to do", a note and a refusal
         would not, so for these the order has to be read.
         """
         snapshot = self.remembered.take(order_id)
+        if snapshot is None:
+            return None
         try:
-            decision = decide(snapshot, self.clock()) if snapshot else None
+            decision = decide(snapshot, self.clock())
         except AppError:
             return None
-        return decision if isinstance(decision, Change) and await self.carry_out(decision) else None
+        if not isinstance(decision, Change):
+            return None
+        intend(snapshot, decision)
+        return decision if await self.carry_out(decision) else None
 
     async def _load(self, order_id: str) -> Snapshot:
         snapshot = await self.store.load(order_id)

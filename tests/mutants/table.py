@@ -378,8 +378,8 @@ MUTANTS = (
         statement="AGT-8",
         fault="a scheduler goes on sending after a reply that tells of an open circuit",
         file="scheduler/service.py",
-        old="if reply.circuit_open and step and (step.agent, step.attempts) == (agent, reply.attempt):",
-        new="if False:",
+        old="        self.admission.learn(said_in(reply, agent, self.transitions.clock()))\n",
+        new="",
         tests=(f"{SCHEDULER}::test_after_a_reply_that_tells_of_an_open_circuit_nothing_more_is_sent",),
     ),
     Mutant(
@@ -668,14 +668,6 @@ MUTANTS = (
         old="if agent != step.agent:",
         new="if False:",
         tests=(f"{SCHEDULER_RULES}::test_a_reply_over_the_queue_of_another_agent_is_recorded_and_changes_nothing",),
-    ),
-    Mutant(
-        statement="SCH-6",
-        fault="an open circuit is believed on the queue of any agent",
-        file="scheduler/service.py",
-        old="(step.agent, step.attempts) == (agent, reply.attempt)",
-        new="step.attempts == reply.attempt",
-        tests=(f"{SCHEDULER}::test_a_reply_over_the_queue_of_another_agent_closes_no_agent",),
     ),
     Mutant(
         statement="SCH-6",
@@ -1497,14 +1489,6 @@ MUTANTS = (
         where=Where.CONTRACT,
     ),
     Mutant(
-        statement="SCH-6",
-        fault="a reply is refused for what is remembered",
-        file="stores/transitions.py",
-        old="return decision if isinstance(decision, Change) and await self.carry_out(decision) else None",
-        new="return decision if snapshot and await self.carry_out(decision) else None",
-        tests=(f"{TRANSITIONS}::test_nothing_to_do_is_never_concluded_from_what_is_remembered",),
-    ),
-    Mutant(
         statement="OPR-4",
         fault="an operator is refused for what is remembered",
         file="stores/transitions.py",
@@ -1516,9 +1500,9 @@ MUTANTS = (
         statement="SCH-2",
         fault="nobody claims what was remembered as claimed",
         file="stores/transitions.py",
-        old="        if change := await self._apply_to_remembered(order_id, decide):\n            return change\n",
+        old="        if change := await self._apply_to_remembered(order_id, decide, intend):\n            return change\n",
         new="        if self.remembered.look(order_id):\n"
-        "            return await self._apply_to_remembered(order_id, decide)\n",
+        "            return await self._apply_to_remembered(order_id, decide, intend)\n",
         tests=(f"{TRANSITIONS}::test_nothing_to_do_is_never_concluded_from_what_is_remembered",),
     ),
     Mutant(
@@ -1643,16 +1627,16 @@ MUTANTS = (
         statement="WRK-2",
         fault="a reply frees no slot for what comes next",
         file="scheduler/service.py",
-        old="_agents(order, but=step))",
-        new="_agents(order))",
+        old="but=order.step(reply.step))",
+        new="but=None)",
         tests=(f"{SCHEDULER}::test_the_next_step_of_an_order_has_the_slot_of_the_one_before",),
     ),
     Mutant(
         statement="WRK-2",
         fault="a refused reply frees a slot",
         file="scheduler/service.py",
-        old="self.admission.is_at(order.order_id, _agents(after))",
-        new="pass",
+        old="self.admission.is_at(order.order_id, _agents(decision.after if isinstance(decision, Change) else order))",
+        new="self.admission.is_at(order.order_id, ())",
         tests=(f"{SCHEDULER}::test_a_reply_that_is_refused_frees_no_slot",),
     ),
     Mutant(
@@ -1987,14 +1971,6 @@ MUTANTS = (
         old="sum(each.most for each in self.admission.capacity.values())",
         new="max(each.most for each in self.admission.capacity.values())",
         tests=(f"{SCHEDULER}::test_one_sees_all_that_is_open_in_a_bucket",),
-    ),
-    Mutant(
-        statement="WRK-2",
-        fault="a look forgets a claim that is being written",
-        file="scheduler/service.py",
-        old="            with self.admission.at_work(order_id):\n                await",
-        new="            if True:\n                await",
-        tests=(f"{SCHEDULER}::test_what_is_written_while_one_looks_is_not_forgotten",),
     ),
     Mutant(
         statement="SUB-6",

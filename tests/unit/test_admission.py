@@ -19,6 +19,7 @@ from scheduler.admission import (
     Candidate,
     Capacity,
     limit,
+    said_in,
 )
 from stores.agent_health import FRESH, SILENCE, AgentHealth, AgentHealthLog, closed_until, silent_since
 
@@ -229,9 +230,9 @@ def test_the_word_of_one_instance_concerns_that_instance(admission):
     said = health(agent="third", instance="b", at=NOW + seconds(1))
     turned_away = partial(answer, outcome="notTried", retry_after=30.0, circuit_open=True, instance="a")
     admission.look(said=[said])
-    admission.heard("third", turned_away())
+    admission.learn(said_in(turned_away(), "third", admission.clock()))
     assert "stock" in admission.room()
-    admission.heard("third", turned_away(asked=True))
+    admission.learn(said_in(turned_away(asked=True), "third", admission.clock()))
     assert "stock" not in admission.room()
 
 
@@ -239,7 +240,11 @@ def test_the_word_of_one_instance_concerns_that_instance(admission):
 def test_the_word_of_an_instance_outlives_a_look_that_has_not_found_it():
     """It could not be written, perhaps; without it everything would be sent there again at each look."""
     admission = Believing()
-    admission.heard("third", answer(outcome="notTried", retry_after=5.0, circuit_open=True, instance="a"))
+    admission.learn(
+        said_in(
+            answer(outcome="notTried", retry_after=5.0, circuit_open=True, instance="a"), "third", admission.clock()
+        )
+    )
     for _ in range(3):
         admission.look(said=[])
         assert "stock" not in admission.room()
@@ -251,7 +256,7 @@ def test_the_word_of_an_instance_outlives_a_look_that_has_not_found_it():
 def test_what_an_instance_says_next_takes_the_place_of_what_it_said(admission):
     """Its service asks for nothing any more: nobody waits out the time for which it asked before."""
     asked = answer(outcome="notTried", retry_after=30.0, circuit_open=True, asked=True, instance="a")
-    admission.heard("third", asked)
+    admission.learn(said_in(asked, "third", admission.clock()))
     assert "stock" not in admission.room()
     admission.look(said=[health(agent="third", at=admission.now)])
     assert "stock" in admission.room()

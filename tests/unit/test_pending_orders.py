@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 from builders import COOLDOWN, NOW, ORDER_ID, THRESHOLD, TIMEOUT, answer, new_order, scheduler, seconds, supervisor
 
-from core.changes import wake_up
+from core.changes import NotClaimed, WhyNot, wake_up
 from core.messages import AgentRequest, WakeUp, decode
 from core.orders import Direction, OnFailure, Outcome, Priority, ProcessState
 from core.workflow import StepDefinition, Workflow, Workflows
@@ -120,7 +120,7 @@ def test_while_all_that_can_go_on_rests_nobody_is_woken():
     order, rules = resting(step("runs"), step("last", "rests", "runs"))
     change = rules.receive(order, answer("runs", result={}), SOON)
     assert (change.after.state.not_before, woken(change)) == (NOW + seconds(7) + HOURS, [])
-    assert rules.claim(change.after, SOON) is None
+    assert rules.claim(change.after, SOON) == NotClaimed(why=WhyNot.NOT_YET)
 
 
 @pytest.mark.proves("SCH-11")
@@ -292,12 +292,12 @@ def test_nobody_is_woken_for_an_order_of_which_nothing_can_go_on():
 def test_a_claim_that_starts_nothing_writes_nothing():
     """There is no room, or only for what runs already: the order stays as it is, whoever holds it."""
     order, rules = order_of(step("first"), step("other", capability="shipping"))
-    assert rules.claim(order, NOW, {}) is None
+    assert rules.claim(order, NOW, {}) == NotClaimed(why=WhyNot.NO_ROOM)
     processing = rules.claim(order, NOW, {"payment": ("payment",)}).after
-    assert rules.claim(processing, SOON, {"payment": ("payment",)}) is None
+    assert rules.claim(processing, SOON, {"payment": ("payment",)}) == NotClaimed(why=WhyNot.NO_ROOM)
     slow = processing.with_steps(replace(processing.step("first"), complete_by=NOW + HOURS))
     pending = slow.with_state(process_state=ProcessState.PENDING, locked_by=None)
-    assert rules.claim(pending, SOON, {"payment": ("payment",)}) is None
+    assert rules.claim(pending, SOON, {"payment": ("payment",)}) == NotClaimed(why=WhyNot.NO_ROOM)
 
 
 @pytest.mark.proves("SCH-2", "SCH-10")

@@ -6,6 +6,8 @@ import pytest
 from builders import NOW, PROVIDERS, answer, claimed, new_order, scheduler, timed_out
 from builders import supervisor as recovery
 
+from core.changes import NotClaimed, WhyNot
+
 BOTH = {"payment": ("payment", "payment-backup")}
 BACKUP = {"payment": ("payment-backup",)}
 APART = replace(scheduler, providers={**PROVIDERS, "payment-backup": "another"})
@@ -25,7 +27,7 @@ def put_back(how):
 def test_what_was_ever_tried_waits_for_its_own_provider(how):
     """Also what an agent says it has not tried: the same request may have been delivered twice, and done."""
     order, now = put_back(how)
-    assert APART.claim(order, now, BACKUP) is None
+    assert APART.claim(order, now, BACKUP) == NotClaimed(why=WhyNot.NO_ROOM_AT_ITS_OWN)
     assert APART.claim(order, now, BOTH).after.step("payment").agent == "payment"
 
 

@@ -19,7 +19,7 @@ from builders import (
     timed_out,
 )
 
-from core.changes import Change, Note
+from core.changes import Change, NotClaimed, Note, WhyNot
 from core.errors import NewerWorkflowError
 from core.messages import AgentRequest, decode
 from core.orders import Direction, Outcome, ProcessState, StepState
@@ -62,23 +62,23 @@ def test_a_claim_sends_the_agent_what_it_needs_and_nothing_personal():
 
 @pytest.mark.proves("SCH-1", "SCH-2")
 @pytest.mark.parametrize(
-    "state",
+    ("state", "why"),
     [
-        {"process_state": ProcessState.PROCESSED},
-        {"process_state": ProcessState.ERROR},
-        {"not_before": NOW + seconds(1)},
+        ({"process_state": ProcessState.PROCESSED}, WhyNot.ENDED),
+        ({"process_state": ProcessState.ERROR}, WhyNot.ENDED),
+        ({"not_before": NOW + seconds(1)}, WhyNot.NOT_YET),
     ],
     ids=["processed", "in error", "cooling down"],
 )
-def test_only_an_order_that_may_go_on_can_be_claimed(state):
-    """One that has ended, or has to wait for a time, is passed over without an error."""
-    assert scheduler.claim(new_order().with_state(**state), NOW) is None
+def test_only_an_order_that_may_go_on_can_be_claimed(state, why):
+    """One that has ended, or has to wait for a time, is passed over, and it is said why."""
+    assert scheduler.claim(new_order().with_state(**state), NOW) == NotClaimed(why=why)
 
 
 @pytest.mark.proves("SCH-2")
 def test_an_order_whose_steps_all_run_can_be_claimed_by_nobody():
     """Whoever comes second finds nothing to start."""
-    assert other_scheduler.claim(claimed(), NOW) is None
+    assert other_scheduler.claim(claimed(), NOW) == NotClaimed(why=WhyNot.RUNS)
 
 
 @pytest.mark.proves("SCH-5")
@@ -251,7 +251,7 @@ def test_a_step_that_was_not_tried_goes_to_another_agent():
 @pytest.mark.proves("AGT-10", "WRK-2")
 def test_an_order_for_which_no_agent_has_room_stays_as_it_is():
     """Nothing is written, so waiting costs nothing, however long."""
-    assert scheduler.claim(new_order(), NOW, {}) is None
+    assert scheduler.claim(new_order(), NOW, {}) == NotClaimed(why=WhyNot.NO_ROOM)
 
 
 @pytest.mark.proves("SCH-8")
@@ -273,7 +273,7 @@ def test_an_order_of_a_workflow_that_is_gone_ends_when_nothing_of_it_runs_any_mo
     order = new_order(workflow_version=2).with_state(workflow="order")
     order = claimed(replace(order, steps=(stock, replace(payment, timeout=seconds(60)), *others)))
     order = supervisor.recover(order, NOW + seconds(7)).after.with_state(workflow_version=0)
-    assert scheduler.claim(order, NOW + seconds(7)) is None
+    assert scheduler.claim(order, NOW + seconds(7)) == NotClaimed(why=WhyNot.RUNS)
     given_back = supervisor.recover(order, NOW + seconds(62))
     ended = scheduler.claim(given_back.after, NOW + seconds(62))
     assert (ended.after.state.process_state, len(ended.events)) == (ProcessState.ERROR, 1)
@@ -286,7 +286,7 @@ def test_an_order_that_nobody_knows_is_left_to_newer_hosts_for_a_day(unknown):
     """An upgrade that takes longer has been given up: the order ends, and says why."""
     order = new_order().with_state(**unknown, waits_since=NOW + seconds(60))
     longest = NOW + seconds(60) + LONGEST_UPGRADE
-    assert scheduler.claim(order, longest) is None
+    assert scheduler.claim(order, longest) == NotClaimed(why=WhyNot.UNKNOWN_WORKFLOW)
     state = scheduler.claim(order, longest + seconds(1)).after.state
     assert (state.process_state, state.outcome) == (ProcessState.ERROR, Outcome.FAILED)
     name = f"workflow {order.state.workflow} version {order.state.workflow_version}"
@@ -297,7 +297,7 @@ def test_an_order_that_nobody_knows_is_left_to_newer_hosts_for_a_day(unknown):
 def test_an_order_of_a_newer_workflow_is_left_to_newer_hosts():
     """During an upgrade an old scheduler neither claims it nor swallows a reply that counts."""
     for newer in ({"workflow_version": 7}, {"workflow": "brand-new"}):
-        assert scheduler.claim(new_order().with_state(**newer), NOW) is None
+        assert scheduler.claim(new_order().with_state(**newer), NOW) == NotClaimed(why=WhyNot.UNKNOWN_WORKFLOW)
         order = replace(claimed(), state=replace(claimed().state, **newer))
         with pytest.raises(NewerWorkflowError):
             scheduler.receive(order, COMPLETED, NOW)
@@ -313,7 +313,7 @@ def test_an_order_is_claimed_although_the_clock_of_who_announced_it_is_ahead():
     assert (change.entry.at, change.after.state.waits_since) == (ahead, ahead)
     far = NOW + 2 * TOLERANCE
     assert scheduler.claim(new_order(waits_since=far, updated_at=far), NOW).entry.at == NOW + TOLERANCE
-    assert scheduler.claim(new_order(not_before=ahead, updated_at=NOW), NOW) is None
+    assert scheduler.claim(new_order(not_before=ahead, updated_at=NOW), NOW) == NotClaimed(why=WhyNot.NOT_YET)
 
 
 @pytest.mark.proves("SCH-8")
@@ -335,7 +335,7 @@ def asked(step, room, rules=RULES):
     """The agent that is asked for the step, and what for; None if there is none."""
     direction = Direction.UNDO if step.state is StepState.UNDOING else Direction.FORWARD
     change = rules.claim(new_order().with_steps(step).with_state(direction=direction), NOW, room)
-    if change is None:
+    if isinstance(change, NotClaimed):
         return None
     (message,) = change.messages
     return message.queue.removesuffix("-requests"), decode(AgentRequest, message.body).action

@@ -21,6 +21,7 @@ from builders import (
 )
 
 from core.agenda import Kind, obligations
+from core.changes import NotClaimed, WhyNot
 from core.keys import sortable
 from core.messages import AgentRequest, WakeUp, decode
 from core.orders import Direction, OnFailure, ProcessState, StepState
@@ -104,7 +105,7 @@ def test_a_step_rests_a_bounded_number_of_times():
     assert "cooldown 1 of 1" in cooldowns.entry.detail
     assert cooldowns.after.state.not_before == now + seconds(60)
     assert (cooldowns.after.step("payment").failure_count, cooldowns.after.step("payment").cooldowns) == (0, 1)
-    assert scheduler.claim(cooldowns.after, now + seconds(59)) is None
+    assert scheduler.claim(cooldowns.after, now + seconds(59)) == NotClaimed(why=WhyNot.NOT_YET)
     again = claimed(cooldowns.after, now + seconds(60))
     assert again.step("payment").not_before is None
     assert supervisor.recover(again, timed_out(again)).after.state.process_state is ProcessState.ERROR

@@ -12,7 +12,7 @@ from apps import app
 from builders import NOW, ORDER_ID, PAYLOAD, answer, new_order, next_try, scheduler, some, supervisor, timed_out
 from memory import in_memory
 
-from core.changes import Change, HistoryEntry, Note
+from core.changes import Change, HistoryEntry, NotClaimed, Note, WhyNot
 from core.errors import ConflictError, RefusedError, UnavailableError
 from core.orders import ProcessState
 from operators import rules as operator_rules
@@ -104,7 +104,7 @@ async def test_what_is_remembered_and_out_of_date_costs_a_read_and_nothing_else(
     await processes.other.apply(ORDER_ID, lambda order, now: None)
     await processes.other.apply(ORDER_ID, scheduler.claim)
     before = processes.store.loads
-    assert await processes.one.apply(ORDER_ID, scheduler.claim) is None
+    assert await processes.one.apply(ORDER_ID, scheduler.claim) == NotClaimed(why=WhyNot.RUNS)
     assert processes.store.loads - before == 1
     assert await processes.events() == ["submitted", "claimed"]
 

@@ -19,6 +19,7 @@ from builders import (
 )
 
 from core.agenda import Kind, obligations
+from core.changes import NotClaimed, WhyNot
 from core.compensation import turn_back
 from core.keys import sortable
 from core.messages import AgentRequest, decode
@@ -181,7 +182,7 @@ def test_an_undo_waits_for_a_service_that_does_not_refuse_undone_keys():
     change = cancel(scheduler.receive(late_effect_window(), busy, LATER, {}).after, GRACE, LATER)
     state = change.after.state
     assert (state.process_state, state.locked_by, state.not_before) == ("Pending", None, SETTLED)
-    assert scheduler.claim(change.after, SETTLED - INSTANT) is None
+    assert scheduler.claim(change.after, SETTLED - INSTANT) == NotClaimed(why=WhyNot.NOT_YET)
     assert asked(scheduler.claim(change.after, SETTLED)) == ["undo of stock, attempt 2"]
 
 
@@ -293,7 +294,7 @@ def test_the_undo_of_a_completed_step_waits_for_the_calls_of_all_its_attempts():
     assert asked(undoing) == ["undo of shipment, attempt 2"]
     waiting = scheduler.receive(undoing.after, answer("shipment", action="undo", attempt=2), at(9)).after
     assert (waiting.state.process_state, waiting.state.not_before) == ("Pending", at(6.1 + 5 + 1 + 60))
-    assert scheduler.claim(waiting, at(72)) is None
+    assert scheduler.claim(waiting, at(72)) == NotClaimed(why=WhyNot.NOT_YET)
     undoing = scheduler.claim(waiting, at(72.1))
     assert asked(undoing) == ["undo of stock, attempt 3"]
     undone = scheduler.receive(undoing.after, answer("stock", action="undo", attempt=3), at(73)).after
