@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from core.orders import Outcome, ProcessState, StepState
+
 ROOT = Path(__file__).parent.parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 ARCHITECTURE, CHANGES = ROOT / "docs/architecture.md", ROOT / "docs/where-to-change.md"
@@ -66,6 +68,14 @@ def test_the_architecture_can_be_read_in_one_sitting():
     assert {page.name for page in (ROOT / "docs").glob("*.md")} <= {Path(target).name for target in linked} | {
         ARCHITECTURE.name
     }
+
+
+def test_the_diagrams_have_every_state():
+    """Of an order and of a step, and no state that there is not."""
+    diagrams = re.findall(r"^stateDiagram-v2$(.*?)^```", ARCHITECTURE.read_text(), re.MULTILINE | re.DOTALL)
+    drawn = [set(re.findall(r"\b[A-Z][a-z]\w+", diagram)) for diagram in diagrams]
+    assert drawn == [{str(state) for state in ProcessState}, {str(state) for state in StepState}]
+    assert [outcome for outcome in Outcome if f"`{outcome}`" not in ARCHITECTURE.read_text()] == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
