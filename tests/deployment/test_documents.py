@@ -113,10 +113,3 @@ def test_what_the_page_about_scale_says_of_many_processes_is_what_the_model_says
         assert (account, partition) == (round(100 * shares["table account"]), round(100 * shares["partition"]))
         found += 1
     assert found
-
-
-def test_pages_lead_somewhere():
-    """Links to files of the repository are right."""
-    for page in [*(ROOT / "docs").glob("*.md"), ROOT / "README.md"]:
-        for target in re.findall(r"\]\(([^)#:]+)(?:#[\w-]+)?\)", page.read_text()):
-            assert (page.parent / target).exists(), target

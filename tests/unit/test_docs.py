@@ -1,0 +1,117 @@
+"""The pages of the repository lead somewhere, keep their size, and name places that exist."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from core.orders import Outcome, ProcessState, StepState
+
+ROOT = Path(__file__).parent.parent.parent
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+ARCHITECTURE, CHANGES = ROOT / "docs/architecture.md", ROOT / "docs/where-to-change.md"
+LARGEST = 20_000
+"""Bytes of the page that everybody reads first."""
+WIDEST = 100
+MOST_PLACES = 8
+PLACE = re.compile(r"[\w.-]+(?:/[\w.-]+)*/?")
+FILE = re.compile(r"(?:/|\.(?:bicep|js|json|md|py|toml|yaml|yml))")
+LINK = re.compile(r"\]\(([^)#:\s]*)(?:#([\w-]+))?\)")
+USUAL_CHANGES = (
+    "hold and release", "branch", "SOAP", "for each customer", "Slack", "delivery date", "jitter", "Blob", "Kubernetes",
+    "PostgreSQL",
+)  # fmt: skip
+
+
+def without_code(text):
+    """The page without its blocks of code."""
+    return re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
+
+
+def anchors(page):
+    """The names under which GitHub reaches the headings of a page."""
+    headings = re.findall(r"^#+ (.*)$", without_code(page.read_text()), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def changes():
+    """The rows of the page about changes: the change, its places, what to know."""
+    rows = re.findall(r"^\| (.*) \|(?:$| $)", CHANGES.read_text(), re.MULTILINE)
+    cells = [[cell.strip() for cell in row.split(" | ")] for row in rows]
+    return [row for row in cells if row[0] != "to change"]
+
+
+def names_file(token):
+    """Whether a piece of code is the name of a file or folder."""
+    return bool(PLACE.fullmatch(token) and FILE.search(token))
+
+
+def files_in(cell):
+    """The files and folders that a cell names."""
+    return {token for token in re.findall(r"`([^`]+)`", cell) if names_file(token)}
+
+
+def symbols_in(cell):
+    """What a cell names in a file, with that file: it stands behind the file's name."""
+    place = None
+    for token in re.findall(r"`([^`]+)`", cell):
+        if names_file(token):
+            place = ROOT / token
+        elif place:
+            yield place, token
+
+
+def test_the_architecture_can_be_read_in_one_sitting():
+    """What is not needed at first has pages of its own, and each is linked from it or from the README."""
+    assert ARCHITECTURE.stat().st_size <= LARGEST
+    linked = {target for page in (ARCHITECTURE, ROOT / "README.md") for target, _ in LINK.findall(page.read_text())}
+    assert {page.name for page in (ROOT / "docs").glob("*.md")} <= {Path(target).name for target in linked} | {
+        ARCHITECTURE.name
+    }
+
+
+def test_the_diagrams_have_every_state():
+    """Of an order and of a step, and no state that there is not."""
+    diagrams = re.findall(r"^stateDiagram-v2$(.*?)^```", ARCHITECTURE.read_text(), re.MULTILINE | re.DOTALL)
+    drawn = [set(re.findall(r"\b[A-Z][a-z]\w+", diagram)) for diagram in diagrams]
+    assert drawn == [{str(state) for state in ProcessState}, {str(state) for state in StepState}]
+    assert [outcome for outcome in Outcome if f"`{outcome}`" not in ARCHITECTURE.read_text()] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_a_link_leads_to_a_file_and_to_a_heading_of_it(page):
+    """Also within a page."""
+    for target, anchor in LINK.findall(page.read_text()):
+        place = page.parent / target if target else page
+        assert place.exists(), target
+        assert not anchor or anchor in anchors(place), f"{target}#{anchor}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_prose_is_at_most_a_hundred_columns_wide(page):
+    """Tables, code, pictures and lines that are one link may be wider."""
+    wide = [line for line in without_code(page.read_text()).splitlines() if len(line) > WIDEST]
+    assert [line for line in wide if not re.match(r"\||\[[^]]+\]: | {4}|(?:- )?\S+$", line)] == []
+
+
+def test_each_usual_change_has_a_row():
+    """A reader who wants one of these finds where it begins."""
+    named = [row[0] for row in changes()]
+    assert [each for each in USUAL_CHANGES if not any(each in name for name in named)] == []
+
+
+def test_no_cell_names_more_than_eight_places():
+    """A change that has more is several changes, or a fault of the code."""
+    rows = changes()
+    assert len(rows) > 20
+    assert [row[0] for row in rows for cell in row if len(files_in(cell)) > MOST_PLACES] == []
+
+
+def test_every_place_of_a_change_exists():
+    """The files and folders, and in each file what is named behind it."""
+    for change, places, *more in changes():
+        assert files_in(places), change
+        named = files_in(places) | {name for cell in (change, *more) for name in files_in(cell) if "/" in name}
+        assert [name for name in named if not (ROOT / name).exists()] == [], change
+        for place, symbol in symbols_in(places):
+            assert re.search(rf"\b{re.escape(symbol)}\b", place.read_text()), f"{change}: {place.name} {symbol}"
