@@ -17,6 +17,9 @@ from stores.sweeps import SweepLog
 
 log = logging.getLogger(__name__)
 
+LONGEST_HELD = timedelta(hours=24)
+"""An order that is held for longer was perhaps forgotten."""
+
 LONGEST_START = timedelta(minutes=1)
 """After a pause of the whole system somebody sweeps within this time, also if a dead host's timers are still locked."""
 
@@ -50,7 +53,8 @@ class Watch:
         looks = await settle_all(self._look_into(bucket, now, waiting) for bucket in self.store.buckets)
         unserved = set[str]()
         others = [self._sweeps(now), self._silent_agents(now, unserved)]
-        others += (self._not_recovered(bucket, now) for bucket in self.store.buckets)
+        for bucket in self.store.buckets:
+            others += [self._not_recovered(bucket, now), self._held_for_long(bucket, now)]
         standing = await settle_all(others)
         seen = [told for each in standing if not isinstance(each, Exception) for told in each]
         late = [row for row in waiting if now - agenda.since(row) > self.longest_pending]
@@ -100,22 +104,27 @@ class Watch:
         return [(self.store.buckets[0], alerts.stalled(alerts.SUPERVISOR, since, "no supervisor sweeps"))]
 
     async def _not_recovered(self, bucket: str, now: datetime) -> list[Told]:
-        """Return the orders that are overdue for too long: the supervisor sees them at each sweep, and cannot help.
+        """Return the orders that are overdue for too long: the supervisor sees them at each sweep, and cannot help."""
+        due = agenda.overdue(now - self.longest_pending)
+        return await self._all(bucket, *due, "it is overdue, and nobody could recover it")
 
-        Those that were announced before hide nobody behind them.
-        """
-        start, end = agenda.overdue(now - self.longest_pending)
-        overdue: list[Told] = []
+    async def _held_for_long(self, bucket: str, now: datetime) -> list[Told]:
+        """Return the orders that are held for so long that they may have been forgotten (OPR-7)."""
+        return await self._all(bucket, *agenda.held_before(now - LONGEST_HELD), "it is held for long: release it")
+
+    async def _all(self, bucket: str, start: str, end: str, reason: str) -> list[Told]:
+        """Return what is told of the orders of a list; those that were announced before hide nobody behind them."""
+        found: list[Told] = []
         unheard_of = 0
         while unheard_of < PAGE:
             page = await self.store.agenda(bucket, start, end, PAGE)
-            told = [each for row in page if (each := _of_overdue(row))]
+            told = [each for row in page if (each := _of_listed(row, reason))]
             unheard_of += sum(event.event_id not in self._told for _, event in told)
-            overdue += told
+            found += told
             if len(page) < PAGE:
                 break
             start = f"{page[-1].key} "
-        return overdue
+        return found
 
     async def _tell(self, standing: Sequence[Told]) -> None:
         """Announce what was not announced before, and forget what goes on again."""
@@ -148,10 +157,9 @@ def _of_order(row: AgendaRow) -> Told:
     return keys.bucket_of(row.order_id), event
 
 
-def _of_overdue(row: AgendaRow) -> Told | None:
-    """Return what is told of an order that is overdue; None if its row does not say whose it is, or since when."""
+def _of_listed(row: AgendaRow, reason: str) -> Told | None:
+    """Return what is told of an order; None if its row does not say whose it is, or since when."""
     since = _due(row)
     if since is None:
         return None
-    reason = "it is overdue, and nobody could recover it"
     return keys.bucket_of(row.order_id), alerts.stalled(f"{keys.ABOUT_ORDER}{row.order_id}", since, reason)

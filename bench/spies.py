@@ -17,7 +17,8 @@ from adapters.remote import HttpRemoteService
 from adapters.tables.transactions import TableTransactions
 from bench.counters import Counters, Marks
 from core.changes import Change
-from core.orders import ProcessState, Snapshot
+from core.life import ProcessState
+from core.orders import Snapshot
 from scheduler.service import SchedulerService
 from stores.orders import OrderStore
 from stores.tables import Stored

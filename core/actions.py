@@ -1,24 +1,160 @@
-"""What an operator may do to an order as it is, and why not (OPR-3, OPR-4): shown, told with alerts, and held to.
+"""What an operator may do: a value for each action, with its words, when it is possible, and what it decides.
 
-The order's own records decide, so nobody who asks needs its workflow.
+The order's own records decide, so nobody who asks needs its workflow. Each action on an order is a change of the state
+like any other, so it survives any crash; its message only wakes (OPR-3, OPR-4, OPR-6). Routes, bulk actions, commands,
+buttons and dialogs are made from these values.
 """
 
-from core.orders import DONE, Direction, Outcome, ProcessState, Snapshot, Step, StepState
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import datetime
 
-RESUBMITTED, FREED = "resubmitted", "freed of a step that failed"
+from core.agenda import Kind
+from core.changes import Change, HistoryEntry, transition
+from core.compensation import turn_back
+from core.errors import RefusedError
+from core.happenings import ActedOn, Skipped
+from core.life import DONE, ENDED, Direction, Outcome, ProcessState, StepState
+from core.orders import Priority, Snapshot, Step
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Asked:
+    """Who asks for an action, and why; and of which step, where an action concerns one."""
+
+    operator: str
+    note: str
+    step: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Words:
+    """How an action reads."""
+
+    name: str
+    """In routes and commands."""
+    title: str
+    effect: str
+    """What it does, and what it leaves."""
+    done: str
+    """What was done, in one word."""
+    danger: bool = False
+    """Whether it takes something away that nobody can bring back."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Action(Words):
+    """An action on an order."""
+
+    why_not: Callable[[Snapshot], str]
+    """Says why it makes no sense for the order as it is; empty if it does."""
+    decide: Callable[[Snapshot, Asked, datetime], Change]
+    """Raises `RefusedError`. Asked only where `why_not` is empty."""
+    of_step: bool = False
+    """Whether it concerns one of the steps that failed."""
+    lists: tuple[Kind, ...]
+    """In which lists a bulk action finds its orders."""
+
+    def act(self, order: Snapshot, asked: Asked, now: datetime) -> Change:
+        """Return the change of the order; raises `RefusedError`."""
+        if why_not := self.why_not(order):
+            raise RefusedError(why_not)
+        return self.decide(order, asked, now)
 
 
 def possible(order: Snapshot) -> list[str]:
-    """Return what makes sense now, by its name."""
-    reasons = {
-        "resubmit": [why_not_mend(order, RESUBMITTED)],
-        "skip": [why_not_mend(order, FREED) or why_not_skip(order, step) for step in to_mend(order)],
-        "cancel": [why_not_cancel(order)],
-    }
-    return [name for name, why_not in reasons.items() if "" in why_not]
+    """Return the names of the actions that make sense now."""
+    return [action.name for action in ACTIONS if not action.why_not(order)]
 
 
-def why_not_skip(order: Snapshot, step: Step) -> str:
+# Resubmit
+
+
+def why_not_resubmit(order: Snapshot) -> str:
+    """Say why the order is none that can go on from where it failed."""
+    return _why_not_mended(order, "resubmitted")
+
+
+def resubmit(order: Snapshot, asked: Asked, now: datetime) -> Change:
+    """Let the order go on, forward or back, from the steps that failed, with a fresh count (OPR-3, UND-4)."""
+    failed = order.in_state(StepState.FAILED)
+    after = order.with_steps(*(_afresh(step, order.state.direction) for step in failed))
+    return _go_on(order, after, _entry(asked, now, ActedOn(what="resubmitted", note=asked.note)))
+
+
+def _why_not_mended(order: Snapshot, what: str) -> str:
+    if order.state.process_state is not ProcessState.ERROR:
+        return f"the order is {order.state.process_state}: only one in Error can be {what}"
+    if order.state.outcome is Outcome.UNDONE:
+        return "the order was undone completely: there is nothing to go on with"
+    return ""
+
+
+def _afresh(step: Step, direction: Direction) -> Step:
+    """Reset the failure count, but never the attempts: they tell a stale reply from a current one."""
+    back = direction is Direction.UNDO
+    if back and not step.undo_failed:
+        return step  # it was refused on the way forward: there is nothing to undo
+    return replace(
+        step,
+        state=StepState.UNDOING if back else StepState.NOT_STARTED,
+        failure_count=0,
+        cooldowns=0,
+        not_before=None,
+        complete_by=None,
+        reason=None,
+        for_operator=False,
+    )
+
+
+def _go_on(order: Snapshot, after: Snapshot, entry: HistoryEntry) -> Change:
+    """Let any scheduler claim the order, with a fresh count."""
+    after = after.with_state(
+        process_state=ProcessState.PENDING,
+        locked_by=None,
+        complete_by=None,
+        failure_count=0,
+        outcome=None,
+        reason=None,
+    )
+    return transition(order, after, entry)
+
+
+# Skip
+
+
+def why_not_skip(order: Snapshot) -> str:
+    """Say why the order can do without none of the steps that failed."""
+    reasons = [_why_needed(order, step) for step in to_mend(order)]
+    return _why_not_mended(order, "freed of a step that failed") or ("" if "" in reasons else "; ".join(reasons))
+
+
+def skip(order: Snapshot, asked: Asked, now: datetime) -> Change:
+    """Leave out a step that failed, because it was done, or taken back, by other means (OPR-4).
+
+    The order goes on unless another step has failed too. On the way forward a step that another one needs cannot be
+    left out. Should the order be undone later, a skipped step that was ever tried is undone like any other (UND-2).
+    """
+    step = _failed_step(order, asked.step)
+    if why_not := _why_needed(order, step):
+        raise RefusedError(why_not)
+    after = order.with_steps(replace(step, state=StepState.SKIPPED, complete_by=None, reason=None, for_operator=False))
+    left = to_mend(after)
+    skipped = Skipped(what="step-skipped" if left else "skipped", step=step.name, note=asked.note)
+    entry = _entry(asked, now, skipped)
+    if left:
+        return transition(order, after.with_state(reason=left[0].reason), entry)
+    return _go_on(order, after, entry)
+
+
+def to_mend(order: Snapshot) -> tuple[Step, ...]:
+    """Return the steps that failed; of an order that goes back, those of which the undo failed."""
+    failed = order.in_state(StepState.FAILED)
+    back = order.state.direction is Direction.UNDO
+    return tuple(step for step in failed if step.undo_failed) if back else failed
+
+
+def _why_needed(order: Snapshot, step: Step) -> str:
     """Say why the order cannot go on without a step that failed: another one needs its answer; empty if none does."""
     if order.state.direction is Direction.UNDO:
         return ""
@@ -27,8 +163,26 @@ def why_not_skip(order: Snapshot, step: Step) -> str:
     return f"{', '.join(needing)} cannot be done without what {step.name} answers" if needing else ""
 
 
+def _failed_step(order: Snapshot, name: str | None) -> Step:
+    """Return the step that is meant; raises `RefusedError` if that is none, or could be several."""
+    failed = to_mend(order)
+    meant = [step for step in failed if name in (None, step.name)]
+    names = ", ".join(step.name for step in failed) or "none"
+    if not meant:
+        raise RefusedError(f"only a step that has failed can be skipped; of this order that is: {names}")
+    if len(meant) > 1:
+        raise RefusedError(f"several steps have failed, name one of them: {names}")
+    return meant[0]
+
+
+# Cancel
+
+CANCELLED = "cancelled by an operator"
+"""The reason that the order shows; who it was, and why, stands in the history."""
+
+
 def why_not_cancel(order: Snapshot) -> str:
-    """Say why the order cannot be taken back; empty if it can."""
+    """Say why the order cannot be taken back."""
     state = order.state
     if state.process_state is ProcessState.PROCESSED:
         return "the order is Processed: what takes it back is a workflow of its own, such as `return`"
@@ -40,17 +194,149 @@ def why_not_cancel(order: Snapshot) -> str:
     return ""
 
 
-def to_mend(order: Snapshot) -> tuple[Step, ...]:
-    """Return the steps that failed; of an order that goes back, those of which the undo failed."""
-    failed = order.in_state(StepState.FAILED)
-    back = order.state.direction is Direction.UNDO
-    return tuple(step for step in failed if step.undo_failed) if back else failed
+def cancel(order: Snapshot, asked: Asked, now: datetime) -> Change:
+    """Ask for the undo of an order that is not finished, whatever it is doing (OPR-4, UND-1).
+
+    Steps that run answer or expire first, so an order that a scheduler handles stays with it (SCH-12).
+    """
+    after = turn_back(order).with_state(reason=CANCELLED)
+    entry = _entry(asked, now, ActedOn(what="cancelled", note=asked.note))
+    if order.state.process_state is ProcessState.PROCESSING:
+        return transition(order, after, entry)
+    after = after.with_state(process_state=ProcessState.PENDING, complete_by=None, outcome=None)
+    return transition(order, after, entry)
 
 
-def why_not_mend(order: Snapshot, what: str) -> str:
-    """Say why the order is none that an operator lets go on; empty if it is one."""
-    if order.state.process_state is not ProcessState.ERROR:
-        return f"the order is {order.state.process_state}: only one in Error can be {what}"
-    if order.state.outcome is Outcome.UNDONE:
-        return "the order was undone completely: there is nothing to go on with"
-    return ""
+# Hold and release
+
+
+def why_not_hold(order: Snapshot) -> str:
+    """Say why the order cannot be held."""
+    if order.state.process_state in ENDED:
+        return f"the order is {order.state.process_state}: nothing of it starts by itself"
+    return f"{order.state.held_by} holds the order already" if order.state.is_held else ""
+
+
+def hold(order: Snapshot, asked: Asked, now: datetime) -> Change:
+    """Let nothing of the order start; what runs is answered, or recovered when its time is up (OPR-7)."""
+    after = order.with_state(held_by=asked.operator, held_because=asked.note, held_since=now)
+    return transition(order, after, _entry(asked, now, ActedOn(what="held", note=asked.note)))
+
+
+def why_not_release(order: Snapshot) -> str:
+    """Say why the order cannot be released."""
+    return "" if order.state.is_held else "nobody holds the order"
+
+
+def release(order: Snapshot, asked: Asked, now: datetime) -> Change:
+    """Let the order go on from where it was held; dates that it waits for stay as they are (OPR-7)."""
+    after = order.with_state(held_by=None, held_because=None, held_since=None)
+    return transition(order, after, _entry(asked, now, ActedOn(what="released", note=asked.note)))
+
+
+# Hurry
+
+
+def why_not_hurry(order: Snapshot) -> str:
+    """Say why the order cannot be put before others."""
+    if order.state.process_state in ENDED:
+        return f"the order is {order.state.process_state}: it waits for no claim"
+    return "the order has high priority already" if order.state.priority is Priority.HIGH else ""
+
+
+def hurry(order: Snapshot, asked: Asked, now: datetime) -> Change:
+    """Give the order high priority: it is claimed before those of normal priority (SCH-11, OPR-8)."""
+    after = order.with_state(priority=Priority.HIGH)
+    return transition(order, after, _entry(asked, now, ActedOn(what="hurried", note=asked.note)))
+
+
+def _entry(asked: Asked, now: datetime, happened: ActedOn | Skipped) -> HistoryEntry:
+    return HistoryEntry(at=now, actor=f"operator/{asked.operator}", happened=(happened,))
+
+
+ACTIONS = (
+    Action(
+        name="resubmit",
+        title="Resubmit",
+        effect="The steps that failed start again with a fresh count. What is completed stays completed.",
+        done="resubmitted",
+        why_not=why_not_resubmit,
+        decide=resubmit,
+        lists=(Kind.ERROR,),
+    ),
+    Action(
+        name="skip",
+        title="Skip a step",
+        effect="The order goes on without this step, because it was done, or taken back, by other means.",
+        done="skipped",
+        of_step=True,
+        why_not=why_not_skip,
+        decide=skip,
+        lists=(Kind.ERROR,),
+    ),
+    Action(
+        name="cancel",
+        title="Cancel the order",
+        effect="Everything that was ever tried is taken back, last first. Steps that run answer or expire before. "
+        "This cannot be stopped.",
+        done="cancelled",
+        danger=True,
+        why_not=why_not_cancel,
+        decide=cancel,
+        lists=(Kind.ERROR,),
+    ),
+    Action(
+        name="hold",
+        title="Hold",
+        effect="Nothing of the order starts until it is released. What runs is answered, or its time is up.",
+        done="held",
+        why_not=why_not_hold,
+        decide=hold,
+        lists=(Kind.PENDING, Kind.RUNNING),
+    ),
+    Action(
+        name="release",
+        title="Release",
+        effect="The order goes on from where it was held. Dates that it waits for stay as they are.",
+        done="released",
+        why_not=why_not_release,
+        decide=release,
+        lists=(Kind.HELD,),
+    ),
+    Action(
+        name="hurry",
+        title="Raise the priority",
+        effect="The order is claimed before those of normal priority.",
+        done="hurried",
+        why_not=why_not_hurry,
+        decide=hurry,
+        lists=(Kind.PENDING,),
+    ),
+)
+"""What can be done to an order, in the order in which it is offered."""
+
+BY_NAME = {action.name: action for action in ACTIONS}
+
+ERASE = Words(
+    name="erase",
+    title="Erase personal data",
+    effect="Who the customer is goes for good, from the order and from messages that name it. "
+    "The order and its history stay.",
+    done="erased",
+    danger=True,
+)
+REDRIVE = Words(
+    name="redrive",
+    title="Put back",
+    effect="The message goes back on its queue, and is handled as if it had just come.",
+    done="redriven",
+)
+DROP = Words(
+    name="drop",
+    title="Drop",
+    effect="The message is removed for good. What it asked for does not happen.",
+    done="dropped",
+    danger=True,
+)
+OTHERS = (ERASE, REDRIVE, DROP)
+"""What can be done to an order's personal data, and to a message that nobody could read."""

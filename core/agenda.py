@@ -12,15 +12,17 @@ from enum import StrEnum
 from typing import Any
 
 from core.keys import LAST, sortable, time_of
-from core.orders import OrderState, Outcome, Priority, ProcessState, Snapshot, StepState
+from core.life import ProcessState, StepState
+from core.orders import OrderState, Priority, Snapshot
 
 
 class Kind(StrEnum):
-    """What is owed: a claim, a look at the complete-by time, an operator's action, something to send."""
+    """What is owed: a claim, a look at the complete-by time, an operator's action or release, something to send."""
 
     PENDING = "!pending"
     RUNNING = "!running"
     ERROR = "!error"
+    HELD = "!held"
     OUTBOX = "!outbox"
 
 
@@ -56,8 +58,10 @@ def obligations(snapshot: Snapshot) -> dict[str, AgendaRow]:
         keys.append(f"{claim_lane(state.priority, snapshot.needs() or NOTHING)}{_place(state)}|{state.order_id}")
     if due := snapshot.earliest_complete_by():
         keys.append(f"{Kind.RUNNING}|{sortable(due)}|{state.order_id}")
-    if state.process_state is ProcessState.ERROR and state.outcome is not Outcome.UNDONE:
+    if state.meaning.waits_for_operator:
         keys.append(f"{Kind.ERROR}|{sortable(state.updated_at)}|{state.order_id}")
+    if state.held_since:
+        keys.append(f"{Kind.HELD}|{sortable(state.held_since)}|{state.order_id}")
     return {key: AgendaRow(key=key, order_id=state.order_id, data=_summary(snapshot)) for key in keys}
 
 
@@ -77,6 +81,7 @@ def _summary(snapshot: Snapshot) -> dict[str, Any]:
     """Return what is known, without nulls: a table stores none, an absent property stands for one."""
     state = snapshot.state
     known = {
+        "Situation": str(state.situation),
         "ProcessState": str(state.process_state),
         "FailureCount": state.failure_count,
         "Priority": str(state.priority),
@@ -86,6 +91,8 @@ def _summary(snapshot: Snapshot) -> dict[str, Any]:
         "WorkflowVersion": state.workflow_version,
         "Agents": " ".join(step.agent for step in snapshot.running()) or None,
         "Outcome": state.outcome and str(state.outcome),
+        "HeldBy": state.held_by,
+        "HeldBecause": state.held_because,
         "FailedSteps": " ".join(step.name for step in snapshot.in_state(StepState.FAILED)) or None,
         "Reason": state.reason,
         "UpdatedAt": state.updated_at,
@@ -160,3 +167,8 @@ def in_time(now: datetime) -> tuple[str, str]:
 def overdue(now: datetime) -> tuple[str, str]:
     """Row-key range [from, to) of the orders with a step whose complete-by time has passed (SUP-2)."""
     return f"{Kind.RUNNING}|", f"{Kind.RUNNING}|{sortable(now)}"
+
+
+def held_before(time: datetime) -> tuple[str, str]:
+    """Row-key range [from, to) of the orders that are held since before that time."""
+    return f"{Kind.HELD}|", f"{Kind.HELD}|{sortable(time)}"

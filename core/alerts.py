@@ -1,6 +1,6 @@
 """The events that tell operators what happened and what they can do (ALR-1). They carry no personal data."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from hashlib import sha256
@@ -9,13 +9,13 @@ from typing import Any
 from pydantic import AwareDatetime
 
 from core.actions import possible
-from core.changes import Event
+from core.changes import Event, HistoryEntry
 from core.clocks import ClockSkew
+from core.happenings import Ended
 from core.keys import ABOUT_ORDER
-from core.orders import Direction, Outcome, Snapshot
+from core.life import Direction
+from core.orders import Snapshot
 
-ORDER_FAILED = "OrderProcessing.OrderFailed"
-ORDER_UNDONE = "OrderProcessing.OrderUndone"
 SUBMISSION_REJECTED = "OrderProcessing.SubmissionRejected"
 NOTICE_GIVEN_UP = "OrderProcessing.NoticeGivenUp"
 STALLED = "OrderProcessing.Stalled"
@@ -54,23 +54,29 @@ def _asks_for(*what: str) -> dict[str, Any]:
     return {"actionRequired": bool(what), "actions": list(what)}
 
 
-def order_ended(after: Snapshot, cause: str, now: datetime) -> Event:
+def of(after: Snapshot, entry: HistoryEntry) -> Iterator[Event]:
+    """Yield what operators are told of what happened to the order, as it was recorded (ALR-1)."""
+    alert = after.state.meaning.alert
+    ends = (each for each in entry.happened if isinstance(each, Ended))
+    return (_order_ended(alert, after, end, entry.at) for end in ends if alert)
+
+
+def _order_ended(alert: str, after: Snapshot, end: Ended, now: datetime) -> Event:
     """Tell that the order is in `Error`: the id is that of the transition, so sending twice is seen as one.
 
     An order that was undone completely needs nobody; the event only informs.
     """
     state = after.state
-    undone = state.outcome is Outcome.UNDONE
     return Event(
-        event_id=f"{state.order_id}:{state.version + 1}",
-        type=ORDER_UNDONE if undone else ORDER_FAILED,
+        event_id=f"{state.order_id}:{state.version}",
+        type=alert,
         subject=f"{ABOUT_ORDER}{state.order_id}",
         at=now,
         data={
             "orderId": state.order_id,
-            "step": cause,
-            "reason": state.reason,
-            "outcome": state.outcome or Outcome.FAILED,
+            "step": end.step or "",
+            "reason": end.reason,
+            "outcome": end.what,
             "failureCount": state.failure_count,
             "stillToBeUndone": [step.name for step in after.steps if step.undo_failed or step.waits_for_undo]
             if state.direction is Direction.UNDO

@@ -11,8 +11,9 @@ from pydantic import AwareDatetime, Strict
 from core import agenda
 from core.agenda import AgendaRow
 from core.happenings import Happening, Unknown, in_words, name_of
+from core.life import ENDED, SETTLED, ProcessState, StepState
 from core.messages import BusMessage, WakeUp
-from core.orders import ENDED, SETTLED, ProcessState, Snapshot, Step, StepState
+from core.orders import Snapshot, Step
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -59,8 +60,6 @@ class Change:
     """None when the order is recorded for the first time (SUB-2)."""
     after: Snapshot
     entry: HistoryEntry
-    events: tuple[Event, ...] = ()
-    """Committed with the rows as an outbox, so that no crash can lose them."""
     messages: tuple[BusMessage, ...] = ()
     """Sent after the commit. They only wake somebody up: the state says what is to be done."""
 
@@ -106,6 +105,7 @@ class WhyNot(StrEnum):
     """Why a scheduler does not claim an order as it stands."""
 
     ENDED = "ended"
+    HELD = "held"
     RUNS = "runs"
     """All that can be done of it now is being done: it waits for answers."""
     NOT_YET = "not-yet"
@@ -133,21 +133,22 @@ def transition(
     after: Snapshot,
     entry: HistoryEntry,
     *,
-    events: tuple[Event, ...] = (),
     messages: tuple[BusMessage, ...] = (),
 ) -> Change:
     """Return the change from one snapshot of an order to its next version.
 
     When the order may go on, and since when it waits, follows from its steps; if nobody has it, and it may go on now,
-    a scheduler is woken.
+    a scheduler is woken. An order that is over is not held any more.
     """
     now = entry.at
     after = after.with_state(version=before.state.version + 1, updated_at=now, not_before=after.chosen_time(now))
     after = after.with_state(waits_since=after.state.not_before or _waits_since(before, after, now))
+    if after.state.meaning.is_over:
+        after = after.with_state(held_by=None, held_because=None, held_since=None)
     pending = after.state.process_state is ProcessState.PENDING
     if pending and after.can_go_on and after.state.not_before is None:
         messages = (*messages, wake_up(after, before))
-    return Change(before=before, after=after, entry=entry, events=events, messages=messages)
+    return Change(before=before, after=after, entry=entry, messages=messages)
 
 
 def _waits_since(before: Snapshot, after: Snapshot, now: datetime) -> datetime:
@@ -157,7 +158,8 @@ def _waits_since(before: Snapshot, after: Snapshot, now: datetime) -> datetime:
     """
     settled_before = {step.name for step in before.in_state(*SETTLED)}
     settled = {step.name for step in after.in_state(*SETTLED)}
-    acted_on = before.state.process_state in ENDED or before.state.direction is not after.state.direction
+    was, state = before.state, after.state
+    acted_on = was.process_state in ENDED or was.direction is not state.direction or was.is_held is not state.is_held
     return now if acted_on or settled != settled_before else min(before.state.waits_since, now)
 
 

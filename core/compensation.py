@@ -7,10 +7,10 @@ for the steps is the same for all of them, and needs no workflow: each step's re
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from core import alerts
 from core.changes import Change, HistoryEntry, transition
 from core.happenings import Ended, UndoRequested
-from core.orders import Direction, OnFailure, Outcome, ProcessState, Snapshot, Step, StepState
+from core.life import Direction, Outcome, ProcessState, StepState
+from core.orders import OnFailure, Snapshot, Step
 
 
 def after_a_failure(before: Snapshot, after: Snapshot, entry: HistoryEntry) -> Change:
@@ -42,14 +42,13 @@ def ask_for_undo(before: Snapshot, after: Snapshot, cause: Step, entry: HistoryE
 
 
 def end(before: Snapshot, after: Snapshot, outcome: Outcome, cause: Step | None, entry: HistoryEntry) -> Change:
-    """Set the order, of which no step runs any more, to `Error`, and tell the operators (SCH-8, SCH-12, ALR-1)."""
+    """Set the order, of which no step runs any more, to `Error` (SCH-8, SCH-12); the event tells operators (ALR-1)."""
     reason = cause.reason if cause else after.state.reason
     after = after.with_state(
         process_state=ProcessState.ERROR, locked_by=None, complete_by=None, outcome=outcome, reason=reason
     )
-    name = cause.name if cause else ""
-    entry = entry.also(Ended(what=outcome.value, step=name or None, reason=reason))
-    return transition(before, after, entry, events=(alerts.order_ended(after, name, entry.at),))
+    name = cause.name if cause else None
+    return transition(before, after, entry.also(Ended(what=outcome.value, step=name, reason=reason)))
 
 
 def turn_back(order: Snapshot) -> Snapshot:

@@ -236,9 +236,9 @@ class ReplyRefused(OfOrder):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ActedOn(OfOrder):
-    """An operator let the order go on, or back, or had the customer's data erased (OPR-3, OPR-4)."""
+    """What an operator did to the order (OPR-3, OPR-4); the names are those of `core.actions`."""
 
-    what: Literal["resubmitted", "cancelled", "erased"]
+    what: Literal["resubmitted", "cancelled", "held", "released", "hurried", "erased"]
     note: str
 
     @property

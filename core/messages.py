@@ -19,7 +19,8 @@ from pydantic_core import ErrorDetails
 
 from core.errors import InvalidError, NewerMessageError
 from core.keys import ORDER_ID
-from core.orders import Priority, Step, StepState
+from core.life import StepState
+from core.orders import Priority, Step
 
 MESSAGE_VERSION = 1
 """The `schema_version` of all messages."""

@@ -11,38 +11,18 @@ from typing import Any
 
 from pydantic import AwareDatetime
 
-
-class ProcessState(StrEnum):
-    """The four documented states of an order, and no others."""
-
-    PENDING = "Pending"
-    PROCESSING = "Processing"
-    PROCESSED = "Processed"
-    ERROR = "Error"
-
-
-ENDED = (ProcessState.PROCESSED, ProcessState.ERROR)
-"""In these states nobody handles the order."""
-
-
-class StepState(StrEnum):
-    """Where one workflow step stands."""
-
-    NOT_STARTED = "NotStarted"
-    RUNNING = "Running"
-    COMPLETED = "Completed"
-    FAILED = "Failed"
-    UNDOING = "Undoing"
-    UNDONE = "Undone"
-    SKIPPED = "Skipped"
-
-
-DONE = (StepState.COMPLETED, StepState.SKIPPED)
-"""In these states the steps after it may begin."""
-
-
-SETTLED = (*DONE, StepState.UNDONE, StepState.FAILED)
-"""In these states something has come of it."""
+from core.life import (
+    DONE,
+    ENDED,
+    MEANINGS,
+    Direction,
+    Meaning,
+    Outcome,
+    ProcessState,
+    Situation,
+    StepState,
+    situation_of,
+)
 
 
 class Priority(StrEnum):
@@ -61,24 +41,6 @@ class OnFailure(StrEnum):
     """The whole order is undone (UND-1)."""
     COOLDOWN = "cooldown"
     """The step cools down and is tried again, a bounded number of times; then the order waits for an operator."""
-
-
-class Direction(StrEnum):
-    """Whether the order's steps are being done, or undone."""
-
-    FORWARD = "forward"
-    UNDO = "undo"
-
-
-class Outcome(StrEnum):
-    """How an order ended that is in `Error`."""
-
-    FAILED = "failed"
-    """It waits for an operator, with its finished steps done."""
-    UNDONE = "undone"
-    """Everything was taken back (UND-5)."""
-    UNDO_INCOMPLETE = "undo-incomplete"
-    """Something could not be taken back; an operator can let the undo go on (UND-4)."""
 
 
 MAX_REASON = 300
@@ -125,6 +87,10 @@ class OrderState:
     direction: Direction = Direction.FORWARD
     outcome: Outcome | None = None
     reason: str | None = None
+    held_by: str | None = None
+    """The operator who holds the order: nothing of it starts until it is released."""
+    held_because: str | None = None
+    held_since: AwareDatetime | None = None
     reply_to: str | None = None
     agenda: tuple[str, ...] | None = field(default=None, compare=False)
     """Under which row keys it was written what the order owes; None if the record does not say.
@@ -133,6 +99,27 @@ class OrderState:
     """
     more: Mapping[str, Any] = field(default_factory=dict, compare=False)
     """As in `Order`."""
+
+    @property
+    def is_held(self) -> bool:
+        """Whether an operator holds the order."""
+        return self.held_since is not None
+
+    @property
+    def situation(self) -> Situation:
+        """Where the order stands."""
+        return situation_of(
+            self.process_state,
+            self.outcome,
+            self.direction,
+            failed_before=self.failure_count > 0,
+            is_held=self.is_held,
+        )
+
+    @property
+    def meaning(self) -> Meaning:
+        """What that means."""
+        return MEANINGS[self.situation]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -248,7 +235,12 @@ class Snapshot:
         return min(ready, key=lambda step: step.not_before or self.state.waits_since).capability if ready else None
 
     def ready(self) -> tuple[Step, ...]:
-        """Return the steps whose turn it is, to be done or to be undone, whether or not their time has come."""
+        """Return the steps whose turn it is, to be done or to be undone, whether or not their time has come.
+
+        Of an order that is held that is none.
+        """
+        if self.state.is_held:
+            return ()
         if self.state.direction is Direction.UNDO:
             return self._ready_to_be_undone()
         if self.in_state(StepState.FAILED):  # no new step starts (SCH-12)
@@ -285,7 +277,9 @@ class Snapshot:
     @property
     def can_go_on(self) -> bool:
         """Whether anything of the order could start or end, at once or at a time that was chosen."""
-        return self.state.process_state not in ENDED and bool(self.ready() or not self.running())
+        if self.state.process_state in ENDED or self.state.is_held:
+            return False
+        return bool(self.ready() or not self.running())
 
     def chosen_time(self, now: datetime) -> datetime | None:
         """Return when the first of the steps whose turn it is may begin; None if one may now, or there is none."""

@@ -12,11 +12,12 @@ from typing import Annotated, Any
 from pydantic import ConfigDict, Field
 
 from core.agenda import Kind
-from core.alerts import ORDER_FAILED, ORDER_UNDONE, STALLED, SUPERVISOR, Acknowledgement, Alert
+from core.alerts import STALLED, SUPERVISOR, Acknowledgement, Alert
 from core.changes import Event
 from core.errors import AppError
 from core.gathering import run_all
 from core.keys import ABOUT_ORDER
+from core.life import MEANINGS
 from core.ports import Clock
 from entrypoints.models import View
 from operators.owed import Look, Owed
@@ -126,6 +127,10 @@ def _text(value: Any) -> str:
     return "" if value is None else str(value)
 
 
+ENDS = {each.alert for each in MEANINGS.values() if each.alert}
+"""The alerts that an order has ended; one is over once the order waits for nobody."""
+
+
 def is_over(event: Event, owed: Look | None, swept: Sweep | None) -> bool:
     """Whether it is certain that what the event tells of is over.
 
@@ -138,8 +143,8 @@ def is_over(event: Event, owed: Look | None, swept: Sweep | None) -> bool:
         return False
     order_id = event.subject.removeprefix(ABOUT_ORDER)
     if event.type == STALLED:
-        return all(owed.is_over(kind, order_id, since=event.at) for kind in (Kind.PENDING, Kind.RUNNING))
-    return event.type in (ORDER_FAILED, ORDER_UNDONE) and owed.is_over(Kind.ERROR, order_id)
+        return all(owed.is_over(kind, order_id, since=event.at) for kind in (Kind.PENDING, Kind.RUNNING, Kind.HELD))
+    return event.type in ENDS and owed.is_over(Kind.ERROR, order_id)
 
 
 @dataclass(frozen=True, kw_only=True)

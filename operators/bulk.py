@@ -1,17 +1,17 @@
 """One action on many orders: a dry run first, then page by page (OPR-3, OPR-4).
 
-The orders in `Error` are listed in the agenda by the time at which they went there. A bulk action goes through that
-list up to a fixed time and acts on each order as on a single one, if it still is as the list said. So it needs no
-record of its own: what was done shows in the orders, and the same request again does the rest.
+The agenda lists the orders that are in `Error`, wait, run, or are held. A bulk action goes through the lists that it
+names and acts on each order as on a single one, if that has been as the list said since before a fixed time. So it
+needs no record of its own: what was done shows in the orders, and the same request again does the rest.
 """
 
 import logging
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
 from core import agenda
-from core.agenda import Kind
+from core.actions import BY_NAME, Action, Asked
+from core.agenda import AgendaRow, Kind
 from core.changes import Change
 from core.errors import (
     ConflictError,
@@ -23,18 +23,18 @@ from core.errors import (
 )
 from core.gathering import run_all
 from core.keys import sortable
-from core.orders import ProcessState, Snapshot
+from core.orders import Snapshot
 from entrypoints.models import View
-from operators import rules, views
-from operators.requests import BulkRequest, SkipRequest, Where
-from operators.service import OperatorService
+from operators import views
+from operators.requests import BulkRequest, Where
+from operators.service import AGENDA_OF, OperatorService
 from operators.views import ListedOrder, agenda_page
 
 log = logging.getLogger(__name__)
 
 AT_ONCE = 16
 
-Action = Callable[[Snapshot, datetime], Change]
+LIST_OF = {kind: state for state, kind in AGENDA_OF.items()}
 
 
 class NotDone(View):
@@ -61,17 +61,18 @@ class BulkPage(View):
 
 @dataclass(frozen=True, kw_only=True)
 class BulkService:
-    """Acts on the orders in `Error` that are meant."""
+    """Acts on the orders that are meant, of the lists that the action names."""
 
     orders: OperatorService
 
     async def run(self, request: BulkRequest) -> BulkPage:
-        """Resubmit, skip a step of, or cancel many orders in Error, page by page; raises `InvalidError`."""
+        """Act on the orders of a list, page by page; raises `InvalidError`."""
         until = self._until(request)
-        start, end = _listed_until(until, request.where)
+        action = BY_NAME[request.action]
+        start, end = _lists(action, until, request.where)
         rows, continuation = await agenda_page(self.orders.store, start, end, request.limit, request.continuation)
-        listed = [views.listed(row, ProcessState.ERROR) for row in rows]
-        meant = [order for order in listed if request.where.fits(order)]
+        found = (_meant(row, action, request.where, until) for row in rows)
+        meant = [*{order.order_id: order for order in found if order}.values()]  # what waits and runs is listed twice
         done, refused = ([], []) if request.dry_run else await self._act_on(meant, request, until)
         handled = {*done, *(each.order_id for each in refused)}
         return BulkPage(
@@ -96,19 +97,18 @@ class BulkService:
     async def _act_on(
         self, meant: list[ListedOrder], request: BulkRequest, until: datetime
     ) -> tuple[list[str], list[NotDone]]:
-        action = _action_of(request)
-        outcomes = await run_all(
-            (self._one(each.order_id, action, request.where, until) for each in meant), at_most=AT_ONCE
-        )
+        outcomes = await run_all((self._one(each.order_id, request, until) for each in meant), at_most=AT_ONCE)
         done = [outcome for outcome in outcomes if isinstance(outcome, str)]
         log.info("operators.bulk_page", extra={"action": request.action, "done": len(done), "meant": len(meant)})
         return done, [outcome for outcome in outcomes if isinstance(outcome, NotDone)]
 
-    async def _one(self, order_id: str, action: Action, where: Where, until: datetime) -> str | NotDone | None:
+    async def _one(self, order_id: str, request: BulkRequest, until: datetime) -> str | NotDone | None:
         """Act on one order, if it is still meant; None if it is not."""
+        action, where = BY_NAME[request.action], request.where
+        asked = Asked(operator=request.operator, note=request.note, step=where.step if action.of_step else None)
 
         def decide(order: Snapshot, now: datetime) -> Change | None:
-            return action(order, now) if meant_by(order, where, until) else None
+            return action.act(order, asked, now) if meant_by(order, action, where, until) else None
 
         try:
             decision = await self.orders.transitions.apply(order_id, decide)
@@ -124,24 +124,27 @@ class BulkService:
         return order_id if decision else None
 
 
-def _action_of(request: BulkRequest) -> Action:
-    skipping = SkipRequest(operator=request.operator, note=request.note, step=request.where.step)
-    actions: Mapping[str, Action] = {
-        "resubmit": lambda order, now: rules.resubmit(order, request, now),
-        "skip": lambda order, now: rules.skip(order, skipping, now),
-        "cancel": lambda order, now: rules.cancel(order, request, now),
-    }
-    return actions[request.action]
+def _lists(action: Action, until: datetime, where: Where) -> tuple[str, str]:
+    """Row-key range [from, to) of the lists of an action; the orders in `Error` stand by the time they went there."""
+    first, last = agenda.all_of(min(action.lists))[0], agenda.all_of(max(action.lists))[1]
+    if action.lists == (Kind.ERROR,):
+        return f"{first}{sortable(where.since)}" if where.since else first, f"{first}{sortable(until)}"
+    return first, last
 
 
-def _listed_until(until: datetime, where: Where) -> tuple[str, str]:
-    """Row-key range [from, to) of the orders that went to `Error` before that time, and not too early."""
-    first, _ = agenda.all_of(Kind.ERROR)
-    return f"{first}{sortable(where.since)}" if where.since else first, f"{first}{sortable(until)}"
+def _meant(row: AgendaRow, action: Action, where: Where, until: datetime) -> ListedOrder | None:
+    """Return what the list shows of an order if it is meant, and has been as it is since before then."""
+    kind = row.key.partition("|")[0]
+    if kind not in action.lists:
+        return None
+    order = views.listed(row, LIST_OF[Kind(kind)])
+    at = order.updated_at
+    in_time = at is None or (at < until and (where.since is None or where.since <= at))
+    return order if in_time and where.fits(order) else None
 
 
-def meant_by(order: Snapshot, where: Where, until: datetime) -> bool:
-    """Whether the list would show the order, as it is now, among those that are meant."""
-    start, end = _listed_until(until, where)
-    rows = [row for key, row in agenda.obligations(order).items() if start <= key < end]
-    return any(where.fits(views.listed(row, ProcessState.ERROR)) for row in rows)
+def meant_by(order: Snapshot, action: Action, where: Where, until: datetime) -> bool:
+    """Whether the lists of the action would show the order, as it is now, among those that are meant."""
+    start, end = _lists(action, until, where)
+    rows = (row for key, row in agenda.obligations(order).items() if start <= key < end)
+    return any(_meant(row, action, where, until) for row in rows)

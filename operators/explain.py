@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from core.changes import Change, Decision
+from core.changes import Change, Decision, NotClaimed, WhyNot
 from core.errors import UnreadableRowError
-from core.orders import Direction, Outcome, ProcessState, Snapshot, Step, StepState
+from core.life import Direction, ProcessState, StepState
+from core.orders import OrderState, Snapshot, Step
 from entrypoints.models import View
 from stores.agent_health import AgentHealth, closed_until, fault_since, silent_since
 
@@ -73,8 +74,8 @@ class Prospect:
     change: Change | None = None
     circuits_open: bool = False
     """Whether until then no agent makes the call that the order needs."""
-    given_up: bool = False
-    """Whether a newer version of the app is waited for until then."""
+    why_not: WhyNot | None = None
+    """Why the order is not claimed before then; None if it is for a room that shows at that moment only."""
 
 
 class Explanation(View):
@@ -125,9 +126,7 @@ def what_comes(order: Snapshot, rules: ActingRules, now: datetime) -> Prospect |
             return _claim(order, rules, max(now, order.state.not_before or now))
         case ProcessState.PROCESSING:
             return _answer_or_recovery(order, rules, now)
-        case ProcessState.ERROR if order.state.outcome is not Outcome.UNDONE:
-            return Prospect(actor=Actor.OPERATOR)
-    return None
+    return Prospect(actor=Actor.OPERATOR) if order.state.meaning.waits_for_operator else None
 
 
 def what_comes_otherwise(order: Snapshot, rules: ActingRules, now: datetime) -> Prospect | None:
@@ -146,14 +145,17 @@ def _polled_from(order: Snapshot, rules: ActingRules) -> datetime:
 
 def _claim(order: Snapshot, rules: ActingRules, at: datetime) -> Prospect | None:
     """Return the claim at this time, or once an agent for what the order needs makes calls again."""
-    needs = order.needs()
-    for then in (at, *rules.reopen(needs, at)):
+    why_not = None
+    for then in (at, *rules.reopen(order.needs(), at)):
         change = rules.claimed(order, then)
         if isinstance(change, Change):
             return Prospect(actor=Actor.SCHEDULER, at=then, change=change, circuits_open=then > at)
-    if needs and not rules.offers.get(needs):
-        return Prospect(actor=Actor.OPERATOR)
-    return _answer_or_recovery(order, rules, at) if order.running() else _given_up(order, rules, at)
+        why_not = why_not or (change.why if isinstance(change, NotClaimed) else None)
+    if why_not is WhyNot.UNKNOWN_WORKFLOW:
+        return _given_up(order, rules, at)
+    if order.running():
+        return _answer_or_recovery(order, rules, at)
+    return Prospect(actor=Actor.OPERATOR, why_not=why_not)
 
 
 def _given_up(order: Snapshot, rules: ActingRules, now: datetime) -> Prospect:
@@ -161,8 +163,8 @@ def _given_up(order: Snapshot, rules: ActingRules, now: datetime) -> Prospect:
     at = max(now, order.state.waits_since + rules.longest_upgrade + INSTANT)
     change = rules.claimed(order, at)
     if not isinstance(change, Change):
-        return Prospect(actor=Actor.SCHEDULER, given_up=True)
-    return Prospect(actor=Actor.SCHEDULER, at=at, change=change, given_up=True)
+        return Prospect(actor=Actor.SCHEDULER, why_not=WhyNot.UNKNOWN_WORKFLOW)
+    return Prospect(actor=Actor.SCHEDULER, at=at, change=change, why_not=WhyNot.UNKNOWN_WORKFLOW)
 
 
 def _answer_or_recovery(order: Snapshot, rules: ActingRules, now: datetime) -> Prospect | None:
@@ -189,7 +191,14 @@ def _because(order: Snapshot) -> str:
     state = order.state
     outcome = f" ({state.outcome})" if state.outcome else ""
     back = " and goes back" if state.direction is Direction.UNDO and state.outcome is None else ""
-    return f"{outcome}{back}" + (f", because: {state.reason}" if state.reason else "")
+    why = f", because: {state.reason}" if state.reason else ""
+    return f"{outcome}{back}{why}{_held(state)}"
+
+
+def _held(state: OrderState) -> str:
+    if state.held_since is None:
+        return ""
+    return f"; {state.held_by} holds it since {_clock(state.held_since)}, because: {state.held_because}"
 
 
 def _waiting_for(
@@ -201,7 +210,7 @@ def _waiting_for(
     match expected.actor:
         case Actor.AGENT:
             return answers
-        case Actor.SCHEDULER if expected.given_up:
+        case Actor.SCHEDULER if expected.why_not is WhyNot.UNKNOWN_WORKFLOW:
             workflow = f"{order.state.workflow} version {order.state.workflow_version}"
             return f"a newer version of the app: this one does not know workflow {workflow}"
         case Actor.SCHEDULER:
@@ -211,9 +220,9 @@ def _waiting_for(
         case Actor.SUPERVISOR:
             return f"the supervisor, which has to look at {answers} that did not come in time"
         case Actor.OPERATOR:
-            none = order.state.process_state is ProcessState.PENDING
             nobody = f"an agent for {order.needs()}, which none of this app's agents is"
-            return nobody if none else f"an operator, who can {' or '.join(actions)} it"
+            is_alone = expected.why_not in (WhyNot.NO_ROOM, WhyNot.NO_ROOM_AT_ITS_OWN)
+            return nobody if is_alone else f"an operator, who can {' or '.join(actions)} it"
 
 
 def _room(order: Snapshot, expected: Prospect, rules: ActingRules, now: datetime) -> str:

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 from core.agenda import AgendaRow, Kind
 from core.errors import UnavailableError
-from core.orders import ProcessState
+from core.life import ProcessState
 from core.ports import Clock, TextQueue
 from entrypoints.models import View
 from operators.owed import Look, Owed
@@ -44,6 +44,8 @@ class Overview(View):
     at: datetime
     """When it was so."""
     open_orders: dict[ProcessState, Count]
+    held: Count
+    """Orders that somebody holds, in whatever state."""
     unconfirmed_events: Count
     """Events for operators that are not sent yet."""
     unsent_notices: Count
@@ -92,6 +94,7 @@ class OverviewService:
                 ProcessState.PROCESSING: Count(count=len(processing), at_least=owed.more(Kind.RUNNING)),
                 ProcessState.ERROR: _count(owed, Kind.ERROR),
             },
+            held=_count(owed, Kind.HELD),
             unconfirmed_events=_count(owed, Kind.OUTBOX, lambda row: not outbox.is_notice(row)),
             unsent_notices=_count(owed, Kind.OUTBOX, outbox.is_notice),
             last_sweep=await self.sweeps.last(),

@@ -2,17 +2,27 @@
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 
+from core.actions import BY_NAME
+from core.life import Outcome
 from core.messages import Moment, StepName, Text
-from core.orders import Outcome, ProcessState
 from entrypoints.models import Body, Parameters
-from operators.views import ListedOrder
+from operators.views import HELD, ListedOrder
 
 KEY = r"^[A-Za-z0-9!_.:|=~-]{1,1000}$"
 """What keys of ours are made of; such a one may still name no row."""
 
 Key = Annotated[str, Field(pattern=KEY)]
+
+
+def _known(name: str) -> str:
+    if name not in BY_NAME:
+        raise ValueError(f"expected one of {', '.join(BY_NAME)}")
+    return name
+
+
+ActionName = Annotated[str, AfterValidator(_known), Field(json_schema_extra={"enum": list(BY_NAME)})]
 
 
 class Page(Parameters):
@@ -43,9 +53,9 @@ class Filter(BaseModel):
 
 
 class OrdersPage(Filter, Page):
-    """Which part of the open orders of a state: those for which all that is said holds."""
+    """Which part of a list of open orders: those for which all that is said holds."""
 
-    state: Literal[ProcessState.PENDING, ProcessState.PROCESSING, ProcessState.ERROR] = ProcessState.ERROR
+    state: Literal["Pending", "Processing", "Error", "Held"] = "Error"
     text: Annotated[Text, Field(max_length=200)] | None = None
     """Stands in the order's id or reason, in capitals or not."""
 
@@ -57,7 +67,8 @@ class OrdersPage(Filter, Page):
     def fits(self, order: ListedOrder) -> bool:
         """Whether an order, as the list shows it, is meant."""
         said = f"{order.order_id} {order.reason or ''}".casefold()
-        return order.process_state is self.state and (self.text or "").casefold() in said and super().fits(order)
+        in_list = order.held_by is not None if self.state == HELD else order.process_state == self.state
+        return in_list and (self.text or "").casefold() in said and super().fits(order)
 
 
 class AlertsPage(Page):
@@ -86,22 +97,22 @@ class OperatorRequest(Body):
     note: Annotated[Text, Field(max_length=1000)]
 
 
-class SkipRequest(OperatorRequest):
-    """The body of a skip."""
+class ActRequest(OperatorRequest):
+    """The body of an action on one order."""
 
     step: StepName | None = None
-    """Which of the failed steps; may be left out if there is only one."""
+    """For an action on a step, which of those that failed; may be left out if there is only one."""
 
 
 class Where(Body, Filter):
-    """Which orders in `Error` are meant: those for which all that is said holds."""
+    """Which orders of the lists of an action are meant: those for which all that is said holds."""
 
     outcome: Outcome | None = None
     since: Moment | None = None
-    """Orders that went to `Error` at this time or later."""
+    """Orders that have been as they are since then or later."""
 
     def fits(self, order: ListedOrder) -> bool:
-        """Whether an order, as the list shows it, is meant, if it went there in time."""
+        """Whether an order, as the list shows it, is meant, if it got there in time."""
         return self.outcome in (None, order.outcome) and super().fits(order)
 
 
@@ -115,12 +126,12 @@ class FindRequest(OperatorRequest):
 class BulkRequest(OperatorRequest):
     """The body of an action on many orders."""
 
-    action: Literal["resubmit", "skip", "cancel"]
+    action: ActionName
     where: Where = Where()
     until: Moment | None = None
-    """Orders that went to `Error` before this time. A dry run needs none and says one; to act, name that one.
+    """Orders that have been as they are since before this time. A dry run needs none and says one; to act, name it.
 
-    An order that was acted on is not in `Error` since before then, even if it fails again: so the same request, sent
+    An order that was acted on is not as it was since before then, even if it fails again: so the same request, sent
     again after a crash, finishes the work and touches no order twice.
     """
     dry_run: bool = True

@@ -12,7 +12,7 @@ from core.changes import Change, HistoryEntry, transition
 from core.errors import InvalidError, RefusedError, UnavailableError
 from core.gathering import run_all
 from core.happenings import ActedOn
-from core.orders import Outcome, ProcessState, Snapshot
+from core.orders import Snapshot
 from core.ports import Clock
 from entrypoints.models import View
 from operators.overview import SHOWN
@@ -67,8 +67,7 @@ def is_over(order: ArchivedOrder, since: datetime) -> bool:
     if order.snapshot is None:
         return not order.fault  # a history whose order is gone
     state = order.snapshot.state
-    finished = state.process_state is ProcessState.PROCESSED or state.outcome is Outcome.UNDONE
-    return finished and state.updated_at < since
+    return state.meaning.is_over and state.updated_at < since
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,20 +4,22 @@ import logging
 from dataclasses import dataclass, replace
 
 from core import agenda, keys
-from core.actions import possible
+from core.actions import Action, Asked, possible
 from core.business import Payload
 from core.changes import Change
-from core.errors import UnknownOrderError, UnreadableRowError
-from core.orders import ProcessState, Snapshot
+from core.errors import InvalidError, UnknownOrderError, UnreadableRowError
+from core.life import ProcessState
+from core.orders import Snapshot
 from core.ports import Clock
-from operators import rules, views
+from operators import views
 from operators.explain import ActingRules, Explanation, explain, unreadable
-from operators.requests import OperatorRequest, OrdersPage, Search, SkipRequest
-from operators.views import Acted, FoundOrders, ListedOrder, OrderList, OrderView, StateView, agenda_page, cut
+from operators.requests import ActRequest, OrdersPage, Search
+from operators.views import HELD, Acted, FoundOrders, ListedOrder, OrderList, OrderView, StateView, agenda_page, cut
+from operators.vocabulary import Vocabulary, vocabulary
 from stores.agent_health import KEPT, AgentHealthLog
 from stores.archive import Archive
 from stores.orders import OrderStore
-from stores.transitions import Decide, Transitions
+from stores.transitions import Transitions
 
 log = logging.getLogger(__name__)
 
@@ -25,8 +27,9 @@ AGENDA_OF = {
     ProcessState.PENDING: agenda.Kind.PENDING,
     ProcessState.PROCESSING: agenda.Kind.RUNNING,
     ProcessState.ERROR: agenda.Kind.ERROR,
+    HELD: agenda.Kind.HELD,
 }
-"""Where the orders of each open state are listed. Processed ones owe nothing and are found by their id only."""
+"""Where the orders of each list stand. Processed ones owe nothing and are found by their id only."""
 
 
 MAX_LOOKED_AT = 500
@@ -97,21 +100,21 @@ class OperatorService:
         acting = replace(self.acting, agent_health=await self.agent_health.since(now - KEPT))
         return explain(order, possible(order), acting, now)
 
-    async def resubmit(self, order_id: str, request: OperatorRequest) -> Acted:
-        """Let an order in Error go on from the steps that failed; raises `RefusedError` (OPR-3)."""
-        return await self._act(order_id, "resubmitted", lambda order, now: rules.resubmit(order, request, now))
-
-    async def skip(self, order_id: str, request: SkipRequest) -> Acted:
-        """Leave out a failed step that was done, or taken back, by other means; raises `RefusedError` (OPR-4)."""
-        return await self._act(order_id, "skipped", lambda order, now: rules.skip(order, request, now))
-
-    async def cancel(self, order_id: str, request: OperatorRequest) -> Acted:
-        """Have an order undone that is not finished; raises `RefusedError` (OPR-4)."""
-        return await self._act(order_id, "cancelled", lambda order, now: rules.cancel(order, request, now))
-
-    async def _act(self, order_id: str, done: str, decide: Decide) -> Acted:
-        """Change an order; raises `UnknownOrderError`, besides what the rules raise."""
-        decision = await self.transitions.apply(order_id, decide)
+    async def act(self, action: Action, order_id: str, request: ActRequest) -> Acted:
+        """Do this to an order; raises `InvalidError`, `RefusedError` or `UnknownOrderError` (OPR-3, OPR-4)."""
+        asked = asked_for(action, request)
+        decision = await self.transitions.apply(order_id, lambda order, now: action.act(order, asked, now))
         if isinstance(decision, Change):
             log.info("operators.acted", extra={"order_id": order_id, "event": decision.entry.event})
-        return Acted(order_id=order_id, status=done)
+        return Acted(order_id=order_id, status=action.done)
+
+    async def vocabulary(self) -> Vocabulary:
+        """Show what the states of orders and steps are called, how they look, and what can be done."""
+        return vocabulary()
+
+
+def asked_for(action: Action, request: ActRequest) -> Asked:
+    """Return who asks for an action, and of which step; raises `InvalidError` if it concerns none."""
+    if request.step and not action.of_step:
+        raise InvalidError([f"step: {action.name} concerns the whole order"])
+    return Asked(operator=request.operator, note=request.note, step=request.step)

@@ -6,6 +6,7 @@ from functools import partial
 
 import azure.functions as func
 
+from core.actions import ACTIONS, Action
 from entrypoints.functions import Functions, in_turn, on_bus, on_storage_queue, through_outages
 from entrypoints.openapi import Route
 from operators.alerts import AlertDesk
@@ -13,8 +14,10 @@ from operators.bulk import BulkService
 from operators.health import HealthService
 from operators.overview import OverviewService
 from operators.poison import GIVEN_UP, PoisonService
+from operators.requests import ActRequest
 from operators.retention import RetentionService
 from operators.service import OperatorService
+from operators.views import Acted
 from stores.poison import PoisonStore
 
 EVERY_HOUR = "0 17 * * * *"
@@ -40,15 +43,14 @@ def routes(its: OperatorServices) -> Sequence[Route]:
     """Return what operators may ask; each is a function of the app, and stands in the description of the API."""
     return [
         Route("health_report", "GET", "api/health", its.health.report, open=True),
+        Route("operator_vocabulary", "GET", "api/operator/vocabulary", its.orders.vocabulary),
         Route("operator_overview", "GET", "api/operator/overview", its.overview.look),
         Route("operator_figures", "GET", "api/operator/figures", its.overview.last_hour),
         Route("operator_orders", "GET", "api/operator/orders", its.orders.list),
         Route("operator_search", "GET", "api/operator/search", its.orders.search),
         Route("operator_order", "GET", ORDER, its.orders.inspect),
         Route("operator_explain", "GET", f"{ORDER}/explain", its.orders.explain),
-        Route("operator_resubmit", "POST", f"{ORDER}/resubmit", its.orders.resubmit),
-        Route("operator_skip", "POST", f"{ORDER}/skip", its.orders.skip),
-        Route("operator_cancel", "POST", f"{ORDER}/cancel", its.orders.cancel),
+        *(_acting(action, its.orders) for action in ACTIONS),
         Route("operator_erase", "POST", f"{ORDER}/erase", its.retention.erase),
         Route("operator_bulk", "POST", "api/operator/bulk", its.bulk.run),
         Route("operator_find_customer", "POST", "api/operator/customers/find", its.retention.find),
@@ -59,6 +61,16 @@ def routes(its: OperatorServices) -> Sequence[Route]:
         Route("operator_poison_redrive", "POST", f"{POISON}/redrive", its.poison.redrive),
         Route("operator_poison_drop", "POST", f"{POISON}/drop", its.poison.drop),
     ]
+
+
+def _acting(action: Action, orders: OperatorService) -> Route:
+    """Return the call by which an operator does this to one order."""
+
+    async def act(order_id: str, request: ActRequest) -> Acted:
+        return await orders.act(action, order_id, request)
+
+    act.__doc__ = action.effect
+    return Route(f"operator_{action.name}", "POST", f"{ORDER}/{action.name}", act)
 
 
 def blueprint(retention: RetentionService) -> func.Blueprint:

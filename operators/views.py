@@ -12,11 +12,16 @@ from core.business import Payload
 from core.changes import HistoryEntry
 from core.errors import InvalidError
 from core.happenings import as_data
-from core.orders import Direction, OnFailure, Outcome, Priority, ProcessState, Snapshot, StepState
+from core.life import Direction, Outcome, ProcessState, StepState
+from core.orders import OnFailure, Priority, Snapshot
 from entrypoints.models import View
 from stores.orders import OrderStore
 
 Listed = TypeVar("Listed")
+
+
+HELD = "Held"
+"""The list of the orders that somebody holds, in whatever state."""
 
 
 class StepView(View):
@@ -70,6 +75,11 @@ class StateView(View):
     waits_since: datetime
     not_before: datetime | None
     updated_at: datetime
+    situation: str
+    """As the vocabulary explains it."""
+    held_by: str | None
+    held_because: str | None
+    held_since: datetime | None
 
 
 class OrderView(StateView):
@@ -114,24 +124,30 @@ class ListedOrder(View):
     failure_count: int
     priority: Priority
     workflow: str
+    situation: str
+    """As the vocabulary explains it."""
     outcome: Outcome | None = None
+    held_by: str | None = None
+    held_because: str | None = None
     failed_steps: Annotated[list[str], BeforeValidator(str.split)] = Field(default_factory=list)
     reason: str | None = None
     updated_at: datetime | None
     """Null if its row cannot be read."""
 
 
-def listed(row: AgendaRow, state: ProcessState) -> ListedOrder:
-    """Return what the list of orders in this state shows of an order; if its row cannot be read, that."""
+def listed(row: AgendaRow, state: str) -> ListedOrder:
+    """Return what the list of this state, or of what is held, shows of an order; if its row cannot be read, that."""
     try:
         return ListedOrder.model_validate({**row.data, "OrderId": row.order_id})
     except ValidationError:
         return ListedOrder(
             order_id=row.order_id,
-            process_state=state,
+            process_state=ProcessState.PENDING if state == HELD else ProcessState(state),
             failure_count=0,
             priority=Priority.NORMAL,
             workflow="unknown",
+            situation=state.lower(),
+            held_by="unknown" if state == HELD else None,
             reason=f"row {row.key} cannot be read: {row.fault or 'it is no order of a list'}",
             updated_at=None,
         )

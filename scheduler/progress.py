@@ -14,8 +14,9 @@ from core.business import Payload
 from core.changes import Change, HistoryEntry, transition
 from core.errors import AppError, InvalidError
 from core.happenings import Processed, PutBack, StepFailed, StepStarted
+from core.life import DONE, Direction, Outcome, ProcessState, StepState
 from core.messages import AgentRequest, BusMessage, faults_of
-from core.orders import DONE, ERASED, MAX_REASON, Direction, Outcome, ProcessState, Snapshot, Step, StepState
+from core.orders import ERASED, MAX_REASON, Snapshot, Step
 from core.texts import plain
 from core.workflow import StepDefinition, Workflow
 

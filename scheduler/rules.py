@@ -12,8 +12,9 @@ from core.business import Payload
 from core.changes import Change, Decision, HistoryEntry, NotClaimed, Note, WhyNot, transition
 from core.errors import NewerWorkflowError
 from core.happenings import Claimed, Happening, NotTried, ReplyRefused, StepCompleted, StepFailed, StepUndone
+from core.life import ENDED, Direction, Outcome, ProcessState, StepState
 from core.messages import AgentReply
-from core.orders import ENDED, MAX_REASON, Direction, Outcome, ProcessState, Snapshot, Step, StepState
+from core.orders import MAX_REASON, Snapshot, Step
 from core.workflow import StepDefinition, Workflow, Workflows
 from scheduler.progress import Progress, Room, no_such_step
 
@@ -60,6 +61,8 @@ class SchedulerRules:
         state = order.state
         if state.process_state in ENDED:
             return WhyNot.ENDED
+        if state.is_held:
+            return WhyNot.HELD
         if not order.can_go_on:
             return WhyNot.RUNS
         if state.not_before and state.not_before > now:

@@ -11,8 +11,9 @@ from pydantic.config import JsonDict
 from pydantic.json_schema import SkipJsonSchema
 from pydantic_core import PydanticCustomError
 
+from core.life import ENDED, Outcome, ProcessState, StepState
 from core.messages import OrderId, Submission
-from core.orders import ENDED, Outcome, Priority, ProcessState, Snapshot, Step, StepState
+from core.orders import Priority, Snapshot, Step
 from entrypoints.models import Body, Parameters, View
 from shop.catalogue import BY_SKU, Product
 from shop.payload import Customer

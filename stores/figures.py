@@ -14,8 +14,9 @@ from pydantic import AwareDatetime, ConfigDict, NonNegativeInt, PositiveInt
 
 from core.changes import Change
 from core.errors import AppError
+from core.happenings import Ended, Processed
 from core.keys import sortable
-from core.orders import ProcessState, StepState
+from core.life import StepState
 from core.ports import Clock, NewId
 from stores.tables import Delete, Form, Put, Table, columns_of, read_each
 
@@ -71,13 +72,11 @@ def minute_of(time: datetime) -> datetime:
 
 def figures_of(change: Change, now: datetime) -> Figures:
     """Return what a change adds to the figures of the present minute."""
-    before, after = change.before and change.before.state.process_state, change.after.state.process_state
-    ended = after if after is not before else None
     took = {name: max(0, round(1000 * each)) for name, each in change.seconds(StepState.COMPLETED).items()}
     return Figures(
         at=minute_of(now),
-        processed=int(ended is ProcessState.PROCESSED),
-        failed=int(ended is ProcessState.ERROR),
+        processed=sum(isinstance(each, Processed) for each in change.entry.happened),
+        failed=sum(isinstance(each, Ended) for each in change.entry.happened),
         steps={name: Took(count=1, total=each, longest=each) for name, each in took.items()},
     )
 

@@ -9,12 +9,14 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime
 
+from core import alerts
 from core.agenda import AgendaRow, Kind
 from core.changes import Change, Event, HistoryEntry
 from core.happenings import Ended, Processed, StepCompleted, StepStarted, Submitted
 from core.keys import LAST, key_part, sortable
+from core.life import Direction
 from core.messages import OPERATORS, BusMessage
-from core.orders import Direction, Outcome, Snapshot
+from core.orders import Snapshot
 from stores.tables import Form
 
 EVENT = Form(Event, texts=("data",))
@@ -64,17 +66,13 @@ def _events(
                 yield "processing-started", {}
             case StepCompleted(step=step) if after.state.direction is Direction.FORWARD:
                 yield "step-completed", {"step": step}
-            case Processed():
-                yield "order-completed", {}
-            case Ended(what=Outcome.UNDONE, reason=reason):
-                yield "order-undone", {"reason": reason}
-            case Ended(reason=reason):
-                yield "order-failed", {"reason": reason}
+            case Processed() | Ended() if notice := after.state.meaning.notice:
+                yield notice, {"reason": each.reason if isinstance(each, Ended) else None}
 
 
 def owed(before: Snapshot | None, after: Snapshot, change: Change) -> Iterator[AgendaRow]:
     """Yield what operators and the sender are to be told of a change, as it is recorded."""
-    yield from (of_event(after.order_id, event) for event in change.events)
+    yield from (of_event(after.order_id, event) for event in alerts.of(after, change.entry))
     yield from (of_notice(notice, change.entry.at) for notice in notices_of(before, after, change.entry))
 
 

@@ -11,7 +11,8 @@ from core.errors import (
     UnavailableError,
     UnknownOrderError,
 )
-from core.orders import ENDED, Snapshot, StepState
+from core.life import ENDED, StepState
+from core.orders import Snapshot
 from core.ports import Bus, Clock, NewId
 from stores.orders import OrderStore
 

@@ -8,8 +8,9 @@ from zlib import crc32
 from core.changes import Change, HistoryEntry, transition
 from core.compensation import after_a_failure, to_be_undone
 from core.happenings import CoolsDown, Expired, Happening, Recovered, StepFailed, last_answer, not_begun
+from core.life import Direction, ProcessState, StepState
 from core.messages import request_id_of
-from core.orders import Direction, ProcessState, Snapshot, Step, StepState
+from core.orders import Snapshot, Step
 from stores.agent_health import AgentHealth, fault_since, has_begun, has_spoken
 
 LASTING = ": the cause is held to be lasting"

@@ -20,7 +20,7 @@ import stores.figures
 from core.changes import Change, Event, HistoryEntry, Note
 from core.errors import UnknownOrderError
 from core.keys import history_range, order_key, state_key
-from core.orders import Outcome, ProcessState
+from core.life import Outcome, ProcessState
 from operators.requests import FindRequest, OperatorRequest
 from operators.retention import LATE, RUN_TIME, erase
 from stores.figures import Figures

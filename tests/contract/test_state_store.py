@@ -15,8 +15,9 @@ from core import agenda
 from core.changes import Change, Event, HistoryEntry, Note, transition
 from core.errors import ConflictError, UnreadableRowError
 from core.keys import LAST, bucket_of, history_key, order_key, state_key
+from core.life import StepState
 from core.messages import json_in, json_text
-from core.orders import Priority, Snapshot, StepState
+from core.orders import Priority, Snapshot
 from operators.requests import OperatorRequest
 from operators.retention import erase
 from stores import outbox

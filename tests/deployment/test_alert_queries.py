@@ -9,7 +9,7 @@ from typing import get_args, get_type_hints
 import pytest
 
 from core.happenings import Happening
-from core.orders import ProcessState, StepState
+from core.life import ProcessState, StepState
 from local.servicebus_config import ROOT
 
 FOLDERS = (

@@ -6,7 +6,8 @@ from datetime import datetime
 from core import agenda
 from core.agenda import AgendaRow, Kind
 from core.keys import sortable
-from core.orders import ENDED, Snapshot
+from core.life import ENDED
+from core.orders import Snapshot
 from exploration.roles import TOLERANCE
 from exploration.turns import ready
 from exploration.world import World

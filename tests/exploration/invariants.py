@@ -7,8 +7,9 @@ from core.agenda import Kind
 from core.changes import Change, Note
 from core.happenings import Ended, Happening, Processed, StepCompleted, StepStarted, StepUndone
 from core.keys import history_key, sortable
+from core.life import ENDED, Direction, Outcome, ProcessState, StepState
 from core.messages import OPERATORS, AgentReply, AgentRequest, BusMessage, request_id_of
-from core.orders import ENDED, Direction, Outcome, ProcessState, Snapshot, Step, StepState
+from core.orders import Snapshot, Step
 from exploration import roles
 from exploration.driving import Answer, Effect, Handler, Returned
 from exploration.due import may_go_on

@@ -12,13 +12,14 @@ from agents import rules as agent_rules
 from agents.protection import HealthReporter
 from agents.service import AgentService
 from alerts.relay import Relay
-from core import agenda, alerts, changes, compensation
+from core import actions, agenda, alerts, changes, compensation
 from core.agenda import Kind
 from core.changes import Change, transition
 from core.errors import ConflictError, NewerWorkflowError, RejectedError, TransientError
 from core.happenings import Claimed, ReplyRefused, StepCompleted
+from core.life import Direction, Outcome, ProcessState, StepState
 from core.messages import AgentReply
-from core.orders import Direction, Outcome, ProcessState, Snapshot, Step, StepState
+from core.orders import Snapshot, Step
 from core.workflow import Workflows
 from exploration.ports import Publisher
 from exploration.roles import TOLERANCE
@@ -58,7 +59,6 @@ from exploration.worlds import (
     URGENT_FIRST,
     WorldOf,
 )
-from operators import rules as operator_rules
 from operators.service import OperatorService
 from scheduler import admission, progress
 from scheduler.admission import Admission
@@ -83,9 +83,9 @@ original_not_tried = SchedulerRules._not_tried
 original_ask_again = supervisor_rules._ask_again
 original_end = compensation.end
 original_to_be_undone = compensation.to_be_undone
-original_cancel = operator_rules.cancel
-original_skip = operator_rules.skip
-original_afresh = operator_rules._afresh
+original_cancel = actions.cancel
+original_skip = actions.skip
+original_afresh = actions._afresh
 original_to_bus = AgentReply.to_bus
 original_recover = supervisor_rules.SupervisorRules.recover
 original_overdue = agenda.overdue
@@ -181,8 +181,13 @@ def recovers_before_the_time_is_up() -> AbstractContextManager[Any]:
     )
 
 
+def _does_otherwise(name: str, decide: Any) -> AbstractContextManager[Any]:
+    """An action that decides something else."""
+    return patch.dict(actions.BY_NAME, {name: replace(actions.BY_NAME[name], decide=decide)})
+
+
 def gives_up_without_an_alert() -> AbstractContextManager[Any]:
-    return patch.object(compensation, "end", lambda *args: replace(original_end(*args), events=()))
+    return patch.object(alerts, "of", lambda *_: ())
 
 
 def leaves_the_order_locked() -> AbstractContextManager[Any]:
@@ -196,7 +201,7 @@ def leaves_the_order_locked() -> AbstractContextManager[Any]:
 def gives_up_and_lets_the_step_run() -> AbstractContextManager[Any]:
     def end(before, *args):
         change = original_end(before, *args)
-        return transition(before, change.after.with_steps(*before.steps), change.entry, events=change.events)
+        return transition(before, change.after.with_steps(*before.steps), change.entry)
 
     return patch.object(compensation, "end", end)
 
@@ -230,7 +235,7 @@ def calls_after_its_time() -> AbstractContextManager[Any]:
 
 
 def counts_attempts_afresh() -> AbstractContextManager[Any]:
-    return patch.object(operator_rules, "_afresh", lambda *args: replace(original_afresh(*args), attempts=0))
+    return patch.object(actions, "_afresh", lambda *args: replace(original_afresh(*args), attempts=0))
 
 
 def never_polls() -> AbstractContextManager[Any]:
@@ -308,7 +313,7 @@ def takes_running_steps_for_ended() -> AbstractContextManager[Any]:
         steps = (compensation.to_be_undone(step) for step in order.steps)
         return order.with_steps(*steps).with_state(direction=Direction.UNDO)
 
-    return patch.object(operator_rules, "turn_back", turn_back)
+    return patch.object(actions, "turn_back", turn_back)
 
 
 def takes_the_order_from_its_scheduler() -> AbstractContextManager[Any]:
@@ -317,14 +322,14 @@ def takes_the_order_from_its_scheduler() -> AbstractContextManager[Any]:
         after = change.after.with_state(process_state=ProcessState.PENDING, locked_by=None, complete_by=None)
         return replace(change, after=after)
 
-    return patch.object(operator_rules, "cancel", cancel)
+    return _does_otherwise("cancel", cancel)
 
 
 def cancels_without_turning_back() -> AbstractContextManager[Any]:
     def turn_back(order):
         return order.with_state(direction=Direction.UNDO)
 
-    return patch.object(operator_rules, "turn_back", turn_back)
+    return patch.object(actions, "turn_back", turn_back)
 
 
 def cancels_what_is_over() -> AbstractContextManager[Any]:
@@ -334,7 +339,7 @@ def cancels_what_is_over() -> AbstractContextManager[Any]:
         pretended = order.with_state(process_state=ProcessState.PENDING)
         return replace(original_cancel(pretended, request, now), before=order)
 
-    return patch.object(operator_rules, "cancel", cancel)
+    return _does_otherwise("cancel", cancel)
 
 
 def skips_into_processed() -> AbstractContextManager[Any]:
@@ -343,7 +348,7 @@ def skips_into_processed() -> AbstractContextManager[Any]:
         done = [replace(step, state=StepState.COMPLETED) for step in change.after.in_state(StepState.SKIPPED)]
         return replace(change, after=change.after.with_steps(*done))
 
-    return patch.object(operator_rules, "skip", skip)
+    return _does_otherwise("skip", skip)
 
 
 def takes_what_was_not_tried_for_done() -> AbstractContextManager[Any]:
@@ -438,7 +443,7 @@ def forgets_that_the_undo_goes_on() -> AbstractContextManager[Any]:
     def afresh(step, direction):
         return original_afresh(step, Direction.FORWARD)
 
-    return patch.object(operator_rules, "_afresh", afresh)
+    return patch.object(actions, "_afresh", afresh)
 
 
 def takes_the_newer_for_retired() -> AbstractContextManager[Any]:

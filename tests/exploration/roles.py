@@ -15,6 +15,7 @@ from adapters.settings import Settings
 from agents.service import AgentService
 from bootstrap import App
 from core import messages
+from core.actions import BY_NAME
 from core.business import Agent, Business
 from core.messages import (
     SCHEDULER_REQUESTS,
@@ -40,7 +41,7 @@ from exploration.ports import (
     Store,
     Sweeps,
 )
-from operators.requests import OperatorRequest, SkipRequest
+from operators.requests import ActRequest
 from scheduler.admission import Admission
 from stores.transitions import Transitions
 
@@ -80,7 +81,7 @@ BELIEVING = False
 """Whether what a scheduler's process believes outlives an event; if not, it begins anew with each."""
 SENDERS = "status-"
 """What the names of the senders' queues begin with."""
-GRACE = OperatorRequest(operator="grace", note="mended")
+GRACE = ActRequest(operator="grace", note="mended")
 
 SLOTS: Mapping[str, tuple[str, ...]] = {
     "submission": ("submission",),
@@ -229,7 +230,7 @@ _DOES: Mapping[str, Callable[[Explored, Job], Coroutine[Any, Any, Any]]] = {
     "backup-request": lambda app, job: app.agent("payment-backup").handle(decode(AgentRequest, job.body)),
     "sweep": lambda app, job: app.supervisor.sweep(),
     "relay": lambda app, job: app.relay.relay(),
-    "resubmit": lambda app, job: app.orders.resubmit(job.body, GRACE),
-    "skip": lambda app, job: app.orders.skip(job.body, SkipRequest(operator="grace", note="done by hand")),
-    "cancel": lambda app, job: app.orders.cancel(job.body, GRACE),
+    "resubmit": lambda app, job: app.orders.act(BY_NAME["resubmit"], job.body, GRACE),
+    "skip": lambda app, job: app.orders.act(BY_NAME["skip"], job.body, GRACE),
+    "cancel": lambda app, job: app.orders.act(BY_NAME["cancel"], job.body, GRACE),
 }

@@ -3,12 +3,14 @@
 import json
 from collections.abc import Sequence
 
+from core import alerts
 from core.actions import possible
 from core.agenda import AgendaRow, Kind
 from core.changes import Change, Event, HistoryEntry
 from core.happenings import Ended, StepCompleted, StepStarted
+from core.life import Direction, Outcome, ProcessState, StepState
 from core.messages import OPERATORS
-from core.orders import Direction, Outcome, ProcessState, Snapshot, Step, StepState
+from core.orders import Snapshot, Step
 from exploration.violations import demand
 from exploration.world import World
 
@@ -31,9 +33,9 @@ def stands(step: Step) -> bool:
 
 def check_alert(change: Change) -> None:
     """Check that whoever ends an order in `Error` tells the operators what stands in it, and what they can do."""
-    state, (told, *more) = change.after.state, change.events or (None,)
+    state, (told, *more) = change.after.state, [*alerts.of(change.after, change.entry)] or [None]
     ended = state.process_state is ProcessState.ERROR is not change.before.state.process_state
-    demand(bool(told) == ended and not more, f"“{change.entry.event}”, and alerts: {change.events}")
+    demand(bool(told) == ended and not more, f"“{change.entry.event}”, and alerts: {[told, *more]}")
     if told:
         _says_what_is(change.after, change.entry, told)
 

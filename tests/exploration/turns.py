@@ -1,6 +1,7 @@
 """Whose turn it is in an order, by its workflow: the shipped code is not asked."""
 
-from core.orders import Direction, Snapshot, Step, StepState
+from core.life import Direction, StepState
+from core.orders import Snapshot, Step
 from core.workflow import Workflow
 from exploration import roles
 

@@ -14,7 +14,7 @@ from bootstrap import bootstrap, functions
 from core.changes import Change, Event, HistoryEntry, transition
 from core.gathering import run_all
 from core.keys import bucket_of
-from core.orders import Outcome, ProcessState
+from core.life import Outcome, ProcessState
 from shop.business import SHOP
 from stores.orders import columns_of_record, of_change
 from stores.tables import Insert

@@ -9,13 +9,12 @@ from scheduling import Scheduling, only, step
 
 from agents.protection import MOST_BEGUN
 from core.agenda import Kind, all_of
-from core.alerts import order_ended
 from core.changes import Change, HistoryEntry
 from core.errors import UnavailableError
 from core.gathering import run_all
 from core.keys import bucket_of
+from core.life import Outcome, ProcessState
 from core.messages import SCHEDULER_REQUESTS, AgentReply, WakeUp, decode
-from core.orders import Outcome, ProcessState
 from core.workflow import Workflow
 from entrypoints.functions import in_turn
 from operators.views import listed as listed_as
@@ -112,8 +111,8 @@ class Street(Scheduling):
         """An order in Error, of which no operator has heard yet."""
         at = self.now - seconds(ago)
         order = self.made("payment", BUCKET, process_state=ProcessState.ERROR, outcome=Outcome.FAILED, updated_at=at)
-        entry, event = HistoryEntry(at=at, actor="t", happened=some("failed")), order_ended(order, "payment", at)
-        await self.store.commit(Change(before=None, after=order, entry=entry, events=(event,)))
+        entry = HistoryEntry(at=at, actor="t", happened=some("failed"))
+        await self.store.commit(Change(before=None, after=order, entry=entry))
         return order.order_id
 
     async def is_told(self, ago, queue="status-other"):

@@ -10,8 +10,8 @@ from memory import in_memory
 
 from agents.protection import MOST_BEGUN, Rate
 from core.changes import Change, HistoryEntry
+from core.life import ProcessState
 from core.messages import AgentRequest, decode, requests_queue
-from core.orders import ProcessState
 from core.workflow import StepDefinition, Workflow, Workflows
 from stores.agent_health import AgentHealth
 

@@ -20,7 +20,7 @@ from adapters.azure import connect
 from adapters.settings import Settings
 from core.changes import Change, HistoryEntry
 from core.gathering import run_all
-from core.orders import Outcome, ProcessState, StepState
+from core.life import Outcome, ProcessState, StepState
 
 REASON = "card declined"
 """What the simulated service says too, so that an order that fails again looks like one that was not touched."""

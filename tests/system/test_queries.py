@@ -19,7 +19,7 @@ from adapters.settings import Settings
 from core.changes import Change, HistoryEntry, transition
 from core.gathering import run_all
 from core.keys import bucket_of, buckets
-from core.orders import ProcessState, StepState
+from core.life import ProcessState, StepState
 from operators.requests import OrdersPage
 from stores.agent_health import AgentHealth
 from stores.orders import columns_of_record, of_change

@@ -10,7 +10,7 @@ from scheduling import Scheduling, Working, only
 
 from core.changes import HistoryEntry, transition
 from core.errors import QueueRefusedError
-from core.orders import ProcessState
+from core.life import ProcessState
 from scheduler.admission import FEW
 
 STEP = seconds(60)

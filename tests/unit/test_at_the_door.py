@@ -10,8 +10,8 @@ from builders import answer_to, seconds
 from scheduling import Scheduling
 
 from adapters.remote import HttpRemoteService
+from core.life import ProcessState
 from core.messages import AgentReply, decode, responses_queue
-from core.orders import ProcessState
 from shop.workflows import ORDER
 
 PATIENT = replace(ORDER, steps=tuple(replace(step, timeout=seconds(60)) for step in ORDER.steps))

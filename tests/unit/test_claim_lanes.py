@@ -11,7 +11,8 @@ from scheduling import step
 from core import agenda
 from core.agenda import obligations
 from core.keys import sortable
-from core.orders import Direction, Outcome, Priority, ProcessState, StepState
+from core.life import Direction, Outcome, ProcessState, StepState
+from core.orders import Priority
 from core.workflow import Workflow
 from stores.claim_lanes import PAGE, BucketLook
 

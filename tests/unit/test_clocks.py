@@ -14,8 +14,8 @@ from core.changes import Change, HistoryEntry
 from core.clocks import DECISIVE, Answer, SkewDetector, least_skew
 from core.errors import UnavailableError
 from core.keys import buckets
+from core.life import ProcessState
 from core.messages import WakeUp
-from core.orders import ProcessState
 from stores.clock_guard import TELL_AGAIN_SECONDS
 
 FAR = 70.0

@@ -7,7 +7,8 @@ from builders import NOW, ORDER_ID, answer, seconds
 from memory_world import World
 from owed import events_owed
 
-from core import alerts
+from core import alerts, life
+from core.actions import BY_NAME
 from core.agenda import AgendaRow, Kind
 from core.changes import Event
 from core.errors import UnavailableError, UnreadableRowError
@@ -15,11 +16,11 @@ from core.keys import sortable
 from core.messages import WakeUp
 from operators.alerts import is_over
 from operators.owed import Look
-from operators.requests import AlertsPage, OperatorRequest
+from operators.requests import AlertsPage, ActRequest
 from stores.orders import OrderStore
 from stores.sweeps import Sweep, SweepLog
 
-GRACE = OperatorRequest(operator="grace", note="the bank is back")
+GRACE = ActRequest(operator="grace", note="the bank is back")
 SUBJECT = f"orders/{ORDER_ID}"
 OTHERS = ("b03-another",)
 
@@ -42,14 +43,14 @@ def swept(after):
     return Sweep(at=NOW + seconds(after), instance="v1", recovered=0)
 
 
-UNDER_WAY, FAILED = event(alerts.STALLED, alerts.SUPERVISOR), event(alerts.ORDER_FAILED)
+UNDER_WAY, FAILED = event(alerts.STALLED, alerts.SUPERVISOR), event(life.ORDER_FAILED)
 ALERTS = {
     "the order is mended": (FAILED, owed_to(), None, True),
     "the order still waits for an operator": (FAILED, owed_to(ORDER_ID), None, False),
     "there are more orders than were read": (FAILED, owed_to(more=True), None, False),
     "the order is in a bucket that this host does not know": (FAILED, owed_to(bucket="b00"), None, False),
-    "its subject is no order": (event(alerts.ORDER_FAILED, "b03"), owed_to(), None, False),
-    "the order was undone": (event(alerts.ORDER_UNDONE), owed_to(), None, True),
+    "its subject is no order": (event(life.ORDER_FAILED, "b03"), owed_to(), None, False),
+    "the order was undone": (event(life.ORDER_UNDONE), owed_to(), None, True),
     "somebody claimed the order": (event(alerts.STALLED), owed_to(), None, True),
     "nobody claims the order": (event(alerts.STALLED), owed_to(ORDER_ID), None, False),
     "nobody recovers the order": (event(alerts.STALLED), owed_to(ORDER_ID, kinds=[Kind.RUNNING]), None, False),
@@ -105,7 +106,7 @@ async def test_an_alert_of_an_order_is_open_while_the_order_waits_for_an_operato
     await world.submitted()
     await fails(world, attempt=1)
     assert await open_alerts(world) == [True]
-    await world.app.orders.resubmit(ORDER_ID, GRACE)
+    await world.app.orders.act(BY_NAME["resubmit"], ORDER_ID, GRACE)
     assert await open_alerts(world) == [False]
     world.now += seconds(60)
     await fails(world, attempt=2)
@@ -151,7 +152,7 @@ async def test_a_bucket_that_is_away_leaves_its_own_alerts_open(world):
     """Alerts are listed, and those of other buckets are closed; the overview says that it did not count all."""
     await world.submitted()
     await fails(world, attempt=1)
-    await world.app.orders.resubmit(ORDER_ID, GRACE)
+    await world.app.orders.act(BY_NAME["resubmit"], ORDER_ID, GRACE)
     with away("b03"):
         assert await open_alerts(world) == [True]
         overview = await world.app.operators.overview.look()

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from core.orders import Outcome, ProcessState, StepState
+from core.life import Outcome, ProcessState, StepState
 
 ROOT = Path(__file__).parent.parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]

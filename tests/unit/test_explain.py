@@ -23,7 +23,7 @@ from memory import in_memory
 
 from core.changes import Change, HistoryEntry
 from core.errors import UnreadableRowError
-from core.orders import StepState
+from core.life import StepState
 from core.workflow import StepDefinition, Workflow, Workflows
 from operators.explain import Actor, explain
 from scheduler.service import WAKE_UP_TIME

@@ -14,7 +14,7 @@ from waiting import eventually
 
 from core.changes import Change, HistoryEntry
 from core.errors import UnavailableError
-from core.orders import ProcessState
+from core.life import ProcessState
 from operators.overview import MAX_STEPS
 from operators.requests import OperatorRequest
 from operators.retention import erase

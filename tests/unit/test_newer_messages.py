@@ -14,8 +14,8 @@ from owed import events_owed
 
 import agents.triggers
 from core.errors import InvalidError, NewerMessageError, UnknownNameError
+from core.life import ProcessState
 from core.messages import AgentReply, AgentRequest, Submission, WakeUp, decode, put_off
-from core.orders import ProcessState
 from scheduler.service import WAKE_UP_TIME
 from stores.poison import Arrival
 from submission.rules import LONGEST_PAUSE, SHORTEST_PAUSE

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from acting import cancel, resubmit, skip
 from builders import (
     NOW,
     PAYLOAD,
@@ -12,17 +13,19 @@ from builders import (
     new_order,
     scheduler,
     seconds,
+    some,
     supervisor,
     timed_out,
 )
 
 from core import alerts
 from core.actions import possible
+from core.changes import HistoryEntry
 from core.errors import RefusedError
+from core.life import Direction, Outcome, ProcessState, StepState
 from core.messages import AgentRequest, decode
-from core.orders import Direction, OnFailure, Outcome, ProcessState, StepState
-from operators.requests import OperatorRequest, SkipRequest
-from operators.rules import cancel, resubmit, skip
+from core.orders import OnFailure
+from operators.requests import ActRequest, OperatorRequest
 from operators.views import order_view
 from shop.workflows import ORDER
 
@@ -32,7 +35,7 @@ LATER = NOW + seconds(1)
 
 
 def skipping(step=None):
-    return SkipRequest(operator="grace", note="done by hand", step=step)
+    return ActRequest(operator="grace", note="done by hand", step=step)
 
 
 def order(*states, **more):
@@ -275,8 +278,8 @@ def test_an_order_cannot_be_cancelled_where_that_makes_no_sense(snapshot, why):
 @pytest.mark.parametrize(
     ("snapshot", "actions"),
     [
-        (new_order(), ["cancel"]),
-        (claimed(), ["cancel"]),
+        (new_order(), ["cancel", "hold", "hurry"]),
+        (claimed(), ["cancel", "hold", "hurry"]),
         (in_error(DONE, DONE, DONE, FAILED), ["resubmit", "skip", "cancel"]),
         (in_error(DONE, FAILED, NOT, NOT), ["resubmit", "cancel"]),
         (
@@ -292,7 +295,10 @@ def test_what_can_be_done_is_shown_and_an_alert_offers_the_same(snapshot, action
     """Nothing that would be refused."""
     assert possible(snapshot) == actions
     if snapshot.state.outcome:
-        assert alerts.order_ended(snapshot, "", NOW).data["actions"] == actions
+        assert [told.data["actions"] for told in alerts.of(snapshot, ENDED_ENTRY)] == [actions]
+
+
+ENDED_ENTRY = HistoryEntry(at=NOW, actor="t", happened=some("failed"))
 
 
 @pytest.mark.proves("OPR-1")

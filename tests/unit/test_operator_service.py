@@ -11,15 +11,18 @@ from builders import LONGEST_UPGRADE, NOW, TOLERANCE, new_order, scheduler, seco
 from memory import in_memory
 from pydantic import ValidationError
 
+from core.actions import BY_NAME
 from core.changes import Change, Event, HistoryEntry
 from core.errors import InvalidError, UnavailableError
-from core.orders import Outcome, ProcessState, StepState
+from core.life import Outcome, ProcessState, StepState
 from operators.alerts import AcknowledgeRequest
 from operators.bulk import meant_by
 from operators.requests import AlertsPage, BulkRequest, FindRequest, OrdersPage, Page, PoisonPage, Search, Where
 from shop.workflows import ORDER
 from stores.agent_health import AgentHealth
 from stores.tables import Put
+
+RESUBMIT = BY_NAME["resubmit"]
 
 
 def app_at(clock=lambda: NOW):
@@ -180,7 +183,7 @@ async def test_a_bulk_action_is_for_orders_of_which_all_holds_that_is_said(what)
     orders, where = [await failed(made, 0), await failed(made, 1, **odd)], Where(**said)
     page = await made.operators.bulk.run(resubmit_all(where=where))
     assert [each.order_id for each in page.matching] == [orders[1].order_id]
-    assert [meant_by(order, where, NOW) for order in orders] == [False, True]
+    assert [meant_by(order, RESUBMIT, where, NOW) for order in orders] == [False, True]
 
 
 @pytest.mark.proves("OPR-3")
@@ -189,9 +192,9 @@ async def test_a_bulk_action_is_for_orders_that_failed_before_a_time_that_is_ove
     made = app_at()
     order = await failed(made, 0)
     assert (await made.operators.bulk.run(resubmit_all())).until == NOW - TOLERANCE
-    assert meant_by(order, Where(), order.state.updated_at + seconds(1))
-    assert not meant_by(order, Where(), order.state.updated_at)
-    assert not meant_by(order.with_state(process_state=ProcessState.PENDING), Where(), NOW)
+    assert meant_by(order, RESUBMIT, Where(), order.state.updated_at + seconds(1))
+    assert not meant_by(order, RESUBMIT, Where(), order.state.updated_at)
+    assert not meant_by(order.with_state(process_state=ProcessState.PENDING), RESUBMIT, Where(), NOW)
 
 
 @pytest.mark.proves("OPR-3")

@@ -3,15 +3,16 @@
 from dataclasses import replace
 from datetime import timedelta
 
+import acting as operator_rules
 import pytest
 from builders import COOLDOWN, NOW, ORDER_ID, THRESHOLD, TIMEOUT, answer, new_order, scheduler, seconds, supervisor
 
 from core.changes import NotClaimed, WhyNot, wake_up
+from core.life import Direction, Outcome, ProcessState
 from core.messages import AgentRequest, WakeUp, decode
-from core.orders import Direction, OnFailure, Outcome, Priority, ProcessState
+from core.orders import OnFailure, Priority
 from core.workflow import StepDefinition, Workflow, Workflows
-from operators import rules as operator_rules
-from operators.requests import OperatorRequest, SkipRequest
+from operators.requests import ActRequest, OperatorRequest
 
 HOURS = timedelta(hours=6)
 SOON = NOW + seconds(8)
@@ -193,7 +194,7 @@ def test_an_order_waits_anew_once_an_operator_has_acted_on_it():
     running = rules.claim(that_waited(order), NOW).after
     failed = rules.receive(running, answer("first", "failed", reason="no"), NOW + seconds(3)).after
     later = NOW + HOURS
-    by_hand = SkipRequest(operator="grace", note="done by hand")
+    by_hand = ActRequest(operator="grace", note="done by hand")
     acted_on = (
         operator_rules.resubmit(failed, GRACE, later),
         operator_rules.skip(failed, by_hand, later),

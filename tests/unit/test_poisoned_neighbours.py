@@ -14,10 +14,11 @@ from builders import NOW, seconds, some
 from neighbourhood import LASTS, street
 
 import stores.claim_lanes
+from core.actions import BY_NAME
+from operators.requests import ActRequest
 from core.changes import HistoryEntry
 from core.errors import ConflictError, InvalidError, QueueRefusedError, UnavailableError
 from core.keys import bucket_of, history_key
-from operators.requests import OperatorRequest
 from scheduler.admission import LOOK_INTERVAL
 from stores.orders import columns_of_record
 from stores.tables import Insert
@@ -135,7 +136,7 @@ async def bucket_is_away(there, order_id):
 
 async def is_cancelled(there, order_id):
     """An operator acts on it."""
-    await there.operators.cancel(order_id, OperatorRequest(operator="grace", note="not wanted any more"))
+    await there.operators.act(BY_NAME["cancel"], order_id, ActRequest(operator="grace", note="not wanted any more"))
 
 
 @dataclass(frozen=True, kw_only=True)

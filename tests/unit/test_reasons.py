@@ -1,6 +1,8 @@
 """A step that times out says what the service said last, so that nobody has to look for it in a log (SUP-3, ALR-1)."""
 
+import acting as operator_rules
 import pytest
+from acting import told
 from builders import (
     NOW,
     THRESHOLD,
@@ -14,8 +16,7 @@ from builders import (
     timed_out,
 )
 
-from core.orders import Outcome, ProcessState, StepState
-from operators import rules as operator_rules
+from core.life import Outcome, ProcessState, StepState
 from operators.requests import OperatorRequest
 from stores.agent_health import AgentHealth
 
@@ -48,7 +49,7 @@ def test_a_step_that_is_given_up_says_what_its_agent_said_last():
     why = f"payment timed out {THRESHOLD} times; last answer: {DOWN}"
     assert (change.after.state.outcome, change.after.state.reason) == (Outcome.FAILED, why)
     assert change.after.step("payment").reason == why
-    assert change.events[0].data["reason"] == why
+    assert told(change)[0].data["reason"] == why
     assert change.entry.detail == f"payment: {why}"
 
 

@@ -10,7 +10,7 @@ from memory import MemoryTable, of_columns
 from core.changes import Change, Event, HistoryEntry, Note
 from core.errors import UnavailableError
 from core.keys import bucket_of
-from core.orders import ProcessState
+from core.life import ProcessState
 from stores.alert_log import AlertLog
 from stores.archive import Archive
 from stores.orders import OrderStore

@@ -5,16 +5,18 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from decimal import Decimal
 
+import acting as operator_rules
 import pytest
+from acting import told
 from builders import NOW, ORDER_ID, answer, new_order, scheduler, seconds, some, supervisor
 from memory_world import World
 from owed import events_owed
 
 from core.changes import Change, HistoryEntry, Note
+from core.life import Direction, Outcome, ProcessState, StepState
 from core.messages import WakeUp
-from core.orders import Direction, OnFailure, Outcome, ProcessState, StepState
+from core.orders import OnFailure
 from core.workflow import StepDefinition, Workflow, Workflows
-from operators import rules as operator_rules
 from operators.requests import OperatorRequest
 
 GRACE = OperatorRequest(operator="grace", note="not needed any more")
@@ -50,7 +52,7 @@ def test_a_step_whose_request_cannot_be_made_has_failed_and_says_why():
     why = "claim v1, step pay: request failed: KeyError 'claimNumber'"
     assert (state.process_state, state.outcome, state.reason) == (ProcessState.ERROR, Outcome.FAILED, why)
     assert (pay.state, pay.reason, pay.attempts, state.failure_count) == (StepState.FAILED, why, 0, 0)
-    assert (change.events[0].data["step"], change.events[0].data["reason"]) == ("pay", why)
+    assert (told(change)[0].data["step"], told(change)[0].data["reason"]) == ("pay", why)
     assert change.entry.detail == f"pay: {why}"
 
 
@@ -99,7 +101,7 @@ def test_an_undo_whose_request_cannot_be_made_is_left_to_an_operator(outcome):
     rules = replace(rules, workflows=Workflows(Workflow(name="claim", version=1, steps=(step("pay", request=broken),))))
     change = rules.claim(back, NOW)
     assert (change.after.state.process_state, change.after.state.outcome) == ("Error", Outcome.UNDO_INCOMPLETE)
-    assert change.events[0].data["stillToBeUndone"] == ["pay"]
+    assert told(change)[0].data["stillToBeUndone"] == ["pay"]
     assert change.after.state.reason == "claim v1, step pay: request failed: KeyError 'claimNumber'"
 
 

@@ -4,6 +4,7 @@ import json
 from dataclasses import replace
 
 import pytest
+from acting import told
 from builders import (
     LONGEST_UPGRADE,
     NOW,
@@ -21,8 +22,8 @@ from builders import (
 
 from core.changes import Change, NotClaimed, Note, WhyNot
 from core.errors import NewerWorkflowError
+from core.life import Direction, Outcome, ProcessState, StepState
 from core.messages import AgentRequest, decode
-from core.orders import Direction, Outcome, ProcessState, StepState
 from shop.workflows import ORDER
 
 COMPLETED = answer(result={"reference": "p-1"})
@@ -193,7 +194,7 @@ def test_an_error_reply_sets_the_order_to_error_with_one_alert():
     assert (state.process_state, state.outcome, state.reason) == (ProcessState.ERROR, Outcome.FAILED, "card declined")
     assert (state.locked_by, state.complete_by, state.failure_count) == (None, None, 0)
     assert change.after.step("payment").state is StepState.FAILED
-    (event,) = change.events
+    (event,) = told(change)
     assert event.type == "OrderProcessing.OrderFailed"
     assert event.subject == f"orders/{ORDER_ID}"
     assert event.data["reason"] == "card declined"
@@ -263,7 +264,7 @@ def test_an_order_of_a_workflow_that_is_gone_is_reported_not_guessed():
     back = new_order(workflow_version=0, direction=Direction.UNDO)
     change = scheduler.claim(back.with_steps(replace(back.steps[0], state=StepState.UNDOING)), NOW)
     assert change.after.state.outcome is Outcome.UNDO_INCOMPLETE
-    assert change.events[0].data["stillToBeUndone"] == ["payment"]
+    assert told(change)[0].data["stillToBeUndone"] == ["payment"]
 
 
 @pytest.mark.proves("SCH-12", "SUP-3", "ALR-1")
@@ -276,7 +277,7 @@ def test_an_order_of_a_workflow_that_is_gone_ends_when_nothing_of_it_runs_any_mo
     assert scheduler.claim(order, NOW + seconds(7)) == NotClaimed(why=WhyNot.RUNS)
     given_back = supervisor.recover(order, NOW + seconds(62))
     ended = scheduler.claim(given_back.after, NOW + seconds(62))
-    assert (ended.after.state.process_state, len(ended.events)) == (ProcessState.ERROR, 1)
+    assert (ended.after.state.process_state, len(told(ended))) == (ProcessState.ERROR, 1)
     assert ended.after.running() == ()
 
 

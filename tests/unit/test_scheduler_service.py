@@ -12,8 +12,9 @@ from bootstrap import FOR_EACH_CALL
 from core.changes import HistoryEntry, transition, wake_up
 from core.errors import ConflictError, UnavailableError
 from core.keys import bucket_of, buckets
+from core.life import ProcessState
 from core.messages import WakeUp, decode
-from core.orders import Priority, ProcessState
+from core.orders import Priority
 from core.workflow import Workflow
 from scheduler.admission import FEW, LOOK_INTERVAL, PASSED_OVER, Capacity
 from scheduler.service import WAKE_UP_TIME

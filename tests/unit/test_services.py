@@ -14,8 +14,8 @@ from owed import events_owed
 import submission.triggers
 from core.errors import ConflictError, InvalidError, UnavailableError, UnknownNameError
 from core.keys import buckets
+from core.life import ProcessState
 from core.messages import WakeUp
-from core.orders import ProcessState
 from scheduler.service import WAKE_UP_TIME
 from stores.agent_health import AgentHealth
 from stores.claim_lanes import PAGE

@@ -8,7 +8,7 @@ from apps import app, shop_of
 from builders import ORDER_ID, claimed
 from memory import in_memory
 
-from core.orders import Outcome, ProcessState
+from core.life import Outcome, ProcessState
 from entrypoints.api import blueprint
 from shop.triggers import routes
 

@@ -13,8 +13,8 @@ from memory import in_memory
 
 from adapters.clock import order_ids, order_time
 from core.errors import InvalidError, UnknownOrderError
+from core.life import ProcessState, StepState
 from core.messages import decode
-from core.orders import ProcessState, StepState
 from shop.rules import LARGEST_TOTAL, OperatorPurchase, Purchase, fingerprint, status, submission, trying_again
 
 PURCHASE = {"customer": {"name": "Ada", "email": "ada@example.com"}, "items": [{"sku": "TEA-SENCHA", "quantity": 2}]}

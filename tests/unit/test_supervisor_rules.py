@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from acting import resubmit, told
 from builders import (
     NOW,
     ORDER_ID,
@@ -23,10 +24,10 @@ from builders import (
 from core.agenda import Kind, obligations
 from core.changes import NotClaimed, WhyNot
 from core.keys import sortable
+from core.life import Direction, ProcessState, StepState
 from core.messages import AgentRequest, WakeUp, decode
-from core.orders import Direction, OnFailure, ProcessState, StepState
+from core.orders import OnFailure
 from operators.requests import OperatorRequest
-from operators.rules import resubmit
 from stores.agent_health import AgentHealth
 
 
@@ -79,7 +80,7 @@ def test_each_time_that_an_order_fails_has_an_alert_of_its_own():
     for now in (NOW, NOW + seconds(3600)):
         running = claimed(order, now)
         change = supervisor.recover(running, timed_out(running))
-        events += change.events
+        events += told(change)
         order = resubmit(change.after, OperatorRequest(operator="grace", note="again"), now).after
     assert [event.data["failureCount"] for event in events] == [1, 1]
     assert len({event.event_id for event in events}) == 2

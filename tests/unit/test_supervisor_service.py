@@ -15,8 +15,8 @@ from memory_world import World
 
 from core.changes import Change, HistoryEntry
 from core.errors import UnavailableError
+from core.life import ProcessState
 from core.messages import WakeUp
-from core.orders import ProcessState
 from stores.agent_health import AgentHealth
 
 LEASE = timedelta(seconds=30)

@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import replace
 from unittest.mock import patch
 
+import acting as operator_rules
 import pytest
 from apps import app
 from builders import NOW, ORDER_ID, PAYLOAD, answer, new_order, next_try, scheduler, some, supervisor, timed_out
@@ -14,8 +15,7 @@ from memory import in_memory
 
 from core.changes import Change, HistoryEntry, NotClaimed, Note, WhyNot
 from core.errors import ConflictError, RefusedError, UnavailableError
-from core.orders import ProcessState
-from operators import rules as operator_rules
+from core.life import ProcessState
 from operators.requests import OperatorRequest
 from operators.retention import erase
 from stores.transitions import MOST_CHARACTERS, Remembered, Transitions, characters_of

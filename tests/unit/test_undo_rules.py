@@ -4,6 +4,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
+from acting import cancel, resubmit, skip, told
 from builders import (
     NOW,
     ORDER_ID,
@@ -22,10 +23,10 @@ from core.agenda import Kind, obligations
 from core.changes import NotClaimed, WhyNot
 from core.compensation import turn_back
 from core.keys import sortable
+from core.life import Direction, Outcome, ProcessState, StepState
 from core.messages import AgentRequest, decode
-from core.orders import Direction, OnFailure, Outcome, ProcessState, StepState
-from operators.requests import OperatorRequest, SkipRequest
-from operators.rules import cancel, resubmit, skip
+from core.orders import OnFailure
+from operators.requests import ActRequest, OperatorRequest
 from shop.workflows import ORDER
 
 LATER = NOW + seconds(1)
@@ -34,7 +35,7 @@ WINDOW = seconds(30)
 SETTLED = NOW + TIMEOUT + TOLERANCE + WINDOW
 """When no call of an attempt that began now can take effect any more, where there is a window."""
 GRACE = OperatorRequest(operator="grace", note="not needed any more")
-BY_HAND = SkipRequest(operator="grace", note="done by hand")
+BY_HAND = ActRequest(operator="grace", note="done by hand")
 
 
 def order(*states, **more):
@@ -142,7 +143,7 @@ def test_an_undo_that_cannot_be_done_ends_with_what_is_left():
     assert change.after.state.process_state is ProcessState.PROCESSING
     change = scheduler.receive(change.after, answer("payment", action="undo", attempt=2), LATER)
     assert change.after.state.outcome is Outcome.UNDO_INCOMPLETE
-    (event,) = change.events
+    (event,) = told(change)
     assert event.data["stillToBeUndone"] == ["stock"]
     assert event.data["actionRequired"] is True
 
@@ -154,7 +155,7 @@ def test_what_comes_before_a_step_that_could_not_be_undone_stays():
     stuck = answer("shipment", "failed", action="undo", attempt=2, reason="on its way")
     change = scheduler.receive(change.after, stuck, LATER)
     assert (change.messages, change.after.state.outcome) == ((), Outcome.UNDO_INCOMPLETE)
-    assert change.events[0].data["stillToBeUndone"] == ["stock", "payment", "shipment"]
+    assert told(change)[0].data["stillToBeUndone"] == ["stock", "payment", "shipment"]
 
 
 @pytest.mark.proves("UND-2", "UND-5")
@@ -170,7 +171,7 @@ def test_an_order_with_nothing_to_take_back_is_undone_at_once():
     """No request goes out, and the event only informs."""
     change = claimed_to_undo(order(NOT, NOT, NOT, NOT))
     assert (change.after.state.outcome, change.messages) == (Outcome.UNDONE, ())
-    (event,) = change.events
+    (event,) = told(change)
     assert event.type == "OrderProcessing.OrderUndone"
     assert event.data["actionRequired"] is False
 
@@ -231,7 +232,7 @@ def test_an_undo_waits_from_the_end_of_the_attempt_on_whatever_was_done_since():
     """The order was in Error, and an operator let it go on or left the step out, and then cancelled it."""
     failed = scheduler.receive(late_effect_window(OnFailure.ERROR), answer("stock", "failed", reason="no"), LATER).after
     unneeded = failed.with_steps(replace(failed.step("shipment"), state=StepState.SKIPPED))
-    by_hand = SkipRequest(operator="grace", note="done by hand")
+    by_hand = ActRequest(operator="grace", note="done by hand")
     skipped = skip(unneeded, by_hand, LATER).after
     assert skipped.step("stock").state is StepState.SKIPPED
     for order_now in (failed, resubmit(failed, GRACE, LATER).after, skipped):
@@ -399,7 +400,7 @@ def test_an_undo_that_times_out_is_tried_again_and_given_up_at_the_threshold():
     change = supervisor.recover(change.after, timed_out(change.after))
     change = scheduler.claim(change.after, change.entry.at)
     assert (change.after.state.process_state, change.after.state.outcome) == ("Error", Outcome.UNDO_INCOMPLETE)
-    (event,) = change.events
+    (event,) = told(change)
     assert (event.data["stillToBeUndone"], event.data["actionRequired"]) == (["stock"], True)
     assert "resubmit" in event.data["actions"]
 
@@ -452,7 +453,7 @@ def test_what_is_no_word_of_the_service_is_no_reason_to_undo_an_order():
     state = change.after.state
     assert (state.process_state, state.outcome, state.direction) == ("Error", Outcome.FAILED, Direction.FORWARD)
     assert change.after.step("shipment").for_operator
-    (event,) = change.events
+    (event,) = told(change)
     assert (event.data["actionRequired"], event.data["reason"]) == (True, "the request is wrong: 400")
 
 

@@ -13,7 +13,8 @@ from owed import events_owed
 from core.changes import Change, HistoryEntry
 from core.errors import UnavailableError, UnreadableRowError
 from core.keys import buckets, sortable
-from core.orders import Priority, ProcessState, StepState
+from core.life import ProcessState, StepState
+from core.orders import Priority
 from stores.claim_lanes import PAGE
 from stores.sweeps import Sweep
 

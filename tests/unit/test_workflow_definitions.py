@@ -4,9 +4,11 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
+from acting import cancel
 from builders import NOW, new_order, scheduler, seconds, supervisor
 
-from core.orders import MAX_REASON, OnFailure, Outcome
+from core.life import Outcome
+from core.orders import MAX_REASON, OnFailure
 from core.workflow import (
     LONGEST_TIMEOUT,
     LONGEST_WAIT,
@@ -19,7 +21,6 @@ from core.workflow import (
     Workflows,
 )
 from operators.requests import OperatorRequest
-from operators.rules import cancel
 from scheduler.rules import MAX_KEPT
 from shop.business import SHOP
 from shop.workflows import ORDER

@@ -1,0 +1,67 @@
+"""What the pages and the command line need to know of an order's language, in one answer that they keep (OPR-2)."""
+
+from core import actions, life
+from core.actions import Words
+from core.life import Mark
+from entrypoints.models import View
+
+
+class Term(View):
+    """What a state is called, and how it looks."""
+
+    word: str
+    mark: Mark
+
+
+class StepTerm(Term):
+    """What the state of a step is called, and how it looks."""
+
+    may_be_tried_again: bool
+    """Whether a step that has failed before is being tried again while it is so."""
+
+
+class ActionTerm(View):
+    """What an operator can do, and how that reads."""
+
+    name: str
+    title: str
+    effect: str
+    done: str
+    danger: bool
+    """Whether it takes something away that nobody can bring back."""
+    of_step: bool = False
+    """Whether it concerns one of the steps that failed."""
+    on_many: bool = False
+    """Whether it can be done to many orders at once."""
+
+
+class Vocabulary(View):
+    """The language of orders."""
+
+    etag = True
+    orders: dict[str, Term]
+    """By situation."""
+    steps: dict[str, StepTerm]
+    """By state."""
+    actions: list[ActionTerm]
+
+
+def vocabulary() -> Vocabulary:
+    """Return the language of orders."""
+    return Vocabulary(
+        orders={name: Term.model_validate(each) for name, each in life.MEANINGS.items()},
+        steps={name: StepTerm.model_validate(each) for name, each in life.STEPS.items()},
+        actions=[*map(_term, actions.ACTIONS), *map(_term, actions.OTHERS)],
+    )
+
+
+def _term(words: Words) -> ActionTerm:
+    return ActionTerm(
+        name=words.name,
+        title=words.title,
+        effect=words.effect,
+        done=words.done,
+        danger=words.danger,
+        of_step=isinstance(words, actions.Action) and words.of_step,
+        on_many=isinstance(words, actions.Action),
+    )

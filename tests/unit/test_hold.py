@@ -1,0 +1,166 @@
+"""Holding an order and releasing it, and raising its priority."""
+
+from dataclasses import replace
+
+import pytest
+from acting import cancel, hold, hurry, release, told
+from builders import (
+    NOW,
+    TOLERANCE,
+    answer,
+    claimed,
+    new_order,
+    scheduler,
+    seconds,
+    supervisor,
+    timed_out,
+)
+
+from core import agenda
+from core.agenda import Kind
+from core.changes import NotClaimed, WhyNot
+from core.errors import RefusedError
+from core.life import Direction, Outcome, ProcessState, Situation, StepState
+from core.messages import WakeUp, decode
+from core.orders import Priority
+from operators.requests import ActRequest
+
+GRACE = ActRequest(operator="grace", note="a wrong price")
+LATER = NOW + seconds(60)
+
+
+def kinds(order):
+    """What the order owes."""
+    return sorted(key.partition("|")[0] for key in agenda.obligations(order))
+
+
+def held(order=None, now=NOW):
+    return hold(order or new_order(), GRACE, now).after
+
+
+@pytest.mark.proves("OPR-7")
+def test_nothing_of_an_order_starts_while_it_is_held():
+    """It is owed a release, and no claim; columns say who holds it, why and since when."""
+    order = held()
+    assert scheduler.claim(order, LATER) == NotClaimed(why=WhyNot.HELD)
+    assert kinds(order) == [Kind.HELD]
+    state = order.state
+    assert (state.held_by, state.held_because, state.held_since) == ("grace", "a wrong price", NOW)
+    assert (state.process_state, state.situation) == (ProcessState.PENDING, Situation.HELD)
+
+
+@pytest.mark.proves("OPR-7")
+def test_what_runs_while_an_order_is_held_keeps_its_time_and_is_answered():
+    """The next step waits for the release."""
+    running = claimed(replace(new_order(), steps=(new_order().steps[0], next_step())))
+    order = held(running, NOW + seconds(1))
+    assert order.state.process_state is ProcessState.PROCESSING
+    assert order.running()[0].complete_by == running.running()[0].complete_by
+    assert kinds(order) == [Kind.HELD, Kind.RUNNING]
+    answered = scheduler.receive(order, answer(), NOW + seconds(2))
+    assert [step.state for step in answered.after.steps] == [StepState.COMPLETED, StepState.NOT_STARTED]
+    assert answered.after.state.process_state is ProcessState.PENDING
+    assert answered.messages == ()
+    assert kinds(answered.after) == [Kind.HELD]
+
+
+def next_step():
+    return replace(new_order().steps[0], name="after", after=("payment",))
+
+
+@pytest.mark.proves("OPR-7", "SUP-3")
+def test_a_recovery_while_an_order_is_held_starts_nothing_and_counts_once():
+    """What timed out is counted as ever; after that there is nothing that could time out again."""
+    order = held(claimed(), NOW + seconds(1))
+    now = timed_out(order)
+    recovered = supervisor.recover(order, now)
+    assert (recovered.after.state.failure_count, recovered.messages) == (1, ())
+    assert kinds(recovered.after) == [Kind.HELD]
+    assert supervisor.recover(recovered.after, now + seconds(3600)) is None
+    assert scheduler.claim(recovered.after, now + seconds(3600)) == NotClaimed(why=WhyNot.HELD)
+
+
+@pytest.mark.proves("OPR-7")
+def test_an_order_that_is_released_goes_on_and_waits_anew():
+    """It is announced, and the time while it was held is no delay."""
+    change = release(held(), GRACE, LATER)
+    (message,) = change.messages
+    assert decode(WakeUp, message.body).steps == ("payment",)
+    assert (change.after.state.waits_since, change.after.state.held_by) == (LATER, None)
+    assert scheduler.claim(change.after, LATER).after.state.process_state is ProcessState.PROCESSING
+
+
+@pytest.mark.proves("OPR-7")
+def test_a_date_that_an_order_waits_for_outlasts_a_hold():
+    """It is neither forgotten nor brought forward."""
+    date = LATER + seconds(3600)
+    waiting = replace(new_order(), steps=(replace(new_order().steps[0], not_before=date),))
+    order = held(waiting)
+    assert order.steps[0].not_before == date
+    released = release(order, GRACE, LATER)
+    assert (released.after.state.not_before, released.messages) == (date, ())
+
+
+@pytest.mark.proves("OPR-7", "UND-1")
+def test_an_order_that_is_turned_back_while_it_is_held_is_undone_after_its_release():
+    """It does not end as undone because nothing of it may start."""
+    done = scheduler.receive(held(claimed(), NOW), answer(), NOW + seconds(1)).after
+    assert (done.state.process_state, done.state.held_by) == (ProcessState.PROCESSED, None)
+
+    two = replace(new_order(), steps=(new_order().steps[0], next_step()))
+    half = scheduler.receive(held(claimed(two), NOW), answer(), NOW + seconds(1)).after
+    undoable = half.with_steps(replace(half.steps[0], undoable=True))
+    back = cancel(undoable, GRACE, NOW + seconds(2)).after
+    assert scheduler.claim(back, LATER) == NotClaimed(why=WhyNot.HELD)
+    assert (back.steps[0].state, back.state.outcome) == (StepState.UNDOING, None)
+    assert kinds(back) == [Kind.HELD]
+
+
+@pytest.mark.proves("OPR-7", "SCH-12")
+def test_an_undo_that_is_answered_while_the_order_is_held_does_not_end_it_before_all_is_undone():
+    """Another step still waits to be undone."""
+    payment = replace(new_order().steps[0], undoable=True, state=StepState.UNDOING, attempts=2, result={})
+    undoing = replace(payment, complete_by=LATER)
+    waiting = replace(payment, name="other")
+    order = replace(
+        new_order(direction=Direction.UNDO, process_state=ProcessState.PROCESSING), steps=(undoing, waiting)
+    )
+    answered = scheduler.receive(held(order), answer(action="undo", attempt=2), NOW + seconds(1)).after
+    assert (answered.state.process_state, answered.state.outcome) == (ProcessState.PENDING, None)
+    assert [step.state for step in answered.steps] == [StepState.UNDONE, StepState.UNDOING]
+    assert kinds(answered) == [Kind.HELD]
+
+
+@pytest.mark.proves("OPR-7")
+def test_an_order_stays_held_when_it_fails_and_is_not_when_it_is_over():
+    """Whoever resubmits it does not set it going by that."""
+    failed = scheduler.receive(held(claimed(), NOW), answer(outcome="failed", reason="no"), NOW + seconds(1))
+    assert failed.after.state.outcome is Outcome.FAILED
+    assert kinds(failed.after) == [Kind.ERROR, Kind.HELD]
+    assert told(failed)[0].data["actions"][-1] == "release"
+
+
+@pytest.mark.proves("OPR-7", "OPR-8")
+@pytest.mark.parametrize(
+    ("act", "order", "why"),
+    [
+        (hold, held(), "grace holds the order already"),
+        (hold, new_order(process_state=ProcessState.PROCESSED), "nothing of it starts"),
+        (release, new_order(), "nobody holds the order"),
+        (hurry, new_order(priority=Priority.HIGH), "high priority already"),
+        (hurry, new_order(process_state=ProcessState.PROCESSED), "waits for no claim"),
+    ],
+    ids=["held", "over", "not held", "high", "ended"],
+)
+def test_what_makes_no_sense_is_refused_with_the_reason(act, order, why):
+    with pytest.raises(RefusedError, match=why):
+        act(order, GRACE, NOW)
+
+
+@pytest.mark.proves("OPR-8", "SCH-11")
+def test_an_order_that_is_hurried_waits_before_those_of_normal_priority():
+    """It keeps its place among those of high priority."""
+    before, after = new_order(), hurry(new_order(), GRACE, NOW + TOLERANCE).after
+    ((was,), (now,)) = (tuple(agenda.obligations(order)) for order in (before, after))
+    assert now < was
+    assert after.state.waits_since == before.state.waits_since
