@@ -62,7 +62,7 @@ from submission.rules import Terms
 from submission.service import SubmissionService
 from supervisor.rules import SupervisorRules
 from supervisor.service import SupervisorService
-from web.triggers import STATIC, Site
+from web.triggers import Page, Site
 
 FOR_EACH_CALL = 2
 """Requests that may be open at an agent for each call that its service takes at a time."""
@@ -321,11 +321,6 @@ class App:
             bus_queues=self.bus_queues,
         )
 
-    @cached_property
-    def pages(self) -> Site:
-        """What browsers are given."""
-        return Site.read(STATIC)
-
     def _capacity(self, agent: Agent) -> Capacity:
         """Return how much may be open at an agent, and for how long."""
         usual = timedelta(seconds=self.settings.step_timeout_seconds)
@@ -357,11 +352,11 @@ def bootstrap(settings: Settings, business: Business, adapters: Adapters) -> App
     return app
 
 
-def functions(app: App, routes: Sequence[Route] = (), *business: func.Blueprint) -> func.FunctionApp:
-    """Bind the app's services, and the routes and functions of the business, to what starts them."""
+def functions(app: App, routes: Sequence[Route] = (), page: Page | None = None) -> func.FunctionApp:
+    """Bind the app's services, and the routes and the page of the business, to what starts them."""
     functions = func.FunctionApp()
     calls = api.blueprint([*routes, *operators.triggers.routes(app.operators)])
-    for blueprint in (*business, calls, *_blueprints(app)):
+    for blueprint in (web.triggers.blueprint(Site.read(page)), calls, *_blueprints(app)):
         functions.register_functions(blueprint)
     return functions
 
@@ -377,7 +372,6 @@ def _blueprints(app: App) -> Iterator[func.Blueprint]:
     versions = Versions(workflows=workflows, known=known, store=app.store, clock=parts.clock)
     yield alerts.triggers.blueprint(app.alert_log, app.poison_store, app.relay, app.watch, versions)
     yield operators.triggers.blueprint(app.operators.retention)
-    yield web.triggers.blueprint(app.pages)
     yield operators.triggers.relay(app.poison_store, app.storage_queues, app.bus_queues)
     if app.settings.simulator_enabled:
         services = Simulator(

@@ -1,5 +1,7 @@
 """The business of this deployment: a shop for tea."""
 
+from pathlib import Path
+
 from core.business import Agent, Business
 from core.workflow import Workflows
 from shop.payload import PAYLOAD
@@ -28,3 +30,6 @@ AGENTS = (
 SHOP = Business(
     workflows=Workflows(ORDER_1, ORDER, RETURN), default_workflow=ORDER.name, agents=AGENTS, payload=PAYLOAD
 )
+
+PAGE = Path(__file__).parent / "page"
+"""The files of the page on which customers order, and follow their orders."""

@@ -1,7 +1,7 @@
 /** What customers are told of their orders, in calm words. */
 
 /** @typedef {{name: string, state: string, tryingAgain?: boolean}} Step */
-/** @typedef {import("../common/marks.js").Look} Look */
+/** @typedef {import("../../web/static/common/marks.js").Look} Look */
 /** @typedef {{processState: string, outcome?: string, placedAt?: string, steps: Step[]}} Order */
 
 /** By step: while it is done, once it is done, once it was taken back. */

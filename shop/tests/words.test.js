@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { hasEnded, orderWords, stepWords } from "../static/shop/words.js";
+import { hasEnded, orderWords, stepWords } from "../page/words.js";
 
 const AGAIN = "Taking longer; we try again";
 for (const [state, again, ended, look, words, more] of [

@@ -1,10 +1,10 @@
 /** The page of one order: its steps move as they are done. */
 
-import { Problem, call } from "../common/api.js";
-import { h } from "../common/dom.js";
-import { badge, mark } from "../common/marks.js";
-import { Poll } from "../common/poll.js";
-import { clock } from "../common/time.js";
+import { Problem, call } from "../../web/static/common/api.js";
+import { h } from "../../web/static/common/dom.js";
+import { badge, mark } from "../../web/static/common/marks.js";
+import { Poll } from "../../web/static/common/poll.js";
+import { clock } from "../../web/static/common/time.js";
 import { heard, mine, things, total } from "./store.js";
 import { hasEnded, orderWords, stepWords } from "./words.js";
 
