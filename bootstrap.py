@@ -19,6 +19,7 @@ import submission.triggers
 import supervisor.triggers
 import web.triggers
 from adapters import Adapters
+from adapters.clock import order_ids
 from adapters.settings import Settings
 from agents.protection import Bulkhead, CircuitBreaker, HealthReporter
 from agents.service import AgentService
@@ -47,7 +48,8 @@ from scheduler.service import WAKE_UP_TIME, SchedulerService
 from scheduler.triggers import Inbox
 from simulator.ledger import Ledger
 from simulator.rules import simulated
-from simulator.service import Simulator
+from simulator.samples import sample_order, simulated_agents
+from simulator.service import SampleService, Simulator
 from stores.agent_health import AgentHealthLog
 from stores.alert_log import AlertLog
 from stores.archive import Archive
@@ -374,11 +376,24 @@ def _blueprints(app: App) -> Iterator[func.Blueprint]:
     yield operators.triggers.blueprint(app.operators.retention)
     yield operators.triggers.relay(app.poison_store, app.storage_queues, app.bus_queues)
     if app.settings.simulator_enabled:
-        services = Simulator(
-            services=simulated(app.business),
-            ledger=Ledger(parts.table("simulator")),
-            clock=parts.clock,
-            sleep=asyncio.sleep,
-            chance=random.random,
-        )
-        yield simulator.triggers.blueprint(services)
+        yield _simulator(app)
+
+
+def _simulator(app: App) -> func.Blueprint:
+    parts, called = app.adapters, simulated_agents(app.settings.addresses)
+    services = Simulator(
+        services=simulated(app.business),
+        called=called,
+        ledger=Ledger(parts.table("simulator")),
+        clock=parts.clock,
+        sleep=asyncio.sleep,
+        chance=random.random,
+    )
+    samples = SampleService(
+        simulator=services,
+        order=sample_order(app.business, app.agents, called),
+        submissions=app.storage_queues[submission.service.QUEUE],
+        clock=parts.clock,
+        new_order_id=order_ids(app.settings.buckets),
+    )
+    return simulator.triggers.blueprint(services, samples)
