@@ -52,7 +52,7 @@ class Page:
     """The page of a business, which the app has beside the operators' console."""
 
     path: str
-    """Where it is found, such as `shop`; the root of the site leads there."""
+    """Below the root of the site, such as `buy` for `/buy`; the root of the site leads there."""
     title: str
     """What the console calls it."""
     folder: Path

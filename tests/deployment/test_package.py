@@ -63,6 +63,13 @@ def test_the_package_holds_the_app_and_nothing_else(package, loaded):
     assert code <= set(loaded["modules"])
 
 
+def test_the_page_of_the_business_is_deployed_and_its_tests_are_not(package):
+    """It lies with the code of the business."""
+    assert (package / "shop/page/index.html").is_file()
+    assert (package / "web/static/console/index.html").is_file()
+    assert not (package / "shop/tests").exists()
+
+
 def test_annotations_are_of_the_kind_that_azure_takes(loaded):
     """Azure's library refuses to load a function with list[...]; said here too, where it cannot be asked."""
     assert loaded["generic"] == []
