@@ -67,7 +67,7 @@ class Agent:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Sample:
-    """An order for people who try the app out; it is placed only where every service that it needs is simulated."""
+    """An order for people who try the app out, where every service that it needs is simulated."""
 
     payload: Mapping[str, Any]
     """What a sender says of it that only the business understands; of nobody who exists."""
@@ -88,9 +88,9 @@ class Business:
     payload: Payload
     sample: Sample | None = None
     fault_marks: Mapping[str, Callable[[Mapping[str, Any]], Iterable[str]]] = field(default_factory=dict)
-    """By what else than its order and its action a request can be told for which a simulated service is to fail.
+    """Whom a fault of a simulated service may be for, besides an order and an action.
 
-    By name, what a request says of it, whatever that request may be: none of these may raise.
+    By name, what a request says of it; it is asked of any request, so none of these may raise.
     """
 
     def check(self, deployed: Sequence[Agent]) -> None:

@@ -108,7 +108,7 @@ class Placed(View):
     retry_after: Annotated[int, AskAgain] = 1
 
 
-IfSlow = Field(exclude_if=not_, description="Says it to who has waited for long, as only their own clock can tell")
+IfSlow = Field(exclude_if=not_, description="For who has waited long, by their own clock: this instead")
 
 
 class StepStatus(View):

@@ -45,7 +45,7 @@ def _service(agent: Agent, business: Business) -> Service:
     return Service(name=agent.offers, actions=actions, undoes=undoes, refusal=agent.refusal, marks=business.fault_marks)
 
 
-Name = Annotated[str, Field(min_length=1, max_length=40)]
+Name = Annotated[str, Field(min_length=1, max_length=64)]
 
 
 class Match(BaseModel):

@@ -66,9 +66,10 @@ def simulated_agents(addresses: Mapping[str, str]) -> Sequence[str]:
 
 
 def sample_order(business: Business, deployed: Sequence[Agent], simulated: Container[str]) -> SampleOrder | None:
-    """Return the sample order; None if there is none, or if any service that may be asked for it is a real one."""
+    """Return the sample order; None without one, or if any service that may be asked is real."""
     sample = business.sample
-    if sample is None or (workflow := business.workflows.latest(sample.workflow or business.default_workflow)) is None:
+    workflow = sample and business.workflows.latest(sample.workflow or business.default_workflow)
+    if not sample or not workflow:
         return None
     steps = [_step(definition, deployed) for definition in workflow.steps]
     services = chain.from_iterable(step.services for step in steps)

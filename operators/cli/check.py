@@ -9,6 +9,8 @@ from operators.cli.client import Api, ApiError, Json, KeyRefusedError
 
 SIGNATURE = {"operator": "check", "note": "the check has removed its fault"}
 SIMULATOR = "/simulator"
+NOT_LET_IN = (301, 302, 401, 403)
+"""A refused key, or a sign-in before the app."""
 PAUSE_SECONDS = 0.5
 NO_SAMPLE = "there is no sample order, or a service that it needs is real, and the order would be too"
 NO_STEP = "a sample order that is refused a step waits for nobody, and is undone"
@@ -65,8 +67,10 @@ class Check:
         return status == 200, ", ".join(states) or f"{status} from {self.api.url}"
 
     def _steps_of_sample(self) -> Sequence[Json]:
-        """Return the steps of the order that may be placed to try the app; none where services are real."""
+        """Return the steps of the order that may be placed; none where a service is real."""
         status, answer = self.api.ask("GET", SIMULATOR)
+        if status in NOT_LET_IN:
+            raise KeyRefusedError(f"the key was refused: {status} from {SIMULATOR}")
         if status not in (200, 404):
             raise ApiError(f"sample: {status}, {answer}")
         sample: Json = answer.get("sample") or {}

@@ -105,6 +105,9 @@ def test_what_does_not_come_about_is_named_with_what_was_seen_last(answers, faul
 
 def test_a_key_that_is_refused_is_not_tried_again():
     """It will not become right."""
+    for status in (401, 302):
+        with pytest.raises(KeyRefusedError):
+            run(deployment(**SIMULATED | {"GET_simulator": (status, {})})[0])
     with pytest.raises(KeyRefusedError):
         run(deployment(**PLACED | {"GET_b01-x": (401, {})})[0])
 
