@@ -55,7 +55,9 @@ check: $(VENV)/.installed web/node_modules/.installed
 	@$(BIN)/lint-imports
 	@$(BIN)/python -m tests.pattern --brief
 	@$(BIN)/python -m local.declared
-	@cd web && node_modules/.bin/tsc -p . && node_modules/.bin/prettier --check --log-level warn static tests
+	@web/node_modules/.bin/tsc -p web
+	@web/node_modules/.bin/prettier --check --log-level warn --config web/package.json \
+		--ignore-path web/.prettierignore web/static web/tests shop/page shop/tests
 
 explore: $(VENV)/.installed
 	@PYTHONPATH=tests:tests/support $(BIN)/python -m exploration $(ARGS)

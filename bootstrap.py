@@ -19,6 +19,7 @@ import submission.triggers
 import supervisor.triggers
 import web.triggers
 from adapters import Adapters
+from adapters.clock import order_ids
 from adapters.settings import Settings
 from agents.protection import Bulkhead, CircuitBreaker, HealthReporter
 from agents.service import AgentService
@@ -47,7 +48,8 @@ from scheduler.service import WAKE_UP_TIME, SchedulerService
 from scheduler.triggers import Inbox
 from simulator.ledger import Ledger
 from simulator.rules import simulated
-from simulator.service import Simulator
+from simulator.samples import sample_order, simulated_agents
+from simulator.service import SampleService, Simulator
 from stores.agent_health import AgentHealthLog
 from stores.alert_log import AlertLog
 from stores.archive import Archive
@@ -62,7 +64,7 @@ from submission.rules import Terms
 from submission.service import SubmissionService
 from supervisor.rules import SupervisorRules
 from supervisor.service import SupervisorService
-from web.triggers import STATIC, Site
+from web.triggers import Page, Site
 
 FOR_EACH_CALL = 2
 """Requests that may be open at an agent for each call that its service takes at a time."""
@@ -321,11 +323,6 @@ class App:
             bus_queues=self.bus_queues,
         )
 
-    @cached_property
-    def pages(self) -> Site:
-        """What browsers are given."""
-        return Site.read(STATIC)
-
     def _capacity(self, agent: Agent) -> Capacity:
         """Return how much may be open at an agent, and for how long."""
         usual = timedelta(seconds=self.settings.step_timeout_seconds)
@@ -357,11 +354,11 @@ def bootstrap(settings: Settings, business: Business, adapters: Adapters) -> App
     return app
 
 
-def functions(app: App, routes: Sequence[Route] = (), *business: func.Blueprint) -> func.FunctionApp:
-    """Bind the app's services, and the routes and functions of the business, to what starts them."""
+def functions(app: App, routes: Sequence[Route] = (), page: Page | None = None) -> func.FunctionApp:
+    """Bind the app's services, and the routes and the page of the business, to what starts them."""
     functions = func.FunctionApp()
     calls = api.blueprint([*routes, *operators.triggers.routes(app.operators)])
-    for blueprint in (*business, calls, *_blueprints(app)):
+    for blueprint in (web.triggers.blueprint(Site.read(page)), calls, *_blueprints(app)):
         functions.register_functions(blueprint)
     return functions
 
@@ -377,14 +374,26 @@ def _blueprints(app: App) -> Iterator[func.Blueprint]:
     versions = Versions(workflows=workflows, known=known, store=app.store, clock=parts.clock)
     yield alerts.triggers.blueprint(app.alert_log, app.poison_store, app.relay, app.watch, versions)
     yield operators.triggers.blueprint(app.operators.retention)
-    yield web.triggers.blueprint(app.pages)
     yield operators.triggers.relay(app.poison_store, app.storage_queues, app.bus_queues)
     if app.settings.simulator_enabled:
-        services = Simulator(
-            services=simulated(app.business),
-            ledger=Ledger(parts.table("simulator")),
-            clock=parts.clock,
-            sleep=asyncio.sleep,
-            chance=random.random,
-        )
-        yield simulator.triggers.blueprint(services)
+        yield _simulator(app)
+
+
+def _simulator(app: App) -> func.Blueprint:
+    parts, called = app.adapters, simulated_agents(app.settings.addresses)
+    services = Simulator(
+        services=simulated(app.business),
+        called=called,
+        ledger=Ledger(parts.table("simulator")),
+        clock=parts.clock,
+        sleep=asyncio.sleep,
+        chance=random.random,
+    )
+    samples = SampleService(
+        simulator=services,
+        order=sample_order(app.business, app.agents, called),
+        submissions=app.storage_queues[submission.service.QUEUE],
+        clock=parts.clock,
+        new_order_id=order_ids(app.settings.buckets),
+    )
+    return simulator.triggers.blueprint(services, samples)

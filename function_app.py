@@ -6,10 +6,10 @@ from adapters.settings import Settings
 from bootstrap import bootstrap, functions
 from entrypoints.logs import show_fields
 from shop import triggers
-from shop.business import SHOP
+from shop.business import PAGE, SHOP
 from shop.service import ShopService
 from submission.service import QUEUE
-from web.triggers import shop as shop_page
+from web.triggers import Page
 
 show_fields()
 settings = Settings.read(SHOP.agents)
@@ -22,4 +22,4 @@ shop = ShopService(
     new_order_id=order_ids(settings.buckets),
     placed_at=order_time,
 )
-app = functions(engine, triggers.routes(shop), shop_page(engine.pages))
+app = functions(engine, triggers.routes(shop), Page(path="shop", title="Shop", folder=PAGE))

@@ -32,7 +32,7 @@ PauseSeconds = Annotated[float, Field(gt=0, le=MAX_RETRY_AFTER_SECONDS)]
 EXPECTED = {
     "ServiceBus__fullyQualifiedNamespace": "a host name such as orders.servicebus.windows.net",
     "EVENT_GRID_ENDPOINT": "the topic's address, http:// or https://",
-    "CALLS_IN_FLIGHT": 'JSON such as {"payment": 50}',
+    "CALLS_IN_FLIGHT": 'JSON such as {"<agent>": 50}',
     "REPLY_TO_PREFIX": "the beginning of a queue's name",
     "SUPERVISOR_SCHEDULE": "when to sweep, as NCRONTAB or hh:mm:ss",
     "SCHEDULER_POLL_SCHEDULE": "when to look for pending orders, as NCRONTAB or hh:mm:ss",
@@ -83,7 +83,7 @@ class Settings(BaseSettings):
     addresses: Mapping[str, str] = Field(default_factory=dict)
     """Of the agents' services, by agent: each agent says which setting holds its own."""
     scopes: Mapping[str, str] = Field(default_factory=dict)
-    """By agent, if its service wants a token of the app's identity: for whom, such as `api://payments/.default`."""
+    """By agent, if its service wants a token of the app's identity: for whom, such as `api://<app id>/.default`."""
     refusals: Mapping[str, tuple[int, ...]] = Field(default_factory=dict)
     """By agent, as declared: with which statuses its service refuses for good, besides those that all have."""
     calls_in_flight: dict[str, Annotated[int, Field(ge=1)]] = Field(default_factory=dict, alias="CALLS_IN_FLIGHT")

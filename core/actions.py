@@ -34,6 +34,8 @@ class Words:
     name: str
     """In routes and commands."""
     title: str
+    button: str
+    """On the button by which it is done."""
     effect: str
     """What it does, and what it leaves."""
     done: str
@@ -258,6 +260,7 @@ ACTIONS = (
     Action(
         name="resubmit",
         title="Resubmit",
+        button="Resubmit",
         effect="The steps that failed start again with a fresh count. What is completed stays completed.",
         done="resubmitted",
         why_not=why_not_resubmit,
@@ -267,6 +270,7 @@ ACTIONS = (
     Action(
         name="skip",
         title="Skip a step",
+        button="Skip it",
         effect="The order goes on without this step, because it was done, or taken back, by other means.",
         done="skipped",
         of_step=True,
@@ -277,6 +281,7 @@ ACTIONS = (
     Action(
         name="cancel",
         title="Cancel the order",
+        button="Take all of it back",
         effect="Everything that was ever tried is taken back, last first. Steps that run answer or expire before. "
         "This cannot be stopped.",
         done="cancelled",
@@ -288,6 +293,7 @@ ACTIONS = (
     Action(
         name="hold",
         title="Hold",
+        button="Hold it",
         effect="Nothing of the order starts until it is released. What runs is answered, or its time is up.",
         done="held",
         why_not=why_not_hold,
@@ -297,6 +303,7 @@ ACTIONS = (
     Action(
         name="release",
         title="Release",
+        button="Release it",
         effect="The order goes on from where it was held. Dates that it waits for stay as they are.",
         done="released",
         why_not=why_not_release,
@@ -306,6 +313,7 @@ ACTIONS = (
     Action(
         name="hurry",
         title="Raise the priority",
+        button="Raise it",
         effect="The order is claimed before those of normal priority.",
         done="hurried",
         why_not=why_not_hurry,
@@ -320,6 +328,7 @@ BY_NAME = {action.name: action for action in ACTIONS}
 ERASE = Words(
     name="erase",
     title="Erase personal data",
+    button="Erase it for good",
     effect="Who the customer is goes for good, from the order and from messages that name it. "
     "The order and its history stay.",
     done="erased",
@@ -327,13 +336,15 @@ ERASE = Words(
 )
 REDRIVE = Words(
     name="redrive",
-    title="Put back",
-    effect="The message goes back on its queue, and is handled as if it had just come.",
+    title="Put the message back",
+    button="Put it back",
+    effect="The message goes onto its queue again, as it was. If nothing was mended, it comes back here.",
     done="redriven",
 )
 DROP = Words(
     name="drop",
-    title="Drop",
+    title="Drop the message",
+    button="Drop it for good",
     effect="The message is removed for good. What it asked for does not happen.",
     done="dropped",
     danger=True,

@@ -3,9 +3,10 @@
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
+from core.errors import InvalidError
 from core.messages import SCHEDULER_REQUESTS, STEP_NAME, requests_queue
 from core.workflow import DeclarationError, Workflows
 
@@ -65,6 +66,16 @@ class Agent:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Sample:
+    """An order for people who try the app out, where every service that it needs is simulated."""
+
+    payload: Mapping[str, Any]
+    """What a sender says of it that only the business understands; of nobody who exists."""
+    workflow: str | None = None
+    """None: the default one."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Business:
     """One business, as the engine is given it."""
 
@@ -75,14 +86,31 @@ class Business:
     agents: Sequence[Agent]
     """Those that carry out the steps."""
     payload: Payload
+    sample: Sample | None = None
+    fault_marks: Mapping[str, Callable[[Mapping[str, Any]], Iterable[str]]] = field(default_factory=dict)
+    """Whom a fault of a simulated service may be for, besides an order and an action.
+
+    By name, what a request says of it; it is asked of any request, so none of these may raise.
+    """
 
     def check(self, deployed: Sequence[Agent]) -> None:
         """Raise `DeclarationError` with every fault of what is declared, given the agents that this deployment has."""
         faults = [*_faults_of(self.agents), *self.workflows.faults(offers_of(deployed))]
         if self.workflows.latest(self.default_workflow) is None:
             faults.append(f"there is no workflow {self.default_workflow}, which is the default")
+        faults += self._faults_of_sample()
         if faults:
             raise DeclarationError(faults)
+
+    def _faults_of_sample(self) -> Iterator[str]:
+        if self.sample is None:
+            return
+        if self.sample.workflow and self.workflows.latest(self.sample.workflow) is None:
+            yield f"sample: there is no workflow {self.sample.workflow}"
+        try:
+            self.payload.check(self.sample.payload)
+        except InvalidError as error:
+            yield from (f"sample: {fault}" for fault in error.faults)
 
 
 def _faults_of(agents: Sequence[Agent]) -> Iterator[str]:

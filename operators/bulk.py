@@ -27,14 +27,12 @@ from core.orders import Snapshot
 from entrypoints.models import View
 from operators import views
 from operators.requests import BulkRequest, Where
-from operators.service import AGENDA_OF, OperatorService
-from operators.views import ListedOrder, agenda_page
+from operators.service import OperatorService
+from operators.views import LIST_OF, ListedOrder, agenda_page
 
 log = logging.getLogger(__name__)
 
 AT_ONCE = 16
-
-LIST_OF = {kind: state for state, kind in AGENDA_OF.items()}
 
 
 class NotDone(View):

@@ -8,13 +8,22 @@ from core.actions import Action, Asked, possible
 from core.business import Payload
 from core.changes import Change
 from core.errors import InvalidError, UnknownOrderError, UnreadableRowError
-from core.life import ProcessState
 from core.orders import Snapshot
 from core.ports import Clock
 from operators import views
 from operators.explain import ActingRules, Explanation, explain, unreadable
 from operators.requests import ActRequest, OrdersPage, Search
-from operators.views import HELD, Acted, FoundOrders, ListedOrder, OrderList, OrderView, StateView, agenda_page, cut
+from operators.views import (
+    AGENDA_OF,
+    Acted,
+    FoundOrders,
+    ListedOrder,
+    OrderList,
+    OrderView,
+    StateView,
+    agenda_page,
+    cut,
+)
 from operators.vocabulary import Vocabulary, vocabulary
 from stores.agent_health import KEPT, AgentHealthLog
 from stores.archive import Archive
@@ -22,15 +31,6 @@ from stores.orders import OrderStore
 from stores.transitions import Transitions
 
 log = logging.getLogger(__name__)
-
-AGENDA_OF = {
-    ProcessState.PENDING: agenda.Kind.PENDING,
-    ProcessState.PROCESSING: agenda.Kind.RUNNING,
-    ProcessState.ERROR: agenda.Kind.ERROR,
-    HELD: agenda.Kind.HELD,
-}
-"""Where the orders of each list stand. Processed ones owe nothing and are found by their id only."""
-
 
 MAX_LOOKED_AT = 500
 MAX_PAGES = 4

@@ -7,7 +7,7 @@ from typing import Annotated, Any, TypeVar
 from pydantic import AliasGenerator, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel, to_pascal
 
-from core.agenda import AgendaRow
+from core.agenda import AgendaRow, Kind
 from core.business import Payload
 from core.changes import HistoryEntry
 from core.errors import InvalidError
@@ -22,6 +22,16 @@ Listed = TypeVar("Listed")
 
 HELD = "Held"
 """The list of the orders that somebody holds, in whatever state."""
+
+
+AGENDA_OF = {
+    ProcessState.PENDING: Kind.PENDING,
+    ProcessState.PROCESSING: Kind.RUNNING,
+    ProcessState.ERROR: Kind.ERROR,
+    HELD: Kind.HELD,
+}
+"""Where the orders of each list stand. Processed ones owe nothing and are found by their id only."""
+LIST_OF = {kind: name for name, kind in AGENDA_OF.items()}
 
 
 class StepView(View):

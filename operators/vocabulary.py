@@ -4,6 +4,7 @@ from core import actions, life
 from core.actions import Words
 from core.life import Mark
 from entrypoints.models import View
+from operators.views import LIST_OF
 
 
 class Term(View):
@@ -11,6 +12,13 @@ class Term(View):
 
     word: str
     mark: Mark
+
+
+class OrderTerm(Term):
+    """What the situation of an order is called, and how it looks."""
+
+    is_over: bool
+    """Whether nothing will happen to it any more."""
 
 
 class StepTerm(Term):
@@ -25,21 +33,23 @@ class ActionTerm(View):
 
     name: str
     title: str
+    button: str
+    """On the button by which it is done."""
     effect: str
     done: str
     danger: bool
     """Whether it takes something away that nobody can bring back."""
     of_step: bool = False
     """Whether it concerns one of the steps that failed."""
-    on_many: bool = False
-    """Whether it can be done to many orders at once."""
+    lists: list[str]
+    """The lists of which all orders can be meant at once."""
 
 
 class Vocabulary(View):
     """The language of orders."""
 
     etag = True
-    orders: dict[str, Term]
+    orders: dict[str, OrderTerm]
     """By situation."""
     steps: dict[str, StepTerm]
     """By state."""
@@ -49,7 +59,7 @@ class Vocabulary(View):
 def vocabulary() -> Vocabulary:
     """Return the language of orders."""
     return Vocabulary(
-        orders={name: Term.model_validate(each) for name, each in life.MEANINGS.items()},
+        orders={name: OrderTerm.model_validate(each) for name, each in life.MEANINGS.items()},
         steps={name: StepTerm.model_validate(each) for name, each in life.STEPS.items()},
         actions=[*map(_term, actions.ACTIONS), *map(_term, actions.OTHERS)],
     )
@@ -59,9 +69,10 @@ def _term(words: Words) -> ActionTerm:
     return ActionTerm(
         name=words.name,
         title=words.title,
+        button=words.button,
         effect=words.effect,
         done=words.done,
         danger=words.danger,
         of_step=isinstance(words, actions.Action) and words.of_step,
-        on_many=isinstance(words, actions.Action),
+        lists=[LIST_OF[kind] for kind in words.lists] if isinstance(words, actions.Action) else [],
     )

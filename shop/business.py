@@ -1,8 +1,11 @@
 """The business of this deployment: a shop for tea."""
 
-from core.business import Agent, Business
+from pathlib import Path
+
+from core.business import Agent, Business, Sample
 from core.workflow import Workflows
-from shop.payload import PAYLOAD
+from shop.catalogue import PRODUCTS
+from shop.payload import PAYLOAD, skus
 from shop.workflows import ORDER, ORDER_1, RETURN
 
 DECLINED = "card declined"
@@ -25,6 +28,21 @@ AGENTS = (
 )
 """The backup is another way to the payment provider, for when the first one fails; it knows the same keys."""
 
-SHOP = Business(
-    workflows=Workflows(ORDER_1, ORDER, RETURN), default_workflow=ORDER.name, agents=AGENTS, payload=PAYLOAD
+SAMPLE = Sample(
+    payload={
+        "customer": {"name": "A sample", "email": "sample@example.com"},
+        "items": [{"sku": PRODUCTS[0].sku, "quantity": 1, "unitPrice": PRODUCTS[0].price.amount}],
+    }
 )
+
+SHOP = Business(
+    workflows=Workflows(ORDER_1, ORDER, RETURN),
+    default_workflow=ORDER.name,
+    agents=AGENTS,
+    payload=PAYLOAD,
+    sample=SAMPLE,
+    fault_marks={"sku": skus},
+)
+
+PAGE = Path(__file__).parent / "page"
+"""The files of the page on which customers order, and follow their orders."""

@@ -71,4 +71,11 @@ def belongs_to(payload: Mapping[str, Any], email: str) -> bool:
     return isinstance(customer, Mapping) and str(customer.get("email")).casefold() == email.casefold()
 
 
+def skus(request: Mapping[str, Any]) -> Iterable[str]:
+    """Return the products that a service is asked for."""
+    items = request.get("items")
+    lines = items if isinstance(items, list) else []
+    return [str(line["sku"]) for line in lines if isinstance(line, Mapping) and "sku" in line]
+
+
 PAYLOAD = Payload(check=check, erased=erased, personal=personal, belongs_to=belongs_to)

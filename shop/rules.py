@@ -1,6 +1,7 @@
 """What a customer may ask for, and what they see of their order."""
 
 import hmac
+from dataclasses import asdict
 from datetime import datetime, timedelta
 from decimal import Decimal
 from operator import not_
@@ -11,12 +12,14 @@ from pydantic.config import JsonDict
 from pydantic.json_schema import SkipJsonSchema
 from pydantic_core import PydanticCustomError
 
-from core.life import ENDED, Outcome, ProcessState, StepState
+from core.life import Outcome, ProcessState, StepState
 from core.messages import OrderId, Submission
 from core.orders import Priority, Snapshot, Step
 from entrypoints.models import Body, Parameters, View
+from shop import words
 from shop.catalogue import BY_SKU, Product
 from shop.payload import Customer
+from shop.words import Look, OrderWords, StepWords
 
 LARGEST_TOTAL = Decimal(5000)
 """Of a purchase that needs nobody's consent; anybody may place one, and each leads to an authorisation."""
@@ -33,7 +36,7 @@ KEY_SCHEMA = {
     "examples": ["5f0c7d0e-3b1f-4c55-9d0a-0f7f9a7a1c11"],
 }
 ASK_AGAIN_IN = {ProcessState.PENDING: 2, ProcessState.PROCESSING: 2, ProcessState.ERROR: 30}
-"""Seconds. In `Error` an order waits for a person, or has been taken back; once it is processed, nothing changes."""
+"""Seconds. In `Error` an order waits for a person; once it is processed, or taken back, nothing changes."""
 EXAMPLE: JsonDict = {
     "customer": {"name": "Ada Lovelace", "email": "ada@example.com"},
     "items": [{"sku": "TEA-SENCHA", "quantity": 2}],
@@ -106,12 +109,19 @@ class Placed(View):
     retry_after: Annotated[int, AskAgain] = 1
 
 
+IfSlow = Field(exclude_if=not_, description="For who has waited long, by their own clock: this instead")
+
+
 class StepStatus(View):
-    """How far a step is."""
+    """How far a step is, and in which words that is told."""
 
     name: str
     state: StepState
     trying_again: Annotated[bool, Field(exclude_if=not_)]
+    look: Look
+    words: str
+    more: str
+    if_slow: Annotated[StepWords | SkipJsonSchema[None], IfSlow] = None
 
 
 class Status(View):
@@ -125,6 +135,10 @@ class Status(View):
     updated_at: datetime
     steps: list[StepStatus]
     outcome: Annotated[Outcome | SkipJsonSchema[None], Field(exclude_if=not_)] = None
+    look: Look
+    line: str
+    next: str
+    if_slow: Annotated[OrderWords | SkipJsonSchema[None], IfSlow] = None
     retry_after: Annotated[int | SkipJsonSchema[None], AskAgain] = 1
 
 
@@ -156,27 +170,38 @@ def fingerprint(purchase: Purchase, idempotency_key: str) -> str:
 
 def status(order: Snapshot) -> Status:
     """Return what anybody who has the order's id may see."""
-    state = order.state
+    state, told = order.state, words.of_order(order)
     return Status(
         order_id=order.order_id,
         process_state=state.process_state,
         placed_at=order.order.placed_at,
         updated_at=state.updated_at,
-        steps=[
-            StepStatus(name=step.name, state=step.state, trying_again=trying_again(order, step)) for step in order.steps
-        ],
+        steps=[_step_status(order, step) for step in order.steps],
         outcome=state.outcome,
-        retry_after=ASK_AGAIN_IN.get(state.process_state),
+        **asdict(told),
+        if_slow=words.of_order_if_slow(order),
+        retry_after=None if words.is_over(order) else ASK_AGAIN_IN[state.process_state],
     )
 
 
-def trying_again(order: Snapshot, step: Step) -> bool:
-    """Whether the step failed, or may have, and is being done again or waits for that."""
-    if order.state.process_state in ENDED or step.state not in (StepState.NOT_STARTED, StepState.RUNNING):
-        return False
-    return step.attempts > (1 if step.runs else 0)
+def _step_status(order: Snapshot, step: Step) -> StepStatus:
+    told = words.of_step(order, step)
+    return StepStatus(
+        name=step.name,
+        state=step.state,
+        trying_again=words.trying_again(order, step),
+        **asdict(told),
+        if_slow=words.of_step_if_slow(order, step),
+    )
 
 
 def accepted(order_id: str, placed_at: datetime) -> Status:
     """Return the status of an order that was accepted and is not recorded yet."""
-    return Status(order_id=order_id, process_state="Accepted", placed_at=placed_at, updated_at=placed_at, steps=[])
+    return Status(
+        order_id=order_id,
+        process_state="Accepted",
+        placed_at=placed_at,
+        updated_at=placed_at,
+        steps=[],
+        **asdict(words.ACCEPTED),
+    )

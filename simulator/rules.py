@@ -1,16 +1,18 @@
 """What the simulated services do with a call, and which fault meets it."""
 
 import hashlib
-from collections.abc import Iterable, Mapping
+import json
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import chain
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
 from core.business import Agent, Business
-from core.workflow import Workflows
+from core.errors import InvalidError
 
 LONGEST_WAIT_SECONDS = 10.0
 """How long `hang` and `late` hold an answer back unless told otherwise: longer than callers wait."""
@@ -26,27 +28,38 @@ class Service:
     undoes: Mapping[str, str]
     """Which action each undo takes back: under the same key it is refused from then on (UND-2)."""
     refusal: str
+    marks: Mapping[str, Callable[[Mapping[str, Any]], Iterable[str]]]
+    """As the business declares them: by what a fault may tell the calls that it meets."""
 
 
 def simulated(business: Business) -> Mapping[str, Service]:
     """Return the service of each agent, which does what the workflows ask of it."""
-    return {agent.name: _service(agent, business.workflows) for agent in business.agents}
+    return {agent.name: _service(agent, business) for agent in business.agents}
 
 
-def _service(agent: Agent, workflows: Workflows) -> Service:
-    steps = [step for workflow in workflows.all for step in workflow.steps if step.capability == agent.offers]
+def _service(agent: Agent, business: Business) -> Service:
+    every = chain.from_iterable(workflow.steps for workflow in business.workflows.all)
+    steps = [step for step in every if step.capability == agent.offers]
     undoes = {step.compensation: step.operation for step in steps if step.compensation}
     actions = frozenset([*undoes, *(step.operation for step in steps)])
-    return Service(name=agent.offers, actions=actions, undoes=undoes, refusal=agent.refusal)
+    return Service(name=agent.offers, actions=actions, undoes=undoes, refusal=agent.refusal, marks=business.fault_marks)
+
+
+Name = Annotated[str, Field(min_length=1, max_length=64)]
 
 
 class Match(BaseModel):
-    """Which calls a fault meets."""
+    """Which calls a fault meets; what is not named here is a mark of the business."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, alias_generator=to_camel, populate_by_name=True)
-    sku: Annotated[str, Field(min_length=1, max_length=40)] | None = None
-    order_id: Annotated[str, Field(min_length=1, max_length=40)] | None = None
-    action: Annotated[str, Field(min_length=1, max_length=40)] | None = None
+    model_config = ConfigDict(frozen=True, extra="allow", strict=True, alias_generator=to_camel, populate_by_name=True)
+    __pydantic_extra__: dict[str, Name] = Field(init=False)
+    order_id: Name | None = None
+    action: Name | None = None
+
+    @property
+    def marks(self) -> Mapping[str, str]:
+        """What the calls have to say of themselves."""
+        return self.__pydantic_extra__ or {}
 
 
 class Fault(BaseModel):
@@ -64,14 +77,14 @@ class Fault(BaseModel):
 
     def key(self) -> str:
         """Return what tells this fault from others of its service."""
-        text = self.match.model_dump_json()
+        text = json.dumps(self.match.model_dump(), sort_keys=True)
         return "all" if self.match == Match() else hashlib.sha256(text.encode()).hexdigest()[:16]
 
-    def meets(self, order_id: str, skus: Iterable[str], action: str) -> bool:
-        """Whether the fault is meant for this call about this order."""
+    def meets(self, action: str, call: "Call", marks: Mapping[str, Collection[str]]) -> bool:
+        """Whether the fault is meant for this call, which has these marks."""
         wanted = self.match
-        fits = wanted.order_id in (None, order_id) and wanted.action in (None, action)
-        return fits and (wanted.sku is None or wanted.sku in skus)
+        fits = wanted.order_id in (None, call.order_id) and wanted.action in (None, action)
+        return fits and all(value in marks.get(name, ()) for name, value in wanted.marks.items())
 
 
 class Call(BaseModel):
@@ -81,12 +94,6 @@ class Call(BaseModel):
     order_id: Annotated[str, Field(min_length=1, max_length=64)]
     step: str = ""
     order: Mapping[str, Any] = {}
-
-    def skus(self) -> set[str]:
-        """Return the products that the order names."""
-        items = self.order.get("items")
-        lines = items if isinstance(items, list) else []
-        return {str(line["sku"]) for line in lines if isinstance(line, dict) and "sku" in line}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -122,16 +129,23 @@ def in_force(faults: Iterable[FaultInForce], now: datetime) -> list[FaultInForce
     return [fault for fault in faults if fault.until is None or fault.until > now]
 
 
-def fault_for(faults: Iterable[Fault], action: str, call: Call) -> Fault | None:
-    """Return the fault that meets this call: one for its order comes before one for a product, and that before all."""
-    skus = call.skus()
-    meeting = (fault for fault in faults if fault.meets(call.order_id, skus, action))
+def check(service: Service, fault: Fault) -> None:
+    """Raise `InvalidError` with every mark by which no call of the service can be told."""
+    unknown = fault.match.marks.keys() - service.marks.keys()
+    if unknown:
+        raise InvalidError([f"match.{name[:40]}: the business knows no such mark" for name in sorted(unknown)])
+
+
+def fault_for(service: Service, faults: Iterable[Fault], action: str, call: Call) -> Fault | None:
+    """Return the fault that meets this call: one for its order comes before one for a mark, and that before all."""
+    marks = {name: set(said(call.order)) for name, said in service.marks.items()}
+    meeting = (fault for fault in faults if fault.meets(action, call, marks))
     return max(meeting, key=_precedence, default=None)
 
 
-def _precedence(fault: Fault) -> tuple[bool, bool, str]:
+def _precedence(fault: Fault) -> tuple[bool, int, str]:
     """Rank the faults that meet one call; the key comes last, so that every host takes the same one of two equals."""
-    return fault.match.order_id is not None, fault.match.sku is not None, fault.key()
+    return fault.match.order_id is not None, len(fault.match.marks), fault.key()
 
 
 def plan(service: Service, fault: Fault | None, chance: float) -> Plan:

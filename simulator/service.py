@@ -1,15 +1,20 @@
 """The simulated services: they remember every effect, and fail as they are told."""
 
+import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
+from core.errors import RefusedError
 from core.gathering import GroupCommit
-from core.ports import Clock
+from core.ports import Clock, TextQueue
 from simulator import rules
 from simulator.ledger import Ledger
 from simulator.rules import Call, Effect, Fault, FaultInForce, Match, Service
+from simulator.samples import SampleOrder, Trial
+
+log = logging.getLogger(__name__)
 
 FAULT_CACHE_SECONDS = 0.25
 """How long a host may go by the faults it has read: reading them for each call is too dear."""
@@ -31,6 +36,8 @@ class Simulator:
 
     services: Mapping[str, Service]
     """By agent."""
+    called: Sequence[str]
+    """The agents of this deployment that call their services here, and no real ones."""
     ledger: Ledger
     clock: Clock
     sleep: Callable[[float], Awaitable[None]]
@@ -52,7 +59,7 @@ class Simulator:
         """Do what the action says, at most once for each key, unless a fault is in the way."""
         service = self.services[agent]
         await self.ledger.count_call(service.name, key, action)
-        fault = rules.fault_for(await self._faults(agent), action, call)
+        fault = rules.fault_for(service, await self._faults(agent), action, call)
         plan = rules.plan(service, fault, self.chance())
         if plan.effect_is_late:
             await self.sleep(plan.delay_seconds)
@@ -85,7 +92,8 @@ class Simulator:
         }
 
     async def set_fault(self, service: str, fault: Fault) -> Mapping[str, Any]:
-        """Put a fault in force; returns once every host goes by it."""
+        """Put a fault in force; returns once every host goes by it. Raises `InvalidError`."""
+        rules.check(self.services[service], fault)
         if fault.mode == "none":
             await self.ledger.clear_faults(service, None if fault.match == Match() else fault.key())
         else:
@@ -115,3 +123,37 @@ class Simulator:
             began = self.clock()
             self._known[service] = (began, await self.ledger.faults(service))
         return waiting
+
+
+@dataclass(frozen=True, kw_only=True)
+class SampleService:
+    """Shows operators what they can break, and places orders that meet it."""
+
+    simulator: Simulator
+    order: SampleOrder | None
+    submissions: TextQueue
+    clock: Clock
+    new_order_id: Callable[[], str]
+
+    async def overview(self) -> Mapping[str, Any]:
+        """Return the services that are called, with their faults, and what a fault and an order may say."""
+        services = [{"name": name, **await self.simulator.faults(name)} for name in self.simulator.called]
+        marks = {mark for name in self.simulator.called for mark in self.simulator.services[name].marks}
+        sample = {"steps": [asdict(step) for step in self.order.steps]} if self.order else None
+        return {"services": services, "marks": sorted(marks), "sample": sample}
+
+    async def place(self, trial: Trial) -> str:
+        """Place a sample order, perhaps one that will be refused a step; return its id.
+
+        Raises `RefusedError` where there is no such order, and `InvalidError` if it has no such step.
+        """
+        if self.order is None:
+            raise RefusedError("the business has no sample order, or one of the services that it needs is a real one")
+        order_id = self.new_order_id()
+        if trial.refuse is not None:
+            step = self.order.step(trial.refuse)
+            for name in step.services:
+                await self.simulator.set_fault(name, step.refused(order_id))
+        await self.submissions.put(self.order.submission(order_id, self.clock()).to_json())
+        log.info("simulator.sample_placed", extra={"order_id": order_id})
+        return order_id

@@ -8,17 +8,19 @@ from core.errors import InvalidError
 from entrypoints.functions import Functions
 from entrypoints.http import body_of, ok, problem
 from simulator.rules import Call, Fault
-from simulator.service import Simulator
+from simulator.samples import Trial
+from simulator.service import SampleService, Simulator
 
 KEY = re.compile(r"[\x21-\x7e]{1,200}")
 REFUSED_IN_KEYS = set("/\\#?")
 
 
-def blueprint(service: Simulator) -> func.Blueprint:
+def blueprint(service: Simulator, samples: SampleService) -> func.Blueprint:
     """Return the functions of all simulated services."""
     triggers = Functions()
 
     _bind_operators(triggers, service)
+    _bind_samples(triggers, samples)
 
     @triggers.route("simulator/{service}/{action}", methods=["POST"], auth_level=func.AuthLevel.ANONYMOUS)
     async def simulator_call(req: func.HttpRequest) -> func.HttpResponse:
@@ -32,10 +34,6 @@ def blueprint(service: Simulator) -> func.Blueprint:
 
 
 def _bind_operators(triggers: Functions, service: Simulator) -> None:
-    @triggers.route("simulator", methods=["GET"], auth_level=func.AuthLevel.FUNCTION)
-    async def simulator_services(req: func.HttpRequest) -> func.HttpResponse:
-        return ok({"services": [{"name": name, **await service.faults(name)} for name in service.services]})
-
     @triggers.route("simulator/{service}/ledger", methods=["GET"], auth_level=func.AuthLevel.FUNCTION)
     async def simulator_ledger(req: func.HttpRequest) -> func.HttpResponse:
         name = req.route_params["service"]
@@ -49,6 +47,16 @@ def _bind_operators(triggers: Functions, service: Simulator) -> None:
         if req.method == "GET":
             return ok(await service.faults(name))
         return ok(await service.set_fault(name, body_of(req, Fault)))
+
+
+def _bind_samples(triggers: Functions, samples: SampleService) -> None:
+    @triggers.route("simulator", methods=["GET"], auth_level=func.AuthLevel.FUNCTION)
+    async def simulator_services(req: func.HttpRequest) -> func.HttpResponse:
+        return ok(await samples.overview())
+
+    @triggers.route("simulator/sample", methods=["POST"], auth_level=func.AuthLevel.FUNCTION)
+    async def simulator_sample(req: func.HttpRequest) -> func.HttpResponse:
+        return ok({"orderId": await samples.place(body_of(req, Trial))}, 202)
 
 
 def _unknown() -> func.HttpResponse:

@@ -1,1 +1,1 @@
-"""The pages: shop and operators' console, as static files without a build step."""
+"""The pages: the operators' console and that of the business, as static files without a build step."""

@@ -1,9 +1,11 @@
 """Binds the pages to HTTP, files that are read once. They hold no data: what they show, they ask the APIs for."""
 
 import gzip
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
+from html import escape
+from itertools import chain
 from pathlib import Path
 from typing import Self
 
@@ -12,10 +14,11 @@ import azure.functions as func
 from entrypoints.functions import Functions
 from entrypoints.http import problem
 
-STATIC = Path(__file__).parent / "static"
+APP = Path(__file__).parents[1]
+STATIC = "web/static"
+"""Below the app's folder: the console, and what all pages share."""
+INDEX = "index.html"
 MEDIA_TYPES = {".css": "text/css", ".html": "text/html", ".js": "text/javascript", ".svg": "image/svg+xml"}
-HASH_IN_PAGES = b"{hash}"
-"""Stands for the hash where a page names its files."""
 
 HOME = "{home:maxlength(0)?}"
 """The path `/`: Azure gives no function an empty route, but matches an optional part that may have no characters."""
@@ -45,6 +48,18 @@ HEADERS = {
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Page:
+    """The page of a business, which the app has beside the operators' console."""
+
+    path: str
+    """Below the root of the site, such as `buy` for `/buy`; the root of the site leads there."""
+    title: str
+    """What the console calls it."""
+    folder: Path
+    """Its `index.html`, and the files that no other page needs; it lies within the app's folder."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class File:
     """What is sent of a file."""
 
@@ -59,31 +74,50 @@ class Site:
 
     hash: str
     files: Mapping[str, File]
-    """By path below the folder, such as `console/main.js`."""
+    """By path below the app's folder: so these relative paths are the same in a browser as on the disk."""
+    page: str | None = None
+    """Where the page of the business is found, if it has one."""
+    index: str = ""
+    """Which file that page is."""
 
     @classmethod
-    def read(cls, folder: Path) -> Self:
-        """Read a folder; what is no page's file, such as an editor's copy, is left out."""
-        paths = [path for path in sorted(folder.rglob("*.*")) if path.suffix in MEDIA_TYPES and path.name[0] != "."]
-        found = {path.relative_to(folder).as_posix(): path.read_bytes() for path in paths}
-        together = sha256(repr(found).encode()).hexdigest()[:16]
-        return cls(hash=together, files={name: _file(name, body, together) for name, body in found.items()})
+    def read(cls, page: Page | None = None, app: Path = APP) -> Self:
+        """Read the console, what pages share, and the page of the business."""
+        folders = [app / STATIC, page.folder] if page else [app / STATIC]
+        paths = chain.from_iterable(_paths(folder) for folder in folders)
+        found = {path.relative_to(app).as_posix(): path.read_bytes() for path in paths}
+        words = {"{page}": f"/{page.path}" if page else "", "{title}": page.title if page else ""}
+        words["{hash}"] = sha256(repr((found, words)).encode()).hexdigest()[:16]
+        files = {name: _file(name, body, words) for name, body in found.items()}
+        if page is None:
+            return cls(hash=words["{hash}"], files=files)
+        index = (page.folder / INDEX).relative_to(app).as_posix()
+        return cls(hash=words["{hash}"], files=files, page=page.path, index=index)
 
 
-def _file(name: str, body: bytes, together: str) -> File:
+def _paths(folder: Path) -> Iterator[Path]:
+    """Yield the files of a folder; what is no page's file, such as an editor's copy, is left out."""
+    for path in sorted(folder.rglob("*.*")):
+        if path.suffix in MEDIA_TYPES and path.name[0] != ".":
+            yield path
+
+
+def _file(name: str, body: bytes, words: Mapping[str, str]) -> File:
+    """Return what is sent of a file; a page says for each of the words what it stands for."""
     media_type = MEDIA_TYPES[Path(name).suffix]
     if media_type == "text/html":
-        body = body.replace(HASH_IN_PAGES, together.encode())
+        for word, meaning in words.items():
+            body = body.replace(word.encode(), escape(meaning).encode())
     return File(body=body, gzipped=gzip.compress(body, mtime=0), media_type=media_type)
 
 
 def blueprint(site: Site) -> func.Blueprint:
-    """Return the functions of the operators' console, which every business has, and of the files of all pages."""
+    """Return the functions of the operators' console, of the page of the business, and of the files of both."""
     triggers = Functions()
 
     @triggers.route("console", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
     async def web_console(req: func.HttpRequest) -> func.HttpResponse:
-        return _page(req, site, "console/index.html")
+        return _page(req, site, f"{STATIC}/console/{INDEX}")
 
     @triggers.route("web/{hash}/{*file}", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
     async def web_file(req: func.HttpRequest) -> func.HttpResponse:
@@ -94,22 +128,19 @@ def blueprint(site: Site) -> func.Blueprint:
         known = req.route_params["hash"] == site.hash
         return _send(req, site, name, IMMUTABLE if known else "no-store")
 
+    if site.page:
+        _bind_page(triggers, site, site.page)
     return triggers
 
 
-def shop(site: Site) -> func.Blueprint:
-    """Return the functions of the shop's page."""
-    triggers = Functions()
-
+def _bind_page(triggers: Functions, site: Site, path: str) -> None:
     @triggers.route(HOME, methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
     async def web_home(req: func.HttpRequest) -> func.HttpResponse:
-        return func.HttpResponse(status_code=302, headers={"Location": "/shop", "Cache-Control": ASK_AGAIN})
+        return func.HttpResponse(status_code=302, headers={"Location": f"/{path}", "Cache-Control": ASK_AGAIN})
 
-    @triggers.route("shop", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
-    async def web_shop(req: func.HttpRequest) -> func.HttpResponse:
-        return _page(req, site, "shop/index.html")
-
-    return triggers
+    @triggers.route(path, methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
+    async def web_page(req: func.HttpRequest) -> func.HttpResponse:
+        return _page(req, site, site.index)
 
 
 def _page(req: func.HttpRequest, site: Site, name: str) -> func.HttpResponse:

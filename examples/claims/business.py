@@ -1,6 +1,6 @@
 """An insurance company, as the engine is given it."""
 
-from core.business import Agent, Business
+from core.business import Agent, Business, Sample
 from core.workflow import Workflows
 from examples.claims.payload import PAYLOAD
 from examples.claims.workflows import CLAIM
@@ -13,4 +13,12 @@ CLAIMS = Business(
         Agent(name="bank", offers="banking", address="BANK_URL", refusal="account closed"),
     ),
     payload=PAYLOAD,
+    sample=Sample(
+        payload={
+            "claimNumber": "C-1000",
+            "policyHolder": {"name": "A sample", "email": "sample@example.com"},
+            "amount": "100.00",
+            "description": "A sample",
+        }
+    ),
 )

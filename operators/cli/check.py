@@ -1,21 +1,19 @@
 """Tries a deployment from outside: health, an order, an alert, a resubmit (docs/deploy.md)."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 from operators.cli.client import Api, ApiError, Json, KeyRefusedError
 
-PURCHASE: Json = {
-    "customer": {"name": "A check", "email": "check@example.com"},
-    "items": [{"sku": "TEA-SENCHA", "quantity": 1}],
-}
 SIGNATURE = {"operator": "check", "note": "the check has removed its fault"}
-FAULTS = "/simulator/payment/faults"
+SIMULATOR = "/simulator"
+NOT_LET_IN = (301, 302, 401, 403)
+"""A refused key, or a sign-in before the app."""
 PAUSE_SECONDS = 0.5
-TRIES = 5
-"""To have an order meet the fault: it may be done before the fault is there."""
+NO_SAMPLE = "there is no sample order, or a service that it needs is real, and the order would be too"
+NO_STEP = "a sample order that is refused a step waits for nobody, and is undone"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,13 +28,23 @@ class Check:
     def run(self) -> None:
         """Try everything; raises `ApiError` with what was seen last of what did not come about."""
         self._until("health", self._healthy)
-        if self.api.ask("GET", FAULTS)[0] == 404:
-            self.say("not tried: order, alert, resubmit; where the services are real, the order would be too")
+        steps = self._steps_of_sample()
+        if not steps:
+            self.say(f"not tried: order, alert, resubmit; {NO_SAMPLE}")
             return
-        self._until("order", partial(self._is, self._place(), "Processed"))
-        failed = self._failed()
+        self._until("order", partial(self._is, self._place({}), "Processed"))
+        step = next((each for each in reversed(steps) if each["waits"]), None)
+        if step is None:
+            self.say(f"not tried: alert, resubmit; {NO_STEP}")
+            return
+        self._try_failure(step)
+
+    def _try_failure(self, step: Json) -> None:
+        """Have an order refused this step, and put it right."""
+        failed = self._place({"refuse": step["name"]})
+        self._until("failure", partial(self._is, failed, "Error"))
         self._until("alert", partial(self._alerted, failed))
-        self._fault("none", failed)
+        self._mend(step, failed)
         self.api.post("orders", failed, "resubmit", body=SIGNATURE)
         self._until("resubmit", partial(self._is, failed, "Processed"))
 
@@ -58,28 +66,29 @@ class Check:
         states = [f"{name} {state}" for name, state in answer.get("dependencies", {}).items()]
         return status == 200, ", ".join(states) or f"{status} from {self.api.url}"
 
-    def _place(self) -> str:
-        status, answer = self.api.ask("POST", "/api/orders", json=PURCHASE)
+    def _steps_of_sample(self) -> Sequence[Json]:
+        """Return the steps of the order that may be placed; none where a service is real."""
+        status, answer = self.api.ask("GET", SIMULATOR)
+        if status in NOT_LET_IN:
+            raise KeyRefusedError(f"the key was refused: {status} from {SIMULATOR}")
+        if status not in (200, 404):
+            raise ApiError(f"sample: {status}, {answer}")
+        sample: Json = answer.get("sample") or {}
+        return list(sample.get("steps", ()))
+
+    def _place(self, trial: Json) -> str:
+        status, answer = self.api.ask("POST", f"{SIMULATOR}/sample", json=trial)
         if status != 202:
             raise ApiError(f"order: {status}, {answer}")
         return str(answer["orderId"])
 
-    def _failed(self) -> str:
-        """Return an order that was refused its last step, and is in Error."""
-        for _ in range(TRIES):
-            order_id = self._place()
-            self._fault("reject", order_id)
-            self._until("failure", partial(self._is, order_id, "Error", "Processed"))
-            if self.api.get("orders", order_id)["processState"] == "Error":
-                return order_id
-            self._fault("none", order_id)
-        raise ApiError("failure: every order was done before the fault met it")
-
-    def _fault(self, mode: str, order_id: str) -> None:
-        body = {"mode": mode, "match": {"orderId": order_id, "action": "capture"}}
-        status, answer = self.api.ask("PUT", FAULTS, json=body)
-        if status != 200:
-            raise ApiError(f"fault: {status}, {answer}")
+    def _mend(self, step: Json, order_id: str) -> None:
+        """Let the step's services do it for this order."""
+        body = {"mode": "none", "match": {"orderId": order_id, "action": step["action"]}}
+        for service in step["services"]:
+            status, answer = self.api.ask("PUT", f"{SIMULATOR}/{service}/faults", json=body)
+            if status != 200:
+                raise ApiError(f"fault: {status}, {answer}")
 
     def _is(self, order_id: str, *wanted: str) -> tuple[bool, str]:
         order = self.api.get("orders", order_id)

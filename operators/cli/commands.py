@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 import click
 
+from core.actions import ACTIONS, Action
 from operators.cli import formatting, terminal
 from operators.cli.check import Check
 from operators.cli.client import Api, ApiError, Json
@@ -21,9 +22,8 @@ EVERYTHING = click.option("--all", "everything", is_flag=True, help="Every page,
 IN_JSON = click.option("--json", "in_json", is_flag=True, help="Print what the API answers.")
 WORKFLOW = click.option("--workflow", help="Orders on this workflow.")
 WATCH = click.option("--watch", type=click.FloatRange(min=0.1), metavar="SECONDS", help="Show it again and again.")
-STATES = click.Choice(["Pending", "Processing", "Error"], case_sensitive=False)
+STATES = click.Choice(["Pending", "Processing", "Error", "Held"], case_sensitive=False)
 OUTCOMES = click.Choice(["failed", "undo-incomplete"])
-ACTIONS = click.Choice(["resubmit", "skip", "cancel"])
 
 
 def signed(command: Command) -> Command:
@@ -125,53 +125,44 @@ def explain(api: Api, *, order_id: str, in_json: bool, watch: float | None) -> N
     show(draw, in_json=in_json, every=watch)
 
 
-@main.command()
-@click.argument("order_id")
-@signed
-@click.pass_obj
-def resubmit(api: Api, *, order_id: str, operator: str, note: str) -> None:
-    """Let an order in Error go on from the steps that failed."""
-    click.echo(formatting.acted(api.post("orders", order_id, "resubmit", body={"operator": operator, "note": note})))
+def _action_command(action: Action) -> click.Command:
+    """Return the command by which an operator does this to one order."""
+
+    @click.argument("order_id")
+    @signed
+    @click.pass_obj
+    def act(api: Api, *, order_id: str, operator: str, note: str, step: str | None = None) -> None:
+        body = {"operator": operator, "note": note, **({"step": step} if step else {})}
+        click.echo(formatting.acted(api.post("orders", order_id, action.name, body=body)))
+
+    command = click.command(name=action.name, help=action.effect)(act)
+    if action.of_step:
+        of_step = "Which of the failed steps; may be left out if there is only one."
+        command.params.insert(1, click.Option(["--step"], help=of_step))
+    return command
 
 
-@main.command()
-@click.argument("order_id")
-@click.option("--step", help="Which of the failed steps; may be left out if there is only one.")
-@signed
-@click.pass_obj
-def skip(api: Api, *, order_id: str, step: str | None, operator: str, note: str) -> None:
-    """Leave out a failed step that was done, or taken back, by other means."""
-    click.echo(
-        formatting.acted(api.post("orders", order_id, "skip", body={"operator": operator, "note": note, "step": step}))
-    )
-
-
-@main.command()
-@click.argument("order_id")
-@signed
-@click.pass_obj
-def cancel(api: Api, *, order_id: str, operator: str, note: str) -> None:
-    """Have an order undone that is not finished."""
-    click.echo(formatting.acted(api.post("orders", order_id, "cancel", body={"operator": operator, "note": note})))
+for _action in ACTIONS:
+    main.add_command(_action_command(_action))
 
 
 # Many orders
 
 
 @main.command()
-@click.argument("action", type=ACTIONS)
+@click.argument("action", type=click.Choice([action.name for action in ACTIONS]))
 @WORKFLOW
 @click.option("--step", help="Orders of which this step failed.")
 @click.option("--reason", help="Orders with this reason, to the letter.")
 @click.option("--outcome", type=OUTCOMES, help="Orders that ended so.")
-@click.option("--since", metavar="TIME", help="Orders in Error since then or later, e.g. 2026-01-31T10:00:00Z.")
-@click.option("--until", metavar="TIME", help="Orders in Error since before then. As a dry run says.")
+@click.option("--since", metavar="TIME", help="Orders that are as they are since then, e.g. 2026-01-31T10:00:00Z.")
+@click.option("--until", metavar="TIME", help="Orders that are as they are since before then. As a dry run says.")
 @click.option("--go", is_flag=True, help="Act. Without it, only show what would be done.")
 @signed
 @IN_JSON
 @click.pass_obj
 def bulk(api: Api, /, *, action: str, go: bool, operator: str, note: str, in_json: bool, **where: str | None) -> None:
-    """Resubmit, skip a step of, or cancel many orders in Error; first as a dry run.
+    """Act on many orders: of those in Error, or for hold, release and hurry of other lists; first as a dry run.
 
     Interrupted, it can be started again with the same --until: it does the rest, and touches no order twice.
     """

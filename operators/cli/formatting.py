@@ -22,15 +22,15 @@ def with_more(text: str, answer: Json) -> str:
 
 def orders_table(orders: Iterable[Json]) -> str:
     """Return what a list shows."""
-    header = ("ORDER", "STATE", "OUTCOME", "FAILED", "SINCE", "REASON")
+    header = ("ORDER", "STATE", "SITUATION", "FAILED", "SINCE", "REASON")
     rows = (
         (
             order["orderId"],
             order["processState"],
-            order["outcome"],
+            order["situation"],
             ",".join(order["failedSteps"]),
             order["updatedAt"],
-            order["reason"],
+            f"held by {order['heldBy']}: {order['heldBecause']}" if order["heldBy"] else order["reason"],
         )
         for order in orders
     )
@@ -39,7 +39,18 @@ def orders_table(orders: Iterable[Json]) -> str:
 
 def order_text(order: Json) -> str:
     """Return an order with its steps and its history."""
-    names = ("processState", "outcome", "direction", "reason", "failureCount", "lockedBy", "completeBy", "workflow")
+    names = (
+        "processState",
+        "outcome",
+        "direction",
+        "reason",
+        "failureCount",
+        "lockedBy",
+        "completeBy",
+        "workflow",
+        "heldBy",
+        "heldBecause",
+    )
     facts = [(name, order[name]) for name in (*names, "priority", "placedAt") if order[name] is not None]
     facts += [(name, json.dumps(value)) for name, value in order["payload"].items()]
     steps = [_step_row(step) for step in order["steps"]]

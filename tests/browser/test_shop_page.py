@@ -7,6 +7,7 @@ from failing import fault
 from playwright.async_api import expect
 from submitting import new_order_id, submit
 
+TAKEN_BACK = ["Put back on the shelf", "Payment released", "Parcel called back"]
 PHONE = {"width": 390, "height": 844}
 
 
@@ -92,10 +93,26 @@ async def test_what_is_cancelled_says_what_was_charged(visitor, client, stack):
     page = await visitor.page(f"/shop#/orders/{order_id}")
     await expect(page.locator(".line")).to_have_text("Cancelled; all taken back.")
     await expect(page.locator(".state")).to_contain_text("You were not charged.")
-    captured = {"processState": "Error", "outcome": "undone", "steps": [{"name": "capture", "state": "Undone"}]}
-    await page.route("**/api/orders/*", lambda route: route.fulfill(json=captured))
+    visitor.requests.clear()
     await page.reload()
-    await expect(page.locator(".state")).to_contain_text("What was paid goes back to you.")
+    await expect(page.locator(".steps li.undo")).to_have_text(TAKEN_BACK)
+    assert len(visitor.sent("GET", "/api/orders/")) == 1
+
+
+async def test_the_page_draws_what_the_app_says(visitor):
+    """It knows no state by its name: a new one changes nothing here. What is over is asked for no more."""
+    words = {"look": "undo", "words": "On a detour", "more": "By sea"}
+    told = {"look": "again", "line": "The ship has left.", "next": "It comes back."}
+    answer = told | {"processState": "New", "steps": [{"name": "any", "state": "New"} | words]}
+    page = await visitor.page("/shop", clock=True)
+    await page.route("**/api/orders/*", lambda route: route.fulfill(json=answer))
+    await page.goto("/shop#/orders/b00-01JCX0000000000000000000AA")
+    await expect(page.locator(".line.again")).to_have_text("The ship has left.")
+    await expect(page.locator(".state")).to_contain_text("It comes back.")
+    await expect(page.locator(".steps li.undo")).to_have_text("On a detourBy sea")
+    visitor.requests.clear()
+    await page.clock.run_for(60_000)
+    assert visitor.requests == []
 
 
 async def test_an_order_that_nobody_knows_is_told_from_one_that_is_not_written_down_yet(visitor):

@@ -18,6 +18,7 @@ NEVER = [
     "local.settings.json", "tests/unit/test_x.py", "local/stack.py", "local/node_modules/x.js",
     "bench/driver.py", "docs/deploy.md", "README.md", "adapters/__pycache__/x.pyc", "infra/main.bicep",
     "web/node_modules/x.js", "web/package.json", "web/package-lock.json", "web/tsconfig.json", "web/tests/x.test.js",
+    "shop/tests/x.test.js",
 ]  # fmt: skip
 LOAD = """
 import inspect, json, sys, types
@@ -60,6 +61,13 @@ def test_the_package_holds_the_app_and_nothing_else(package, loaded):
         "requirements.txt",
     }
     assert code <= set(loaded["modules"])
+
+
+def test_the_page_of_the_business_is_deployed_and_its_tests_are_not(package):
+    """It lies with the code of the business."""
+    assert (package / "shop/page/index.html").is_file()
+    assert (package / "web/static/console/index.html").is_file()
+    assert not (package / "shop/tests").exists()
 
 
 def test_annotations_are_of_the_kind_that_azure_takes(loaded):

@@ -25,6 +25,7 @@ from operators.requests import BulkRequest, OperatorRequest
 from shop.payload import Content
 from shop.rules import Purchase
 from simulator.rules import Call, Fault
+from simulator.samples import Trial
 from stores.orders import columns_of_record, of_change, record_of
 from stores.outbox import EVENT
 from stores.poison import Arrival, PoisonStore
@@ -36,7 +37,7 @@ JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=20), inner, max_size=4),
     max_leaves=12,
 )
-MODELS = (Content, WakeUp, AgentRequest, AgentReply, OperatorRequest, BulkRequest, Purchase, Call, Fault)
+MODELS = (Content, WakeUp, AgentRequest, AgentReply, OperatorRequest, BulkRequest, Purchase, Call, Fault, Trial)
 EXAMPLES = {
     Submission: {
         "schemaVersion": 1,
@@ -76,6 +77,7 @@ EXAMPLES = {
     Purchase: {"customer": {"name": "A", "email": "a@b"}, "items": [{"sku": "TEA-SENCHA", "quantity": 1}]},
     Call: {"orderId": ORDER_ID, "order": {"items": [{"sku": "X"}]}},
     Fault: {"mode": "slow", "latencyMs": 5, "for": 3, "match": {"sku": "X"}},
+    Trial: {"refuse": "payment"},
 }
 
 

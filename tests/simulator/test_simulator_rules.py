@@ -6,8 +6,9 @@ from pydantic import ValidationError
 
 from core.errors import InvalidError
 from core.messages import decode
+from examples.claims.business import CLAIMS
 from shop.business import SHOP
-from simulator.rules import Call, Fault, FaultInForce, Plan, fault_for, in_force, plan, result_of, simulated
+from simulator.rules import Call, Fault, FaultInForce, Plan, check, fault_for, in_force, plan, result_of, simulated
 
 PAYMENT = simulated(SHOP)["payment"]
 
@@ -20,6 +21,10 @@ def fault(mode="down", **more) -> Fault:
 
 def entry(until=None, **more) -> FaultInForce:
     return FaultInForce(**dict(fault(**more)), until=until)
+
+
+def met_by(faults, call=CALL):
+    return fault_for(PAYMENT, faults, "authorise", call)
 
 
 FOR_ALL = entry()
@@ -96,13 +101,13 @@ def test_a_refusal_says_why(service, reason):
 )
 def test_the_fault_made_for_a_call_meets_it(faults, expected):
     """The narrowest fault wins, whatever the order in which they were set."""
-    assert fault_for(faults, "authorise", CALL) == fault_for(faults[::-1], "authorise", CALL) == expected
+    assert met_by(faults) == met_by(faults[::-1]) == expected
 
 
 def test_of_two_equal_faults_every_host_takes_the_same():
     """The order of the rows makes no difference."""
     faults = [entry(mode="hang", match={"sku": "TEA"}), entry(mode="late", match={"sku": "CUP"})]
-    assert fault_for(faults, "authorise", CALL) == fault_for(faults[::-1], "authorise", CALL)
+    assert met_by(faults) == met_by(faults[::-1])
 
 
 def test_a_fault_lapses():
@@ -113,20 +118,41 @@ def test_a_fault_lapses():
 
 
 def test_every_fault_of_a_body_is_named():
-    """Unknown fields are among them, also those within `match`."""
-    body = '{"mode":"broken","latencyMs":-1,"failureRate":2,"for":0,"match":{"sku":"","colour":"red"},"why":"because"}'
+    """Unknown fields are among them."""
+    body = '{"mode":"broken","latencyMs":-1,"failureRate":2,"for":0,"match":{"sku":"","orderId":1},"why":"because"}'
     with pytest.raises(InvalidError) as caught:
         decode(Fault, body)
     assert {text.partition(":")[0] for text in caught.value.faults} == {
-        *("mode", "latencyMs", "failureRate", "for", "match.sku", "match.colour", "why"),
+        *("mode", "latencyMs", "failureRate", "for", "match.sku", "match.orderId", "why"),
     }
+
+
+def test_a_fault_is_for_nothing_that_the_business_cannot_tell():
+    """Each such mark is named; those that it declares are its own, and another business has others."""
+    check(PAYMENT, fault(match={"sku": "TEA", "orderId": "o1", "action": "void"}))
+    with pytest.raises(InvalidError) as caught:
+        check(PAYMENT, fault(match={"sku": "TEA", "size": "7", "colour": "red"}))
+    assert [text.partition(":")[0] for text in caught.value.faults] == ["match.colour", "match.size"]
+    with pytest.raises(InvalidError):
+        check(simulated(CLAIMS)["bank"], fault(match={"sku": "TEA"}))
+
+
+def test_a_fault_for_a_mark_that_only_another_version_knows_meets_nothing():
+    """It was put in force by that one."""
+    assert met_by([entry(match={"colour": "red"})]) is None
+
+
+def test_the_same_match_is_the_same_fault_however_it_is_written():
+    """The second one takes the place of the first."""
+    one, other = ({"sku": "TEA", "orderId": "o1"}, {"orderId": "o1", "sku": "TEA"})
+    assert fault(match=one).key() == fault(match=other).key() != fault(match={"orderId": "o1"}).key()
 
 
 @pytest.mark.parametrize("order", [{}, {"items": None}, {"items": "TEA"}, {"items": [{}, "TEA", None, {"sku": 7}]}])
 def test_an_order_may_look_like_anything(order):
     """What names no product is met by no fault for a product."""
     call = Call.model_validate({"orderId": "o1", "order": order})
-    assert fault_for([FOR_TEA], "authorise", call) is None
+    assert met_by([FOR_TEA], call) is None
 
 
 def test_a_call_names_its_order():

@@ -26,9 +26,9 @@ class AwayLedger(Ledger):
 class Api:
     """The functions of the blueprint by name."""
 
-    def __init__(self, simulator):
+    def __init__(self, simulator, samples=None):
         app = func.FunctionApp()
-        app.register_functions(blueprint(simulator))
+        app.register_functions(blueprint(simulator, samples))
         self.functions = {each.get_function_name(): each for each in app.get_functions()}
 
     async def send(self, name, method, path, body=None, headers=None, **query):
@@ -59,7 +59,7 @@ class Api:
 @pytest.fixture
 def api(world):
     """The functions, over memory."""
-    return Api(world.host)
+    return Api(world.host, world.samples())
 
 
 def test_the_calls_are_open_and_the_rest_needs_the_key(api):
@@ -71,6 +71,7 @@ def test_the_calls_are_open_and_the_rest_needs_the_key(api):
     } == {
         "simulator_call": ("anonymous", "simulator/{service}/{action}", ["POST"]),
         "simulator_services": ("function", "simulator", ["GET"]),
+        "simulator_sample": ("function", "simulator/sample", ["POST"]),
         "simulator_ledger": ("function", "simulator/{service}/ledger", ["GET"]),
         "simulator_faults": ("function", "simulator/{service}/faults", ["GET", "PUT"]),
     }
@@ -158,9 +159,11 @@ async def test_faults_are_set_shown_and_lifted(api):
 
 async def test_every_fault_of_a_faults_body_is_named(api):
     """Unknown fields included; nothing comes into force."""
-    status, body, kind = await api.faults({"mode": "sad", "latencyMs": "soon", "match": {"colour": "red"}, "why": 1})
+    status, body, kind = await api.faults({"mode": "sad", "latencyMs": "soon", "match": {"colour": ""}, "why": 1})
     assert (status, kind) == (400, "application/problem+json")
     assert {text.partition(":")[0] for text in body["faults"]} == {"mode", "latencyMs", "match.colour", "why"}
+    status, body, _ = await api.faults({"mode": "down", "match": {"colour": "red"}})
+    assert (status, body["faults"]) == (400, ["match.colour: the business knows no such mark"])
     assert (await api.faults(None, method="GET"))[1] == {"faults": []}
 
 
@@ -180,3 +183,15 @@ async def test_all_services_are_told_with_what_is_wrong_with_them(api):
     assert {each["name"]: [fault["mode"] for fault in each["faults"]] for each in answer["services"]} == {
         name: ["down"] if name == "payment" else [] for name in ("payment", "payment-backup", "inventory", "shipping")
     }
+    assert answer["marks"] == ["sku"]
+    assert [step["name"] for step in answer["sample"]["steps"]] == ["stock", "payment", "shipment", "capture"]
+
+
+async def test_a_sample_order_is_placed_like_any_other(api, world):
+    """It lies on the queue; nobody is told more than its id."""
+    status, answer, _ = await api.send("simulator_sample", "POST", "sample", {})
+    assert status == 202
+    (message,) = world.submissions.texts
+    assert json.loads(message)["orderId"] == answer["orderId"]
+    status, answer, _ = await api.send("simulator_sample", "POST", "sample", {"refuse": "teatime", "by": 1})
+    assert (status, {text.partition(":")[0] for text in answer["faults"]}) == (400, {"by"})

@@ -1,15 +1,20 @@
 """A host of the simulated services at a time that the tests set."""
 
 import asyncio
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from builders import NOW, seconds
+from builders import NOW, ORDER_ID, seconds
+from memory import MemoryTextQueue
 
+from core.business import Business
 from shop.business import SHOP
 from simulator.ledger import Ledger
 from simulator.rules import Call, Fault, simulated
-from simulator.service import FAULT_CACHE_SECONDS, Answer, Simulator
+from simulator.samples import sample_order
+from simulator.service import FAULT_CACHE_SECONDS, Answer, SampleService, Simulator
+
+EVERY_SERVICE = tuple(agent.name for agent in SHOP.agents)
 
 
 @dataclass
@@ -20,6 +25,7 @@ class World:
     now: datetime = NOW
     chance: float = 0.0
     slept: list[float] = field(default_factory=list)
+    submissions: MemoryTextQueue = field(default_factory=MemoryTextQueue)
 
     def __post_init__(self):
         self.host = self.another_host()
@@ -27,10 +33,22 @@ class World:
     def another_host(self) -> Simulator:
         return Simulator(
             services=simulated(SHOP),
+            called=EVERY_SERVICE,
             ledger=self.ledger,
             clock=lambda: self.now,
             sleep=self.sleep,
             chance=lambda: self.chance,
+        )
+
+    def samples(self, business: Business = SHOP, called=EVERY_SERVICE) -> SampleService:
+        """Place orders of a business, with those services for it that are simulated."""
+        host = replace(self.host, services=simulated(business), called=called)
+        return SampleService(
+            simulator=host,
+            order=sample_order(business, business.agents, called),
+            submissions=self.submissions,
+            clock=lambda: self.now,
+            new_order_id=lambda: ORDER_ID,
         )
 
     async def sleep(self, delay: float) -> None:

@@ -31,6 +31,12 @@ APP = app(in_memory())
 ROUTES = [*shop.triggers.routes(shop_of(APP)), *operators.triggers.routes(APP.operators)]
 DESCRIBED = description(ROUTES)
 GRACE = {"operator": "grace", "note": "mended"}
+SIMULATORS = (
+    ("GET", "/simulator"),
+    ("POST", "/simulator/sample"),
+    ("GET", "/simulator/payment/ledger"),
+    ("PUT", "/simulator/payment/faults"),
+)
 HOSTILE = "<script>alert(1)</script>'; DROP TABLE orders; -- \u202e %s {{x}} \U0001f9a0"
 CHECKS = (
     "not_a_server_error",
@@ -103,8 +109,8 @@ async def test_without_the_key_every_call_answers_401_and_changes_nothing(client
         for headers in ({}, {"x-functions-key": "wrong"}, {"x-functions-key": ""}):
             status, _ = await client.request(method, f"/{place}", key=False, headers=headers, json=body)
             assert status == 401, (method, place, headers)
-    for method, path in (("GET", "/simulator/payment/ledger"), ("PUT", "/simulator/payment/faults")):
-        assert (await client.request(method, path, key=False))[0] == 401, path
+    for method, path in SIMULATORS:
+        assert (await client.request(method, path, key=False, json={}))[0] == 401, path
     assert (await client.order(order_id), await client.request("GET", "/api/operator/poison")) == before
     assert [alert["acknowledged"] for alert in await client.alerts(order_id)] == [None]
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from client import KILLED, claims_and_recoveries_alternate, events
+from doors import CommandLine
 from failing import ended, steps_of
 from reading import follow, steps
 from stacks import running
@@ -99,6 +100,33 @@ async def fault(client, agent, mode, order_id, action):
 
 async def actions(client, order_id):
     return await client.actions(order_id, [agent.name for agent in CLAIMS.agents])
+
+
+async def test_claims_have_the_console_and_no_page_of_their_own(claims):
+    """No shop, no link to one, and none of its files; the root leads nowhere."""
+    _, client = claims
+    assert (await client.request("GET", "/shop", key=False))[0] == 404
+    async with client.http.get(client.url, allow_redirects=False) as answer:
+        assert "Location" not in answer.headers
+    async with client.http.get(f"{client.url}/console") as answer:
+        page = await answer.text()
+    assert 'data-page=""' in page
+    (place,) = set(re.findall(r'"(/web/\w+)/', page))
+    for file, status in (("web/static/console/main.js", 200), ("shop/page/main.js", 404)):
+        async with client.http.get(f"{client.url}{place}/{file}") as answer:
+            assert answer.status == status, file
+
+
+async def test_the_check_of_a_deployment_works_with_claims(claims):
+    """It places the sample of this business, and has it refused the step after which it waits."""
+    _, client = claims
+    code, out, err = await CommandLine(client).run("check")
+    assert (code, err) == (0, "")
+    done = [line.removeprefix("ok  ").partition(":")[0] for line in out.splitlines()]
+    assert done == ["health", "order", "failure", "alert", "resubmit"]
+    _, told = await client.request("GET", "/simulator")
+    assert {each["name"]: each["faults"] for each in told["services"]} == {"assessor": [], "bank": []}
+    assert told["marks"] == []
 
 
 IN_TURN = ("fraud completed", "approve attempt 1 started", "approve completed", "pay attempt 1 started")

@@ -13,7 +13,7 @@ import entrypoints.functions
 from adapters.azure import connect
 from adapters.settings import Settings, SettingsError
 from bootstrap import bootstrap, functions
-from core.business import Agent
+from core.business import Agent, Sample
 from core.errors import UnavailableError
 from core.messages import MAX_RETRY_AFTER_SECONDS
 from core.workflow import DeclarationError
@@ -210,6 +210,18 @@ def test_a_default_that_is_no_workflow_is_told_at_the_start(settings):
     """And not of each submission that names none."""
     with pytest.raises(DeclarationError, match="there is no workflow teatime"):
         bootstrap(Settings.read(SHOP.agents), replace(SHOP, default_workflow="teatime"), in_memory())
+
+
+def test_a_sample_that_cannot_be_placed_is_told_at_the_start(settings):
+    """With every fault of it, and not of the first one that is placed."""
+    business = replace(SHOP, sample=Sample(payload={"items": []}, workflow="teatime"))
+    with pytest.raises(DeclarationError) as caught:
+        bootstrap(Settings.read(SHOP.agents), business, in_memory())
+    assert [fault.split(":")[:2] for fault in caught.value.faults] == [
+        ["sample", " there is no workflow teatime"],
+        ["sample", " customer"],
+        ["sample", " items"],
+    ]
 
 
 AGENT = Agent(name="post", offers="post", address="POST_URL")

@@ -32,15 +32,57 @@ def run(api):
     return said
 
 
-SIMULATED = {"GET_health": (200, HEALTHY), "GET_faults": (200, {}), "PUT_faults": (200, {})}
-PLACED = SIMULATED | {"POST_orders": (202, {"orderId": "b01-x"})}
+def sample_of(*steps):
+    """What is told of the sample order, whose steps have these names and wait for an operator or do not."""
+    told = [{"name": name, "services": ["one", "two"], "action": f"do-{name}", "waits": waits} for name, waits in steps]
+    return {"GET_simulator": (200, {"services": [], "marks": [], "sample": {"steps": told}})}
 
 
-def test_nothing_is_ordered_where_the_services_are_real():
-    """The goods would be sent."""
-    api, asked = deployment(GET_health=(200, HEALTHY))
+STEPS = [("first", True), ("last", True), ("undone", False)]
+SIMULATED = {"GET_health": (200, HEALTHY), "PUT_faults": (200, {})} | sample_of(*STEPS)
+PLACED = SIMULATED | {"POST_sample": (202, {"orderId": "b01-x"})}
+
+
+@pytest.mark.parametrize("simulator", [(404, {}), (200, {"services": [], "marks": [], "sample": None})])
+def test_nothing_is_ordered_where_the_services_are_real(simulator):
+    """What is ordered would be done."""
+    api, asked = deployment(GET_health=(200, HEALTHY), GET_simulator=simulator)
     assert [line.partition(":")[0] for line in run(api)] == ["ok  health", "not tried"]
-    assert asked == ["GET health", "GET faults"]
+    assert asked == ["GET health", "GET simulator"]
+
+
+def test_where_no_refusal_waits_for_an_operator_an_order_is_all_that_is_tried():
+    """Of the failure of any other it is made undone."""
+    answers = PLACED | sample_of(("undone", False)) | {"GET_b01-x": (200, ORDER)}
+    api, asked = deployment(**answers)
+    assert [line.partition(":")[0] for line in run(api)] == ["ok  health", "ok  order", "not tried"]
+    assert asked.count("POST sample") == 1
+
+
+def test_the_order_that_fails_is_refused_the_last_step_that_waits(monkeypatch):
+    """Then each service that may be asked for it is mended, for this order alone."""
+    sent, states = [], iter([ORDER, FAILED, ORDER])
+    alerts = {"GET_alerts": (200, {"alerts": [ALERT]}), "POST_resubmit": (202, {})}
+    api, _ = deployment(**PLACED | alerts)
+    ask = api.ask
+    monkeypatch.setattr(
+        api, "ask", lambda *call, **more: sent.append((call[1], more.get("json"))) or ask(*call, **more)
+    )
+    monkeypatch.setattr(api, "get", lambda *path: _get(path, [ALERT], states))
+    assert [line.partition(":")[0] for line in run(api)] == [
+        "ok  health",
+        "ok  order",
+        "ok  failure",
+        "ok  alert",
+        "ok  resubmit",
+    ]
+    mended = {"mode": "none", "match": {"orderId": "b01-x", "action": "do-last"}}
+    assert [each for each in sent if each[1] is not None] == [
+        ("/simulator/sample", {}),
+        ("/simulator/sample", {"refuse": "last"}),
+        ("/simulator/one/faults", mended),
+        ("/simulator/two/faults", mended),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -48,10 +90,11 @@ def test_nothing_is_ordered_where_the_services_are_real():
     [
         ({"GET_health": (503, {"dependencies": {"serviceBus": "refused"}})}, "health: serviceBus refused, still"),
         ({"GET_health": (404, {})}, "health: 404 from http://app, still"),
-        (SIMULATED | {"POST_orders": (503, {"title": "away"})}, "order: 503"),
+        (SIMULATED | {"GET_simulator": (503, {"title": "away"})}, "sample: 503"),
+        (SIMULATED | {"POST_sample": (503, {"title": "away"})}, "order: 503"),
         (PLACED | {"GET_b01-x": (404, {"title": "No such order"})}, "order: No such order, still"),
         (PLACED | {"GET_b01-x": (200, FAILED)}, "order: b01-x is Error: card declined, still"),
-        (PLACED | {"GET_b01-x": (200, ORDER)}, "failure: every order was done before"),
+        (PLACED | {"GET_b01-x": (200, ORDER)}, "failure: b01-x is Processed, still"),
     ],
 )
 def test_what_does_not_come_about_is_named_with_what_was_seen_last(answers, fault):
@@ -62,6 +105,9 @@ def test_what_does_not_come_about_is_named_with_what_was_seen_last(answers, faul
 
 def test_a_key_that_is_refused_is_not_tried_again():
     """It will not become right."""
+    for status in (401, 302):
+        with pytest.raises(KeyRefusedError):
+            run(deployment(**SIMULATED | {"GET_simulator": (status, {})})[0])
     with pytest.raises(KeyRefusedError):
         run(deployment(**PLACED | {"GET_b01-x": (401, {})})[0])
 

@@ -16,7 +16,7 @@ from core.keys import sortable
 from core.messages import WakeUp
 from operators.alerts import is_over
 from operators.owed import Look
-from operators.requests import AlertsPage, ActRequest
+from operators.requests import ActRequest, AlertsPage
 from stores.orders import OrderStore
 from stores.sweeps import Sweep, SweepLog
 

@@ -8,26 +8,32 @@ from pathlib import Path
 import azure.functions as func
 import pytest
 
-from web.triggers import STATIC, Site, blueprint, shop
+from shop.business import PAGE
+from web.triggers import Page, Site, blueprint
 
 ROOT = Path(__file__).parents[2]
-SITE = Site.read(STATIC)
+SITE = Site.read(Page(path="shop", title="Shop", folder=PAGE))
+WITHOUT_PAGE = Site.read()
+COMMON = "web/static/common"
 LONGEST_FILE = 200
 
 
-async def get(name, path="", headers=None, **parameters):
-    """Call one of the functions as the host does."""
+def functions_of(site):
+    """The functions by name."""
     app = func.FunctionApp()
-    for each in (blueprint(SITE), shop(SITE)):
-        app.register_functions(each)
-    functions = {each.get_function_name(): each.get_user_function() for each in app.get_functions()}
+    app.register_functions(blueprint(site))
+    return {each.get_function_name(): each for each in app.get_functions()}
+
+
+async def get(name, path="", headers=None, site=SITE, **parameters):
+    """Call one of the functions as the host does."""
     request = func.HttpRequest(
         method="GET", url=f"http://x/{path}", headers=headers or {}, route_params=parameters, body=b""
     )
-    return await functions[name](request)
+    return await functions_of(site)[name].get_user_function()(request)
 
 
-@pytest.mark.parametrize("name", ["web_shop", "web_console"])
+@pytest.mark.parametrize("name", ["web_page", "web_console"])
 async def test_a_page_names_its_files_by_the_hash_and_is_asked_for_again(name):
     """What it names is there; nothing stands in it that its policy forbids."""
     page = await get(name)
@@ -43,14 +49,17 @@ async def test_a_page_names_its_files_by_the_hash_and_is_asked_for_again(name):
 
 async def test_a_file_is_kept_for_ever_under_its_hash():
     """Under another one, which a page of another version names, it is given and not kept."""
-    kept = await get("web_file", hash=SITE.hash, file="common/dom.js")
+    kept = await get("web_file", hash=SITE.hash, file=f"{COMMON}/dom.js")
     assert (kept.status_code, kept.mimetype) == (200, "text/javascript")
     assert "immutable" in kept.headers["Cache-Control"]
-    other = await get("web_file", hash="0" * 16, file="common/dom.js")
+    other = await get("web_file", hash="0" * 16, file=f"{COMMON}/dom.js")
     assert (other.status_code, other.headers["Cache-Control"]) == (200, "no-store")
 
 
-@pytest.mark.parametrize("file", ["", "common", "../triggers.py", "../../function_app.py", "common/none.js"])
+NO_FILES = ["", "web/static/common", "web/triggers.py", "../../function_app.py", f"{COMMON}/none.js"]
+
+
+@pytest.mark.parametrize("file", NO_FILES)
 async def test_nothing_but_the_files_is_given(file):
     """Whatever a path says, it leads nowhere else."""
     assert (await get("web_file", hash=SITE.hash, file=file)).status_code == 404
@@ -58,12 +67,31 @@ async def test_nothing_but_the_files_is_given(file):
 
 async def test_who_takes_gzip_gets_it():
     """The same content; caches tell the two apart."""
-    plain = await get("web_file", hash=SITE.hash, file="common/base.css")
-    zipped = await get("web_file", headers={"Accept-Encoding": "br, gzip"}, hash=SITE.hash, file="common/base.css")
+    plain = await get("web_file", hash=SITE.hash, file=f"{COMMON}/base.css")
+    zipped = await get("web_file", headers={"Accept-Encoding": "br, gzip"}, hash=SITE.hash, file=f"{COMMON}/base.css")
     assert "Content-Encoding" not in plain.headers
     assert zipped.headers["Content-Encoding"] == "gzip"
     assert gzip.decompress(zipped.get_body()) == plain.get_body()
     assert {each.headers["Vary"] for each in (plain, zipped)} == {"Accept-Encoding"}
+
+
+async def test_a_business_without_a_page_has_the_console_alone():
+    """No address of a page, nothing that leads to one, and none of another business's files."""
+    assert sorted(functions_of(WITHOUT_PAGE)) == ["web_console", "web_file"]
+    assert sorted(functions_of(SITE).keys() - functions_of(WITHOUT_PAGE)) == ["web_home", "web_page"]
+    console = (await get("web_console", site=WITHOUT_PAGE)).get_body().decode()
+    assert 'data-page="" data-title=""' in console
+    assert [name for name in WITHOUT_PAGE.files if not name.startswith("web/static/")] == []
+    assert 'data-page="/shop" data-title="Shop"' in (await get("web_console")).get_body().decode()
+
+
+async def test_no_name_of_a_page_becomes_markup(tmp_path):
+    """It is text, whatever stands in it."""
+    (tmp_path / "web/static/console").mkdir(parents=True)
+    (tmp_path / "web/static/console/index.html").write_text('<footer data-title="{title}">')
+    site = Site.read(Page(path="tea", title='"><b>Tea & co', folder=tmp_path / "tea"), tmp_path)
+    console = (await get("web_console", site=site)).get_body().decode()
+    assert console == '<footer data-title="&quot;&gt;&lt;b&gt;Tea &amp; co">'
 
 
 async def test_the_front_door_leads_to_the_shop():
@@ -82,10 +110,12 @@ async def test_a_page_may_load_nothing_but_what_is_ours():
 
 def test_another_content_has_another_hash(tmp_path):
     """Of any file: modules import each other under the hash of all."""
-    (tmp_path / "a.js").write_text("1")
-    before = Site.read(tmp_path)
-    (tmp_path / "a.js").write_text("2")
-    assert Site.read(tmp_path).hash != before.hash
+    script = tmp_path / "web/static/a.js"
+    script.parent.mkdir(parents=True)
+    script.write_text("1")
+    before = Site.read(app=tmp_path)
+    script.write_text("2")
+    assert Site.read(app=tmp_path).hash != before.hash
 
 
 def test_every_module_that_is_imported_is_there_and_each_can_be_read_at_a_glance():
@@ -94,13 +124,13 @@ def test_every_module_that_is_imported_is_there_and_each_can_be_read_at_a_glance
         text = file.body.decode()
         assert len(text.splitlines()) <= LONGEST_FILE, name
         for imported in re.findall(r'^import .*?"([^"]+)";', text, re.MULTILINE | re.DOTALL):
-            path = (STATIC / name).parent / imported
-            assert path.is_file(), f"{name}: {imported}"
+            path = (ROOT / name).parent / imported
+            assert path.resolve().relative_to(ROOT).as_posix() in SITE.files, f"{name}: {imported}"
 
 
 def test_what_is_pure_of_the_pages_does_what_its_own_tests_say():
     """They run in Node, without a browser."""
-    files = sorted((ROOT / "web/tests").glob("*.test.js"))
+    files = sorted((*ROOT.glob("web/tests/*.test.js"), *ROOT.glob("shop/tests/*.test.js")))
     command = ["node", "--test", *files]
     ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
     assert ended.returncode == 0, ended.stdout

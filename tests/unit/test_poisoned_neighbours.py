@@ -15,10 +15,10 @@ from neighbourhood import LASTS, street
 
 import stores.claim_lanes
 from core.actions import BY_NAME
-from operators.requests import ActRequest
 from core.changes import HistoryEntry
 from core.errors import ConflictError, InvalidError, QueueRefusedError, UnavailableError
 from core.keys import bucket_of, history_key
+from operators.requests import ActRequest
 from scheduler.admission import LOOK_INTERVAL
 from stores.orders import columns_of_record
 from stores.tables import Insert

@@ -14,6 +14,12 @@ from shop.triggers import routes
 
 KEY = "5f0c7d0e-3b1f-4c55-9d0a-0f7f9a7a1c11"
 PURCHASE = {"customer": {"name": "Ada", "email": "ada@example.com"}, "items": [{"sku": "TEA-SENCHA", "quantity": 2}]}
+SLOW_STEP = {"look": "again", "words": "Checking payment", "more": "Taking longer; we try again"}
+SLOW_ORDER = {
+    "look": "again",
+    "line": "Taking longer; we try again.",
+    "next": "Your order is safe. You may close this page and come back.",
+}
 
 
 class Caller:
@@ -78,7 +84,20 @@ async def test_what_is_not_so_is_not_said_of_an_order(call):
         "processState": "Processing",
         "placedAt": order.order.placed_at.isoformat(),
         "updatedAt": order.state.updated_at.isoformat(),
-        "steps": [{"name": "payment", "state": "Running"}],
+        "steps": [
+            {
+                "name": "payment",
+                "state": "Running",
+                "look": "processing",
+                "words": "Checking payment",
+                "more": "",
+                "ifSlow": SLOW_STEP,
+            }
+        ],
+        "look": "processing",
+        "line": "We are on it.",
+        "next": "This page follows your order by itself.",
+        "ifSlow": SLOW_ORDER,
     }
     assert found.headers["Retry-After"] == "2"
     undone = await call.follow(order.with_state(process_state=ProcessState.ERROR, outcome=Outcome.UNDONE))

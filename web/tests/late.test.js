@@ -4,10 +4,9 @@ import assert from "node:assert/strict";
 import { beforeEach, test } from "node:test";
 
 import { searchPage } from "../static/console/search.js";
-import { productsPage } from "../static/shop/products.js";
 import { giveStorage, textOf } from "./support.js";
 
-const ANSWERS = { products: [], orders: [], unreadable: [], more: false };
+const ANSWERS = { orders: [], unreadable: [], more: false };
 /** What pages have shown and said, the last at the end. @type {string[]} */
 let shown;
 /** Let the app give its answer. @type {() => void} */
@@ -52,15 +51,4 @@ test("a search that failed says why, unless its page was left", async () => {
   searchPage(place, new URLSearchParams({ id: "b00-1" }));
   await settled();
   assert.match(shown[2], /The tables are away/);
-});
-
-test("the shop shows its products, unless its page was left", async () => {
-  const leave = productsPage(place);
-  leave();
-  answer();
-  await settled();
-  assert.equal(shown.length, 1);
-  productsPage(place);
-  await settled();
-  assert.equal(shown.length, 3);
 });

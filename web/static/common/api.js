@@ -25,7 +25,7 @@ const PLAIN = {
  * Ask the API; returns what it answers, as text and as data. Raises `Problem`.
  * @param {string} path
  * @param {{method?: string, body?: any, headers?: Record<string, string>, signal?: AbortSignal}} [options]
- * @returns {Promise<{status: number, data: any, text: string, etag: string | null}>}
+ * @returns {Promise<{status: number, data: any, text: string, etag: string | null, retryAfter?: number}>}
  */
 export async function call(path, { method, body, headers = {}, signal } = {}) {
   const given = body === undefined ? {} : { body: JSON.stringify(body), method: method ?? "POST" };
@@ -46,8 +46,8 @@ export async function call(path, { method, body, headers = {}, signal } = {}) {
   }
   const data = parsed(text);
   const { status } = answer;
-  if (answer.ok || status === 304) return { status, data, text, etag: answer.headers.get("ETag") };
   const retryAfter = Number(answer.headers.get("Retry-After")) || undefined;
+  if (answer.ok || status === 304) return { status, data, text, etag: answer.headers.get("ETag"), retryAfter };
   throw new Problem(status, data ?? { title: PLAIN[status] ?? `The app answered ${status}` }, retryAfter);
 }
 

@@ -37,38 +37,3 @@ export const mark = (look, props = {}) =>
 
 /** A state as shape and word. @param {Look} look @param {string} word */
 export const badge = (look, word) => h("span", { class: `badge ${look}` }, mark(look), h("span", null, word));
-
-const ORDERS = {
-  Pending: "pending",
-  Processing: "processing",
-  Processed: "processed",
-  Error: "error",
-  Accepted: "pending",
-};
-const STEPS = {
-  NotStarted: "pending",
-  Running: "processing",
-  Completed: "processed",
-  Failed: "error",
-  Undoing: "undo",
-  Undone: "undo",
-  Skipped: "pending",
-};
-const WORDS = { NotStarted: "Not started" };
-
-/** How an order looks. @param {{processState: string, outcome?: string | null, failureCount?: number, direction?: string}} order */
-export function orderLook(order) {
-  if (order.outcome === "undone") return { look: /** @type {Look} */ ("undo"), word: "Undone" };
-  const open = order.processState === "Pending" || order.processState === "Processing";
-  if (open && order.direction === "undo") return { look: /** @type {Look} */ ("undo"), word: "Being undone" };
-  if (open && order.failureCount) return { look: /** @type {Look} */ ("again"), word: "Trying again" };
-  return { look: /** @type {Look} */ (ORDERS[order.processState] ?? "pending"), word: order.processState };
-}
-
-/** How a step looks. @param {{state: string, failureCount?: number, threshold?: number}} step */
-export function stepLook(step) {
-  const { failureCount, threshold } = step;
-  if (failureCount && (step.state === "Running" || step.state === "NotStarted"))
-    return { look: /** @type {Look} */ ("again"), word: `Trying again, ${failureCount + 1} of ${threshold}` };
-  return { look: /** @type {Look} */ (STEPS[step.state] ?? "pending"), word: WORDS[step.state] ?? step.state };
-}

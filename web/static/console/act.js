@@ -4,29 +4,20 @@ import { confirm } from "./dialog.js";
 import { many } from "./parts.js";
 import { ask } from "./session.js";
 
-const EFFECTS = {
-  resubmit: "The steps that failed start again with a fresh count. What is completed stays completed.",
-  skip: "The order goes on without this step, because it was done, or taken back, by other means.",
-  cancel:
-    "Everything that was ever tried is taken back, last first. Steps that run answer or expire before. This cannot be stopped.",
-};
-export const NAMES = { resubmit: "Resubmit", skip: "Skip a step", cancel: "Cancel the order" };
-
-/** @param {"resubmit" | "skip" | "cancel"} action @param {any} order @param {import("./main.js").Place} place @param {() => void} acted */
-export function act(action, order, place, acted) {
-  const failed = order.steps.filter(({ state }) => state === "Failed").map(({ name }) => name);
+/** @param {import("./words.js").Action} action @param {any} order @param {import("./main.js").Place} place @param {() => void} acted */
+export function act({ name, title, button, effect, danger, ofStep }, order, place, acted) {
+  const failed = order.steps.filter(({ state }) => state === "Failed").map((step) => step.name);
   confirm({
-    title: NAMES[action],
-    act: action === "cancel" ? "Take all of it back" : action === "skip" ? "Skip it" : "Resubmit",
-    effect: EFFECTS[action],
-    danger: action === "cancel",
-    choice: action === "skip" ? { name: "step", label: "Which step", choices: failed } : undefined,
-    run: async (given) => {
-      const step = action === "skip" ? { step: given.step } : {};
-      await ask(`/api/operator/orders/${order.orderId}/${action}`, {
-        body: { operator: given.operator, note: given.note, ...step },
+    title,
+    act: button,
+    effect,
+    danger,
+    choice: ofStep ? { name: "step", label: "Which step", choices: failed } : undefined,
+    run: async ({ operator, note, step }) => {
+      await ask(`/api/operator/orders/${order.orderId}/${name}`, {
+        body: { operator, note, ...(ofStep && { step }) },
       });
-      place.say(`${NAMES[action]}: done`);
+      place.say(`${title}: done`);
       acted();
     },
     after: place.again,

@@ -10,11 +10,14 @@ const EVERY_SECONDS = 10;
 /** @typedef {{mode: string, until?: string, match: Record<string, string>}} Fault */
 /** @typedef {{name: string, faults: Fault[]}} Service */
 
+/** What is called so by which a fault tells whom it meets. @param {string} name */
+export const nameOf = (name) => (name === "orderId" ? "order" : name);
+
 /** Whom a fault meets. @param {Fault} fault */
 export const metBy = ({ match }) =>
   Object.entries(match)
     .filter(([, value]) => value)
-    .map(([name, value]) => `${name === "orderId" ? "order" : name} ${value}`)
+    .map(([name, value]) => `${nameOf(name)} ${value}`)
     .join(", ");
 
 /** @param {HTMLElement} node */

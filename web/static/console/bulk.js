@@ -5,15 +5,9 @@ import { h } from "../common/dom.js";
 import { confirm } from "./dialog.js";
 import { many } from "./parts.js";
 import { ask, looking } from "./session.js";
+import { actionsOf } from "./words.js";
 
 const PAGE = 200;
-const ACTIONS = /** @type {const} */ ({ resubmit: "Resubmit", skip: "Skip", cancel: "Cancel" });
-const EFFECTS = {
-  resubmit: (count) => `${count} start again at the step that failed.`,
-  skip: (count, step) => `${count} go on without ${step}.`,
-  cancel: (count) => `Of ${count} everything that was ever tried is taken back.`,
-};
-
 /** @typedef {{workflow?: string, step?: string, reason?: string}} Where */
 
 /**
@@ -23,36 +17,51 @@ const EFFECTS = {
 export const canMean = ({ text }) => !text;
 
 /**
- * @param {Where} where @param {string} until what the list's dry run said @param {import("./main.js").Place} place
+ * @param {string} list @param {Where} where
+ * @param {string | undefined} until what the list's dry run said, if it was made by one
+ * @param {import("./main.js").Place} place
  * @param {(problem: Problem) => void} failed shows why nothing begins
  */
-export function bulkButtons(where, until, place, failed) {
-  const button = (action, label, look) =>
-    h("button", { class: look, onClick: () => begin(action, where, until, place).catch(shownBy(failed)) }, label);
+export function bulkButtons(list, where, until, place, failed) {
+  const buttons = actionsOf(list).filter(({ ofStep }) => !ofStep || where.step);
   return h(
     "p",
     { class: "buttons" },
-    button("resubmit", "Resubmit all of these"),
-    where.step && button("skip", `Skip ${where.step} in all of these`),
-    button("cancel", "Cancel all of these", "danger"),
+    buttons.map((each) =>
+      h(
+        "button",
+        {
+          key: each.name,
+          class: each.danger ? "danger" : "",
+          onClick: () => begin(each, where, until, place).catch(shownBy(failed)),
+        },
+        `${verb(each)} ${each.ofStep ? `${where.step} in ` : ""}all of these`,
+      ),
+    ),
   );
 }
+
+const verb = ({ name }) => name[0].toUpperCase() + name.slice(1);
 
 const shownBy = (failed) => (fault) => {
   if (!(fault instanceof Problem)) throw fault;
   failed(fault);
 };
 
-/** @param {"resubmit" | "skip" | "cancel"} action @param {Where} where @param {string} until @param {import("./main.js").Place} place */
+/** @param {import("./words.js").Action} action @param {Where} where @param {string | undefined} until @param {import("./main.js").Place} place */
 async function begin(action, where, until, place) {
-  const given = { action, where: Object.fromEntries(Object.entries(where).filter(([, value]) => value)), until };
+  const filter = Object.fromEntries(Object.entries(where).filter(([, value]) => value));
+  const given = { action: action.name, where: filter, until };
   const meant = [];
-  await eachPage({ ...looking(), ...given, dryRun: true }, (page) => meant.push(...page.matching));
+  await eachPage({ ...looking(), ...given, dryRun: true }, (page) => {
+    meant.push(...page.matching);
+    given.until ??= page.until;
+  });
   const count = many(meant.length, "order");
   confirm({
-    title: `${ACTIONS[action]} ${count}`,
-    effect: `${EFFECTS[action](count, where.step)} Orders that fail from now on are left alone.`,
-    danger: action === "cancel",
+    title: `${verb(action)} ${count}`,
+    effect: `Each of them: ${action.effect} Orders that come or fail from now on are left alone.`,
+    danger: action.danger,
     orders: meant.length,
     run: ({ operator, note }, progress) => run({ ...given, operator, note, dryRun: false }, meant.length, progress),
     after: place.again,

@@ -1,10 +1,10 @@
 /** Breaks the simulated services on purpose, and a host of the embedded run: to watch the system heal. */
 
-import { Problem, call } from "../common/api.js";
+import { Problem } from "../common/api.js";
 import { h } from "../common/dom.js";
 import { badge } from "../common/marks.js";
 import { countdown } from "../common/time.js";
-import { metBy } from "./banner.js";
+import { metBy, nameOf } from "./banner.js";
 import { live } from "./live.js";
 import { nothing } from "./parts.js";
 import { ask } from "./session.js";
@@ -31,8 +31,8 @@ export function faultsPage(place) {
   let problem = null;
 
   async function load(signal) {
-    const [services, host] = await Promise.all([optional("/simulator", signal), optional(HOST, signal)]);
-    return { services: services?.services, host: host?.host };
+    const [simulated, host] = await Promise.all([optional("/simulator", signal), optional(HOST, signal)]);
+    return { ...simulated, host: host?.host };
   }
 
   async function set(service, mode, meant = match) {
@@ -55,13 +55,10 @@ export function faultsPage(place) {
   }
 
   async function send() {
-    const { products } = (await call("/api/products")).data;
     let [left, sent] = [ORDERS, 0];
-    const customer = { name: "Demonstration", email: "demo@example.com" };
     const one = async () => {
-      while (left > 0) {
-        const { sku } = products[left-- % products.length];
-        await call("/api/orders", { body: { customer, items: [{ sku: match.sku || sku, quantity: 1 }] } });
+      while (left-- > 0) {
+        await ask("/simulator/sample", { body: {} });
         sending = `${++sent} of ${ORDERS} sent`;
         page.redraw();
       }
@@ -70,7 +67,7 @@ export function faultsPage(place) {
     place.say(`${ORDERS} orders sent`);
   }
 
-  const draw = ({ services, host }) => [
+  const draw = ({ services, marks, sample, host }) => [
     h("h1", null, "Faults"),
     h("p", { class: "muted" }, "Break something, send orders, and watch the system heal."),
     problem &&
@@ -80,16 +77,16 @@ export function faultsPage(place) {
         h("p", null, problem.message),
         problem.faults?.map((each) => h("p", null, each)),
       ),
-    services
+    services?.length
       ? h(
           "section",
           { "aria-labelledby": "services" },
           h("h2", { id: "services" }, "Services"),
-          terms(),
+          terms(marks),
           h("ul", { class: "cards" }, services.map(service)),
         )
       : nothing("The services here are real", "Nothing can be broken on purpose."),
-    services &&
+    sample &&
       h(
         "p",
         { class: "buttons" },
@@ -110,7 +107,7 @@ export function faultsPage(place) {
       ),
   ];
 
-  function terms() {
+  function terms(marks) {
     const typed = (name) => (event) => (match = { ...match, [name]: event.target.value.trim() });
     return h(
       "div",
@@ -127,8 +124,9 @@ export function faultsPage(place) {
           ),
         ),
       ),
-      h("label", null, "only for product ", h("input", { placeholder: "all", onInput: typed("sku") })),
-      h("label", null, "only for order ", h("input", { placeholder: "all", onInput: typed("orderId") })),
+      [...marks, "orderId"].map((name) =>
+        h("label", null, `only for ${nameOf(name)} `, h("input", { placeholder: "all", onInput: typed(name) })),
+      ),
     );
   }
 

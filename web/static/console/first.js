@@ -10,11 +10,13 @@ import { live } from "./live.js";
 import { atLeast, listOf, many, nothing, since } from "./parts.js";
 import { ask } from "./session.js";
 import { agents, facts, isLate, openCircuits, poisoned } from "./system.js";
+import { orderLook } from "./words.js";
 
 const EVERY_SECONDS = 10;
 const LISTED = 200;
 const FIGURES_EVERY = 60_000;
-const LOOKS = /** @type {const} */ ({ Pending: "pending", Processing: "processing", Error: "error" });
+/** By list, the situation whose mark it bears. */
+const LISTED_AS = { Pending: "pending", Processing: "processing", Error: "failed", Held: "held" };
 
 /** @param {import("./main.js").Place} place @returns {import("./main.js").Open} */
 export function firstPage(place) {
@@ -115,15 +117,15 @@ function draw({ overview, causes, groups, hour }, place) {
       h(
         "ul",
         { class: "counts" },
-        Object.entries(LOOKS).map(([state, look]) =>
+        Object.entries(LISTED_AS).map(([state, situation]) =>
           h(
             "li",
             { key: state },
             h(
               "a",
               { href: listOf({ state }) },
-              h("span", { class: "big" }, atLeast(overview.openOrders[state])),
-              badge(look, state),
+              h("span", { class: "big" }, atLeast(state === "Held" ? overview.held : overview.openOrders[state])),
+              badge(orderLook({ situation }).look, state),
             ),
           ),
         ),

@@ -1,7 +1,8 @@
 /** The workflow as a picture: a step stands one column after the last of those that have to be done before it. */
 
 import { h } from "../common/dom.js";
-import { mark, stepLook } from "../common/marks.js";
+import { mark } from "../common/marks.js";
+import { stepLook } from "./words.js";
 
 const BOX = { width: 180, height: 56 };
 const GAP = { along: 44, beside: 20 };

@@ -1,11 +1,12 @@
 /** Orders in a list. The filter is in the address: a link, Back and a reload show the same. */
 
 import { h } from "../common/dom.js";
-import { badge, orderLook } from "../common/marks.js";
+import { badge } from "../common/marks.js";
 import { bulkButtons, canMean } from "./bulk.js";
 import { differences, failed, open } from "./listing.js";
 import { live } from "./live.js";
 import { listOf, many, nothing, since, text, head } from "./parts.js";
+import { orderLook } from "./words.js";
 
 const EVERY_SECONDS = 10;
 
@@ -14,10 +15,11 @@ const EVERY_SECONDS = 10;
 /** The lists by name: which states they are made of, and which orders of these are in it. */
 const LISTS = {
   Error: { name: "Needs you", states: ["Error"] },
-  again: { name: "Trying again", states: ["Processing", "Pending"], holds: ({ failureCount }) => failureCount > 0 },
+  again: { name: "Trying again", states: ["Processing", "Pending"], holds: ({ situation }) => situation === "again" },
   open: { name: "All open", states: ["Error", "Processing", "Pending"] },
   Pending: { name: "Pending", states: ["Pending"] },
   Processing: { name: "Processing", states: ["Processing"] },
+  Held: { name: "Held", states: ["Held"] },
 };
 
 /** What was listed last, by address: Back shows it at once. */
@@ -61,10 +63,15 @@ export function listPage(place, query) {
           `${many(held, "change")} since; `,
           h("button", { class: "plain", onClick: () => ((shown = fresh), page.redraw()) }, "show"),
         ),
-      filter.state === "Error" &&
-        until &&
+      canMean(filter) &&
         orders.length > 0 &&
-        bulkButtons({ workflow: filter.workflow, step: filter.step, reason: filter.reason }, until, place, page.failed),
+        bulkButtons(
+          filter.state,
+          { workflow: filter.workflow, step: filter.step, reason: filter.reason },
+          until,
+          place,
+          page.failed,
+        ),
       orders.length ? table(orders) : empty(filter, more),
       more && h("button", { onClick: () => ((wanted += 1), page.now()) }, "Show more"),
       h("p", { class: "muted small", role: "status" }, many(orders.length, "order"), more ? " so far" : ""),
@@ -132,10 +139,12 @@ function row(order) {
       h("a", { href: `#/orders/${order.orderId}`, "data-row": true }, h("code", null, order.orderId)),
     ),
     h("td", { "data-name": "Failed step" }, order.failedSteps.join(", ")),
-    h("td", { "data-name": "Reason" }, text(order.reason ?? "")),
+    h("td", { "data-name": "Reason" }, text(reason(order))),
     h("td", { "data-name": "Since", class: "muted" }, order.updatedAt && since(order.updatedAt)),
   );
 }
+
+const reason = ({ heldBy, heldBecause, reason: why }) => (heldBy ? `held by ${heldBy}: ${heldBecause}` : (why ?? ""));
 
 /** @param {Filter} filter @param {boolean} more */
 function empty({ state, step, reason, text: part, workflow }, more) {

@@ -3,6 +3,7 @@
 import { h } from "../common/dom.js";
 import { Poll } from "../common/poll.js";
 import { clock } from "../common/time.js";
+import { learn } from "./words.js";
 
 /**
  * @template Data
@@ -26,7 +27,7 @@ export function live(place, page) {
   let stopped = false;
 
   async function ask(signal) {
-    data = await page.load(signal);
+    [data] = await Promise.all([page.load(signal), learn(signal)]);
     [asOf, problem] = [new Date(), null];
     const now = JSON.stringify((page.matters ?? ((all) => all))(data));
     const changed = now !== before;

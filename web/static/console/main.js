@@ -32,6 +32,8 @@ const PAGES = [
   { path: /^\/faults$/, name: "Faults", link: "/faults", open: faultsPage },
 ];
 const main = the("#main");
+/** Where the page of the business is, if it has one, and what it is called. */
+const { page, title } = the("#foot").dataset;
 const scrolled = new Map();
 /** @type {Open | undefined} */
 let opened;
@@ -79,8 +81,7 @@ function around(name) {
     h(
       "span",
       null,
-      h("a", { href: "/shop" }, "Shop"),
-      " ",
+      page && [h("a", { href: page }, title), " "],
       hasKey() && h("button", { class: "plain", onClick: () => askKey("") }, "Forget the key"),
     ),
     h("span", { class: "quiet" }, "Keys: press ", h("kbd", null, "?")),
@@ -107,13 +108,13 @@ function open() {
   opened?.stop();
   shownAt = location.hash;
   const [path, query] = (location.hash.slice(1) || "/").split("?");
-  const page = PAGES.find((each) => each.path.test(path)) ?? PAGES[0];
-  document.title = page.name;
+  const found = PAGES.find((each) => each.path.test(path)) ?? PAGES[0];
+  document.title = found.name;
   render(main);
   if (!scrolled.has(shownAt)) scrollTo(0, 0);
-  opened = page.open(place, new URLSearchParams(query), ...(page.path.exec(path)?.slice(1) ?? []));
+  opened = found.open(place, new URLSearchParams(query), ...(found.path.exec(path)?.slice(1) ?? []));
   banner ??= watchFaults(the("#banner"));
-  around(page.name);
+  around(found.name);
 }
 
 applyTheme();

@@ -1,15 +1,16 @@
 /** One order: why it is where it is, what can be done, and all that happened. */
 
 import { h } from "../common/dom.js";
-import { badge, orderLook, stepLook } from "../common/marks.js";
+import { badge } from "../common/marks.js";
 import { countdown } from "../common/time.js";
-import { NAMES, act } from "./act.js";
+import { act } from "./act.js";
 import { bars } from "./bars.js";
 import { graph } from "./graph.js";
 import { historyOf } from "./history.js";
 import { live } from "./live.js";
 import { at, copier, text } from "./parts.js";
 import { ask } from "./session.js";
+import { action, isOver, orderLook, stepLook } from "./words.js";
 
 const OPEN_SECONDS = 5;
 const SOON_SECONDS = 2;
@@ -28,7 +29,7 @@ export function orderPage(place, _, id) {
   }
 
   function every({ order }) {
-    if (order.processState === "Processed" || order.outcome === "undone") return null;
+    if (isOver(order)) return null;
     if (Date.now() - actedAt < SOON_FOR) return SOON_SECONDS;
     return order.processState === "Error" ? WAITING_SECONDS : OPEN_SECONDS;
   }
@@ -45,15 +46,15 @@ export function orderPage(place, _, id) {
       h(
         "p",
         { class: "buttons", key: "actions" },
-        order.actions.map((each) =>
+        order.actions.map(action).map((each, number) =>
           h(
             "button",
             {
-              key: each,
-              class: each === "cancel" ? "danger" : each === "resubmit" ? "main" : "",
+              key: each.name,
+              class: each.danger ? "danger" : number === 0 ? "main" : "",
               onClick: () => act(each, order, place, acted),
             },
-            NAMES[each] ?? each,
+            each.title,
           ),
         ),
       ),

@@ -5,6 +5,7 @@ import { confirm } from "./dialog.js";
 import { live } from "./live.js";
 import { at, many, nothing, text } from "./parts.js";
 import { ask } from "./session.js";
+import { action } from "./words.js";
 
 const EVERY_SECONDS = 10;
 const LISTED = 100;
@@ -47,25 +48,22 @@ const message = (each, place) =>
     h(
       "p",
       { class: "buttons" },
-      h("button", { onClick: () => settle("redrive", each, place) }, "Put back"),
-      h("button", { class: "danger", onClick: () => settle("drop", each, place) }, "Drop"),
+      ["redrive", "drop"]
+        .map(action)
+        .map((one) =>
+          h("button", { class: one.danger ? "danger" : "", onClick: () => settle(one, each, place) }, one.title),
+        ),
     ),
   );
 
-const EFFECTS = {
-  redrive: (queue) => `The message goes onto ${queue} again, as it was. If nothing was mended, it comes back here.`,
-  drop: (queue, body) =>
-    `The message is removed for good; ${many(body.length, "character")} of it are lost, and nobody handles it.`,
-};
-
-function settle(action, { queue, id, body }, place) {
+function settle({ name, title, button, effect, danger }, { queue, id, body }, place) {
   confirm({
-    title: action === "redrive" ? "Put the message back" : "Drop the message",
-    act: action === "redrive" ? "Put it back" : "Drop it for good",
-    effect: EFFECTS[action](queue, body),
-    danger: action === "drop",
+    title,
+    act: button,
+    effect: `${effect} It came from ${queue}, and has ${many(body.length, "character")}.`,
+    danger,
     run: async ({ operator, note }) => {
-      await ask(`/api/operator/poison/${encodeURIComponent(queue)}/${encodeURIComponent(id)}/${action}`, {
+      await ask(`/api/operator/poison/${encodeURIComponent(queue)}/${encodeURIComponent(id)}/${name}`, {
         body: { operator, note },
       });
       place.say("Done");

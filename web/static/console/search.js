@@ -1,9 +1,10 @@
 /** Finds orders in any state: by the beginning of their ids, or by the customer's address, which no address bar shows. */
 
 import { h } from "../common/dom.js";
-import { badge, orderLook } from "../common/marks.js";
+import { badge } from "../common/marks.js";
 import { listOf, many, nothing, since, text, head } from "./parts.js";
 import { ask, looking } from "./session.js";
+import { learn, orderLook } from "./words.js";
 
 const ID = /^b\d\d-[0-9A-HJKMNP-TV-Z]{0,26}$/;
 const WHOLE_ID = 30;
@@ -56,7 +57,7 @@ export function searchPage(place, query) {
   async function look(search) {
     problem = undefined;
     try {
-      found = await search();
+      [found] = await Promise.all([search(), learn()]);
       if (left) return;
       place.say(`${many(found.orders.length, "order")} found`);
     } catch (fault) {
@@ -97,7 +98,7 @@ function result({ orders, unreadable, more }) {
 }
 
 function row(order) {
-  const look = order.processState && orderLook(order);
+  const look = order.situation && orderLook(order);
   return h(
     "tr",
     { key: order.orderId },

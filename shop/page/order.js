@@ -1,35 +1,28 @@
 /** The page of one order: its steps move as they are done. */
 
-import { Problem, call } from "../common/api.js";
-import { h } from "../common/dom.js";
-import { badge, mark } from "../common/marks.js";
-import { Poll } from "../common/poll.js";
-import { clock } from "../common/time.js";
+import { Problem, call } from "../../web/static/common/api.js";
+import { h } from "../../web/static/common/dom.js";
+import { badge, mark } from "../../web/static/common/marks.js";
+import { Poll } from "../../web/static/common/poll.js";
+import { clock } from "../../web/static/common/time.js";
 import { heard, mine, things, total } from "./store.js";
-import { hasEnded, orderWords, stepWords } from "./words.js";
 
-const FRESH_SECONDS = 60;
 const LONG_SECONDS = 8;
-const SOON_SECONDS = 1;
-const OPEN_SECONDS = 2;
 const PATIENT_SECONDS = 5;
 const PATIENT_AFTER = 30;
 const LETTERS = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
-const ACCEPTED = { processState: "Accepted", steps: [] };
 
 /** @param {import("./main.js").Place} place @param {string} id */
 export function orderPage(place, id) {
   const bought = mine().find((each) => each.id === id);
-  /** Since when each step is under way, as far as this page has seen. @type {Map<string, number>} */
+  /** Since when each step is waited for, as far as this page has seen. @type {Map<string, number>} */
   const began = new Map();
-  /** Steps that were seen to be given back, or that take long: they are tried again. @type {Set<string>} */
-  const again = new Set();
   let order, problem, line;
 
   function draw() {
     if (!order && problem) return place.show(h("h1", null, "Your order"), notThere());
     if (!order) return place.show(h("h1", null, "Your order"), h("div", { class: "skeleton" }));
-    const words = orderWords(order, isSlow());
+    const words = (order.steps.some(isSlow) && order.ifSlow) || order;
     if (words.line !== line) place.say(words.line);
     line = words.line;
     place.show(
@@ -65,7 +58,7 @@ export function orderPage(place, id) {
   }
 
   function step(each) {
-    const { look, words, more } = stepWords(each, again.has(each.name), hasEnded(order));
+    const { look, words, more } = isSlow(each) ? each.ifSlow : each;
     return h("li", { key: each.name, class: look }, badge(look, words), more && h("p", { class: "muted small" }, more));
   }
 
@@ -77,31 +70,29 @@ export function orderPage(place, id) {
       h("p", null, h("a", { href: "#/orders" }, "Your orders")),
     );
 
-  const isSlow = () => again.size > 0 || order.steps.some(({ tryingAgain }) => tryingAgain);
+  /** Whether a step takes long; the app cannot know for how long this customer has been waiting. */
+  const isSlow = ({ name }) => Date.now() - (began.get(name) ?? Infinity) > LONG_SECONDS * 1000;
 
   function look(steps) {
-    for (const { name, state } of steps) {
-      if (state === "Running" && !began.has(name)) began.set(name, Date.now() - (order ? 0 : age(id) * 1000));
-      const takesLong = state === "Running" && Date.now() - (began.get(name) ?? Infinity) > LONG_SECONDS * 1000;
-      if (takesLong || (state === "NotStarted" && began.has(name))) again.add(name);
-      if (state !== "Running" && state !== "NotStarted") again.delete(name);
+    for (const { name, ifSlow } of steps) {
+      if (!ifSlow) began.delete(name);
+      else if (!began.has(name)) began.set(name, Date.now() - (order ? 0 : age(id) * 1000));
     }
   }
 
   async function ask(signal) {
     let answer;
     try {
-      answer = (await call(`/api/orders/${id}`, { signal })).data;
+      answer = await call(`/api/orders/${id}`, { signal });
     } catch (fault) {
       if (!(fault instanceof Problem && fault.status === 404)) throw fault;
-      if (age(id) < FRESH_SECONDS) answer = ACCEPTED;
-      else return gone(fault);
+      return gone(fault);
     }
-    look(answer.steps);
-    [order, problem] = [answer, null];
+    look(answer.data.steps);
+    [order, problem] = [answer.data, null];
     draw();
     if (bought) heard(id, line);
-    return { next: hasEnded(order) ? null : pause(), changed: true };
+    return { next: answer.retryAfter ? pause(answer.retryAfter) : null, changed: true };
   }
 
   function gone(fault) {
@@ -110,10 +101,7 @@ export function orderPage(place, id) {
     return { next: null, changed: false };
   }
 
-  function pause() {
-    if (order.processState === "Accepted") return SOON_SECONDS;
-    return age(id) < PATIENT_AFTER ? OPEN_SECONDS : PATIENT_SECONDS;
-  }
+  const pause = (seconds) => (age(id) < PATIENT_AFTER ? seconds : Math.max(seconds, PATIENT_SECONDS));
 
   draw();
   const poll = new Poll(ask, (fault) => {

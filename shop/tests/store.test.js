@@ -15,8 +15,8 @@ import {
   quantityOf,
   things,
   total,
-} from "../static/shop/store.js";
-import { giveStorage } from "./support.js";
+} from "../page/store.js";
+import { giveStorage } from "../../web/tests/support.js";
 
 const assam = { sku: "TEA-1", name: "Assam", cents: 350, currency: "EUR" };
 const pot = { sku: "POT-1", name: "Pot", cents: 2000, currency: "EUR" };
