@@ -90,9 +90,8 @@ class Commit:
 
 @dataclass(kw_only=True, eq=False)
 class Process:
-    """A process: what it remembers of orders, and what of its changes waits, by bucket."""
+    """A process, and what of its changes waits, by bucket."""
 
-    remembered: dict[int, Order] = field(default_factory=dict)
     looked_at: float = -LOOK_INTERVAL
     told_at: dict[str, float] = field(default_factory=dict)
     """When it told last how its agents are."""

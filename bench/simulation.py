@@ -161,7 +161,6 @@ class Simulation:
 
     def _record(self, process: Process, number: int) -> Work:
         yield from self._commit(process, number, Order(version=0), Order(), entities=4)
-        process.remembered[number] = Order()
         yield from self._send("wake", number)
 
     def _in_batches(self, name: str, process: Process) -> Work:
@@ -229,9 +228,8 @@ class Simulation:
         yield from self._request("table_agenda_queries", times=queries)
 
     def _apply(self, process: Process, number: int, decide: Decide) -> Work:
-        """Change the order as is decided: on what is remembered, or on what is read; anew if others were first."""
-        known = process.remembered.pop(number, None)
-        after = decide(known) if known else None
+        """Change the order as is decided on what is read; anew if others were first."""
+        known, after = None, None
         while not (known and after and (yield from self._change(process, number, known, after))):
             known = yield from self._load(process, number)
             after = decide(known)
@@ -243,20 +241,16 @@ class Simulation:
     def _load(self, process: Process, number: int) -> Work:
         yield from self._request("table_loads")
         self.counts["table_entities_read"] += 2
-        process.remembered[number] = self._orders[number]
         return self._orders[number]
 
     def _change(self, process: Process, number: int, before: Order, after: Order) -> Work:
         owed_before, owed = (order.agenda(self.setup.workflow) for order in (before, after))
         entities = 2 + len(owed_before - owed) + len(owed)
-        process.remembered.pop(number, None)
         if not (yield from self._commit(process, number, before, after, entities)):
             yield from self._request("table_point_reads")
             return False
         if after.done == self._steps.keys():
             self._ends(number)
-        else:
-            process.remembered[number] = after
         return True
 
     def _ends(self, number: int) -> None:

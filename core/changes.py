@@ -159,7 +159,8 @@ def _waits_since(before: Snapshot, after: Snapshot, now: datetime) -> datetime:
     settled_before = {step.name for step in before.in_state(*SETTLED)}
     settled = {step.name for step in after.in_state(*SETTLED)}
     was, state = before.state, after.state
-    acted_on = was.process_state in ENDED or was.direction is not state.direction or was.is_held is not state.is_held
+    is_released = was.is_held and not state.is_held
+    acted_on = was.process_state in ENDED or was.direction is not state.direction or is_released
     return now if acted_on or settled != settled_before else min(before.state.waits_since, now)
 
 

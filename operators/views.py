@@ -48,8 +48,8 @@ class StepView(View):
     attempts: int
     failure_count: int
     threshold: int
-    policy: Annotated[OnFailure, Field(validation_alias="on_failure")]
-    rests: Annotated[int, Field(validation_alias="cooldowns")]
+    on_failure: OnFailure
+    cooldowns: int
     undoable: bool
     reason: str | None
     result: dict[str, Any] | None

@@ -66,7 +66,7 @@ def order_text(order: Json) -> str:
 
 def _step_row(step: Json) -> tuple[object, ...]:
     result = json.dumps(step["result"]) if step["result"] else ""
-    return (*(step[name] for name in ("name", "state", "attempts", "failureCount", "rests", "reason")), result)
+    return (*(step[name] for name in ("name", "state", "attempts", "failureCount", "cooldowns", "reason")), result)
 
 
 def bulk_text(summary: Json, *, go: bool) -> str:

@@ -269,7 +269,8 @@ async def three_in(store, bucket):
     ids = [f"{bucket}-{str(number) * 26}" for number in range(3)]
     for order_id in ids:
         event = Event(event_id=order_id, type="T", subject=f"orders/{order_id}", at=NOW, data={})
-        await store.commit(replace(submission(order_id), events=(event,)))
+        await store.commit(submission(order_id))
+        await store.announce(bucket, event)
     return ids
 
 

@@ -11,8 +11,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from core.gathering import results_of
-from core.orders import Snapshot
-from stores.transitions import Remembered
 
 EITHER_WAY = False
 """Whether what is done side by side is done from the first to the last as well as the other way round."""
@@ -71,10 +69,6 @@ class Handler:
     pending: Effect | None = None
     since: Any = None
     """When it began to wait."""
-    knew: tuple[Snapshot, ...] = ()
-    """The orders as its process remembered them when this began."""
-    knows: tuple[Snapshot, ...] = ()
-    """The orders as its process remembers them now."""
     belief: Any = None
     """What its process believed when it began; once it has ended, what it believes then."""
 
@@ -89,7 +83,6 @@ class Tape:
 
     log: list[Answer]
     ask: Callable[[str], Any]
-    remembered: Remembered
     place: int = field(default=0)
     belief: Any = None
     """What the process believes."""
@@ -102,10 +95,6 @@ class Tape:
         self.place += 1
         assert isinstance(answer, Returned)
         return answer.value
-
-    def known(self) -> tuple[Snapshot, ...]:
-        """What its process remembers."""
-        return tuple(order for order, _ in self.remembered._orders.values())
 
     def next(self) -> Answer | None:
         """The answer to an effect, if it is known."""
@@ -127,9 +116,7 @@ Begin = Callable[[Tape, Handler], Coroutine[Any, Any, Any]]
 
 def run(handler: Handler, begin: Begin, ask: Callable[[str], Any]) -> tuple[Handler, Effect | Ended]:
     """Run the handler on its log until it asks for something new, or ends."""
-    tape = Tape(log=list(handler.log), ask=ask, remembered=Remembered(), belief=handler.belief)
-    for order in handler.knew:
-        tape.remembered.keep(order)
+    tape = Tape(log=list(handler.log), ask=ask, belief=handler.belief)
     coroutine = begin(tape, handler)
     try:
         effect = coroutine.send(None)
@@ -150,7 +137,7 @@ def run(handler: Handler, begin: Begin, ask: Callable[[str], Any]) -> tuple[Hand
 
 def _stopped(handler: Handler, tape: Tape, effect: Effect | None = None) -> Handler:
     belief = handler.belief if effect else tape.belief
-    return replace(handler, log=tuple(tape.log), pending=effect, knows=tape.known(), belief=belief)
+    return replace(handler, log=tuple(tape.log), pending=effect, belief=belief)
 
 
 async def one_after_another(work: Any, *, at_most: int = 64) -> list[Any]:

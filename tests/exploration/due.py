@@ -34,7 +34,8 @@ def should_find(world: World, kind: str, now: datetime) -> bool:
 
 def may_go_on(order: Snapshot) -> bool:
     """Whether something of the order may start or end, sooner or later (SCH-1)."""
-    return order.state.process_state not in ENDED and bool(ready(order) or not order.running())
+    is_open = order.state.process_state not in ENDED and order.state.held_since is None
+    return is_open and bool(ready(order) or not order.running())
 
 
 def polled_from(order: Snapshot) -> datetime:

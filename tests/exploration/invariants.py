@@ -31,7 +31,13 @@ WAITS = (*OPEN, StepState.UNDOING)
 ACTED_ON = ("Agents", "NotBefore", "WaitsSince", "UpdatedAt", "Workflow", "WorkflowVersion")
 NEVER = datetime.min.replace(tzinfo=UTC)
 
-EVENTS_OF = {"resubmit": {"resubmitted"}, "skip": {"skipped", "step-skipped"}, "cancel": {"cancelled"}}
+EVENTS_OF = {
+    "resubmit": {"resubmitted"},
+    "skip": {"skipped", "step-skipped"},
+    "cancel": {"cancelled"},
+    "hold": {"held"},
+    "release": {"released"},
+}
 """What the history says of an operator's action."""
 
 
@@ -172,6 +178,8 @@ def _owed(order: Snapshot) -> Iterator[str]:
         yield f"!running|{sortable(min(due))}|{state.order_id}"
     if state.process_state is ProcessState.ERROR and state.outcome is not Outcome.UNDONE:
         yield f"!error|{sortable(state.updated_at)}|{state.order_id}"
+    if state.held_since:
+        yield f"!held|{sortable(state.held_since)}|{state.order_id}"
 
 
 def _waits_for_nothing_else(order: Snapshot) -> None:
@@ -271,6 +279,7 @@ def check_commit(world: World, change: Change) -> None:
         return
     demand(change.before.state.version == stored.state.version, "a change was written over another one")
     _nothing_begun_after_a_failure(change)
+    _nothing_begun_while_it_is_held(change)
     _nothing_done_again(change)
     _by_one_who_knows_it(change)
     _out_of_error_by_an_operator(change)
@@ -331,7 +340,8 @@ def _keeps_its_place(change: Change) -> None:
     before, after, now = change.before, change.after, change.entry.at
     settled = [[step.name for step in each.steps if step.state not in WAITS] for each in (before, after)]
     turned = before.state.direction is not after.state.direction
-    anew = settled[0] != settled[1] or turned or before.state.process_state in ENDED
+    released = before.state.held_since and not after.state.held_since
+    anew = settled[0] != settled[1] or turned or released or before.state.process_state in ENDED
     place = after.state.not_before or (now if anew else min(before.state.waits_since, now))
     demand(after.state.waits_since == place, f"“{change.entry.event}”: waits since {after.state.waits_since}: {place}")
 
@@ -384,6 +394,13 @@ def _nothing_begun_after_a_failure(change: Change) -> None:
     begun = [step.name for step in change.changed_steps() if step.state is StepState.RUNNING]
     failed = change.after.in_state(StepState.FAILED)
     demand(not (begun and failed), f"{begun} begun although another step has failed (SCH-12)")
+
+
+def _nothing_begun_while_it_is_held(change: Change) -> None:
+    """What runs while an order is held ran before (OPR-7)."""
+    ran = {(step.name, step.attempts) for step in change.before.steps}
+    begun = [step.name for step in change.after.steps if (step.name, step.attempts) not in ran]
+    demand(not (begun and change.before.state.held_since), f"{begun} begun although the order is held (OPR-7)")
 
 
 def _nothing_done_again(change: Change) -> None:
@@ -493,9 +510,14 @@ def _recorded_first(world: World, request: AgentRequest) -> None:
 
 
 def has_ended(world: World) -> bool:
-    """Whether the order is at an end, of which only an operator can make a beginning; also if it was never recorded."""
+    """Whether the order is at an end, or is held, so that only an operator can make a beginning.
+
+    Also if it was never recorded.
+    """
     state = world.state()
-    return state.process_state in ENDED if state else bool(world.poison)
+    if state is None:
+        return bool(world.poison)
+    return state.process_state in ENDED or state.held_since is not None
 
 
 def check_end(world: World) -> None:
@@ -516,4 +538,5 @@ def _check_end(world: World) -> None:
     demand(has_ended(world), f"nothing can happen any more, and the order is {state.process_state}")
     waits = state.process_state is ProcessState.ERROR and state.outcome is not Outcome.UNDONE
     owed = [key.split("|")[0] for key in world.agenda()]
-    demand(owed == ["!error"] * waits, f"nothing can happen any more, and this is owed: {owed}")
+    expected = ["!error"] * waits + ["!held"] * (state.held_since is not None)
+    demand(owed == expected, f"nothing can happen any more, and this is owed: {owed}")

@@ -33,7 +33,6 @@ from exploration.roles import (
     LEASE,
     MARGIN,
     QUEUES,
-    REMEMBERING,
     SENDERS,
     SLOTS,
     TOLERANCE,
@@ -123,7 +122,7 @@ def _idle(world: World, kind: str) -> list[str]:
     idle = [slot for slot in SLOTS[kind] if slot not in world.handlers]
     if kind == "sweep" or not world.alike:
         return idle
-    return list({text_of(world.recalled(slot)): slot for slot in reversed(idle)}.values())[::-1]
+    return idle[:1]
 
 
 def _acts(world: World) -> Iterator[Move]:
@@ -140,7 +139,7 @@ def _acts(world: World) -> Iterator[Move]:
 
 
 def _begun(world: World, slot: str, job: Job, label: str) -> Move:
-    handler = Handler(slot=slot, job=job, knew=world.recalled(slot), belief=world.beliefs.get(slot))
+    handler = Handler(slot=slot, job=job, belief=world.beliefs.get(slot))
     return Move(label, _go_on(world, handler))
 
 
@@ -159,7 +158,7 @@ def forget() -> None:
 def _run(world: World, handler: Handler) -> tuple[Handler, Effect | Ended, int]:
     """Run the handler on its log; remembered, for in most worlds where it stands here it learns the same."""
     belief = handler.belief and text_of_belief(handler.belief, world.now)
-    log = map(text_of, (handler.knew, *handler.log))
+    log = map(text_of, handler.log)
     key = (handler.slot, handler.job, belief, world.now, world.open, world.ids, *log)
     if (known := _runs.get(key)) is None:
         ids = world.ids
@@ -184,8 +183,7 @@ def _go_on(world: World, handler: Handler) -> World:
         handler, reached, ids = _run(world, handler)
         world = world.but(ids=ids)
         if isinstance(reached, Ended):
-            knows = handler.knows if handler.slot in REMEMBERING else ()
-            rested = world.without_handler(handler.slot, knows).believing(handler.slot, handler.belief)
+            rested = world.without_handler(handler.slot).believing(handler.slot, handler.belief)
             return _ended(rested, handler, reached.error)
         if reached.name not in READS:
             invariants.check_effect(world, handler, reached)

@@ -19,7 +19,7 @@ from core.errors import ConflictError, NewerWorkflowError, RejectedError, Transi
 from core.happenings import Claimed, ReplyRefused, StepCompleted
 from core.life import Direction, Outcome, ProcessState, StepState
 from core.messages import AgentReply
-from core.orders import Snapshot, Step
+from core.orders import OrderState, Snapshot, Step
 from core.workflow import Workflows
 from exploration.ports import Publisher
 from exploration.roles import TOLERANCE
@@ -31,6 +31,8 @@ from exploration.worlds import (
     ELSEWHERE,
     GIVEN_UP,
     GONE,
+    HELD,
+    HELD_BACK,
     KILLED,
     NEVER_POLLS,
     NOT_BUILT,
@@ -76,7 +78,6 @@ UNKNOWN = ReplyRefused(step="payment", attempt=1, why="unknown")
 Plant = Callable[[], AbstractContextManager[Any]]
 
 original_ready = Snapshot.ready
-original_apply = Transitions.apply
 original_proceed = Progress.proceed
 original_requests = Progress._requests
 original_not_tried = SchedulerRules._not_tried
@@ -157,14 +158,6 @@ def believes_a_conflict_to_be_its_own_write() -> AbstractContextManager[Any]:
     return patch.object(Transitions, "_commit", commit)
 
 
-def concludes_from_what_it_remembers() -> AbstractContextManager[Any]:
-    async def apply(self, order_id, decide):
-        known = self.remembered.take(order_id)
-        return await (self.carry_out(decide(known, self.clock())) if known else original_apply(self, order_id, decide))
-
-    return patch.object(Transitions, "apply", apply)
-
-
 def counts_a_failure_twice() -> AbstractContextManager[Any]:
     def ask_again(before, after, expired, entry):
         return original_ask_again(before, after.with_state(failure_count=2), expired, entry)
@@ -179,6 +172,23 @@ def recovers_before_the_time_is_up() -> AbstractContextManager[Any]:
     return _Both(
         patch.object(Step, "expired", expired), patch.object(agenda, "overdue", lambda now: agenda.all_of(Kind.RUNNING))
     )
+
+
+def starts_what_is_held() -> AbstractContextManager[Any]:
+    return patch.object(OrderState, "is_held", False)
+
+
+def ends_an_undo_that_is_held() -> AbstractContextManager[Any]:
+    return patch.object(Snapshot, "still_to_undo", lambda order: (*order.ready(), *order.running()))
+
+
+def owes_nothing_to_what_is_held() -> AbstractContextManager[Any]:
+    obligations = agenda.obligations
+
+    def owed(order):
+        return {key: row for key, row in obligations(order).items() if not key.startswith(Kind.HELD)}
+
+    return patch.object(agenda, "obligations", owed)
 
 
 def _does_otherwise(name: str, decide: Any) -> AbstractContextManager[Any]:
@@ -716,7 +726,6 @@ PLANTED: Mapping[str, tuple[Plant, WorldOf]] = {
     "SCH-2 takes a conflict for success": (believes_a_conflict_to_be_its_own_write, CANCELLED),
     "SCH-2 claims what another scheduler has that polls": (claims_what_is_taken, NEVER_POLLS),
     "SUP-4 counts a failure twice, of two orders at once": (counts_a_failure_twice, TWO_AT_ONCE),
-    "SCH-6 concludes from what it remembers": (concludes_from_what_it_remembers, TRIED_AGAIN),
     "SCH-6 takes replies after their time": (takes_replies_after_their_time, SKIPPED),
     "SCH-6 takes replies to steps that do not run": (takes_replies_to_steps_that_do_not_run, SKIPPED),
     "SCH-1 never polls": (never_polls, RESTED),
@@ -790,6 +799,9 @@ PLANTED: Mapping[str, tuple[Plant, WorldOf]] = {
     "OPR-4 takes the order from its scheduler": (takes_the_order_from_its_scheduler, CANCELLED),
     "OPR-4 cancels without turning back": (cancels_without_turning_back, CANCELLED),
     "OPR-4 cancels what is over": (cancels_what_is_over, CANCELLED),
+    "OPR-7 starts what is held": (starts_what_is_held, HELD),
+    "OPR-7 ends an undo that is held": (ends_an_undo_that_is_held, HELD_BACK),
+    "OPR-7 owes nothing to what is held": (owes_nothing_to_what_is_held, HELD),
     "OPR-4 calls done what was skipped": (skips_into_processed, SKIPPED),
 }
 """By the statement that each of them breaks, with a small world in which it shows."""

@@ -98,7 +98,6 @@ SLOTS: Mapping[str, tuple[str, ...]] = {
 INSTANCES = {"payment": ("agent-1", "agent-2"), "payment-backup": ("agent-3",)}
 """Of each agent."""
 
-REMEMBERING = ("scheduler-1", "scheduler-2", "scheduler-3")
 """Who remembers orders from one thing that it does to the next, until it crashes."""
 
 
@@ -185,7 +184,7 @@ class Explored(App):
     @cached_property
     def transitions(self) -> Transitions:
         parts = self.adapters
-        return Transitions(self.store, parts.bus, parts.clock, lambda: self.tape.read("id"), self.tape.remembered)
+        return Transitions(self.store, parts.bus, parts.clock, lambda: self.tape.read("id"))
 
     @cached_property
     def admission(self) -> Admission:
@@ -233,4 +232,6 @@ _DOES: Mapping[str, Callable[[Explored, Job], Coroutine[Any, Any, Any]]] = {
     "resubmit": lambda app, job: app.orders.act(BY_NAME["resubmit"], job.body, GRACE),
     "skip": lambda app, job: app.orders.act(BY_NAME["skip"], job.body, GRACE),
     "cancel": lambda app, job: app.orders.act(BY_NAME["cancel"], job.body, GRACE),
+    "hold": lambda app, job: app.orders.act(BY_NAME["hold"], job.body, GRACE),
+    "release": lambda app, job: app.orders.act(BY_NAME["release"], job.body, GRACE),
 }

@@ -8,6 +8,8 @@ from exploration import roles
 
 def ready(order: Snapshot) -> list[Step]:
     """The steps whose turn it is, whether or not their time has come."""
+    if order.state.held_since:
+        return []
     workflow = next(each for each in roles.WORKFLOWS.all if each.name == order.state.workflow)
     by_name = {step.name: step for step in order.steps}
     if order.state.direction is Direction.UNDO:

@@ -108,8 +108,6 @@ class World:
     rows: Rows = field(default_factory=Rows)
     queue: tuple[Sent, ...] = ()
     handlers: Mapping[str, Handler] = field(default_factory=dict)
-    remembered: Mapping[str, tuple[Snapshot, ...]] = field(default_factory=dict)
-    """By slot: the orders as they were there last written or read."""
     beliefs: Mapping[str, Admission] = field(default_factory=dict)
     """What the processes believe of store and agents, in worlds in which that outlives an event."""
     lease: tuple[str, datetime] | None = None
@@ -204,21 +202,9 @@ class World:
         running = {request_id_of(order.order_id, step) for order in orders for step in order.running()}
         return self.but(begun=tuple(sorted(running.intersection(begun))))
 
-    def without_handler(self, slot: str, knows: tuple[Snapshot, ...] = ()) -> "World":
-        """The world in which this slot is idle, and remembers this."""
-        remembered = {name: each for name, each in self.remembered.items() if name != slot}
-        return self.but(
-            handlers={name: each for name, each in self.handlers.items() if name != slot},
-            remembered=remembered | ({slot: knows} if knows else {}),
-        )
-
-    def recalled(self, slot: str) -> tuple[Snapshot, ...]:
-        """What is remembered there that may make a difference from reading it.
-
-        So does the only order if it is out of date; of two, what is known of one says how urgent it is.
-        """
-        known = self.remembered.get(slot, ())
-        return known if self.others else tuple(order for order in known if order != self.order())
+    def without_handler(self, slot: str) -> "World":
+        """The world in which this slot is idle."""
+        return self.but(handlers={name: each for name, each in self.handlers.items() if name != slot})
 
     def with_messages(self, messages: Collection[Sent]) -> "World":
         """The world with more messages on their way; their order means nothing."""
@@ -237,7 +223,6 @@ class World:
                 f"{self.now} {self.faults_left} {self.acts_left} {self.lease} {self.late}",
                 *(text_of(sent) for sent in self.queue),
                 *(f"{slot} {text}" for _, text, slot in sorted(map(_handler_text, self.handlers.values()))),
-                *(f"{slot} {text}" for text, slot in sorted((text_of(o), slot) for slot, o in self.remembered.items())),
                 *(str(sorted(each)) for each in (self.effects, self.published, self.poison, self.open, self.heard)),
                 f"{self.begun} {sorted(self.served)} {len(self.to_come)}",
                 *(text_of(change) for change in self.landing),
@@ -277,8 +262,7 @@ def _with_canonical_names(text: str) -> str:
 
 def _handler_text(handler: Handler) -> tuple[str, str, str]:
     log = " ".join(text_of(answer) for answer in handler.log)
-    knew = text_of(handler.knew) if handler.knew else ""
-    return handler.slot[:-1], f"{text_of(handler.job)} {knew} {log} {handler.since}", handler.slot
+    return handler.slot[:-1], f"{text_of(handler.job)} {log} {handler.since}", handler.slot
 
 
 PARSED_UTC = re.compile(r"TzInfo\((?:0|UTC)\)")

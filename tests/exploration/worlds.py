@@ -340,6 +340,8 @@ GIVEN_UP = WorldOf(faults=1, acts=1, threshold=1)
 TRIED_AGAIN = WorldOf(faults=1, acts=1)
 CANCELLED = WorldOf(acts=1, operator=("cancel",), workflow=PAIR)
 SKIPPED = WorldOf(faults=1, acts=1, operator=("skip",), threshold=1, alone=True)
+HELD = WorldOf(faults=1, acts=2, operator=("hold", "release"), threshold=1, workflow=PAIR, alone=True)
+HELD_BACK = WorldOf(acts=3, operator=("hold", "cancel", "release"), workflow=PAIR, alone=True, answered=False)
 CIRCUIT = WorldOf(faults=1, circuits=True)
 REROUTED = WorldOf(faults=1, circuits=True, agents=("payment", "payment-backup"))
 RESTED = WorldOf(faults=1, threshold=1, workflow=RESTING)
@@ -474,6 +476,8 @@ OPERATED: Mapping[WorldOf, tuple[str, ...]] = {
     RESTS_CANCELLED: (),
     ONE_SLOT_CANCELLED: (),
     SKIPPED: ANYTHING,
+    HELD: ("OPR-7",),
+    HELD_BACK: (),
     UNDO_FAILS: (*ANYTHING, "FLT-10", "FLT-11", "OPR-2"),
     TAKEN_BACK: (),
     PLAIN_ENDED: (*ANYTHING, "FLT-11", "OPR-2"),
@@ -488,6 +492,7 @@ LARGE: Mapping[WorldOf, tuple[str, ...]] = {
 """The worlds of `make soak`."""
 
 HAPPENS: Mapping[str, tuple[str, ...]] = {
+    "OPR-7": ("operator begins to hold", "operator begins to release", "commits “held”", "commits “released”"),
     "FLT-1": (
         "the service stumbles",
         "the service rejects the order",

@@ -1432,40 +1432,6 @@ MUTANTS = (
         where=Where.CONTRACT,
     ),
     Mutant(
-        statement="OPR-4",
-        fault="an operator is refused for what is remembered",
-        file="stores/transitions.py",
-        old="        except AppError:\n            return None\n",
-        new="        except AppError:\n            raise\n",
-        tests=(f"{TRANSITIONS}::test_nobody_is_refused_for_what_is_remembered",),
-    ),
-    Mutant(
-        statement="SCH-2",
-        fault="nobody claims what was remembered as claimed",
-        file="stores/transitions.py",
-        old="        if change := await self._apply_to_remembered(order_id, decide, intend):\n"
-        "            return change\n",
-        new="        if self.remembered.look(order_id):\n"
-        "            return await self._apply_to_remembered(order_id, decide, intend)\n",
-        tests=(f"{TRANSITIONS}::test_nothing_to_do_is_never_concluded_from_what_is_remembered",),
-    ),
-    Mutant(
-        statement="FLT-7",
-        fault="after a conflict, or without an answer, the order is remembered as it was",
-        file="stores/transitions.py",
-        old="self._orders.pop(order_id, (None, 0))",
-        new="self._orders.get(order_id, (None, 0))",
-        tests=(f"{TRANSITIONS}::test_an_order_whose_write_was_not_answered_is_read_again",),
-    ),
-    Mutant(
-        statement="FLT-7",
-        fault="an order that was read is remembered as it was, though its write was not answered",
-        file="stores/transitions.py",
-        old="        self.remembered.take(order_id)  # until its new ETag is known\n",
-        new="",
-        tests=(f"{TRANSITIONS}::test_an_order_whose_write_was_not_answered_is_read_again",),
-    ),
-    Mutant(
         statement="FLT-12",
         fault="a reply that cannot be acted on sends its whole batch back",
         file="scheduler/triggers.py",

@@ -1,24 +1,20 @@
-"""How an order changes: what a process remembers of it saves reads, and can do no harm when it is out of date."""
+"""How an order changes: each decision is made on what was read for it, and written only if that still holds."""
 
 import asyncio
-import json
-import tracemalloc
 from contextlib import suppress
-from dataclasses import replace
 from unittest.mock import patch
 
-import acting as operator_rules
 import pytest
 from apps import app
-from builders import NOW, ORDER_ID, PAYLOAD, answer, new_order, next_try, scheduler, some, supervisor, timed_out
+from builders import NOW, ORDER_ID, PAYLOAD, answer, new_order, scheduler, some
 from memory import in_memory
 
-from core.changes import Change, HistoryEntry, NotClaimed, Note, WhyNot
-from core.errors import ConflictError, RefusedError, UnavailableError
+from core.changes import Change, HistoryEntry
+from core.errors import ConflictError, UnavailableError
 from core.life import ProcessState
 from operators.requests import OperatorRequest
 from operators.retention import erase
-from stores.transitions import MOST_CHARACTERS, Remembered, Transitions, characters_of
+from stores.transitions import Transitions
 
 GRACE = OperatorRequest(operator="grace", note="asked for it")
 
@@ -73,83 +69,23 @@ def completes(order, now):
     return scheduler.receive(order, answer(), now)
 
 
-async def test_one_process_reads_no_order_that_it_wrote(processes):
-    """From the submission to the end; and then it forgets the order."""
-    await processes.one.apply(ORDER_ID, scheduler.claim)
-    assert processes.one.remembered.look(ORDER_ID) == await processes.order()
-    await processes.one.apply(ORDER_ID, completes)
-    assert (await processes.order()).state.process_state is ProcessState.PROCESSED
-    assert processes.store.loads == 0
-    assert processes.one.remembered.look(ORDER_ID) is None
-
-
-async def test_a_process_reads_an_order_once_that_another_wrote(processes):
-    """Then it knows it."""
-    await processes.other.apply(ORDER_ID, scheduler.claim)
-    await processes.other.apply(ORDER_ID, completes)
-    assert processes.store.loads == 1
-
-
-async def test_where_each_function_has_a_process_every_transition_but_the_first_reads_the_order(processes):
-    """One takes the wake-up and claims, another one gets the reply."""
+async def test_every_transition_but_the_first_reads_the_order_once(processes):
+    """One process takes the wake-up and claims, another one gets the reply."""
     await processes.process().apply(ORDER_ID, scheduler.claim)
     await processes.process().apply(ORDER_ID, completes)
     assert (await processes.order()).state.process_state is ProcessState.PROCESSED
     assert processes.store.loads == 2
 
 
-@pytest.mark.proves("SCH-2", "FLT-6")
-async def test_what_is_remembered_and_out_of_date_costs_a_read_and_nothing_else(processes):
-    """Each process believes the order to be pending: one claims it, the other finds it claimed."""
-    await processes.other.apply(ORDER_ID, lambda order, now: None)
-    await processes.other.apply(ORDER_ID, scheduler.claim)
-    before = processes.store.loads
-    assert await processes.one.apply(ORDER_ID, scheduler.claim) == NotClaimed(why=WhyNot.RUNS)
-    assert processes.store.loads - before == 1
-    assert await processes.events() == ["submitted", "claimed"]
-
-
-@pytest.mark.proves("SCH-2", "SCH-6")
-async def test_nothing_to_do_is_never_concluded_from_what_is_remembered(processes):
-    """Nor that a reply is to be refused, nor that an operator is: the order may have moved on."""
-    await processes.one.apply(ORDER_ID, scheduler.claim)
-    processes.now = timed_out(await processes.order())
-    await processes.other.apply(ORDER_ID, supervisor.recover)
-    assert isinstance(await processes.one.apply(ORDER_ID, scheduler.claim), Change)
-
-    again = answer(attempt=3)
-    processes.now = timed_out(await processes.order())
-    await processes.other.apply(ORDER_ID, supervisor.recover)
-    processes.now = next_try(await processes.order(), processes.now)
-    await processes.other.apply(ORDER_ID, scheduler.claim)
-    taken = await processes.one.apply(ORDER_ID, lambda order, now: scheduler.receive(order, again, now))
-    assert not isinstance(taken, Note)
-    assert (await processes.order()).state.process_state is ProcessState.PROCESSED
-
-
-@pytest.mark.proves("OPR-4")
-async def test_nobody_is_refused_for_what_is_remembered(processes):
-    """What makes no sense in the state that is remembered may make sense by now."""
-    refused = await processes.order()
-
-    def only_if_claimed(order, now):
-        if order == refused:
-            raise RefusedError
-        return operator_rules.cancel(order, GRACE, now)
-
-    await processes.other.apply(ORDER_ID, scheduler.claim)
-    assert isinstance(await processes.one.apply(ORDER_ID, only_if_claimed), Change)
-
-
 async def test_two_tasks_of_one_process_decide_on_the_same_order_at_once(processes):
     """One of them writes, the other reads what it wrote."""
     decisions = await asyncio.gather(*(processes.one.apply(ORDER_ID, scheduler.claim) for _ in range(2)))
     assert [isinstance(each, Change) for each in decisions] == [True, False]
-    assert processes.store.loads == 1
+    assert processes.store.loads == 2
 
 
 async def test_what_was_erased_does_not_come_back(processes):
-    """Another process remembers the customer; what it decides is written without."""
+    """What is decided later is written without the customer."""
     await processes.other.apply(ORDER_ID, lambda order, now: erase(order, GRACE, PAYLOAD, now))
     await processes.one.apply(ORDER_ID, scheduler.claim)
     assert "Ada" not in str(processes.kept.table.partitions)
@@ -161,7 +97,7 @@ async def test_what_was_erased_does_not_come_back(processes):
 @pytest.mark.parametrize("written", [True, False])
 @pytest.mark.parametrize("process", ["one", "other"])
 async def test_an_order_whose_write_was_not_answered_is_read_again(processes, process, error, written):
-    """Its ETags are not known: what was remembered is forgotten, be it from a write or from a read."""
+    """Its ETag is not known; the history tells whether it was written."""
     process, commit = getattr(processes, process), processes.kept.commit
 
     async def unanswered(change):
@@ -173,53 +109,9 @@ async def test_an_order_whose_write_was_not_answered_is_read_again(processes, pr
     processes.kept.commit = unanswered
     with suppress(UnavailableError):
         await process.apply(ORDER_ID, scheduler.claim)
-    again = error is ConflictError and not written  # and was written then
-    assert process.remembered.look(ORDER_ID) == (await processes.order() if again else None)
     await process.apply(ORDER_ID, scheduler.claim)
     await process.apply(ORDER_ID, completes)
     assert await processes.events() == ["submitted", "claimed", "processed"]
-
-
-def large(name, characters=0, result=None):
-    """An order with a payload, or a result, of so many characters more."""
-    order = new_order().with_state(order_id=name)
-    order = order.with_steps(replace(order.steps[0], result=result))
-    return replace(order, order=replace(order.order, order_id=name, payload={"text": characters * "x"}))
-
-
-def test_a_process_remembers_only_so_much_of_orders():
-    """Of more, it forgets those that it wrote or read longest ago; one that is larger than all of that at once."""
-    orders = [large(name) for name in "abc"]
-    remembered = Remembered(2 * characters_of(orders[0]))
-    for order in (orders[0], orders[1], orders[0], orders[2]):
-        remembered.keep(order)
-    assert [remembered.look(name) for name in "abc"] == [orders[0], None, orders[2]]
-    for order in (large("d", 10_000), large("e", result={"text": 10_000 * "x"}), *orders[1:]):
-        remembered.keep(order)
-    assert [remembered.look(name) for name in "abcde"] == [None, orders[1], orders[2], None, None]
-
-
-@pytest.mark.parametrize("items", [0, 10, 900])
-def test_what_a_process_remembers_leaves_room_in_a_small_instance(items):
-    """However large the orders are: Azure's smallest instance has 512 MB."""
-    share = 100
-    remembered, first, number = Remembered(MOST_CHARACTERS // share), large("0"), 0
-    payload = json.dumps({"items": [{"sku": f"S-{number:05}", "quantity": number} for number in range(items)]})
-    tracemalloc.start()
-    remembered.keep(first)
-    while remembered.look("0"):
-        number += 1
-        order = large(f"b00-{number:026}")
-        remembered.keep(replace(order, order=replace(order.order, payload=json.loads(payload))))
-    taken, _ = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    assert 10_000_000 < taken * share < 80_000_000
-
-
-async def test_an_order_that_was_read_is_remembered_too(processes):
-    """Though nothing was done about it."""
-    await processes.other.apply(ORDER_ID, lambda *_: None)
-    assert processes.other.remembered.look(ORDER_ID) == await processes.order()
 
 
 @pytest.mark.proves("SCH-2", "FLT-7")

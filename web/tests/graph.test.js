@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { columns, graph } from "../static/console/graph.js";
+import { know } from "../static/console/words.js";
 import { all } from "./support.js";
 
 const step = (name, ...after) => ({ name, after, state: "NotStarted", failureCount: 0, threshold: 3 });
@@ -54,5 +55,6 @@ test("a column of fewer steps stands in the middle", () => {
 });
 
 test("the picture is told in words", () => {
+  know({ orders: {}, steps: { NotStarted: { word: "Not started", mark: "pending" } }, actions: [] });
   assert.equal(graph(two, true).props["aria-label"], "stock: Not started; payment: Not started, after stock");
 });
