@@ -24,7 +24,6 @@ from adapters.settings import Settings
 from agents.protection import Bulkhead, CircuitBreaker, HealthReporter
 from agents.service import AgentService
 from alerts.relay import Relay
-from alerts.versions import Versions
 from alerts.watch import Watch
 from core.business import Agent, Business, offers_of
 from core.keys import buckets
@@ -364,15 +363,12 @@ def functions(app: App, routes: Sequence[Route] = (), page: Page | None = None) 
 
 
 def _blueprints(app: App) -> Iterator[func.Blueprint]:
-    parts = app.adapters
     yield submission.triggers.blueprint(app.submission)
     yield scheduler.triggers.blueprint(app.inbox, [agent.name for agent in app.agents])
     for agent in app.agents:
         yield agents.triggers.blueprint(app.agent(agent), app.unread)
     yield supervisor.triggers.blueprint(app.supervisor)
-    workflows, known = app.business.workflows, parts.table("agents")
-    versions = Versions(workflows=workflows, known=known, store=app.store, clock=parts.clock)
-    yield alerts.triggers.blueprint(app.alert_log, app.poison_store, app.relay, app.watch, versions)
+    yield alerts.triggers.blueprint(app.alert_log, app.poison_store, app.relay, app.watch)
     yield operators.triggers.blueprint(app.operators.retention)
     yield operators.triggers.relay(app.poison_store, app.storage_queues, app.bus_queues)
     if app.settings.simulator_enabled:

@@ -6,25 +6,20 @@ import azure.functions as func
 
 from alerts.relay import Relay
 from alerts.rules import QUEUE, read
-from alerts.versions import Versions
 from alerts.watch import Watch
 from core.errors import InvalidError
-from core.gathering import run_all
 from entrypoints.functions import Functions, in_turn, on_storage_queue, through_outages
 from stores.alert_log import AlertLog
 from stores.poison import Arrival, PoisonStore
 
 
-def blueprint(
-    alert_log: AlertLog, poison: PoisonStore, relay: Relay, watch: Watch, versions: Versions
-) -> func.Blueprint:
+def blueprint(alert_log: AlertLog, poison: PoisonStore, relay: Relay, watch: Watch) -> func.Blueprint:
     """Return the functions that send alerts and notices, record alerts, and watch for what stands still."""
     triggers = Functions()
 
     @triggers.timer_trigger(arg_name="timer", schedule="%OUTBOX_SCHEDULE%", use_monitor=False)
     async def alerts_relay(timer: func.TimerRequest) -> None:
-        # the versions here, because this timer is the first to come
-        await in_turn("alerts_relay", lambda: run_all([relay.relay(), versions.compare()]))
+        await in_turn("alerts_relay", relay.relay)
 
     @triggers.queue_trigger(arg_name="message", queue_name=QUEUE, connection="StateStorage")
     async def alerts_record(message: func.QueueMessage) -> None:

@@ -1,6 +1,6 @@
 """The events that tell operators what happened and what they can do (ALR-1). They carry no personal data."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from hashlib import sha256
@@ -11,7 +11,7 @@ from pydantic import AwareDatetime
 from core.actions import possible
 from core.changes import Event, HistoryEntry
 from core.clocks import ClockSkew
-from core.happenings import Ended
+from core.happenings import Ended, WorkflowChanged
 from core.keys import ABOUT_ORDER
 from core.life import Direction
 from core.orders import Snapshot
@@ -56,9 +56,11 @@ def _asks_for(*what: str) -> dict[str, Any]:
 
 def of(after: Snapshot, entry: HistoryEntry) -> Iterator[Event]:
     """Yield what operators are told of what happened to the order, as it was recorded (ALR-1)."""
-    alert = after.state.meaning.alert
-    ends = (each for each in entry.happened if isinstance(each, Ended))
-    return (_order_ended(alert, after, end, entry.at) for end in ends if alert)
+    for each in entry.happened:
+        if isinstance(each, WorkflowChanged):
+            yield _workflow_changed(each, entry.at)
+        elif isinstance(each, Ended) and (alert := after.state.meaning.alert):
+            yield _order_ended(alert, after, each, entry.at)
 
 
 def _order_ended(alert: str, after: Snapshot, end: Ended, now: datetime) -> Event:
@@ -113,18 +115,15 @@ def notice_given_up(order_id: str, queue: str, reason: str, now: datetime) -> Ev
     )
 
 
-def workflow_changed(name: str, version: int, different: Sequence[str], becomes: str, now: datetime) -> Event:
-    """Tell that a version of a workflow was changed, although orders may be on it.
-
-    There is one alert for each that it `becomes`, whatever it was before.
-    """
-    reason = f"{name} v{version} was changed without a new version: {'; '.join(different)}"
+def _workflow_changed(changed: WorkflowChanged, now: datetime) -> Event:
+    """Tell that a version of a workflow was changed, although orders are on it; all of these tell the same event."""
+    becomes = sha256(changed.steps.encode()).hexdigest()[:12]
     return Event(
-        event_id=f"workflow:{name}:{version}:{sha256(becomes.encode()).hexdigest()[:12]}",
+        event_id=f"workflow:{changed.workflow}:{changed.version}:{becomes}",
         type=WORKFLOW_CHANGED,
-        subject=f"workflows/{name}",
+        subject=f"workflows/{changed.workflow}",
         at=now,
-        data={"reason": reason[:MAX_OF_REASON]}
+        data={"reason": changed.words[:MAX_OF_REASON]}
         | _asks_for("give what was changed the next version, and put this version back as it was"),
     )
 

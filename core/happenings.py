@@ -221,6 +221,22 @@ class Ended(OfOrder):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class WorkflowChanged(OfOrder):
+    """The order's version of its workflow was changed while the order was on it."""
+
+    weight: ClassVar = BESIDES
+    what: Literal["workflow-changed"] = "workflow-changed"
+    workflow: str
+    version: int
+    steps: str
+    """Which of its steps, and what they are now."""
+
+    @property
+    def words(self) -> str:
+        return f"{self.workflow} v{self.version} was changed without a new version: {self.steps}"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class ReplyRefused(OfOrder):
     """A reply came that counts for nothing (SCH-6)."""
 
@@ -283,6 +299,7 @@ Happening = (
     | UndoRequested
     | Processed
     | Ended
+    | WorkflowChanged
     | ReplyRefused
     | ActedOn
     | Skipped

@@ -150,6 +150,8 @@ class Step:
     """With the rule `cooldown`: how often, before the cause is held to be lasting."""
     cooldowns: int = 0
     """How often the step has cooled down."""
+    fingerprint: str = ""
+    """Of its definition, as the order knows it; a workflow that was changed in place has another one."""
     state: StepState = StepState.NOT_STARTED
     complete_by: AwareDatetime | None = None
     """While an attempt runs, to do the step or to undo it: when its time is up."""

@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Callable, Collection, Container, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import timedelta
+from hashlib import sha256
 from typing import Any
 
 from core.errors import AppError
@@ -71,6 +72,20 @@ class StepDefinition:
     The undo waits for it, also if the step has completed.
     """
 
+    @property
+    def fingerprint(self) -> str:
+        """What tells this definition from a changed one, in eight characters.
+
+        The request is left out: it may be put right for orders in flight. So is what has its default: a field that a
+        later version of the app adds is no change.
+        """
+        said = {each.name: getattr(self, each.name) for each in fields(self) if each.name not in ("name", "request")}
+        changed = {name: value for name, value in said.items() if value != _DEFAULTS.get(name)}
+        return sha256(str(sorted(changed.items())).encode()).hexdigest()[:8]
+
+
+_DEFAULTS = {each.name: each.default for each in fields(StepDefinition)}
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Workflow:
@@ -101,6 +116,7 @@ class Workflow:
                 cooldown=(definition.cooldown or cooldown)
                 if definition.on_failure is OnFailure.COOLDOWN
                 else timedelta(),
+                fingerprint=definition.fingerprint,
                 max_cooldowns=definition.max_cooldowns if definition.on_failure is OnFailure.COOLDOWN else 0,
             )
             for definition in self.steps

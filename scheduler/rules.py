@@ -11,7 +11,16 @@ from core import compensation
 from core.business import Payload
 from core.changes import Change, Decision, HistoryEntry, NotClaimed, Note, WhyNot, transition
 from core.errors import NewerWorkflowError
-from core.happenings import Claimed, Happening, NotTried, ReplyRefused, StepCompleted, StepFailed, StepUndone
+from core.happenings import (
+    Claimed,
+    Happening,
+    NotTried,
+    ReplyRefused,
+    StepCompleted,
+    StepFailed,
+    StepUndone,
+    WorkflowChanged,
+)
 from core.life import ENDED, Direction, Outcome, ProcessState, StepState
 from core.messages import AgentReply
 from core.orders import MAX_REASON, Snapshot, Step
@@ -54,7 +63,7 @@ class SchedulerRules:
         if workflow is None:
             return self._end_of_retired(order, entry)
         change = self._progress(order, workflow, entry, room).proceed(order)
-        return change or NotClaimed(why=_why_nothing_starts(order, room))
+        return _told_of_changes(change, workflow) if change else NotClaimed(why=_why_nothing_starts(order, room))
 
     def _why_not(self, order: Snapshot, now: datetime) -> WhyNot | None:
         """Say why the order is not to be claimed, whoever has room; None if it is."""
@@ -202,6 +211,29 @@ class SchedulerRules:
 
     def _entry(self, now: datetime, *happened: Happening) -> HistoryEntry:
         return HistoryEntry(at=now, actor=f"scheduler/{self.instance}", happened=happened)
+
+
+def _told_of_changes(change: Change, workflow: Workflow) -> Change:
+    """Return the change; it tells, once, if its workflow was changed while the order was on it."""
+    known = (step for step in change.after.steps if step.fingerprint)
+    changed = [step for step in known if step.fingerprint != _fingerprint(workflow, step)]
+    if not changed:
+        return change
+    steps = ", ".join(f"{step.name} ({_now(workflow, step)})" for step in changed)
+    told = WorkflowChanged(workflow=workflow.name, version=workflow.version, steps=steps)
+    now = (replace(step, fingerprint=_fingerprint(workflow, step)) for step in changed)
+    return replace(change, after=change.after.with_steps(*now), entry=change.entry.also(told))
+
+
+def _fingerprint(workflow: Workflow, step: Step) -> str:
+    """Return that of the step's definition; empty if it is gone."""
+    definition = workflow.definition(step.name)
+    return definition.fingerprint if definition else ""
+
+
+def _now(workflow: Workflow, step: Step) -> str:
+    fingerprint = _fingerprint(workflow, step)
+    return f"now {fingerprint}" if fingerprint else "gone"
 
 
 def _why_nothing_starts(order: Snapshot, room: Room) -> WhyNot:

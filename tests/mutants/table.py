@@ -973,22 +973,6 @@ MUTANTS = (
         tests=(f"{EXPLAIN}::test_of_an_order_that_waits_for_room_it_says_since_when_and_how_the_agents_are",),
     ),
     Mutant(
-        statement="FLT-12",
-        fault="what a step keeps may be changed without a new version",
-        file="alerts/versions.py",
-        old='NOT_TOLD_APART = ("name", "request")',
-        new='NOT_TOLD_APART = ("name", "request", "result_fields")',
-        tests=(f"{VERSIONS}::test_what_was_changed_is_named_once",),
-    ),
-    Mutant(
-        statement="FLT-12",
-        fault="every change of a workflow has the same alert as the one before",
-        file="core/alerts.py",
-        old='event_id=f"workflow:{name}:{version}:{sha256(becomes.encode()).hexdigest()[:12]}",',
-        new='event_id=f"workflow:{name}:{version}",',
-        tests=(f"{VERSIONS}::test_each_change_has_an_alert_of_its_own",),
-    ),
-    Mutant(
         statement="UND-4",
         fault="an undo inherits the failures of its step",
         file="core/compensation.py",
@@ -2161,14 +2145,6 @@ MUTANTS = (
             "        await self.store.postpone(bucket, row.key, instead)\n"
         ),
         tests=(f"{SENDING}::test_a_notice_is_given_up_only_together_with_its_alert",),
-    ),
-    Mutant(
-        statement="FLT-12",
-        fault="a comparison that failed counts as made",
-        file="alerts/versions.py",
-        old="                await self._compare(workflow)\n                self._compared.add(version)\n",
-        new="                self._compared.add(version)\n                await self._compare(workflow)\n",
-        tests=(f"{VERSIONS}::test_a_version_is_compared_once_and_again_only_if_that_failed",),
     ),
     Mutant(
         statement="WRK-3",

@@ -27,6 +27,7 @@ from core.happenings import (
     SubmissionRefused,
     Submitted,
     UndoRequested,
+    WorkflowChanged,
     as_data,
     from_data,
 )
@@ -46,6 +47,9 @@ EACH = {
     StepCompleted(step="stock", attempt=2): "stock completed by attempt 2",
     StepUndone(step="stock", attempt=3): "stock undone by attempt 3",
     StepFailed(step="stock", attempt=2, reason="sold out"): "stock: sold out",
+    WorkflowChanged(
+        workflow="claim", version=1, steps="pay (gone)"
+    ): "claim v1 was changed without a new version: pay (gone)",
     NotTried(step="stock", attempt=2, reason="the circuit is open"): "stock was not tried: the circuit is open",
     EXPIRED: "stock timed out, failure 1 of 3",
     Expired(

@@ -358,7 +358,7 @@ def test_pauses_between_tries_grow_up_to_a_bound():
 async def test_an_alert_that_cannot_be_read_is_kept_with_its_reason(post):
     """Whoever put it on the queue."""
     triggers = FunctionApp()
-    triggers.register_functions(blueprint(post.app.alert_log, post.app.poison_store, None, None, None))
+    triggers.register_functions(blueprint(post.app.alert_log, post.app.poison_store, None, None))
     (record,) = (each for each in triggers.get_functions() if each.get_function_name() == "alerts_record")
     for _ in range(2):
         await record.get_user_function()(QueueMessage(body=b"no event", id="m", insertion_time=NOW))
