@@ -110,7 +110,9 @@ class App:
     @cached_property
     def clock_guard(self) -> ClockGuard:
         """Whether this process may go by its clock."""
-        return ClockGuard(check=self.adapters.clock_check, store=self.store, instance=self.settings.instance_id)
+        return ClockGuard(
+            check=self.adapters.clock_check, store=self.store, instance=self.settings.instance_id
+        )
 
     # The way of an order
 
@@ -178,13 +180,20 @@ class App:
     def unread(self) -> Unread:
         """What becomes of messages from the bus that nobody here can read."""
         parts = self.adapters
-        return Unread(poison=self.poison_store, bus=parts.bus, clock=parts.clock, longest_upgrade=self._longest_upgrade)
+        return Unread(
+            poison=self.poison_store,
+            bus=parts.bus,
+            clock=parts.clock,
+            longest_upgrade=self._longest_upgrade,
+        )
 
     def agent(self, agent: Agent) -> AgentService:
         """Make the agent of one remote service."""
         settings, clock = self.settings, self.adapters.clock
         circuit = CircuitBreaker(
-            orders=settings.circuit_orders, open_for=timedelta(seconds=settings.circuit_open_seconds), clock=clock
+            orders=settings.circuit_orders,
+            open_for=timedelta(seconds=settings.circuit_open_seconds),
+            clock=clock,
         )
         return AgentService(
             name=agent.name,
@@ -195,7 +204,9 @@ class App:
             margin=timedelta(seconds=settings.agent_margin_seconds),
             call_timeout=timedelta(seconds=settings.remote_call_timeout_seconds),
             circuit=circuit,
-            bulkhead=Bulkhead(in_flight=min(self._calls_in_flight(agent), settings.calls_per_process), clock=clock),
+            bulkhead=Bulkhead(
+                in_flight=min(self._calls_in_flight(agent), settings.calls_per_process), clock=clock
+            ),
             health_reporter=HealthReporter(
                 agent=agent.name,
                 instance=settings.instance_id,

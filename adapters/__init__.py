@@ -3,7 +3,16 @@
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 
-from core.ports import Bus, Clock, ClockCheck, EventPublisher, Leadership, NewId, RemoteService, TextQueue
+from core.ports import (
+    Bus,
+    Clock,
+    ClockCheck,
+    EventPublisher,
+    Leadership,
+    NewId,
+    RemoteService,
+    TextQueue,
+)
 from stores.tables import Table
 
 

@@ -35,14 +35,18 @@ def http_transport() -> AioHttpTransport:
     Without the proxy variables of the environment: looking them up takes a thread for every request, which was a fifth
     of all the CPU time that an order cost.
     """
-    return AioHttpTransport(connection_timeout=CONNECT_SECONDS, read_timeout=READ_SECONDS, use_env_settings=False)
+    return AioHttpTransport(
+        connection_timeout=CONNECT_SECONDS, read_timeout=READ_SECONDS, use_env_settings=False
+    )
 
 
 class Connections:
     """All clients of one process. Nothing here does I/O until a client is used."""
 
     def __init__(
-        self, settings: Settings, transport: Callable[[], AsyncHttpTransport[Any, Any]] = http_transport
+        self,
+        settings: Settings,
+        transport: Callable[[], AsyncHttpTransport[Any, Any]] = http_transport,
     ) -> None:
         self._settings = settings
         self.store_clock = StoreClock(timedelta(seconds=settings.clock_tolerance_seconds))
@@ -89,7 +93,9 @@ class Connections:
 
     @cached_property
     def _queue_service(self) -> QueueServiceClient:
-        return self._storage(QueueServiceClient, self._settings.queue_service_uri, **STORAGE_RETRIES)
+        return self._storage(
+            QueueServiceClient, self._settings.queue_service_uri, **STORAGE_RETRIES
+        )
 
     @cached_property
     def _blob_service(self) -> BlobServiceClient:
@@ -115,7 +121,9 @@ class Connections:
         }
         settings = self._settings
         if settings.service_bus:
-            client = ServiceBusClient.from_connection_string(settings.service_bus.get_secret_value(), **options)
+            client = ServiceBusClient.from_connection_string(
+                settings.service_bus.get_secret_value(), **options
+            )
         else:
             credential = self._credential(settings.service_bus_client_id)
             client = ServiceBusClient(settings.service_bus_namespace or "", credential, **options)
@@ -139,7 +147,9 @@ class Connections:
     def http(self) -> aiohttp.ClientSession:
         """The session for calls to remote services."""
         session = aiohttp.ClientSession(
-            cookie_jar=aiohttp.DummyCookieJar(), connector=aiohttp.TCPConnector(limit=0), auto_decompress=True
+            cookie_jar=aiohttp.DummyCookieJar(),
+            connector=aiohttp.TCPConnector(limit=0),
+            auto_decompress=True,
         )
         self._at_exit.push_async_callback(session.close)
         return session

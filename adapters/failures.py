@@ -8,7 +8,11 @@ from http.client import HTTPException
 
 import aiohttp
 from azure.core.exceptions import AzureError, ClientAuthenticationError, HttpResponseError
-from azure.servicebus.exceptions import ServiceBusAuthenticationError, ServiceBusAuthorizationError, ServiceBusError
+from azure.servicebus.exceptions import (
+    ServiceBusAuthenticationError,
+    ServiceBusAuthorizationError,
+    ServiceBusError,
+)
 
 from core.errors import AppError, ConflictError, NoRightError, UnavailableError
 

@@ -76,7 +76,9 @@ class HttpRemoteService:
 
     async def call(self, request: AgentRequest, timeout_seconds: float) -> Mapping[str, Any]:
         """See `RemoteService.call`; the token and the whole answer have to be there within the time-out."""
-        if not OPERATION.fullmatch(request.operation):  # perhaps it is a way to elsewhere on the same host
+        if not OPERATION.fullmatch(
+            request.operation
+        ):  # perhaps it is a way to elsewhere on the same host
             raise RejectedError("what is asked for is no operation", for_operator=True)
         try:
             async with asyncio.timeout(timeout_seconds):
@@ -114,13 +116,19 @@ class HttpRemoteService:
         credential = await self._credential()
         async with self.session().post(
             f"{self.base_url.rstrip('/')}/{request.operation}",
-            json={"orderId": request.order_id, "step": request.step, "order": dict(request.content)},
+            json={
+                "orderId": request.order_id,
+                "step": request.step,
+                "order": dict(request.content),
+            },
             headers={"Idempotency-Key": request.idempotency_key, **credential},
             timeout=aiohttp.ClientTimeout(),
             allow_redirects=False,
         ) as response:
             retry_after = response.headers.get("Retry-After", "").strip()
-            return Answer(status=response.status, body=await _read(response), retry_after=retry_after)
+            return Answer(
+                status=response.status, body=await _read(response), retry_after=retry_after
+            )
 
     async def _credential(self) -> Mapping[str, str]:
         return {} if self.token is None else {"Authorization": f"Bearer {await self.token()}"}
@@ -160,14 +168,21 @@ def _moment(text: str) -> datetime | None:
     """Return the time that an HTTP date names; None if it is none."""
     try:
         moment = parsedate_to_datetime(text)
-    except (ValueError, TypeError, IndexError, OverflowError):  # whatever the parser makes of what a stranger wrote
+    except (
+        ValueError,
+        TypeError,
+        IndexError,
+        OverflowError,
+    ):  # whatever the parser makes of what a stranger wrote
         return None
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 def _passed_on(answer: Answer, content: dict[str, Any] | None) -> Mapping[str, Any]:
     """Return what a reply can say of what was done."""
-    if len(answer.body) > MAX_BYTES or _size(content) > MAX_BYTES:  # it would be answered like this each time
+    if (
+        len(answer.body) > MAX_BYTES or _size(content) > MAX_BYTES
+    ):  # it would be answered like this each time
         raise RejectedError(TOO_LONG, in_doubt=True, for_operator=True)
     if content is None:
         raise TransientError(f"answer {answer.status} is no JSON object", at_door=answer.is_at_door)
@@ -176,5 +191,12 @@ def _passed_on(answer: Answer, content: dict[str, Any] | None) -> Mapping[str, A
 
 def _reason(answer: Mapping[str, Any]) -> str:
     """Return the service's own words, from problem details or from `reason`: plain text of one line."""
-    text = next((answer[name] for name in ("detail", "reason", "title") if isinstance(answer.get(name), str)), "")
+    text = next(
+        (
+            answer[name]
+            for name in ("detail", "reason", "title")
+            if isinstance(answer.get(name), str)
+        ),
+        "",
+    )
     return plain(text, MAX_REASON_CHARACTERS)

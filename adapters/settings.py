@@ -46,7 +46,9 @@ class SettingsError(AppError):
 
     def __init__(self, faults: list[str]) -> None:
         super().__init__(
-            "\n".join([f"{len(faults)} setting(s) missing or wrong:", *(f"- {fault}" for fault in faults)])
+            "\n".join(
+                [f"{len(faults)} setting(s) missing or wrong:", *(f"- {fault}" for fault in faults)]
+            )
         )
         self.faults = faults
 
@@ -61,7 +63,11 @@ class Settings(BaseSettings):
     """What differs from one deployment to the next. Names of environment variables are case-sensitive."""
 
     model_config = SettingsConfigDict(
-        frozen=True, case_sensitive=True, env_ignore_empty=True, extra="ignore", validate_by_name=True
+        frozen=True,
+        case_sensitive=True,
+        env_ignore_empty=True,
+        extra="ignore",
+        validate_by_name=True,
     )
 
     state_storage: SecretStr | None = Field(None, alias="StateStorage")
@@ -86,7 +92,9 @@ class Settings(BaseSettings):
     """By agent, if its service wants a token of the app's identity: for whom, such as `api://<app id>/.default`."""
     refusals: Mapping[str, tuple[int, ...]] = Field(default_factory=dict)
     """By agent, as declared: with which statuses its service refuses for good, besides those that all have."""
-    calls_in_flight: dict[str, Annotated[int, Field(ge=1)]] = Field(default_factory=dict, alias="CALLS_IN_FLIGHT")
+    calls_in_flight: dict[str, Annotated[int, Field(ge=1)]] = Field(
+        default_factory=dict, alias="CALLS_IN_FLIGHT"
+    )
     """By agent, as JSON: how many calls its service takes at a time, of all instances together; else as declared."""
     calls_per_process: int = Field(100, alias="CALLS_PER_PROCESS", ge=1)
     """How many calls of one agent a process may have under way at a time, even if the service takes more."""
@@ -116,7 +124,9 @@ class Settings(BaseSettings):
     """How long before the complete-by time an agent stops, because clocks differ (AGT-4)."""
     retention_days: float = Field(0, alias="RETENTION_DAYS", ge=0, le=10_000)
     """After how many days finished orders, alerts, poison messages and idempotency keys are removed; 0: never."""
-    reply_to_prefix: str = Field("status-", alias="REPLY_TO_PREFIX", pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
+    reply_to_prefix: str = Field(
+        "status-", alias="REPLY_TO_PREFIX", pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
+    )
     """With what the name of every private response queue begins (SUB-5)."""
     unknown_name_tries: int = Field(24, alias="UNKNOWN_NAME_TRIES", ge=1, le=90)
     """How often a submission is delivered that names what a newer version of the app may know, before it is refused.
@@ -142,7 +152,11 @@ class Settings(BaseSettings):
     @classmethod
     def read(cls, agents: Sequence[Agent]) -> Self:
         """Read the environment, also for what the agents need; raises `SettingsError` that names every fault."""
-        addresses = {agent.name: os.environ[agent.address] for agent in agents if os.environ.get(agent.address)}
+        addresses = {
+            agent.name: os.environ[agent.address]
+            for agent in agents
+            if os.environ.get(agent.address)
+        }
         named = {agent.name: os.environ.get(agent.address + SCOPE) for agent in agents}
         scopes = {name: scope for name, scope in named.items() if scope}
         refusals = {agent.name: agent.refusals for agent in agents}
@@ -170,7 +184,9 @@ def _address_faults(agents: Sequence[Agent], addresses: Mapping[str, str]) -> It
         if agent.name not in addresses and not agent.optional:
             yield f"{agent.address}: missing; {expected}"
         elif agent.name in addresses and not _is_private(addresses[agent.name]):
-            yield f"{agent.address}: no address; {expected}" + (", or nothing" if agent.optional else "")
+            yield f"{agent.address}: no address; {expected}" + (
+                ", or nothing" if agent.optional else ""
+            )
 
 
 def _is_private(address: str) -> bool:

@@ -113,9 +113,13 @@ class CircuitBreaker:
         if self.asked_until and (left := self.asked_until - self._clock()) > timedelta():
             raise AskedToWaitError("the circuit is open: the service asks not to be called", left)
         if (left := self.open_until - self._clock()) > timedelta():
-            raise CircuitOpenError("the circuit is open: the service fails for one order after another", left)
+            raise CircuitOpenError(
+                "the circuit is open: the service fails for one order after another", left
+            )
         if self._trying:
-            raise CircuitOpenError("the circuit is open, and one call tries whether the service works again", ONE_TRIES)
+            raise CircuitOpenError(
+                "the circuit is open, and one call tries whether the service works again", ONE_TRIES
+            )
         return True
 
     def _waits(self, retry_after: timedelta) -> None:
@@ -126,11 +130,15 @@ class CircuitBreaker:
     def _fails(self, order_id: str, *, trial: bool) -> None:
         self._failed.add(order_id)
         if trial or (self.open_until is None and len(self._failed) >= self._orders):
-            self.open_until = self._clock() + self._open_for * min(GROWS_TO, GROWS_BY**self._tries_failed)
+            self.open_until = self._clock() + self._open_for * min(
+                GROWS_TO, GROWS_BY**self._tries_failed
+            )
             self._tries_failed += 1
 
     def _works(self, *, trial: bool) -> None:
-        if trial or self.open_until is None:  # else it was opened while this call was under way, and stays so
+        if (
+            trial or self.open_until is None
+        ):  # else it was opened while this call was under way, and stays so
             self._failed.clear()
             self._tries_failed = 0
             self.open_until = self.asked_until = None

@@ -96,7 +96,9 @@ class AgentService:
                 return await self.remote.call(request, timeout)
 
     async def _gave_up(self, request: AgentRequest, why: str, *, at_door: bool = False) -> None:
-        log.warning("agent.gave_up", extra={"agent": self.name, "request": request.request_id, "why": why})
+        log.warning(
+            "agent.gave_up", extra={"agent": self.name, "request": request.request_id, "why": why}
+        )
         await self.health_reporter.came_to_nothing(why, at_door=at_door)
 
     def _is_too_late(self, request: AgentRequest) -> bool:

@@ -21,7 +21,9 @@ def blueprint(agent: AgentService, unread: Unread) -> func.Blueprint:
     queue, name = requests_queue(agent.name), f"agent_{agent.name.replace('-', '_')}"
 
     @triggers.function_name(name)
-    @triggers.service_bus_queue_trigger(arg_name="message", queue_name=queue, connection="ServiceBus")
+    @triggers.service_bus_queue_trigger(
+        arg_name="message", queue_name=queue, connection="ServiceBus"
+    )
     async def handle(message: func.ServiceBusMessage) -> None:
         await through_outages(name, partial(work_on, message))
 

@@ -52,8 +52,14 @@ class Relay:
             waiting = [each for each in _readable(page) if each[0].data["To"] not in silent]
             answers = await settle_all(self._relay_page(bucket, way, waiting) for way in ways)
             failures += (answer for answer in answers if isinstance(answer, Exception))
-            silent = silent.union(*(answer for answer in answers if not isinstance(answer, Exception)))
-            ways = [way for way, answer in zip(ways, answers, strict=True) if not isinstance(answer, UnavailableError)]
+            silent = silent.union(
+                *(answer for answer in answers if not isinstance(answer, Exception))
+            )
+            ways = [
+                way
+                for way, answer in zip(ways, answers, strict=True)
+                if not isinstance(answer, UnavailableError)
+            ]
         results_of(failures)
 
     async def _relay_page(self, bucket: str, way: Way, waiting: Sequence[Waiting]) -> set[str]:
@@ -65,7 +71,10 @@ class Relay:
         if sent := [row.key for row, fault in outcomes if fault is None]:
             await self.store.confirm(bucket, sent)
         answered = rules.answered(outcomes)
-        await run_all((self._not_sent(bucket, row, fault, answered) for row, fault in outcomes if fault), at_most=PAGE)
+        await run_all(
+            (self._not_sent(bucket, row, fault, answered) for row, fault in outcomes if fault),
+            at_most=PAGE,
+        )
         silence = {row.data["To"]: fault for row, fault in outcomes if rules.is_silence(fault)}
         if silence and not answered:
             raise next(iter(silence.values()))
@@ -88,9 +97,13 @@ class Relay:
         faults = await settle_all((self.bus.send([notice]) for _, notice in notices), at_most=PAGE)
         return [(row, fault) for (row, _), fault in zip(notices, faults, strict=True)]
 
-    async def _not_sent(self, bucket: str, row: AgendaRow, fault: Exception, answered: Collection[str]) -> None:
+    async def _not_sent(
+        self, bucket: str, row: AgendaRow, fault: Exception, answered: Collection[str]
+    ) -> None:
         if counts := rules.counts(row, fault, answered):
-            log.warning("outbox.not_sent", extra={"row": row.key, "to": row.data["To"], "why": str(fault)})
+            log.warning(
+                "outbox.not_sent", extra={"row": row.key, "to": row.data["To"], "why": str(fault)}
+            )
         instead = rules.instead(row, fault, self.clock(), self.max_tries, counts=counts)
         await self.store.postpone(bucket, row.key, instead)
 

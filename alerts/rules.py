@@ -35,10 +35,14 @@ def read(body: bytes) -> Event:
     """Read an alert as it comes off the queue; raises `InvalidError`."""
     event = decode(CloudEvent, _plain(body))
     try:
-        json_text(event.data, allow_nan=False)  # with NaN in it, no list that shows the alert would be JSON
+        json_text(
+            event.data, allow_nan=False
+        )  # with NaN in it, no list that shows the alert would be JSON
     except ValueError as fault:
         raise InvalidError([f"data: {fault}"]) from None
-    return Event(event_id=event.id, type=event.type, subject=event.subject, at=event.time, data=event.data)
+    return Event(
+        event_id=event.id, type=event.type, subject=event.subject, at=event.time, data=event.data
+    )
 
 
 def _plain(body: bytes) -> bytes:
@@ -61,7 +65,11 @@ def is_silence(fault: Exception | None) -> TypeGuard[UnavailableError]:
 
 def answered(outcomes: Iterable[Outcome]) -> set[str]:
     """Return the destinations that said anything; what could not even be asked of them says nothing."""
-    return {row.data["To"] for row, fault in outcomes if fault is None or isinstance(fault, QueueRefusedError)}
+    return {
+        row.data["To"]
+        for row, fault in outcomes
+        if fault is None or isinstance(fault, QueueRefusedError)
+    }
 
 
 def counts(row: AgendaRow, fault: Exception, answered: Collection[str]) -> bool:
@@ -69,11 +77,15 @@ def counts(row: AgendaRow, fault: Exception, answered: Collection[str]) -> bool:
     return not is_silence(fault) or (bool(answered) and row.data["To"] not in answered)
 
 
-def instead(row: AgendaRow, fault: Exception, now: datetime, max_tries: int, *, counts: bool) -> AgendaRow:
+def instead(
+    row: AgendaRow, fault: Exception, now: datetime, max_tries: int, *, counts: bool
+) -> AgendaRow:
     """Return what is owed in place of what was not sent: the same, later on, or an alert that a notice is given up."""
     tries = outbox.tries_of(row) + counts
     if counts and tries >= max_tries and outbox.is_notice(row):
-        return outbox.of_event(row.order_id, alerts.notice_given_up(row.order_id, row.data["To"], str(fault), now))
+        return outbox.of_event(
+            row.order_id, alerts.notice_given_up(row.order_id, row.data["To"], str(fault), now)
+        )
     return outbox.put_off(row, now + pause(tries), tries)
 
 

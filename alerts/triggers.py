@@ -13,7 +13,9 @@ from stores.alert_log import AlertLog
 from stores.poison import Arrival, PoisonStore
 
 
-def blueprint(alert_log: AlertLog, poison: PoisonStore, relay: Relay, watch: Watch) -> func.Blueprint:
+def blueprint(
+    alert_log: AlertLog, poison: PoisonStore, relay: Relay, watch: Watch
+) -> func.Blueprint:
     """Return the functions that send alerts and notices, record alerts, and watch for what stands still."""
     triggers = Functions()
 
@@ -23,7 +25,9 @@ def blueprint(alert_log: AlertLog, poison: PoisonStore, relay: Relay, watch: Wat
 
     @triggers.queue_trigger(arg_name="message", queue_name=QUEUE, connection="StateStorage")
     async def alerts_record(message: func.QueueMessage) -> None:
-        await through_outages("alerts_record", partial(record, message.get_body(), on_storage_queue(message)))
+        await through_outages(
+            "alerts_record", partial(record, message.get_body(), on_storage_queue(message))
+        )
 
     async def record(body: bytes, arrival: Arrival) -> None:
         try:

@@ -50,7 +50,9 @@ class Watch:
         """
         now = self.clock()
         waiting: list[AgendaRow] = []
-        looks = await settle_all(self._look_into(bucket, now, waiting) for bucket in self.store.buckets)
+        looks = await settle_all(
+            self._look_into(bucket, now, waiting) for bucket in self.store.buckets
+        )
         unserved = set[str]()
         others = [self._sweeps(now), self._silent_agents(now, unserved)]
         for bucket in self.store.buckets:
@@ -76,7 +78,9 @@ class Watch:
                 waiting.append(row)
             return row if due < late and _of_order(row)[1].event_id not in self._told else None
 
-        await BucketLook(store=self.store, bucket=bucket, due=late, choose=unheard_of).at_what_waits()
+        await BucketLook(
+            store=self.store, bucket=bucket, due=late, choose=unheard_of
+        ).at_what_waits()
 
     async def _silent_agents(self, now: datetime, unserved: set[str]) -> list[Told]:
         """Return the agents that were asked, and have not been heard of since for too long.
@@ -86,12 +90,18 @@ class Watch:
         said = await self.agent_health.since(now - KEPT)
         agents = dict.fromkeys(agent for offered in self.offers.values() for agent in offered)
         silent = {agent: since for agent in agents if (since := silent_since(said, agent, now))}
-        late = {agent: since for agent, since in silent.items() if now - since > self.longest_pending}
-        unserved.update(needs for needs, offered in self.offers.items() if silent.keys() >= set(offered))
+        late = {
+            agent: since for agent, since in silent.items() if now - since > self.longest_pending
+        }
+        unserved.update(
+            needs for needs, offered in self.offers.items() if silent.keys() >= set(offered)
+        )
         return [self._of_agent(agent, since) for agent, since in late.items()]
 
     def _of_agent(self, agent: str, since: datetime) -> Told:
-        event = alerts.stalled(f"{alerts.ABOUT_AGENT}{agent}", since, f"nobody takes the requests to {agent}")
+        event = alerts.stalled(
+            f"{alerts.ABOUT_AGENT}{agent}", since, f"nobody takes the requests to {agent}"
+        )
         return keys.spread_over(self.store.buckets, event.event_id), event
 
     async def _sweeps(self, now: datetime) -> list[Told]:
@@ -99,9 +109,16 @@ class Watch:
         since = last.at if last else await self.sweeps.awaited_since(now)
         if now - since <= self.longest_without_sweep:
             return []
-        if last and now - await self.sweeps.missed_since(last, now) < min(self.longest_without_sweep, LONGEST_START):
+        if last and now - await self.sweeps.missed_since(last, now) < min(
+            self.longest_without_sweep, LONGEST_START
+        ):
             return []
-        return [(self.store.buckets[0], alerts.stalled(alerts.SUPERVISOR, since, "no supervisor sweeps"))]
+        return [
+            (
+                self.store.buckets[0],
+                alerts.stalled(alerts.SUPERVISOR, since, "no supervisor sweeps"),
+            )
+        ]
 
     async def _not_recovered(self, bucket: str, now: datetime) -> list[Told]:
         """Return the orders that are overdue for too long: the supervisor sees them at each sweep, and cannot help."""
@@ -110,7 +127,9 @@ class Watch:
 
     async def _held_for_long(self, bucket: str, now: datetime) -> list[Told]:
         """Return the orders that are held for so long that they may have been forgotten (OPR-7)."""
-        return await self._all(bucket, *agenda.held_before(now - LONGEST_HELD), "it is held for long: release it")
+        return await self._all(
+            bucket, *agenda.held_before(now - LONGEST_HELD), "it is held for long: release it"
+        )
 
     async def _all(self, bucket: str, start: str, end: str, reason: str) -> list[Told]:
         """Return what is told of the orders of a list; those that were announced before hide nobody behind them."""
@@ -153,7 +172,9 @@ def _needs(row: AgendaRow) -> str:
 
 
 def _of_order(row: AgendaRow) -> Told:
-    event = alerts.stalled(f"{keys.ABOUT_ORDER}{row.order_id}", agenda.since(row), "it may be claimed, and is not")
+    event = alerts.stalled(
+        f"{keys.ABOUT_ORDER}{row.order_id}", agenda.since(row), "it may be claimed, and is not"
+    )
     return keys.bucket_of(row.order_id), event
 
 
@@ -162,4 +183,6 @@ def _of_listed(row: AgendaRow, reason: str) -> Told | None:
     since = _due(row)
     if since is None:
         return None
-    return keys.bucket_of(row.order_id), alerts.stalled(f"{keys.ABOUT_ORDER}{row.order_id}", since, reason)
+    return keys.bucket_of(row.order_id), alerts.stalled(
+        f"{keys.ABOUT_ORDER}{row.order_id}", since, reason
+    )

@@ -25,7 +25,11 @@ SHAPES = {"one": ("one",), "each": ("each",), "both": ("one", "each")}
 FIGURES = ("orders_per_s", "p50_ms", "p99_ms", "lost", "duplicate_calls", "recovery_s")
 """What every line has, even if it was not measured."""
 
-AS_DEPLOYED = {"STEP_TIMEOUT_SECONDS": "60", "REMOTE_CALL_TIMEOUT_SECONDS": "10", "AGENT_MARGIN_SECONDS": "1"}
+AS_DEPLOYED = {
+    "STEP_TIMEOUT_SECONDS": "60",
+    "REMOTE_CALL_TIMEOUT_SECONDS": "10",
+    "AGENT_MARGIN_SECONDS": "1",
+}
 """Times that hold unless an operator says otherwise. The embedded stack's are short, for those who watch it; and how
 much may be open at an agent follows from them."""
 
@@ -59,16 +63,41 @@ class Options:
 
 
 @click.command(context_settings={"max_content_width": 100, "show_default": True})
-@click.option("--variant", type=click.Choice(sorted(VARIANTS)), default="1-step", help="Which steps an order has.")
-@click.option("--shape", type=click.Choice(list(SHAPES)), default="both", help="A process for each function, or one.")
-@click.option("--hosts", type=click.IntRange(1, 8), default=1, help="Functions hosts that share the work.")
-@click.option("--orders", type=click.IntRange(1), default=1000, help="Orders of the throughput phase.")
-@click.option("--rate", type=click.FloatRange(0.1), default=20.0, help="Orders per second of the latency phase.")
-@click.option("--seconds", type=click.FloatRange(1), default=10.0, help="How long the latency phase submits.")
-@click.option("--crash-orders", type=click.IntRange(10), default=300, help="Orders of the crash phase.")
+@click.option(
+    "--variant",
+    type=click.Choice(sorted(VARIANTS)),
+    default="1-step",
+    help="Which steps an order has.",
+)
+@click.option(
+    "--shape",
+    type=click.Choice(list(SHAPES)),
+    default="both",
+    help="A process for each function, or one.",
+)
+@click.option(
+    "--hosts", type=click.IntRange(1, 8), default=1, help="Functions hosts that share the work."
+)
+@click.option(
+    "--orders", type=click.IntRange(1), default=1000, help="Orders of the throughput phase."
+)
+@click.option(
+    "--rate",
+    type=click.FloatRange(0.1),
+    default=20.0,
+    help="Orders per second of the latency phase.",
+)
+@click.option(
+    "--seconds", type=click.FloatRange(1), default=10.0, help="How long the latency phase submits."
+)
+@click.option(
+    "--crash-orders", type=click.IntRange(10), default=300, help="Orders of the crash phase."
+)
 @click.option("--max-s", type=click.FloatRange(1), default=60.0, help="When a phase is given up.")
 @click.option("--phases", "chosen", default=",".join(PHASES), help="Which phases to run.")
-@click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="Replace a setting of the app.")
+@click.option(
+    "--set", "settings", multiple=True, metavar="NAME=VALUE", help="Replace a setting of the app."
+)
 def main(variant: str, shape: str, chosen: str, settings: tuple[str, ...], **given: Any) -> None:
     """Run orders through the embedded stack; print one JSON line with the results.
 
@@ -80,7 +109,9 @@ def main(variant: str, shape: str, chosen: str, settings: tuple[str, ...], **giv
     """
     wanted = [name.strip() for name in chosen.split(",")]
     if unknown := set(wanted) - set(PHASES):
-        raise click.BadParameter(f"there is no phase {', '.join(sorted(unknown))}", param_hint="--phases")
+        raise click.BadParameter(
+            f"there is no phase {', '.join(sorted(unknown))}", param_hint="--phases"
+        )
     own = dict(_setting(text) for text in settings)
     options = Options(workflow=VARIANTS[variant], phases=wanted, settings=own, **given)
     measured = asyncio.run(_measure_all(options, SHAPES[shape]))
@@ -125,7 +156,9 @@ async def _undisturbed(driver: Driver, options: Options, shape: str) -> Result:
     if "throughput" in options.phases:
         say(f"{shape}, throughput: {options.orders} orders")
         result |= await phases.throughput(driver, options.orders, options.max_s)
-        say(f"{shape}, throughput: {result['orders_per_s']} orders/s, {result['done']} of {options.orders} processed")
+        say(
+            f"{shape}, throughput: {result['orders_per_s']} orders/s, {result['done']} of {options.orders} processed"
+        )
     return result
 
 

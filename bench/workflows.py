@@ -26,7 +26,11 @@ IN_SEQUENCE = Workflow(
     version=1,
     steps=(
         StepDefinition(
-            name="payment", capability="payment", operation="authorise", compensation="void", request=payment
+            name="payment",
+            capability="payment",
+            operation="authorise",
+            compensation="void",
+            request=payment,
         ),
         StepDefinition(
             name="stock",

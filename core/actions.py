@@ -128,7 +128,9 @@ def _go_on(order: Snapshot, after: Snapshot, entry: HistoryEntry) -> Change:
 def why_not_skip(order: Snapshot) -> str:
     """Say why the order can do without none of the steps that failed."""
     reasons = [_why_needed(order, step) for step in to_mend(order)]
-    return _why_not_mended(order, "freed of a step that failed") or ("" if "" in reasons else "; ".join(reasons))
+    return _why_not_mended(order, "freed of a step that failed") or (
+        "" if "" in reasons else "; ".join(reasons)
+    )
 
 
 def skip(order: Snapshot, asked: Asked, now: datetime) -> Change:
@@ -140,7 +142,9 @@ def skip(order: Snapshot, asked: Asked, now: datetime) -> Change:
     step = _failed_step(order, asked.step)
     if why_not := _why_needed(order, step):
         raise RefusedError(why_not)
-    after = order.with_steps(replace(step, state=StepState.SKIPPED, complete_by=None, reason=None, for_operator=False))
+    after = order.with_steps(
+        replace(step, state=StepState.SKIPPED, complete_by=None, reason=None, for_operator=False)
+    )
     left = to_mend(after)
     skipped = Skipped(what="step-skipped" if left else "skipped", step=step.name, note=asked.note)
     entry = _entry(asked, now, skipped)
@@ -162,7 +166,9 @@ def _why_needed(order: Snapshot, step: Step) -> str:
         return ""
     to_come = (each for each in order.steps if each is not step and each.state not in DONE)
     needing = [each.name for each in to_come if step.name in each.uses]
-    return f"{', '.join(needing)} cannot be done without what {step.name} answers" if needing else ""
+    return (
+        f"{', '.join(needing)} cannot be done without what {step.name} answers" if needing else ""
+    )
 
 
 def _failed_step(order: Snapshot, name: str | None) -> Step:
@@ -171,7 +177,9 @@ def _failed_step(order: Snapshot, name: str | None) -> Step:
     meant = [step for step in failed if name in (None, step.name)]
     names = ", ".join(step.name for step in failed) or "none"
     if not meant:
-        raise RefusedError(f"only a step that has failed can be skipped; of this order that is: {names}")
+        raise RefusedError(
+            f"only a step that has failed can be skipped; of this order that is: {names}"
+        )
     if len(meant) > 1:
         raise RefusedError(f"several steps have failed, name one of them: {names}")
     return meant[0]
@@ -187,11 +195,15 @@ def why_not_cancel(order: Snapshot) -> str:
     """Say why the order cannot be taken back."""
     state = order.state
     if state.process_state is ProcessState.PROCESSED:
-        return "the order is Processed: what takes it back is a workflow of its own, such as `return`"
+        return (
+            "the order is Processed: what takes it back is a workflow of its own, such as `return`"
+        )
     if state.outcome is Outcome.UNDONE:
         return "the order was undone completely already"
     if state.direction is Direction.UNDO:
-        hint = ": a resubmit lets the undo go on" if state.process_state is ProcessState.ERROR else ""
+        hint = (
+            ": a resubmit lets the undo go on" if state.process_state is ProcessState.ERROR else ""
+        )
         return f"the order is being undone already{hint}"
     return ""
 

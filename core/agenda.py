@@ -55,14 +55,18 @@ def obligations(snapshot: Snapshot) -> dict[str, AgendaRow]:
     state = snapshot.state
     keys = []
     if snapshot.can_go_on:
-        keys.append(f"{claim_lane(state.priority, snapshot.needs() or NOTHING)}{_place(state)}|{state.order_id}")
+        keys.append(
+            f"{claim_lane(state.priority, snapshot.needs() or NOTHING)}{_place(state)}|{state.order_id}"
+        )
     if due := snapshot.earliest_complete_by():
         keys.append(f"{Kind.RUNNING}|{sortable(due)}|{state.order_id}")
     if state.meaning.waits_for_operator:
         keys.append(f"{Kind.ERROR}|{sortable(state.updated_at)}|{state.order_id}")
     if state.held_since:
         keys.append(f"{Kind.HELD}|{sortable(state.held_since)}|{state.order_id}")
-    return {key: AgendaRow(key=key, order_id=state.order_id, data=_summary(snapshot)) for key in keys}
+    return {
+        key: AgendaRow(key=key, order_id=state.order_id, data=_summary(snapshot)) for key in keys
+    }
 
 
 def _place(state: OrderState) -> str:
@@ -145,7 +149,9 @@ def was_announced(pending: AgendaRow) -> bool:
 
     One that waits for a chosen time, or of which a step waits while somebody handles it, was announced to nobody.
     """
-    return pending.key.split("|")[3] != LATER and pending.data["ProcessState"] == ProcessState.PENDING
+    return (
+        pending.key.split("|")[3] != LATER and pending.data["ProcessState"] == ProcessState.PENDING
+    )
 
 
 def due_later(pending: AgendaRow, due: datetime) -> tuple[str, str]:

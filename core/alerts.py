@@ -80,7 +80,9 @@ def _order_ended(alert: str, after: Snapshot, end: Ended, now: datetime) -> Even
             "reason": end.reason,
             "outcome": end.what,
             "failureCount": state.failure_count,
-            "stillToBeUndone": [step.name for step in after.steps if step.undo_failed or step.waits_for_undo]
+            "stillToBeUndone": [
+                step.name for step in after.steps if step.undo_failed or step.waits_for_undo
+            ]
             if state.direction is Direction.UNDO
             else [],
         }
@@ -111,7 +113,9 @@ def notice_given_up(order_id: str, queue: str, reason: str, now: datetime) -> Ev
         subject=f"{ABOUT_ORDER}{order_id}",
         at=now,
         data={"orderId": order_id, "reason": f"notices to {queue} cannot be sent: {reason}"}
-        | _asks_for(f"let {queue} be there and be read, or tell its owner; what was given up is not sent again"),
+        | _asks_for(
+            f"let {queue} be there and be read, or tell its owner; what was given up is not sent again"
+        ),
     )
 
 

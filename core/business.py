@@ -60,9 +60,13 @@ class Agent:
 
     def __post_init__(self) -> None:
         """Let no status be declared final that says of itself that it passes, or that is no refusal at all."""
-        faults = [status for status in self.refusals if not 400 <= status < 500 or status in PASSING]
+        faults = [
+            status for status in self.refusals if not 400 <= status < 500 or status in PASSING
+        ]
         if faults:
-            raise ValueError(f"agent {self.name}: no refusals are {faults}: expected 400 to 499 without {PASSING}")
+            raise ValueError(
+                f"agent {self.name}: no refusals are {faults}: expected 400 to 499 without {PASSING}"
+            )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -87,7 +91,9 @@ class Business:
     """Those that carry out the steps."""
     payload: Payload
     sample: Sample | None = None
-    fault_marks: Mapping[str, Callable[[Mapping[str, Any]], Iterable[str]]] = field(default_factory=dict)
+    fault_marks: Mapping[str, Callable[[Mapping[str, Any]], Iterable[str]]] = field(
+        default_factory=dict
+    )
     """Whom a fault of a simulated service may be for, besides an order and an action.
 
     By name, what a request says of it; it is asked of any request, so none of these may raise.

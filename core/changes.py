@@ -75,7 +75,9 @@ class Change:
     def seconds(self, *now: StepState) -> dict[str, float]:
         """Return how long the steps took that ran and are so now: their last attempt, from its start to its answer."""
         done = {step.name for step in self.after.in_state(*now)}
-        ended = (step for step in (self.before.running() if self.before else ()) if step.name in done)
+        ended = (
+            step for step in (self.before.running() if self.before else ()) if step.name in done
+        )
         return {
             step.name: (self.entry.at - step.complete_by + step.timeout).total_seconds()
             for step in ended
@@ -141,7 +143,9 @@ def transition(
     a scheduler is woken. An order that is over is not held any more.
     """
     now = entry.at
-    after = after.with_state(version=before.state.version + 1, updated_at=now, not_before=after.chosen_time(now))
+    after = after.with_state(
+        version=before.state.version + 1, updated_at=now, not_before=after.chosen_time(now)
+    )
     after = after.with_state(waits_since=after.state.not_before or _waits_since(before, after, now))
     if after.state.meaning.is_over:
         after = after.with_state(held_by=None, held_because=None, held_since=None)

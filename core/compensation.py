@@ -26,7 +26,9 @@ def give_up(before: Snapshot, after: Snapshot, entry: HistoryEntry) -> Change:
     No step asks for the undo that failed for what its service never said: an operator has to see to that first.
     """
     failed = after.in_state(StepState.FAILED)
-    causes = (step for step in failed if step.on_failure is OnFailure.UNDO and not step.for_operator)
+    causes = (
+        step for step in failed if step.on_failure is OnFailure.UNDO and not step.for_operator
+    )
     if cause := next(causes, None):
         return ask_for_undo(before, after, cause, entry)
     return end(before, after, Outcome.FAILED, failed[0], entry)
@@ -38,17 +40,27 @@ def ask_for_undo(before: Snapshot, after: Snapshot, cause: Step, entry: HistoryE
     after = turn_back(after).with_state(
         process_state=ProcessState.PENDING, locked_by=None, complete_by=None, reason=reason
     )
-    return transition(before, after, entry.also(UndoRequested(step=cause.name, reason=str(cause.reason))))
+    return transition(
+        before, after, entry.also(UndoRequested(step=cause.name, reason=str(cause.reason)))
+    )
 
 
-def end(before: Snapshot, after: Snapshot, outcome: Outcome, cause: Step | None, entry: HistoryEntry) -> Change:
+def end(
+    before: Snapshot, after: Snapshot, outcome: Outcome, cause: Step | None, entry: HistoryEntry
+) -> Change:
     """Set the order, of which no step runs any more, to `Error` (SCH-8, SCH-12); the event tells operators (ALR-1)."""
     reason = cause.reason if cause else after.state.reason
     after = after.with_state(
-        process_state=ProcessState.ERROR, locked_by=None, complete_by=None, outcome=outcome, reason=reason
+        process_state=ProcessState.ERROR,
+        locked_by=None,
+        complete_by=None,
+        outcome=outcome,
+        reason=reason,
     )
     name = cause.name if cause else None
-    return transition(before, after, entry.also(Ended(what=outcome.value, step=name, reason=reason)))
+    return transition(
+        before, after, entry.also(Ended(what=outcome.value, step=name, reason=reason))
+    )
 
 
 def turn_back(order: Snapshot) -> Snapshot:

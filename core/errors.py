@@ -103,7 +103,9 @@ class AskedToWaitError(CircuitOpenError):
 class RejectedError(AppError):
     """Trying again cannot help: the remote service refused for good (AGT-6), or what is asked of it is wrong."""
 
-    def __init__(self, message: str | None = None, *, in_doubt: bool = False, for_operator: bool = False) -> None:
+    def __init__(
+        self, message: str | None = None, *, in_doubt: bool = False, for_operator: bool = False
+    ) -> None:
         super().__init__(message)
         self.in_doubt = in_doubt
         """Whether it may have been done all the same (UND-2)."""

@@ -35,13 +35,19 @@ def results_of(outcomes: Sequence[T | Exception]) -> list[T]:
 
 def reached(outcomes: Mapping[str, T | Exception]) -> tuple[dict[str, T], dict[str, Exception]]:
     """Return what was returned, and what failed; raise that as one `ExceptionGroup` if it is all."""
-    failures = {name: outcome for name, outcome in outcomes.items() if isinstance(outcome, Exception)}
+    failures = {
+        name: outcome for name, outcome in outcomes.items() if isinstance(outcome, Exception)
+    }
     if len(failures) == len(outcomes):
         raise ExceptionGroup(f"all {len(outcomes)} failed", list(failures.values()))
-    return {name: outcome for name, outcome in outcomes.items() if not isinstance(outcome, Exception)}, failures
+    return {
+        name: outcome for name, outcome in outcomes.items() if not isinstance(outcome, Exception)
+    }, failures
 
 
-async def settle_all(work: Iterable[Coroutine[Any, Any, T]], *, at_most: int = 64) -> list[T | Exception]:
+async def settle_all(
+    work: Iterable[Coroutine[Any, Any, T]], *, at_most: int = 64
+) -> list[T | Exception]:
     """Run everything, `at_most` at a time, to its end; return what each returned, or raised.
 
     What is cancelled, but not by who called, has failed like any other.
@@ -52,11 +58,17 @@ async def settle_all(work: Iterable[Coroutine[Any, Any, T]], *, at_most: int = 6
         async with slots:
             try:
                 return await coroutine
-            except asyncio.CancelledError as error:  # if it is the caller who is cancelled, `gather` says so
+            except (
+                asyncio.CancelledError
+            ) as error:  # if it is the caller who is cancelled, `gather` says so
                 raise CutOffError("one of many") from error
 
     results = await asyncio.gather(*(one(coroutine) for coroutine in work), return_exceptions=True)
-    return [result for result in results if isinstance(result, Exception) or not isinstance(result, BaseException)]
+    return [
+        result
+        for result in results
+        if isinstance(result, Exception) or not isinstance(result, BaseException)
+    ]
 
 
 class GroupCommit(Generic[Item, Result]):

@@ -306,7 +306,8 @@ Happening = (
 )
 
 _ALL: TypeAdapter[Any] = TypeAdapter(
-    tuple[Annotated[Happening, Discriminator("what")], ...], config=ConfigDict(alias_generator=to_camel)
+    tuple[Annotated[Happening, Discriminator("what")], ...],
+    config=ConfigDict(alias_generator=to_camel),
 )
 
 
@@ -321,7 +322,9 @@ def in_words(happened: Sequence[Happening | Unknown]) -> str:
     failed = {each.step for each in happened if isinstance(each, StepFailed)}
 
     def is_said_again(each: Happening | Unknown) -> bool:
-        return (isinstance(each, StepFailed) and ends) or (isinstance(each, Expired) and each.step in failed)
+        return (isinstance(each, StepFailed) and ends) or (
+            isinstance(each, Expired) and each.step in failed
+        )
 
     return "; ".join(each.words for each in happened if each.words and not is_said_again(each))
 
@@ -329,7 +332,10 @@ def in_words(happened: Sequence[Happening | Unknown]) -> str:
 def as_data(happened: Sequence[Happening | Unknown]) -> list[dict[str, Any]]:
     """Return what JSON says of it: an object for each, with its fields in camelCase."""
     data: list[dict[str, Any]] = _ALL.dump_python(
-        tuple(each for each in happened if not isinstance(each, Unknown)), mode="json", by_alias=True, exclude_none=True
+        tuple(each for each in happened if not isinstance(each, Unknown)),
+        mode="json",
+        by_alias=True,
+        exclude_none=True,
     )
     return data
 

@@ -98,14 +98,26 @@ MEANINGS: Mapping[Situation, Meaning] = {
     Situation.AGAIN: Meaning(word="Trying again", mark=Mark.AGAIN),
     Situation.UNDOING: Meaning(word="Being undone", mark=Mark.UNDO),
     Situation.HELD: Meaning(word="Held", mark=Mark.PENDING),
-    Situation.PROCESSED: Meaning(word="Processed", mark=Mark.PROCESSED, is_over=True, notice="order-completed"),
+    Situation.PROCESSED: Meaning(
+        word="Processed", mark=Mark.PROCESSED, is_over=True, notice="order-completed"
+    ),
     Situation.FAILED: Meaning(
-        word="Error", mark=Mark.ERROR, waits_for_operator=True, notice="order-failed", alert=ORDER_FAILED
+        word="Error",
+        mark=Mark.ERROR,
+        waits_for_operator=True,
+        notice="order-failed",
+        alert=ORDER_FAILED,
     ),
     Situation.UNDO_INCOMPLETE: Meaning(
-        word="Error", mark=Mark.ERROR, waits_for_operator=True, notice="order-failed", alert=ORDER_FAILED
+        word="Error",
+        mark=Mark.ERROR,
+        waits_for_operator=True,
+        notice="order-failed",
+        alert=ORDER_FAILED,
     ),
-    Situation.UNDONE: Meaning(word="Undone", mark=Mark.UNDO, is_over=True, notice="order-undone", alert=ORDER_UNDONE),
+    Situation.UNDONE: Meaning(
+        word="Undone", mark=Mark.UNDO, is_over=True, notice="order-undone", alert=ORDER_UNDONE
+    ),
 }
 
 ENDED = (ProcessState.PROCESSED, ProcessState.ERROR)
@@ -113,10 +125,18 @@ ENDED = (ProcessState.PROCESSED, ProcessState.ERROR)
 
 
 def situation_of(
-    process_state: ProcessState, outcome: Outcome | None, direction: Direction, *, failed_before: bool, is_held: bool
+    process_state: ProcessState,
+    outcome: Outcome | None,
+    direction: Direction,
+    *,
+    failed_before: bool,
+    is_held: bool,
 ) -> Situation:
     """Return where an order stands: of several things that are so, that which matters most."""
-    ended = {ProcessState.PROCESSED: Situation.PROCESSED, ProcessState.ERROR: Situation(outcome or Outcome.FAILED)}
+    ended = {
+        ProcessState.PROCESSED: Situation.PROCESSED,
+        ProcessState.ERROR: Situation(outcome or Outcome.FAILED),
+    }
     if process_state in ended:
         return ended[process_state]
     if is_held:
@@ -141,13 +161,19 @@ class StepMeaning:
 
 
 STEPS: Mapping[StepState, StepMeaning] = {
-    StepState.NOT_STARTED: StepMeaning(word="Not started", mark=Mark.PENDING, may_be_tried_again=True),
+    StepState.NOT_STARTED: StepMeaning(
+        word="Not started", mark=Mark.PENDING, may_be_tried_again=True
+    ),
     StepState.RUNNING: StepMeaning(word="Running", mark=Mark.PROCESSING, may_be_tried_again=True),
-    StepState.COMPLETED: StepMeaning(word="Completed", mark=Mark.PROCESSED, is_done=True, is_settled=True),
+    StepState.COMPLETED: StepMeaning(
+        word="Completed", mark=Mark.PROCESSED, is_done=True, is_settled=True
+    ),
     StepState.FAILED: StepMeaning(word="Failed", mark=Mark.ERROR, is_settled=True),
     StepState.UNDOING: StepMeaning(word="Undoing", mark=Mark.UNDO),
     StepState.UNDONE: StepMeaning(word="Undone", mark=Mark.UNDO, is_settled=True),
-    StepState.SKIPPED: StepMeaning(word="Skipped", mark=Mark.PENDING, is_done=True, is_settled=True),
+    StepState.SKIPPED: StepMeaning(
+        word="Skipped", mark=Mark.PENDING, is_done=True, is_settled=True
+    ),
 }
 
 DONE = tuple(state for state, each in STEPS.items() if each.is_done)

@@ -43,7 +43,9 @@ Key = Annotated[str, Field(pattern=r"^[\x21-\x7e]{1,200}$")]
 STEP_NAME = r"^[a-z][a-z0-9-]{0,40}$"
 """Also of a workflow."""
 StepName = Annotated[str, Field(pattern=STEP_NAME)]
-Moment = Annotated[AwareDatetime, Field(ge=datetime(1970, 1, 1, tzinfo=UTC), lt=datetime(9000, 1, 1, tzinfo=UTC))]
+Moment = Annotated[
+    AwareDatetime, Field(ge=datetime(1970, 1, 1, tzinfo=UTC), lt=datetime(9000, 1, 1, tzinfo=UTC))
+]
 """A time that everything of ours can hold: tables know none before 1601, and the ends of the calendar no other zone."""
 
 
@@ -81,7 +83,9 @@ class BusMessage:
 class Message(BaseModel):
     """Base of all messages: camelCase on the wire, immutable here."""
 
-    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, frozen=True, extra="ignore")
+    model_config = ConfigDict(
+        alias_generator=to_camel, populate_by_name=True, frozen=True, extra="ignore"
+    )
 
     schema_version: Literal[1] = 1
 
@@ -98,7 +102,10 @@ class Submission(Message):
     schema_version: Literal[1]
     order_id: OrderId
     placed_at: Annotated[
-        Moment, Field(strict=False, ge=datetime(2000, 1, 1, tzinfo=UTC), lt=datetime(2100, 1, 1, tzinfo=UTC))
+        Moment,
+        Field(
+            strict=False, ge=datetime(2000, 1, 1, tzinfo=UTC), lt=datetime(2100, 1, 1, tzinfo=UTC)
+        ),
     ]
     workflow: StepName | None = None
     """None for what the business does unless told otherwise."""
@@ -145,7 +152,9 @@ def request_id(order_id: str, step: str, attempt: int, action: str) -> str:
 
 def request_id_of(order_id: str, step: Step) -> str:
     """Return the message id of the request of the step's attempt that is under way."""
-    return request_id(order_id, step.name, step.attempts, "undo" if step.state is StepState.UNDOING else "do")
+    return request_id(
+        order_id, step.name, step.attempts, "undo" if step.state is StepState.UNDOING else "do"
+    )
 
 
 class AttemptMessage(Message):
@@ -259,7 +268,10 @@ def put_off(message: BusMessage, now: datetime, until: datetime) -> BusMessage |
 
 def bus_queues(agents: Iterable[str]) -> list[str]:
     """Return the queues by which schedulers and these agents talk."""
-    return [SCHEDULER_REQUESTS, *(queue(agent) for agent in agents for queue in (requests_queue, responses_queue))]
+    return [
+        SCHEDULER_REQUESTS,
+        *(queue(agent) for agent in agents for queue in (requests_queue, responses_queue)),
+    ]
 
 
 Decoded = TypeVar("Decoded", bound=BaseModel)
@@ -272,7 +284,9 @@ MAX_OF_NAME = 60
 
 def json_text(value: Any, *, allow_nan: bool = True) -> str:
     """Return the value as compact JSON; raises ValueError for what is no finite number, unless that is allowed."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=dict, allow_nan=allow_nan)
+    return json.dumps(
+        value, ensure_ascii=False, separators=(",", ":"), default=dict, allow_nan=allow_nan
+    )
 
 
 def json_in(text: Any) -> Any:
@@ -294,7 +308,9 @@ def decode(model: type[Decoded], body: bytes | str) -> Decoded:
     Raises `NewerMessageError` for a message between the roles that only a newer version of the app can read.
     """
     try:
-        return model.model_validate_json(body, by_alias=True, by_name=False)  # our own names are no names on the wire
+        return model.model_validate_json(
+            body, by_alias=True, by_name=False
+        )  # our own names are no names on the wire
     except ValidationError as error:
         newer = issubclass(model, Message) and _is_newer(error)
         raise (NewerMessageError if newer else InvalidError)(faults_of(error)) from None
@@ -308,7 +324,9 @@ VALUE = re.compile(r"[A-Za-z][A-Za-z0-9-]{0,40}")
 def _is_newer(error: ValidationError) -> bool:
     """Whether the message has a greater schema version, whatever else is wrong, or nothing but values that are new."""
     faults = error.errors(include_url=False, include_context=False)
-    return any(_is_newer_version(fault) for fault in faults) or all(_is_new_value(fault) for fault in faults)
+    return any(_is_newer_version(fault) for fault in faults) or all(
+        _is_new_value(fault) for fault in faults
+    )
 
 
 def _is_newer_version(fault: ErrorDetails) -> bool:
@@ -318,7 +336,11 @@ def _is_newer_version(fault: ErrorDetails) -> bool:
 
 def _is_new_value(fault: ErrorDetails) -> bool:
     of_a_list = fault["type"] in ("literal_error", "enum") and fault["loc"] in VALUES
-    return of_a_list and isinstance(fault["input"], str) and VALUE.fullmatch(fault["input"]) is not None
+    return (
+        of_a_list
+        and isinstance(fault["input"], str)
+        and VALUE.fullmatch(fault["input"]) is not None
+    )
 
 
 JSON_OBJECT = RootModel[dict[str, Any]]
@@ -336,13 +358,19 @@ def faults_of(error: ValidationError) -> list[str]:
     """Return every fault as `place: what is wrong`, without repeating the input, which may hold personal data."""
     details = _own(error.errors(include_url=False, include_context=False, include_input=False))
     faults = [f"{_place(fault['loc'])}: {fault['msg']}" for fault in details[:MAX_FAULTS]]
-    return faults if len(details) <= MAX_FAULTS else [*faults, f"and {len(details) - MAX_FAULTS} more faults"]
+    return (
+        faults
+        if len(details) <= MAX_FAULTS
+        else [*faults, f"and {len(details) - MAX_FAULTS} more faults"]
+    )
 
 
 def _own(details: Sequence[ErrorDetails]) -> Sequence[ErrorDetails]:
     """Leave out that a list is too short where it is so only because what is in it has faults of its own."""
     within = {fault["loc"][:depth] for fault in details for depth in range(len(fault["loc"]))}
-    return [fault for fault in details if fault["type"] != "too_short" or fault["loc"] not in within]
+    return [
+        fault for fault in details if fault["type"] != "too_short" or fault["loc"] not in within
+    ]
 
 
 def _place(location: Sequence[int | str]) -> str:

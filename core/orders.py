@@ -193,7 +193,11 @@ class Step:
 
         A service that refused to do the step, and then refuses to undo it, says that there is nothing.
         """
-        return self.state is StepState.FAILED and self.undoable and (self.in_doubt or self.result is not None)
+        return (
+            self.state is StepState.FAILED
+            and self.undoable
+            and (self.in_doubt or self.result is not None)
+        )
 
     def expired(self, now: datetime, tolerance: timedelta) -> bool:
         """Whether the running attempt's complete-by time, plus the clock tolerance, has passed (SUP-2, SCH-6)."""
@@ -234,7 +238,11 @@ class Snapshot:
         goes by the steps themselves.
         """
         ready = self.ready()
-        return min(ready, key=lambda step: step.not_before or self.state.waits_since).capability if ready else None
+        return (
+            min(ready, key=lambda step: step.not_before or self.state.waits_since).capability
+            if ready
+            else None
+        )
 
     def ready(self) -> tuple[Step, ...]:
         """Return the steps whose turn it is, to be done or to be undone, whether or not their time has come.
@@ -248,7 +256,9 @@ class Snapshot:
         if self.in_state(StepState.FAILED):  # no new step starts (SCH-12)
             return ()
         done = {step.name for step in self.in_state(*DONE)}
-        return tuple(step for step in self.in_state(StepState.NOT_STARTED) if done.issuperset(step.after))
+        return tuple(
+            step for step in self.in_state(StepState.NOT_STARTED) if done.issuperset(step.after)
+        )
 
     def _ready_to_be_undone(self) -> tuple[Step, ...]:
         """Return the steps on which nothing depends that is not undone yet, once nothing moves forward any more."""
@@ -256,7 +266,9 @@ class Snapshot:
             return ()
         owed = [step for step in self.steps if step.state is StepState.UNDOING or step.undo_failed]
         standing = {name for step in owed for name in self._before(step)}
-        return tuple(step for step in self.steps if step.waits_for_undo and step.name not in standing)
+        return tuple(
+            step for step in self.steps if step.waits_for_undo and step.name not in standing
+        )
 
     def still_to_undo(self) -> tuple[Step, ...]:
         """Return what an undo still has to wait for, or to begin, before the order can end.

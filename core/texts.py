@@ -12,7 +12,9 @@ PARTICULAR = re.compile(
 
 def plain(text: str, most: int) -> str:
     """Return the text on one line, without what does not print, and cut to so many characters."""
-    return "".join(character if character.isprintable() else " " for character in text).strip()[:most]
+    return "".join(character if character.isprintable() else " " for character in text).strip()[
+        :most
+    ]
 
 
 def without_particulars(text: str) -> str:

@@ -79,7 +79,11 @@ class StepDefinition:
         The request is left out: it may be put right for orders in flight. So is what has its default: a field that a
         later version of the app adds is no change.
         """
-        said = {each.name: getattr(self, each.name) for each in fields(self) if each.name not in ("name", "request")}
+        said = {
+            each.name: getattr(self, each.name)
+            for each in fields(self)
+            if each.name not in ("name", "request")
+        }
         changed = {name: value for name, value in said.items() if value != _DEFAULTS.get(name)}
         return sha256(str(sorted(changed.items())).encode()).hexdigest()[:8]
 
@@ -99,7 +103,9 @@ class Workflow:
         """Return the definition of a step; None for a name that the workflow does not have."""
         return next((definition for definition in self.steps if definition.name == step), None)
 
-    def initial_steps(self, *, timeout: timedelta, threshold: int, cooldown: timedelta) -> tuple[Step, ...]:
+    def initial_steps(
+        self, *, timeout: timedelta, threshold: int, cooldown: timedelta
+    ) -> tuple[Step, ...]:
         """Return the step records of a new order, with the rules that hold for each copied in."""
         return tuple(
             Step(
@@ -117,7 +123,9 @@ class Workflow:
                 if definition.on_failure is OnFailure.COOLDOWN
                 else timedelta(),
                 fingerprint=definition.fingerprint,
-                max_cooldowns=definition.max_cooldowns if definition.on_failure is OnFailure.COOLDOWN else 0,
+                max_cooldowns=definition.max_cooldowns
+                if definition.on_failure is OnFailure.COOLDOWN
+                else 0,
             )
             for definition in self.steps
         )
@@ -133,9 +141,16 @@ class Workflow:
             yield "there is no step"
         if len(known) > MAX_STEPS:
             yield f"there are {len(known)} steps; an order can keep {MAX_STEPS}"
-        yield from (f"step {name} is defined twice" for name in dict.fromkeys(known) if known.count(name) > 1)
+        yield from (
+            f"step {name} is defined twice"
+            for name in dict.fromkeys(known)
+            if known.count(name) > 1
+        )
         for place, definition in enumerate(self.steps):
-            faults = (*_faults(definition, known[:place], capabilities), *self._unanswered(definition))
+            faults = (
+                *_faults(definition, known[:place], capabilities),
+                *self._unanswered(definition),
+            )
             yield from (f"step {definition.name}: {fault}" for fault in faults)
 
     def _unanswered(self, definition: StepDefinition) -> Iterator[str]:
@@ -148,11 +163,19 @@ class Workflow:
                 yield f"it uses what {name} answers, and does not come after it"
 
 
-def _faults(definition: StepDefinition, above: Collection[str], capabilities: Container[str]) -> Iterator[str]:
-    yield from (f"it comes after {name}, which is no step above it" for name in definition.after if name not in above)
+def _faults(
+    definition: StepDefinition, above: Collection[str], capabilities: Container[str]
+) -> Iterator[str]:
+    yield from (
+        f"it comes after {name}, which is no step above it"
+        for name in definition.after
+        if name not in above
+    )
     if definition.capability not in capabilities:
         yield f"no agent offers {definition.capability}"
-    missing = [name for name in definition.compensation_needs if name not in definition.result_fields]
+    missing = [
+        name for name in definition.compensation_needs if name not in definition.result_fields
+    ]
     if missing:
         yield f"its undo needs {', '.join(missing)}, which is not kept"
     if definition.compensation_needs and definition.compensation is None:

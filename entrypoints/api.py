@@ -55,6 +55,8 @@ def _read(parameters: type[Parameters], req: func.HttpRequest) -> Parameters:
     given = req.params if parameters.place == "query" else req.headers
     names = [field.alias or name for name, field in parameters.model_fields.items()]
     try:
-        return parameters.model_validate_strings({name: given[name] for name in names if name in given})
+        return parameters.model_validate_strings(
+            {name: given[name] for name in names if name in given}
+        )
     except ValidationError as error:
         raise InvalidError(faults_of(error)) from None

@@ -69,7 +69,9 @@ def answering(handler: Handler) -> Handler:
     return answered
 
 
-def _of(wrap: Callable[[Handler], Handler], decorator: Callable[..., Any]) -> Callable[..., Callable[..., Any]]:
+def _of(
+    wrap: Callable[[Handler], Handler], decorator: Callable[..., Any]
+) -> Callable[..., Callable[..., Any]]:
     """Return the decorator for a function that is wrapped so first, if it is still a plain function."""
 
     def decorate(*args: Any, **options: Any) -> Callable[..., Any]:
@@ -96,7 +98,10 @@ def _is_cut_off(error: BaseException) -> bool:
     task = asyncio.current_task()
     if task is not None and task.cancelling():
         return False
-    return not isinstance(error, BaseExceptionGroup) or error.subgroup(asyncio.CancelledError) is not None
+    return (
+        not isinstance(error, BaseExceptionGroup)
+        or error.subgroup(asyncio.CancelledError) is not None
+    )
 
 
 LASTS_SECONDS = 180.0
@@ -136,7 +141,9 @@ async def through_outages(function: str, work: Callable[[], Awaitable[T]]) -> T:
         retry=retry_if_exception(_is_outage),
         wait=wait_exponential_jitter(multiplier=0.2, max=3, jitter=0.5),
         stop=stop_after_delay(PATIENCE_SECONDS),
-        before_sleep=lambda state: _seen(function, state.outcome.exception() if state.outcome else None),
+        before_sleep=lambda state: _seen(
+            function, state.outcome.exception() if state.outcome else None
+        ),
         reraise=True,
     )
     async for attempt in retrying:
@@ -163,7 +170,9 @@ _long_run_ended: dict[str, float] = {}
 
 
 async def in_turn(
-    function: str, work: Callable[[], Awaitable[object]], monotonic: Callable[[], float] = time.monotonic
+    function: str,
+    work: Callable[[], Awaitable[object]],
+    monotonic: Callable[[], float] = time.monotonic,
 ) -> None:
     """Do the work of a periodic function, unless it only comes because the run before took too long.
 

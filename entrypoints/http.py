@@ -33,10 +33,15 @@ Handler = Callable[[func.HttpRequest], Awaitable[func.HttpResponse]]
 MAX_BODY_BYTES = 256 * 1024
 
 
-def ok(body: Mapping[str, Any], status: int = 200, headers: Mapping[str, str] | None = None) -> func.HttpResponse:
+def ok(
+    body: Mapping[str, Any], status: int = 200, headers: Mapping[str, str] | None = None
+) -> func.HttpResponse:
     """Answer with JSON."""
     return func.HttpResponse(
-        json.dumps(body, default=_text), status_code=status, headers=dict(headers or {}), mimetype="application/json"
+        json.dumps(body, default=_text),
+        status_code=status,
+        headers=dict(headers or {}),
+        mimetype="application/json",
     )
 
 
@@ -48,8 +53,14 @@ def unless_known(req: func.HttpRequest, answer: func.HttpResponse) -> func.HttpR
     """Give the answer an ETag; answer 304, with its headers and nothing else, if the caller has it already."""
     tag = f'"{sha256(answer.get_body()).hexdigest()[:32]}"'
     answer.headers["ETag"], answer.headers["Cache-Control"] = tag, "no-cache"
-    known = {each.strip().removeprefix("W/") for each in req.headers.get("If-None-Match", "").split(",")}
-    return func.HttpResponse(status_code=304, headers=dict(answer.headers)) if known & {tag, "*"} else answer
+    known = {
+        each.strip().removeprefix("W/") for each in req.headers.get("If-None-Match", "").split(",")
+    }
+    return (
+        func.HttpResponse(status_code=304, headers=dict(answer.headers))
+        if known & {tag, "*"}
+        else answer
+    )
 
 
 def problem(
@@ -61,8 +72,12 @@ def problem(
     headers: Mapping[str, str] | None = None,
 ) -> func.HttpResponse:
     """Answer with problem details."""
-    body = Problem(title=title, status=status, detail=detail, faults=faults).model_dump_json(exclude_none=True)
-    return func.HttpResponse(body, status_code=status, headers=dict(headers or {}), mimetype="application/problem+json")
+    body = Problem(title=title, status=status, detail=detail, faults=faults).model_dump_json(
+        exclude_none=True
+    )
+    return func.HttpResponse(
+        body, status_code=status, headers=dict(headers or {}), mimetype="application/problem+json"
+    )
 
 
 def problem_of(error: AppError) -> func.HttpResponse:  # noqa: PLR0911 - one for each meaning
@@ -81,7 +96,9 @@ def problem_of(error: AppError) -> func.HttpResponse:  # noqa: PLR0911 - one for
         case UnreadableRowError():
             return problem(409, "The order cannot be read, and nothing was changed", str(error))
         case ConflictError() | UnavailableError():
-            return problem(503, "A service that is needed is away; try again", headers={"Retry-After": "1"})
+            return problem(
+                503, "A service that is needed is away; try again", headers={"Retry-After": "1"}
+            )
     return problem(500, "An unexpected error occurred")
 
 
@@ -102,7 +119,9 @@ def answers(handler: Handler) -> Handler:
                 log.exception("http.broke", extra={"route": route})
                 return problem(500, "An unexpected error occurred")
             answer = problem_of(error)
-            if answer.status_code >= 500 or isinstance(error, UnreadableRowError):  # the rest is the caller's own
+            if answer.status_code >= 500 or isinstance(
+                error, UnreadableRowError
+            ):  # the rest is the caller's own
                 log.warning("http.failed", extra={"route": route, "why": str(error)})
             return answer
 
@@ -128,7 +147,9 @@ def body_of(req: func.HttpRequest, model: type[T]) -> T:
     if not body and "Content-Length" not in req.headers:
         raise UnknownLengthError
     if len(body) > MAX_BODY_BYTES:
-        raise InvalidError([f"body: {len(body)} bytes are more than the {MAX_BODY_BYTES} that are accepted"])
+        raise InvalidError(
+            [f"body: {len(body)} bytes are more than the {MAX_BODY_BYTES} that are accepted"]
+        )
     return decode(model, body)
 
 

@@ -18,7 +18,9 @@ class Parameters(BaseModel):
 class Body(BaseModel):
     """The body of a call: camelCase on the wire, and nothing that is not declared."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, alias_generator=to_camel, populate_by_name=True)
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", strict=True, alias_generator=to_camel, populate_by_name=True
+    )
 
 
 class View(BaseModel):
@@ -28,7 +30,11 @@ class View(BaseModel):
     """
 
     model_config = ConfigDict(
-        frozen=True, extra="forbid", alias_generator=to_camel, populate_by_name=True, from_attributes=True
+        frozen=True,
+        extra="forbid",
+        alias_generator=to_camel,
+        populate_by_name=True,
+        from_attributes=True,
     )
     http_status: ClassVar[int] = 200
     etag: ClassVar[bool] = False
@@ -37,7 +43,11 @@ class View(BaseModel):
     @classmethod
     def in_headers(cls) -> Mapping[str, str]:
         """Return the fields that go as headers, by the names of these."""
-        return {name.replace("_", "-").title(): name for name, field in cls.model_fields.items() if field.exclude}
+        return {
+            name.replace("_", "-").title(): name
+            for name, field in cls.model_fields.items()
+            if field.exclude
+        }
 
     def headers(self) -> Mapping[str, str]:
         """Return the headers of the answer."""

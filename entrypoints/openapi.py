@@ -37,7 +37,11 @@ class Route:
 
     def takes(self, kind: type[Kind]) -> Iterator[tuple[str, type[Kind]]]:
         """Yield what it takes of this kind: `str` for a part of the path, `Parameters` or `Body`."""
-        return ((name, each) for name, each in self.types.items() if name != "return" and issubclass(each, kind))
+        return (
+            (name, each)
+            for name, each in self.types.items()
+            if name != "return" and issubclass(each, kind)
+        )
 
     @property
     def views(self) -> Iterator[type[View]]:
@@ -57,7 +61,9 @@ class Route:
             yield 400
         if "{" in self.path:
             yield 404
-        if "{" in self.path or any(each.place == "header" for each in parameters):  # which may name what is there
+        if "{" in self.path or any(
+            each.place == "header" for each in parameters
+        ):  # which may name what is there
             yield 409
         if self.method == "POST":
             yield 411
@@ -89,7 +95,9 @@ def description(routes: Sequence[Route]) -> Schema:
         "security": [{"key": []}],
         "paths": paths,
         "components": {
-            "securitySchemes": {"key": {"type": "apiKey", "in": "header", "name": "x-functions-key"}},
+            "securitySchemes": {
+                "key": {"type": "apiKey", "in": "header", "name": "x-functions-key"}
+            },
             "schemas": schemas,
         },
     }
@@ -112,11 +120,23 @@ def _operation(route: Route, references: Mapping[type[BaseModel], Schema]) -> Sc
         "parameters": [*_parameters(route)],
         "responses": {
             **{
-                str(status): _json(REFUSALS[status], references[Problem], "application/problem+json")
+                str(status): _json(
+                    REFUSALS[status], references[Problem], "application/problem+json"
+                )
                 for status in route.refusals()
             },
-            **({} if route.open else {"401": {"description": "The key is missing or wrong, and nothing was changed"}}),
-            **{status: answer for view in route.views for status, answer in _answers(view, references[view])},
+            **(
+                {}
+                if route.open
+                else {
+                    "401": {"description": "The key is missing or wrong, and nothing was changed"}
+                }
+            ),
+            **{
+                status: answer
+                for view in route.views
+                for status, answer in _answers(view, references[view])
+            },
         },
     }
     if route.open:
@@ -143,7 +163,9 @@ def _answers(view: type[View], schema: Schema) -> Iterator[tuple[str, Schema]]:
     fields = view.model_json_schema(by_alias=False)["properties"]
     headers = {header: {"schema": fields[name]} for header, name in view.in_headers().items()}
     if view.etag:
-        headers["ETag"] = {"schema": {"type": "string", "description": "Names this answer in If-None-Match"}}
+        headers["ETag"] = {
+            "schema": {"type": "string", "description": "Names this answer in If-None-Match"}
+        }
         yield "304", {"description": "Nothing has changed", "headers": headers}
     yield (
         str(view.http_status),

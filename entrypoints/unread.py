@@ -40,7 +40,9 @@ class Unread:
         """
         again = self._again(message) if isinstance(fault, NewerMessageError) else None
         if again is None:
-            await self.poison.put(message.queue, message.body, str(fault), message.arrival, message.correlation_id)
+            await self.poison.put(
+                message.queue, message.body, str(fault), message.arrival, message.correlation_id
+            )
             return
         log.warning("bus.left_to_newer", extra={"queue": message.queue, "why": str(fault)})
         await self.bus.send([again])

@@ -37,14 +37,20 @@ def missing(environ: Mapping[str, str]) -> Iterator[str]:
 
 
 DOCKER = {
-    ("docker", "compose", "version"): "docker compose: Compose 2, https://docs.docker.com/compose/install",
+    (
+        "docker",
+        "compose",
+        "version",
+    ): "docker compose: Compose 2, https://docs.docker.com/compose/install",
     ("docker", "info"): "a running Docker: `docker info` gets no answer from it",
 }
 
 
 def _works(command: tuple[str, ...], environ: Mapping[str, str]) -> bool:
     try:
-        ran = subprocess.run(command, env=environ, capture_output=True, check=False, timeout=DOCKER_SECONDS)  # noqa: S603
+        ran = subprocess.run(
+            command, env=environ, capture_output=True, check=False, timeout=DOCKER_SECONDS
+        )  # noqa: S603
     except (OSError, subprocess.TimeoutExpired):
         return False
     return ran.returncode == 0
@@ -70,15 +76,22 @@ def write_config(folder: Path) -> Path:
 def start_all(environ: dict[str, str], data: Path) -> int:
     """Start the emulators, the Event Grid stand-in and Core Tools; return Core Tools' exit code once it ends."""
     settings = own_settings()
-    environ |= {"MSSQL_SA_PASSWORD": f"Aa1-{secrets.token_urlsafe(16)}", "SERVICEBUS_CONFIG": str(write_config(data))}
+    environ |= {
+        "MSSQL_SA_PASSWORD": f"Aa1-{secrets.token_urlsafe(16)}",
+        "SERVICEBUS_CONFIG": str(write_config(data)),
+    }
     with ExitStack() as at_exit:
         at_exit.callback(_run, *COMPOSE, "down", "--volumes", environ=environ)
-        click.echo("[func] starting the emulators (the first time Docker gets their images, about 2 GB)")
+        click.echo(
+            "[func] starting the emulators (the first time Docker gets their images, about 2 GB)"
+        )
         if code := _run(*COMPOSE, "up", "--detach", "--wait", environ=environ):
             return code
         asyncio.run(provision(storage_connection_string(Ports())))
         stand_in = [sys.executable, "-m", "local.eventgrid", "--port", str(Ports().eventgrid_port)]
-        grid = at_exit.enter_context(subprocess.Popen(stand_in, cwd=ROOT, env=environ | dict(settings)))  # noqa: S603
+        grid = at_exit.enter_context(
+            subprocess.Popen(stand_in, cwd=ROOT, env=environ | dict(settings))
+        )  # noqa: S603
         at_exit.callback(grid.terminate)
         return _run("func", "start", environ=environ)
 
@@ -91,10 +104,16 @@ def _run(*command: str, environ: Mapping[str, str]) -> int:
 def main() -> None:
     """Start everything, or say what is missing."""
     if faults := list(missing(os.environ)):
-        click.echo("\n".join(["Missing for make func:", *(f"- {fault}" for fault in faults)]), err=True)
+        click.echo(
+            "\n".join(["Missing for make func:", *(f"- {fault}" for fault in faults)]), err=True
+        )
         sys.exit(1)
     try:
-        sys.exit(start_all(dict(os.environ), Path(os.environ.get("DATA_DIR", ".data")).resolve() / "func"))
+        sys.exit(
+            start_all(
+                dict(os.environ), Path(os.environ.get("DATA_DIR", ".data")).resolve() / "func"
+            )
+        )
     except KeyboardInterrupt:
         sys.exit(130)
 

@@ -18,8 +18,16 @@ async def submit(ports: Ports, payload: Mapping[str, Any], workflow: str | None)
     """Submit an order, whatever its business will say of it, and return its id."""
     order_id = order_ids(BUCKETS)()
     message = Submission.model_validate(
-        {**payload, "schemaVersion": 1, "orderId": order_id, "placedAt": datetime.now(UTC), "workflow": workflow}
+        {
+            **payload,
+            "schemaVersion": 1,
+            "orderId": order_id,
+            "placedAt": datetime.now(UTC),
+            "workflow": workflow,
+        }
     )
-    async with QueueClient.from_connection_string(storage_connection_string(ports), "order-submissions") as queue:
+    async with QueueClient.from_connection_string(
+        storage_connection_string(ports), "order-submissions"
+    ) as queue:
         await queue.send_message(message.to_json())
     return order_id

@@ -93,8 +93,16 @@ class Acknowledged(View):
 def alert_view(alert: Alert, *, closed: bool) -> AlertView:
     """Return an alert as it reached the operators; what we say of it goes before what its event says."""
     event = alert.event
-    own = {"key": alert.key, "id": event.event_id, "type": event.type, "subject": event.subject, "at": event.at}
-    return AlertView.model_validate({**event.data, **own, "acknowledged": alert.acknowledged, "closed": closed})
+    own = {
+        "key": alert.key,
+        "id": event.event_id,
+        "type": event.type,
+        "subject": event.subject,
+        "at": event.at,
+    }
+    return AlertView.model_validate(
+        {**event.data, **own, "acknowledged": alert.acknowledged, "closed": closed}
+    )
 
 
 def causes(alerts: Iterable[Alert], closed: Collection[str]) -> list[CauseView]:
@@ -108,7 +116,9 @@ def causes(alerts: Iterable[Alert], closed: Collection[str]) -> list[CauseView]:
     return sorted(found, key=lambda each: (each.open, each.count), reverse=True)
 
 
-def _cause(kind: str, step: str, reason: str, group: list[Alert], closed: Collection[str]) -> CauseView:
+def _cause(
+    kind: str, step: str, reason: str, group: list[Alert], closed: Collection[str]
+) -> CauseView:
     still_open = [alert for alert in group if alert.key not in closed]
     return CauseView(
         type=kind,
@@ -143,7 +153,10 @@ def is_over(event: Event, owed: Look | None, swept: Sweep | None) -> bool:
         return False
     order_id = event.subject.removeprefix(ABOUT_ORDER)
     if event.type == STALLED:
-        return all(owed.is_over(kind, order_id, since=event.at) for kind in (Kind.PENDING, Kind.RUNNING, Kind.HELD))
+        return all(
+            owed.is_over(kind, order_id, since=event.at)
+            for kind in (Kind.PENDING, Kind.RUNNING, Kind.HELD)
+        )
     return event.type in ENDS and owed.is_over(Kind.ERROR, order_id)
 
 
@@ -173,10 +186,17 @@ class AlertDesk:
         """Take alerts upon yourself; the first one who does stays."""
         word = Acknowledgement(by=request.operator, at=self.clock(), note=request.note)
         keys = list(dict.fromkeys(request.alerts))
-        known = dict(zip(keys, await run_all(self.alert_log.acknowledge(key, word) for key in keys), strict=True))
+        known = dict(
+            zip(
+                keys,
+                await run_all(self.alert_log.acknowledge(key, word) for key in keys),
+                strict=True,
+            )
+        )
         log.info("operators.alerts_acknowledged", extra={"count": sum(known.values())})
         return Acknowledged(
-            acknowledged=[key for key in keys if known[key]], unknown=[key for key in keys if not known[key]]
+            acknowledged=[key for key in keys if known[key]],
+            unknown=[key for key in keys if not known[key]],
         )
 
     async def _closed(self, found: Sequence[Alert]) -> Collection[str]:
@@ -187,8 +207,16 @@ class AlertDesk:
         """
         events = [alert.event for alert in found]
         try:
-            swept = await self.sweeps.last() if any(each.subject == SUPERVISOR for each in events) else None
-            owed = await self.owed.look() if any(each.subject.startswith(ABOUT_ORDER) for each in events) else None
+            swept = (
+                await self.sweeps.last()
+                if any(each.subject == SUPERVISOR for each in events)
+                else None
+            )
+            owed = (
+                await self.owed.look()
+                if any(each.subject.startswith(ABOUT_ORDER) for each in events)
+                else None
+            )
         except (AppError, ExceptionGroup) as error:
             log.warning("alerts.not_compared", extra={"why": repr(error)})
             return ()

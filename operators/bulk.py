@@ -68,9 +68,13 @@ class BulkService:
         until = self._until(request)
         action = BY_NAME[request.action]
         start, end = _lists(action, until, request.where)
-        rows, continuation = await agenda_page(self.orders.store, start, end, request.limit, request.continuation)
+        rows, continuation = await agenda_page(
+            self.orders.store, start, end, request.limit, request.continuation
+        )
         found = (_meant(row, action, request.where, until) for row in rows)
-        meant = [*{order.order_id: order for order in found if order}.values()]  # what waits and runs is listed twice
+        meant = [
+            *{order.order_id: order for order in found if order}.values()
+        ]  # what waits and runs is listed twice
         done, refused = ([], []) if request.dry_run else await self._act_on(meant, request, until)
         handled = {*done, *(each.order_id for each in refused)}
         return BulkPage(
@@ -79,7 +83,9 @@ class BulkService:
             matching=meant,
             done=done,
             refused=refused,
-            changed=[] if request.dry_run else [each.order_id for each in meant if each.order_id not in handled],
+            changed=[]
+            if request.dry_run
+            else [each.order_id for each in meant if each.order_id not in handled],
             continuation=continuation,
         )
 
@@ -89,21 +95,34 @@ class BulkService:
         if request.until is None and not request.dry_run:
             raise InvalidError(["until: a dry run says up to which time to act; name it"])
         if request.until and request.until > latest:
-            raise InvalidError([f"until: expected a time that is over, {latest.isoformat()} at the latest"])
+            raise InvalidError(
+                [f"until: expected a time that is over, {latest.isoformat()} at the latest"]
+            )
         return request.until or latest
 
     async def _act_on(
         self, meant: list[ListedOrder], request: BulkRequest, until: datetime
     ) -> tuple[list[str], list[NotDone]]:
-        outcomes = await run_all((self._one(each.order_id, request, until) for each in meant), at_most=AT_ONCE)
+        outcomes = await run_all(
+            (self._one(each.order_id, request, until) for each in meant), at_most=AT_ONCE
+        )
         done = [outcome for outcome in outcomes if isinstance(outcome, str)]
-        log.info("operators.bulk_page", extra={"action": request.action, "done": len(done), "meant": len(meant)})
+        log.info(
+            "operators.bulk_page",
+            extra={"action": request.action, "done": len(done), "meant": len(meant)},
+        )
         return done, [outcome for outcome in outcomes if isinstance(outcome, NotDone)]
 
-    async def _one(self, order_id: str, request: BulkRequest, until: datetime) -> str | NotDone | None:
+    async def _one(
+        self, order_id: str, request: BulkRequest, until: datetime
+    ) -> str | NotDone | None:
         """Act on one order, if it is still meant; None if it is not."""
         action, where = BY_NAME[request.action], request.where
-        asked = Asked(operator=request.operator, note=request.note, step=where.step if action.of_step else None)
+        asked = Asked(
+            operator=request.operator,
+            note=request.note,
+            step=where.step if action.of_step else None,
+        )
 
         def decide(order: Snapshot, now: datetime) -> Change | None:
             return action.act(order, asked, now) if meant_by(order, action, where, until) else None
@@ -126,7 +145,10 @@ def _lists(action: Action, until: datetime, where: Where) -> tuple[str, str]:
     """Row-key range [from, to) of the lists of an action; the orders in `Error` stand by the time they went there."""
     first, last = agenda.all_of(min(action.lists))[0], agenda.all_of(max(action.lists))[1]
     if action.lists == (Kind.ERROR,):
-        return f"{first}{sortable(where.since)}" if where.since else first, f"{first}{sortable(until)}"
+        return (
+            f"{first}{sortable(where.since)}" if where.since else first,
+            f"{first}{sortable(until)}",
+        )
     return first, last
 
 

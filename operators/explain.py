@@ -53,13 +53,18 @@ class ActingRules:
 
     def reopen(self, capability: str | None, now: datetime) -> list[datetime]:
         """Return when the agents that offer this, and make no calls now, make calls again: the first comes first."""
-        times = (closed_until(self.agent_health, agent, now) for agent in self.offers.get(capability or "", ()))
+        times = (
+            closed_until(self.agent_health, agent, now)
+            for agent in self.offers.get(capability or "", ())
+        )
         return sorted(time for time in times if time)
 
     def claimed(self, order: Snapshot, at: datetime) -> Decision:
         """Return the claim at this time, as if every agent had room: whether it has, shows at that moment only."""
         takers = {
-            capability: [agent for agent in agents if not closed_until(self.agent_health, agent, at)]
+            capability: [
+                agent for agent in agents if not closed_until(self.agent_health, agent, at)
+            ]
             for capability, agents in self.offers.items()
         }
         return self.claim(order, at, takers)
@@ -92,7 +97,9 @@ class Explanation(View):
     if_nothing_happens: str
 
 
-def explain(order: Snapshot, actions: Sequence[str], rules: ActingRules, now: datetime) -> Explanation:
+def explain(
+    order: Snapshot, actions: Sequence[str], rules: ActingRules, now: datetime
+) -> Explanation:
     """Return the explanation; `actions` are those that an operator has."""
     expected = what_comes(order, rules, now)
     waiting_for = _waiting_for(order, expected, actions, rules, now)
@@ -181,7 +188,9 @@ def _recovery(order: Snapshot, rules: ActingRules, now: datetime) -> Prospect | 
         return None
     at = max(now, due + rules.clock_tolerance + INSTANT)
     change = rules.recover(order, at, rules.agent_health)
-    return Prospect(actor=Actor.SUPERVISOR, at=at, change=change if isinstance(change, Change) else None)
+    return Prospect(
+        actor=Actor.SUPERVISOR, at=at, change=change if isinstance(change, Change) else None
+    )
 
 
 # In words
@@ -202,7 +211,11 @@ def _held(state: OrderState) -> str:
 
 
 def _waiting_for(
-    order: Snapshot, expected: Prospect | None, actions: Sequence[str], rules: ActingRules, now: datetime
+    order: Snapshot,
+    expected: Prospect | None,
+    actions: Sequence[str],
+    rules: ActingRules,
+    now: datetime,
 ) -> str | None:
     if expected is None:
         return None
@@ -249,7 +262,11 @@ def _why_closed(needs: str, rules: ActingRules, now: datetime) -> str:
 
 def _load(agent: str, rules: ActingRules, now: datetime) -> str:
     """Return what the instances of an agent say of themselves, or since when nobody has taken what it is asked."""
-    lately = [health for health in rules.agent_health if health.agent == agent and health.counts_until > now]
+    lately = [
+        health
+        for health in rules.agent_health
+        if health.agent == agent and health.counts_until > now
+    ]
     if silent := silent_since(lately, agent, now):
         return f"nobody has taken {agent}'s requests since {_clock(silent)}"
     said = [health for health in lately if health.unheard_since is None]
@@ -275,7 +292,9 @@ def _then(expected: Prospect | None) -> str:
         return ""
     if expected.actor is Actor.AGENT:
         return f", until {_clock(expected.at)}"
-    return f", from {_clock(expected.at)} on" + (f": {_effect(expected.change)}" if expected.change else "")
+    return f", from {_clock(expected.at)} on" + (
+        f": {_effect(expected.change)}" if expected.change else ""
+    )
 
 
 def _otherwise(order: Snapshot, rules: ActingRules, now: datetime) -> str:
@@ -283,7 +302,9 @@ def _otherwise(order: Snapshot, rules: ActingRules, now: datetime) -> str:
     if comes is None or comes.at is None:
         return AS_IT_IS
     who = "the supervisor's sweep" if comes.actor is Actor.SUPERVISOR else "the scheduler's poll"
-    return f"From {_clock(comes.at)} on {who} finds it" + (f": {_effect(comes.change)}." if comes.change else ".")
+    return f"From {_clock(comes.at)} on {who} finds it" + (
+        f": {_effect(comes.change)}." if comes.change else "."
+    )
 
 
 def _effect(change: Change) -> str:

@@ -39,7 +39,9 @@ class HealthService:
 
     async def report(self) -> Health | Unhealthy:
         """Say whether the app can work, and which dependency is away."""
-        words = dict(zip(self.checks, await asyncio.gather(*map(self._ask, self.checks)), strict=True))
+        words = dict(
+            zip(self.checks, await asyncio.gather(*map(self._ask, self.checks)), strict=True)
+        )
         if all(word == "available" for word in words.values()):
             return Health(status="healthy", dependencies=words)
         return Unhealthy(status="unhealthy", dependencies=words)

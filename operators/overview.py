@@ -91,7 +91,9 @@ class OverviewService:
             at=owed.at,
             open_orders={
                 ProcessState.PENDING: Count(count=len(pending), at_least=owed.more(Kind.PENDING)),
-                ProcessState.PROCESSING: Count(count=len(processing), at_least=owed.more(Kind.RUNNING)),
+                ProcessState.PROCESSING: Count(
+                    count=len(processing), at_least=owed.more(Kind.RUNNING)
+                ),
                 ProcessState.ERROR: _count(owed, Kind.ERROR),
             },
             held=_count(owed, Kind.HELD),
@@ -134,4 +136,7 @@ def _of_few_steps(minutes: list[Figures]) -> list[Figures]:
     for each in minutes:
         completed.update({name: took.count for name, took in each.steps.items()})
     few = {name for name, _ in completed.most_common(MAX_STEPS)}
-    return [replace(each, steps={name: each.steps[name] for name in each.steps if name in few}) for each in minutes]
+    return [
+        replace(each, steps={name: each.steps[name] for name in each.steps if name in few})
+        for each in minutes
+    ]

@@ -60,8 +60,16 @@ class Owed:
     async def look(self) -> Look:
         """Read what is owed, but in buckets that cannot be reached; raises `ExceptionGroup` if that is all of them."""
         at, found = self.clock(), await self.store.of_each_bucket(self._owed_in)
-        rows = {kind: [row for rows, _ in found.values() for row in rows if _kind(row) == kind] for kind in Kind}
-        whole = {(bucket, kind) for bucket, (_, more) in found.items() for kind in Kind if kind not in more}
+        rows = {
+            kind: [row for rows, _ in found.values() for row in rows if _kind(row) == kind]
+            for kind in Kind
+        }
+        whole = {
+            (bucket, kind)
+            for bucket, (_, more) in found.items()
+            for kind in Kind
+            if kind not in more
+        }
         self._last[:] = [Look(at=at, rows=rows, whole=whole, buckets=len(self.store.buckets))]
         return self._last[0]
 

@@ -76,8 +76,13 @@ class PoisonService:
 
     async def list(self, page: PoisonPage) -> PoisonList:
         """List the messages that nobody could read, with their reasons, oldest first."""
-        found = await run_all(self.poison.page(each, page.limit + 1, page.continuation or "") for each in self._sources)
-        kept = sorted((message for each in found for message in each), key=lambda message: message.message_id)
+        found = await run_all(
+            self.poison.page(each, page.limit + 1, page.continuation or "")
+            for each in self._sources
+        )
+        kept = sorted(
+            (message for each in found for message in each), key=lambda message: message.message_id
+        )
         messages, continuation = cut(kept, page.limit, lambda message: message.message_id)
         return PoisonList(
             messages=[PoisonView.model_validate(message) for message in messages],
@@ -88,7 +93,9 @@ class PoisonService:
     async def count(self) -> dict[str, int]:
         """Return how many are kept of each queue of which any is, up to `MAX_COUNTED`."""
         pages = await run_all(self.poison.page(source, MAX_COUNTED) for source in self._sources)
-        return {source: len(page) for source, page in zip(self._sources, pages, strict=True) if page}
+        return {
+            source: len(page) for source, page in zip(self._sources, pages, strict=True) if page
+        }
 
     @property
     def _sources(self) -> Sequence[str]:
@@ -118,13 +125,19 @@ class PoisonService:
     async def drop(self, queue: str, message_id: str, request: OperatorRequest) -> Settled:
         """Remove a message for good; raises `UnknownMessageError`."""
         await self._kept(queue, message_id)
-        _log("dropped", queue, message_id, request)  # before it is: the answer may be lost, and the message gone
+        _log(
+            "dropped", queue, message_id, request
+        )  # before it is: the answer may be lost, and the message gone
         await self.poison.remove(queue, message_id)
         return Settled(queue=queue, id=message_id, status="dropped")
 
     async def remove_before(self, time: datetime) -> int:
         """Remove messages that arrived before that time, if there are very many not all at once; return how many."""
-        return sum(await run_all(self.poison.remove_before(source, time, MAX_REMOVED) for source in self._sources))
+        return sum(
+            await run_all(
+                self.poison.remove_before(source, time, MAX_REMOVED) for source in self._sources
+            )
+        )
 
     async def forget(self, order_id: str) -> None:
         """Remove the messages that name an order: what a workflow sends to an agent may say who the customer is."""
@@ -142,14 +155,21 @@ class PoisonService:
         again = f"redriven-{message.message_id}"
         correlation_id = message.correlation_id or again
         await self.bus.send(
-            [BusMessage(queue=message.source, message_id=again, correlation_id=correlation_id, body=text)]
+            [
+                BusMessage(
+                    queue=message.source, message_id=again, correlation_id=correlation_id, body=text
+                )
+            ]
         )
 
 
 def _log(what: str, source: str, message_id: str, request: OperatorRequest) -> None:
     """Keep who did it and why: no order's history has room for a message that belongs to none."""
     who = {"operator": request.operator, "note": request.note}
-    log.warning("operators.poison_settled", extra={"action": what, "queue": source, "message_id": message_id, **who})
+    log.warning(
+        "operators.poison_settled",
+        extra={"action": what, "queue": source, "message_id": message_id, **who},
+    )
 
 
 def text_of(message: PoisonMessage) -> str:
@@ -159,4 +179,6 @@ def text_of(message: PoisonMessage) -> str:
     try:
         return message.body.decode()
     except UnicodeDecodeError as error:
-        raise RefusedError("the message is no text: nobody could read it, it can only be dropped") from error
+        raise RefusedError(
+            "the message is no text: nobody could read it, it can only be dropped"
+        ) from error

@@ -22,7 +22,9 @@ def _known(name: str) -> str:
     return name
 
 
-ActionName = Annotated[str, AfterValidator(_known), Field(json_schema_extra={"enum": list(BY_NAME)})]
+ActionName = Annotated[
+    str, AfterValidator(_known), Field(json_schema_extra={"enum": list(BY_NAME)})
+]
 
 
 class Page(Parameters):
@@ -67,27 +69,36 @@ class OrdersPage(Filter, Page):
     def fits(self, order: ListedOrder) -> bool:
         """Whether an order, as the list shows it, is meant."""
         said = f"{order.order_id} {order.reason or ''}".casefold()
-        in_list = order.held_by is not None if self.state == HELD else order.process_state == self.state
+        in_list = (
+            order.held_by is not None if self.state == HELD else order.process_state == self.state
+        )
         return in_list and (self.text or "").casefold() in said and super().fits(order)
 
 
 class AlertsPage(Page):
     """Which part of the alerts."""
 
-    continuation: Annotated[str, Field(pattern=r"^[0-9]{18}\|[A-Za-z0-9!_.:|=~-]{1,900}$")] | None = None
+    continuation: (
+        Annotated[str, Field(pattern=r"^[0-9]{18}\|[A-Za-z0-9!_.:|=~-]{1,900}$")] | None
+    ) = None
 
 
 class PoisonPage(Page):
     """Which part of the messages that nobody could read."""
 
     limit: Annotated[int, Field(ge=1, le=500)] = 200
-    continuation: Annotated[str, Field(pattern=r"^[0-9]{8}T[0-9]{6}\.[0-9]{6}Z-[0-9a-f]{32}$")] | None = None
+    continuation: (
+        Annotated[str, Field(pattern=r"^[0-9]{8}T[0-9]{6}\.[0-9]{6}Z-[0-9a-f]{32}$")] | None
+    ) = None
 
 
 class Search(Parameters):
     """Orders whose ids begin so: with the bucket at least."""
 
-    id: Annotated[str, StringConstraints(strip_whitespace=True, pattern=r"^b[0-9]{2}-[0-9A-HJKMNP-TV-Z]{0,26}$")]
+    id: Annotated[
+        str,
+        StringConstraints(strip_whitespace=True, pattern=r"^b[0-9]{2}-[0-9A-HJKMNP-TV-Z]{0,26}$"),
+    ]
 
 
 class OperatorRequest(Body):

@@ -112,7 +112,9 @@ class RetentionService:
         """Go through all that is kept, side by side, so that each bucket and kind has the same time."""
         until = self.clock() + RUN_TIME
         work = {bucket: self._sweep_bucket(bucket, since, until) for bucket in self.archive.buckets}
-        work["alerts"] = self._sweep_others(partial(self.alert_log.remove_before, most=MAX_ALERTS), since, until)
+        work["alerts"] = self._sweep_others(
+            partial(self.alert_log.remove_before, most=MAX_ALERTS), since, until
+        )
         work["poison"] = self._sweep_others(self.poison.remove_before, since, until)
         work["keys"] = self._sweep_others(self.submission_keys.remove_before, since, until)
         outcomes = await run_all(work.values(), at_most=len(work))
@@ -140,12 +142,16 @@ class RetentionService:
             _tell_of_unreadable(page.orders)
             over = [order for order in page.orders if is_over(order, since)]
             removed += sum(await run_all((self._remove(order) for order in over), at_most=AT_ONCE))
-            if page.continuation != start:  # after each page: a run may be cut short by its time-out
+            if (
+                page.continuation != start
+            ):  # after each page: a run may be cut short by its time-out
                 await self.archive.go_on_from(bucket, page.continuation)
             start = page.continuation
             if not start or self.clock() >= until:
                 break
-        return Removed(removed, behind=bool(start) and start < oldest_order_id(bucket, since - LATE))
+        return Removed(
+            removed, behind=bool(start) and start < oldest_order_id(bucket, since - LATE)
+        )
 
     async def _remove(self, order: ArchivedOrder) -> bool:
         """Remove an order; what is wrong with it keeps none of those behind it."""
@@ -188,7 +194,9 @@ class RetentionService:
         Submissions of it that nobody could read go first, and whatever becomes of the rest: there may be no such order.
         """
         await self.poison.forget(order_id)
-        await self.transitions.apply(order_id, lambda order, now: erase(order, request, self.payload, now))
+        await self.transitions.apply(
+            order_id, lambda order, now: erase(order, request, self.payload, now)
+        )
         log.info("operators.erased", extra={"order_id": order_id})
         return Acted(order_id=order_id, status="erased")
 
@@ -207,4 +215,7 @@ def _tell_of_run(orders: int, removed: Mapping[str, Removed]) -> None:
 def _tell_of_unreadable(orders: Iterable[ArchivedOrder]) -> None:
     for order in orders:
         if order.fault:
-            log.error("retention.order_passed_over", extra={"order_id": order.order_id, "why": order.fault})
+            log.error(
+                "retention.order_passed_over",
+                extra={"order_id": order.order_id, "why": order.fault},
+            )

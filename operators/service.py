@@ -65,7 +65,9 @@ class OperatorService:
             if continuation is None or len(found) > page.limit:
                 break
         shown, next_one = cut(found, page.limit, lambda each: each[0])
-        return OrderList(orders=[order for _, order in shown], continuation=next_one or continuation)
+        return OrderList(
+            orders=[order for _, order in shown], continuation=next_one or continuation
+        )
 
     async def search(self, query: Search) -> FoundOrders:
         """Find orders in any state by the beginning of their ids; that is one range of one partition."""
@@ -73,7 +75,9 @@ class OperatorService:
         page = await self.archive.oldest(keys.bucket_of(beginning), None, beginning)
         found = [each for each in page.orders if each.order_id.startswith(beginning)]
         return FoundOrders(
-            orders=[StateView.model_validate(each.snapshot.state) for each in found if each.snapshot],
+            orders=[
+                StateView.model_validate(each.snapshot.state) for each in found if each.snapshot
+            ],
             unreadable=[each.order_id for each in found if each.fault],
             more=page.continuation.startswith(beginning),
         )
@@ -103,7 +107,9 @@ class OperatorService:
     async def act(self, action: Action, order_id: str, request: ActRequest) -> Acted:
         """Do this to an order; raises `InvalidError`, `RefusedError` or `UnknownOrderError` (OPR-3, OPR-4)."""
         asked = asked_for(action, request)
-        decision = await self.transitions.apply(order_id, lambda order, now: action.act(order, asked, now))
+        decision = await self.transitions.apply(
+            order_id, lambda order, now: action.act(order, asked, now)
+        )
         if isinstance(decision, Change):
             log.info("operators.acted", extra={"order_id": order_id, "event": decision.entry.event})
         return Acted(order_id=order_id, status=action.done)

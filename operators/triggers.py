@@ -56,7 +56,12 @@ def routes(its: OperatorServices) -> Sequence[Route]:
         Route("operator_find_customer", "POST", "api/operator/customers/find", its.retention.find),
         Route("operator_alerts", "GET", "api/operator/alerts", its.alerts.list),
         Route("operator_alert_causes", "GET", "api/operator/alerts/causes", its.alerts.causes),
-        Route("operator_alerts_acknowledge", "POST", "api/operator/alerts/acknowledge", its.alerts.acknowledge),
+        Route(
+            "operator_alerts_acknowledge",
+            "POST",
+            "api/operator/alerts/acknowledge",
+            its.alerts.acknowledge,
+        ),
         Route("operator_poison", "GET", "api/operator/poison", its.poison.list),
         Route("operator_poison_redrive", "POST", f"{POISON}/redrive", its.poison.redrive),
         Route("operator_poison_drop", "POST", f"{POISON}/drop", its.poison.drop),
@@ -84,7 +89,9 @@ def blueprint(retention: RetentionService) -> func.Blueprint:
     return triggers
 
 
-def relay(poison: PoisonStore, storage_queues: Iterable[str], bus_queues: Iterable[str]) -> func.Blueprint:
+def relay(
+    poison: PoisonStore, storage_queues: Iterable[str], bus_queues: Iterable[str]
+) -> func.Blueprint:
     """Return the functions that keep as poison what the platform gives up, because its function failed too often."""
     triggers = Functions()
     for queue in storage_queues:
@@ -98,7 +105,9 @@ def _bind_poison_queue(triggers: Functions, queue: str, poison: PoisonStore) -> 
     name = f"given_up_{queue.replace('-', '_')}"
 
     @triggers.function_name(name)
-    @triggers.queue_trigger(arg_name="message", queue_name=f"{queue}-poison", connection="StateStorage")
+    @triggers.queue_trigger(
+        arg_name="message", queue_name=f"{queue}-poison", connection="StateStorage"
+    )
     async def keep(message: func.QueueMessage) -> None:
         kept = partial(poison.put, queue, message.get_body(), GIVEN_UP, on_storage_queue(message))
         await through_outages(name, kept)
@@ -112,6 +121,10 @@ def _bind_dead_letters(triggers: Functions, queue: str, poison: PoisonStore) -> 
         arg_name="message", queue_name=f"{queue}/$DeadLetterQueue", connection="ServiceBus"
     )
     async def keep(message: func.ServiceBusMessage) -> None:
-        reason = f"{GIVEN_UP}: {message.dead_letter_reason}, {message.dead_letter_error_description}"
-        kept = partial(poison.put, queue, message.get_body(), reason, on_bus(message), message.correlation_id)
+        reason = (
+            f"{GIVEN_UP}: {message.dead_letter_reason}, {message.dead_letter_error_description}"
+        )
+        kept = partial(
+            poison.put, queue, message.get_body(), reason, on_bus(message), message.correlation_id
+        )
         await through_outages(name, kept)

@@ -104,7 +104,9 @@ class OrderView(StateView):
     """What an operator can do with the order as it is."""
 
 
-def order_view(order: Snapshot, payload: Payload, history: Iterable[HistoryEntry], actions: Iterable[str]) -> OrderView:
+def order_view(
+    order: Snapshot, payload: Payload, history: Iterable[HistoryEntry], actions: Iterable[str]
+) -> OrderView:
     """Return everything about an order but personal data (OPR-1)."""
     return OrderView(
         **dict(StateView.model_validate(order.state)),
@@ -118,7 +120,11 @@ def order_view(order: Snapshot, payload: Payload, history: Iterable[HistoryEntry
 
 def _entry(entry: HistoryEntry) -> EntryView:
     return EntryView(
-        at=entry.at, actor=entry.actor, event=entry.event, detail=entry.detail, happened=as_data(entry.happened)
+        at=entry.at,
+        actor=entry.actor,
+        event=entry.event,
+        detail=entry.detail,
+        happened=as_data(entry.happened),
     )
 
 
@@ -126,7 +132,8 @@ class ListedOrder(View):
     """What a list shows of an order: what its agenda row holds."""
 
     model_config = ConfigDict(
-        extra="ignore", alias_generator=AliasGenerator(validation_alias=to_pascal, serialization_alias=to_camel)
+        extra="ignore",
+        alias_generator=AliasGenerator(validation_alias=to_pascal, serialization_alias=to_camel),
     )
 
     order_id: str
@@ -189,7 +196,9 @@ class Acted(View):
     status: str
 
 
-def cut(found: Sequence[Listed], limit: int, key: Callable[[Listed], str]) -> tuple[Sequence[Listed], str | None]:
+def cut(
+    found: Sequence[Listed], limit: int, key: Callable[[Listed], str]
+) -> tuple[Sequence[Listed], str | None]:
     """Return one page of what was found, which is one more than that if there are more, and where the next begins."""
     return found[:limit], key(found[limit - 1]) if len(found) > limit else None
 

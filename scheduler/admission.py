@@ -85,7 +85,9 @@ def limit(health: Sequence[AgentHealth], agent: str, capacity: Capacity, now: da
         return 0
     said = [each for each in health if each.agent == agent]
     rates = [each.rate for each in said if now - each.at < FRESH]
-    if not rates and not any(each.open_until or each.asked_until or each.unheard_since for each in said):
+    if not rates and not any(
+        each.open_until or each.asked_until or each.unheard_since for each in said
+    ):
         return min(capacity.most, capacity.first)
     ahead = sum(rates) * capacity.allowance.total_seconds() * AHEAD
     return min(capacity.most, FEW + math.ceil(ahead))
@@ -98,7 +100,9 @@ def said_in(reply: AgentReply, agent: str, now: datetime) -> Sequence[AgentHealt
     until = now + timedelta(seconds=reply.retry_after or 0)
     asked_until = until if reply.asked else None
     name = reply.instance or ""
-    return (AgentHealth(agent=agent, instance=name, at=now, open_until=until, asked_until=asked_until),)
+    return (
+        AgentHealth(agent=agent, instance=name, at=now, open_until=until, asked_until=asked_until),
+    )
 
 
 @dataclass(kw_only=True)
@@ -160,7 +164,9 @@ class Admission:
         self.has_looked = True
         seen = {row.order_id: str(row.data.get("Agents", "")).split() for row in running}
         known = {
-            name: agents for name, agents in self._runs_at.items() if name in self._touched or bucket_of(name) in unseen
+            name: agents
+            for name, agents in self._runs_at.items()
+            if name in self._touched or bucket_of(name) in unseen
         }
         self._runs_at = seen | known
         self._open = Counter(chain.from_iterable(self._runs_at.values()))
@@ -199,7 +205,9 @@ class Admission:
         """Believe that nothing of the order is open at the agent."""
         self.is_at(order_id, [each for each in self._runs_at.get(order_id, ()) if each != agent])
 
-    def room(self, order_id: str = "", runs_at: Sequence[str] = (), said: Sequence[AgentHealth] = ()) -> Room:
+    def room(
+        self, order_id: str = "", runs_at: Sequence[str] = (), said: Sequence[AgentHealth] = ()
+    ) -> Room:
         """Return who takes steps of the order now, if its steps run at these agents and this is what agents say.
 
         Slots that it holds elsewhere count as free.
@@ -210,8 +218,15 @@ class Admission:
         open_then.subtract(self._runs_at.get(order_id, ()))
         open_then.update(runs_at)
         now = self.clock()
-        free = {name for name, each in self.capacity.items() if limit(health, name, each, now) > open_then[name]}
-        takers = {needs: [agent for agent in agents if agent in free] for needs, agents in self.offers.items()}
+        free = {
+            name
+            for name, each in self.capacity.items()
+            if limit(health, name, each, now) > open_then[name]
+        }
+        takers = {
+            needs: [agent for agent in agents if agent in free]
+            for needs, agents in self.offers.items()
+        }
         return {needs: agents for needs, agents in takers.items() if agents}
 
     def _free(self, agent: str) -> int:
@@ -249,7 +264,9 @@ class Admission:
             if candidate := next(filter(self._is_to_take, first), None):
                 del queue[candidate.order_id]
                 self._turns[needs] += 1
-                self.is_at(candidate.order_id, [*self._runs_at.get(candidate.order_id, ()), *free[:1]])
+                self.is_at(
+                    candidate.order_id, [*self._runs_at.get(candidate.order_id, ()), *free[:1]]
+                )
                 return candidate
         return None
 
@@ -268,13 +285,24 @@ class Admission:
     def _line_up(self, waiting: Sequence[Candidate]) -> None:
         """Let these be all that wait, and those that were announced here since the look began."""
         now = self.clock()
-        self._passed_over = {name: until for name, until in self._passed_over.items() if until > now}
-        self._announced = {name: at for name, at in self._announced.items() if abs(now - at) < ANNOUNCED_FOR}
-        heard = [each for queue in self._queues.values() for each in queue.values() if self._is_news(each)]
+        self._passed_over = {
+            name: until for name, until in self._passed_over.items() if until > now
+        }
+        self._announced = {
+            name: at for name, at in self._announced.items() if abs(now - at) < ANNOUNCED_FOR
+        }
+        heard = [
+            each
+            for queue in self._queues.values()
+            for each in queue.values()
+            if self._is_news(each)
+        ]
         self._queues = {}
         for needs in sorted({each.needs for each in waiting}):
             high, normal = (_lane(waiting, needs, priority) for priority in Priority)
-            self._queues[needs] = {each.order_id: each for each in _in_turns(high, normal, self._turns[needs])}
+            self._queues[needs] = {
+                each.order_id: each for each in _in_turns(high, normal, self._turns[needs])
+            }
         for each in heard:
             self._queues.setdefault(each.needs, {}).setdefault(each.order_id, each)
 

@@ -37,7 +37,9 @@ class BrokenRequestError(AppError):
     """The workflow cannot make the request of a step; what it says is fit to be shown."""
 
 
-def request_of(order: Snapshot, step: Step, workflow: Workflow, payload: Payload, issued_at: datetime) -> BusMessage:
+def request_of(
+    order: Snapshot, step: Step, workflow: Workflow, payload: Payload, issued_at: datetime
+) -> BusMessage:
     """Return the request of an attempt that begins now; raises `BrokenRequestError`."""
     name = f"{workflow.name} v{workflow.version}"
     definition = workflow.definition(step.name)
@@ -55,7 +57,9 @@ def no_such_step(workflow: Workflow, step: str) -> str:
     return f"{workflow.name} v{workflow.version} has no step {step}: it was changed while this order was on it"
 
 
-def _request(order: Snapshot, step: Step, definition: StepDefinition, issued_at: datetime) -> BusMessage:
+def _request(
+    order: Snapshot, step: Step, definition: StepDefinition, issued_at: datetime
+) -> BusMessage:
     used = (each for each in order.steps if each.name in definition.uses)
     results = {each.name: each.result for each in used if each.result is not None}
     content = definition.request(order.order, results)
@@ -90,8 +94,12 @@ def _told(error: Exception, personal: Iterable[str]) -> str:
 
 def _without(personal: Iterable[str], text: str) -> str:
     """Return the text without these values; of two that begin alike the longer one goes first."""
-    values = "|".join(re.escape(value) for value in sorted(personal, key=len, reverse=True) if value)
-    return re.sub(rf"(?<!\w)(?:{values})(?!\w)", ERASED, text, flags=re.IGNORECASE) if values else text
+    values = "|".join(
+        re.escape(value) for value in sorted(personal, key=len, reverse=True) if value
+    )
+    return (
+        re.sub(rf"(?<!\w)(?:{values})(?!\w)", ERASED, text, flags=re.IGNORECASE) if values else text
+    )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -116,10 +124,18 @@ class Progress:
         """
         if after.state.direction is Direction.UNDO:
             return self._undo(after)
-        if after.in_state(StepState.FAILED):  # no new step starts; the running ones answer or expire (SCH-12)
-            return self._start(after, []) if after.running() else compensation.give_up(self.before, after, self.entry)
+        if after.in_state(
+            StepState.FAILED
+        ):  # no new step starts; the running ones answer or expire (SCH-12)
+            return (
+                self._start(after, [])
+                if after.running()
+                else compensation.give_up(self.before, after, self.entry)
+            )
         if all(step.state in DONE for step in after.steps):
-            after = after.with_state(process_state=ProcessState.PROCESSED, locked_by=None, complete_by=None)
+            after = after.with_state(
+                process_state=ProcessState.PROCESSED, locked_by=None, complete_by=None
+            )
             return transition(self.before, after, self.entry.also(Processed()))
         return self._start(after, after.ready())
 
@@ -176,7 +192,9 @@ class Progress:
             provider = self.providers[step.agent]
             takers = [agent for agent in takers if self.providers.get(agent) == provider]
         if step.reason:  # why its last attempt came to nothing
-            return next((agent for agent in takers if agent != step.agent), next(iter(takers), None))
+            return next(
+                (agent for agent in takers if agent != step.agent), next(iter(takers), None)
+            )
         if step.state is StepState.UNDOING and step.agent in takers:
             return step.agent
         return next(iter(takers), None)
@@ -184,10 +202,14 @@ class Progress:
     def _wait(self, after: Snapshot) -> Change:
         """Give the order back until a step's time has come, or an agent has room."""
         entry = self.entry.also(PutBack(until=after.chosen_time(self.entry.at)))
-        after = after.with_state(process_state=ProcessState.PENDING, locked_by=None, complete_by=None)
+        after = after.with_state(
+            process_state=ProcessState.PENDING, locked_by=None, complete_by=None
+        )
         return transition(self.before, after, entry)
 
-    def _requests(self, order: Snapshot, started: Sequence[Step]) -> tuple[list[BusMessage], list[Step]]:
+    def _requests(
+        self, order: Snapshot, started: Sequence[Step]
+    ) -> tuple[list[BusMessage], list[Step]]:
         """Return the requests, and the steps of which there can be none: those have failed."""
         requests, failed = [], []
         for step in started:
@@ -199,7 +221,10 @@ class Progress:
 
     def _fail(self, order: Snapshot, failed: Sequence[Step]) -> Change | None:
         """Go on with steps that have failed before anybody was asked; their on-failure rule decides (SCH-8)."""
-        failures = (StepFailed(step=each.name, attempt=each.attempts, reason=str(each.reason)) for each in failed)
+        failures = (
+            StepFailed(step=each.name, attempt=each.attempts, reason=str(each.reason))
+            for each in failed
+        )
         return replace(self, entry=self.entry.also(*failures)).proceed(order.with_steps(*failed))
 
 
@@ -207,13 +232,17 @@ def _unasked(order: Snapshot, started: Step, reason: str) -> Step:
     """Return the step as it failed; what nobody was asked to undo may stand."""
     before = next(step for step in order.steps if step.name == started.name)
     undo = started.state is StepState.UNDOING
-    return replace(before, state=StepState.FAILED, reason=reason[:MAX_REASON], in_doubt=before.in_doubt or undo)
+    return replace(
+        before, state=StepState.FAILED, reason=reason[:MAX_REASON], in_doubt=before.in_doubt or undo
+    )
 
 
 def handled(order: Snapshot, instance: str) -> Snapshot:
     """Return the order as this scheduler handles it: due when the first of the steps that run is."""
     return order.with_state(
-        process_state=ProcessState.PROCESSING, locked_by=instance, complete_by=order.earliest_complete_by()
+        process_state=ProcessState.PROCESSING,
+        locked_by=instance,
+        complete_by=order.earliest_complete_by(),
     )
 
 

@@ -63,7 +63,11 @@ class SchedulerRules:
         if workflow is None:
             return self._end_of_retired(order, entry)
         change = self._progress(order, workflow, entry, room).proceed(order)
-        return _told_of_changes(change, workflow) if change else NotClaimed(why=_why_nothing_starts(order, room))
+        return (
+            _told_of_changes(change, workflow)
+            if change
+            else NotClaimed(why=_why_nothing_starts(order, room))
+        )
 
     def _why_not(self, order: Snapshot, now: datetime) -> WhyNot | None:
         """Say why the order is not to be claimed, whoever has room; None if it is."""
@@ -82,7 +86,9 @@ class SchedulerRules:
 
     def can_claim(self, workflow: str, version: int, waited: timedelta) -> bool:
         """Whether this app goes on with orders on this version, or ends them; it may not know it yet (FLT-12)."""
-        known = self.workflows.find(workflow, version) is not None or self.workflows.was_retired(workflow, version)
+        known = self.workflows.find(workflow, version) is not None or self.workflows.was_retired(
+            workflow, version
+        )
         return known or waited > self.longest_upgrade
 
     def _end_of_retired(self, order: Snapshot, entry: HistoryEntry) -> Change | NotClaimed:
@@ -90,11 +96,15 @@ class SchedulerRules:
         state = order.state
         if order.running():  # they answer or expire first (SCH-12)
             return NotClaimed(why=WhyNot.RUNS)
-        reason = f"workflow {state.workflow} version {state.workflow_version} is not part of this app"
+        reason = (
+            f"workflow {state.workflow} version {state.workflow_version} is not part of this app"
+        )
         outcome = Outcome.UNDO_INCOMPLETE if state.direction is Direction.UNDO else Outcome.FAILED
         return compensation.end(order, order.with_state(reason=reason), outcome, None, entry)
 
-    def receive(self, order: Snapshot, reply: AgentReply, now: datetime, room: Room, agent: str) -> Decision:
+    def receive(
+        self, order: Snapshot, reply: AgentReply, now: datetime, room: Room, agent: str
+    ) -> Decision:
         """Act on a reply if it is valid; else only record that it came (SCH-5, SCH-6, SCH-8).
 
         `agent` is the one whose queue it came over.
@@ -111,10 +121,14 @@ class SchedulerRules:
             raise NewerWorkflowError
         answered, entry = self._answered(step, _within_bounds(definition, reply), definition, now)
         if order.state.direction is Direction.UNDO and step.state is StepState.RUNNING:
-            answered = compensation.to_be_undone(answered)  # the undo was asked for while the step was being done
+            answered = compensation.to_be_undone(
+                answered
+            )  # the undo was asked for while the step was being done
         after = order.with_steps(answered)
         if order.state.process_state is ProcessState.PENDING:
-            return transition(order, after, entry)  # another step timed out meanwhile: whoever claims the order goes on
+            return transition(
+                order, after, entry
+            )  # another step timed out meanwhile: whoever claims the order goes on
         return self._progress(order, workflow, entry, room).proceed(after)
 
     def _why_invalid(self, step: Step | None, reply: AgentReply, agent: str, now: datetime) -> str:
@@ -185,7 +199,9 @@ class SchedulerRules:
             in_doubt=in_doubt,
             for_operator=reply.for_operator,
         )
-        return failed, self._entry(now, StepFailed(step=step.name, attempt=step.attempts, reason=reason))
+        return failed, self._entry(
+            now, StepFailed(step=step.name, attempt=step.attempts, reason=reason)
+        )
 
     def _not_tried(self, step: Step, reply: AgentReply, now: datetime) -> tuple[Step, HistoryEntry]:
         """Let the step be asked for again as soon as anybody has room; no failure is counted (AGT-8)."""
@@ -195,9 +211,13 @@ class SchedulerRules:
             complete_by=None,
             in_doubt=step.in_doubt or reply.in_doubt,
         )
-        return waiting, self._entry(now, NotTried(step=step.name, attempt=step.attempts, reason=reply.reason))
+        return waiting, self._entry(
+            now, NotTried(step=step.name, attempt=step.attempts, reason=reply.reason)
+        )
 
-    def _progress(self, before: Snapshot, workflow: Workflow, entry: HistoryEntry, room: Room) -> Progress:
+    def _progress(
+        self, before: Snapshot, workflow: Workflow, entry: HistoryEntry, room: Room
+    ) -> Progress:
         return Progress(
             before=before,
             workflow=workflow,
@@ -245,9 +265,15 @@ def _within_bounds(definition: StepDefinition, reply: AgentReply) -> AgentReply:
     if len(json.dumps(_kept(definition, reply))) <= MAX_KEPT:
         return reply
     reason = f"the service's answer is too long to be kept: more than {MAX_KEPT} characters"
-    return reply.model_copy(update={"outcome": "failed", "result": None, "reason": reason, "in_doubt": True})
+    return reply.model_copy(
+        update={"outcome": "failed", "result": None, "reason": reason, "in_doubt": True}
+    )
 
 
 def _kept(definition: StepDefinition, reply: AgentReply) -> dict[str, Any]:
     """Return what of the service's answer the workflow wants to keep (UND-3)."""
-    return {name: value for name, value in (reply.result or {}).items() if name in definition.result_fields}
+    return {
+        name: value
+        for name, value in (reply.result or {}).items()
+        if name in definition.result_fields
+    }

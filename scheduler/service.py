@@ -87,10 +87,15 @@ class SchedulerService:
             log.warning("scheduler.reply_for_unknown_order", extra={"order_id": order_id})
             return
         except NewerWorkflowError:
-            self.admission.answered(order_id, agent)  # a newer app records it; the agent has room by now
+            self.admission.answered(
+                order_id, agent
+            )  # a newer app records it; the agent has room by now
             raise
         if isinstance(decision, Note):
-            log.warning("scheduler.reply_refused", extra={"order_id": decision.order_id, "why": decision.entry.detail})
+            log.warning(
+                "scheduler.reply_refused",
+                extra={"order_id": decision.order_id, "why": decision.entry.detail},
+            )
             return
         self.admission.learn(said_in(reply, agent, self.transitions.clock()))
         await _beside_a_reply(self._claim_what_fits())
@@ -103,7 +108,9 @@ class SchedulerService:
 
     def _intend(self, order: Snapshot, decision: Decision) -> None:
         """Give the order its slots before they are written: others decide meanwhile."""
-        self.admission.is_at(order.order_id, _agents(decision.after if isinstance(decision, Change) else order))
+        self.admission.is_at(
+            order.order_id, _agents(decision.after if isinstance(decision, Change) else order)
+        )
 
     def _recorded(self, reply: AgentReply, agent: str, order: Snapshot, now: datetime) -> Decision:
         """Decide about a reply by a clock that is off: what is not recovered is in time, and nothing begins (FLT-9)."""
@@ -120,7 +127,9 @@ class SchedulerService:
 
         Those of which the store says nothing are left to the next look; raises `UnavailableError` if all are.
         """
-        while await self._may_claim() and (fitting := list(islice(iter(self.admission.take, None), AT_ONCE))):
+        while await self._may_claim() and (
+            fitting := list(islice(iter(self.admission.take, None), AT_ONCE))
+        ):
             if not any(await run_all(map(self._claim, fitting))):
                 raise UnavailableError
 
@@ -178,7 +187,10 @@ class SchedulerService:
         """Look at the orders of a bucket; no agent works any more on what is overdue, even if nobody can recover it."""
         choose = partial(self._candidate, now)
         look = BucketLook(store=self.transitions.store, bucket=bucket, due=now, choose=choose)
-        await look.at_all(now - self.rules.clock_tolerance, sum(each.most for each in self.admission.capacity.values()))
+        await look.at_all(
+            now - self.rules.clock_tolerance,
+            sum(each.most for each in self.admission.capacity.values()),
+        )
         return look
 
     async def _health(self, now: datetime) -> Sequence[AgentHealth] | None:
@@ -208,11 +220,15 @@ class SchedulerService:
     def _if_wanted(self, row: AgendaRow, now: datetime) -> Candidate | None:
         """Return the order if its time has come, and this app goes on with it, or no newer one has in time (FLT-12)."""
         (priority, needs), since = agenda.lane_of(row), agenda.since(row)
-        claimable = self.rules.can_claim(row.data["Workflow"], row.data["WorkflowVersion"], now - since)
+        claimable = self.rules.can_claim(
+            row.data["Workflow"], row.data["WorkflowVersion"], now - since
+        )
         if not (claimable and agenda.may_be_claimed(row, now)):
             return None
         fresh = agenda.was_announced(row) and abs(now - row.data["UpdatedAt"]) < WAKE_UP_TIME
-        return Candidate(order_id=row.order_id, priority=priority, needs=needs, since=since, fresh=fresh)
+        return Candidate(
+            order_id=row.order_id, priority=priority, needs=needs, since=since, fresh=fresh
+        )
 
 
 async def _beside_a_reply(work: Coroutine[Any, Any, None]) -> None:

@@ -34,7 +34,9 @@ class Inbox:
     bus: Bus
     clock: Clock
 
-    async def wake(self, function: str, body: bytes, correlation_id: str | None, arrival: Arrival) -> None:
+    async def wake(
+        self, function: str, body: bytes, correlation_id: str | None, arrival: Arrival
+    ) -> None:
         """Let the scheduler look at an order; what comes to nothing is left to the poll."""
         try:
             wake_up = decode(WakeUp, body)
@@ -42,7 +44,9 @@ class Inbox:
             log.warning("scheduler.newer_wake_up", extra={"why": str(newer)})
             return
         except InvalidError as fault:
-            message = Delivered(queue=SCHEDULER_REQUESTS, body=body, correlation_id=correlation_id, arrival=arrival)
+            message = Delivered(
+                queue=SCHEDULER_REQUESTS, body=body, correlation_id=correlation_id, arrival=arrival
+            )
             await through_outages(function, partial(self.unread.settle, message, fault))
             return
         try:
@@ -65,7 +69,12 @@ class Inbox:
         try:
             reply = _reply(body, correlation_id)
         except InvalidError as fault:
-            message = Delivered(queue=responses_queue(agent), body=body, correlation_id=correlation_id, arrival=arrival)
+            message = Delivered(
+                queue=responses_queue(agent),
+                body=body,
+                correlation_id=correlation_id,
+                arrival=arrival,
+            )
             await through_outages(function, partial(self.unread.settle, message, fault))
             return
         try:
@@ -75,12 +84,19 @@ class Inbox:
 
     async def _later(self, reply: AgentReply, agent: str, why: Exception) -> None:
         """Send the reply to its queue again for as long as it counts; then it is dropped, and the step times out."""
-        now, about = self.clock(), {"order_id": reply.order_id, "reply": reply.request_id, "why": repr(why)}
+        now, about = (
+            self.clock(),
+            {"order_id": reply.order_id, "reply": reply.request_id, "why": repr(why)},
+        )
         again = put_off(reply.to_bus(agent, now), now, reply.complete_by)
         if again is None:
             log.warning("scheduler.reply_dropped", extra=about)
             return
-        log.warning("scheduler.reply_put_off", extra=about, exc_info=None if isinstance(why, AppError) else why)
+        log.warning(
+            "scheduler.reply_put_off",
+            extra=about,
+            exc_info=None if isinstance(why, AppError) else why,
+        )
         await self.bus.send([again])
 
 
@@ -108,7 +124,9 @@ def blueprint(inbox: Inbox, agents: Sequence[str]) -> func.Blueprint:
     async def scheduler_wake(messages: Messages) -> None:
         await run_all(inbox.wake("scheduler_wake", *each) for each in bodies_with_ids(messages))
 
-    @triggers.timer_trigger(arg_name="timer", schedule="%SCHEDULER_POLL_SCHEDULE%", use_monitor=False)
+    @triggers.timer_trigger(
+        arg_name="timer", schedule="%SCHEDULER_POLL_SCHEDULE%", use_monitor=False
+    )
     async def scheduler_poll(timer: func.TimerRequest) -> None:
         await in_turn("scheduler_poll", inbox.service.poll)
 
@@ -139,4 +157,7 @@ def bodies_with_ids(messages: Messages) -> list[tuple[bytes, str | None, Arrival
     """
     ids = [message.correlation_id or None for message in messages]
     sure = ids if all(ids) else [None] * len(ids)
-    return [(message.get_body(), each, on_bus(message)) for message, each in zip(messages, sure, strict=True)]
+    return [
+        (message.get_body(), each, on_bus(message))
+        for message, each in zip(messages, sure, strict=True)
+    ]

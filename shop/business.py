@@ -14,7 +14,9 @@ PROVIDER = "psp"
 """The payment provider, to which both agents for payments are a way."""
 
 AGENTS = (
-    Agent(name="payment", offers="payment", address="PAYMENT_URL", provider=PROVIDER, refusal=DECLINED),
+    Agent(
+        name="payment", offers="payment", address="PAYMENT_URL", provider=PROVIDER, refusal=DECLINED
+    ),
     Agent(
         name="payment-backup",
         offers="payment",
@@ -24,7 +26,12 @@ AGENTS = (
         refusal=DECLINED,
     ),
     Agent(name="inventory", offers="inventory", address="INVENTORY_URL", refusal="out of stock"),
-    Agent(name="shipping", offers="shipping", address="SHIPPING_URL", refusal="address not deliverable"),
+    Agent(
+        name="shipping",
+        offers="shipping",
+        address="SHIPPING_URL",
+        refusal="address not deliverable",
+    ),
 )
 """The backup is another way to the payment provider, for when the first one fails; it knows the same keys."""
 

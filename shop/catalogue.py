@@ -27,11 +27,33 @@ class Product:
 
 
 PRODUCTS = (
-    Product(sku="TEA-EARL-GREY", name="Earl Grey", description="Black tea with bergamot, 100 g", price=EUR("12.50")),
-    Product(sku="TEA-SENCHA", name="Sencha", description="Green tea from Shizuoka, 100 g", price=EUR("14.00")),
-    Product(sku="TEA-ROOIBOS", name="Rooibos", description="Red bush tea, free of caffeine, 100 g", price=EUR("9.80")),
-    Product(sku="POT-GLASS", name="Glass teapot", description="0.8 l, with a strainer", price=EUR("34.90")),
-    Product(sku="CUP-PORCELAIN", name="Porcelain cup", description="0.2 l, white", price=EUR("11.20")),
+    Product(
+        sku="TEA-EARL-GREY",
+        name="Earl Grey",
+        description="Black tea with bergamot, 100 g",
+        price=EUR("12.50"),
+    ),
+    Product(
+        sku="TEA-SENCHA",
+        name="Sencha",
+        description="Green tea from Shizuoka, 100 g",
+        price=EUR("14.00"),
+    ),
+    Product(
+        sku="TEA-ROOIBOS",
+        name="Rooibos",
+        description="Red bush tea, free of caffeine, 100 g",
+        price=EUR("9.80"),
+    ),
+    Product(
+        sku="POT-GLASS",
+        name="Glass teapot",
+        description="0.8 l, with a strainer",
+        price=EUR("34.90"),
+    ),
+    Product(
+        sku="CUP-PORCELAIN", name="Porcelain cup", description="0.2 l, white", price=EUR("11.20")
+    ),
 )
 
 BY_SKU = {product.sku: product for product in PRODUCTS}

@@ -13,7 +13,9 @@ from core.messages import NO_TEXT, Text, decode
 from core.orders import ERASED
 from shop.catalogue import BY_SKU
 
-Email = Annotated[str, Field(min_length=1, max_length=200, pattern=rf"^[^@\s{NO_TEXT}]+@[^@\s{NO_TEXT}]+$")]
+Email = Annotated[
+    str, Field(min_length=1, max_length=200, pattern=rf"^[^@\s{NO_TEXT}]+@[^@\s{NO_TEXT}]+$")
+]
 Price = Annotated[str, Field(pattern=r"^\d{1,7}\.\d{2}$")]
 
 
@@ -68,7 +70,9 @@ def personal(payload: Mapping[str, Any]) -> Iterable[str]:
 def belongs_to(payload: Mapping[str, Any], email: str) -> bool:
     """Whether the customer has this address, in capitals or not."""
     customer = payload.get("customer")
-    return isinstance(customer, Mapping) and str(customer.get("email")).casefold() == email.casefold()
+    return (
+        isinstance(customer, Mapping) and str(customer.get("email")).casefold() == email.casefold()
+    )
 
 
 def skus(request: Mapping[str, Any]) -> Iterable[str]:

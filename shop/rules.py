@@ -57,7 +57,9 @@ class Wish(Body):
 
 
 def _of_bearable_total(wishes: tuple[Wish, ...]) -> tuple[Wish, ...]:
-    total = sum((Decimal(BY_SKU[wish.sku].price.amount) * wish.quantity for wish in wishes), Decimal(0))
+    total = sum(
+        (Decimal(BY_SKU[wish.sku].price.amount) * wish.quantity for wish in wishes), Decimal(0)
+    )
     if total > LARGEST_TOTAL:
         told = f"{total} EUR together; an order takes {LARGEST_TOTAL} at most"
         raise PydanticCustomError("too_much", "{told}", {"told": told})
@@ -70,7 +72,9 @@ class Purchase(Body):
     model_config = ConfigDict(json_schema_extra={"examples": [EXAMPLE]})
     customer: Customer
     items: Annotated[
-        tuple[Wish, ...], Field(min_length=1, max_length=50, strict=False), AfterValidator(_of_bearable_total)
+        tuple[Wish, ...],
+        Field(min_length=1, max_length=50, strict=False),
+        AfterValidator(_of_bearable_total),
     ]
 
 
@@ -92,7 +96,10 @@ class IdempotencyKey(Parameters):
 
     place = "header"
     value: Annotated[
-        str | None, AfterValidator(_hard_to_guess), WithJsonSchema(KEY_SCHEMA), Field(alias="Idempotency-Key")
+        str | None,
+        AfterValidator(_hard_to_guess),
+        WithJsonSchema(KEY_SCHEMA),
+        Field(alias="Idempotency-Key"),
     ] = None
 
 
@@ -109,7 +116,9 @@ class Placed(View):
     retry_after: Annotated[int, AskAgain] = 1
 
 
-IfSlow = Field(exclude_if=not_, description="For who has waited long, by their own clock: this instead")
+IfSlow = Field(
+    exclude_if=not_, description="For who has waited long, by their own clock: this instead"
+)
 
 
 class StepStatus(View):
@@ -152,10 +161,15 @@ def submission(purchase: Purchase, order_id: str, placed_at: datetime) -> Submis
     """Return the message that submits the order, at the shop's prices (SUB-1)."""
     payload: dict[str, Any] = {
         "customer": purchase.customer.model_dump(),
-        "items": [{**wish.model_dump(), "unitPrice": BY_SKU[wish.sku].price.amount} for wish in purchase.items],
+        "items": [
+            {**wish.model_dump(), "unitPrice": BY_SKU[wish.sku].price.amount}
+            for wish in purchase.items
+        ],
     }
     priority = purchase.priority if isinstance(purchase, OperatorPurchase) else Priority.NORMAL
-    return Submission(schema_version=1, order_id=order_id, placed_at=placed_at, priority=priority, **payload)
+    return Submission(
+        schema_version=1, order_id=order_id, placed_at=placed_at, priority=priority, **payload
+    )
 
 
 def fingerprint(purchase: Purchase, idempotency_key: str) -> str:

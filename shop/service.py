@@ -63,7 +63,9 @@ class ShopService:
         order = await self.store.load(order_id)
         if order:
             return rules.status(order)
-        with suppress(ValueError):  # an id that we have not made may hold a time that nobody lives to see
+        with suppress(
+            ValueError
+        ):  # an id that we have not made may hold a time that nobody lives to see
             placed_at = self.placed_at(order_id)
             if abs(self.clock() - placed_at) <= rules.RECORDED_WITHIN:
                 return rules.accepted(order_id, placed_at)

@@ -11,6 +11,8 @@ def routes(shop: ShopService) -> Sequence[Route]:
     return [
         Route("shop_products", "GET", "api/products", shop.products, open=True),
         Route("shop_place_order", "POST", "api/orders", shop.place, open=True),
-        Route("shop_place_order_for_customer", "POST", "api/operator/orders", shop.place_for_customer),
+        Route(
+            "shop_place_order_for_customer", "POST", "api/operator/orders", shop.place_for_customer
+        ),
         Route("shop_order", "GET", "api/orders/{orderId}", shop.follow, open=True),
     ]

@@ -36,13 +36,21 @@ STEPS = {
 }
 """By step: while it is done, once it is done, once it was taken back."""
 TRYING_AGAIN = "Taking longer; we try again"
-ACCEPTED = OrderWords("pending", "One moment.", "Your order has arrived, and is being written down.")
+ACCEPTED = OrderWords(
+    "pending", "One moment.", "Your order has arrived, and is being written down."
+)
 ON_IT = OrderWords("processing", "We are on it.", "This page follows your order by itself.")
-SLOW = OrderWords("again", f"{TRYING_AGAIN}.", "Your order is safe. You may close this page and come back.")
+SLOW = OrderWords(
+    "again", f"{TRYING_AGAIN}.", "Your order is safe. You may close this page and come back."
+)
 DONE = OrderWords("processed", "All done. Your parcel is on its way.", "You need do nothing more.")
-BEING_UNDONE = OrderWords("undo", "Your order is being cancelled.", "Everything that was done is taken back.")
+BEING_UNDONE = OrderWords(
+    "undo", "Your order is being cancelled.", "Everything that was done is taken back."
+)
 IN_DOUBT = OrderWords(
-    "error", "A person is looking at it.", "Something needs a hand. Your order is safe, and you need do nothing."
+    "error",
+    "A person is looking at it.",
+    "Something needs a hand. Your order is safe, and you need do nothing.",
 )
 
 
@@ -53,7 +61,10 @@ def is_over(order: Snapshot) -> bool:
 
 def trying_again(order: Snapshot, step: Step) -> bool:
     """Whether the step failed, or may have, and is being done again or waits for that."""
-    if order.state.process_state in ENDED or step.state not in (StepState.NOT_STARTED, StepState.RUNNING):
+    if order.state.process_state in ENDED or step.state not in (
+        StepState.NOT_STARTED,
+        StepState.RUNNING,
+    ):
         return False
     return step.attempts > (1 if step.runs else 0)
 
@@ -69,7 +80,9 @@ def of_step(order: Snapshot, step: Step) -> StepWords:
         StepState.COMPLETED: StepWords("processed", done),
         StepState.SKIPPED: StepWords("processed", done),
         StepState.FAILED: StepWords(
-            "error", doing, "This could not be done" if is_over(order) else "A person is looking at it"
+            "error",
+            doing,
+            "This could not be done" if is_over(order) else "A person is looking at it",
         ),
         StepState.UNDOING: StepWords("undo", "Taking it back", doing),
         StepState.UNDONE: StepWords("undo", back),

@@ -14,12 +14,19 @@ from core.workflow import Results, StepDefinition, Workflow
 
 def goods(order: Order, _: Results) -> dict[str, Any]:
     """Return what is ordered."""
-    return {"items": [{"sku": item["sku"], "quantity": item["quantity"]} for item in order.payload["items"]]}
+    return {
+        "items": [
+            {"sku": item["sku"], "quantity": item["quantity"]} for item in order.payload["items"]
+        ]
+    }
 
 
 def payment(order: Order, results: Results) -> dict[str, Any]:
     """Return what is bought and for how much, not by whom."""
-    total = sum((Decimal(item["unitPrice"]) * item["quantity"] for item in order.payload["items"]), Decimal(0))
+    total = sum(
+        (Decimal(item["unitPrice"]) * item["quantity"] for item in order.payload["items"]),
+        Decimal(0),
+    )
     return {**goods(order, results), "amount": f"{total:.2f}", "currency": "EUR"}
 
 
@@ -38,7 +45,11 @@ ORDER_1 = Workflow(
     version=1,
     steps=(
         StepDefinition(
-            name="payment", capability="payment", operation="authorise", request=payment, result_fields=("reference",)
+            name="payment",
+            capability="payment",
+            operation="authorise",
+            request=payment,
+            result_fields=("reference",),
         ),
     ),
 )
@@ -94,6 +105,12 @@ RETURN = Workflow(
     version=1,
     steps=(
         StepDefinition(name="restock", capability="inventory", operation="release", request=goods),
-        StepDefinition(name="refund", capability="payment", operation="refund", request=payment, after=("restock",)),
+        StepDefinition(
+            name="refund",
+            capability="payment",
+            operation="refund",
+            request=payment,
+            after=("restock",),
+        ),
     ),
 )

@@ -30,7 +30,11 @@ MAX_TRIES = 4
 def _part(text: str) -> str:
     """Return the text as one part of a row key, shortened to a digest if it is too long."""
     part = key_part(text).replace("|", "=7c=")
-    return part if len(part) <= MAX_CHARACTERS else f"=sha256={hashlib.sha256(text.encode()).hexdigest()}"
+    return (
+        part
+        if len(part) <= MAX_CHARACTERS
+        else f"=sha256={hashlib.sha256(text.encode()).hexdigest()}"
+    )
 
 
 def _order_of(key: str) -> str:
@@ -47,7 +51,9 @@ class Ledger:
     async def count_call(self, service: str, key: str, action: str) -> None:
         """Record that a call arrived."""
         row = f"call|{_order_of(key)}|{secrets.token_hex(13)}"
-        with contextlib.suppress(ConflictError):  # nobody else writes this row: an earlier try did, its answer was lost
+        with contextlib.suppress(
+            ConflictError
+        ):  # nobody else writes this row: an earlier try did, its answer was lost
             await self._table.submit(service, [Insert(row, {"Key": key, "Action": action})])
 
     async def effect(self, service: str, effect: Effect, *, forbids: str | None) -> Effect | None:
@@ -59,7 +65,9 @@ class Ledger:
         """
         row = _effect_row(effect.key, effect.action)
         for tries_left in reversed(range(MAX_TRIES)):
-            operations: list[Operation] = [Insert(row, {"Effect": EFFECT.dump_json(effect).decode()})]
+            operations: list[Operation] = [
+                Insert(row, {"Effect": EFFECT.dump_json(effect).decode()})
+            ]
             if forbids:
                 operations.append(await self._forbid(service, effect.key, forbids))
             try:

@@ -42,7 +42,13 @@ def _service(agent: Agent, business: Business) -> Service:
     steps = [step for step in every if step.capability == agent.offers]
     undoes = {step.compensation: step.operation for step in steps if step.compensation}
     actions = frozenset([*undoes, *(step.operation for step in steps)])
-    return Service(name=agent.offers, actions=actions, undoes=undoes, refusal=agent.refusal, marks=business.fault_marks)
+    return Service(
+        name=agent.offers,
+        actions=actions,
+        undoes=undoes,
+        refusal=agent.refusal,
+        marks=business.fault_marks,
+    )
 
 
 Name = Annotated[str, Field(min_length=1, max_length=64)]
@@ -51,7 +57,9 @@ Name = Annotated[str, Field(min_length=1, max_length=64)]
 class Match(BaseModel):
     """Which calls a fault meets; what is not named here is a mark of the business."""
 
-    model_config = ConfigDict(frozen=True, extra="allow", strict=True, alias_generator=to_camel, populate_by_name=True)
+    model_config = ConfigDict(
+        frozen=True, extra="allow", strict=True, alias_generator=to_camel, populate_by_name=True
+    )
     __pydantic_extra__: dict[str, Name] = Field(init=False)
     order_id: Name | None = None
     action: Name | None = None
@@ -65,7 +73,9 @@ class Match(BaseModel):
 class Fault(BaseModel):
     """The body of `PUT /simulator/{service}/faults`."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, alias_generator=to_camel, populate_by_name=True)
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", strict=True, alias_generator=to_camel, populate_by_name=True
+    )
     mode: Literal["none", "down", "slow", "flaky", "reject", "hang", "late"]
     latency_ms: Annotated[int, Field(ge=0, le=30_000)] | None = None
     """How long `slow`, `hang` and `late` hold the answer back."""
@@ -90,7 +100,9 @@ class Fault(BaseModel):
 class Call(BaseModel):
     """What a client asks of a service."""
 
-    model_config = ConfigDict(frozen=True, extra="ignore", alias_generator=to_camel, populate_by_name=True)
+    model_config = ConfigDict(
+        frozen=True, extra="ignore", alias_generator=to_camel, populate_by_name=True
+    )
     order_id: Annotated[str, Field(min_length=1, max_length=64)]
     step: str = ""
     order: Mapping[str, Any] = {}
@@ -133,7 +145,9 @@ def check(service: Service, fault: Fault) -> None:
     """Raise `InvalidError` with every mark by which no call of the service can be told."""
     unknown = fault.match.marks.keys() - service.marks.keys()
     if unknown:
-        raise InvalidError([f"match.{name[:40]}: the business knows no such mark" for name in sorted(unknown)])
+        raise InvalidError(
+            [f"match.{name[:40]}: the business knows no such mark" for name in sorted(unknown)]
+        )
 
 
 def fault_for(service: Service, faults: Iterable[Fault], action: str, call: Call) -> Fault | None:
@@ -160,7 +174,9 @@ def plan(service: Service, fault: Fault | None, chance: float) -> Plan:
         "flaky": _flaky(fault.failure_rate, chance),
         "reject": Plan(effect=False, status=422, reason=service.refusal),
         "hang": Plan(effect=False, status=504, reason="no answer", delay_seconds=wait),
-        "late": Plan(effect_is_late=True, status=504, reason="the answer came too late", delay_seconds=wait),
+        "late": Plan(
+            effect_is_late=True, status=504, reason="the answer came too late", delay_seconds=wait
+        ),
     }
     return plans[fault.mode]
 

@@ -50,7 +50,9 @@ class SampleOrder:
     def submission(self, order_id: str, placed_at: datetime) -> Submission:
         """Return the message that submits such an order, as any sender would."""
         payload, workflow = self.sample.payload, self.sample.workflow
-        return Submission(schema_version=1, order_id=order_id, placed_at=placed_at, workflow=workflow, **payload)
+        return Submission(
+            schema_version=1, order_id=order_id, placed_at=placed_at, workflow=workflow, **payload
+        )
 
     def step(self, name: str) -> SampleStep:
         """Return the step of this name; raises `InvalidError`."""
@@ -62,10 +64,16 @@ class SampleOrder:
 
 def simulated_agents(addresses: Mapping[str, str]) -> Sequence[str]:
     """Return the agents, of those with these addresses, whose services are simulated."""
-    return [name for name, address in addresses.items() if address.rstrip("/").endswith(f"/simulator/{name}")]
+    return [
+        name
+        for name, address in addresses.items()
+        if address.rstrip("/").endswith(f"/simulator/{name}")
+    ]
 
 
-def sample_order(business: Business, deployed: Sequence[Agent], simulated: Container[str]) -> SampleOrder | None:
+def sample_order(
+    business: Business, deployed: Sequence[Agent], simulated: Container[str]
+) -> SampleOrder | None:
     """Return the sample order; None without one, or if any service that may be asked is real."""
     sample = business.sample
     workflow = sample and business.workflows.latest(sample.workflow or business.default_workflow)
@@ -73,7 +81,11 @@ def sample_order(business: Business, deployed: Sequence[Agent], simulated: Conta
         return None
     steps = [_step(definition, deployed) for definition in workflow.steps]
     services = chain.from_iterable(step.services for step in steps)
-    return SampleOrder(sample=sample, steps=steps) if all(name in simulated for name in services) else None
+    return (
+        SampleOrder(sample=sample, steps=steps)
+        if all(name in simulated for name in services)
+        else None
+    )
 
 
 def _step(definition: StepDefinition, deployed: Sequence[Agent]) -> SampleStep:

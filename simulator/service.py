@@ -68,7 +68,9 @@ class Simulator:
             return Answer(status=410, reason="it was undone under this key, and is refused since")
         if not plan.effect_is_late:
             await self.sleep(plan.delay_seconds)
-        return Answer(status=plan.status, reason=plan.reason, result=stands.result if stands else {})
+        return Answer(
+            status=plan.status, reason=plan.reason, result=stands.result if stands else {}
+        )
 
     async def _happen(self, service: Service, action: str, key: str, call: Call) -> Effect | None:
         effect = Effect(
@@ -97,14 +99,21 @@ class Simulator:
         if fault.mode == "none":
             await self.ledger.clear_faults(service, None if fault.match == Match() else fault.key())
         else:
-            until = self.clock() + timedelta(seconds=fault.for_seconds) if fault.for_seconds else None
+            until = (
+                self.clock() + timedelta(seconds=fault.for_seconds) if fault.for_seconds else None
+            )
             await self.ledger.set_fault(service, FaultInForce(**dict(fault), until=until))
         await self.sleep(FAULT_CACHE_SECONDS)
         return await self.faults(service)
 
     async def faults(self, service: str) -> Mapping[str, Any]:
         """Return what is in force."""
-        return {"faults": [fault.model_dump(by_alias=True, exclude_none=True) for fault in await self._faults(service)]}
+        return {
+            "faults": [
+                fault.model_dump(by_alias=True, exclude_none=True)
+                for fault in await self._faults(service)
+            ]
+        }
 
     async def _faults(self, service: str) -> Sequence[FaultInForce]:
         """Return the faults in force, by what was read a moment ago if there is such a reading."""
@@ -115,7 +124,9 @@ class Simulator:
     def _is_fresh(self, service: str) -> bool:
         """Whether a host may still go by what it has read."""
         began, _ = self._known.get(service, (None, ()))
-        return began is not None and 0 <= (self.clock() - began).total_seconds() < FAULT_CACHE_SECONDS
+        return (
+            began is not None and 0 <= (self.clock() - began).total_seconds() < FAULT_CACHE_SECONDS
+        )
 
     async def _read(self, service: str, waiting: Sequence[None]) -> Sequence[None]:
         """Read the faults, unless that was done while these waited."""
@@ -137,8 +148,12 @@ class SampleService:
 
     async def overview(self) -> Mapping[str, Any]:
         """Return the services that are called, with their faults, and what a fault and an order may say."""
-        services = [{"name": name, **await self.simulator.faults(name)} for name in self.simulator.called]
-        marks = {mark for name in self.simulator.called for mark in self.simulator.services[name].marks}
+        services = [
+            {"name": name, **await self.simulator.faults(name)} for name in self.simulator.called
+        ]
+        marks = {
+            mark for name in self.simulator.called for mark in self.simulator.services[name].marks
+        }
         sample = {"steps": [asdict(step) for step in self.order.steps]} if self.order else None
         return {"services": services, "marks": sorted(marks), "sample": sample}
 
@@ -148,7 +163,9 @@ class SampleService:
         Raises `RefusedError` where there is no such order, and `InvalidError` if it has no such step.
         """
         if self.order is None:
-            raise RefusedError("the business has no sample order, or one of the services that it needs is a real one")
+            raise RefusedError(
+                "the business has no sample order, or one of the services that it needs is a real one"
+            )
         order_id = self.new_order_id()
         if trial.refuse is not None:
             step = self.order.step(trial.refuse)

@@ -22,24 +22,38 @@ def blueprint(service: Simulator, samples: SampleService) -> func.Blueprint:
     _bind_operators(triggers, service)
     _bind_samples(triggers, samples)
 
-    @triggers.route("simulator/{service}/{action}", methods=["POST"], auth_level=func.AuthLevel.ANONYMOUS)
+    @triggers.route(
+        "simulator/{service}/{action}", methods=["POST"], auth_level=func.AuthLevel.ANONYMOUS
+    )
     async def simulator_call(req: func.HttpRequest) -> func.HttpResponse:
         name, action = req.route_params["service"], req.route_params["action"]
         if not service.knows(name, action):
             return _unknown()
         answer = await service.call(name, action, _key(req), body_of(req, Call))
-        return ok(answer.result) if answer.status == 200 else problem(answer.status, "The call failed", answer.reason)
+        return (
+            ok(answer.result)
+            if answer.status == 200
+            else problem(answer.status, "The call failed", answer.reason)
+        )
 
     return triggers
 
 
 def _bind_operators(triggers: Functions, service: Simulator) -> None:
-    @triggers.route("simulator/{service}/ledger", methods=["GET"], auth_level=func.AuthLevel.FUNCTION)
+    @triggers.route(
+        "simulator/{service}/ledger", methods=["GET"], auth_level=func.AuthLevel.FUNCTION
+    )
     async def simulator_ledger(req: func.HttpRequest) -> func.HttpResponse:
         name = req.route_params["service"]
-        return ok(await service.report(name, req.params.get("orderId"))) if service.knows(name) else _unknown()
+        return (
+            ok(await service.report(name, req.params.get("orderId")))
+            if service.knows(name)
+            else _unknown()
+        )
 
-    @triggers.route("simulator/{service}/faults", methods=["GET", "PUT"], auth_level=func.AuthLevel.FUNCTION)
+    @triggers.route(
+        "simulator/{service}/faults", methods=["GET", "PUT"], auth_level=func.AuthLevel.FUNCTION
+    )
     async def simulator_faults(req: func.HttpRequest) -> func.HttpResponse:
         name = req.route_params["service"]
         if not service.knows(name):
@@ -66,5 +80,7 @@ def _unknown() -> func.HttpResponse:
 def _key(req: func.HttpRequest) -> str:
     key = str(req.headers.get("Idempotency-Key", ""))
     if not KEY.fullmatch(key) or REFUSED_IN_KEYS.intersection(key):
-        raise InvalidError(["Idempotency-Key: expected 1 to 200 printable characters without / \\ # ?"])
+        raise InvalidError(
+            ["Idempotency-Key: expected 1 to 200 printable characters without / \\ # ?"]
+        )
     return key

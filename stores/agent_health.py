@@ -49,7 +49,12 @@ class AgentHealth:
     @property
     def counts_until(self) -> datetime:
         """Until when the row says something of the present."""
-        times = (self.at + FRESH, self.open_until, self.asked_until, self.unheard_since and self.at + SILENCE)
+        times = (
+            self.at + FRESH,
+            self.open_until,
+            self.asked_until,
+            self.unheard_since and self.at + SILENCE,
+        )
         return max(time for time in times if time)
 
 
@@ -64,9 +69,15 @@ def has_begun(health: Iterable[AgentHealth], request: str) -> bool:
     return any(request in each.begun for each in health)
 
 
-def fault_since(health: Iterable[AgentHealth], agent: str, moment: datetime | None) -> AgentHealth | None:
+def fault_since(
+    health: Iterable[AgentHealth], agent: str, moment: datetime | None
+) -> AgentHealth | None:
     """Return the row of the instance that told the agent's last fault since then; None if none was told."""
-    told = [each for each in health if each.agent == agent and each.fault_at and moment and each.fault_at >= moment]
+    told = [
+        each
+        for each in health
+        if each.agent == agent and each.fault_at and moment and each.fault_at >= moment
+    ]
     return max(told, key=lambda each: each.fault_at or each.at, default=None)
 
 

@@ -16,7 +16,9 @@ from stores.tables import Columns, Delete, Form, Insert, Replace, Table, columns
 PARTITION = "alerts"
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 FAR_FUTURE = 10**18
-ACKNOWLEDGED = Form(Acknowledgement, by="AcknowledgedBy", at="AcknowledgedAt", note="AcknowledgedNote")
+ACKNOWLEDGED = Form(
+    Acknowledgement, by="AcknowledgedBy", at="AcknowledgedAt", note="AcknowledgedNote"
+)
 
 
 def newest_first(at: datetime) -> str:
@@ -42,7 +44,10 @@ class AlertLog:
 
     async def record(self, alert: Event) -> None:
         """Keep an alert; one with the same event id changes nothing, whatever its time."""
-        rows = {alert_key(alert): EVENT.columns(alert), id_key(alert.event_id): {"EventId": alert.event_id}}
+        rows = {
+            alert_key(alert): EVENT.columns(alert),
+            id_key(alert.event_id): {"EventId": alert.event_id},
+        }
         with suppress(ConflictError):  # recorded already
             await self._table.submit(PARTITION, [Insert(key, row) for key, row in rows.items()])
 
@@ -65,7 +70,9 @@ class AlertLog:
         known = columns_of(stored)
         if "AcknowledgedBy" not in known:
             taken = known | ACKNOWLEDGED.columns(acknowledgement)
-            with suppress(ConflictError):  # somebody else was first; nothing but this ever changes an alert
+            with suppress(
+                ConflictError
+            ):  # somebody else was first; nothing but this ever changes an alert
                 await self._table.submit(PARTITION, [Replace(key, taken, stored.etag)])
         return True
 

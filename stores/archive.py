@@ -61,14 +61,23 @@ class Archive:
         end = oldest_order_id(bucket, before)
         first = start or f"{bucket}-"
         rows = await self._table.rows(bucket, first, end, PAGE) if first < end else []
-        groups = {order_id: list(group) for order_id, group in groupby(rows, lambda row: row.key.partition("|")[0])}
+        groups = {
+            order_id: list(group)
+            for order_id, group in groupby(rows, lambda row: row.key.partition("|")[0])
+        }
         continuation = ""
         if len(rows) == PAGE:
-            continuation, cut = groups.popitem()  # it may go on after this page: it is the first one of the next
+            continuation, cut = (
+                groups.popitem()
+            )  # it may go on after this page: it is the first one of the next
             if not groups:  # an order that is larger than a page
-                cut += await self._table.rows(bucket, f"{cut[-1].key} ", min(end, f"{continuation}|~"))
+                cut += await self._table.rows(
+                    bucket, f"{cut[-1].key} ", min(end, f"{continuation}|~")
+                )
                 groups, continuation = {continuation: cut}, f"{continuation}~"
-        return ArchivePage(orders=[self._archived(*each) for each in groups.items()], continuation=continuation)
+        return ArchivePage(
+            orders=[self._archived(*each) for each in groups.items()], continuation=continuation
+        )
 
     async def remove(self, order: ArchivedOrder) -> None:
         """Remove all rows of an order: those that make it one in one transaction, and then its history.
@@ -97,7 +106,9 @@ class Archive:
     def _archived(self, order_id: str, rows: list[Stored]) -> ArchivedOrder:
         keys, wanted = tuple(row.key for row in rows), (order_key(order_id), state_key(order_id))
         try:
-            snapshot = snapshot_of((self._orders.record_of(row), row.etag) for row in rows if row.key in wanted)
+            snapshot = snapshot_of(
+                (self._orders.record_of(row), row.etag) for row in rows if row.key in wanted
+            )
         except UnreadableRowError as error:
             return ArchivedOrder(order_id=order_id, keys=keys, fault=str(error))
         return ArchivedOrder(order_id=order_id, keys=keys, snapshot=snapshot)

@@ -73,7 +73,10 @@ class BucketLook(Generic[T]):
 
     def _goes_on(self, last: AgendaRow) -> bool:
         """Whether more of the lane is wanted."""
-        return agenda.may_be_claimed(last, self.due) and self._count[agenda.end_of_claim_lane(last)] < PAGE
+        return (
+            agenda.may_be_claimed(last, self.due)
+            and self._count[agenda.end_of_claim_lane(last)] < PAGE
+        )
 
     async def _read_due_later(self, last: AgendaRow) -> None:
         """Read those of the lane whose chosen time has come, which stand behind all that never had one."""

@@ -49,7 +49,9 @@ class ClockGuard:
         now = self.monotonic()
         if self._tell_again_at is None or now >= self._tell_again_at:
             self._tell_again_at = now + TELL_AGAIN_SECONDS
-            log.error("clock.off", extra={"instance": self.instance, "seconds": skew.by.total_seconds()})
+            log.error(
+                "clock.off", extra={"instance": self.instance, "seconds": skew.by.total_seconds()}
+            )
 
     def _right(self) -> None:
         if self._tell_again_at is not None:

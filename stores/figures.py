@@ -56,7 +56,10 @@ class Figures:
 
     def plus(self, other: "Figures") -> "Figures":
         """Return both together, as of this minute."""
-        both = {name: self.steps[name].plus(other.steps[name]) for name in self.steps.keys() & other.steps.keys()}
+        both = {
+            name: self.steps[name].plus(other.steps[name])
+            for name in self.steps.keys() & other.steps.keys()
+        }
         return Figures(
             at=self.at,
             processed=self.processed + other.processed,
@@ -72,7 +75,10 @@ def minute_of(time: datetime) -> datetime:
 
 def figures_of(change: Change, now: datetime) -> Figures:
     """Return what a change adds to the figures of the present minute."""
-    took = {name: max(0, round(1000 * each)) for name, each in change.seconds(StepState.COMPLETED).items()}
+    took = {
+        name: max(0, round(1000 * each))
+        for name, each in change.seconds(StepState.COMPLETED).items()
+    }
     return Figures(
         at=minute_of(now),
         processed=sum(isinstance(each, Processed) for each in change.entry.happened),
@@ -118,7 +124,10 @@ class Tally:
     """
 
     def __init__(
-        self, kept: FiguresLog, clock: Clock, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+        self,
+        kept: FiguresLog,
+        clock: Clock,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self._kept = kept
         self._clock = clock

@@ -99,7 +99,11 @@ def columns_of_record(record: Record) -> Columns:
 
 def _state_columns(record: StateRecord) -> Columns:
     steps = [STEP.columns(step, mode="json") for step in record.steps]
-    results = {result_column(place): step.pop("Result") for place, step in enumerate(steps) if "Result" in step}
+    results = {
+        result_column(place): step.pop("Result")
+        for place, step in enumerate(steps)
+        if "Result" in step
+    }
     return {**STATE.columns(record.state), "Steps": json_text(steps), **results}
 
 
@@ -118,14 +122,18 @@ def record_of(stored: Stored) -> Record:
     try:
         return _record_of(stored.key, columns_of(stored, OLDEST_ORDERS))
     except (LookupError, ValueError, TypeError) as fault:
-        raise UnreadableRowError(f"row {stored.key} cannot be read: {type(fault).__name__} {fault}") from fault
+        raise UnreadableRowError(
+            f"row {stored.key} cannot be read: {type(fault).__name__} {fault}"
+        ) from fault
 
 
 def _agenda_row(stored: Stored) -> AgendaRow:
     try:
         columns = columns_of(stored, OLDEST_ORDERS)
         own = columns.pop("OrderID", "")
-        return AgendaRow(key=stored.key, order_id=order_in(stored.key) or order_in(str(own)), data=columns)
+        return AgendaRow(
+            key=stored.key, order_id=order_in(stored.key) or order_in(str(own)), data=columns
+        )
     except (UnreadableRowError, TypeError) as fault:
         return AgendaRow(key=stored.key, order_id=order_in(stored.key), fault=str(fault))
 
@@ -259,13 +267,19 @@ class OrderStore:
         """
         order_id, (after, operations) = change.after.order_id, of_change(change)
         etags = await self._submit(bucket_of(order_id), operations)
-        (etag,) = (etag for each, etag in zip(operations, etags, strict=True) if each.key == state_key(order_id))
+        (etag,) = (
+            etag
+            for each, etag in zip(operations, etags, strict=True)
+            if each.key == state_key(order_id)
+        )
         return replace(after, etag=etag)
 
     async def committed(self, change: Change) -> bool:
         """Return whether the history shows this very change as the one that made its version."""
         order_id = change.after.order_id
-        row = await self.table.get(bucket_of(order_id), history_key(order_id, change.after.state.version))
+        row = await self.table.get(
+            bucket_of(order_id), history_key(order_id, change.after.state.version)
+        )
         entry = self.record_of(row) if row else None
         return isinstance(entry, HistoryEntry) and entry.change_id == change.entry.change_id
 
@@ -294,7 +308,9 @@ class OrderStore:
 
     async def of_each_bucket(self, read: Callable[[str], Coroutine[Any, Any, T]]) -> dict[str, T]:
         """Return what is read of each bucket, but of those that cannot be reached; raises if that is all of them."""
-        found, failures = reached(dict(zip(self.buckets, await settle_all(map(read, self.buckets)), strict=True)))
+        found, failures = reached(
+            dict(zip(self.buckets, await settle_all(map(read, self.buckets)), strict=True))
+        )
         for bucket, why in failures.items():
             log.warning("orders.bucket_passed_over", extra={"bucket": bucket, "why": repr(why)})
         return found
@@ -317,7 +333,9 @@ class OrderStore:
         await self.table.submit_each(bucket, [Delete(key) for key in dict.fromkeys(keys)])
 
     async def _submit(self, bucket: str, operations: Sequence[Operation]) -> ETags:
-        return await self.table.submit(bucket, [self._stored(operation) for operation in operations])
+        return await self.table.submit(
+            bucket, [self._stored(operation) for operation in operations]
+        )
 
     def _stored(self, operation: Operation) -> Operation:
         if isinstance(operation, Delete):

@@ -25,7 +25,9 @@ MAX_PER_TRANSITION = 100
 """More than there are steps in a workflow."""
 
 
-def notices_of(before: Snapshot | None, after: Snapshot, entry: HistoryEntry) -> Iterator[BusMessage]:
+def notices_of(
+    before: Snapshot | None, after: Snapshot, entry: HistoryEntry
+) -> Iterator[BusMessage]:
     """Yield what the sender is told of this transition; nothing if it named no queue.
 
     A notice's id is the same however often it is sent. Its `sequence` grows with each notice of the order: what comes
@@ -73,7 +75,9 @@ def _events(
 def owed(before: Snapshot | None, after: Snapshot, change: Change) -> Iterator[AgendaRow]:
     """Yield what operators and the sender are to be told of a change, as it is recorded."""
     yield from (of_event(after.order_id, event) for event in alerts.of(after, change.entry))
-    yield from (of_notice(notice, change.entry.at) for notice in notices_of(before, after, change.entry))
+    yield from (
+        of_notice(notice, change.entry.at) for notice in notices_of(before, after, change.entry)
+    )
 
 
 def of_event(order_id: str, event: Event) -> AgendaRow:
@@ -114,7 +118,9 @@ def tries_of(row: AgendaRow) -> int:
 
 def put_off(row: AgendaRow, until: datetime, tries: int) -> AgendaRow:
     """Return the row as it is owed from then on; in its key, all but the time stays."""
-    return replace(row, key=_key(until, row.key.split("|", 2)[-1]), data={**row.data, "Tries": tries})
+    return replace(
+        row, key=_key(until, row.key.split("|", 2)[-1]), data={**row.data, "Tries": tries}
+    )
 
 
 def _key(not_before: datetime, name: str) -> str:

@@ -75,7 +75,12 @@ class PoisonStore:
         self._table = table
 
     async def put(
-        self, source: str, body: bytes, reason: str, arrival: Arrival, correlation_id: str | None = None
+        self,
+        source: str,
+        body: bytes,
+        reason: str,
+        arrival: Arrival,
+        correlation_id: str | None = None,
     ) -> None:
         """Keep the message, which came from the queue `source`; the same one again changes nothing."""
         message = PoisonMessage(
@@ -89,7 +94,9 @@ class PoisonStore:
         )
         with suppress(ConflictError):  # it is kept already
             await self._table.submit(source, [Insert(message.message_id, _columns(message))])
-        log.warning("poison.kept", extra={"queue": source})  # then too: who kept it may have died before it said so
+        log.warning(
+            "poison.kept", extra={"queue": source}
+        )  # then too: who kept it may have died before it said so
 
     async def page(self, source: str, limit: int, after: str = "") -> list[PoisonMessage]:
         """Return up to `limit` messages of a queue, oldest first; with `after`, those that follow that id."""
@@ -135,7 +142,9 @@ def _message_or_fault(source: str, stored: Stored) -> PoisonMessage:
         reason = f"its row cannot be read: {type(fault).__name__}"
         at = datetime.fromtimestamp(0, UTC)
         left = _left_of_body(stored.row)
-        return PoisonMessage(source=source, message_id=stored.key, body=left, reason=reason, at=at, shortened=True)
+        return PoisonMessage(
+            source=source, message_id=stored.key, body=left, reason=reason, at=at, shortened=True
+        )
 
 
 def _left_of_body(columns: Columns) -> bytes:
@@ -147,7 +156,9 @@ def _left_of_body(columns: Columns) -> bytes:
 
 def _message(source: str, stored: Stored) -> PoisonMessage:
     columns = columns_of(stored)
-    return FORM.record({**columns, "Source": source, "MessageId": stored.key, "Body": _body(columns)})
+    return FORM.record(
+        {**columns, "Source": source, "MessageId": stored.key, "Body": _body(columns)}
+    )
 
 
 def _body(columns: Mapping[str, Any]) -> bytes:

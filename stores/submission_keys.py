@@ -31,13 +31,20 @@ class SubmissionKeys:
         """Bind the key to the order unless it is bound; return the order id and fingerprint that it is bound to."""
         row = sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
         now = self._clock()
-        rows = {row: {"OrderID": order_id, "Fingerprint": fingerprint, "At": now}, f"{AGE}{sortable(now)}|{row}": {}}
+        rows = {
+            row: {"OrderID": order_id, "Fingerprint": fingerprint, "At": now},
+            f"{AGE}{sortable(now)}|{row}": {},
+        }
         bound = await first(self._table, row[:2], rows)
         return bound["OrderID"], bound["Fingerprint"]
 
     async def remove_before(self, time: datetime) -> int:
         """Forget keys that were bound before that time, so many of each partition at most; return how many."""
-        return sum(await run_all((self._remove(partition, time) for partition in PARTITIONS), at_most=AT_ONCE))
+        return sum(
+            await run_all(
+                (self._remove(partition, time) for partition in PARTITIONS), at_most=AT_ONCE
+            )
+        )
 
     async def _remove(self, partition: str, time: datetime) -> int:
         old = await self._table.rows(partition, AGE, f"{AGE}{sortable(time)}", MOST)

@@ -97,7 +97,9 @@ class Table(Protocol):
     async def get(self, partition: str, key: str) -> Stored | None:
         """Return one row; None if there is none."""
 
-    async def rows(self, partition: str, start: str, end: str, limit: int | None = None) -> list[Stored]:
+    async def rows(
+        self, partition: str, start: str, end: str, limit: int | None = None
+    ) -> list[Stored]:
         """Return the rows with start <= key < end in key order, up to `limit`."""
 
 
@@ -133,7 +135,11 @@ class Form(Generic[Made]):
         known = {name: names.get(name, to_pascal(name)) for name in defaults}
         self._texts = {known[name] for name in texts}
         """The columns that hold JSON."""
-        self._needed = {known[name] for name, default in defaults.items() if default is not None and name != MORE}
+        self._needed = {
+            known[name]
+            for name, default in defaults.items()
+            if default is not None and name != MORE
+        }
         self._more = known.get(MORE)
         self._known = set(known.values()) - {self._more}
         config = ConfigDict(alias_generator=known.__getitem__, ser_json_timedelta="float")
@@ -142,7 +148,9 @@ class Form(Generic[Made]):
 
     def columns(self, record: Made, mode: Literal["python", "json"] = "python") -> dict[str, Any]:
         """Return the columns of a record; with `json` times are texts, and durations seconds."""
-        columns: dict[str, Any] = self._adapter.dump_python(record, mode=mode, by_alias=True, exclude_none=True)
+        columns: dict[str, Any] = self._adapter.dump_python(
+            record, mode=mode, by_alias=True, exclude_none=True
+        )
         columns |= {name: json_text(columns[name]) for name in self._texts & columns.keys()}
         if self._more is None:
             return columns
@@ -157,7 +165,9 @@ class Form(Generic[Made]):
             raise ValueError(f"there is no {', '.join(sorted(missing))}")
         try:
             texts = {name: json_in(columns[name]) for name in self._texts & columns.keys()}
-            record: Made = self._adapter.validate_python({**columns, **texts, **self._unknown(columns)})
+            record: Made = self._adapter.validate_python(
+                {**columns, **texts, **self._unknown(columns)}
+            )
         except ValidationError as error:
             raise ValueError("; ".join(faults_of(error))) from None
         return record
@@ -166,7 +176,9 @@ class Form(Generic[Made]):
         """Return, under the name of the field for it, what only a newer version knows of the columns."""
         if self._more is None:
             return {}
-        return {self._more: {name: value for name, value in columns.items() if name not in self._known}}
+        return {
+            self._more: {name: value for name, value in columns.items() if name not in self._known}
+        }
 
 
 def read_each(rows: Iterable[Stored], read: Callable[[Stored], Made]) -> list[Made]:

@@ -57,7 +57,9 @@ class Transitions:
         except Exception:
             log.exception("order.not_counted", extra={"order_id": change.after.order_id})
 
-    async def apply(self, order_id: str, decide: Decide, intend: Intend = lambda *_: None) -> Decision:
+    async def apply(
+        self, order_id: str, decide: Decide, intend: Intend = lambda *_: None
+    ) -> Decision:
         """Change the order as `decide` says, anew on what others wrote if they were first.
 
         Returns what was done. Raises `UnknownOrderError`, `UnavailableError`, and whatever `decide` raises.
@@ -101,7 +103,9 @@ class Transitions:
         try:
             await self._bus.send(change.messages)
         except UnavailableError as error:
-            log.warning("transition.unsent", extra={"order_id": change.after.order_id, "why": str(error)})
+            log.warning(
+                "transition.unsent", extra={"order_id": change.after.order_id, "why": str(error)}
+            )
 
     async def _commit(self, change: Change) -> bool:
         """Write the change; False if another writer was first."""

@@ -81,7 +81,9 @@ def pause_of_newer(body: bytes, now: datetime, longest: timedelta) -> timedelta 
         age = now - decode(Placed, body).placed_at
     except InvalidError:
         return None
-    return max(SHORTEST_PAUSE, min(LONGEST_PAUSE, age / 10)) if timedelta() <= age < longest else None
+    return (
+        max(SHORTEST_PAUSE, min(LONGEST_PAUSE, age / 10)) if timedelta() <= age < longest else None
+    )
 
 
 def _workflow_of(message: Submission, terms: Terms) -> Workflow:
@@ -103,18 +105,26 @@ def _workflow_of(message: Submission, terms: Terms) -> Workflow:
 def _check_form(payload: Mapping[str, Any], terms: Terms) -> None:
     """Raise `InvalidError` for what a row cannot hold, now or once it is erased."""
     try:
-        texts = [json_text(each, allow_nan=False) for each in (payload, terms.payload.erased(payload))]
+        texts = [
+            json_text(each, allow_nan=False) for each in (payload, terms.payload.erased(payload))
+        ]
     except ValueError as fault:
         raise InvalidError([f"body: {fault}"]) from None
     length = max(map(utf16_units, texts))
     if length > MAX_PAYLOAD:
-        raise InvalidError([f"body: the order's content has {length} characters; it can have {MAX_PAYLOAD}"])
+        raise InvalidError(
+            [f"body: the order's content has {length} characters; it can have {MAX_PAYLOAD}"]
+        )
 
 
-def new_order(message: Submission, workflow: Workflow, terms: Terms, now: datetime, actor: str) -> Change:
+def new_order(
+    message: Submission, workflow: Workflow, terms: Terms, now: datetime, actor: str
+) -> Change:
     """Return the order's first version: all its rows in one transaction, then a wake-up (SUB-2, SUB-6)."""
     snapshot = Snapshot(
-        order=Order(order_id=message.order_id, placed_at=message.placed_at, payload=message.payload),
+        order=Order(
+            order_id=message.order_id, placed_at=message.placed_at, payload=message.payload
+        ),
         state=OrderState(
             order_id=message.order_id,
             workflow=workflow.name,
@@ -124,7 +134,9 @@ def new_order(message: Submission, workflow: Workflow, terms: Terms, now: dateti
             updated_at=now,
             reply_to=message.reply_to,
         ),
-        steps=workflow.initial_steps(timeout=terms.timeout, threshold=terms.threshold, cooldown=terms.cooldown),
+        steps=workflow.initial_steps(
+            timeout=terms.timeout, threshold=terms.threshold, cooldown=terms.cooldown
+        ),
     )
     return Change(
         before=None,
@@ -149,7 +161,9 @@ def same_submission(existing: Snapshot, new: Snapshot, business: Payload) -> boo
 OTHER_CONTENT = "an order with this id is recorded already, with other content"
 
 
-def refusal_of(existing: Snapshot, body: bytes, arrived: datetime, now: datetime, actor: str) -> Note:
+def refusal_of(
+    existing: Snapshot, body: bytes, arrived: datetime, now: datetime, actor: str
+) -> Note:
     """Return the record of a message that would have overwritten an order (SUB-3), with one alert for the message."""
     digest = hashlib.sha256(body).hexdigest()[:16]
     state = existing.state

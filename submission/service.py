@@ -57,7 +57,9 @@ class SubmissionService:
             raise UnavailableError("the order was refused as if it were there, and is not")
         if not rules.same_submission(existing, change.after, self.terms.payload):
             now = self.transitions.clock()
-            await self.transitions.carry_out(rules.refusal_of(existing, body, arrival.at, now, actor))
+            await self.transitions.carry_out(
+                rules.refusal_of(existing, body, arrival.at, now, actor)
+            )
             await self.poison.put(QUEUE, body, rules.OTHER_CONTENT, arrival)
 
     async def _left_to_newer(self, body: bytes, fault: NewerMessageError) -> bool:
@@ -69,7 +71,10 @@ class SubmissionService:
         if pause is None:
             return False
         await self.queue.put(body.decode(), pause)
-        log.warning("submission.left_to_newer", extra={"reason": str(fault), "seconds": pause.total_seconds()})
+        log.warning(
+            "submission.left_to_newer",
+            extra={"reason": str(fault), "seconds": pause.total_seconds()},
+        )
         return True
 
     async def _reject(self, body: bytes, fault: InvalidError, arrival: Arrival) -> None:

@@ -12,7 +12,11 @@ def blueprint(service: SubmissionService) -> func.Blueprint:
 
     @triggers.queue_trigger(arg_name="message", queue_name=QUEUE, connection="StateStorage")
     async def submission_record(message: func.QueueMessage) -> None:
-        body, arrival, delivery = message.get_body(), on_storage_queue(message), message.dequeue_count or 1
+        body, arrival, delivery = (
+            message.get_body(),
+            on_storage_queue(message),
+            message.dequeue_count or 1,
+        )
         await through_outages("submission_record", lambda: service.record(body, arrival, delivery))
 
     return triggers

@@ -7,7 +7,15 @@ from zlib import crc32
 
 from core.changes import Change, HistoryEntry, transition
 from core.compensation import after_a_failure, to_be_undone
-from core.happenings import CoolsDown, Expired, Happening, Recovered, StepFailed, last_answer, not_begun
+from core.happenings import (
+    CoolsDown,
+    Expired,
+    Happening,
+    Recovered,
+    StepFailed,
+    last_answer,
+    not_begun,
+)
 from core.life import Direction, ProcessState, StepState
 from core.messages import request_id_of
 from core.orders import Snapshot, Step
@@ -23,7 +31,9 @@ class SupervisorRules:
     instance: str
     clock_tolerance: timedelta
 
-    def recover(self, order: Snapshot, now: datetime, heard: Sequence[AgentHealth]) -> Change | None:
+    def recover(
+        self, order: Snapshot, now: datetime, heard: Sequence[AgentHealth]
+    ) -> Change | None:
         """Ask for another try of every expired step, and of no other, or give up; `heard` is what the agents said.
 
         An attempt that an agent has begun is a failure, counted once. A step is given up once its count *reaches* the
@@ -49,7 +59,11 @@ class SupervisorRules:
         """Yield which agents were asked for expired steps, and when, of which nobody has heard since."""
         for step in order.steps:
             asked_at = step.started_at
-            if asked_at and step.expired(now, self.clock_tolerance) and not has_spoken(heard, step.agent, asked_at):
+            if (
+                asked_at
+                and step.expired(now, self.clock_tolerance)
+                and not has_spoken(heard, step.agent, asked_at)
+            ):
                 yield step.agent, asked_at
 
 
@@ -80,15 +94,23 @@ def _verdict(order: Snapshot, step: Step, heard: Sequence[AgentHealth], now: dat
     request = request_id_of(order.order_id, step)
     verdict = _counted(waiting, fault) if has_begun(heard, request) else _not_begun(waiting)
     if verdict.step.failure_count > 1 and not fault:
-        verdict = replace(verdict, step=replace(verdict.step, not_before=now + _apart(request, step.timeout)))
-    if order.state.direction is Direction.UNDO and waits is StepState.NOT_STARTED:  # it is not tried again
+        verdict = replace(
+            verdict, step=replace(verdict.step, not_before=now + _apart(request, step.timeout))
+        )
+    if (
+        order.state.direction is Direction.UNDO and waits is StepState.NOT_STARTED
+    ):  # it is not tried again
         return replace(verdict, step=to_be_undone(waiting))
-    return _lasting(verdict, fault, now) if verdict.step.failure_count >= step.threshold else verdict
+    return (
+        _lasting(verdict, fault, now) if verdict.step.failure_count >= step.threshold else verdict
+    )
 
 
 def _not_begun(waiting: Step) -> _Verdict:
     """Return the verdict on an attempt that died on its way: nobody has failed at it."""
-    return _Verdict(step=replace(waiting, reason=not_begun(waiting.agent)), expired=_expired(waiting))
+    return _Verdict(
+        step=replace(waiting, reason=not_begun(waiting.agent)), expired=_expired(waiting)
+    )
 
 
 def _counted(waiting: Step, fault: AgentHealth | None) -> _Verdict:
@@ -99,7 +121,9 @@ def _counted(waiting: Step, fault: AgentHealth | None) -> _Verdict:
 
 
 def _expired(step: Step) -> Expired:
-    return Expired(step=step.name, attempt=step.attempts, agent=step.agent, threshold=step.threshold)
+    return Expired(
+        step=step.name, attempt=step.attempts, agent=step.agent, threshold=step.threshold
+    )
 
 
 def _apart(request: str, within: timedelta) -> timedelta:
@@ -120,12 +144,16 @@ def _lasting(verdict: _Verdict, fault: AgentHealth | None, now: datetime) -> _Ve
         return replace(verdict, step=step, then=(rest,))
     reason = f"{failed.name} timed out {failed.failure_count} times{last_answer(verdict.expired.fault) or LASTING}"
     at_door = bool(fault and fault.at_door)
-    given_up = replace(failed, state=StepState.FAILED, not_before=None, reason=reason, for_operator=at_door)
+    given_up = replace(
+        failed, state=StepState.FAILED, not_before=None, reason=reason, for_operator=at_door
+    )
     failure = StepFailed(step=failed.name, attempt=failed.attempts, reason=reason)
     return replace(verdict, step=given_up, then=(failure,))
 
 
-def _ask_again(before: Snapshot, after: Snapshot, expired: list[Step], entry: HistoryEntry) -> Change:
+def _ask_again(
+    before: Snapshot, after: Snapshot, expired: list[Step], entry: HistoryEntry
+) -> Change:
     """Give the order back: those that still run keep running, and their replies stay valid (SUP-3)."""
     begins = after.chosen_time(entry.at) or entry.at
     after = after.with_state(

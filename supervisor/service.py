@@ -52,7 +52,9 @@ class SupervisorService:
             await self._tell_of_silence(silent)
         if self.leadership.held():  # else it did not come to its end
             log.info("supervisor.swept", extra={"recovered": recovered})  # an alert counts these
-        await self.sweeps.record(Sweep(at=self.transitions.clock(), instance=self.rules.instance, recovered=recovered))
+        await self.sweeps.record(
+            Sweep(at=self.transitions.clock(), instance=self.rules.instance, recovered=recovered)
+        )
         return recovered
 
     async def _sweep_bucket(self, bucket: str, silent: dict[str, datetime]) -> int:
@@ -87,7 +89,9 @@ class SupervisorService:
             log.warning("supervisor.health_away", extra={"why": str(away)})
             return None
 
-    async def _recover(self, order_id: str, heard: Sequence[AgentHealth], silent: dict[str, datetime]) -> bool:
+    async def _recover(
+        self, order_id: str, heard: Sequence[AgentHealth], silent: dict[str, datetime]
+    ) -> bool:
         """Ask for another try; against a reply, a claim or another supervisor exactly one wins (SUP-4).
 
         What is wrong with one order costs no other anything: it is logged at each sweep until somebody mends it.
@@ -102,7 +106,11 @@ class SupervisorService:
         return True
 
     def _recovered(
-        self, heard: Sequence[AgentHealth], silent: dict[str, datetime], order: Snapshot, now: datetime
+        self,
+        heard: Sequence[AgentHealth],
+        silent: dict[str, datetime],
+        order: Snapshot,
+        now: datetime,
     ) -> Decision:
         """Decide about an order, and note which agents have said nothing since they were asked."""
         for agent, asked_at in self.rules.asked_in_vain(order, now, heard):
@@ -116,7 +124,9 @@ class SupervisorService:
             return
         try:
             for agent, asked_at in silent.items():
-                await self._tell(agent, silent_since(heard, agent, self.transitions.clock()) or asked_at, heard)
+                await self._tell(
+                    agent, silent_since(heard, agent, self.transitions.clock()) or asked_at, heard
+                )
         except UnavailableError as away:
             log.warning("supervisor.silence_not_told", extra={"why": str(away)})
 

@@ -18,7 +18,12 @@ APP = Path(__file__).parents[1]
 STATIC = "web/static"
 """Below the app's folder: the console, and what all pages share."""
 INDEX = "index.html"
-MEDIA_TYPES = {".css": "text/css", ".html": "text/html", ".js": "text/javascript", ".svg": "image/svg+xml"}
+MEDIA_TYPES = {
+    ".css": "text/css",
+    ".html": "text/html",
+    ".js": "text/javascript",
+    ".svg": "image/svg+xml",
+}
 
 HOME = "{home:maxlength(0)?}"
 """The path `/`: Azure gives no function an empty route, but matches an optional part that may have no characters."""
@@ -136,7 +141,9 @@ def blueprint(site: Site) -> func.Blueprint:
 def _bind_page(triggers: Functions, site: Site, path: str) -> None:
     @triggers.route(HOME, methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
     async def web_home(req: func.HttpRequest) -> func.HttpResponse:
-        return func.HttpResponse(status_code=302, headers={"Location": f"/{path}", "Cache-Control": ASK_AGAIN})
+        return func.HttpResponse(
+            status_code=302, headers={"Location": f"/{path}", "Cache-Control": ASK_AGAIN}
+        )
 
     @triggers.route(path, methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
     async def web_page(req: func.HttpRequest) -> func.HttpResponse:
@@ -147,7 +154,9 @@ def _page(req: func.HttpRequest, site: Site, name: str) -> func.HttpResponse:
     """Answer with a page, or that it is still the same: it names its files by the hash, which so tells all of them."""
     tag = f'"{site.hash}"'
     if tag in req.headers.get("If-None-Match", ""):
-        return func.HttpResponse(status_code=304, headers={"ETag": tag, "Cache-Control": ASK_AGAIN, **HEADERS})
+        return func.HttpResponse(
+            status_code=304, headers={"ETag": tag, "Cache-Control": ASK_AGAIN, **HEADERS}
+        )
     return _send(req, site, name, ASK_AGAIN, {"ETag": tag})
 
 
@@ -157,5 +166,7 @@ def _send(
     file = site.files[name]
     headers = {"Cache-Control": cache, **HEADERS, **(more or {})}
     if "gzip" in req.headers.get("Accept-Encoding", ""):
-        return func.HttpResponse(file.gzipped, headers=headers | {"Content-Encoding": "gzip"}, mimetype=file.media_type)
+        return func.HttpResponse(
+            file.gzipped, headers=headers | {"Content-Encoding": "gzip"}, mimetype=file.media_type
+        )
     return func.HttpResponse(file.body, headers=headers, mimetype=file.media_type)

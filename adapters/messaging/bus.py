@@ -62,7 +62,9 @@ class ServiceBus:
 
     async def send(self, messages: Sequence[BusMessage]) -> None:
         """See `Bus.send`; a message that the queue cannot take, being too large perhaps, raises `InvalidError`."""
-        outcomes = await asyncio.gather(*map(self._send_while_it_lives, messages), return_exceptions=True)
+        outcomes = await asyncio.gather(
+            *map(self._send_while_it_lives, messages), return_exceptions=True
+        )
         for outcome in outcomes:
             if isinstance(outcome, BaseException):
                 raise outcome
@@ -82,7 +84,9 @@ class ServiceBus:
             async with asyncio.timeout(life.total_seconds() or None):
                 await retrying(self._sends.submit, message.queue, message)
         except TimeoutError as error:
-            raise UnavailableError(f"queue {message.queue}: no answer for as long as a message lives") from error
+            raise UnavailableError(
+                f"queue {message.queue}: no answer for as long as a message lives"
+            ) from error
 
     async def probe(self, queues: Sequence[str]) -> None:
         """See `Bus.probe`: opens the senders, so that the first message need not wait for that, and peeks once.
@@ -90,7 +94,10 @@ class ServiceBus:
         An open sender does not show that the bus has gone away since; only an answer does.
         """
         await asyncio.gather(*(self._sends.submit(queue, None) for queue in queues))
-        receiver, self._peeking = self._peeking or self._client().get_queue_receiver(queues[0]), None
+        receiver, self._peeking = (
+            self._peeking or self._client().get_queue_receiver(queues[0]),
+            None,
+        )
         try:
             with azure_errors(f"queue {queues[0]}"):
                 await receiver.peek_messages(max_message_count=1, timeout=PEEK_TIMEOUT_SECONDS)
@@ -107,7 +114,9 @@ class ServiceBus:
             self._close_later(self._peeking)
         await asyncio.gather(*self._closing)
 
-    async def _flush(self, queue: str, waiting: Sequence[BusMessage | None]) -> list[Exception | None]:
+    async def _flush(
+        self, queue: str, waiting: Sequence[BusMessage | None]
+    ) -> list[Exception | None]:
         try:
             with azure_errors(f"queue {queue}"), self._sender(queue) as sender:
                 batch = await sender.create_message_batch()  # opens the link, if it is not open
@@ -157,7 +166,9 @@ async def _send(
         except (MessageSizeExceededError, ValueError, TypeError) as error:
             if isinstance(error, MessageSizeExceededError) and len(batch):
                 break  # it goes with the next batch
-            outcomes.append(InvalidError([f"message {message and message.message_id} cannot be sent: {error}"]))
+            outcomes.append(
+                InvalidError([f"message {message and message.message_id} cannot be sent: {error}"])
+            )
     if len(batch):
         await sender.send_messages(batch, timeout=SEND_TIMEOUT_SECONDS)
     return outcomes

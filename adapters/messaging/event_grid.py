@@ -21,11 +21,18 @@ class EventGrid:
 
     async def publish(self, events: Sequence[Event]) -> None:
         """See `EventPublisher.publish`."""
-        with azure_errors("Event Grid", UnavailableError):  # 404: the topic is not there, and the events are sound
+        with azure_errors(
+            "Event Grid", UnavailableError
+        ):  # 404: the topic is not there, and the events are sound
             await self._client().send([_cloud_event(event) for event in events])
 
 
 def _cloud_event(event: Event) -> CloudEvent[dict[str, Any]]:
     return CloudEvent(
-        source=SOURCE, type=event.type, id=event.event_id, subject=event.subject, time=event.at, data=dict(event.data)
+        source=SOURCE,
+        type=event.type,
+        id=event.event_id,
+        subject=event.subject,
+        time=event.at,
+        data=dict(event.data),
     )

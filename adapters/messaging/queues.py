@@ -20,7 +20,9 @@ FOREVER = -1
 def check(text: str) -> None:
     """Raise `InvalidError` for what XML cannot hold: Azure refuses it, and Azurite cannot give it out again."""
     if found := NO_XML.search(text):
-        raise InvalidError([f"character {found.start() + 1} is U+{ord(found[0]):04X}, which no queue can hold"])
+        raise InvalidError(
+            [f"character {found.start() + 1} is U+{ord(found[0]):04X}, which no queue can hold"]
+        )
 
 
 class StorageQueue:

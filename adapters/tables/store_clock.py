@@ -27,7 +27,10 @@ class StoreClock:
     """Compares the clocks with each answer; `asked` and `answered` are hooks of the SDK's pipeline."""
 
     def __init__(
-        self, tolerance: timedelta, clock: Clock = utc_now, monotonic: Callable[[], float] = time.monotonic
+        self,
+        tolerance: timedelta,
+        clock: Clock = utc_now,
+        monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._detector = SkewDetector(tolerance)
         self._clock = clock

@@ -31,15 +31,20 @@ class TableTransactions:
 
     async def submit(self, partition: str, operations: Sequence[Operation]) -> ETags:
         """See `Table.submit`."""
-        parts = wire.parts_of(self._table(), partition, operations)  # what no row can hold, never meets its neighbours
+        parts = wire.parts_of(
+            self._table(), partition, operations
+        )  # what no row can hold, never meets its neighbours
         if not len(parts) == len(operations) <= MAX_OPERATIONS:
-            raise InvalidError([f"a transaction takes at most {MAX_OPERATIONS} operations, each on another row"])
+            raise InvalidError(
+                [f"a transaction takes at most {MAX_OPERATIONS} operations, each on another row"]
+            )
         return await self._commits.submit(partition, parts) if parts else []
 
     async def submit_each(self, partition: str, operations: Sequence[Operation]) -> None:
         """See `Table.submit_each`; they are grouped where possible."""
         outcomes = await asyncio.gather(
-            *(self.submit(partition, [operation]) for operation in operations), return_exceptions=True
+            *(self.submit(partition, [operation]) for operation in operations),
+            return_exceptions=True,
         )
         for outcome in outcomes:
             if isinstance(outcome, BaseException) and not isinstance(outcome, ConflictError):
@@ -50,7 +55,9 @@ class TableTransactions:
         with azure_errors("reading a row"):
             return await wire.read_one(self._table(), partition, key)
 
-    async def rows(self, partition: str, start: str, end: str, limit: int | None = None) -> list[Stored]:
+    async def rows(
+        self, partition: str, start: str, end: str, limit: int | None = None
+    ) -> list[Stored]:
         """See `Table.rows`."""
         if limit is not None and limit <= 0:
             return []
@@ -91,7 +98,11 @@ class TableTransactions:
         """Return the outcome of each submission, and the error that they share, if there was one."""
         try:
             with azure_errors("writing rows"):
-                etags = iter(await wire.transact(self._table(), [part for each in group for part in each.values()]))
+                etags = iter(
+                    await wire.transact(
+                        self._table(), [part for each in group for part in each.values()]
+                    )
+                )
         except Exception as error:  # noqa: BLE001 - it belongs to whoever caused it, whatever it is
             return [error] * len(group), error
         return [list(islice(etags, len(parts))) for parts in group], None
@@ -103,7 +114,9 @@ def _fitting(waiting: Sequence[Parts]) -> Sequence[Parts]:
     size = 0
     for number, parts in enumerate(waiting):
         size += sum(map(len, parts.values()))
-        if number and (parts.keys() & keys or len(parts) + len(keys) > MAX_OPERATIONS or size > MAX_BYTES):
+        if number and (
+            parts.keys() & keys or len(parts) + len(keys) > MAX_OPERATIONS or size > MAX_BYTES
+        ):
             return waiting[:number]
         keys |= parts.keys()
     return waiting

@@ -18,7 +18,17 @@ from azure.core.exceptions import HttpResponseError
 from azure.core.rest import AsyncHttpResponse, HttpRequest
 from azure.data.tables.aio import TableClient
 
-from stores.tables import Columns, Delete, Insert, Operation, Put, Replace, Stored, entity, stored_form
+from stores.tables import (
+    Columns,
+    Delete,
+    Insert,
+    Operation,
+    Put,
+    Replace,
+    Stored,
+    entity,
+    stored_form,
+)
 
 RANGE = "PartitionKey eq '{p}' and RowKey ge '{s}' and RowKey lt '{e}'"
 """The only query there is: what it costs depends on how much it returns, never on the size of the table."""
@@ -63,7 +73,9 @@ class TableError(HttpResponseError):
 
 async def read_one(table: TableClient, partition: str, row: str) -> Stored | None:
     """Return one entity by its keys; None if there is none."""
-    answer = await _send(table, HttpRequest("GET", _place(_address(table), partition, row), headers=_HEADERS))
+    answer = await _send(
+        table, HttpRequest("GET", _place(_address(table), partition, row), headers=_HEADERS)
+    )
     if answer.status_code == 404 and "TableNotFound" not in answer.text():
         return None
     return _stored(_json_of(answer))
@@ -73,12 +85,18 @@ async def read_range(
     table: TableClient, partition: str, start: str, end: str, limit: int | None
 ) -> AsyncIterator[Stored]:
     """Yield the entities with start <= row key < end in key order; pages may be short or empty and not be the last."""
-    texts = {name: text.replace("'", "''") for name, text in (("p", partition), ("s", start), ("e", end))}
+    texts = {
+        name: text.replace("'", "''") for name, text in (("p", partition), ("s", start), ("e", end))
+    }
     asked = {"$filter": RANGE.format(**texts)} | ({"$top": str(min(limit, PAGE))} if limit else {})
     more: dict[str, str] | None = {}
     while more is not None:
-        query = "&".join(f"{name}={quote(value, safe='')}" for name, value in (asked | more).items())
-        answer = await _send(table, HttpRequest("GET", f"{_address(table)}()?{query}", headers=_HEADERS))
+        query = "&".join(
+            f"{name}={quote(value, safe='')}" for name, value in (asked | more).items()
+        )
+        answer = await _send(
+            table, HttpRequest("GET", f"{_address(table)}()?{query}", headers=_HEADERS)
+        )
         for found in _json_of(answer)["value"]:
             yield _stored(found)
         more = _continuation(answer.headers)
@@ -92,7 +110,11 @@ def _continuation(headers: Mapping[str, str]) -> dict[str, str] | None:
 
 def _stored(wire: Mapping[str, Any]) -> Stored:
     """Return the row with the types of its properties; what Azure adds itself is left out."""
-    times = {name.partition("@")[0] for name, kind in wire.items() if kind == "Edm.DateTime" and name.endswith(TYPE)}
+    times = {
+        name.partition("@")[0]
+        for name, kind in wire.items()
+        if kind == "Edm.DateTime" and name.endswith(TYPE)
+    }
     row = {
         name: datetime.fromisoformat(value) if name in times else value
         for name, value in wire.items()
@@ -200,7 +222,9 @@ def wire_form(columns: Columns) -> dict[str, Any]:
                 wire[name] = value
                 wire[f"{name}{TYPE}"] = "Edm.Double"
             case _:
-                raise TypeError(f"{name}: a table row here holds no {type(value).__name__} such as {value!r}")
+                raise TypeError(
+                    f"{name}: a table row here holds no {type(value).__name__} such as {value!r}"
+                )
     return wire
 
 

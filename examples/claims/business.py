@@ -9,7 +9,12 @@ CLAIMS = Business(
     workflows=Workflows(CLAIM),
     default_workflow=CLAIM.name,
     agents=(
-        Agent(name="assessor", offers="assessment", address="ASSESSOR_URL", refusal="not covered by the policy"),
+        Agent(
+            name="assessor",
+            offers="assessment",
+            address="ASSESSOR_URL",
+            refusal="not covered by the policy",
+        ),
         Agent(name="bank", offers="banking", address="BANK_URL", refusal="account closed"),
     ),
     payload=PAYLOAD,

@@ -42,7 +42,9 @@ def erased(payload: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def personal(payload: Mapping[str, Any]) -> Iterable[str]:
     """Return what no log may show."""
-    return [str(value) for value in (*_holder(payload).values(), payload.get("description")) if value]
+    return [
+        str(value) for value in (*_holder(payload).values(), payload.get("description")) if value
+    ]
 
 
 def belongs_to(payload: Mapping[str, Any], email: str) -> bool:

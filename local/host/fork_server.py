@@ -20,7 +20,12 @@ from typing import NoReturn, Self
 from local.host.errors import HostError
 from local.process import end_with_parent, how_it_ended
 
-OFTEN_USED = ("azure.data.tables.aio", "azure.eventgrid.aio", "azure.identity.aio", "azure.storage.blob.aio")
+OFTEN_USED = (
+    "azure.data.tables.aio",
+    "azure.eventgrid.aio",
+    "azure.identity.aio",
+    "azure.storage.blob.aio",
+)
 """Libraries besides the host's own that an app may need: loaded here, they are loaded once for all workers."""
 
 _NUMBER = struct.Struct("!i")

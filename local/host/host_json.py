@@ -9,7 +9,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+)
 from pydantic.alias_generators import to_camel
 
 from local.host.errors import HostError
@@ -59,7 +67,9 @@ class QueueOptions(_Section):
     @property
     def threshold(self) -> int:
         """Number of running calls at which more messages are fetched."""
-        return self.batch_size // 2 if self.new_batch_threshold is None else self.new_batch_threshold
+        return (
+            self.batch_size // 2 if self.new_batch_threshold is None else self.new_batch_threshold
+        )
 
 
 class ClientRetryOptions(_Section):

@@ -64,7 +64,10 @@ class ShortLease(Lease):
         try:
             await super().acquire()
         except ResourceExistsError:
-            if datetime.now(UTC) - (await self._blob.get_blob_properties()).last_modified < self._longest:
+            if (
+                datetime.now(UTC) - (await self._blob.get_blob_properties()).last_modified
+                < self._longest
+            ):
                 raise
             await BlobLeaseClient(self._blob).break_lease(lease_break_period=0)
             await super().acquire()
@@ -82,7 +85,13 @@ class Singleton:
     """Runs the listener of a function while this host has its lock, and asks for it each `poll_seconds` otherwise."""
 
     def __init__(
-        self, listener: Listener, *, function: str, connection: str, own: HostSettings, poll_seconds: float
+        self,
+        listener: Listener,
+        *,
+        function: str,
+        connection: str,
+        own: HostSettings,
+        poll_seconds: float,
     ) -> None:
         self._listener = listener
         self._function = function
@@ -99,7 +108,12 @@ class Singleton:
     async def run(self, stopping: asyncio.Event) -> None:
         """Get the lock and serve, again whenever it was lost, until the host stops."""
         async with ContainerClient.from_connection_string(
-            self._connection, CONTAINER, retry_total=0, connection_timeout=2, read_timeout=5, use_env_settings=False
+            self._connection,
+            CONTAINER,
+            retry_total=0,
+            connection_timeout=2,
+            read_timeout=5,
+            use_env_settings=False,
         ) as container:
             self._lease = self._lease_in(container)
             while not stopping.is_set():
@@ -109,13 +123,20 @@ class Singleton:
                     await pause(stopping, self._pause)
 
     def _lease_in(self, container: ContainerClient) -> Lease:
-        return ShortLease(container, self._path, self._seconds) if self._short else Lease(container, self._path)
+        return (
+            ShortLease(container, self._path, self._seconds)
+            if self._short
+            else Lease(container, self._path)
+        )
 
     async def _serve(self, stopping: asyncio.Event) -> None:
         """Run the listener until the host stops or the lock is lost; it is held for as long as something runs."""
         over = asyncio.Event()
         async with asyncio.TaskGroup() as group:
-            ends: list[asyncio.Task[object]] = [group.create_task(stopping.wait()), group.create_task(self._keep())]
+            ends: list[asyncio.Task[object]] = [
+                group.create_task(stopping.wait()),
+                group.create_task(self._keep()),
+            ]
             for end in ends:
                 end.add_done_callback(lambda _: over.set())
             await self._listener.run(over)
@@ -155,4 +176,8 @@ class Singleton:
         try:
             await self._lease.release()
         except (AzureError, OSError) as error:
-            _log.warning("the lock of function %s runs out by itself: %s", self._function, in_a_few_words(error))
+            _log.warning(
+                "the lock of function %s runs out by itself: %s",
+                self._function,
+                in_a_few_words(error),
+            )

@@ -43,7 +43,9 @@ class Held:
 class StorageQueueListener:
     """Feeds the messages of one queue to one function; `lock_seconds` is how long a message stays hidden."""
 
-    def __init__(self, *, trigger: StorageQueueTrigger, call: Call, options: QueueOptions, lock_seconds: int) -> None:
+    def __init__(
+        self, *, trigger: StorageQueueTrigger, call: Call, options: QueueOptions, lock_seconds: int
+    ) -> None:
         self._trigger = trigger
         self._call = call
         self._options = options
@@ -60,7 +62,11 @@ class StorageQueueListener:
     async def run(self, stopping: asyncio.Event) -> None:
         """Serve the queue until the host stops and what runs has ended."""
         service = QueueServiceClient.from_connection_string(
-            self._trigger.connection, retry_total=0, connection_timeout=2, read_timeout=10, use_env_settings=False
+            self._trigger.connection,
+            retry_total=0,
+            connection_timeout=2,
+            read_timeout=10,
+            use_env_settings=False,
         )
         async with service, asyncio.TaskGroup() as group:
             self._queue = service.get_queue_client(self._trigger.queue)
@@ -115,7 +121,10 @@ class StorageQueueListener:
     def _start(self, message: QueueMessage) -> None:
         half = self._lock_seconds / 2
         held = Held(
-            message=message, receipt=message.pop_receipt or "", renew_after=half, renew_at=time.monotonic() + half
+            message=message,
+            receipt=message.pop_receipt or "",
+            renew_after=half,
+            renew_at=time.monotonic() + half,
         )
         self._held.add(held)
         task = asyncio.create_task(self._handle(held))
@@ -208,7 +217,9 @@ class StorageQueueListener:
         except (AzureError, OSError) as error:
             reason = in_a_few_words(error)
             _log.warning("queue %s: lock not renewed: %s", self._trigger.queue, reason)
-            held.renew_after = math.inf if _is_lost(error) else max(held.renew_after / 2, self._lock_seconds / 10)
+            held.renew_after = (
+                math.inf if _is_lost(error) else max(held.renew_after / 2, self._lock_seconds / 10)
+            )
         else:
             held.receipt = renewed.pop_receipt or held.receipt
             held.renew_after = self._lock_seconds / 2

@@ -19,7 +19,8 @@ from local.host.outage import pause
 LONGEST_WAIT_SECONDS = 10.0
 
 WHAT_IS_TOLD = Datum(
-    json.dumps({"Schedule": {"AdjustForDST": True}, "ScheduleStatus": None, "IsPastDue": False}), "json"
+    json.dumps({"Schedule": {"AdjustForDST": True}, "ScheduleStatus": None, "IsPastDue": False}),
+    "json",
 )
 """To a function whose past times are not kept (`use_monitor=False`): nothing of them."""
 

@@ -102,18 +102,26 @@ class Worker:
     def __init__(self) -> None:
         self.functions: Mapping[str, IndexedFunction] = {}
         threads = os.environ.get("PYTHON_THREADPOOL_THREAD_COUNT")
-        self._pool = ThreadPoolExecutor(int(threads) if threads else None, thread_name_prefix="function")
+        self._pool = ThreadPoolExecutor(
+            int(threads) if threads else None, thread_name_prefix="function"
+        )
         self._tasks: set[asyncio.Task[None]] = set()
 
     def received(self, call: tuple[int, str, Datum, Mapping[str, Datum] | None]) -> None:
         """Begin a call of the host."""
         number, name, datum, metadata = call
-        task = asyncio.get_running_loop().create_task(self._run(number, self.functions[name], datum, metadata))
+        task = asyncio.get_running_loop().create_task(
+            self._run(number, self.functions[name], datum, metadata)
+        )
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
     async def _run(
-        self, number: int, function: IndexedFunction, datum: Datum, metadata: Mapping[str, Datum] | None
+        self,
+        number: int,
+        function: IndexedFunction,
+        datum: Datum,
+        metadata: Mapping[str, Datum] | None,
     ) -> None:
         """Run a function and send what becomes of it; one that raises `CancelledError` gets no answer, as in Azure."""
         invocation = Context(function_name=function.name)
@@ -128,7 +136,11 @@ class Worker:
         self.channel.send((number, succeeded, result))
 
     async def _result(
-        self, function: IndexedFunction, invocation: Context, datum: Datum, metadata: Mapping[str, Datum] | None
+        self,
+        function: IndexedFunction,
+        invocation: Context,
+        datum: Datum,
+        metadata: Mapping[str, Datum] | None,
     ) -> object:
         arguments = {function.argument: function.decode(datum, trigger_metadata=metadata)}
         if function.takes_context:
@@ -153,7 +165,9 @@ def import_app(app_dir: Path) -> ModuleType:
     try:
         return importlib.import_module("function_app")
     except Exception as error:
-        if hasattr(error, "faults"):  # it names what is wrong: where in the code that was seen is no help
+        if hasattr(
+            error, "faults"
+        ):  # it names what is wrong: where in the code that was seen is no help
             raise HostError(str(error)) from error
         raise
 
@@ -162,5 +176,7 @@ def find_app(module: ModuleType) -> FunctionRegister:
     """Return the module's only `FunctionApp`; raises `HostError` when there is none or more."""
     found = {id(v): v for v in vars(module).values() if isinstance(v, FunctionRegister)}
     if len(found) != 1:
-        raise HostError(f"function_app.py must have one FunctionApp at top level; it has {len(found)}")
+        raise HostError(
+            f"function_app.py must have one FunctionApp at top level; it has {len(found)}"
+        )
     return next(iter(found.values()))

@@ -12,7 +12,9 @@ SIMULATOR = "/simulator"
 NOT_LET_IN = (301, 302, 401, 403)
 """A refused key, or a sign-in before the app."""
 PAUSE_SECONDS = 0.5
-NO_SAMPLE = "there is no sample order, or a service that it needs is real, and the order would be too"
+NO_SAMPLE = (
+    "there is no sample order, or a service that it needs is real, and the order would be too"
+)
 NO_STEP = "a sample order that is refused a step waits for nobody, and is undone"
 
 
@@ -93,10 +95,16 @@ class Check:
     def _is(self, order_id: str, *wanted: str) -> tuple[bool, str]:
         order = self.api.get("orders", order_id)
         state = order["processState"]
-        return state in wanted, f"{order_id} is {state}" + (f": {order['reason']}" if order["reason"] else "")
+        return state in wanted, f"{order_id} is {state}" + (
+            f": {order['reason']}" if order["reason"] else ""
+        )
 
     def _alerted(self, order_id: str) -> tuple[bool, str]:
-        found = [each["type"] for each in self.api.get("alerts")["alerts"] if each["subject"] == f"orders/{order_id}"]
+        found = [
+            each["type"]
+            for each in self.api.get("alerts")["alerts"]
+            if each["subject"] == f"orders/{order_id}"
+        ]
         return bool(found), f"{found[0]} of {order_id}" if found else f"none of {order_id}"
 
 

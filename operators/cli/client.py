@@ -42,7 +42,11 @@ class Api:
     """The operators' API of one app."""
 
     def __init__(
-        self, url: str, key: str, token: str | None = None, transport: httpx.BaseTransport | None = None
+        self,
+        url: str,
+        key: str,
+        token: str | None = None,
+        transport: httpx.BaseTransport | None = None,
     ) -> None:
         self.url = url
         signed_in = {"Authorization": f"Bearer {token}"} if token else {}
@@ -61,7 +65,9 @@ class Api:
 
     def post(self, *path: str, body: Mapping[str, Any]) -> Json:
         """Have something done; raises `ApiError` with what the API says of the fault."""
-        return self._answer("POST", path, json={name: value for name, value in body.items() if value is not None})
+        return self._answer(
+            "POST", path, json={name: value for name, value in body.items() if value is not None}
+        )
 
     def every(self, path: str, items: str, *, first_only: bool, **query: Any) -> Json:
         """Return all pages of a list as one, or only the first."""
@@ -77,7 +83,9 @@ class Api:
         page = self.post("bulk", body=body)
         yield page
         while page["continuation"]:
-            page = self.post("bulk", body={**body, "until": page["until"], "continuation": page["continuation"]})
+            page = self.post(
+                "bulk", body={**body, "until": page["until"], "continuation": page["continuation"]}
+            )
             yield page
 
     def orders_of(self, email: str, signature: Mapping[str, str]) -> Iterator[Json]:
@@ -122,7 +130,9 @@ def _error(response: httpx.Response, problem: Json) -> ApiError:
     """Return what the status means; whatever stands between us and the app may have answered it."""
     status = response.status_code
     if status == 401:
-        return KeyRefusedError(f"the key was refused: OPERATOR_KEY or --key has to be the operators' key{SIGN_IN}")
+        return KeyRefusedError(
+            f"the key was refused: OPERATOR_KEY or --key has to be the operators' key{SIGN_IN}"
+        )
     if status == 403 or response.is_redirect:
         return KeyRefusedError(f"{status}, the app does not let you in{SIGN_IN}")
     if response.is_success:
@@ -136,4 +146,6 @@ def _error(response: httpx.Response, problem: Json) -> ApiError:
 def _fault(status: int, problem: Json) -> str:
     """Return what the problem details say."""
     title = problem.get("title") or f"{status}, without a reason"
-    return "; ".join([str(title), *filter(None, [problem.get("detail")]), *problem.get("faults", ())])
+    return "; ".join(
+        [str(title), *filter(None, [problem.get("detail")]), *problem.get("faults", ())]
+    )

@@ -18,18 +18,26 @@ from operators.cli.terminal import printable, show, table
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
-EVERYTHING = click.option("--all", "everything", is_flag=True, help="Every page, not only the first.")
+EVERYTHING = click.option(
+    "--all", "everything", is_flag=True, help="Every page, not only the first."
+)
 IN_JSON = click.option("--json", "in_json", is_flag=True, help="Print what the API answers.")
 WORKFLOW = click.option("--workflow", help="Orders on this workflow.")
-WATCH = click.option("--watch", type=click.FloatRange(min=0.1), metavar="SECONDS", help="Show it again and again.")
+WATCH = click.option(
+    "--watch", type=click.FloatRange(min=0.1), metavar="SECONDS", help="Show it again and again."
+)
 STATES = click.Choice(["Pending", "Processing", "Error", "Held"], case_sensitive=False)
 OUTCOMES = click.Choice(["failed", "undo-incomplete"])
 
 
 def signed(command: Command) -> Command:
     """Give a command the options that say who acts, and why."""
-    command = click.option("--note", "-m", required=True, help="Why; it is kept with what is done.")(command)
-    return click.option("--operator", default=getpass.getuser, show_default="you", help="Who acts.")(command)
+    command = click.option(
+        "--note", "-m", required=True, help="Why; it is kept with what is done."
+    )(command)
+    return click.option(
+        "--operator", default=getpass.getuser, show_default="you", help="Who acts."
+    )(command)
 
 
 class Tools(click.Group):
@@ -44,10 +52,27 @@ class Tools(click.Group):
             ctx.exit(error.exit_code)
 
 
-@click.group(cls=Tools, epilog=(__doc__ or "").partition("\n\n")[2], context_settings={"max_content_width": 120})
-@click.option("--url", envvar="OPERATOR_URL", default="http://127.0.0.1:7071", show_default=True, show_envvar=True)
-@click.option("--key", envvar="OPERATOR_KEY", required=True, show_envvar=True, help="The operators' key.")
-@click.option("--token", envvar="OPERATOR_TOKEN", show_envvar=True, help="Where operators sign in: their token.")
+@click.group(
+    cls=Tools,
+    epilog=(__doc__ or "").partition("\n\n")[2],
+    context_settings={"max_content_width": 120},
+)
+@click.option(
+    "--url",
+    envvar="OPERATOR_URL",
+    default="http://127.0.0.1:7071",
+    show_default=True,
+    show_envvar=True,
+)
+@click.option(
+    "--key", envvar="OPERATOR_KEY", required=True, show_envvar=True, help="The operators' key."
+)
+@click.option(
+    "--token",
+    envvar="OPERATOR_TOKEN",
+    show_envvar=True,
+    help="Where operators sign in: their token.",
+)
 @click.pass_context
 def main(ctx: click.Context, url: str, key: str, token: str | None) -> None:
     """Find out why an order is where it is, and put it right."""
@@ -88,7 +113,10 @@ def search(api: Api, *, beginning: str, in_json: bool) -> None:
         answer = api.get("search", id=beginning)
         names = ("orderId", "processState", "outcome", "updatedAt", "reason")
         rows = [[order[name] for name in names] for order in answer["orders"]]
-        rows += [[order_id, "unreadable", None, None, "see: explain"] for order_id in answer["unreadable"]]
+        rows += [
+            [order_id, "unreadable", None, None, "see: explain"]
+            for order_id in answer["unreadable"]
+        ]
         more = "\n(there are more: give more of the id)" if answer["more"] else ""
         return answer, table(("ORDER", "STATE", "OUTCOME", "SINCE", "REASON"), rows) + more
 
@@ -120,7 +148,10 @@ def explain(api: Api, *, order_id: str, in_json: bool, watch: float | None) -> N
 
     def draw() -> tuple[Json, str]:
         said = api.get("orders", order_id, "explain")
-        return said, f"{printable(said['summary'])}\nIf nothing happens: {printable(said['ifNothingHappens'])}"
+        return (
+            said,
+            f"{printable(said['summary'])}\nIf nothing happens: {printable(said['ifNothingHappens'])}",
+        )
 
     show(draw, in_json=in_json, every=watch)
 
@@ -155,13 +186,31 @@ for _action in ACTIONS:
 @click.option("--step", help="Orders of which this step failed.")
 @click.option("--reason", help="Orders with this reason, to the letter.")
 @click.option("--outcome", type=OUTCOMES, help="Orders that ended so.")
-@click.option("--since", metavar="TIME", help="Orders that are as they are since then, e.g. 2026-01-31T10:00:00Z.")
-@click.option("--until", metavar="TIME", help="Orders that are as they are since before then. As a dry run says.")
+@click.option(
+    "--since",
+    metavar="TIME",
+    help="Orders that are as they are since then, e.g. 2026-01-31T10:00:00Z.",
+)
+@click.option(
+    "--until",
+    metavar="TIME",
+    help="Orders that are as they are since before then. As a dry run says.",
+)
 @click.option("--go", is_flag=True, help="Act. Without it, only show what would be done.")
 @signed
 @IN_JSON
 @click.pass_obj
-def bulk(api: Api, /, *, action: str, go: bool, operator: str, note: str, in_json: bool, **where: str | None) -> None:
+def bulk(
+    api: Api,
+    /,
+    *,
+    action: str,
+    go: bool,
+    operator: str,
+    note: str,
+    in_json: bool,
+    **where: str | None,
+) -> None:
     """Act on many orders: of those in Error, or for hold, release and hurry of other lists; first as a dry run.
 
     Interrupted, it can be started again with the same --until: it does the rest, and touches no order twice.
@@ -175,12 +224,22 @@ def bulk(api: Api, /, *, action: str, go: bool, operator: str, note: str, in_jso
         "dryRun": not go,
         "until": until,
     }
-    summary: Json = {"action": action, "until": until, "matching": [], "done": [], "refused": [], "changed": []}
+    summary: Json = {
+        "action": action,
+        "until": until,
+        "matching": [],
+        "done": [],
+        "refused": [],
+        "changed": [],
+    }
     for page in api.each_page(body):
         summary["until"] = page["until"]
         for name in ("matching", "done", "refused", "changed"):
             summary[name] += page[name]
-        click.echo(f"{len(summary['matching'])} orders are meant until now, {len(summary['done'])} done", err=True)
+        click.echo(
+            f"{len(summary['matching'])} orders are meant until now, {len(summary['done'])} done",
+            err=True,
+        )
     click.echo(terminal.as_json(summary) if in_json else formatting.bulk_text(summary, go=go))
 
 
@@ -222,13 +281,20 @@ def causes(api: Api, *, in_json: bool, watch: float | None) -> None:
 @click.option("--cause", help="All alerts with this reason, to the letter.")
 @signed
 @click.pass_obj
-def acknowledge(api: Api, *, keys: tuple[str, ...], cause: str | None, operator: str, note: str) -> None:
+def acknowledge(
+    api: Api, *, keys: tuple[str, ...], cause: str | None, operator: str, note: str
+) -> None:
     """Take alerts upon yourself, by their keys or by their cause."""
     found = api.get("alerts", "causes")["causes"] if cause is not None else []
-    named = [*keys, *(key for each in found if each["reason"] == cause for key in each["unacknowledged"])]
+    named = [
+        *keys,
+        *(key for each in found if each["reason"] == cause for key in each["unacknowledged"]),
+    ]
     if not named:
         raise ApiError("no alert is meant by that")
-    answer = api.post("alerts", "acknowledge", body={"operator": operator, "note": note, "alerts": named})
+    answer = api.post(
+        "alerts", "acknowledge", body={"operator": operator, "note": note, "alerts": named}
+    )
     click.echo(f"{len(answer['acknowledged'])} acknowledged")
     if answer["unknown"]:
         raise ApiError(f"unknown: {', '.join(answer['unknown'])}")
@@ -252,7 +318,9 @@ def overview(api: Api, *, in_json: bool, watch: float | None) -> None:
 
 
 @main.command()
-@click.option("--patience", default=180.0, show_default=True, help="Seconds that each thing may take.")
+@click.option(
+    "--patience", default=180.0, show_default=True, help="Seconds that each thing may take."
+)
 @click.pass_obj
 def check(api: Api, *, patience: float) -> None:
     """Try the deployment: health; with simulated services also an order, an alert and a resubmit."""
@@ -263,12 +331,19 @@ def check(api: Api, *, patience: float) -> None:
 
 
 @main.command()
-@click.option("--order", "order_ids", multiple=True, help="An order of the customer; may be given several times.")
+@click.option(
+    "--order",
+    "order_ids",
+    multiple=True,
+    help="An order of the customer; may be given several times.",
+)
 @click.option("--email", help="All orders of this customer: every order is looked at.")
 @click.option("--go", is_flag=True, help="Erase. Without it, only show which orders are meant.")
 @signed
 @click.pass_obj
-def erase(api: Api, *, order_ids: tuple[str, ...], email: str | None, go: bool, operator: str, note: str) -> None:
+def erase(
+    api: Api, *, order_ids: tuple[str, ...], email: str | None, go: bool, operator: str, note: str
+) -> None:
     """Forget who a customer is; the orders and their history stay."""
     signature = {"operator": operator, "note": note}
     pages = list(api.orders_of(email, signature)) if email else []
@@ -286,7 +361,11 @@ def erase(api: Api, *, order_ids: tuple[str, ...], email: str | None, go: bool, 
 def _erased(api: Api, order_id: str, signature: Json, *, go: bool) -> str:
     """Erase who the customer of one order is; return why not, if it is refused: the others go on."""
     try:
-        click.echo(formatting.acted(api.post("orders", order_id, "erase", body=signature)) if go else order_id)
+        click.echo(
+            formatting.acted(api.post("orders", order_id, "erase", body=signature))
+            if go
+            else order_id
+        )
     except ApiError as error:
         if error.exit_code != ApiError.exit_code:
             raise
@@ -324,7 +403,9 @@ def list_poison(api: Api, *, everything: bool, in_json: bool, watch: float | Non
 @click.pass_obj
 def redrive(api: Api, *, queue: str, message_id: str, operator: str, note: str) -> None:
     """Put a message back on its queue."""
-    answer = api.post("poison", queue, message_id, "redrive", body={"operator": operator, "note": note})
+    answer = api.post(
+        "poison", queue, message_id, "redrive", body={"operator": operator, "note": note}
+    )
     click.echo(f"{printable(answer['id'])}: {answer['status']}")
 
 
@@ -335,5 +416,7 @@ def redrive(api: Api, *, queue: str, message_id: str, operator: str, note: str) 
 @click.pass_obj
 def drop(api: Api, *, queue: str, message_id: str, operator: str, note: str) -> None:
     """Remove a message for good."""
-    answer = api.post("poison", queue, message_id, "drop", body={"operator": operator, "note": note})
+    answer = api.post(
+        "poison", queue, message_id, "drop", body={"operator": operator, "note": note}
+    )
     click.echo(f"{printable(answer['id'])}: {answer['status']}")

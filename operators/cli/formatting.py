@@ -30,7 +30,9 @@ def orders_table(orders: Iterable[Json]) -> str:
             order["situation"],
             ",".join(order["failedSteps"]),
             order["updatedAt"],
-            f"held by {order['heldBy']}: {order['heldBecause']}" if order["heldBy"] else order["reason"],
+            f"held by {order['heldBy']}: {order['heldBecause']}"
+            if order["heldBy"]
+            else order["reason"],
         )
         for order in orders
     )
@@ -51,13 +53,20 @@ def order_text(order: Json) -> str:
         "heldBy",
         "heldBecause",
     )
-    facts = [(name, order[name]) for name in (*names, "priority", "placedAt") if order[name] is not None]
+    facts = [
+        (name, order[name]) for name in (*names, "priority", "placedAt") if order[name] is not None
+    ]
     facts += [(name, json.dumps(value)) for name, value in order["payload"].items()]
     steps = [_step_row(step) for step in order["steps"]]
-    history = [(each["at"], each["actor"], each["event"], each["detail"]) for each in order["history"]]
+    history = [
+        (each["at"], each["actor"], each["event"], each["detail"]) for each in order["history"]
+    ]
     return "\n\n".join(
         (
-            table(("ORDER", order["orderId"]), [*facts, ("can be", " or ".join(order["actions"]) or "left alone")]),
+            table(
+                ("ORDER", order["orderId"]),
+                [*facts, ("can be", " or ".join(order["actions"]) or "left alone")],
+            ),
             table(("STEP", "STATE", "ATTEMPTS", "FAILURES", "RESTS", "REASON", "RESULT"), steps),
             table(("AT", "ACTOR", "EVENT", "DETAIL"), history),
         )
@@ -66,7 +75,13 @@ def order_text(order: Json) -> str:
 
 def _step_row(step: Json) -> tuple[object, ...]:
     result = json.dumps(step["result"]) if step["result"] else ""
-    return (*(step[name] for name in ("name", "state", "attempts", "failureCount", "cooldowns", "reason")), result)
+    return (
+        *(
+            step[name]
+            for name in ("name", "state", "attempts", "failureCount", "cooldowns", "reason")
+        ),
+        result,
+    )
 
 
 def bulk_text(summary: Json, *, go: bool) -> str:
@@ -77,7 +92,11 @@ def bulk_text(summary: Json, *, go: bool) -> str:
         return f"{shown}\n{len(summary['matching'])} orders are meant; {hint}"
     refused = [f"{each['orderId']}: {printable(each['why'])}" for each in summary["refused"]]
     counts = ", ".join(f"{len(summary[name])} {name}" for name in ("done", "refused", "changed"))
-    again = f"; to try those that were refused again: --go --until {summary['until']}" if refused else ""
+    again = (
+        f"; to try those that were refused again: --go --until {summary['until']}"
+        if refused
+        else ""
+    )
     return "\n".join([*refused, f"{counts}{again}"])
 
 
@@ -107,9 +126,15 @@ def poison_table(found: Iterable[Json]) -> str:
 def out_of_reach(email: str, messages: Iterable[Json], unreadable: Iterable[str]) -> str:
     """Return what may still name a customer whose orders are erased, and how to look after it."""
     spellings = {email.casefold(), json.dumps(email)[1:-1].casefold()}
-    naming = [each for each in messages if any(one in str(each["body"]).casefold() for one in spellings)]
-    dropped = [f"poison message of that name: poison drop {each['queue']} {each['id']}" for each in naming]
-    orders = [f"order that cannot be read, whosever it is: explain {order_id}" for order_id in unreadable]
+    naming = [
+        each for each in messages if any(one in str(each["body"]).casefold() for one in spellings)
+    ]
+    dropped = [
+        f"poison message of that name: poison drop {each['queue']} {each['id']}" for each in naming
+    ]
+    orders = [
+        f"order that cannot be read, whosever it is: explain {order_id}" for order_id in unreadable
+    ]
     waiting = "not looked at: submissions that wait on their queue; ask again later"
     return "\n".join([*map(printable, dropped), *map(printable, orders), waiting])
 
@@ -126,7 +151,10 @@ def overview_text(answer: Json) -> str:
         ("events for operators not sent yet", shown(answer["unconfirmedEvents"])),
         ("notices for senders not sent yet", shown(answer["unsentNotices"])),
         ("last sweep", f"{sweep['at']} by {sweep['instance']}" if sweep else "none yet"),
-        *((f"waiting in {queue}", "away" if count is None else count) for queue, count in answer["waiting"].items()),
+        *(
+            (f"waiting in {queue}", "away" if count is None else count)
+            for queue, count in answer["waiting"].items()
+        ),
         *((f"poison from {queue}", count) for queue, count in answer["poison"].items()),
         *((f"agent {each['agent']}", _agent_text(each)) for each in answer["agents"]),
     ]
@@ -134,7 +162,11 @@ def overview_text(answer: Json) -> str:
 
 
 def _agent_text(agent: Json) -> str:
-    closed = f"makes no calls until {agent['openUntil']}" if agent.get("openUntil") else f"{agent['running']} calls"
+    closed = (
+        f"makes no calls until {agent['openUntil']}"
+        if agent.get("openUntil")
+        else f"{agent['running']} calls"
+    )
     return f"{closed}; {agent['instance']}, at {agent['at']}"
 
 

@@ -11,7 +11,9 @@ import click
 def printable(value: object) -> str:
     """Return the text with everything escaped that a terminal could obey, or that could make it look otherwise."""
     text = "" if value is None else str(value)
-    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)
+    return "".join(
+        each if each.isprintable() else each.encode("unicode_escape").decode() for each in text
+    )
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
