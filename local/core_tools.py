@@ -48,9 +48,9 @@ DOCKER = {
 
 def _works(command: tuple[str, ...], environ: Mapping[str, str]) -> bool:
     try:
-        ran = subprocess.run(
+        ran = subprocess.run(  # noqa: S603
             command, env=environ, capture_output=True, check=False, timeout=DOCKER_SECONDS
-        )  # noqa: S603
+        )
     except (OSError, subprocess.TimeoutExpired):
         return False
     return ran.returncode == 0
@@ -90,8 +90,8 @@ def start_all(environ: dict[str, str], data: Path) -> int:
         asyncio.run(provision(storage_connection_string(Ports())))
         stand_in = [sys.executable, "-m", "local.eventgrid", "--port", str(Ports().eventgrid_port)]
         grid = at_exit.enter_context(
-            subprocess.Popen(stand_in, cwd=ROOT, env=environ | dict(settings))
-        )  # noqa: S603
+            subprocess.Popen(stand_in, cwd=ROOT, env=environ | dict(settings))  # noqa: S603
+        )
         at_exit.callback(grid.terminate)
         return _run("func", "start", environ=environ)
 

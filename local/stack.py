@@ -69,9 +69,8 @@ class StackConfig:
     @classmethod
     def for_tests(cls, data: Path, **changes: object) -> "StackConfig":
         """Return a stack on free ports that leaves dead hosts alone."""
-        return cls(
-            **({"ports": Ports.free(), "data": data, "restart": False, "in_memory": True} | changes)
-        )  # type: ignore[arg-type]
+        usual = {"ports": Ports.free(), "data": data, "restart": False, "in_memory": True}
+        return cls(**(usual | changes))  # type: ignore[arg-type]
 
 
 Say = Callable[[str], None]
