@@ -26,6 +26,15 @@ class Kind(StrEnum):
     OUTBOX = "!outbox"
 
 
+LISTS = {
+    "Pending": Kind.PENDING,
+    "Processing": Kind.RUNNING,
+    "Error": Kind.ERROR,
+    "Held": Kind.HELD,
+}
+"""The lists of open orders that operators have; a list of a state has the orders in that state."""
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AgendaRow:
     """One open obligation; `data` is what a list shows without loading the order, or what is to be sent.
@@ -95,10 +104,8 @@ def _summary(snapshot: Snapshot) -> dict[str, Any]:
         "WorkflowVersion": state.workflow_version,
         "Agents": " ".join(step.agent for step in snapshot.running()) or None,
         "Outcome": state.outcome and str(state.outcome),
-        "HeldBy": state.held_by,
-        "HeldBecause": state.held_because,
         "FailedSteps": " ".join(step.name for step in snapshot.in_state(StepState.FAILED)) or None,
-        "Reason": state.reason,
+        "Reason": state.shown_reason,
         "UpdatedAt": state.updated_at,
     }
     return {name: value for name, value in known.items() if value is not None}

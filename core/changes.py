@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
-from enum import StrEnum
 from typing import Annotated, Any
 
 from pydantic import AwareDatetime, Strict
@@ -11,7 +10,7 @@ from pydantic import AwareDatetime, Strict
 from core import agenda
 from core.agenda import AgendaRow
 from core.happenings import Happening, Unknown, in_words, name_of
-from core.life import ENDED, SETTLED, ProcessState, StepState
+from core.life import ENDED, SETTLED, ProcessState, StepState, WhyNot
 from core.messages import BusMessage, WakeUp
 from core.orders import Snapshot, Step
 
@@ -101,23 +100,6 @@ class Note:
     version: int
     entry: HistoryEntry
     events: tuple[Event, ...] = ()
-
-
-class WhyNot(StrEnum):
-    """Why a scheduler does not claim an order as it stands."""
-
-    ENDED = "ended"
-    HELD = "held"
-    RUNS = "runs"
-    """All that can be done of it now is being done: it waits for answers."""
-    NOT_YET = "not-yet"
-    """Its time is to come."""
-    UNKNOWN_WORKFLOW = "unknown-workflow"
-    """It follows a workflow that a newer version of the app may know."""
-    NO_ROOM = "no-room"
-    """No agent has room for what it needs."""
-    NO_ROOM_AT_ITS_OWN = "no-room-at-its-own"
-    """Agents have room, but not those whose service knows the step's idempotency key (AGT-3)."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

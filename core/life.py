@@ -146,6 +146,23 @@ def situation_of(
     return Situation.AGAIN if failed_before else Situation(process_state.value.lower())
 
 
+class WhyNot(StrEnum):
+    """Why a scheduler does not claim an order as it stands."""
+
+    ENDED = "ended"
+    HELD = "held"
+    RUNS = "runs"
+    """All that can be done of it now is being done: it waits for answers."""
+    NOT_YET = "not-yet"
+    """Its time is to come."""
+    UNKNOWN_WORKFLOW = "unknown-workflow"
+    """It follows a workflow that a newer version of the app may know."""
+    NO_ROOM = "no-room"
+    """No agent has room for what it needs."""
+    NO_ROOM_AT_ITS_OWN = "no-room-at-its-own"
+    """Agents have room, but not those whose service knows the step's idempotency key (AGT-3)."""
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class StepMeaning:
     """What the state of a step means."""

@@ -21,6 +21,7 @@ from core.life import (
     ProcessState,
     Situation,
     StepState,
+    WhyNot,
     situation_of,
 )
 
@@ -104,6 +105,11 @@ class OrderState:
     def is_held(self) -> bool:
         """Whether an operator holds the order."""
         return self.held_since is not None
+
+    @property
+    def shown_reason(self) -> str | None:
+        """Why the order is where it is: for a held order, who holds it and why."""
+        return f"held by {self.held_by}: {self.held_because}" if self.is_held else self.reason
 
     @property
     def situation(self) -> Situation:
@@ -291,9 +297,18 @@ class Snapshot:
     @property
     def can_go_on(self) -> bool:
         """Whether anything of the order could start or end, at once or at a time that was chosen."""
-        if self.state.process_state in ENDED or self.state.is_held:
-            return False
-        return bool(self.ready() or not self.running())
+        return self.why_not_now() in (None, WhyNot.NOT_YET)
+
+    def why_not_now(self, now: datetime | None = None) -> WhyNot | None:
+        """Return why nothing of the order could start or end at this time; None if something could."""
+        if self.state.process_state in ENDED:
+            return WhyNot.ENDED
+        if self.state.is_held:
+            return WhyNot.HELD
+        if self.running() and not self.ready():
+            return WhyNot.RUNS
+        not_before = self.state.not_before
+        return WhyNot.NOT_YET if now and not_before and not_before > now else None
 
     def chosen_time(self, now: datetime) -> datetime | None:
         """Return when the first of the steps whose turn it is may begin; None if one may now, or there is none."""

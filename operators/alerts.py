@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 from pydantic import ConfigDict, Field
 
-from core.agenda import Kind
+from core.agenda import LISTS, Kind
 from core.alerts import STALLED, SUPERVISOR, Acknowledgement, Alert
 from core.changes import Event
 from core.errors import AppError
@@ -155,7 +155,7 @@ def is_over(event: Event, owed: Look | None, swept: Sweep | None) -> bool:
     if event.type == STALLED:
         return all(
             owed.is_over(kind, order_id, since=event.at)
-            for kind in (Kind.PENDING, Kind.RUNNING, Kind.HELD)
+            for kind in {*LISTS.values()} - {Kind.ERROR}
         )
     return event.type in ENDS and owed.is_over(Kind.ERROR, order_id)
 

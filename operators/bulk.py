@@ -11,7 +11,7 @@ from datetime import datetime
 
 from core import agenda
 from core.actions import BY_NAME, Action, Asked
-from core.agenda import AgendaRow, Kind
+from core.agenda import LISTS, AgendaRow, Kind
 from core.changes import Change
 from core.errors import (
     ConflictError,
@@ -28,11 +28,13 @@ from entrypoints.models import View
 from operators import views
 from operators.requests import BulkRequest, Where
 from operators.service import OperatorService
-from operators.views import LIST_OF, ListedOrder, agenda_page
+from operators.views import ListedOrder, agenda_page
 
 log = logging.getLogger(__name__)
 
 AT_ONCE = 16
+
+LIST_OF = {kind: name for name, kind in LISTS.items()}
 
 
 class NotDone(View):

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from core.changes import Change, Decision, NotClaimed, WhyNot
+from core.changes import Change, Decision, NotClaimed
 from core.errors import UnreadableRowError
-from core.life import Direction, ProcessState, StepState
+from core.life import Direction, ProcessState, StepState, WhyNot
 from core.orders import OrderState, Snapshot, Step
 from entrypoints.models import View
 from stores.agent_health import AgentHealth, closed_until, fault_since, silent_since

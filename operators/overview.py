@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from core.agenda import AgendaRow, Kind
+from core.agenda import LISTS, AgendaRow, Kind
 from core.errors import UnavailableError
 from core.life import ProcessState
 from core.ports import Clock, TextQueue
@@ -43,9 +43,8 @@ class Overview(View):
 
     at: datetime
     """When it was so."""
-    open_orders: dict[ProcessState, Count]
-    held: Count
-    """Orders that somebody holds, in whatever state."""
+    open_orders: dict[str, Count]
+    """By list."""
     unconfirmed_events: Count
     """Events for operators that are not sent yet."""
     unsent_notices: Count
@@ -87,16 +86,13 @@ class OverviewService:
         waiting, running = owed.orders[Kind.PENDING], owed.orders[Kind.RUNNING]
         pending = {order_id for order_id, row in waiting.items() if not _is_processing(row)}
         processing = running.keys() - pending  # of a pending order, other steps may still run
+        known = {
+            "Pending": Count(count=len(pending), at_least=owed.more(Kind.PENDING)),
+            "Processing": Count(count=len(processing), at_least=owed.more(Kind.RUNNING)),
+        }
         return Overview(
             at=owed.at,
-            open_orders={
-                ProcessState.PENDING: Count(count=len(pending), at_least=owed.more(Kind.PENDING)),
-                ProcessState.PROCESSING: Count(
-                    count=len(processing), at_least=owed.more(Kind.RUNNING)
-                ),
-                ProcessState.ERROR: _count(owed, Kind.ERROR),
-            },
-            held=_count(owed, Kind.HELD),
+            open_orders={name: _count(owed, kind) for name, kind in LISTS.items()} | known,
             unconfirmed_events=_count(owed, Kind.OUTBOX, lambda row: not outbox.is_notice(row)),
             unsent_notices=_count(owed, Kind.OUTBOX, outbox.is_notice),
             last_sweep=await self.sweeps.last(),

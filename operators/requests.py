@@ -1,14 +1,17 @@
 """What operators send: which part of what; or who it is, and why, which goes into the history of what they change."""
 
-from typing import Annotated, Literal
+from collections.abc import Collection
+from functools import partial
+from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 
 from core.actions import BY_NAME
-from core.life import Outcome
+from core.agenda import LISTS
+from core.life import Outcome, ProcessState
 from core.messages import Moment, StepName, Text
 from entrypoints.models import Body, Parameters
-from operators.views import HELD, ListedOrder
+from operators.views import ListedOrder
 
 KEY = r"^[A-Za-z0-9!_.:|=~-]{1,1000}$"
 """What keys of ours are made of; such a one may still name no row."""
@@ -16,14 +19,17 @@ KEY = r"^[A-Za-z0-9!_.:|=~-]{1,1000}$"
 Key = Annotated[str, Field(pattern=KEY)]
 
 
-def _known(name: str) -> str:
-    if name not in BY_NAME:
-        raise ValueError(f"expected one of {', '.join(BY_NAME)}")
+def _one_of(names: Collection[str], name: str) -> str:
+    if name not in names:
+        raise ValueError(f"expected one of {', '.join(names)}")
     return name
 
 
 ActionName = Annotated[
-    str, AfterValidator(_known), Field(json_schema_extra={"enum": list(BY_NAME)})
+    str, AfterValidator(partial(_one_of, BY_NAME)), Field(json_schema_extra={"enum": list(BY_NAME)})
+]
+ListName = Annotated[
+    str, AfterValidator(partial(_one_of, LISTS)), Field(json_schema_extra={"enum": list(LISTS)})
 ]
 
 
@@ -57,7 +63,7 @@ class Filter(BaseModel):
 class OrdersPage(Filter, Page):
     """Which part of a list of open orders: those for which all that is said holds."""
 
-    state: Literal["Pending", "Processing", "Error", "Held"] = "Error"
+    state: ListName = "Error"
     text: Annotated[Text, Field(max_length=200)] | None = None
     """Stands in the order's id or reason, in capitals or not."""
 
@@ -69,9 +75,7 @@ class OrdersPage(Filter, Page):
     def fits(self, order: ListedOrder) -> bool:
         """Whether an order, as the list shows it, is meant."""
         said = f"{order.order_id} {order.reason or ''}".casefold()
-        in_list = (
-            order.held_by is not None if self.state == HELD else order.process_state == self.state
-        )
+        in_list = order.process_state == self.state or self.state not in list(ProcessState)
         return in_list and (self.text or "").casefold() in said and super().fits(order)
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 from core import agenda, keys
 from core.actions import Action, Asked, possible
+from core.agenda import LISTS
 from core.business import Payload
 from core.changes import Change
 from core.errors import InvalidError, UnknownOrderError, UnreadableRowError
@@ -14,7 +15,6 @@ from operators import views
 from operators.explain import ActingRules, Explanation, explain, unreadable
 from operators.requests import ActRequest, OrdersPage, Search
 from operators.views import (
-    AGENDA_OF,
     Acted,
     FoundOrders,
     ListedOrder,
@@ -56,7 +56,7 @@ class OperatorService:
     async def list(self, page: OrdersPage) -> OrderList:
         """List the open orders of a state, the longest waiting first."""
         found: list[tuple[str, ListedOrder]] = []
-        continuation, ends = page.continuation, agenda.all_of(AGENDA_OF[page.state])
+        continuation, ends = page.continuation, agenda.all_of(LISTS[page.state])
         looked_at = MAX_LOOKED_AT if page.filters else page.limit
         for _ in range(MAX_PAGES if page.filters else 1):
             rows, continuation = await agenda_page(self.store, *ends, looked_at, continuation)

@@ -7,7 +7,7 @@ from typing import Annotated, Any, TypeVar
 from pydantic import AliasGenerator, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel, to_pascal
 
-from core.agenda import AgendaRow, Kind
+from core.agenda import AgendaRow
 from core.business import Payload
 from core.changes import HistoryEntry
 from core.errors import InvalidError
@@ -18,20 +18,6 @@ from entrypoints.models import View
 from stores.orders import OrderStore
 
 Listed = TypeVar("Listed")
-
-
-HELD = "Held"
-"""The list of the orders that somebody holds, in whatever state."""
-
-
-AGENDA_OF = {
-    ProcessState.PENDING: Kind.PENDING,
-    ProcessState.PROCESSING: Kind.RUNNING,
-    ProcessState.ERROR: Kind.ERROR,
-    HELD: Kind.HELD,
-}
-"""Where the orders of each list stand. Processed ones owe nothing and are found by their id only."""
-LIST_OF = {kind: name for name, kind in AGENDA_OF.items()}
 
 
 class StepView(View):
@@ -144,8 +130,6 @@ class ListedOrder(View):
     situation: str
     """As the vocabulary explains it."""
     outcome: Outcome | None = None
-    held_by: str | None = None
-    held_because: str | None = None
     failed_steps: Annotated[list[str], BeforeValidator(str.split)] = Field(default_factory=list)
     reason: str | None = None
     updated_at: datetime | None
@@ -153,21 +137,25 @@ class ListedOrder(View):
 
 
 def listed(row: AgendaRow, state: str) -> ListedOrder:
-    """Return what the list of this state, or of what is held, shows of an order; if its row cannot be read, that."""
+    """Return what this list shows of an order; if its row cannot be read, that."""
     try:
         return ListedOrder.model_validate({**row.data, "OrderId": row.order_id})
     except ValidationError:
         return ListedOrder(
             order_id=row.order_id,
-            process_state=ProcessState.PENDING if state == HELD else ProcessState(state),
+            process_state=_state_of(state),
             failure_count=0,
             priority=Priority.NORMAL,
             workflow="unknown",
             situation=state.lower(),
-            held_by="unknown" if state == HELD else None,
             reason=f"row {row.key} cannot be read: {row.fault or 'it is no order of a list'}",
             updated_at=None,
         )
+
+
+def _state_of(name: str) -> ProcessState:
+    """Return the state of the orders in this list; some lists have orders in whatever state."""
+    return ProcessState(name) if name in list(ProcessState) else ProcessState.PENDING
 
 
 class OrderList(View):

@@ -2,9 +2,9 @@
 
 from core import actions, life
 from core.actions import Words
+from core.agenda import LISTS
 from core.life import Mark
 from entrypoints.models import View
-from operators.views import LIST_OF
 
 
 class Term(View):
@@ -54,6 +54,8 @@ class Vocabulary(View):
     steps: dict[str, StepTerm]
     """By state."""
     actions: list[ActionTerm]
+    lists: list[str]
+    """The lists of open orders."""
 
 
 def vocabulary() -> Vocabulary:
@@ -62,10 +64,12 @@ def vocabulary() -> Vocabulary:
         orders={name: OrderTerm.model_validate(each) for name, each in life.MEANINGS.items()},
         steps={name: StepTerm.model_validate(each) for name, each in life.STEPS.items()},
         actions=[*map(_term, actions.ACTIONS), *map(_term, actions.OTHERS)],
+        lists=list(LISTS),
     )
 
 
 def _term(words: Words) -> ActionTerm:
+    kinds = words.lists if isinstance(words, actions.Action) else ()
     return ActionTerm(
         name=words.name,
         title=words.title,
@@ -74,5 +78,5 @@ def _term(words: Words) -> ActionTerm:
         done=words.done,
         danger=words.danger,
         of_step=isinstance(words, actions.Action) and words.of_step,
-        lists=[LIST_OF[kind] for kind in words.lists] if isinstance(words, actions.Action) else [],
+        lists=[name for name, kind in LISTS.items() if kind in kinds],
     )

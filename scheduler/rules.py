@@ -9,7 +9,7 @@ from typing import Any
 
 from core import compensation
 from core.business import Payload
-from core.changes import Change, Decision, HistoryEntry, NotClaimed, Note, WhyNot, transition
+from core.changes import Change, Decision, HistoryEntry, NotClaimed, Note, transition
 from core.errors import NewerWorkflowError
 from core.happenings import (
     Claimed,
@@ -21,7 +21,7 @@ from core.happenings import (
     StepUndone,
     WorkflowChanged,
 )
-from core.life import ENDED, Direction, Outcome, ProcessState, StepState
+from core.life import Direction, Outcome, ProcessState, StepState, WhyNot
 from core.messages import AgentReply
 from core.orders import MAX_REASON, Snapshot, Step
 from core.workflow import StepDefinition, Workflow, Workflows
@@ -72,14 +72,8 @@ class SchedulerRules:
     def _why_not(self, order: Snapshot, now: datetime) -> WhyNot | None:
         """Say why the order is not to be claimed, whoever has room; None if it is."""
         state = order.state
-        if state.process_state in ENDED:
-            return WhyNot.ENDED
-        if state.is_held:
-            return WhyNot.HELD
-        if not order.can_go_on:
-            return WhyNot.RUNS
-        if state.not_before and state.not_before > now:
-            return WhyNot.NOT_YET
+        if why_not := order.why_not_now(now):
+            return why_not
         if not self.can_claim(state.workflow, state.workflow_version, now - state.waits_since):
             return WhyNot.UNKNOWN_WORKFLOW
         return None

@@ -11,9 +11,10 @@ from typing import Any
 
 from core import agenda
 from core.agenda import NOTHING, AgendaRow
-from core.changes import Change, Decision, NotClaimed, Note, WhyNot
+from core.changes import Change, Decision, NotClaimed, Note
 from core.errors import AppError, NewerWorkflowError, UnavailableError, UnknownOrderError
 from core.gathering import run_all
+from core.life import WhyNot
 from core.messages import AgentReply, WakeUp
 from core.orders import Snapshot, Step
 from scheduler.admission import LATELY, Admission, Candidate, said_in

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import click
 
 from core.actions import ACTIONS, Action
+from core.agenda import LISTS
 from operators.cli import formatting, terminal
 from operators.cli.check import Check
 from operators.cli.client import Api, ApiError, Json
@@ -26,7 +27,7 @@ WORKFLOW = click.option("--workflow", help="Orders on this workflow.")
 WATCH = click.option(
     "--watch", type=click.FloatRange(min=0.1), metavar="SECONDS", help="Show it again and again."
 )
-STATES = click.Choice(["Pending", "Processing", "Error", "Held"], case_sensitive=False)
+STATES = click.Choice(list(LISTS), case_sensitive=False)
 OUTCOMES = click.Choice(["failed", "undo-incomplete"])
 
 

@@ -30,9 +30,7 @@ def orders_table(orders: Iterable[Json]) -> str:
             order["situation"],
             ",".join(order["failedSteps"]),
             order["updatedAt"],
-            f"held by {order['heldBy']}: {order['heldBecause']}"
-            if order["heldBy"]
-            else order["reason"],
+            order["reason"],
         )
         for order in orders
     )
@@ -41,21 +39,8 @@ def orders_table(orders: Iterable[Json]) -> str:
 
 def order_text(order: Json) -> str:
     """Return an order with its steps and its history."""
-    names = (
-        "processState",
-        "outcome",
-        "direction",
-        "reason",
-        "failureCount",
-        "lockedBy",
-        "completeBy",
-        "workflow",
-        "heldBy",
-        "heldBecause",
-    )
-    facts = [
-        (name, order[name]) for name in (*names, "priority", "placedAt") if order[name] is not None
-    ]
+    said = {name: value for name, value in order.items() if not isinstance(value, list | dict)}
+    facts = [(name, value) for name, value in said.items() if value is not None]
     facts += [(name, json.dumps(value)) for name, value in order["payload"].items()]
     steps = [_step_row(step) for step in order["steps"]]
     history = [

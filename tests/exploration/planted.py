@@ -191,9 +191,9 @@ def owes_nothing_to_what_is_held() -> AbstractContextManager[Any]:
     return patch.object(agenda, "obligations", owed)
 
 
-def _does_otherwise(name: str, decide: Any) -> AbstractContextManager[Any]:
+def _does_otherwise(name: str, decide: Any, **more: Any) -> AbstractContextManager[Any]:
     """An action that decides something else."""
-    return patch.dict(actions.BY_NAME, {name: replace(actions.BY_NAME[name], decide=decide)})
+    return patch.dict(actions.BY_NAME, {name: replace(actions.BY_NAME[name], decide=decide, **more)})
 
 
 def gives_up_without_an_alert() -> AbstractContextManager[Any]:
@@ -349,7 +349,7 @@ def cancels_what_is_over() -> AbstractContextManager[Any]:
         pretended = order.with_state(process_state=ProcessState.PENDING)
         return replace(original_cancel(pretended, request, now), before=order)
 
-    return _does_otherwise("cancel", cancel)
+    return _does_otherwise("cancel", cancel, why_not=lambda order: "")
 
 
 def skips_into_processed() -> AbstractContextManager[Any]:
@@ -442,11 +442,11 @@ def does_again_what_was_done() -> AbstractContextManager[Any]:
 
 
 def only_sends_what_the_operator_wants() -> AbstractContextManager[Any]:
-    async def act(self, order_id, done, decide):
+    async def act(self, action, order_id, request):
         order = await self.store.load(order_id)
-        await self.transitions._send(decide(order, self.clock()))
+        await self.transitions._send(action.act(order, request, self.clock()))
 
-    return patch.object(OperatorService, "_act", act)
+    return patch.object(OperatorService, "act", act)
 
 
 def forgets_that_the_undo_goes_on() -> AbstractContextManager[Any]:

@@ -340,8 +340,8 @@ GIVEN_UP = WorldOf(faults=1, acts=1, threshold=1)
 TRIED_AGAIN = WorldOf(faults=1, acts=1)
 CANCELLED = WorldOf(acts=1, operator=("cancel",), workflow=PAIR)
 SKIPPED = WorldOf(faults=1, acts=1, operator=("skip",), threshold=1, alone=True)
-HELD = WorldOf(faults=1, acts=2, operator=("hold", "release"), threshold=1, workflow=PAIR, alone=True)
-HELD_BACK = WorldOf(acts=3, operator=("hold", "cancel", "release"), workflow=PAIR, alone=True, answered=False)
+HELD = WorldOf(faults=1, only=("request is lost",), acts=2, operator=("hold", "release"), workflow=ONE, alone=True)
+HELD_BACK = WorldOf(acts=2, operator=("hold", "cancel"), workflow=PAIR, alone=True)
 CIRCUIT = WorldOf(faults=1, circuits=True)
 REROUTED = WorldOf(faults=1, circuits=True, agents=("payment", "payment-backup"))
 RESTED = WorldOf(faults=1, threshold=1, workflow=RESTING)
@@ -488,6 +488,8 @@ LARGE: Mapping[WorldOf, tuple[str, ...]] = {
     THREE_STEPS: (*ANYTHING, "OPR-2"),
     SETTLES: ("UND-2",),
     PARALLEL_CANCELLED: ("OPR-2",),
+    replace(HELD, only=(), workflow=PAIR, threshold=1): ("OPR-7",),
+    replace(HELD_BACK, acts=3, operator=("hold", "cancel", "release"), answered=False): (),
 }
 """The worlds of `make soak`."""
 

@@ -118,7 +118,7 @@ async def some_that_rest(stack, client):
     orders = await submit_new(stack, 3, workflow="resting", items=[line(RESTING)])
 
     async def all_rest():
-        return all(order["steps"][0]["rests"] for order in await orders_of(client, orders))
+        return all(order["steps"][0]["cooldowns"] for order in await orders_of(client, orders))
 
     await eventually(all_rest)
     await client.fault("none", RESTING)

@@ -172,7 +172,7 @@ async def test_a_claim_that_hangs_is_recovered_and_tried_again(claims):
         assert claims_and_recoveries_alternate(order)
         hung = next(each for each in order["steps"] if each["name"] == step)
         assert hung["attempts"] > 1
-        assert (hung["rests"] > 0) == (step == "fraud")
+        assert (hung["cooldowns"] > 0) == (step == "fraud")
         assert await actions(client, order_id) == DONE
 
 

@@ -18,9 +18,9 @@ from builders import (
 
 from core import agenda
 from core.agenda import Kind
-from core.changes import NotClaimed, WhyNot
+from core.changes import NotClaimed
 from core.errors import RefusedError
-from core.life import Direction, Outcome, ProcessState, Situation, StepState
+from core.life import Direction, Outcome, ProcessState, Situation, StepState, WhyNot
 from core.messages import WakeUp, decode
 from core.orders import Priority
 from operators.requests import ActRequest

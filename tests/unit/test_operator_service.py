@@ -99,7 +99,7 @@ async def test_the_overview_names_what_agents_said_like_everything_else():
 
 
 def counts(pending=0, processing=0):
-    return {"Pending": pending, "Processing": processing, "Error": 0}
+    return {"Pending": pending, "Processing": processing, "Error": 0, "Held": 0}
 
 
 def said(agent, open_for=None):
@@ -298,6 +298,7 @@ async def test_the_overview_says_where_it_did_not_count_to_the_end():
         counted = (await overview_on(made).look()).open_orders
     assert {str(state): (each.count, each.at_least) for state, each in counted.items()} == {
         "Error": (1, False),
+        "Held": (0, False),
         "Pending": (2, True),
         "Processing": (1, False),
     }

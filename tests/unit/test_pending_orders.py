@@ -7,8 +7,8 @@ import acting as operator_rules
 import pytest
 from builders import COOLDOWN, NOW, ORDER_ID, THRESHOLD, TIMEOUT, answer, new_order, scheduler, seconds, supervisor
 
-from core.changes import NotClaimed, WhyNot, wake_up
-from core.life import Direction, Outcome, ProcessState
+from core.changes import NotClaimed, wake_up
+from core.life import Direction, Outcome, ProcessState, WhyNot
 from core.messages import AgentRequest, WakeUp, decode
 from core.orders import OnFailure, Priority
 from core.workflow import StepDefinition, Workflow, Workflows

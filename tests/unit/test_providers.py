@@ -6,7 +6,8 @@ import pytest
 from builders import NOW, PROVIDERS, answer, claimed, new_order, scheduler, timed_out
 from builders import supervisor as recovery
 
-from core.changes import NotClaimed, WhyNot
+from core.changes import NotClaimed
+from core.life import WhyNot
 
 BOTH = {"payment": ("payment", "payment-backup")}
 BACKUP = {"payment": ("payment-backup",)}

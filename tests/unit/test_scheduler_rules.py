@@ -20,9 +20,9 @@ from builders import (
     timed_out,
 )
 
-from core.changes import Change, NotClaimed, Note, WhyNot
+from core.changes import Change, NotClaimed, Note
 from core.errors import NewerWorkflowError
-from core.life import Direction, Outcome, ProcessState, StepState
+from core.life import Direction, Outcome, ProcessState, StepState, WhyNot
 from core.messages import AgentRequest, decode
 from shop.workflows import ORDER
 

@@ -22,9 +22,9 @@ from builders import (
 )
 
 from core.agenda import Kind, obligations
-from core.changes import NotClaimed, WhyNot
+from core.changes import NotClaimed
 from core.keys import sortable
-from core.life import Direction, ProcessState, StepState
+from core.life import Direction, ProcessState, StepState, WhyNot
 from core.messages import AgentRequest, WakeUp, decode
 from core.orders import OnFailure
 from operators.requests import OperatorRequest

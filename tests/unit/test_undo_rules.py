@@ -20,10 +20,10 @@ from builders import (
 )
 
 from core.agenda import Kind, obligations
-from core.changes import NotClaimed, WhyNot
+from core.changes import NotClaimed
 from core.compensation import turn_back
 from core.keys import sortable
-from core.life import Direction, Outcome, ProcessState, StepState
+from core.life import Direction, Outcome, ProcessState, StepState, WhyNot
 from core.messages import AgentRequest, decode
 from core.orders import OnFailure
 from operators.requests import ActRequest, OperatorRequest

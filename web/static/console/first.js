@@ -15,8 +15,6 @@ import { orderLook } from "./words.js";
 const EVERY_SECONDS = 10;
 const LISTED = 200;
 const FIGURES_EVERY = 60_000;
-/** By list, the situation whose mark it bears. */
-const LISTED_AS = { Pending: "pending", Processing: "processing", Error: "failed", Held: "held" };
 
 /** @param {import("./main.js").Place} place @returns {import("./main.js").Open} */
 export function firstPage(place) {
@@ -117,15 +115,15 @@ function draw({ overview, causes, groups, hour }, place) {
       h(
         "ul",
         { class: "counts" },
-        Object.entries(LISTED_AS).map(([state, situation]) =>
+        Object.keys(overview.openOrders).map((state) =>
           h(
             "li",
             { key: state },
             h(
               "a",
               { href: listOf({ state }) },
-              h("span", { class: "big" }, atLeast(state === "Held" ? overview.held : overview.openOrders[state])),
-              badge(orderLook({ situation }).look, state),
+              h("span", { class: "big" }, atLeast(overview.openOrders[state])),
+              badge(orderLook({ situation: state === "Error" ? "failed" : state.toLowerCase() }).look, state),
             ),
           ),
         ),

@@ -6,7 +6,7 @@ import { bulkButtons, canMean } from "./bulk.js";
 import { differences, failed, open } from "./listing.js";
 import { live } from "./live.js";
 import { listOf, many, nothing, since, text, head } from "./parts.js";
-import { orderLook } from "./words.js";
+import { lists, orderLook } from "./words.js";
 
 const EVERY_SECONDS = 10;
 
@@ -17,10 +17,9 @@ const LISTS = {
   Error: { name: "Needs you", states: ["Error"] },
   again: { name: "Trying again", states: ["Processing", "Pending"], holds: ({ situation }) => situation === "again" },
   open: { name: "All open", states: ["Error", "Processing", "Pending"] },
-  Pending: { name: "Pending", states: ["Pending"] },
-  Processing: { name: "Processing", states: ["Processing"] },
-  Held: { name: "Held", states: ["Held"] },
 };
+/** And one for each list of the app. @param {string} name */
+const listNamed = (name) => LISTS[name] ?? { name, states: [name] };
 
 /** What was listed last, by address: Back shows it at once. */
 const remembered = new Map();
@@ -30,7 +29,7 @@ export function listPage(place, query) {
   const address = query.toString();
   /** @type {Filter} */
   const filter = { state: "Error", ...Object.fromEntries(query) };
-  const list = LISTS[filter.state] ?? LISTS.Error;
+  const list = listNamed(filter.state);
   const before = remembered.get(address);
   /** So many pages: each look asks for them again, so nobody gets more than were asked for. */
   let wanted = before?.wanted ?? 1;
@@ -94,8 +93,8 @@ const chips = ({ state }) =>
   h(
     "nav",
     { class: "chips", "aria-label": "Lists" },
-    Object.entries(LISTS).map(([name, list]) =>
-      h("a", { href: listOf({ state: name }), "aria-current": name === state ? "page" : null }, list.name),
+    [...new Set([...Object.keys(LISTS), ...lists()])].map((name) =>
+      h("a", { href: listOf({ state: name }), "aria-current": name === state ? "page" : null }, listNamed(name).name),
     ),
   );
 
@@ -139,12 +138,10 @@ function row(order) {
       h("a", { href: `#/orders/${order.orderId}`, "data-row": true }, h("code", null, order.orderId)),
     ),
     h("td", { "data-name": "Failed step" }, order.failedSteps.join(", ")),
-    h("td", { "data-name": "Reason" }, text(reason(order))),
+    h("td", { "data-name": "Reason" }, text(order.reason ?? "")),
     h("td", { "data-name": "Since", class: "muted" }, order.updatedAt && since(order.updatedAt)),
   );
 }
-
-const reason = ({ heldBy, heldBecause, reason: why }) => (heldBy ? `held by ${heldBy}: ${heldBecause}` : (why ?? ""));
 
 /** @param {Filter} filter @param {boolean} more */
 function empty({ state, step, reason, text: part, workflow }, more) {

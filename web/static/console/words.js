@@ -14,7 +14,7 @@ import { ask } from "./session.js";
  * @property {boolean} ofStep whether it concerns one of the steps that failed
  * @property {string[]} lists of which lists all orders can be meant at once
  */
-/** @typedef {{orders: Record<string, Term>, steps: Record<string, Term>, actions: Action[]}} Vocabulary */
+/** @typedef {{orders: Record<string, Term>, steps: Record<string, Term>, actions: Action[], lists?: string[]}} Vocabulary */
 
 /** @type {Vocabulary} */
 let vocabulary = { orders: {}, steps: {}, actions: [] };
@@ -62,3 +62,6 @@ export const action = (name) =>
 
 /** What can be done to all orders of a list. @param {string} list */
 export const actionsOf = (list) => vocabulary.actions.filter(({ lists }) => lists.includes(list));
+
+/** The lists of open orders. */
+export const lists = () => vocabulary.lists ?? [];
