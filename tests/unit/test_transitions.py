@@ -103,10 +103,11 @@ async def test_what_is_remembered_and_out_of_date_costs_a_read_and_nothing_else(
     """Each process believes the order to be pending: one claims it, the other finds it claimed."""
     await processes.other.apply(ORDER_ID, lambda order, now: None)
     await processes.other.apply(ORDER_ID, scheduler.claim)
-    before = processes.store.loads
+    before, sent = processes.store.loads, len(processes.parts.bus.sent)
     assert await processes.one.apply(ORDER_ID, scheduler.claim) is None
     assert processes.store.loads - before == 1
     assert await processes.events() == ["submitted", "claimed"]
+    assert len(processes.parts.bus.sent) == sent == 1, "what was not written is not sent"
 
 
 @pytest.mark.proves("SCH-2", "SCH-6")
