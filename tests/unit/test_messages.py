@@ -2,8 +2,9 @@
 
 import base64
 import json
+import time
 from dataclasses import replace
-from datetime import timedelta
+from datetime import timedelta, timezone
 from types import MappingProxyType
 
 import pytest
@@ -17,7 +18,7 @@ from core import alerts
 from core.agenda import AgendaRow
 from core.changes import Event
 from core.errors import InvalidError
-from core.keys import bucket_of, history_key, key_part, order_in
+from core.keys import bucket_of, history_key, key_part, order_in, sortable
 from core.messages import (
     MAX_FAULTS,
     Submission,
@@ -117,6 +118,17 @@ def test_keys_are_what_other_versions_know():
     assert key_part("Az09_.:|- /ä") == "Az09_.:|-=20==2f==e4="
     assert order_in("nothing") == ""
     assert bucket_of("b03-A-B") == "b03"
+
+
+def test_a_time_in_a_key_is_that_of_utc_wherever_the_machine_is(monkeypatch):
+    """So keys sort by it."""
+    monkeypatch.setenv("TZ", "Asia/Kolkata")
+    time.tzset()
+    try:
+        assert sortable(NOW.astimezone(timezone(timedelta(hours=5)))) == "2026-01-31T08:15:00.000000Z"
+    finally:
+        monkeypatch.undo()
+        time.tzset()
 
 
 def test_work_may_begin_while_half_of_its_time_is_left_or_enough_for_a_call():

@@ -183,7 +183,7 @@ HOSTILE = (f"Fri, 31 Dec {'9' * 30} 23:59:59 GMT", f"Fri, 31 Dec 2099 23:59:59 +
 
 
 @pytest.mark.proves("AGT-2", "FLT-6")
-@pytest.mark.parametrize("said", ABSURD + HOSTILE, ids=lambda value: ascii(value)[:30])
+@pytest.mark.parametrize("said", ABSURD + HOSTILE, ids=range(15))
 @pytest.mark.parametrize("status", [429, 503])
 async def test_what_asks_for_nothing_of_use_is_a_failure_like_any_other(service, status, said):
     """No time, or one that is over: it is tried again, and counts."""
@@ -299,7 +299,7 @@ async def test_an_answer_that_no_reply_can_carry_is_a_failure_in_doubt(service, 
 
 
 @pytest.mark.proves("AGT-6")
-@pytest.mark.parametrize("character", ["x", "é", "\U0001f375", '"', "\x01"], ids=ascii)
+@pytest.mark.parametrize("character", ["x", "é", "\U0001f375", '"', "\x01"], ids=range(5))
 async def test_the_longest_answer_fits_a_message(service, character):
     """With all that the reply says besides."""
     room = MAX_BYTES - 20

@@ -29,6 +29,7 @@ from core.happenings import (
 from core.orders import Direction, OnFailure, Outcome, ProcessState, StepState
 from operators.requests import SkipRequest
 from operators.rules import resubmit, skip
+from scheduler.rules import RETIRED
 
 LATER = NOW + timedelta(minutes=10)
 AHEAD = ClockSkew(by=timedelta(seconds=7.4), since=NOW)
@@ -312,3 +313,20 @@ def test_who_may_not_go_on_is_told_what_was_asked_for(act, word):
     request = SkipRequest(operator="grace", note="x", step="payment")
     with pytest.raises(RefusedError, match=f"only one in Error can be {word}"):
         act(claimed(), request, NOW)
+
+
+@pytest.mark.proves("SCH-6")
+def test_a_reply_of_an_order_whose_workflow_is_gone_is_refused():
+    """No newer version of the app knows more of it."""
+    note = scheduler.receive(claimed().with_state(workflow_version=0), answer(), NOW)
+    assert note.entry.happened[0].why == RETIRED
+
+
+@pytest.mark.proves("SCH-8")
+def test_a_step_that_nobody_can_be_asked_for_stands_in_the_history():
+    """It has no attempt yet."""
+    order = new_order()
+    order = replace(order, order=replace(order.order, payload={}))
+    happened = scheduler.claim(order, NOW).entry.happened
+    failure = next(each for each in happened if isinstance(each, StepFailed))
+    assert (failure.step, failure.attempt) == ("payment", 0)
