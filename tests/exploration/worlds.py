@@ -476,7 +476,6 @@ OPERATED: Mapping[WorldOf, tuple[str, ...]] = {
     SKIPPED: ANYTHING,
     UNDO_FAILS: (*ANYTHING, "FLT-10", "FLT-11", "OPR-2"),
     TAKEN_BACK: (),
-    PLAIN_ENDED: (*ANYTHING, "FLT-11", "OPR-2"),
 }
 """Those in which what an operator does, and when, is the point."""
 
@@ -484,6 +483,7 @@ LARGE: Mapping[WorldOf, tuple[str, ...]] = {
     THREE_STEPS: (*ANYTHING, "OPR-2"),
     SETTLES: ("UND-2",),
     PARALLEL_CANCELLED: ("OPR-2",),
+    PLAIN_ENDED: (*ANYTHING, "FLT-11", "OPR-2"),
 }
 """The worlds of `make soak`."""
 
