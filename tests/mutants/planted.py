@@ -1,11 +1,6 @@
-"""Plants every fault of the table into a copy of the tree, and says which test noticed it.
+"""Plants every fault of the table into a copy of the tree, and says which test noticed it."""
 
-Exits 1 if a fault survives, or if the table, or a test without any fault, is wrong.
-"""
-
-import argparse
-import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from queue import SimpleQueue
@@ -16,13 +11,11 @@ from tests.mutants.mutant import Mutant, Where
 from tests.mutants.table import MUTANTS
 
 AT_A_TIME = 2
-USUAL = (Where.UNIT, Where.CONTRACT)
 
 
-def main(arguments: Sequence[str]) -> int:
-    """Run the mutants that are asked for; return the exit code."""
-    asked = _parse(arguments)
-    chosen = [each for each in MUTANTS if each.where in asked.where and asked.named.lower() in each.label.lower()]
+def run(named: str, where: Collection[Where]) -> int:
+    """Plant the faults whose label contains this; return 1 if one survives, or the table or a test is wrong."""
+    chosen = [each for each in MUTANTS if each.where in where and named.lower() in each.label.lower()]
     if faults := [fault for mutant in MUTANTS for fault in mutant.faults(ROOT)]:
         print("\n".join(faults))
         return 1
@@ -38,21 +31,6 @@ def main(arguments: Sequence[str]) -> int:
             print(f"{result.verdict:9} {mutant.label:90} {result.by}", flush=True)
     print(f"{len(chosen) - survived} of {len(chosen)} faults noticed, in {monotonic() - began:.0f} s")
     return 1 if survived or not chosen else 0
-
-
-def _parse(arguments: Sequence[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m tests.mutants", description=__doc__)
-    parser.add_argument("named", nargs="?", default="", help="only those whose label contains this, such as SUP-5")
-    parser.add_argument(
-        "--where",
-        action="append",
-        type=Where,
-        choices=list(Where),
-        help=f"only those that such tests notice, may be given again; {' and '.join(USUAL)} unless given",
-    )
-    asked = parser.parse_args(arguments)
-    asked.where = asked.where or USUAL
-    return asked
 
 
 def _without_any_fault(copy: Copy, chosen: Iterable[Mutant]) -> str:
@@ -78,7 +56,3 @@ def _side_by_side(copies: Sequence[Copy], mutants: Sequence[Mutant]) -> Iterator
 
     with ThreadPoolExecutor(len(copies)) as pool:
         yield from zip(mutants, pool.map(run, mutants), strict=True)
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

@@ -6,18 +6,19 @@ import time
 from dataclasses import replace
 from datetime import timedelta, timezone
 from types import MappingProxyType
+from typing import Annotated
 
 import pytest
 from agency import Agency
-from builders import NOW, ORDER_ID, claimed, new_order, seconds
-from pydantic import BaseModel
+from builders import NOW, ORDER_ID, WORKFLOWS, answer, claimed, new_order, seconds
+from pydantic import BaseModel, Field
 
-from agents.rules import latest_beginning
+from agents.rules import latest_beginning, not_tried
 from alerts.rules import LONGEST_PAUSE, instead, pause, read
 from core import alerts
 from core.agenda import AgendaRow
 from core.changes import Event
-from core.errors import InvalidError
+from core.errors import InvalidError, NotTriedError
 from core.keys import bucket_of, history_key, key_part, order_in, sortable
 from core.messages import (
     MAX_FAULTS,
@@ -30,6 +31,7 @@ from core.messages import (
     request_id_of,
 )
 from core.orders import StepState
+from core.workflow import Workflows
 from scheduler.progress import _without
 from submission.rules import OTHER_CONTENT, pause_of_newer, refusal_of, rejection_of
 
@@ -55,6 +57,13 @@ def test_the_id_of_a_request_says_whether_it_undoes():
     step = claimed().steps[0]
     undoing = replace(step, state=StepState.UNDOING)
     assert [request_id_of("o", each) for each in (step, undoing)] == ["o:payment:1:do", "o:payment:1:undo"]
+
+
+def test_a_reply_goes_to_the_queue_of_its_agent():
+    """Over that of another it would not count."""
+    message = answer().to_bus("payment", NOW)
+    assert (message.queue, message.message_id) == ("payment-responses", f"{ORDER_ID}:payment:1:do:completed")
+    assert (message.correlation_id, message.time_to_live) == (f"{ORDER_ID}:payment:1:do", seconds(5))
 
 
 def test_what_is_put_off_has_the_time_in_its_id():
@@ -93,6 +102,22 @@ def test_a_fault_is_told_at_its_place(body, faults):
     with pytest.raises(InvalidError) as raised:
         decode(Pair, body)
     assert raised.value.faults == faults
+
+
+class Some(BaseModel):
+    """Something with a list that has to hold something."""
+
+    all: Annotated[list[int], Field(min_length=1)]
+
+
+@pytest.mark.parametrize(
+    ("body", "place"), [('{"all": []}', "all"), ('{"all": ["x"]}', "all.0")], ids=["empty", "wrong"]
+)
+def test_a_list_is_too_short_only_if_nothing_is_wrong_with_what_is_in_it(body, place):
+    """Else it has one fault, and not two."""
+    with pytest.raises(InvalidError) as raised:
+        decode(Some, body)
+    assert [fault.partition(":")[0] for fault in raised.value.faults] == [place]
 
 
 class Many(BaseModel):
@@ -138,6 +163,21 @@ def test_work_may_begin_while_half_of_its_time_is_left_or_enough_for_a_call():
         assert latest_beginning(request, seconds(1), call_timeout) == NOW + latest
 
 
+def test_what_may_come_again_at_once_is_not_put_off():
+    """Not even for a second."""
+    reply = not_tried(Agency().request, NotTriedError("busy", timedelta()), was_called=False)
+    assert reply.retry_after == 0
+
+
+@pytest.mark.proves("FLT-12")
+def test_only_a_version_that_the_app_no_longer_has_was_retired():
+    """An older one that is still there was not, nor one that is still to come."""
+    first = WORKFLOWS.latest("payment-only")
+    known = Workflows(replace(first, version=2), replace(first, version=3))
+    assert [known.was_retired("payment-only", version) for version in (1, 2, 3, 4)] == [True, False, False, False]
+    assert not known.was_retired("unheard-of", 1)
+
+
 ALERT = {"specversion": "1.0", "id": "i", "type": "t", "subject": "s", "time": "2026-01-31T08:15:00Z", "data": {"a": 1}}
 
 
@@ -167,7 +207,7 @@ def test_a_notice_that_is_given_up_is_told_with_its_queue_and_the_fault():
 def test_personal_values_are_left_out_in_whatever_letters_and_the_longest_first():
     """Of `Ada Lovelace` nothing stays, though `Ada` is one too."""
     assert _without(["Ada", "Ada Lovelace"], "for ADA LOVELACE and ada, not Adam") == "for erased and erased, not Adam"
-    assert _without([""], "nothing") == "nothing"
+    assert _without([""], "a - b") == "a - b"
 
 
 @pytest.mark.proves("FLT-12")

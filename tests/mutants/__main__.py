@@ -1,0 +1,50 @@
+"""Tests the tests: plants faults into the code one by one, and fails unless each is noticed.
+
+Part `table`: sixty faults of meaning, each with the tests that notice it. All other parts: what mutmut makes of the
+rules, all of core/ or one module of it such as core.orders; what survives is listed, with why, in survivors.toml.
+"""
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from tests.mutants import generated, planted
+from tests.mutants.mutant import Where
+
+TABLE = "table"
+USUAL = (Where.UNIT, Where.CONTRACT)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run the parts that are asked for; return the exit code."""
+    asked = _parse(arguments)
+    modules = generated.chosen(asked.parts) if asked.parts else generated.MODULES
+    labels = [each for each in asked.parts if not generated.chosen([each])] if asked.parts else [TABLE]
+    codes = [generated.run(modules)] if modules else []
+    codes += [planted.run("" if label == TABLE else label, asked.where) for label in labels]
+    return max(codes)
+
+
+def _parse(arguments: Sequence[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.mutants", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument(
+        "parts",
+        nargs="*",
+        help="packages or modules (core, core.orders, scheduler.rules), table, or some of the table, such as SUP-5",
+    )
+    parser.add_argument(
+        "--where",
+        action="append",
+        type=Where,
+        choices=list(Where),
+        help=f"of the table only what such tests notice, may be given again; {' and '.join(USUAL)} unless given",
+    )
+    asked = parser.parse_args(arguments)
+    asked.where = asked.where or USUAL
+    return asked
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
