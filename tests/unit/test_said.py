@@ -23,6 +23,7 @@ from core.happenings import (
     ReplyRefused,
     StepCompleted,
     StepFailed,
+    StepStarted,
     StepUndone,
     UndoRequested,
 )
@@ -330,3 +331,18 @@ def test_a_step_that_nobody_can_be_asked_for_stands_in_the_history():
     happened = scheduler.claim(order, NOW).entry.happened
     failure = next(each for each in happened if isinstance(each, StepFailed))
     assert (failure.step, failure.attempt) == ("payment", 0)
+
+
+@pytest.mark.proves("SCH-3")
+@pytest.mark.parametrize("undo", [False, True])
+def test_the_history_says_what_was_started_until_when_and_whether_to_undo(undo):
+    """The console draws its bars from that."""
+    order = undoing() if undo else new_order()
+    attempt = 3 if undo else 1
+    if undo:
+        waits = replace(order.steps[0], complete_by=None)
+        order = order.with_steps(waits).with_state(process_state=ProcessState.PENDING, complete_by=None)
+    started = scheduler.claim(order, NOW).entry.happened[-1]
+    until = NOW + order.steps[0].timeout
+    where = {"capability": "payment", "agent": "payment", "complete_by": until}
+    assert started == StepStarted(step="payment", attempt=attempt, undo=undo, **where)
