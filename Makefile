@@ -23,7 +23,7 @@ help:
 	@echo 'make soak     what is slow by nature: full sizes, long outages, many kills, a process for each function; half an hour, alone'
 	@echo 'make check    lint, types, import rule; every finished statement of the pattern has a test'
 	@echo 'make explore  go through every state of small worlds, with every fault (minutes; make test does the smaller ones; ARGS="pair" for some)'
-	@echo 'make mutants  plant faults into the code one by one; a test has to notice each (ARGS="SUP-5" for some)'
+	@echo 'make mutants  change the code bit by bit; a test has to notice each (parts of minutes: ARGS="core", ARGS="scheduler.rules", ARGS="table", or some of the table: ARGS="SUP-5")'
 	@echo 'make pattern  list the statements of the pattern with the tests that prove them'
 	@echo 'make pictures take pictures of the pages, with Chromium, into .pictures'
 	@echo 'make bench    run orders through the embedded stack, with one process and with one for each function; one JSON line (ARGS="--orders 200 --shape one")'
@@ -41,7 +41,7 @@ operator: $(VENV)/.installed
 	@OPERATOR_URL=$${OPERATOR_URL:-http://127.0.0.1:$${HTTP_PORT:-7071}} OPERATOR_KEY=$${OPERATOR_KEY:-local-operator} \
 		$(BIN)/python -m operators $(ARGS)
 
-test: $(VENV)/.installed local/node_modules/.installed $(VENV)/clean/.installed
+test: $(VENV)/.installed local/node_modules/.installed $(VENV)/clean/.installed $(VENV)/.compiled
 	@$(BIN)/python -m pytest $(ARGS)
 
 soak: $(VENV)/.installed local/node_modules/.installed
@@ -96,6 +96,12 @@ $(VENV)/.installed: requirements-dev.txt
 		{ test ! -f '$(VENV)/pyvenv.cfg' || rm -rf '$(VENV)'; } && "$$python" -m venv '$(VENV)'; }
 	@echo '[setup] installing the Python packages into $(VENV) (about a minute, the first time only)'
 	@$(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements-dev.txt
+	@touch $@
+
+# Else each of the workers would do it for itself, all at the same time. What is wrong with a test, pytest says later.
+$(VENV)/.compiled: | $(VENV)/.installed
+	@echo '[setup] compiling the tests (5 seconds, the first time only)'
+	@$(BIN)/python -m pytest --collect-only -qq -n 0 >/dev/null 2>&1 || true
 	@touch $@
 
 $(VENV)/clean/.installed: requirements.txt | $(VENV)/.installed

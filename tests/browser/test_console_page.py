@@ -133,6 +133,32 @@ async def test_a_bulk_action_touches_what_was_shown_and_leaves_later_failures_al
     assert [entry["event"] for entry in (await client.order(later))["history"]].count("resubmitted") == 0
 
 
+async def two_pages(route):
+    """Answer a bulk action, or its dry run, with two pages that hold 30 orders together."""
+    last = "continuation" in route.request.post_data_json
+    ids = [f"b00-01JCX{number:021d}" for number in range(20 * last, 20 + 10 * last)]
+    orders = [{"orderId": each, "failedSteps": [], "reason": "out of stock"} for each in ids]
+    page = {"matching": orders, "done": ids, "refused": [], "changed": []}
+    more = {"until": "2026-01-31T08:15:00Z", "continuation": None if last else "more"}
+    await route.fulfill(json=page | more)
+
+
+@pytest.mark.proves("OPR-5", "OPR-3")
+async def test_whoever_acts_on_many_orders_types_their_number_and_means_every_page(console):
+    """Any other number lets nothing begin."""
+    page = await console("/faults")
+    await page.route("**/api/operator/bulk", two_pages)
+    await page.goto("/console#/orders?state=Error&step=stock")
+    await page.get_by_role("button", name="Resubmit all of these").click()
+    await fill(page)
+    begin = page.get_by_role("dialog").get_by_role("button", name="Resubmit 30 orders")
+    for number, ready in (("20", False), ("30", True)):
+        await page.get_by_label("Type 30 to go on").fill(number)
+        assert await begin.is_enabled() is ready
+    await begin.click()
+    await expect(page.locator(".outcome")).to_contain_text("30 done, 0 refused, 0 changed")
+
+
 @pytest.mark.proves("OPR-5", "OPR-1")
 async def test_a_list_stays_the_same_through_back_reload_and_a_link(console, stuck):
     """Its filter stands in the address; the keyboard goes through its rows."""

@@ -7,6 +7,8 @@ import re
 from typing import get_args, get_type_hints
 
 import pytest
+from bicep_model import Template
+from deploying import GIVEN
 
 from core.happenings import Happening
 from core.life import ProcessState, StepState
@@ -88,6 +90,56 @@ def test_functions_that_are_looked_for_exist(name, functions):
     assert set(re.findall(r'\bname == "(\w+)"', query)) <= set(functions)
     for prefix in re.findall(r'\bname startswith "(\w+)"', query):
         assert any(each.startswith(prefix) for each in functions)
+
+
+RULES = {
+    "order-events": (2, "GreaterThan", 0, "PT10M", ["order.changed"]),
+    "outage": (
+        1,
+        "GreaterThan",
+        0,
+        "PT10M",
+        ["outage.lasts", "right.missing", "clock.off", "supervisor.not_recovered", "retention.behind"],
+    ),
+    "poison": (1, "GreaterThan", 0, "PT10M", ["poison.kept"]),
+    "no-sweep": (0, "LessThan", 1, "PT15M", ["supervisor.swept"]),
+    "circuit-open": (2, "GreaterThan", 0, "PT10M", ["agent.circuit_opened"]),
+    "waiting": (1, "GreaterThan", 0, "PT10M", ["orders.waiting"]),
+}
+"""Of each rule: severity, when it fires, how far back it looks, and at which lines."""
+METRICS = {
+    "order-events-undelivered": (1, "GreaterThan", 0, "PT5M", "DeadLetteredCount"),
+    "dead-lettered": (1, "GreaterThan", 0, "PT5M", "DeadletteredMessages"),
+}
+
+
+@pytest.fixture(scope="module")
+def rules():
+    """The rules of both kinds by name, each with its one criterion."""
+    template = Template(ROOT / "infra/main.bicep", GIVEN)
+    kinds = ("scheduledQueryRules", "metricAlerts")
+    found = [each for each in template.resources if each.type.endswith(kinds)]
+    named = {each.name.rpartition("-")[0]: each.properties for each in found}
+    return {name: (rule, *rule["criteria"]["allOf"]) for name, rule in named.items()}
+
+
+@pytest.mark.proves("SUP-7")
+def test_each_rule_fires_for_what_it_says(rules):
+    """Severity, comparison, window and lines; nothing falls between two looks."""
+    found = {}
+    for name, (rule, criterion) in rules.items():
+        query = criterion.get("query")
+        messages = query and [each.strip() for each in re.findall(r'message startswith "([^"]+)"', query)]
+        fires = (criterion["operator"], criterion["threshold"], rule["windowSize"])
+        found[name] = (rule["severity"], *fires, messages or criterion["metricName"])
+        often, far = (int(rule[each][2:-1]) for each in ("evaluationFrequency", "windowSize"))
+        assert often <= far, name
+    assert found == RULES | METRICS
+
+
+def test_orders_wait_for_ten_minutes_before_somebody_is_told():
+    """As the rule says of itself."""
+    assert QUERIES["waiting.kql"].endswith("where todouble(fields.longest_seconds) > 600\n")
 
 
 def test_states_that_are_looked_for_exist():

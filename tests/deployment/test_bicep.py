@@ -328,6 +328,26 @@ def test_no_client_can_keep_an_alert_fired_and_so_mute_it():
         assert (rule["evaluationFrequency"], rule["windowSize"] in ("PT10M", "PT15M")) == ("PT5M", True)
 
 
+MICROSOFTS = {
+    "eventGridDataSender": "d5a91429-5739-47e2-a06b-3470a27159e7",
+    "monitoringMetricsPublisher": "3913510d-42f4-4e42-8a64-420c390055eb",
+    "serviceBusDataOwner": "090c5cfd-751d-490a-894a-3ce6f1109419",
+    "serviceBusDataReceiver": "4f6d3b9b-027b-4f4c-9142-0e5a2a2247e0",
+    "serviceBusDataSender": "69a216fc-b8fb-44d8-bc22-1f3c2cd27a39",
+    "storageBlobDataContributor": "ba92f5b4-2d11-453d-a403-e96b0029c9fe",
+    "storageBlobDataOwner": "b7e6dc6d-f1e8-4753-8033-0f276bb0955b",
+    "storageQueueDataContributor": "974c5e8b-45b9-4653-ba55-5f855dd0fb88",
+    "storageQueueDataMessageSender": "c6a89b2d-59bc-44d0-9896-0f6e12d7b80a",
+    "storageTableDataContributor": "0a9a7e1f-b9d0-4cc4-a60d-0319b160aaa3",
+}
+"""Built-in roles, by Microsoft's list: learn.microsoft.com/azure/role-based-access-control/built-in-roles."""
+
+
+def test_each_role_is_the_one_that_it_is_called():
+    """An id says nothing to a reader: with another one the templates deploy, and the right is missing."""
+    assert json.loads((INFRA / "roles.json").read_text()) == MICROSOFTS
+
+
 def test_warnings_of_bicep_are_errors():
     """Of the linter by its configuration; of the compiler, which has no such setting, by the workflow."""
     rules = json.loads((INFRA / "bicepconfig.json").read_text())["analyzers"]["core"]["rules"]
@@ -335,6 +355,7 @@ def test_warnings_of_bicep_are_errors():
     assert "! grep ' : Warning ' said" in (ROOT / ".github/workflows/checks.yml").read_text()
 
 
+@pytest.mark.proves("OPR-5")
 def test_sign_in_leaves_open_what_needs_no_key(functions):
     """With sign-in for operators, exactly the routes that anybody may call are left out of it, but for the console.
 

@@ -88,8 +88,10 @@ def test_an_outage_of_minutes_wears_out_no_message():
     for queue in json.loads((ROOT / "infra/queues.json").read_text())["serviceBusQueues"]:
         assert (queue["maxDeliveryCount"] - 1) * patience > OUTAGE
         assert TypeAdapter(timedelta).validate_python(queue["lockDuration"]) > patience
-    (most,) = [each.le for each in Settings.model_fields["unknown_name_tries"].metadata if hasattr(each, "le")]
+    tries = Settings.model_fields["unknown_name_tries"]
+    (most,) = [each.le for each in tries.metadata if hasattr(each, "le")]
     assert most < queues["maxDequeueCount"], "the platform would give up a message before the app says why"
+    assert timedelta(minutes=1) <= tries.default * pause <= OUTAGE, "for as long as hosts of two versions run"
 
 
 @pytest.mark.parametrize("file", ["host.json", "bench/app/host.json", "examples/claims/host.json"])

@@ -480,7 +480,6 @@ OPERATED: Mapping[WorldOf, tuple[str, ...]] = {
     HELD_BACK: (),
     UNDO_FAILS: (*ANYTHING, "FLT-10", "FLT-11", "OPR-2"),
     TAKEN_BACK: (),
-    PLAIN_ENDED: (*ANYTHING, "FLT-11", "OPR-2"),
 }
 """Those in which what an operator does, and when, is the point."""
 
@@ -490,6 +489,7 @@ LARGE: Mapping[WorldOf, tuple[str, ...]] = {
     PARALLEL_CANCELLED: ("OPR-2",),
     replace(HELD, only=(), workflow=PAIR, threshold=1): ("OPR-7",),
     replace(HELD_BACK, acts=3, operator=("hold", "cancel", "release"), answered=False): (),
+    PLAIN_ENDED: (*ANYTHING, "FLT-11", "OPR-2"),
 }
 """The worlds of `make soak`."""
 

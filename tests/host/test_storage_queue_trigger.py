@@ -110,6 +110,53 @@ async def test_what_fails_in_a_poison_queue_stays_there():
         await listener._settle(held, listener._verdict(message, succeeded=False))  # there is no queue to call
 
 
+class Noting:
+    """Both queues of a listener: notes what is done to them, and is away for the first messages."""
+
+    queue_name = "q-poison"
+
+    def __init__(self, away=0):
+        self.away, self.done = away, []
+
+    async def send_message(self, content):
+        if self.away:
+            self.away -= 1
+            raise AzureError("away")
+        self.done.append(("sent", content))
+
+    async def update_message(self, message_id, receipt, visibility_timeout):
+        await asyncio.sleep(0)
+        self.done.append(("renewed", receipt))
+        return QueueMessage(pop_receipt=f"{receipt}+")
+
+    async def delete_message(self, message_id, receipt):
+        self.done.append(("deleted", receipt))
+
+
+def holding(queues):
+    """A listener that works on a message, on these queues."""
+    trigger = StorageQueueTrigger(queue="q", connection="")
+    listener = StorageQueueListener(trigger=trigger, call=Called(), options=QueueOptions(), lock_seconds=600)
+    listener._queue = listener._poison = queues
+    message = QueueMessage(id="m", content="body")
+    return listener, Held(message=message, receipt="r", renew_after=300, renew_at=0)
+
+
+async def test_a_message_is_in_the_poison_queue_before_it_is_deleted():
+    """While that queue is away it stays where it is."""
+    listener, held = holding(queues := Noting(away=1))
+    await listener._settle(held, listener._move_to_poison)
+    assert queues.done == [("sent", "body"), ("deleted", "r")]
+
+
+async def test_a_message_is_settled_under_the_receipt_of_a_renewal_that_was_under_way():
+    """The one before counts no more."""
+    listener, held = holding(queues := Noting())
+    held.renewing = asyncio.create_task(listener._renew(held))
+    await listener._handle(held)
+    assert queues.done == [("renewed", "r"), ("deleted", "r+")]
+
+
 class Called:
     """Stands for the function."""
 

@@ -1,83 +1,49 @@
-"""Plants every fault of the table into a copy of the tree, and says which test noticed it.
+"""Tests the tests: plants faults into the code one by one, and fails unless each is noticed.
 
-Exits 1 if a fault survives, or if the table, or a test without any fault, is wrong.
+Part `table`: sixty faults of meaning, each with the tests that notice it. All other parts: what mutmut makes of the
+rules, all of core/ or one module of it such as core.orders; what survives is listed, with why, in survivors.toml.
 """
 
 import argparse
 import sys
-from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
-from queue import SimpleQueue
-from time import monotonic
+from collections.abc import Sequence
 
-from tests.mutants.copies import ROOT, Copy, Result
-from tests.mutants.mutant import Mutant, Where
-from tests.mutants.table import MUTANTS
+from tests.mutants import generated, planted
+from tests.mutants.mutant import Where
 
-AT_A_TIME = 2
+TABLE = "table"
 USUAL = (Where.UNIT, Where.CONTRACT)
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run the mutants that are asked for; return the exit code."""
+    """Run the parts that are asked for; return the exit code."""
     asked = _parse(arguments)
-    chosen = [each for each in MUTANTS if each.where in asked.where and asked.named.lower() in each.label.lower()]
-    if faults := [fault for mutant in MUTANTS for fault in mutant.faults(ROOT)]:
-        print("\n".join(faults))
-        return 1
-    began = monotonic()
-    with ExitStack() as stack:
-        copies = [stack.enter_context(Copy()) for _ in range(AT_A_TIME)]
-        if failed := _without_any_fault(copies[0], chosen):
-            print(f"fails without any fault: {failed}")
-            return 1
-        survived = 0
-        for mutant, result in _side_by_side(copies, chosen):
-            survived += not result.killed
-            print(f"{result.verdict:9} {mutant.label:90} {result.by}", flush=True)
-    print(f"{len(chosen) - survived} of {len(chosen)} faults noticed, in {monotonic() - began:.0f} s")
-    return 1 if survived or not chosen else 0
+    modules = generated.chosen(asked.parts) if asked.parts else generated.MODULES
+    labels = [each for each in asked.parts if not generated.chosen([each])] if asked.parts else [TABLE]
+    codes = [generated.run(modules)] if modules else []
+    codes += [planted.run("" if label == TABLE else label, asked.where) for label in labels]
+    return max(codes)
 
 
 def _parse(arguments: Sequence[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m tests.mutants", description=__doc__)
-    parser.add_argument("named", nargs="?", default="", help="only those whose label contains this, such as SUP-5")
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.mutants", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument(
+        "parts",
+        nargs="*",
+        help="packages or modules (core, core.orders, scheduler.rules), table, or some of the table, such as SUP-5",
+    )
     parser.add_argument(
         "--where",
         action="append",
         type=Where,
         choices=list(Where),
-        help=f"only those that such tests notice, may be given again; {' and '.join(USUAL)} unless given",
+        help=f"of the table only what such tests notice, may be given again; {' and '.join(USUAL)} unless given",
     )
     asked = parser.parse_args(arguments)
     asked.where = asked.where or USUAL
     return asked
-
-
-def _without_any_fault(copy: Copy, chosen: Iterable[Mutant]) -> str:
-    """Return what the tests say when nothing is wrong; empty if they pass."""
-    tests = sorted({test for mutant in chosen for test in mutant.tests})
-    result = copy.run(tests) if tests else None
-    return "" if result is None or result.passed else f"{result.verdict} {result.by}"
-
-
-def _side_by_side(copies: Sequence[Copy], mutants: Sequence[Mutant]) -> Iterator[tuple[Mutant, Result]]:
-    """Run the mutants, each in a copy that is free; the results come in the order of the table."""
-    free: SimpleQueue[Copy] = SimpleQueue()
-    for copy in copies:
-        free.put(copy)
-
-    def run(mutant: Mutant) -> Result:
-        copy = free.get()
-        try:
-            with copy.planted(mutant):
-                return copy.run(mutant.tests)
-        finally:
-            free.put(copy)
-
-    with ThreadPoolExecutor(len(copies)) as pool:
-        yield from zip(mutants, pool.map(run, mutants), strict=True)
 
 
 if __name__ == "__main__":

@@ -14,17 +14,19 @@ class Where(StrEnum):
     """What the tests need that notice a fault; with it grows what a mutant costs."""
 
     UNIT = "unit"
+    """Nothing."""
     CONTRACT = "contract"
-    EXPLORATION = "exploration"
+    """Azurite, a broker or a host."""
     SYSTEM = "system"
+    """The whole stack, and a browser."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Mutant:
     """One fault: `old`, which stands exactly once in the file, becomes `new`, and one of the tests fails."""
 
-    statement: str
-    """What it breaks, and what each of the tests claims to prove."""
+    statement: str = ""
+    """What it breaks of the pattern, and what each of the tests claims to prove; empty if nothing of it."""
     fault: str
     file: str
     old: str
@@ -36,7 +38,7 @@ class Mutant:
     @property
     def label(self) -> str:
         """What the fault is called."""
-        return f"{self.statement} {self.fault}"
+        return f"{self.statement} {self.fault}".lstrip()
 
     def faults(self, root: Path) -> Iterator[str]:
         """Say what is wrong with this row of the table."""
@@ -45,7 +47,10 @@ class Mutant:
             yield f"{self.label}: stands {found} times in {self.file}: {self.old}"
         for test in self.tests:
             file, _, name = test.partition("::")
-            if self.statement not in _claims(root / file).get(name.partition("[")[0], ()):
+            claims = _claims(root / file).get(name.partition("[")[0])
+            if claims is None:
+                yield f"{self.label}: there is no test {test}"
+            elif self.statement and self.statement not in claims:
                 yield f"{self.label}: no proof of {self.statement} by the mark of {test}"
 
 

@@ -174,3 +174,13 @@ def test_every_undo_undoes_an_action_of_its_own_service():
     """Each pair belongs to one service, and every action is one half of a pair."""
     for service in simulated(SHOP).values():
         assert {*service.undoes, *service.undoes.values()} == service.actions
+
+
+def test_what_is_kept_of_faults_and_results_has_the_same_names_on_every_host():
+    """Another version of the app reads it."""
+    assert Fault(mode="down").key() == "all"
+    assert Fault(mode="down", match={"sku": "TEA"}).key() == "4f888513a8b87711"
+    result = result_of("payment", "authorise", "k", Call(order_id="o", order={"amount": 5}))
+    assert result == {"reference": "payment-85a1941fbe15", "action": "authorise"}
+    only = Fault(mode="down", match={"action": "void"})
+    assert [fault_for([only], action, Call(order_id="o")) for action in ("void", "authorise")] == [only, None]

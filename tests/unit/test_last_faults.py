@@ -147,6 +147,7 @@ async def test_what_a_service_says_is_short_and_plain():
         ("Cannot connect to host 127.0.0.1:10000 ssl:default", "Cannot connect to host 127.0.0.1:10000 ssl:default"),
         ("no answer: pay-2.example.com:8443, HTTP/1.1", "no answer: pay-2.example.com:8443, HTTP/1.1"),
     ],
+    ids=range(8),
 )
 def test_causes_can_be_grouped_by_what_services_say(said, shown):
     """Without what is different each time: ids and times."""

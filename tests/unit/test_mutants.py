@@ -1,10 +1,47 @@
-"""The faults that `make mutants` plants."""
+"""The faults that `make mutants` plants, and the mutants that it lets survive."""
+
+import importlib
 
 from tests.mutants.copies import ROOT
+from tests.mutants.generated import MODULES, change_of, chosen, listed
 from tests.mutants.table import MUTANTS
+
+MOST = 60
+DIFF = """--- a
++++ b
+@@ -1,2 +1,2 @@
+ def f(a):
+-    return g(a, limit <= 2)
++    return g(a, limit < 2)
+"""
 
 
 def test_every_fault_can_be_planted_and_is_looked_for_where_the_statement_is_proven():
     """Its place is found in the code as that stands, and each test that is to notice it bears the statement's mark."""
     assert [fault for mutant in MUTANTS for fault in mutant.faults(ROOT)] == []
-    assert len({mutant.label for mutant in MUTANTS}) == len(MUTANTS)
+    assert len({mutant.label for mutant in MUTANTS}) == len(MUTANTS) <= MOST
+
+
+def test_every_survivor_that_is_listed_is_one_of_a_function_that_is_there():
+    """With a change of its own."""
+    for survivor in listed():
+        module = next(each for each in MODULES if survivor.function.startswith(f"{each}."))
+        found = importlib.import_module(module)
+        for name in survivor.function.removeprefix(f"{module}.").split("."):
+            found = getattr(found, name)
+
+
+def test_a_change_is_told_in_the_fewest_words():
+    """What surrounds it may change without that."""
+    assert change_of(DIFF) == "<= -> <"
+
+
+def test_a_part_is_a_package_or_a_module():
+    """And nothing else is one."""
+    assert chosen(["core.orders", "scheduler"]) == [
+        "core.orders",
+        "scheduler.admission",
+        "scheduler.progress",
+        "scheduler.rules",
+    ]
+    assert chosen(["SUP-5", "table", "cor"]) == []

@@ -273,14 +273,14 @@ async def usual():
 @pytest.mark.parametrize(
     ("count", "sizes"),
     [
-        pytest.param(1, {}, id="one"),
+        pytest.param(1, {}, id="one", marks=pytest.mark.soak),
         pytest.param(25, SMALL, id="many"),
         pytest.param(MANY, {}, id="full", marks=pytest.mark.soak),
         pytest.param(VERY_MANY, {}, id="very many", marks=pytest.mark.soak),
     ],
 )
 async def test_whatever_is_wrong_with_an_order_others_end_in_their_usual_time(what, count, sizes, usual, caplog):
-    """One such neighbour, or more than fit a page."""
+    """More such neighbours than fit a page, or one, which tells less."""
     caplog.set_level("WARNING")
     with ExitStack() as smaller:
         for place, size in sizes.items():

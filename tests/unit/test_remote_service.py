@@ -40,6 +40,7 @@ class Service:
         self.paths = []
         self.credentials = []
         self.cookies = []
+        self.asked = []
         self.app = web.Application()
         self.app.router.add_route("*", "/{path:.*}", self.answers)
 
@@ -47,6 +48,7 @@ class Service:
         self.paths.append(request.raw_path)
         self.credentials.append(request.headers.get("Authorization"))
         self.cookies.append(dict(request.cookies))
+        self.asked.append((request.headers["Idempotency-Key"], await request.json()))
         await asyncio.sleep(self.takes)
         said = self.answer
         return web.Response(status=said.status, body=said.body, headers=said.headers)
@@ -181,7 +183,7 @@ HOSTILE = (f"Fri, 31 Dec {'9' * 30} 23:59:59 GMT", f"Fri, 31 Dec 2099 23:59:59 +
 
 
 @pytest.mark.proves("AGT-2", "FLT-6")
-@pytest.mark.parametrize("said", ABSURD + HOSTILE, ids=lambda value: ascii(value)[:30])
+@pytest.mark.parametrize("said", ABSURD + HOSTILE, ids=range(15))
 @pytest.mark.parametrize("status", [429, 503])
 async def test_what_asks_for_nothing_of_use_is_a_failure_like_any_other(service, status, said):
     """No time, or one that is over: it is tried again, and counts."""
@@ -217,6 +219,16 @@ async def test_a_call_goes_where_it_is_sent_and_nowhere_else(service):
     assert service.paths == ["/pay/authorise"]
 
 
+@pytest.mark.proves("AGT-3")
+async def test_a_call_names_its_order_its_step_and_its_key(service):
+    """The key is that of the step, and the same at each attempt."""
+    request = Agency().request
+    for attempt in (1, 2):
+        await service.call(request.model_copy(update={"attempt": attempt}))
+    body = {"orderId": request.order_id, "step": request.step, "order": dict(request.content)}
+    assert service.asked == 2 * [(f"{request.order_id}:{request.step}", body)]
+
+
 async def test_a_service_that_asks_for_it_is_shown_who_calls(service):
     """And no other; without a token there is no call, and the failure may pass like any other."""
     await service.call()
@@ -232,7 +244,7 @@ async def test_a_service_that_asks_for_it_is_shown_who_calls(service):
 async def test_a_service_hears_nothing_from_the_calls_before():
     """A cookie that it set for one order would go along with those of other customers."""
     service, pool = Service(), Connections(SETTINGS)
-    service.answer.set_cookie("session", "ada")
+    service.answer = web.Response(text="{}", headers={"Set-Cookie": "session=ada; Path=/"})
     async with TestServer(service.app, host="localhost") as server:  # of an address nobody keeps a cookie
         service.remote = remote_at(server, lambda: pool.http)
         await service.call()
@@ -287,7 +299,7 @@ async def test_an_answer_that_no_reply_can_carry_is_a_failure_in_doubt(service, 
 
 
 @pytest.mark.proves("AGT-6")
-@pytest.mark.parametrize("character", ["x", "é", "\U0001f375", '"', "\x01"], ids=ascii)
+@pytest.mark.parametrize("character", ["x", "é", "\U0001f375", '"', "\x01"], ids=range(5))
 async def test_the_longest_answer_fits_a_message(service, character):
     """With all that the reply says besides."""
     room = MAX_BYTES - 20

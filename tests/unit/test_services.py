@@ -13,6 +13,7 @@ from owed import events_owed
 
 import submission.triggers
 from core.errors import ConflictError, InvalidError, UnavailableError, UnknownNameError
+from core.happenings import Submitted
 from core.keys import buckets
 from core.life import ProcessState
 from core.messages import WakeUp
@@ -248,3 +249,17 @@ async def test_the_log_tells_how_long_each_step_took(world, caplog):
     await world.scheduler.receive(answer(), "payment")
     lines = [line for line in caplog.records if line.message == "order.changed"]
     assert [line.seconds for line in lines] == [{}, {}, {"payment": 1.5}]
+    steps = ["NotStarted", "Running", "Completed"]
+    assert [line.steps for line in lines] == [{"payment": each} for each in steps]
+    first = (await world.store.history(ORDER_ID))[0]
+    assert first.happened == (Submitted(workflow="payment-only"),)
+
+
+async def test_the_log_says_nothing_that_a_service_or_a_person_wrote(world, caplog):
+    """Whoever reads it need not be told who a customer is; the history has it."""
+    caplog.set_level("DEBUG")
+    await world.submitted()
+    await world.scheduler.wake(WakeUp(order_id=ORDER_ID))
+    await world.scheduler.receive(answer(outcome="failed", reason="declined for Ada"), "payment")
+    assert "declined for Ada" in (await world.store.history(ORDER_ID))[-1].detail
+    assert [line for line in caplog.records if "Ada" in str(vars(line))] == []

@@ -9,9 +9,9 @@ from apps import app
 from builders import NOW, ORDER_ID, PAYLOAD, answer, new_order, scheduler, some
 from memory import in_memory
 
-from core.changes import Change, HistoryEntry
+from core.changes import Change, HistoryEntry, NotClaimed
 from core.errors import ConflictError, UnavailableError
-from core.life import ProcessState
+from core.life import ProcessState, WhyNot
 from operators.requests import OperatorRequest
 from operators.retention import erase
 from stores.transitions import Transitions
@@ -75,6 +75,22 @@ async def test_every_transition_but_the_first_reads_the_order_once(processes):
     await processes.process().apply(ORDER_ID, completes)
     assert (await processes.order()).state.process_state is ProcessState.PROCESSED
     assert processes.store.loads == 2
+
+
+@pytest.mark.proves("SCH-2", "FLT-6")
+async def test_a_claim_that_was_not_written_sends_nothing(processes):
+    """Somebody else was first: the claim is decided on anew, and finds nothing to start."""
+    commit, sent = processes.kept.commit, len(processes.parts.bus.sent)
+
+    async def is_second(change):
+        processes.kept.commit = commit
+        await processes.other.apply(ORDER_ID, scheduler.claim)
+        raise ConflictError
+
+    processes.kept.commit = is_second
+    assert await processes.one.apply(ORDER_ID, scheduler.claim) == NotClaimed(why=WhyNot.RUNS)
+    assert await processes.events() == ["submitted", "claimed"]
+    assert len(processes.parts.bus.sent) == sent + 1
 
 
 async def test_two_tasks_of_one_process_decide_on_the_same_order_at_once(processes):

@@ -1,7 +1,7 @@
 // The queue's rules at exact times and in numbers that a test with a real clock cannot have, and what is kept of it on disk.
 // Run by test_broker_queue_rules.py.
 import assert from 'node:assert/strict';
-import fs, { mkdtempSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
+import fs, { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -319,18 +319,25 @@ test('a sequence number and an id are used once, also when the message came and 
   assert.equal(queue.put(makeMessage({ id: 'b' }), 10), 2);
 }));
 
-test('a last record that was cut short is dropped, and the journal goes on behind it', () => withFolder((folder) => {
+test('wherever the last write was cut short, a message that moves is there, and whole, and the journal goes on', () => withFolder((folder) => {
   const first = openQueue(folder);
-  for (const body of ['a', 'b']) {
-    first.queue.put(makeMessage({ bare: body }), 0);
-    first.journal.flush();
+  first.queue.put(makeMessage({ bare: 'body' }), 0);
+  const { lock } = first.queue.lockNext(0);
+  first.journal.flush();
+  const before = statSync(first.file).size;
+  first.queue.settle(lock.token, 'deadLettered', 10);
+  first.journal.flush();
+  const all = readFileSync(first.file);
+  for (let size = before; size <= all.length; size += 1) {
+    writeFileSync(first.file, all.subarray(0, size));
+    const { queue, deadLetters, journal } = openQueue(folder);
+    const kept = [queue, deadLetters].flatMap((each) => each.dump().messages.map(({ bare }) => String(bare)));
+    assert.ok(kept.length > 0 && kept.every((body) => body === 'body'), `${size}: ${kept}`);
+    queue.put(makeMessage(), 20);
+    journal.flush();
+    const after = openQueue(folder);
+    assert.equal(after.queue.size + after.deadLetters.size, kept.length + 1);
   }
-  truncateSync(first.file, statSync(first.file).size - 5);
-  const second = openQueue(folder);
-  assert.equal(second.queue.size, 1);
-  second.queue.put(makeMessage(), 0);
-  second.journal.flush();
-  assert.equal(openQueue(folder).queue.size, 2);
 }));
 
 test('a damaged journal is refused with the place', () => withFolder((folder) => {

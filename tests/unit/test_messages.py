@@ -1,0 +1,232 @@
+"""Messages and keys, character for character: another version of the app reads them."""
+
+import base64
+import json
+import time
+from dataclasses import replace
+from datetime import timedelta, timezone
+from types import MappingProxyType
+from typing import Annotated
+
+import pytest
+from agency import Agency
+from builders import NOW, ORDER_ID, WORKFLOWS, answer, claimed, new_order, seconds
+from pydantic import BaseModel, Field
+
+from agents.rules import latest_beginning, not_tried
+from alerts.rules import LONGEST_PAUSE, instead, pause, read
+from core import alerts
+from core.agenda import AgendaRow
+from core.changes import Event
+from core.errors import InvalidError, NotTriedError
+from core.keys import bucket_of, history_key, key_part, order_in, sortable
+from core.messages import (
+    MAX_FAULTS,
+    Submission,
+    WakeUp,
+    decode,
+    json_in,
+    json_text,
+    put_off,
+    request_id_of,
+)
+from core.orders import StepState
+from core.workflow import Workflows
+from scheduler.progress import _without
+from submission.rules import OTHER_CONTENT, pause_of_newer, refusal_of, rejection_of
+
+
+def test_a_submission_is_written_in_ascii_under_the_names_of_the_wire():
+    """And without what it does not say."""
+    message = Submission(schema_version=1, order_id=ORDER_ID, placed_at=NOW, payload_text="Jos\u00e9")
+    assert message.to_json() == (
+        f'{{"schemaVersion":1,"orderId":"{ORDER_ID}","placedAt":"2026-01-31T08:15:00Z",'
+        '"priority":"normal","payload_text":"Jos\\u00e9"}'
+    )
+
+
+def test_names_of_our_own_are_none_on_the_wire():
+    """A message that has them instead says nothing."""
+    assert decode(WakeUp, json.dumps({"orderId": ORDER_ID})) == WakeUp(order_id=ORDER_ID)
+    with pytest.raises(InvalidError, match="orderId: Field required"):
+        decode(WakeUp, json.dumps({"order_id": ORDER_ID}))
+
+
+def test_the_id_of_a_request_says_whether_it_undoes():
+    """So what undoes an attempt is another message than what did it."""
+    step = claimed().steps[0]
+    undoing = replace(step, state=StepState.UNDOING)
+    assert [request_id_of("o", each) for each in (step, undoing)] == ["o:payment:1:do", "o:payment:1:undo"]
+
+
+def test_a_reply_goes_to_the_queue_of_its_agent():
+    """Over that of another it would not count."""
+    message = answer().to_bus("payment", NOW)
+    assert (message.queue, message.message_id) == ("payment-responses", f"{ORDER_ID}:payment:1:do:completed")
+    assert (message.correlation_id, message.time_to_live) == (f"{ORDER_ID}:payment:1:do", seconds(5))
+
+
+def test_what_is_put_off_has_the_time_in_its_id():
+    """In milliseconds, which tell one pause from the next."""
+    message = WakeUp(order_id=ORDER_ID).to_bus()
+    again = put_off(message, NOW, NOW + seconds(10))
+    assert again.message_id == f"{ORDER_ID}:wake:1769847301000"
+    assert (again.not_before, again.time_to_live) == (NOW + seconds(1), seconds(9))
+
+
+def test_json_is_compact_and_has_no_number_that_is_none_where_it_must_not():
+    """A mapping of any kind is an object."""
+    assert json_text({"a": MappingProxyType({"b": "\u00e9"}), "c": [1, 2]}) == '{"a":{"b":"\u00e9"},"c":[1,2]}'
+    assert json_text(float("nan")) == "NaN"
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        json_text(float("nan"), allow_nan=False)
+    with pytest.raises(ValueError, match="no JSON that can be read: TypeError"):
+        json_in(None)
+
+
+class Pair(BaseModel):
+    """Something with a list."""
+
+    both: tuple[int, int]
+
+
+@pytest.mark.parametrize(
+    ("body", "faults"),
+    [
+        ("[]", ["body: Input should be an object"]),
+        ('{"both": [1]}', ["both.1: Field required"]),
+    ],
+)
+def test_a_fault_is_told_at_its_place(body, faults):
+    """What concerns the whole is said of the body."""
+    with pytest.raises(InvalidError) as raised:
+        decode(Pair, body)
+    assert raised.value.faults == faults
+
+
+class Some(BaseModel):
+    """Something with a list that has to hold something."""
+
+    all: Annotated[list[int], Field(min_length=1)]
+
+
+@pytest.mark.parametrize(
+    ("body", "place"), [('{"all": []}', "all"), ('{"all": ["x"]}', "all.0")], ids=["empty", "wrong"]
+)
+def test_a_list_is_too_short_only_if_nothing_is_wrong_with_what_is_in_it(body, place):
+    """Else it has one fault, and not two."""
+    with pytest.raises(InvalidError) as raised:
+        decode(Some, body)
+    assert [fault.partition(":")[0] for fault in raised.value.faults] == [place]
+
+
+class Many(BaseModel):
+    """Something with a long list."""
+
+    all: list[int]
+
+
+@pytest.mark.parametrize(("count", "told"), [(MAX_FAULTS, None), (MAX_FAULTS + 3, "and 3 more faults")])
+def test_of_very_many_faults_the_rest_is_counted(count, told):
+    """Not one more than may be named."""
+    with pytest.raises(InvalidError) as raised:
+        decode(Many, json.dumps({"all": ["x"] * count}))
+    *first, last = raised.value.faults
+    assert len(first) == (MAX_FAULTS if told else MAX_FAULTS - 1)
+    assert last == (told or f"all.{MAX_FAULTS - 1}: {last.partition(': ')[2]}")
+
+
+def test_keys_are_what_other_versions_know():
+    """Rows of years are under them."""
+    assert history_key("o", 7) == "o|history|000007"
+    assert history_key("o", 7, "n") == "o|history|000007|n"
+    assert key_part("Az09_.:|- /ä") == "Az09_.:|-=20==2f==e4="
+    assert order_in("nothing") == ""
+    assert bucket_of("b03-A-B") == "b03"
+
+
+def test_a_time_in_a_key_is_that_of_utc_wherever_the_machine_is(monkeypatch):
+    """So keys sort by it."""
+    monkeypatch.setenv("TZ", "Asia/Kolkata")
+    time.tzset()
+    try:
+        assert sortable(NOW.astimezone(timezone(timedelta(hours=5)))) == "2026-01-31T08:15:00.000000Z"
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+
+
+def test_work_may_begin_while_half_of_its_time_is_left_or_enough_for_a_call():
+    """Whichever is later."""
+    request = Agency().request.model_copy(update={"issued_at": NOW, "complete_by": NOW + seconds(10)})
+    for call_timeout, latest in ((seconds(8), seconds(5)), (seconds(2), seconds(7))):
+        assert latest_beginning(request, seconds(1), call_timeout) == NOW + latest
+
+
+def test_what_may_come_again_at_once_is_not_put_off():
+    """Not even for a second."""
+    reply = not_tried(Agency().request, NotTriedError("busy", timedelta()), was_called=False)
+    assert reply.retry_after == 0
+
+
+@pytest.mark.proves("FLT-12")
+def test_only_a_version_that_the_app_no_longer_has_was_retired():
+    """An older one that is still there was not, nor one that is still to come."""
+    first = WORKFLOWS.latest("payment-only")
+    known = Workflows(replace(first, version=2), replace(first, version=3))
+    assert [known.was_retired("payment-only", version) for version in (1, 2, 3, 4)] == [True, False, False, False]
+    assert not known.was_retired("unheard-of", 1)
+
+
+ALERT = {"specversion": "1.0", "id": "i", "type": "t", "subject": "s", "time": "2026-01-31T08:15:00Z", "data": {"a": 1}}
+
+
+@pytest.mark.proves("ALR-1")
+def test_an_alert_is_read_with_all_that_it_says():
+    """In base64, as Event Grid delivers it, or not."""
+    body = json.dumps(ALERT).encode()
+    expected = Event(event_id="i", type="t", subject="s", at=NOW, data={"a": 1})
+    assert [read(each) for each in (body, base64.b64encode(body))] == [expected, expected]
+
+
+def test_pauses_between_tries_to_send_grow_to_five_minutes():
+    """And no further."""
+    assert [pause(tries) for tries in (1, 8, 9, 40)] == [seconds(2), seconds(256), LONGEST_PAUSE, LONGEST_PAUSE]
+
+
+@pytest.mark.proves("ALR-2")
+def test_a_notice_that_is_given_up_is_told_with_its_queue_and_the_fault():
+    """In the alert that takes its place."""
+    row = AgendaRow(key="k", order_id=ORDER_ID, data={"To": "status-x", "Tries": 2, "Kind": "notice"})
+    told = alerts.notice_given_up(ORDER_ID, "status-x", "gone", NOW)
+    given_up = instead(row, ValueError("gone"), NOW, 1, counts=True)
+    assert str(told.data["reason"]) in str(given_up.data)
+
+
+@pytest.mark.proves("SCH-8")
+def test_personal_values_are_left_out_in_whatever_letters_and_the_longest_first():
+    """Of `Ada Lovelace` nothing stays, though `Ada` is one too."""
+    assert _without(["Ada", "Ada Lovelace"], "for ADA LOVELACE and ada, not Adam") == "for erased and erased, not Adam"
+    assert _without([""], "a - b") == "a - b"
+
+
+@pytest.mark.proves("FLT-12")
+@pytest.mark.parametrize(("age", "put_off_for"), [(0, 5), (100, 10), (86_399, 600), (86_400, None), (-1, None)])
+def test_a_newer_submission_comes_again_after_a_tenth_of_its_age(age, put_off_for):
+    """Within bounds, and for a day."""
+    body = json.dumps({"placedAt": (NOW - seconds(age)).isoformat()}).encode()
+    assert pause_of_newer(body, NOW, timedelta(days=1)) == (put_off_for and seconds(put_off_for))
+
+
+@pytest.mark.proves("SUB-3", "SUB-4")
+def test_what_is_refused_is_told_with_its_order_its_time_and_why():
+    """The record in the history too."""
+    note = refusal_of(new_order(), b"body", NOW, NOW + seconds(1), "submission/i")
+    assert (note.entry.at, note.entry.actor, note.entry.detail) == (NOW + seconds(1), "submission/i", OTHER_CONTENT)
+    digest = "230d8358dc8e8890"
+    assert note.note_id == f"refused-{digest}"
+    event_id = f"{ORDER_ID}:refused:{digest}"
+    assert note.events == (alerts.submission_rejected(ORDER_ID, OTHER_CONTENT, event_id, NOW),)
+    rejection = rejection_of(b"body", InvalidError(["x" * 2000]), NOW)
+    assert rejection.data["reason"] == "x" * 1000
+    assert rejection.event_id == f"rejected:{digest}b4c58deeb62912ee:2026-01-31T08:15:00.000000Z"

@@ -1,0 +1,369 @@
+"""What alerts, refusals, the history and the agenda say, word for word: others read it."""
+
+from dataclasses import replace
+from datetime import timedelta
+from hashlib import sha256
+
+import pytest
+from acting import resubmit, skip
+from builders import NOW, ORDER_ID, answer, claimed, new_order, scheduler, seconds, supervisor, timed_out
+
+from core import alerts, life
+from core.actions import why_not_cancel, why_not_resubmit
+from core.agenda import obligations
+from core.changes import Event, HistoryEntry, Note
+from core.clocks import ClockSkew
+from core.errors import RefusedError
+from core.happenings import (
+    CoolsDown,
+    Ended,
+    Expired,
+    NotTried,
+    Processed,
+    PutBack,
+    Recovered,
+    ReplyRefused,
+    StepCompleted,
+    StepFailed,
+    StepStarted,
+    StepUndone,
+    UndoRequested,
+    WorkflowChanged,
+)
+from core.life import Direction, Outcome, ProcessState, StepState
+from core.orders import OnFailure
+from operators.requests import ActRequest
+from scheduler.rules import RETIRED
+
+LATER = NOW + timedelta(minutes=10)
+AHEAD = ClockSkew(by=timedelta(seconds=7.4), since=NOW)
+
+
+def failed_order(**state):
+    """An order whose payment failed."""
+    return scheduler.receive(claimed(), answer(outcome="failed", reason="declined"), NOW).after.with_state(**state)
+
+
+def of_entry(order, *happened):
+    """The alert of what happened to an order."""
+    (told,) = alerts.of(order, HistoryEntry(at=NOW, actor="t", happened=happened))
+    return told
+
+
+def of_end(order):
+    """The alert that an order has ended."""
+    what = order.state.outcome.value
+    return of_entry(order, Ended(what=what, step="payment", reason="declined"))
+
+
+def asks(*what):
+    return {"actionRequired": bool(what), "actions": list(what)}
+
+
+def event(event_id, kind, subject, data, at=NOW):
+    return Event(event_id=event_id, type=kind, subject=subject, at=at, data=data)
+
+
+ENDED = {"orderId": ORDER_ID, "step": "payment", "reason": "declined", "failureCount": 0, "stillToBeUndone": []}
+REJECTED = asks("correct the message, which is kept as poison, and submit it again")
+RESTART = asks("set the clock of its host right, or restart it")
+SENT_NO_MORE = asks("let status-x be there and be read, or tell its owner; what was given up is not sent again")
+VERSION = asks("give what was changed the next version, and put this version back as it was")
+TOLD = {
+    "an order failed": (
+        lambda: of_end(failed_order()),
+        event(
+            f"{ORDER_ID}:3",
+            life.ORDER_FAILED,
+            f"orders/{ORDER_ID}",
+            ENDED | {"outcome": Outcome.FAILED} | asks("resubmit", "skip", "cancel"),
+        ),
+    ),
+    "an order was undone": (
+        lambda: of_end(failed_order(outcome=Outcome.UNDONE, direction=Direction.UNDO)),
+        event(
+            f"{ORDER_ID}:3",
+            life.ORDER_UNDONE,
+            f"orders/{ORDER_ID}",
+            ENDED | {"outcome": Outcome.UNDONE} | asks(),
+        ),
+    ),
+    "a submission that names an order": (
+        lambda: alerts.submission_rejected(ORDER_ID, "why", "id", NOW),
+        event(
+            "id", alerts.SUBMISSION_REJECTED, f"orders/{ORDER_ID}", {"orderId": ORDER_ID, "reason": "why"} | REJECTED
+        ),
+    ),
+    "a submission that names none": (
+        lambda: alerts.submission_rejected(None, "why", "id", NOW),
+        event("id", alerts.SUBMISSION_REJECTED, "orders/unknown", {"orderId": None, "reason": "why"} | REJECTED),
+    ),
+    "a notice": (
+        lambda: alerts.notice_given_up(ORDER_ID, "status-x", "gone", NOW),
+        event(
+            f"{ORDER_ID}:notices:status-x",
+            alerts.NOTICE_GIVEN_UP,
+            f"orders/{ORDER_ID}",
+            {"orderId": ORDER_ID, "reason": "notices to status-x cannot be sent: gone"} | SENT_NO_MORE,
+        ),
+    ),
+    "a workflow": (
+        lambda: of_entry(new_order(), WorkflowChanged(workflow="order", version=2, steps="a, b")),
+        event(
+            f"workflow:order:2:{sha256(b'a, b').hexdigest()[:12]}",
+            alerts.WORKFLOW_CHANGED,
+            "workflows/order",
+            {"reason": "order v2 was changed without a new version: a, b"} | VERSION,
+        ),
+    ),
+    "something stalled": (
+        lambda: alerts.stalled("sweeps", NOW, "why"),
+        event(
+            f"stalled:sweeps:{NOW.isoformat()}",
+            alerts.STALLED,
+            "sweeps",
+            {"reason": "why", "since": NOW.isoformat()} | asks("look at /api/health"),
+        ),
+    ),
+    "a clock": (
+        lambda: alerts.clock_off("i1", AHEAD),
+        event(
+            f"clock:i1:{NOW.isoformat()}",
+            alerts.STALLED,
+            "clocks/i1",
+            {"reason": "the clock of instance i1 is ahead of the store's by 7 s", "since": NOW.isoformat()} | RESTART,
+        ),
+    ),
+}
+
+
+@pytest.mark.proves("ALR-1")
+@pytest.mark.parametrize("what", TOLD)
+def test_an_alert_says_what_happened_and_what_can_be_done(what):
+    """Every field: a subscriber may go by any of them."""
+    told, expected = TOLD[what]
+    assert told() == expected
+
+
+def test_an_alert_says_what_is_still_to_be_undone():
+    """Of an order that goes forward nothing is."""
+    order = failed_order()
+    waits = replace(order.steps[0], state=StepState.FAILED, in_doubt=True)
+    back = order.with_steps(waits).with_state(direction=Direction.UNDO, outcome=Outcome.UNDO_INCOMPLETE)
+    forth = back.with_state(direction=Direction.FORWARD)
+    still = [of_end(each).data["stillToBeUndone"] for each in (back, forth)]
+    assert still == [["payment"], []]
+
+
+@pytest.mark.proves("OPR-4")
+@pytest.mark.parametrize(
+    ("state", "cancel", "mend"),
+    [
+        (
+            {"process_state": ProcessState.PROCESSED},
+            "the order is Processed: what takes it back is a workflow of its own, such as `return`",
+            "the order is Processed: only one in Error can be resubmitted",
+        ),
+        (
+            {"process_state": ProcessState.ERROR, "outcome": Outcome.UNDONE},
+            "the order was undone completely already",
+            "the order was undone completely: there is nothing to go on with",
+        ),
+        (
+            {"process_state": ProcessState.ERROR, "direction": Direction.UNDO},
+            "the order is being undone already: a resubmit lets the undo go on",
+            "",
+        ),
+        (
+            {"process_state": ProcessState.PROCESSING, "direction": Direction.UNDO},
+            "the order is being undone already",
+            "the order is Processing: only one in Error can be resubmitted",
+        ),
+        ({"process_state": ProcessState.ERROR}, "", ""),
+    ],
+)
+def test_a_refusal_says_why(state, cancel, mend):
+    """In the words that an operator reads."""
+    order = new_order(**state)
+    assert (why_not_cancel(order), why_not_resubmit(order)) == (cancel, mend)
+
+
+def undoing():
+    """An order whose payment is being undone for the second time."""
+    order = claimed()
+    step = replace(order.steps[0], state=StepState.UNDOING, attempts=2)
+    return order.with_steps(step).with_state(direction=Direction.UNDO)
+
+
+HAPPENED = {
+    "completed": (claimed(), answer(), [StepCompleted(step="payment", attempt=1), Processed()]),
+    "failed": (
+        claimed(),
+        answer(outcome="failed", reason="declined"),
+        [
+            StepFailed(step="payment", attempt=1, reason="declined"),
+            Ended(what="failed", step="payment", reason="declined"),
+        ],
+    ),
+    "not tried": (
+        claimed(),
+        answer(outcome="notTried", reason="open"),
+        [NotTried(step="payment", attempt=1, reason="open")],
+    ),
+    "undone": (
+        undoing(),
+        answer(action="undo", attempt=2),
+        [StepUndone(step="payment", attempt=2), Ended(what="undone")],
+    ),
+}
+
+
+@pytest.mark.proves("SCH-5")
+@pytest.mark.parametrize("what", HAPPENED)
+def test_the_history_says_of_which_step_and_attempt_it_tells(what):
+    """The console draws bars from it, and senders get notices."""
+    order, reply, happened = HAPPENED[what]
+    assert list(scheduler.receive(order, reply, NOW).entry.happened)[: len(happened)] == happened
+
+
+@pytest.mark.proves("SCH-6")
+def test_a_reply_that_is_refused_stands_in_the_history_with_its_time():
+    """And with what it was a reply to."""
+    note = scheduler.receive(claimed(), answer(attempt=2), NOW + seconds(1))
+    assert isinstance(note, Note)
+    assert note.entry.at == NOW + seconds(1)
+    why = "payment attempt 2: the current attempt is 1"
+    assert note.entry.happened == (ReplyRefused(step="payment", attempt=2, why=why),)
+
+
+OF_ANY = {"FailureCount": 0, "Priority": "normal", "Workflow": "payment-only", "WorkflowVersion": 1, "WaitsSince": NOW}
+
+
+@pytest.mark.parametrize(
+    ("order", "columns"),
+    [
+        (new_order(not_before=LATER), {"Situation": "pending", "ProcessState": "Pending", "NotBefore": LATER}),
+        (claimed(), {"Situation": "processing", "ProcessState": "Processing", "Agents": "payment"}),
+        (
+            failed_order(),
+            {
+                "Situation": "failed",
+                "ProcessState": "Error",
+                "Outcome": "failed",
+                "FailedSteps": "payment",
+                "Reason": "declined",
+            },
+        ),
+    ],
+    ids=["pending", "running", "in error"],
+)
+def test_the_agenda_says_what_lists_and_looks_need(order, columns):
+    """Nothing that is null: a table has no such thing."""
+    (row,) = obligations(order).values()
+    assert row.data == OF_ANY | {"UpdatedAt": order.state.updated_at} | columns
+
+
+def expired_again(cooldowns=0):
+    """What happens to an order whose payment times out as often as it may, with so many cooldowns allowed."""
+    order = claimed()
+    last = replace(order.steps[0], failure_count=2, attempts=3, max_cooldowns=cooldowns)
+    order = order.with_steps(last)
+    return supervisor.recover(order, timed_out(order)).entry
+
+
+EXPIRED = Expired(step="payment", attempt=3, agent="payment", failure=3, threshold=3)
+
+
+@pytest.mark.proves("SUP-3")
+def test_the_history_says_which_step_timed_out_and_what_becomes_of_it():
+    """It is tried again, cools down, or is given up."""
+    order = claimed()
+    first = supervisor.recover(order, timed_out(order)).entry.happened
+    assert first == (replace(EXPIRED, attempt=1, failure=1), Recovered())
+    rests = expired_again(cooldowns=1)
+    cools = CoolsDown(step="payment", number=1, most=1, until=rests.at + order.steps[0].cooldown)
+    assert rests.happened == (EXPIRED, cools, Recovered())
+    given_up = expired_again().happened
+    reason = given_up[1].reason
+    assert reason.startswith("payment timed out 3 times")
+    assert given_up[:2] == (EXPIRED, StepFailed(step="payment", attempt=3, reason=reason))
+
+
+@pytest.mark.proves("UND-1")
+def test_an_order_that_is_to_be_undone_is_nobodys_and_says_what_for():
+    """And the step that failed has no reason left to go to another agent."""
+    order = claimed()
+    order = order.with_steps(replace(order.steps[0], on_failure=OnFailure.UNDO, undoable=True))
+    change = scheduler.receive(order, answer(outcome="failed", reason="declined"), NOW)
+    asked = UndoRequested(step="payment", reason="declined")
+    assert change.entry.happened == (StepFailed(step="payment", attempt=1, reason="declined"), asked)
+    state, step = change.after.state, change.after.steps[0]
+    assert (state.process_state, state.locked_by, state.complete_by) == (ProcessState.PENDING, None, None)
+    assert (step.state, step.reason) == (StepState.UNDOING, None)
+
+
+@pytest.mark.proves("UND-4")
+def test_an_undo_that_was_not_tried_stays_one():
+    """It waits for its turn, and is not done instead."""
+    reply = answer(action="undo", attempt=2, outcome="notTried", reason="open")
+    (step,) = scheduler.receive(undoing(), reply, NOW, room={}).after.steps
+    assert (step.state, step.attempts) == (StepState.UNDOING, 2)
+
+
+@pytest.mark.proves("SCH-1")
+def test_an_order_that_is_put_back_says_until_when():
+    """Until the first of its steps may begin again."""
+    order = claimed()
+    reply = answer(outcome="notTried", reason="busy", retry_after=30.0)
+    assert scheduler.receive(order, reply, NOW, room={}).entry.happened[-1] == PutBack()
+    later = order.with_steps(replace(order.steps[0], not_before=LATER))
+    assert scheduler.receive(later, reply, NOW).entry.happened[-1] == PutBack(until=LATER)
+
+
+@pytest.mark.proves("SUP-3")
+def test_a_step_that_nobody_began_says_who_was_asked():
+    """So that whoever explains the order can name the agent."""
+    order = claimed()
+    recovered = supervisor.recover(order, timed_out(order), heard=[]).after
+    assert recovered.steps[0].reason == "payment is not known to have begun it"
+
+
+@pytest.mark.proves("OPR-3")
+@pytest.mark.parametrize(("act", "word"), [(resubmit, "resubmitted"), (skip, "freed of a step")])
+def test_who_may_not_go_on_is_told_what_was_asked_for(act, word):
+    """By its name."""
+    request = ActRequest(operator="grace", note="x", step="payment")
+    with pytest.raises(RefusedError, match=f"only one in Error can be {word}"):
+        act(claimed(), request, NOW)
+
+
+@pytest.mark.proves("SCH-6")
+def test_a_reply_of_an_order_whose_workflow_is_gone_is_refused():
+    """No newer version of the app knows more of it."""
+    note = scheduler.receive(claimed().with_state(workflow_version=0), answer(), NOW)
+    assert note.entry.happened[0].why == RETIRED
+
+
+@pytest.mark.proves("SCH-8")
+def test_a_step_that_nobody_can_be_asked_for_stands_in_the_history():
+    """It has no attempt yet."""
+    order = new_order()
+    order = replace(order, order=replace(order.order, payload={}))
+    happened = scheduler.claim(order, NOW).entry.happened
+    failure = next(each for each in happened if isinstance(each, StepFailed))
+    assert (failure.step, failure.attempt) == ("payment", 0)
+
+
+@pytest.mark.proves("SCH-3")
+@pytest.mark.parametrize("undo", [False, True])
+def test_the_history_says_what_was_started_until_when_and_whether_to_undo(undo):
+    """The console draws its bars from that."""
+    order = undoing() if undo else new_order()
+    attempt = 3 if undo else 1
+    if undo:
+        waits = replace(order.steps[0], complete_by=None)
+        order = order.with_steps(waits).with_state(process_state=ProcessState.PENDING, complete_by=None)
+    started = scheduler.claim(order, NOW).entry.happened[-1]
+    until = NOW + order.steps[0].timeout
+    where = {"capability": "payment", "agent": "payment", "complete_by": until}
+    assert started == StepStarted(step="payment", attempt=attempt, undo=undo, **where)

@@ -1,0 +1,19 @@
+/** The history of an order. */
+
+import assert from "node:assert/strict";
+import { beforeEach, test } from "node:test";
+
+import { historyOf } from "../static/console/history.js";
+import { all, giveStorage, textOf } from "./support.js";
+
+beforeEach(giveStorage);
+
+test("of a long history the newest entries are shown, the last one first", () => {
+  const at = "2026-01-31T12:00:00Z";
+  const history = Array.from({ length: 60 }, (_, number) => ({ at, event: `e${number}`, detail: "", actor: "t" }));
+  const shown = all(
+    historyOf({ history }, { failuresOnly: false, all: false }, () => {}),
+    "strong",
+  );
+  assert.deepEqual([shown.length, textOf(shown[0]), textOf(shown[49])], [50, "e59", "e10"]);
+});
