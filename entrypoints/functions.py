@@ -81,7 +81,7 @@ def answering(handler: Handler) -> Handler:
 def _wrapping(
     wrap: Callable[[Handler], Handler], decorator: Callable[..., Any]
 ) -> Callable[..., Callable[..., Any]]:
-    """Return the decorator, which first wraps a plain function; built functions stay as they are."""
+    """Return the decorator, which wraps a plain function first; a built one stays as it is."""
 
     def decorate(*args: Any, **options: Any) -> Callable[..., Any]:
         bind = decorator(*args, **options)
@@ -91,7 +91,7 @@ def _wrapping(
 
 
 class Functions(func.Blueprint):
-    """A blueprint whose functions always answer; HTTP functions turn errors into problem details."""
+    """A blueprint whose functions always answer; over HTTP, errors become problem details."""
 
     route = _wrapping(lambda target: answering(answers(target)), func.Blueprint.route)
     queue_trigger = _wrapping(answering, func.Blueprint.queue_trigger)

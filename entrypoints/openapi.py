@@ -40,7 +40,7 @@ class Route:
         return get_type_hints(self.call)
 
     def takes(self, kind: type[Kind]) -> Iterator[tuple[str, type[Kind]]]:
-        """Yield its arguments of this kind: `str` for a part of the path, `Parameters` or `Body`."""
+        """Yield its arguments of this kind: `str` (a part of the path), `Parameters` or `Body`."""
         return (
             (name, each)
             for name, each in self.types.items()
