@@ -1,4 +1,4 @@
-"""What can happen to an order: a value for each event of its history, and its words.
+"""The events of an order: a value for each event of its history, and its words.
 
 An entry of the history holds what one transition did, in sequence. People read it in words, which
 are made here and nowhere else. Programs read the values; none parses the words.

@@ -1,4 +1,4 @@
-"""What each state of an order, and of a step, means: one row for each state.
+"""The meanings of the states of an order and of a step, one row for each state.
 
 A row holds whether the order has ended, its obligations, its notice and alert, and how people see
 it. The actions that operators may take follow from the records too (`core.actions`).
@@ -75,7 +75,7 @@ class Situation(StrEnum):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Meaning:
-    """What a situation means."""
+    """The meaning of a situation."""
 
     word: str
     mark: Mark
@@ -148,7 +148,7 @@ def situation_of(
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class StepMeaning:
-    """What the state of a step means."""
+    """The meaning of a step's state."""
 
     word: str
     mark: Mark

@@ -27,7 +27,7 @@ from core.life import (
 
 
 class Priority(StrEnum):
-    """Which orders are claimed first (SCH-11)."""
+    """The priority of an order: high ones are claimed first (SCH-11)."""
 
     HIGH = "high"
     NORMAL = "normal"

@@ -63,7 +63,7 @@ class StepDefinition:
     timeout: timedelta | None = None
     threshold: int | None = None
     on_failure: OnFailure = OnFailure.ERROR
-    """What happens when the step fails for good."""
+    """The rule for the order when the step fails for good."""
     cooldown: timedelta | None = None
     """With the rule `cooldown`: the pause before a retry; None for the setting."""
     max_cooldowns: int = 3

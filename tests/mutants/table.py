@@ -582,14 +582,6 @@ MUTANTS = (
     ),
     Mutant(
         statement="FLT-6",
-        fault="functions that a Service Bus queue starts give no answer when something in them is cancelled",
-        file="entrypoints/functions.py",
-        old="_of(answering, func.Blueprint.service_bus_queue_trigger)",
-        new="func.Blueprint.service_bus_queue_trigger",
-        tests=(f"{FUNCTIONS}::test_what_is_cancelled_in_a_function_is_its_failure",),
-    ),
-    Mutant(
-        statement="FLT-6",
         fault="a wake-up for an unknown order raises",
         file="scheduler/service.py",
         old='log.warning("scheduler.wake_up_for_unknown_order", extra={"order_id": order_id})',
@@ -949,14 +941,6 @@ MUTANTS = (
         tests=(f"{UNDO}::test_the_undo_of_a_step_begins_with_a_fresh_count",),
     ),
     Mutant(
-        statement="UND-1",
-        fault="an order is undone only if all of its failed steps ask for that",
-        file="core/compensation.py",
-        old="for step in failed if step.on_failure is OnFailure.UNDO and",
-        new="for step in failed if all(each.on_failure is OnFailure.UNDO for each in failed) and",
-        tests=(f"{UNDO}::test_one_of_several_failed_steps_is_enough_to_ask_for_the_undo",),
-    ),
-    Mutant(
         statement="SUB-2",
         fault="the first of a group is blamed if nobody says whose fault it was",
         file="adapters/tables/transactions.py",
@@ -1310,14 +1294,6 @@ MUTANTS = (
         tests=(f"{WATCH}::test_after_a_pause_of_the_whole_system_nothing_is_told_before_somebody_could_sweep",),
     ),
     Mutant(
-        statement="ALR-1",
-        fault="an alert offers to skip a step that others need",
-        file="core/actions.py",
-        old="if step.name in each.uses]",
-        new="if step.name == each.uses]",
-        tests=(f"{OPERATOR_RULES}::test_what_can_be_done_is_shown_and_an_alert_offers_the_same",),
-    ),
-    Mutant(
         statement="SUP-7",
         fault="since when a sweep is awaited is what the last one said",
         file="stores/tables.py",
@@ -1498,22 +1474,6 @@ MUTANTS = (
     ),
     Mutant(
         statement="SCH-1",
-        fault="a poll reads no further than a page that it cannot claim",
-        file="stores/claim_lanes.py",
-        old="elif self._goes_on(last):",
-        new="elif False:",
-        tests=(f"{SCHEDULER}::test_orders_that_this_app_cannot_claim_hide_nobody",),
-    ),
-    Mutant(
-        statement="SUP-7",
-        fault="one alert for all that wait behind each other",
-        file="stores/claim_lanes.py",
-        old="elif self._goes_on(last):",
-        new="elif False:",
-        tests=(f"{WATCH}::test_every_order_that_waits_too_long_is_announced",),
-    ),
-    Mutant(
-        statement="SCH-1",
         fault="orders of unknown versions are candidates",
         file="scheduler/service.py",
         old="if not (claimable and agenda.may_be_claimed(row, now)):",
@@ -1561,14 +1521,6 @@ MUTANTS = (
         tests=(f"{ADMISSION}::test_one_looks_once_in_a_while",),
     ),
     Mutant(
-        statement="FLT-6",
-        fault="what a queue refuses is tried for as long as it lives",
-        file="adapters/messaging/bus.py",
-        old="stop_before_delay(moment if _is_refused(state) else life)",
-        new="stop_before_delay(life)",
-        tests=(f"{BUS}::test_who_is_refused_by_a_queue_does_not_try_for_as_long_as_the_message_lives",),
-    ),
-    Mutant(
         statement="SUP-2",
         fault="an order that cannot be recovered ends the sweep of its bucket",
         file="supervisor/service.py",
@@ -1599,14 +1551,6 @@ MUTANTS = (
         old="self.running += [row] if row.key >= self._in_time else []",
         new="self.running += [row]",
         tests=(f"{LANES}::test_a_look_sees_all_that_runs_however_many_wait",),
-    ),
-    Mutant(
-        statement="SCH-1",
-        fault="a bucket that is away ends the poll of all",
-        file="core/gathering.py",
-        old="if len(failures) == len(outcomes):",
-        new="if failures:",
-        tests=(NEIGHBOURS,),
     ),
     Mutant(
         statement="FLT-6",
@@ -1687,14 +1631,6 @@ MUTANTS = (
         old="    except ValueError:\n",
         new="    except KeyError:\n",
         tests=(NEIGHBOURS,),
-    ),
-    Mutant(
-        statement="SCH-1",
-        fault="a lane is read on for one page only",
-        file="stores/claim_lanes.py",
-        old="elif self._goes_on(last):",
-        new="elif size == PAGE and self._goes_on(last):",
-        tests=(f"{LANES}::test_those_that_are_not_chosen_hide_nobody",),
     ),
     Mutant(
         statement="SUB-2",
@@ -1785,14 +1721,6 @@ MUTANTS = (
         old="if step.state is StepState.UNDOING or step.undo_failed]",
         new="if step.state is StepState.UNDOING]",
         tests=(f"{UNDO}::test_what_comes_before_a_step_that_could_not_be_undone_stays",),
-    ),
-    Mutant(
-        statement="UND-1",
-        fault="an undo names a failure that did not ask for it",
-        file="core/compensation.py",
-        old="return ask_for_undo(before, after, cause, entry)",
-        new="return ask_for_undo(before, after, failed[0], entry)",
-        tests=(f"{UNDO}::test_the_reason_of_an_undo_is_the_failure_that_asks_for_it",),
     ),
     Mutant(
         statement="UND-2",
@@ -2262,14 +2190,6 @@ MUTANTS = (
         old="max(PAUSE, min(LONGEST_PAUSE, (until - now) / 10))",
         new="min(PAUSE, max(LONGEST_PAUSE, (until - now) / 10))",
         tests=(f"{NEWER}::test_what_comes_again_comes_under_an_id_of_its_own",),
-    ),
-    Mutant(
-        statement="FLT-8",
-        fault="a request is given up before it is dead",
-        file="adapters/messaging/bus.py",
-        old="stop_before_delay(moment if _is_refused(state) else life)",
-        new="stop_before_delay(moment)",
-        tests=(f"{BUS}::test_a_request_is_sent_again_for_as_long_as_it_lives",),
     ),
     Mutant(
         statement="SUP-3",
