@@ -18,7 +18,7 @@ from stores.tables import Table
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Adapters:
-    """One part for each port: from `adapters.azure.connect`, or, in tests, from `memory.in_memory`."""
+    """One implementation of each port, from `adapters.azure.connect` or `memory.in_memory`."""
 
     table: Callable[[str], Table]
     """Returns the table of this name, always the same object."""
@@ -33,4 +33,4 @@ class Adapters:
     clock_check: ClockCheck
     new_id: NewId
     close: Callable[[], Awaitable[None]]
-    """Closes all connections, at the end of the process."""
+    """Closes all connections at the end of the process."""

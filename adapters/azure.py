@@ -1,4 +1,4 @@
-"""The parts on Azure, on its emulators, or on the embedded stack: only the settings differ."""
+"""The ports on Azure, on its emulators, or on the embedded stack: only the settings differ."""
 
 from datetime import timedelta
 from functools import cache, partial
@@ -16,7 +16,7 @@ from adapters.tables.transactions import TableTransactions
 
 
 def connect(settings: Settings, connections: Connections | None = None) -> Adapters:
-    """Return all parts; no I/O happens, and no client is made, before the first of them is used."""
+    """Return all ports; no client is made, and no I/O happens, before one of them is used."""
     pool = connections or Connections(settings)
     bus = ServiceBus(lambda: pool.service_bus)
 

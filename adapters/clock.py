@@ -1,4 +1,4 @@
-"""The time, and ids that no other call returns."""
+"""The time, and unique ids."""
 
 import secrets
 from collections.abc import Callable
@@ -17,11 +17,11 @@ new_id = partial(secrets.token_hex, 13)
 
 
 def order_ids(bucket_count: int) -> Callable[[], str]:
-    """Return what makes order ids, `b<NN>-<ULID>`, spread over this many buckets."""
+    """Return a function that makes order ids, `b<NN>-<ULID>`, spread over this many buckets."""
     names = buckets(bucket_count)
     return lambda: f"{secrets.choice(names)}-{ULID()}"
 
 
 def order_time(order_id: str) -> datetime:
-    """Return when an order id was made, to the millisecond."""
+    """Return the time at which an order id was made, to the millisecond."""
     return ULID.from_str(order_id.partition("-")[2]).datetime

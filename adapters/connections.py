@@ -1,4 +1,4 @@
-"""The SDK clients: each is made when it is first needed, kept for the life of the process, and closed at its end."""
+"""The SDK clients: each is made when first needed, and kept for the life of the process."""
 
 from collections.abc import Callable
 from contextlib import AsyncExitStack
@@ -25,15 +25,15 @@ Client = TypeVar("Client", TableServiceClient, QueueServiceClient, BlobServiceCl
 CONNECT_SECONDS = 5
 READ_SECONDS = 10
 RETRIES = 2
-"""Few and short: our handlers try again by themselves, and an outage should show soon."""
+"""Few, since our handlers retry by themselves, and an outage should show soon."""
 STORAGE_RETRIES = {"retry_total": RETRIES, "initial_backoff": 1, "increment_base": 2}
 
 
 def http_transport() -> AioHttpTransport:
     """Return the pool of HTTP connections that all clients share.
 
-    Without the proxy variables of the environment: looking them up takes a thread for every request, which was a fifth
-    of all the CPU time that an order cost.
+    It ignores the proxy variables of the environment: looking them up takes a thread for every
+    request, which was a fifth of all the CPU time of an order.
     """
     return AioHttpTransport(
         connection_timeout=CONNECT_SECONDS, read_timeout=READ_SECONDS, use_env_settings=False
@@ -41,7 +41,7 @@ def http_transport() -> AioHttpTransport:
 
 
 class Connections:
-    """All clients of one process. Nothing here does I/O until a client is used."""
+    """All clients of one process; no I/O happens until a client is used."""
 
     def __init__(
         self,
@@ -67,11 +67,12 @@ class Connections:
         return self._blob_service.get_container_client(name)
 
     async def token(self, scope: str) -> str:
-        """Return a token of the app's identity for a remote service; the library keeps it while it lasts."""
-        return (await self._credential(self._settings.storage_client_id).get_token(scope)).token
+        """Return a token of the app's identity for a remote service; the library caches it."""
+        credential = self._credential(self._settings.storage_client_id)
+        return (await credential.get_token(scope)).token
 
     async def close(self) -> None:
-        """Close whatever was opened; afterwards the clients cannot be used again."""
+        """Close all clients that were made; they cannot be used again."""
         await self._at_exit.aclose()
 
     @cached_property

@@ -1,4 +1,4 @@
-"""What the Azure SDKs raise, as the few errors that the roles know."""
+"""Translates the errors of the Azure SDKs into the few that the roles know."""
 
 import logging
 import time
@@ -20,10 +20,10 @@ log = logging.getLogger(__name__)
 
 CONFLICTS = {404, 409, 412}
 NO_TABLE = {"TableNotFound", "TableBeingDeleted"}
-"""Which say nothing of any row."""
+"""The codes of a 404 or 409 that concerns the table, not a row."""
 NO_RIGHT = {401, 403}
 PASSING = {408, 429}
-"""Besides 5xx: busy."""
+"""The statuses below 500 of a service that is busy."""
 REFUSED = (ClientAuthenticationError, ServiceBusAuthenticationError, ServiceBusAuthorizationError)
 ROLES = {
     "storage queue": "Storage Queue Data Contributor",
@@ -31,7 +31,7 @@ ROLES = {
     "Event Grid": "EventGrid Data Sender",
     "leader election": "Storage Blob Data Contributor",
 }
-"""What the app must be there, by what it works on; for all else, which is tables, see `TABLES`."""
+"""The role that the app needs, by the beginning of `what`; for tables, see `TABLES`."""
 TABLES = "Storage Table Data Contributor"
 TELL_AGAIN_SECONDS = 60.0
 
@@ -40,12 +40,12 @@ OUTAGES = (AzureError, ServiceBusError, aiohttp.ClientError, HTTPException, OSEr
 
 @contextmanager
 def azure_errors(what: str, conflict: type[AppError] = ConflictError) -> Iterator[None]:
-    """Translate what Azure raises while we work on `what`; the original stays the cause.
+    """Translate the errors of Azure during work on `what`; the original stays the cause.
 
-    404, 409 and 412 become `conflict`: of a thing that is not there, `UnavailableError` says more. Outages, time-outs
-    and answers that cannot be read become `UnavailableError`; 401 and 403 a `NoRightError`, which is tried again like
-    an outage, so nothing is lost, but told aloud, with the role.
-    What is wrong with the request itself (400, 413) is a fault of ours and passes through as it is.
+    404, 409 and 412 become `conflict`; callers pass `UnavailableError` where 404 means that a whole
+    queue or topic is missing. Outages, time-outs and unreadable answers become `UnavailableError`.
+    401 and 403 become a `NoRightError`, which is retried like an outage, so nothing is lost, but is
+    logged with the role. A fault of the request itself (400, 413) is ours and stays as it is.
     """
     try:
         yield
@@ -71,20 +71,21 @@ def _by_status(error: HttpResponseError, what: str, conflict: type[AppError]) ->
     return UnavailableError(f"{what}: {summary(error)}")
 
 
-_told: dict[str, float] = {}
-"""What was refused, and until when that need not be told again."""
+_next_log_at: dict[str, float] = {}
+"""The time of the next log line for each refused kind of work."""
 
 
 def _no_right(error: Exception, what: str) -> NoRightError:
-    """Return what it means, and tell it as an error once a minute: nobody may take it for an outage that passes."""
-    role = next((role for place, role in ROLES.items() if what.startswith(place)), TABLES)
-    if (now := time.monotonic()) >= _told.get(what, now):
-        _told[what] = now + TELL_AGAIN_SECONDS
+    """Return the error with the missing role, and log it once a minute, as no passing outage."""
+    role = next((role for work, role in ROLES.items() if what.startswith(work)), TABLES)
+    now = time.monotonic()
+    if now >= _next_log_at.get(what, now):
+        _next_log_at[what] = now + TELL_AGAIN_SECONDS
         log.error("right.missing", extra={"what": what, "role": role, "why": summary(error)})
     return NoRightError(f"{what}: {summary(error)}; the app's identity needs the role {role}")
 
 
 def summary(error: BaseException) -> str:
-    """Return the kind of error and the first line of what it says."""
+    """Return the type of an error and the first line of its message."""
     first_line = (str(error).strip().splitlines() or [""])[0]
     return f"{type(error).__name__} {first_line[:200]}".strip()

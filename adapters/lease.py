@@ -17,7 +17,7 @@ SAFETY_SECONDS = 1.0
 
 
 class BlobLeadership:
-    """`Leadership` by the lease on the blob `leases/supervisor`, which is created when first needed."""
+    """`Leadership` by a lease on the blob `leases/supervisor`, which is created when needed."""
 
     def __init__(
         self,
@@ -29,7 +29,10 @@ class BlobLeadership:
         self._lease_seconds = lease_seconds
         self._monotonic = monotonic
         self._lease_id = str(uuid4())
-        """Proposed each time: taking under it a lease that is ours renews it, also when its answer was lost."""
+        """The proposed lease id, always the same: acquiring our own lease again renews it.
+
+        This holds even if the answer to the first request was lost.
+        """
         self._until = 0.0
 
     async def acquire(self) -> bool:
@@ -45,7 +48,7 @@ class BlobLeadership:
         return True
 
     def held(self) -> bool:
-        """See `Leadership.held`: counts from before the last successful request, and a second less."""
+        """See `Leadership.held`; the lease counts from before the request, and a second less."""
         return self._monotonic() < self._until
 
     async def _take(self) -> None:
@@ -62,5 +65,5 @@ class BlobLeadership:
 async def _create(container: ContainerClient, blob: BlobClient) -> None:
     with suppress(ResourceExistsError):  # only the blob was missing
         await container.create_container()
-    with suppress(ResourceExistsError):  # somebody else was first
+    with suppress(ResourceExistsError):  # another process was first
         await blob.upload_blob(b"", overwrite=False)

@@ -19,30 +19,31 @@ from core.ports import Clock
 from core.texts import plain
 
 MAX_BYTES = 128 * 1024
-"""Of an answer. A message on Service Bus Standard has 256 KB; headers and the rest of a reply take their part."""
+"""The longest answer: a reply on Service Bus Standard has 256 KB, with headers and other fields."""
 TOO_LONG = f"the service's answer is too long to be passed on: more than {MAX_BYTES} bytes"
 MAX_REASON_CHARACTERS = 500
 
 REFUSALS = {410, 422}
-"""The service's own word that it will not do it, now or later: 410 is for a key that was undone."""
+"""The statuses of a final refusal by the service; 410 is for a key that was undone."""
 FAULTS_OF_OURS = {400, 413}
-"""What is asked is wrong, and would be so each time."""
+"""The statuses of a request that is wrong, and stays wrong if it is sent again."""
 ACCEPTED = 202
-"""Not done: it may take effect later, or never."""
+"""The status of a call that is not done: it may take effect later, or never."""
 PASSING = {ACCEPTED, 408, 409, 425, 429}
-"""The service's own word that it may yet be done, as are most of 5xx.
+"""The statuses, besides most of 5xx, by which the service itself asks for another try.
 
-409 says that a call with the same key is still under way (draft-ietf-httpapi-idempotency-key-header).
+409 means that a call with the same key is still under way
+(draft-ietf-httpapi-idempotency-key-header).
 """
 NOT_IMPLEMENTED = 501
 BUSY = {429, 503}
-"""With these a service may say when to come again (RFC 9110, 10.2.3; RFC 6585, 4)."""
+"""The statuses with which `Retry-After` may be sent (RFC 9110, 10.2.3; RFC 6585, 4)."""
 SECONDS = re.compile("[0-9]+")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Answer:
-    """What of an answer decides what it means."""
+    """The parts of an answer that decide its meaning."""
 
     status: int
     body: bytes
@@ -50,12 +51,12 @@ class Answer:
 
     @property
     def is_done(self) -> bool:
-        """Whether what was asked for has been done, if the body says what came of it."""
+        """Whether the operation was done, provided that the body is a valid result."""
         return 200 <= self.status < 300 and self.status != ACCEPTED
 
     @property
     def is_at_door(self) -> bool:
-        """Whether it is no word of the service: what no service has reason to say, a gateway or a proxy has said."""
+        """Whether a gateway or a proxy answered: the service itself does not use this status."""
         has_failed = 500 <= self.status < 600 and self.status != NOT_IMPLEMENTED
         return not has_failed and self.status not in PASSING
 
@@ -67,18 +68,17 @@ class HttpRemoteService:
     base_url: str
     session: Callable[[], aiohttp.ClientSession]
     token: Callable[[], Awaitable[str]] | None = None
-    """Returns what shows the service who calls; None if the service does not ask."""
+    """Returns a bearer token for the service; None if the service needs none."""
     refusals: Collection[int] = ()
-    """With which statuses the service refuses for good, besides those with which all do."""
+    """The statuses of a final refusal by this service, besides `REFUSALS`."""
     longest_wait: timedelta
-    """For how long the service may ask not to be called."""
+    """The longest pause that the service may ask for."""
     clock: Clock
 
     async def call(self, request: AgentRequest, timeout_seconds: float) -> Mapping[str, Any]:
-        """See `RemoteService.call`; the token and the whole answer have to be there within the time-out."""
-        if not OPERATION.fullmatch(
-            request.operation
-        ):  # perhaps it is a way to elsewhere on the same host
+        """See `RemoteService.call`; the time-out includes the token and the whole answer."""
+        # A malformed operation could be a path to another resource of the same host.
+        if not OPERATION.fullmatch(request.operation):
             raise RejectedError("what is asked for is no operation", for_operator=True)
         try:
             async with asyncio.timeout(timeout_seconds):
@@ -88,7 +88,7 @@ class HttpRemoteService:
         return self._result(answer)
 
     def _result(self, answer: Answer) -> Mapping[str, Any]:
-        """Return what the service did; what is final is listed, and everything else may pass."""
+        """Return the service's result; raises an error, final for the listed statuses only."""
         content = _json_object(answer.body)
         if answer.is_done:
             return _passed_on(answer, content)
@@ -103,7 +103,7 @@ class HttpRemoteService:
         raise TransientError(fault, at_door=answer.is_at_door)
 
     def _asked_to_wait(self, retry_after: str) -> timedelta | None:
-        """Return for how long the service asks to be left alone, within bounds; None if it says nothing of use."""
+        """Return the pause that the service asks for, up to `longest_wait`; None if it has none."""
         if SECONDS.fullmatch(retry_after):
             seconds = min(float(retry_after), self.longest_wait.total_seconds())
             wait = timedelta(seconds=seconds)
@@ -126,16 +126,15 @@ class HttpRemoteService:
             allow_redirects=False,
         ) as response:
             retry_after = response.headers.get("Retry-After", "").strip()
-            return Answer(
-                status=response.status, body=await _read(response), retry_after=retry_after
-            )
+            body = await _read(response)
+            return Answer(status=response.status, body=body, retry_after=retry_after)
 
     async def _credential(self) -> Mapping[str, str]:
         return {} if self.token is None else {"Authorization": f"Bearer {await self.token()}"}
 
 
 async def _read(response: aiohttp.ClientResponse) -> bytes:
-    """Return the body; of one that is too long, only so much that this can be seen."""
+    """Return the body, cut soon after `MAX_BYTES` if it is longer."""
     body = b""
     async for chunk in response.content.iter_chunked(16 * 1024):
         body += chunk
@@ -146,7 +145,7 @@ async def _read(response: aiohttp.ClientResponse) -> bytes:
 
 
 def _json_object(body: bytes) -> dict[str, Any] | None:
-    """Return the object that the body holds; None if it is anything else, or no proper Unicode."""
+    """Return the JSON object in the body; None if it is anything else, or invalid Unicode."""
     try:
         value = json.loads(body, parse_constant=_no_number)
         _size(value)
@@ -156,7 +155,7 @@ def _json_object(body: bytes) -> dict[str, Any] | None:
 
 
 def _size(value: Any) -> int:
-    """Return how many bytes it takes in a reply, or a few less than that; raises `ValueError` if it is no Unicode."""
+    """Return about how many bytes the value takes in a reply; raises ValueError if not Unicode."""
     return len(json.dumps(value, ensure_ascii=False).encode())
 
 
@@ -165,24 +164,18 @@ def _no_number(text: str) -> NoReturn:
 
 
 def _moment(text: str) -> datetime | None:
-    """Return the time that an HTTP date names; None if it is none."""
+    """Return the time of an HTTP date; None if the text is not one."""
     try:
         moment = parsedate_to_datetime(text)
-    except (
-        ValueError,
-        TypeError,
-        IndexError,
-        OverflowError,
-    ):  # whatever the parser makes of what a stranger wrote
+    except (ValueError, TypeError, IndexError, OverflowError):  # the parser raises all of these
         return None
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 def _passed_on(answer: Answer, content: dict[str, Any] | None) -> Mapping[str, Any]:
-    """Return what a reply can say of what was done."""
-    if (
-        len(answer.body) > MAX_BYTES or _size(content) > MAX_BYTES
-    ):  # it would be answered like this each time
+    """Return the result for the reply; raises an error if it is too long or no JSON object."""
+    # Another try would get the same long answer.
+    if len(answer.body) > MAX_BYTES or _size(content) > MAX_BYTES:
         raise RejectedError(TOO_LONG, in_doubt=True, for_operator=True)
     if content is None:
         raise TransientError(f"answer {answer.status} is no JSON object", at_door=answer.is_at_door)
@@ -190,13 +183,8 @@ def _passed_on(answer: Answer, content: dict[str, Any] | None) -> Mapping[str, A
 
 
 def _reason(answer: Mapping[str, Any]) -> str:
-    """Return the service's own words, from problem details or from `reason`: plain text of one line."""
-    text = next(
-        (
-            answer[name]
-            for name in ("detail", "reason", "title")
-            if isinstance(answer.get(name), str)
-        ),
-        "",
-    )
-    return plain(text, MAX_REASON_CHARACTERS)
+    """Return the service's words, from problem details or `reason`, as one line of plain text."""
+    for name in ("detail", "reason", "title"):
+        if isinstance(text := answer.get(name), str):
+            return plain(text, MAX_REASON_CHARACTERS)
+    return ""

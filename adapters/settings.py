@@ -1,4 +1,4 @@
-"""The settings: one frozen object, read once from the environment, all faults in one message."""
+"""The settings: one frozen object, read once from the environment; all faults are in one error."""
 
 import os
 import re
@@ -17,17 +17,17 @@ from core.messages import MAX_RETRY_AFTER_SECONDS, OPERATORS, bus_queues
 from core.workflow import LONGEST_TIMEOUT, LONGEST_WAIT, MOST_TRIES
 
 URL = re.compile(r"https?://[^\s/@]+(/[^\s@]*)?")
-"""Without a name and password, which would stand in a plain setting."""
+"""An address without a user name and password, which would be readable in a plain setting."""
 Url = Annotated[str, Field(pattern=f"^{URL.pattern}$")]
 LOOPBACK = {"localhost", "127.0.0.1", "::1"}
 SCOPE = "_SCOPE"
-"""Behind the name of the setting with an agent's address: the setting that says for whom its service wants a token."""
+"""The suffix that turns the name of an agent's address setting into that of its token scope."""
 StorageUri = Annotated[str, Field(pattern=r"^https://\S+$")]
 Seconds = Annotated[float, Field(gt=0, le=LONGEST_WAIT.total_seconds())]
 StepSeconds = Annotated[float, Field(gt=0, le=LONGEST_TIMEOUT.total_seconds())]
-"""Up to what one attempt of a step may take."""
+"""A time of up to the longest timeout of an attempt."""
 PauseSeconds = Annotated[float, Field(gt=0, le=MAX_RETRY_AFTER_SECONDS)]
-"""A pause that an agent's reply can tell."""
+"""A pause that fits into an agent's reply."""
 
 EXPECTED = {
     "ServiceBus__fullyQualifiedNamespace": "a host name such as orders.servicebus.windows.net",
@@ -42,25 +42,23 @@ EXPECTED = {
 
 
 class SettingsError(AppError):
-    """The settings are not usable; `faults` names everything that is wrong with them."""
+    """The settings are not usable; `faults` lists all of their faults."""
 
     def __init__(self, faults: list[str]) -> None:
-        super().__init__(
-            "\n".join(
-                [f"{len(faults)} setting(s) missing or wrong:", *(f"- {fault}" for fault in faults)]
-            )
-        )
+        head = f"{len(faults)} setting(s) missing or wrong:"
+        super().__init__("\n".join([head, *(f"- {fault}" for fault in faults)]))
         self.faults = faults
 
 
 def default_instance_id() -> str:
-    """Return a name for this process that tells a person where it runs, and that no other process has."""
-    place = os.environ.get("WEBSITE_INSTANCE_ID") or socket.gethostname()
-    return f"{re.sub(r'[^A-Za-z0-9-]', '', place)[:12]}-{os.getpid()}-{secrets.token_hex(3)}"
+    """Return a unique name for this process that shows the host on which it runs."""
+    host = os.environ.get("WEBSITE_INSTANCE_ID") or socket.gethostname()
+    short = re.sub(r"[^A-Za-z0-9-]", "", host)[:12]
+    return f"{short}-{os.getpid()}-{secrets.token_hex(3)}"
 
 
 class Settings(BaseSettings):
-    """What differs from one deployment to the next. Names of environment variables are case-sensitive."""
+    """The settings of a deployment; names of environment variables are case-sensitive."""
 
     model_config = SettingsConfigDict(
         frozen=True,
@@ -71,79 +69,83 @@ class Settings(BaseSettings):
     )
 
     state_storage: SecretStr | None = Field(None, alias="StateStorage")
-    """Connection string of the storage account; without it, the three addresses, and a managed identity."""
+    """The storage account's connection string; None for the addresses and a managed identity."""
     table_service_uri: StorageUri | None = Field(None, alias="StateStorage__tableServiceUri")
     queue_service_uri: StorageUri | None = Field(None, alias="StateStorage__queueServiceUri")
     blob_service_uri: StorageUri | None = Field(None, alias="StateStorage__blobServiceUri")
     storage_client_id: str | None = Field(None, alias="StateStorage__clientId")
     service_bus: SecretStr | None = Field(None, alias="ServiceBus")
-    """Connection string of the namespace; without it, its host name, and a managed identity."""
+    """The namespace's connection string; None for its host name and a managed identity."""
     service_bus_namespace: Annotated[str, Field(pattern=r"^[A-Za-z0-9.-]+$")] | None = Field(
         None, alias="ServiceBus__fullyQualifiedNamespace"
     )
     service_bus_client_id: str | None = Field(None, alias="ServiceBus__clientId")
     event_grid_endpoint: Url = Field(alias="EVENT_GRID_ENDPOINT")
     event_grid_key: SecretStr | None = Field(None, alias="EVENT_GRID_KEY")
-    """Without it a managed identity is used, for which the endpoint has to be https."""
+    """The topic's key; None for a managed identity, which needs an https endpoint."""
     event_grid_client_id: str | None = Field(None, alias="EVENT_GRID__clientId")
     addresses: Mapping[str, str] = Field(default_factory=dict)
-    """Of the agents' services, by agent: each agent says which setting holds its own."""
+    """The address of each agent's service, from the setting that the agent declares."""
     scopes: Mapping[str, str] = Field(default_factory=dict)
-    """By agent, if its service wants a token of the app's identity: for whom, such as `api://<app id>/.default`."""
+    """The token scope of each agent whose service needs one, such as `api://<app id>/.default`."""
     refusals: Mapping[str, tuple[int, ...]] = Field(default_factory=dict)
-    """By agent, as declared: with which statuses its service refuses for good, besides those that all have."""
+    """The declared statuses of a final refusal by each agent's service, besides the common ones."""
     calls_in_flight: dict[str, Annotated[int, Field(ge=1)]] = Field(
         default_factory=dict, alias="CALLS_IN_FLIGHT"
     )
-    """By agent, as JSON: how many calls its service takes at a time, of all instances together; else as declared."""
+    """How many concurrent calls each agent's service takes, from all instances together, as JSON.
+
+    An agent that is not named has its declared number.
+    """
     calls_per_process: int = Field(100, alias="CALLS_PER_PROCESS", ge=1)
-    """How many calls of one agent a process may have under way at a time, even if the service takes more."""
+    """How many concurrent calls of one agent a process makes, even if the service takes more."""
     circuit_orders: int = Field(10, alias="CIRCUIT_ORDERS", ge=1, le=1000)
-    """An agent's circuit opens when its service has failed for so many orders, one after another (AGT-8)."""
+    """After failures for this many orders in sequence an agent's circuit opens (AGT-8)."""
     circuit_open_seconds: PauseSeconds = Field(30, alias="CIRCUIT_OPEN_SECONDS")
     """How long the circuit stays open before one call tries again."""
     longest_retry_after_seconds: PauseSeconds = Field(600, alias="LONGEST_RETRY_AFTER_SECONDS")
-    """For how long at most a service is left alone that asks for it (`Retry-After`); then one call tries again."""
+    """The longest pause that a service can ask for (`Retry-After`) before one call tries again."""
     cooldown_seconds: Seconds = Field(600, alias="COOLDOWN_SECONDS")
-    """How long a step waits that cools down once its threshold is reached, unless its workflow says otherwise."""
+    """How long a cooldown lasts after the threshold, unless the workflow defines it."""
     simulator_enabled: bool = Field(default=False, alias="SIMULATOR_ENABLED")
-    """Whether this app also plays the remote services; never in production."""
+    """Whether this app also simulates the remote services; never in production."""
     step_timeout_seconds: StepSeconds = Field(60, alias="STEP_TIMEOUT_SECONDS")
-    """How long one attempt of a step may take, unless its workflow says otherwise."""
+    """How long one attempt of a step may take, unless the workflow defines it."""
     failure_threshold: int = Field(3, alias="FAILURE_THRESHOLD", ge=1, le=MOST_TRIES)
     """A step is given up once it has failed this many times (SUP-3)."""
     clock_tolerance_seconds: float = Field(2, alias="CLOCK_TOLERANCE_SECONDS", ge=0, le=60)
-    """Larger than the skew one expects between the machines' clocks."""
+    """A time longer than the expected skew between the machines' clocks."""
     lease_seconds: int = Field(30, alias="LEASE_SECONDS", ge=15, le=60)
-    """For how long the sweeping supervisor is elected; Azure takes 15 to 60 (SUP-5)."""
+    """How long the election of the sweeping supervisor lasts; Azure takes 15 to 60 (SUP-5)."""
     buckets: int = Field(8, alias="BUCKETS", ge=1, le=100)
-    """Number of partitions over which new orders are spread; may be raised at any time, never lowered."""
+    """The number of partitions for new orders; it may be raised at any time, never lowered."""
     remote_call_timeout_seconds: StepSeconds = Field(10, alias="REMOTE_CALL_TIMEOUT_SECONDS")
     """How long an agent waits for one answer of its remote service."""
     agent_margin_seconds: float = Field(1, alias="AGENT_MARGIN_SECONDS", ge=0, allow_inf_nan=False)
     """How long before the complete-by time an agent stops, because clocks differ (AGT-4)."""
     retention_days: float = Field(0, alias="RETENTION_DAYS", ge=0, le=10_000)
-    """After how many days finished orders, alerts, poison messages and idempotency keys are removed; 0: never."""
+    """How many days finished orders, alerts, poison messages and keys are kept; 0: for ever."""
     reply_to_prefix: str = Field(
         "status-", alias="REPLY_TO_PREFIX", pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
     )
-    """With what the name of every private response queue begins (SUB-5)."""
+    """The prefix of the names of all private response queues (SUB-5)."""
     unknown_name_tries: int = Field(24, alias="UNKNOWN_NAME_TRIES", ge=1, le=90)
-    """How often a submission is delivered that names what a newer version of the app may know, before it is refused.
+    """How often a submission with a name that a newer version may know is delivered.
 
-    It comes again after the `visibilityTimeout` of host.json, so 24 is two minutes: longer than hosts of two versions
-    work side by side in an upgrade. It must stay below the `maxDequeueCount`, at which the platform gives no reason.
+    Then it is refused. It comes again after the `visibilityTimeout` of host.json, so 24 is two
+    minutes: longer than hosts of two versions run side by side in an upgrade. It must stay below
+    the `maxDequeueCount`, at which the platform gives no reason.
     """
     notice_tries: int = Field(8, alias="NOTICE_TRIES", ge=1, le=100)
-    """How often a notice is sent to a private queue that takes none, with growing pauses, before it is given up."""
+    """How often a notice that its queue refuses is sent, with growing pauses."""
     longest_upgrade_seconds: Seconds = Field(86_400, alias="LONGEST_UPGRADE_SECONDS")
-    """How long orders and messages that only a newer version of the app knows are left to newer hosts (FLT-12)."""
+    """How long orders and messages of a newer version are left to newer hosts (FLT-12)."""
     longest_pending_seconds: Seconds = Field(900, alias="LONGEST_PENDING_SECONDS")
-    """An order that may be claimed and is not for longer than this raises an alert (SUP-7)."""
+    """How long an order may wait for a claim that is possible before an alert (SUP-7)."""
     longest_without_sweep_seconds: Seconds = Field(300, alias="LONGEST_WITHOUT_SWEEP_SECONDS")
-    """Without a sweep for longer than this an alert is raised (SUP-7)."""
+    """How long the app may be without a sweep before an alert (SUP-7)."""
     instance_id: str = Field(default_factory=default_instance_id)
-    """What `LockedBy` says while this process handles an order."""
+    """The value of `LockedBy` while this process handles an order."""
     supervisor_schedule: str = Field(alias="SUPERVISOR_SCHEDULE")
     scheduler_poll_schedule: str = Field(alias="SCHEDULER_POLL_SCHEDULE")
     outbox_schedule: str = Field(alias="OUTBOX_SCHEDULE")
@@ -151,14 +153,13 @@ class Settings(BaseSettings):
 
     @classmethod
     def read(cls, agents: Sequence[Agent]) -> Self:
-        """Read the environment, also for what the agents need; raises `SettingsError` that names every fault."""
-        addresses = {
-            agent.name: os.environ[agent.address]
-            for agent in agents
-            if os.environ.get(agent.address)
-        }
-        named = {agent.name: os.environ.get(agent.address + SCOPE) for agent in agents}
-        scopes = {name: scope for name, scope in named.items() if scope}
+        """Read the environment, with the agents' settings; raises `SettingsError`."""
+        addresses, scopes = {}, {}
+        for agent in agents:
+            if address := os.environ.get(agent.address):
+                addresses[agent.name] = address
+            if scope := os.environ.get(agent.address + SCOPE):
+                scopes[agent.name] = scope
         refusals = {agent.name: agent.refusals for agent in agents}
         faults = [*_connection_faults(os.environ), *_address_faults(agents, addresses)]
         try:
@@ -180,22 +181,22 @@ def _field_faults(error: ValidationError) -> Iterator[str]:
 
 def _address_faults(agents: Sequence[Agent], addresses: Mapping[str, str]) -> Iterator[str]:
     for agent in agents:
-        expected = f"expected the address of the {agent.name} service, https:// (http:// on this machine only)"
+        service = f"the address of the {agent.name} service"
+        expected = f"expected {service}, https:// (http:// on this machine only)"
         if agent.name not in addresses and not agent.optional:
             yield f"{agent.address}: missing; {expected}"
         elif agent.name in addresses and not _is_private(addresses[agent.name]):
-            yield f"{agent.address}: no address; {expected}" + (
-                ", or nothing" if agent.optional else ""
-            )
+            alternative = ", or nothing" if agent.optional else ""
+            yield f"{agent.address}: no address; {expected}{alternative}"
 
 
 def _is_private(address: str) -> bool:
-    """Whether nobody on the way can read what is sent to the address, nor answer in its name."""
+    """Whether requests to the address are protected: it is https, or on this machine."""
     if not URL.fullmatch(address):
         return False
     try:
         parts = urlsplit(address)
-    except ValueError:  # a bracket without the other, as in http://[::1
+    except ValueError:  # a missing bracket, as in http://[::1
         return False
     return parts.scheme == "https" or parts.hostname in LOOPBACK
 
@@ -209,7 +210,8 @@ def _connection_faults(environ: Mapping[str, str]) -> Iterator[str]:
         else:
             yield from (f"{uri}: missing; expected an https:// address" for uri in missing)
     if not environ.get("ServiceBus") and not environ.get("ServiceBus__fullyQualifiedNamespace"):
-        yield "ServiceBus: missing; expected a connection string, or ServiceBus__fullyQualifiedNamespace"
+        namespace = "ServiceBus__fullyQualifiedNamespace"
+        yield f"ServiceBus: missing; expected a connection string, or {namespace}"
 
 
 def _cross_faults(settings: Settings) -> Iterator[str]:
@@ -218,8 +220,10 @@ def _cross_faults(settings: Settings) -> Iterator[str]:
     names = list(settings.addresses)
     for name in settings.calls_in_flight.keys() - names:
         yield f"CALLS_IN_FLIGHT: there is no agent {name}; expected {', '.join(names)}"
-    prefix = settings.reply_to_prefix.lower()  # Service Bus makes no difference
-    if taken := [name for name in (*bus_queues(names), OPERATORS) if name.startswith(prefix)]:
+    prefix = settings.reply_to_prefix.lower()  # Service Bus ignores case
+    own_names = (*bus_queues(names), OPERATORS)
+    if taken := [name for name in own_names if name.startswith(prefix)]:
         yield f"REPLY_TO_PREFIX: names of the app's own begin with it, {', '.join(taken)}"
     if settings.agent_margin_seconds >= settings.step_timeout_seconds:
-        yield "AGENT_MARGIN_SECONDS: leaves an agent no time; expected less than STEP_TIMEOUT_SECONDS"
+        expected = "expected less than STEP_TIMEOUT_SECONDS"
+        yield f"AGENT_MARGIN_SECONDS: leaves an agent no time; {expected}"

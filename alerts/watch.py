@@ -78,9 +78,7 @@ class Watch:
                 waiting.append(row)
             return row if due < late and _of_order(row)[1].event_id not in self._told else None
 
-        await BucketLook(
-            store=self.store, bucket=bucket, due=late, choose=unheard_of
-        ).at_what_waits()
+        await BucketLook(store=self.store, bucket=bucket, due=late, choose=unheard_of).at_pending()
 
     async def _silent_agents(self, now: datetime, unserved: set[str]) -> list[Told]:
         """Return the agents that were asked, and have not been heard of since for too long.

@@ -1,8 +1,8 @@
-"""What an operator may do: a value for each action, with its words, when it is possible, and what it decides.
+"""The actions of operators: for each a value with its words, its conditions and its decision.
 
-The order's own records decide, so nobody who asks needs its workflow. Each action on an order is a change of the state
-like any other, so it survives any crash; its message only wakes (OPR-3, OPR-4, OPR-6). Routes, bulk actions, commands,
-buttons and dialogs are made from these values.
+An action is decided from the order's own records, without its workflow. It is a change of the state
+like any other, so it survives any crash; its message only wakes a scheduler (OPR-3, OPR-4, OPR-6).
+Routes, bulk actions, commands, buttons and dialogs are made from these values.
 """
 
 from collections.abc import Callable
@@ -20,7 +20,7 @@ from core.orders import Priority, Snapshot, Step
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Asked:
-    """Who asks for an action, and why; and of which step, where an action concerns one."""
+    """The operator who asks for an action, the reason, and the step if the action concerns one."""
 
     operator: str
     note: str
@@ -29,19 +29,19 @@ class Asked:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Words:
-    """How an action reads."""
+    """The words of an action."""
 
     name: str
-    """In routes and commands."""
+    """The name in routes and commands."""
     title: str
     button: str
-    """On the button by which it is done."""
+    """The text of its button."""
     effect: str
-    """What it does, and what it leaves."""
+    """What the action changes, and what it leaves as it is."""
     done: str
-    """What was done, in one word."""
+    """The past participle, such as `resubmitted`."""
     danger: bool = False
-    """Whether it takes something away that nobody can bring back."""
+    """Whether the action cannot be taken back."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -49,13 +49,13 @@ class Action(Words):
     """An action on an order."""
 
     why_not: Callable[[Snapshot], str]
-    """Says why it makes no sense for the order as it is; empty if it does."""
+    """Returns why the action makes no sense for the order as it is; empty if it does."""
     decide: Callable[[Snapshot, Asked, datetime], Change]
-    """Raises `RefusedError`. Asked only where `why_not` is empty."""
+    """Raises `RefusedError`; called only where `why_not` returns an empty text."""
     of_step: bool = False
     """Whether it concerns one of the steps that failed."""
     lists: tuple[Kind, ...]
-    """In which lists a bulk action finds its orders."""
+    """The lists in which a bulk action finds its orders."""
 
     def act(self, order: Snapshot, asked: Asked, now: datetime) -> Change:
         """Return the change of the order; raises `RefusedError`."""
@@ -73,12 +73,12 @@ def possible(order: Snapshot) -> list[str]:
 
 
 def why_not_resubmit(order: Snapshot) -> str:
-    """Say why the order is none that can go on from where it failed."""
+    """Return why the order cannot go on from where it failed; empty if it can."""
     return _why_not_mended(order, "resubmitted")
 
 
 def resubmit(order: Snapshot, asked: Asked, now: datetime) -> Change:
-    """Let the order go on, forward or back, from the steps that failed, with a fresh count (OPR-3, UND-4)."""
+    """Let the order go on from its failed steps, with a fresh failure count (OPR-3, UND-4)."""
     failed = order.in_state(StepState.FAILED)
     after = order.with_steps(*(_afresh(step, order.state.direction) for step in failed))
     return _go_on(order, after, _entry(asked, now, ActedOn(what="resubmitted", note=asked.note)))
@@ -93,10 +93,10 @@ def _why_not_mended(order: Snapshot, what: str) -> str:
 
 
 def _afresh(step: Step, direction: Direction) -> Step:
-    """Reset the failure count, but never the attempts: they tell a stale reply from a current one."""
+    """Reset the failure count, but never the attempts: they identify stale replies."""
     back = direction is Direction.UNDO
     if back and not step.undo_failed:
-        return step  # it was refused on the way forward: there is nothing to undo
+        return step  # it was refused on the way forward, so there is nothing to undo
     return replace(
         step,
         state=StepState.UNDOING if back else StepState.NOT_STARTED,
@@ -126,18 +126,19 @@ def _go_on(order: Snapshot, after: Snapshot, entry: HistoryEntry) -> Change:
 
 
 def why_not_skip(order: Snapshot) -> str:
-    """Say why the order can do without none of the steps that failed."""
+    """Return why no failed step can be left out; empty if one can."""
+    if why_not := _why_not_mended(order, "freed of a step that failed"):
+        return why_not
     reasons = [_why_needed(order, step) for step in to_mend(order)]
-    return _why_not_mended(order, "freed of a step that failed") or (
-        "" if "" in reasons else "; ".join(reasons)
-    )
+    return "" if "" in reasons else "; ".join(reasons)
 
 
 def skip(order: Snapshot, asked: Asked, now: datetime) -> Change:
-    """Leave out a step that failed, because it was done, or taken back, by other means (OPR-4).
+    """Leave out a failed step, because it was done, or undone, by other means (OPR-4).
 
-    The order goes on unless another step has failed too. On the way forward a step that another one needs cannot be
-    left out. Should the order be undone later, a skipped step that was ever tried is undone like any other (UND-2).
+    The order goes on unless another step has failed too. On the way forward, a step that another
+    one needs cannot be left out. If the order is undone later, a skipped step that was ever tried
+    is undone like any other (UND-2).
     """
     step = _failed_step(order, asked.step)
     if why_not := _why_needed(order, step):
@@ -154,25 +155,23 @@ def skip(order: Snapshot, asked: Asked, now: datetime) -> Change:
 
 
 def to_mend(order: Snapshot) -> tuple[Step, ...]:
-    """Return the steps that failed; of an order that goes back, those of which the undo failed."""
+    """Return the failed steps; during an undo, only those whose undo failed."""
     failed = order.in_state(StepState.FAILED)
     back = order.state.direction is Direction.UNDO
     return tuple(step for step in failed if step.undo_failed) if back else failed
 
 
 def _why_needed(order: Snapshot, step: Step) -> str:
-    """Say why the order cannot go on without a step that failed: another one needs its answer; empty if none does."""
+    """Return which steps need the answer of this failed step; empty if none does."""
     if order.state.direction is Direction.UNDO:
         return ""
     to_come = (each for each in order.steps if each is not step and each.state not in DONE)
-    needing = [each.name for each in to_come if step.name in each.uses]
-    return (
-        f"{', '.join(needing)} cannot be done without what {step.name} answers" if needing else ""
-    )
+    needing = ", ".join(each.name for each in to_come if step.name in each.uses)
+    return f"{needing} cannot be done without what {step.name} answers" if needing else ""
 
 
 def _failed_step(order: Snapshot, name: str | None) -> Step:
-    """Return the step that is meant; raises `RefusedError` if that is none, or could be several."""
+    """Return the failed step of this name, or the only one; raises `RefusedError` otherwise."""
     failed = to_mend(order)
     meant = [step for step in failed if name in (None, step.name)]
     names = ", ".join(step.name for step in failed) or "none"
@@ -188,11 +187,11 @@ def _failed_step(order: Snapshot, name: str | None) -> Step:
 # Cancel
 
 CANCELLED = "cancelled by an operator"
-"""The reason that the order shows; who it was, and why, stands in the history."""
+"""The reason that the order shows; the operator and the note are in the history."""
 
 
 def why_not_cancel(order: Snapshot) -> str:
-    """Say why the order cannot be taken back."""
+    """Return why the order cannot be cancelled; empty if it can."""
     state = order.state
     if state.process_state is ProcessState.PROCESSED:
         return (
@@ -200,18 +199,17 @@ def why_not_cancel(order: Snapshot) -> str:
         )
     if state.outcome is Outcome.UNDONE:
         return "the order was undone completely already"
-    if state.direction is Direction.UNDO:
-        hint = (
-            ": a resubmit lets the undo go on" if state.process_state is ProcessState.ERROR else ""
-        )
-        return f"the order is being undone already{hint}"
-    return ""
+    if state.direction is not Direction.UNDO:
+        return ""
+    stopped = state.process_state is ProcessState.ERROR
+    hint = ": a resubmit lets the undo go on" if stopped else ""
+    return f"the order is being undone already{hint}"
 
 
 def cancel(order: Snapshot, asked: Asked, now: datetime) -> Change:
     """Ask for the undo of an order that is not finished, whatever it is doing (OPR-4, UND-1).
 
-    Steps that run answer or expire first, so an order that a scheduler handles stays with it (SCH-12).
+    Running steps answer or expire first, so a scheduler that handles the order keeps it (SCH-12).
     """
     after = turn_back(order).with_state(reason=CANCELLED)
     entry = _entry(asked, now, ActedOn(what="cancelled", note=asked.note))
@@ -225,25 +223,25 @@ def cancel(order: Snapshot, asked: Asked, now: datetime) -> Change:
 
 
 def why_not_hold(order: Snapshot) -> str:
-    """Say why the order cannot be held."""
+    """Return why the order cannot be held; empty if it can."""
     if order.state.process_state in ENDED:
         return f"the order is {order.state.process_state}: nothing of it starts by itself"
     return f"{order.state.held_by} holds the order already" if order.state.is_held else ""
 
 
 def hold(order: Snapshot, asked: Asked, now: datetime) -> Change:
-    """Let nothing of the order start; what runs is answered, or recovered when its time is up (OPR-7)."""
+    """Let no step of the order start; running steps answer, or expire and are recovered (OPR-7)."""
     after = order.with_state(held_by=asked.operator, held_because=asked.note, held_since=now)
     return transition(order, after, _entry(asked, now, ActedOn(what="held", note=asked.note)))
 
 
 def why_not_release(order: Snapshot) -> str:
-    """Say why the order cannot be released."""
+    """Return why the order cannot be released; empty if it can."""
     return "" if order.state.is_held else "nobody holds the order"
 
 
 def release(order: Snapshot, asked: Asked, now: datetime) -> Change:
-    """Let the order go on from where it was held; dates that it waits for stay as they are (OPR-7)."""
+    """Let the order go on from where it was held; chosen dates stay as they are (OPR-7)."""
     after = order.with_state(held_by=None, held_because=None, held_since=None)
     return transition(order, after, _entry(asked, now, ActedOn(what="released", note=asked.note)))
 
@@ -252,14 +250,14 @@ def release(order: Snapshot, asked: Asked, now: datetime) -> Change:
 
 
 def why_not_hurry(order: Snapshot) -> str:
-    """Say why the order cannot be put before others."""
+    """Return why the order's priority cannot be raised; empty if it can."""
     if order.state.process_state in ENDED:
         return f"the order is {order.state.process_state}: it waits for no claim"
     return "the order has high priority already" if order.state.priority is Priority.HIGH else ""
 
 
 def hurry(order: Snapshot, asked: Asked, now: datetime) -> Change:
-    """Give the order high priority: it is claimed before those of normal priority (SCH-11, OPR-8)."""
+    """Give the order high priority: it is claimed before normal ones (SCH-11, OPR-8)."""
     after = order.with_state(priority=Priority.HIGH)
     return transition(order, after, _entry(asked, now, ActedOn(what="hurried", note=asked.note)))
 
@@ -273,7 +271,8 @@ ACTIONS = (
         name="resubmit",
         title="Resubmit",
         button="Resubmit",
-        effect="The steps that failed start again with a fresh count. What is completed stays completed.",
+        effect="The steps that failed start again with a fresh count. "
+        "What is completed stays completed.",
         done="resubmitted",
         why_not=why_not_resubmit,
         decide=resubmit,
@@ -283,7 +282,8 @@ ACTIONS = (
         name="skip",
         title="Skip a step",
         button="Skip it",
-        effect="The order goes on without this step, because it was done, or taken back, by other means.",
+        effect="The order goes on without this step, because it was done, or taken back, "
+        "by other means.",
         done="skipped",
         of_step=True,
         why_not=why_not_skip,
@@ -294,8 +294,8 @@ ACTIONS = (
         name="cancel",
         title="Cancel the order",
         button="Take all of it back",
-        effect="Everything that was ever tried is taken back, last first. Steps that run answer or expire before. "
-        "This cannot be stopped.",
+        effect="Everything that was ever tried is taken back, last first. "
+        "Steps that run answer or expire before. This cannot be stopped.",
         done="cancelled",
         danger=True,
         why_not=why_not_cancel,
@@ -306,7 +306,8 @@ ACTIONS = (
         name="hold",
         title="Hold",
         button="Hold it",
-        effect="Nothing of the order starts until it is released. What runs is answered, or its time is up.",
+        effect="Nothing of the order starts until it is released. "
+        "What runs is answered, or its time is up.",
         done="held",
         why_not=why_not_hold,
         decide=hold,
@@ -316,7 +317,8 @@ ACTIONS = (
         name="release",
         title="Release",
         button="Release it",
-        effect="The order goes on from where it was held. Dates that it waits for stay as they are.",
+        effect="The order goes on from where it was held. "
+        "Dates that it waits for stay as they are.",
         done="released",
         why_not=why_not_release,
         decide=release,
@@ -333,7 +335,7 @@ ACTIONS = (
         lists=(Kind.PENDING,),
     ),
 )
-"""What can be done to an order, in the order in which it is offered."""
+"""The actions on an order, in the sequence in which they are offered."""
 
 BY_NAME = {action.name: action for action in ACTIONS}
 
@@ -350,7 +352,8 @@ REDRIVE = Words(
     name="redrive",
     title="Put the message back",
     button="Put it back",
-    effect="The message goes onto its queue again, as it was. If nothing was mended, it comes back here.",
+    effect="The message goes onto its queue again, as it was. "
+    "If nothing was mended, it comes back here.",
     done="redriven",
 )
 DROP = Words(
@@ -362,4 +365,4 @@ DROP = Words(
     danger=True,
 )
 OTHERS = (ERASE, REDRIVE, DROP)
-"""What can be done to an order's personal data, and to a message that nobody could read."""
+"""The actions on an order's personal data, and on an unreadable message."""

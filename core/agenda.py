@@ -1,8 +1,9 @@
 """The agenda: one row for each open obligation, sorted by when it falls due.
 
-What an order owes follows from its records alone, so no transition has to remember it: it deletes the rows of what was
-owed before and is not owed now, and writes those of all that is. A finished order owes nothing and has no rows, so what
-a periodic query costs never depends on how many orders the store has held (SUP-2).
+The obligations of an order follow from its records alone, so no transition has to remember them: it
+deletes the rows of obligations that are met, and writes those of all that remain. A finished order
+has no obligations and no rows, so the cost of a periodic query never depends on how many orders the
+store has held (SUP-2).
 """
 
 from collections.abc import Collection, Mapping
@@ -17,7 +18,11 @@ from core.orders import OrderState, Priority, Snapshot
 
 
 class Kind(StrEnum):
-    """What is owed: a claim, a look at the complete-by time, an operator's action or release, something to send."""
+    """The kinds of obligations.
+
+    A pending order needs a claim, a running one a check of its complete-by time, one in `Error` an
+    operator's action, a held one its release, and a row of the outbox has to be sent.
+    """
 
     PENDING = "!pending"
     RUNNING = "!running"
@@ -37,61 +42,62 @@ LISTS = {
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AgendaRow:
-    """One open obligation; `data` is what a list shows without loading the order, or what is to be sent.
+    """One open obligation; `data` is shown in lists without loading the order, or is to be sent.
 
-    Whoever needs something of the data may find that it is not there, or is nonsense: that concerns this row alone.
+    Readers have to expect that a field of `data` is missing or invalid: only this row is affected.
     """
 
     key: str
     order_id: str
     data: Mapping[str, Any] = field(default_factory=dict)
     fault: str = ""
-    """Why nobody can read the row: then it has no data, but its key still tells what is owed to whom, and when."""
+    """Why the row cannot be read, or empty.
+
+    Then it has no data, but its key still names the obligation, the order and the time.
+    """
 
 
 RANK = {Priority.HIGH: "0", Priority.NORMAL: "1"}
 RANKED = {rank: priority for priority, rank in RANK.items()}
 
 LATER = "later"
-"""In the key of a pending order: it may not be claimed before the time that follows."""
+"""Part of the key of a pending order that may not be claimed before the time that follows it."""
 
 NOTHING = "-"
-"""Stands for the capability of an order that needs none: whoever claims it ends it."""
+"""Stands for the capability of an order that needs none: a claim ends it."""
 
 
 def obligations(snapshot: Snapshot) -> dict[str, AgendaRow]:
-    """Return by row key what is owed to this order: derived from its records, and from nothing else."""
+    """Return the obligations of this order by row key, derived from its records alone."""
     state = snapshot.state
     keys = []
     if snapshot.can_go_on:
-        keys.append(
-            f"{claim_lane(state.priority, snapshot.needs() or NOTHING)}{_place(state)}|{state.order_id}"
-        )
+        lane = claim_lane(state.priority, snapshot.needs() or NOTHING)
+        keys.append(f"{lane}{_place(state)}|{state.order_id}")
     if due := snapshot.earliest_complete_by():
         keys.append(f"{Kind.RUNNING}|{sortable(due)}|{state.order_id}")
     if state.meaning.waits_for_operator:
         keys.append(f"{Kind.ERROR}|{sortable(state.updated_at)}|{state.order_id}")
     if state.held_since:
         keys.append(f"{Kind.HELD}|{sortable(state.held_since)}|{state.order_id}")
-    return {
-        key: AgendaRow(key=key, order_id=state.order_id, data=_summary(snapshot)) for key in keys
-    }
+    summary = _summary(snapshot)
+    return {key: AgendaRow(key=key, order_id=state.order_id, data=summary) for key in keys}
 
 
 def _place(state: OrderState) -> str:
-    """Return where the order stands in its lane: whatever may not be claimed yet, behind all that may."""
+    """Return the order's place in its lane; orders that may not be claimed yet come last."""
     if state.not_before:
         return f"{LATER}|{sortable(state.not_before)}"
     return sortable(state.waits_since)
 
 
 def keys_of(snapshot: Snapshot) -> Collection[str]:
-    """Return the row keys under which it stands what is owed to this order, as it was recorded."""
+    """Return the row keys of the order's obligations, as they were recorded."""
     return obligations(snapshot) if snapshot.state.agenda is None else snapshot.state.agenda
 
 
 def _summary(snapshot: Snapshot) -> dict[str, Any]:
-    """Return what is known, without nulls: a table stores none, an absent property stands for one."""
+    """Return the known properties; a table stores no nulls, so those are left out."""
     state = snapshot.state
     known = {
         "Situation": str(state.situation),
@@ -117,36 +123,39 @@ def all_of(kind: Kind) -> tuple[str, str]:
 
 
 def everything() -> tuple[str, str]:
-    """Row-key range [from, to) of every obligation; those of a kind stand together."""
+    """Row-key range [from, to) of every obligation, sorted by kind."""
     return f"{min(Kind)}|", f"{max(Kind)}|{LAST}"
 
 
 def claim_lane(priority: Priority, needs: str) -> str:
     """Row-key prefix of the pending orders of this priority and need (SCH-1).
 
-    They wait apart, so that those for which there is no agent now hold nobody else up.
+    They wait apart, so that orders whose agents have no room do not block others.
     """
     return f"{Kind.PENDING}|{RANK[priority]}|{needs}|"
 
 
 def lane_of(pending: AgendaRow) -> tuple[Priority, str]:
-    """Return the priority and the need of a pending order; raises LookupError or ValueError if its key names none."""
+    """Return the priority and the need of a pending order.
+
+    Raises LookupError or ValueError if its key names none.
+    """
     _, rank, needs, *_ = pending.key.split("|")
     return RANKED[rank], needs
 
 
 def end_of_claim_lane(pending: AgendaRow) -> str:
-    """Return from which row key on the orders of the next priority or need wait."""
+    """Return the row key after which the orders of the next priority or need follow."""
     return "|".join([*pending.key.split("|")[:3], LAST])
 
 
 def since(row: AgendaRow) -> datetime:
-    """Return from when on it is owed what the key of a pending, running or failed order says; raises ValueError."""
+    """Return the time in the key of an order's obligation; raises ValueError if it has none."""
     return time_of(row.key.split("|")[-2])
 
 
 def may_be_claimed(pending: AgendaRow, due: datetime) -> bool:
-    """Whether the order's time has come by then; so it has for all that wait before it in its lane."""
+    """Whether the order may be claimed at `due`; if so, all before it in its lane may be too."""
     place = pending.key.split("|", 3)[-1].removeprefix(f"{LATER}|")
     return place <= f"{sortable(due)}|{LAST}"
 
@@ -154,7 +163,8 @@ def may_be_claimed(pending: AgendaRow, due: datetime) -> bool:
 def was_announced(pending: AgendaRow) -> bool:
     """Whether a wake-up named the order.
 
-    One that waits for a chosen time, or of which a step waits while somebody handles it, was announced to nobody.
+    No wake-up names an order that waits for a chosen time, or that a scheduler handles while one of
+    its steps waits.
     """
     return (
         pending.key.split("|")[3] != LATER and pending.data["ProcessState"] == ProcessState.PENDING
@@ -162,26 +172,26 @@ def was_announced(pending: AgendaRow) -> bool:
 
 
 def due_later(pending: AgendaRow, due: datetime) -> tuple[str, str]:
-    """Row-key range [from, to) of the orders of the same lane whose chosen time has come by then."""
+    """Row-key range [from, to) of the orders of the same lane whose chosen time is up at `due`."""
     claim_lane = "|".join(pending.key.split("|")[:3])
     return f"{claim_lane}|{LATER}|", f"{claim_lane}|{LATER}|{sortable(due)}|{LAST}"
 
 
 def waiting_and_running() -> tuple[str, str]:
-    """Row-key range [from, to) of all that waits and all that runs; those that wait come first."""
+    """Row-key range [from, to) of pending and running orders; the pending ones come first."""
     return f"{Kind.PENDING}|", f"{Kind.RUNNING}|{LAST}"
 
 
 def in_time(now: datetime) -> tuple[str, str]:
-    """Row-key range [from, to) of the orders with running steps, of which none is overdue."""
+    """Row-key range [from, to) of the orders with running steps, none of them overdue."""
     return f"{Kind.RUNNING}|{sortable(now)}", f"{Kind.RUNNING}|{LAST}"
 
 
 def overdue(now: datetime) -> tuple[str, str]:
-    """Row-key range [from, to) of the orders with a step whose complete-by time has passed (SUP-2)."""
+    """Row-key range [from, to) of the orders with a step past its complete-by time (SUP-2)."""
     return f"{Kind.RUNNING}|", f"{Kind.RUNNING}|{sortable(now)}"
 
 
 def held_before(time: datetime) -> tuple[str, str]:
-    """Row-key range [from, to) of the orders that are held since before that time."""
+    """Row-key range [from, to) of the orders that have been held since before that time."""
     return f"{Kind.HELD}|", f"{Kind.HELD}|{sortable(time)}"

@@ -1,4 +1,7 @@
-"""The events that tell operators what happened and what they can do (ALR-1). They carry no personal data."""
+"""The events that alert operators and name their possible actions (ALR-1).
+
+They carry no personal data.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -22,17 +25,17 @@ STALLED = "OrderProcessing.Stalled"
 WORKFLOW_CHANGED = "OrderProcessing.WorkflowChanged"
 
 SUPERVISOR = "supervisor"
-"""The subject of the alert that nobody sweeps; it is open until somebody has swept."""
+"""The subject of the alert that sweeps have stopped; it is open until the next sweep."""
 
 ABOUT_AGENT = "agents/"
-"""How the subject of an event about an agent begins; its name follows."""
+"""The prefix of the subject of an event about an agent; the agent's name follows."""
 
 MAX_OF_REASON = 1000
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Acknowledgement:
-    """Who has taken an alert upon themselves, when, and what they have to say."""
+    """The operator who has acknowledged an alert, the time and a note."""
 
     by: str
     at: AwareDatetime
@@ -44,18 +47,18 @@ class Alert:
     """An event that reached the operators."""
 
     key: str
-    """Names it in the log; the newest sorts first."""
+    """Its key in the log; the newest alert sorts first."""
     event: Event
     acknowledged: Acknowledgement | None = None
 
 
 def _asks_for(*what: str) -> dict[str, Any]:
-    """Return the fields that say what an operator can do; without any, the event only informs."""
+    """Return the fields for the actions of an operator; without any, the event only informs."""
     return {"actionRequired": bool(what), "actions": list(what)}
 
 
 def of(after: Snapshot, entry: HistoryEntry) -> Iterator[Event]:
-    """Yield what operators are told of what happened to the order, as it was recorded (ALR-1)."""
+    """Yield the alerts for a recorded history entry of an order (ALR-1)."""
     for each in entry.happened:
         if isinstance(each, WorkflowChanged):
             yield _workflow_changed(each, entry.at)
@@ -64,11 +67,15 @@ def of(after: Snapshot, entry: HistoryEntry) -> Iterator[Event]:
 
 
 def _order_ended(alert: str, after: Snapshot, end: Ended, now: datetime) -> Event:
-    """Tell that the order is in `Error`: the id is that of the transition, so sending twice is seen as one.
+    """Return the alert that the order is in `Error`.
 
-    An order that was undone completely needs nobody; the event only informs.
+    Its id is that of the transition, so that a receiver recognises a second delivery. If the order
+    was undone completely, the event only informs.
     """
     state = after.state
+    to_undo: list[str] = []
+    if state.direction is Direction.UNDO:
+        to_undo = [step.name for step in after.steps if step.undo_failed or step.waits_for_undo]
     return Event(
         event_id=f"{state.order_id}:{state.version}",
         type=alert,
@@ -80,18 +87,14 @@ def _order_ended(alert: str, after: Snapshot, end: Ended, now: datetime) -> Even
             "reason": end.reason,
             "outcome": end.what,
             "failureCount": state.failure_count,
-            "stillToBeUndone": [
-                step.name for step in after.steps if step.undo_failed or step.waits_for_undo
-            ]
-            if state.direction is Direction.UNDO
-            else [],
+            "stillToBeUndone": to_undo,
         }
         | _asks_for(*possible(after)),
     )
 
 
 def submission_rejected(order_id: str | None, reason: str, event_id: str, now: datetime) -> Event:
-    """Tell that a submission was refused and where it is kept (SUB-3, SUB-4)."""
+    """Return the alert that a submission was refused and kept as poison (SUB-3, SUB-4)."""
     return Event(
         event_id=event_id,
         type=SUBMISSION_REJECTED,
@@ -103,24 +106,26 @@ def submission_rejected(order_id: str | None, reason: str, event_id: str, now: d
 
 
 def notice_given_up(order_id: str, queue: str, reason: str, now: datetime) -> Event:
-    """Tell that the sender of an order does not hear of it any more: one alert for each order (ALR-2).
+    """Return the alert that notices to the sender of an order were given up (ALR-2).
 
     Its id is the same for every notice of the order, so that it is recorded once.
     """
+    request = f"let {queue} be there and be read, or tell its owner"
     return Event(
         event_id=f"{order_id}:notices:{queue}",
         type=NOTICE_GIVEN_UP,
         subject=f"{ABOUT_ORDER}{order_id}",
         at=now,
         data={"orderId": order_id, "reason": f"notices to {queue} cannot be sent: {reason}"}
-        | _asks_for(
-            f"let {queue} be there and be read, or tell its owner; what was given up is not sent again"
-        ),
+        | _asks_for(f"{request}; what was given up is not sent again"),
     )
 
 
 def _workflow_changed(changed: WorkflowChanged, now: datetime) -> Event:
-    """Tell that a version of a workflow was changed, although orders are on it; all of these tell the same event."""
+    """Return the alert that a workflow version was changed while orders follow it.
+
+    Its id is the same for all of these orders, so that it is recorded once.
+    """
     becomes = sha256(changed.steps.encode()).hexdigest()[:12]
     return Event(
         event_id=f"workflow:{changed.workflow}:{changed.version}:{becomes}",
@@ -133,7 +138,7 @@ def _workflow_changed(changed: WorkflowChanged, now: datetime) -> Event:
 
 
 def stalled(what: str, since: datetime, reason: str) -> Event:
-    """Tell that something does not go on that should (SUP-7); one alert for each thing and beginning.
+    """Return the alert that work has stalled (SUP-7), one for each subject and beginning.
 
     The reason has no time in it, so that alerts are grouped by it.
     """
@@ -147,9 +152,9 @@ def stalled(what: str, since: datetime, reason: str) -> Event:
 
 
 def clock_off(instance: str, skew: ClockSkew) -> Event:
-    """Tell that an instance's clock is off, so that it leaves sweeps, polls and claims to others (FLT-9).
+    """Return the alert that an instance's clock is off, so that it claims nothing (FLT-9).
 
-    There is one alert for each beginning, which is told by the store's time: that of the instance is wrong.
+    There is one alert for each beginning, by the store's time, since the instance's time is wrong.
     """
     seconds = round(abs(skew.by.total_seconds()))
     where = "ahead of" if skew.by > timedelta() else "behind"

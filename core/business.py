@@ -1,4 +1,4 @@
-"""What a business declares: what is to be done for an order, by which agents, and what its payload may be."""
+"""The declarations of a business: its workflows, its agents and its payload."""
 
 import re
 from collections import Counter
@@ -11,96 +11,100 @@ from core.messages import SCHEDULER_REQUESTS, STEP_NAME, requests_queue
 from core.workflow import DeclarationError, Workflows
 
 MAX_PAYLOAD = 32 * 1024
-"""Of a payload as compact JSON, in UTF-16 units: what one property of a table can hold."""
+"""The longest payload as compact JSON, in UTF-16 units: one property of a table can hold it."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Payload:
-    """What only the business knows of a payload, a JSON object.
+    """The business's functions on a payload, a JSON object.
 
-    `check` is asked of what was sent; the others of whatever was recorded, also by another version, so none may raise.
+    `check` gets new submissions. The others get recorded payloads, even of another version, so they
+    may not raise.
     """
 
     check: Callable[[Mapping[str, Any]], None]
-    """Raises `InvalidError` with all faults; `UnknownNameError` if a newer version of the app may know better."""
+    """Raises `InvalidError` with all faults.
+
+    Raises `UnknownNameError` if a newer version of the app may accept the payload.
+    """
     erased: Callable[[Mapping[str, Any]], Mapping[str, Any]]
-    """Returns it without personal data; of what is erased already, the same."""
+    """Returns the payload without personal data; an erased one is returned unchanged."""
     personal: Callable[[Mapping[str, Any]], Iterable[str]]
     """Returns the values that no log and no history may show."""
     belongs_to: Callable[[Mapping[str, Any], str], bool]
-    """Whether the order is that of the person whom an operator looks for."""
+    """Returns whether the order belongs to the person whom an operator looks for."""
 
 
 PASSING = (408, 425, 429)
-"""Statuses by which a service, or a gateway before it, asks to be called again."""
+"""Statuses by which a service, or a gateway before it, asks for another call later."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Agent:
-    """One agent, declared once: its queues, its settings and its simulated service follow from it (AGT-1)."""
+    """One agent, from which its queues, settings and simulated service follow (AGT-1)."""
 
     name: str
     offers: str
-    """What it can be asked for; of several agents that offer the same, the one declared first is preferred (AGT-10)."""
+    """Its capability; of several agents that share it, the first one is preferred (AGT-10)."""
     address: str
     """The setting that holds the address of its service."""
     optional: bool = False
-    """Whether the app does without it where that setting says nothing."""
+    """Whether the app runs without the agent if that setting is empty."""
     calls_in_flight: int = 100
-    """How many calls its service takes at a time, of all instances together, unless the setting says otherwise."""
-    refusals: tuple[int, ...] = ()
-    """With which statuses its service refuses for good, besides 422, such as 402 for a card that is declined."""
-    provider: str | None = None
-    """Name of the provider whose idempotency keys its service shares with others of that provider.
+    """How many concurrent calls its service takes, from all instances together.
 
-    None: it shares them with nobody.
+    A setting can replace this number.
     """
+    refusals: tuple[int, ...] = ()
+    """The statuses of a final refusal, besides 422, such as 402 for a declined card."""
+    provider: str | None = None
+    """The provider whose services share idempotency keys; None if this service shares none."""
     refusal: str = "refused"
-    """Why its simulated service says no, if told to."""
+    """The reason of its simulated service for a refusal."""
 
     def __post_init__(self) -> None:
-        """Let no status be declared final that says of itself that it passes, or that is no refusal at all."""
+        """Refuse statuses that are no refusal, or that may pass."""
         faults = [
             status for status in self.refusals if not 400 <= status < 500 or status in PASSING
         ]
         if faults:
-            raise ValueError(
-                f"agent {self.name}: no refusals are {faults}: expected 400 to 499 without {PASSING}"
-            )
+            expected = f"expected 400 to 499 without {PASSING}"
+            raise ValueError(f"agent {self.name}: no refusals are {faults}: {expected}")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Sample:
-    """An order for people who try the app out, where every service that it needs is simulated."""
+    """A sample order for people who try out the app with simulated services."""
 
     payload: Mapping[str, Any]
-    """What a sender says of it that only the business understands; of nobody who exists."""
+    """The fields that only the business understands, without data of a real person."""
     workflow: str | None = None
-    """None: the default one."""
+    """The name of its workflow; None for the default one."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Business:
-    """One business, as the engine is given it."""
+    """The declarations of one business, which the engine runs."""
 
     workflows: Workflows
-    """Every workflow, and every version that orders in flight may still be on."""
+    """Every workflow, in every version that orders in flight may still follow."""
     default_workflow: str
-    """What is done for a submission that names no workflow."""
+    """The workflow of a submission that names none."""
     agents: Sequence[Agent]
-    """Those that carry out the steps."""
+    """The agents that carry out the steps."""
     payload: Payload
     sample: Sample | None = None
     fault_marks: Mapping[str, Callable[[Mapping[str, Any]], Iterable[str]]] = field(
         default_factory=dict
     )
-    """Whom a fault of a simulated service may be for, besides an order and an action.
+    """The marks of a request by which faults of a simulated service can be chosen.
 
-    By name, what a request says of it; it is asked of any request, so none of these may raise.
+    Each function returns the values of its mark in a request's content. They get any request, so
+    they may not raise. Faults can also be chosen by order and by action.
     """
 
     def check(self, deployed: Sequence[Agent]) -> None:
-        """Raise `DeclarationError` with every fault of what is declared, given the agents that this deployment has."""
+        """Raise `DeclarationError` with every fault, given the agents of this deployment."""
         faults = [*_faults_of(self.agents), *self.workflows.faults(offers_of(deployed))]
         if self.workflows.latest(self.default_workflow) is None:
             faults.append(f"there is no workflow {self.default_workflow}, which is the default")
@@ -120,7 +124,7 @@ class Business:
 
 
 def _faults_of(agents: Sequence[Agent]) -> Iterator[str]:
-    """Yield what is wrong with agents: their names are parts of row keys, queues and functions."""
+    """Yield the faults of agents, whose names are parts of row keys, queues and functions."""
     for agent in agents:
         if not re.fullmatch(STEP_NAME, agent.name):
             yield f"agent {agent.name}: its name has to match {STEP_NAME}"
@@ -129,7 +133,8 @@ def _faults_of(agents: Sequence[Agent]) -> Iterator[str]:
         if not re.fullmatch(STEP_NAME, agent.offers):
             yield f"agent {agent.name}: what it offers, {agent.offers}, has to match {STEP_NAME}"
         if agent.calls_in_flight < 1:
-            yield f"agent {agent.name}: calls_in_flight is {agent.calls_in_flight}; it has to be more"
+            calls = agent.calls_in_flight
+            yield f"agent {agent.name}: calls_in_flight is {calls}; it has to be more"
     counted = Counter(agent.name for agent in agents)
     yield from (f"agent {name} is declared twice" for name, count in counted.items() if count > 1)
 

@@ -1,4 +1,4 @@
-"""What a decision is: a value that says which rows to write and which messages to send after the commit."""
+"""Decisions as values: the rows to write, and the messages to send after the commit."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -17,26 +17,26 @@ from core.orders import Snapshot, Step
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class HistoryEntry:
-    """One line of an order's history: when, who, and what happened."""
+    """One entry of an order's history: the time, the actor and the events."""
 
     at: AwareDatetime
     actor: str
     happened: tuple[Happening | Unknown, ...]
     change_id: str = ""
-    """Unique to the attempted write: tells after a lost answer whether it was this one that committed."""
+    """Unique to the attempted write, so that its commit is recognised after a lost answer."""
 
     @property
     def event(self) -> str:
-        """The name of what happened."""
+        """The name of the entry's most important event."""
         return name_of(self.happened)
 
     @property
     def detail(self) -> str:
-        """What happened, in words."""
+        """The events in words."""
         return in_words(self.happened)
 
     def also(self, *happened: Happening) -> "HistoryEntry":
-        """Return the entry with what followed from it."""
+        """Return the entry with further events."""
         return replace(self, happened=(*self.happened, *happened))
 
 
@@ -60,31 +60,29 @@ class Change:
     after: Snapshot
     entry: HistoryEntry
     messages: tuple[BusMessage, ...] = ()
-    """Sent after the commit. They only wake somebody up: the state says what is to be done."""
+    """The messages to send after the commit; the work to be done is in the state."""
 
     def identified(self, change_id: str) -> "Change":
-        """Return the change under the id by which its commit can be recognised."""
+        """Return the change with the id by which its commit can be recognised."""
         return replace(self, entry=replace(self.entry, change_id=change_id))
 
     def changed_steps(self) -> tuple[Step, ...]:
-        """Return the steps that are not as they were."""
+        """Return the steps that differ from before."""
         before = self.before.steps if self.before else ()
         return tuple(step for step in self.after.steps if step not in before)
 
     def seconds(self, *now: StepState) -> dict[str, float]:
-        """Return how long the steps took that ran and are so now: their last attempt, from its start to its answer."""
-        done = {step.name for step in self.after.in_state(*now)}
-        ended = (
-            step for step in (self.before.running() if self.before else ()) if step.name in done
-        )
+        """Return the duration of each attempt that ended in one of these states, by step."""
+        ended = {step.name for step in self.after.in_state(*now)}
+        running_before = self.before.running() if self.before else ()
         return {
-            step.name: (self.entry.at - step.complete_by + step.timeout).total_seconds()
-            for step in ended
-            if step.complete_by
+            step.name: (self.entry.at - step.started_at).total_seconds()
+            for step in running_before
+            if step.name in ended and step.started_at
         }
 
     def obligations(self) -> tuple[list[str], dict[str, AgendaRow]]:
-        """Return the row keys of the obligations that are met, and by row key those that there are now."""
+        """Return the row keys of the obligations that are met, and the present ones by row key."""
         owed = agenda.obligations(self.after)
         before = agenda.keys_of(self.before) if self.before else ()
         return [key for key in before if key not in owed], owed
@@ -92,10 +90,10 @@ class Change:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Note:
-    """Something worth recording that changes no state, such as a late reply (SCH-6)."""
+    """A history entry that changes no state, such as that of a late reply (SCH-6)."""
 
     note_id: str
-    """Names what was noted: the same thing seen twice is recorded once."""
+    """The id of the event: the same event seen twice is recorded once."""
     order_id: str
     version: int
     entry: HistoryEntry
@@ -121,8 +119,8 @@ def transition(
 ) -> Change:
     """Return the change from one snapshot of an order to its next version.
 
-    When the order may go on, and since when it waits, follows from its steps; if nobody has it, and it may go on now,
-    a scheduler is woken. An order that is over is not held any more.
+    The times `not_before` and `waits_since` follow from the steps. A pending order that may go on
+    now gets a wake-up. An order that is over is not held any more.
     """
     now = entry.at
     after = after.with_state(
@@ -138,9 +136,10 @@ def transition(
 
 
 def _waits_since(before: Snapshot, after: Snapshot, now: datetime) -> datetime:
-    """Return since when the order waits: anew when something has come of it, or somebody has acted on it.
+    """Return the time since which the order waits, anew after progress or an operator's action.
 
-    An attempt that comes to nothing, or that nobody begins, is no progress: the order keeps its place and its age.
+    An attempt that comes to nothing, or that no agent begins, is no progress: the order keeps its
+    place and its age.
     """
     settled_before = {step.name for step in before.in_state(*SETTLED)}
     settled = {step.name for step in after.in_state(*SETTLED)}
@@ -151,7 +150,7 @@ def _waits_since(before: Snapshot, after: Snapshot, now: datetime) -> datetime:
 
 
 def wake_up(after: Snapshot, before: Snapshot | None = None) -> BusMessage:
-    """Return the message that names the order, where it waits, and the steps that may begin by this change (SUP-3)."""
+    """Return the message with the order, its lane, and the steps that may begin now (SUP-3)."""
     ready_before = before.ready() if before else ()
     message = WakeUp(
         order_id=after.order_id,

@@ -1,7 +1,8 @@
-"""The compensating transaction: how an order is turned back (UND-1, UND-2).
+"""The compensating transaction: how an order is undone (UND-1, UND-2).
 
-Turning back is written to the state by whoever asks for it: the supervisor, the scheduler, an operator. What it means
-for the steps is the same for all of them, and needs no workflow: each step's record says whether it can be undone.
+The supervisor, the scheduler or an operator writes the request for it to the state. The effect on
+the steps is the same in each case and needs no workflow: each step's record shows whether the step
+can be undone.
 """
 
 from dataclasses import replace
@@ -14,28 +15,27 @@ from core.orders import OnFailure, Snapshot, Step
 
 
 def after_a_failure(before: Snapshot, after: Snapshot, entry: HistoryEntry) -> Change:
-    """Start nothing any more (SCH-12): what still runs answers or expires, and then the order is given up."""
+    """Start no more steps (SCH-12): running ones answer or expire, then the order is given up."""
     if not after.running():
         return give_up(before, after, entry)
     return transition(before, after.with_state(complete_by=after.earliest_complete_by()), entry)
 
 
 def give_up(before: Snapshot, after: Snapshot, entry: HistoryEntry) -> Change:
-    """Return the end of an order, or the request to undo it, as the on-failure rule of the failed steps says.
+    """Return the end of an order, or the request to undo it if a failed step's rule asks for that.
 
-    No step asks for the undo that failed for what its service never said: an operator has to see to that first.
+    A failure that did not come from the step's service never asks for the undo: an operator has to
+    look at it first.
     """
     failed = after.in_state(StepState.FAILED)
-    causes = (
-        step for step in failed if step.on_failure is OnFailure.UNDO and not step.for_operator
-    )
-    if cause := next(causes, None):
-        return ask_for_undo(before, after, cause, entry)
+    for step in failed:
+        if step.on_failure is OnFailure.UNDO and not step.for_operator:
+            return ask_for_undo(before, after, step, entry)
     return end(before, after, Outcome.FAILED, failed[0], entry)
 
 
 def ask_for_undo(before: Snapshot, after: Snapshot, cause: Step, entry: HistoryEntry) -> Change:
-    """Return the request to undo the order: it stands in the state, and any scheduler may take it (UND-1)."""
+    """Return the request to undo the order, which any scheduler may claim (UND-1)."""
     reason = f"{cause.name}: {cause.reason}"
     after = turn_back(after).with_state(
         process_state=ProcessState.PENDING, locked_by=None, complete_by=None, reason=reason
@@ -48,7 +48,7 @@ def ask_for_undo(before: Snapshot, after: Snapshot, cause: Step, entry: HistoryE
 def end(
     before: Snapshot, after: Snapshot, outcome: Outcome, cause: Step | None, entry: HistoryEntry
 ) -> Change:
-    """Set the order, of which no step runs any more, to `Error` (SCH-8, SCH-12); the event tells operators (ALR-1)."""
+    """Set an order without running steps to `Error` (SCH-8, SCH-12), with an alert (ALR-1)."""
     reason = cause.reason if cause else after.state.reason
     after = after.with_state(
         process_state=ProcessState.ERROR,
@@ -64,19 +64,20 @@ def end(
 
 
 def turn_back(order: Snapshot) -> Snapshot:
-    """Return the order with all that was done, or may have been done, waiting to be undone.
+    """Return the order with every step that was done, or may have been, waiting for its undo.
 
-    Steps that run answer or expire first (SCH-12); then `to_be_undone` is asked about each of them.
+    Running steps answer or expire first (SCH-12); then `to_be_undone` is applied to each.
     """
     steps = (step if step.runs else to_be_undone(step) for step in order.steps)
     return order.with_steps(*steps).with_state(direction=Direction.UNDO)
 
 
 def to_be_undone(step: Step) -> Step:
-    """Return the step as it waits to be undone, if there is, or may be, anything to undo (UND-2).
+    """Return the step as it waits for its undo, if there may be anything to undo (UND-2).
 
-    So it is with every step that was ever tried: also after a refusal, the same request may have been delivered twice.
-    For the same reason a completed step waits too, until none of its other calls can take effect.
+    This holds for every step that was ever tried: even after a refusal, the same request may have
+    been delivered twice. For the same reason a completed step waits too, until none of its other
+    calls can take effect.
     """
     if not step.undoable or not step.attempts:
         return step
@@ -93,9 +94,9 @@ def to_be_undone(step: Step) -> Step:
 
 
 def settled_at(step: Step, start: datetime, clock_tolerance: timedelta) -> datetime | None:
-    """Return from when on no call of the step can take effect, once another attempt has started (UND-2).
+    """Return when no call of the step can take effect any more, given one more attempt (UND-2).
 
-    An attempt to undo the step puts nothing off, nor does any where the service refuses undone keys.
+    The time stays as it is if the attempt is to undo the step, or the service refuses undone keys.
     """
     if not step.late_effect_window or step.state is StepState.UNDOING:
         return step.settled_at

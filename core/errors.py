@@ -1,4 +1,8 @@
-"""One family of errors with a few meanings; they become HTTP answers, replies or poison messages only at the edge."""
+"""One family of errors with a few meanings.
+
+They become HTTP answers, replies or poison messages only at the edge. The docstring of a class is
+the default message of its errors, so it has one line.
+"""
 
 from datetime import timedelta
 
@@ -15,23 +19,23 @@ class ConflictError(AppError):
 
 
 class UnavailableError(AppError):
-    """A store, queue or service could not be reached, or its answer was lost: the effect is unknown."""
+    """A store, queue or service was not reached, or its answer was lost: the effect is unknown."""
 
 
 class NoRightError(UnavailableError):
-    """The app's identity may not do this: a role is missing, or was given so lately that it is not known yet."""
+    """The app's identity lacks a role for this, or the role has not taken effect yet."""
 
 
 class QueueRefusedError(UnavailableError):
-    """The queue does not exist, may not be used, or is full: trying again helps only once somebody has mended that."""
+    """The queue does not exist, is disabled or is full: a retry helps only after a repair."""
 
 
 class NewerWorkflowError(AppError):
-    """The order follows a workflow that this version of the app does not know yet: a newer one has to go on with it."""
+    """The order follows a workflow that only a newer version of the app knows."""
 
 
 class UnreadableRowError(AppError):
-    """A row holds what no version of the app writes, or only a newer one does: somebody has to mend it."""
+    """A row cannot be read by this version of the app: it needs a repair, or a newer version."""
 
 
 class UnknownOrderError(AppError):
@@ -43,7 +47,7 @@ class UnknownMessageError(AppError):
 
 
 class InvalidError(AppError):
-    """The input is not acceptable; `faults` names everything that is wrong with it, never only the first."""
+    """The input is not acceptable; `faults` lists all of its faults, never only the first."""
 
     def __init__(self, faults: list[str]) -> None:
         super().__init__("; ".join(faults))
@@ -55,59 +59,62 @@ class UnknownLengthError(AppError):
 
 
 class UnknownNameError(InvalidError):
-    """All that is wrong is that the input names what this version of the app does not know: a newer one may."""
+    """The input's only fault is a name that a newer version of the app may know."""
 
 
 class NewerMessageError(UnknownNameError):
-    """The message is of a newer version of the app, or has a value that only a newer one knows (FLT-12)."""
+    """The message has a newer version, or a value that only a newer app knows (FLT-12)."""
 
 
 class RefusedError(AppError):
-    """The request is well-formed, but makes no sense in the state that the order is in."""
+    """The request is well-formed, but makes no sense in the order's present state."""
 
 
 class CutOffError(RuntimeError):
-    """Something was cancelled that nobody had asked to stop; whether it had an effect is unknown."""
+    """A piece of work was cancelled without a request to stop it; its effect is unknown."""
 
     def __init__(self, what: str) -> None:
         super().__init__(f"{what} was cancelled, and nobody had asked for that")
 
 
 class TransientError(AppError):
-    """The remote service failed in a way that may pass: worth another try."""
+    """The remote service failed in a way that may pass, so another try is worthwhile."""
 
     def __init__(self, message: str | None = None, *, at_door: bool = False) -> None:
         super().__init__(message)
         self.at_door = at_door
-        """Whether it is no word of the service: a gateway or a proxy before it turned the call away."""
+        """Whether a gateway or a proxy turned the call away before it reached the service."""
 
 
 class NotTriedError(AppError):
-    """The agent may not call its service now (AGT-8); `retry_after` says when to come again."""
+    """The agent may not call its service now (AGT-8); `retry_after` is how long to wait."""
 
     def __init__(self, reason: str, retry_after: timedelta, *, in_doubt: bool = False) -> None:
         super().__init__(reason)
         self.retry_after = retry_after
         self.in_doubt = in_doubt
-        """Whether a call was made that may have had its effect (UND-2)."""
+        """Whether an earlier call may have had its effect (UND-2)."""
 
 
 class CircuitOpenError(NotTriedError):
-    """The agent makes no calls at all now, since its service fails for one order after another (AGT-8)."""
+    """The agent makes no calls now, since its service fails for one order after another (AGT-8)."""
 
 
 class AskedToWaitError(CircuitOpenError):
-    """The service itself asked not to be called for a while, by nobody (`Retry-After`)."""
+    """The service itself asked all callers to wait for a while (`Retry-After`)."""
 
 
 class RejectedError(AppError):
-    """Trying again cannot help: the remote service refused for good (AGT-6), or what is asked of it is wrong."""
+    """A retry cannot help: the service refused for good (AGT-6), or the request is wrong."""
 
     def __init__(
         self, message: str | None = None, *, in_doubt: bool = False, for_operator: bool = False
     ) -> None:
         super().__init__(message)
         self.in_doubt = in_doubt
-        """Whether it may have been done all the same (UND-2)."""
+        """Whether the call may have had its effect all the same (UND-2)."""
         self.for_operator = for_operator
-        """Whether it is no word of the service, so that an operator has to look at it, whatever the step's policy."""
+        """Whether the refusal did not come from the service.
+
+        Then an operator has to look at it, whatever the step's failure policy is.
+        """

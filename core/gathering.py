@@ -1,4 +1,4 @@
-"""Doing many things at once without letting one failure stop the others, and group commit."""
+"""Concurrent work in which one failure does not stop the rest, and group commit."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
@@ -11,22 +11,22 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 Flush = Callable[[str, Sequence[Item]], Awaitable[Sequence[Result | Exception]]]
-"""Takes as many of the waiting items as it likes, from the first on, and returns one outcome for each it took.
+"""Handles one or more of the waiting items, from the first on, and returns an outcome for each.
 
-If it raises instead, every waiting item fails by that error.
+If it raises an error, every waiting item fails with that error.
 """
 
 
 async def run_all(work: Iterable[Coroutine[Any, Any, T]], *, at_most: int = 64) -> list[T]:
-    """Run everything, `at_most` at a time, to its end; then raise what failed as one `ExceptionGroup`.
+    """Run everything, `at_most` at a time; then raise all failures as one `ExceptionGroup`.
 
-    A batch of messages is handled this way: each order goes its own way, and only then is the batch given back.
+    A batch of messages is handled this way: every order is handled before the batch is given back.
     """
     return results_of(await settle_all(work, at_most=at_most))
 
 
 def results_of(outcomes: Sequence[T | Exception]) -> list[T]:
-    """Return what was returned; raise what failed as one `ExceptionGroup`."""
+    """Return the results; raise all failures as one `ExceptionGroup`."""
     failures = [outcome for outcome in outcomes if isinstance(outcome, Exception)]
     if failures:
         raise ExceptionGroup(f"{len(failures)} of {len(outcomes)} failed", failures)
@@ -34,23 +34,25 @@ def results_of(outcomes: Sequence[T | Exception]) -> list[T]:
 
 
 def reached(outcomes: Mapping[str, T | Exception]) -> tuple[dict[str, T], dict[str, Exception]]:
-    """Return what was returned, and what failed; raise that as one `ExceptionGroup` if it is all."""
-    failures = {
-        name: outcome for name, outcome in outcomes.items() if isinstance(outcome, Exception)
-    }
-    if len(failures) == len(outcomes):
+    """Return the results and the failures by name; raise an `ExceptionGroup` if all failed."""
+    results: dict[str, T] = {}
+    failures: dict[str, Exception] = {}
+    for name, outcome in outcomes.items():
+        if isinstance(outcome, Exception):
+            failures[name] = outcome
+        else:
+            results[name] = outcome
+    if not results:
         raise ExceptionGroup(f"all {len(outcomes)} failed", list(failures.values()))
-    return {
-        name: outcome for name, outcome in outcomes.items() if not isinstance(outcome, Exception)
-    }, failures
+    return results, failures
 
 
 async def settle_all(
     work: Iterable[Coroutine[Any, Any, T]], *, at_most: int = 64
 ) -> list[T | Exception]:
-    """Run everything, `at_most` at a time, to its end; return what each returned, or raised.
+    """Run everything, `at_most` at a time, to its end; return each result or exception.
 
-    What is cancelled, but not by who called, has failed like any other.
+    A coroutine that is cancelled, but not by the caller, has failed with `CutOffError`.
     """
     slots = asyncio.Semaphore(at_most)
 
@@ -58,9 +60,8 @@ async def settle_all(
         async with slots:
             try:
                 return await coroutine
-            except (
-                asyncio.CancelledError
-            ) as error:  # if it is the caller who is cancelled, `gather` says so
+            except asyncio.CancelledError as error:
+                # If the caller is cancelled, `gather` raises that to it in any case.
                 raise CutOffError("one of many") from error
 
     results = await asyncio.gather(*(one(coroutine) for coroutine in work), return_exceptions=True)
@@ -72,7 +73,7 @@ async def settle_all(
 
 
 class GroupCommit(Generic[Item, Result]):
-    """Runs one flush at a time for each lane; an idle lane flushes at once, so nothing ever waits for a timer."""
+    """Runs one flush at a time for each lane; an idle lane flushes at once, without a timer."""
 
     def __init__(self, flush: Flush[Item, Result]) -> None:
         self._flush = flush
@@ -80,7 +81,7 @@ class GroupCommit(Generic[Item, Result]):
         self._running: dict[str, asyncio.Task[None]] = {}
 
     async def submit(self, lane: str, item: Item) -> Result:
-        """Flush the item, alone or with others of its lane; a caller who is cancelled does not take it back."""
+        """Flush the item, alone or with others of its lane, even if the caller is cancelled."""
         answer: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
         self._waiting.setdefault(lane, []).append((item, answer))
         if lane not in self._running:
@@ -102,7 +103,7 @@ class GroupCommit(Generic[Item, Result]):
     async def _outcomes(self, lane: str, items: list[Item]) -> Sequence[Result | Exception]:
         try:
             outcomes = await self._flush(lane, items)
-        except Exception as error:  # noqa: BLE001 - it belongs to those who wait, whatever it is
+        except Exception as error:  # noqa: BLE001 - any error is raised to the waiting callers
             return [error] * len(items)
         return outcomes or [RuntimeError("a flush took none of the waiting items")] * len(items)
 

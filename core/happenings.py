@@ -1,7 +1,7 @@
-"""What can happen to an order: a value for each event of its history, and its words.
+"""The events of an order: a value for each event of its history, and its words.
 
-An entry of the history holds what one transition did, in the order in which it came about. People read it in words,
-which are made here and nowhere else; whoever else wants to know reads the values, and nothing reads the words back.
+An entry of the history holds what one transition did, in sequence. People read it in words, which
+are made here and nowhere else. Programs read the values; none parses the words.
 """
 
 from collections.abc import Sequence
@@ -12,24 +12,24 @@ from pydantic import AwareDatetime, ConfigDict, Discriminator, TypeAdapter
 from pydantic.alias_generators import to_camel
 
 BESIDES, OF_STEP, STEP_GIVEN_UP, OF_ORDER = range(4)
-"""How much an event says: of several in one entry the one that says most names it, and of these the last."""
+"""The weights of events: the last event of the greatest weight names the entry."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class OfOrder:
-    """Base of what became of the order."""
+    """Base of the events of a whole order."""
 
     weight: ClassVar = OF_ORDER
 
     @property
     def words(self) -> str:
-        """How it reads; empty where its name says all."""
+        """The event in words; empty where its name is enough."""
         return ""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class OfStep:
-    """Base of what became of an attempt at a step."""
+    """Base of the events of an attempt at a step."""
 
     weight: ClassVar = OF_STEP
     step: str
@@ -108,7 +108,7 @@ class StepUndone(OfStep):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class StepFailed(OfStep):
-    """The step is not tried again: it was refused, could not be asked for, or has reached its threshold."""
+    """The step is given up: it was refused, had no valid request, or has reached its threshold."""
 
     weight: ClassVar = STEP_GIVEN_UP
     what: Literal["step-failed"] = "step-failed"
@@ -133,26 +133,27 @@ class NotTried(OfStep):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Expired(OfStep):
-    """The time of an attempt was up, and no valid reply had come (SUP-3)."""
+    """The complete-by time of an attempt passed without a valid reply (SUP-3)."""
 
     what: Literal["expired"] = "expired"
     agent: str
     failure: int | None = None
-    """Which failure of the step it was; None if the agent is not known to have begun it, which is no failure."""
+    """The number of this failure; None if the agent may not have begun it, which is no failure."""
     threshold: int
     fault: str = ""
-    """What the agent said of its last call, if it said anything."""
+    """The fault that the agent reported of its last call, or empty."""
 
     @property
     def words(self) -> str:
         if self.failure is None:
             return f"{self.step} attempt {self.attempt} came to nothing: {not_begun(self.agent)}"
-        return f"{self.step} timed out, failure {self.failure} of {self.threshold}{last_answer(self.fault)}"
+        failure = f"failure {self.failure} of {self.threshold}"
+        return f"{self.step} timed out, {failure}{last_answer(self.fault)}"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CoolsDown:
-    """The step has reached its threshold, and rests before it is tried again (SUP-3)."""
+    """The step has reached its threshold and cools down before it is tried again (SUP-3)."""
 
     weight: ClassVar = BESIDES
     what: Literal["cooldown"] = "cooldown"
@@ -168,11 +169,11 @@ class CoolsDown:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PutBack(OfOrder):
-    """No step of the order runs any more, and none can start now: it waits."""
+    """No step of the order runs or can start now, so the order waits."""
 
     what: Literal["put-back"] = "put-back"
     until: AwareDatetime | None = None
-    """Until the time of a step has come; None if it waits for an agent."""
+    """When the next step may start; None if the order waits for an agent."""
 
     @property
     def words(self) -> str:
@@ -181,7 +182,7 @@ class PutBack(OfOrder):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Recovered(OfOrder):
-    """The supervisor took the order from its scheduler, whose time was up (SUP-3)."""
+    """The supervisor took the order from its scheduler after the complete-by time (SUP-3)."""
 
     what: Literal["recovered"] = "recovered"
 
@@ -212,7 +213,7 @@ class Ended(OfOrder):
 
     what: Literal["failed", "undone", "undo-incomplete"]
     step: str | None = None
-    """The step that is to blame, if one is."""
+    """The step that caused the end, if one did."""
     reason: str | None = None
 
     @property
@@ -222,14 +223,14 @@ class Ended(OfOrder):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class WorkflowChanged(OfOrder):
-    """The order's version of its workflow was changed while the order was on it."""
+    """The order's version of its workflow was changed while the order followed it."""
 
     weight: ClassVar = BESIDES
     what: Literal["workflow-changed"] = "workflow-changed"
     workflow: str
     version: int
     steps: str
-    """Which of its steps, and what they are now."""
+    """The changed steps, and their new definitions."""
 
     @property
     def words(self) -> str:
@@ -238,7 +239,7 @@ class WorkflowChanged(OfOrder):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ReplyRefused(OfOrder):
-    """A reply came that counts for nothing (SCH-6)."""
+    """A reply was not valid, and changed nothing (SCH-6)."""
 
     what: Literal["reply-refused"] = "reply-refused"
     step: str
@@ -252,7 +253,7 @@ class ReplyRefused(OfOrder):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ActedOn(OfOrder):
-    """What an operator did to the order (OPR-3, OPR-4); the names are those of `core.actions`."""
+    """An operator acted on the order (OPR-3, OPR-4); the names are those of `core.actions`."""
 
     what: Literal["resubmitted", "cancelled", "held", "released", "hurried", "erased"]
     note: str
@@ -264,7 +265,10 @@ class ActedOn(OfOrder):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Skipped(OfOrder):
-    """An operator left a step out (OPR-4); after `step-skipped` the order waits, since another one has failed."""
+    """An operator left a step out (OPR-4).
+
+    After `step-skipped` the order waits, since another step has failed too.
+    """
 
     what: Literal["skipped", "step-skipped"]
     step: str
@@ -277,7 +281,7 @@ class Skipped(OfOrder):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Unknown(OfOrder):
-    """What only another version of the app can tell of, in its own words (FLT-12)."""
+    """An event that only another version of the app knows, in that version's words (FLT-12)."""
 
     what: str
     words: str
@@ -312,25 +316,25 @@ _ALL: TypeAdapter[Any] = TypeAdapter(
 
 
 def name_of(happened: Sequence[Happening | Unknown]) -> str:
-    """Return the name of an entry: what became of the order, or else of its step."""
+    """Return the name of an entry: an event of the order, or else of its step."""
     return max(reversed(happened), key=lambda each: each.weight).what
 
 
 def in_words(happened: Sequence[Happening | Unknown]) -> str:
-    """Return what happened as people read it; why a step failed is said once."""
+    """Return what happened as people read it; the reason of a failed step appears once."""
     ends = any(isinstance(each, Ended | UndoRequested) for each in happened)
     failed = {each.step for each in happened if isinstance(each, StepFailed)}
 
-    def is_said_again(each: Happening | Unknown) -> bool:
-        return (isinstance(each, StepFailed) and ends) or (
-            isinstance(each, Expired) and each.step in failed
-        )
+    def is_repeated(each: Happening | Unknown) -> bool:
+        if isinstance(each, StepFailed):
+            return ends
+        return isinstance(each, Expired) and each.step in failed
 
-    return "; ".join(each.words for each in happened if each.words and not is_said_again(each))
+    return "; ".join(each.words for each in happened if each.words and not is_repeated(each))
 
 
 def as_data(happened: Sequence[Happening | Unknown]) -> list[dict[str, Any]]:
-    """Return what JSON says of it: an object for each, with its fields in camelCase."""
+    """Return the events as JSON objects with camelCase fields; unknown events are left out."""
     data: list[dict[str, Any]] = _ALL.dump_python(
         tuple(each for each in happened if not isinstance(each, Unknown)),
         mode="json",
@@ -341,18 +345,18 @@ def as_data(happened: Sequence[Happening | Unknown]) -> list[dict[str, Any]]:
 
 
 def from_data(data: Any) -> tuple[Happening, ...]:
-    """Return what happened; raises `pydantic.ValidationError` for what this version of the app does not know."""
+    """Return the events; raises `pydantic.ValidationError` for one that is not known here."""
     happened: tuple[Happening, ...] = _ALL.validate_python(data)
     return happened
 
 
 def not_begun(agent: str) -> str:
-    """Return why an attempt counts as no failure."""
+    """Return why an attempt does not count as a failure."""
     return f"{agent} is not known to have begun it"
 
 
 def last_answer(fault: str) -> str:
-    """Return what is added to a sentence for what the agent said of its last call."""
+    """Return the addition to a sentence for the fault of the agent's last call; empty if none."""
     if not fault:
         return ""
     return f"; {fault}" if fault.startswith("no answer") else f"; last answer: {fault}"

@@ -1,4 +1,4 @@
-"""Row and partition keys of table `orders` (design: one partition per bucket, sorted by what is asked for)."""
+"""Row and partition keys of table `orders`: a partition per bucket, sorted for its queries."""
 
 import re
 from collections.abc import Sequence
@@ -11,10 +11,10 @@ ORDER_ID = re.compile(r"b\d{2}-[0-9A-HJKMNP-TV-Z]{26}")
 SORTABLE = "%Y-%m-%dT%H:%M:%S.%fZ"
 
 LAST = "~"
-"""Sorts after every character that our keys use."""
+"""A character that sorts after all characters of our keys."""
 
 ABOUT_ORDER = "orders/"
-"""How the subject of an event about an order begins; its id follows."""
+"""The prefix of the subject of an event about an order; the order's id follows."""
 
 
 def bucket_of(order_id: str) -> str:
@@ -23,13 +23,13 @@ def bucket_of(order_id: str) -> str:
 
 
 def order_in(key: str) -> str:
-    """Return the order that a row of the agenda is about, by its key; empty if that names none."""
+    """Return the id of the order in a key of the agenda; empty if it has none."""
     found = ORDER_ID.search(key)
     return found[0] if found else ""
 
 
 def key_part(text: str) -> str:
-    """Return the text with what a row key cannot hold, or what would upset its order, escaped as `=<hex>=`."""
+    """Return the text with characters that are unfit for a row key escaped as `=<hex>=`."""
     return re.sub(r"[^A-Za-z0-9_.:|-]", lambda found: f"={ord(found[0]):x}=", text)
 
 
@@ -39,22 +39,22 @@ def buckets(count: int) -> list[str]:
 
 
 def spread_over(buckets: Sequence[str], name: str) -> str:
-    """Return the bucket for what belongs to no order: always the same for one name, another one for others."""
+    """Return the bucket for a row that belongs to no order, always the same for one name."""
     return buckets[crc32(name.encode()) % len(buckets)]
 
 
 def order_key(order_id: str) -> str:
-    """Row of what was submitted."""
+    """Row key of the submitted order."""
     return f"{order_id}|order"
 
 
 def state_key(order_id: str) -> str:
-    """Row of the state record, with the steps."""
+    """Row key of the state record, with the steps."""
     return f"{order_id}|state"
 
 
 def history_key(order_id: str, version: int, note: str = "") -> str:
-    """Row of one transition; a note about something that changed no state follows the version it was seen at."""
+    """Row key of one transition; the key of a note follows that of the version it was seen at."""
     return f"{order_id}|history|{version:06d}" + (f"|{note}" if note else "")
 
 
@@ -69,12 +69,12 @@ def history_range(order_id: str) -> tuple[str, str]:
 
 
 def sortable(time: datetime) -> str:
-    """Return the time as fixed-width text that sorts as the time does, e.g. 2026-01-31T08:15:00.000000Z."""
+    """Return the time as text that sorts as the time does, e.g. 2026-01-31T08:15:00.000000Z."""
     if time.tzinfo is None:
         raise ValueError("a time without a zone means nothing to another machine")
     return time.astimezone(UTC).strftime(SORTABLE)
 
 
 def time_of(text: str) -> datetime:
-    """Return the time that `sortable` made the text of; raises ValueError for any other text."""
+    """Return the time in a text that `sortable` made; raises ValueError for any other text."""
     return datetime.strptime(text, SORTABLE).replace(tzinfo=UTC)

@@ -1,7 +1,7 @@
-"""What each state of an order, and of a step, means: a row for each, which everything reads that depends on it.
+"""The meanings of the states of an order and of a step, one row for each state.
 
-Whether it has ended and what it owes, who is told, and how it looks to people. What operators may do follows from the
-records as well (`core.actions`).
+A row holds whether the order has ended, its obligations, its notice and alert, and how people see
+it. The actions that operators may take follow from the records too (`core.actions`).
 """
 
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ class ProcessState(StrEnum):
 
 
 class Outcome(StrEnum):
-    """How an order ended that is in `Error`."""
+    """How an order in `Error` has ended."""
 
     FAILED = "failed"
     """It waits for an operator, with its finished steps done."""
@@ -37,7 +37,7 @@ class Direction(StrEnum):
 
 
 class StepState(StrEnum):
-    """Where one workflow step stands."""
+    """The states of a workflow step."""
 
     NOT_STARTED = "NotStarted"
     RUNNING = "Running"
@@ -49,7 +49,7 @@ class StepState(StrEnum):
 
 
 class Mark(StrEnum):
-    """The shapes by which states are told apart, beside word and colour; the pages draw them."""
+    """The shapes that distinguish states, beside word and colour; the pages draw them."""
 
     PENDING = "pending"
     PROCESSING = "processing"
@@ -60,7 +60,7 @@ class Mark(StrEnum):
 
 
 class Situation(StrEnum):
-    """Where an order stands, as far as it makes a difference to anybody."""
+    """The states of an order that people and other parts of the system distinguish."""
 
     PENDING = "pending"
     PROCESSING = "processing"
@@ -75,18 +75,18 @@ class Situation(StrEnum):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Meaning:
-    """What a situation means."""
+    """The meaning of a situation."""
 
     word: str
     mark: Mark
     waits_for_operator: bool = False
-    """Whether it is owed an operator's action, and is listed until there was one."""
+    """Whether the order is listed until an operator acts on it."""
     is_over: bool = False
-    """Whether nothing is left to do for anybody: it owes nothing, and may be removed after a while."""
+    """Whether the order is finished: it has no obligations, and retention may remove it."""
     notice: str | None = None
-    """What the sender is told once the order is there (ALR-2)."""
+    """The type of the notice to the sender when the order gets there (ALR-2)."""
     alert: str | None = None
-    """The type of the event by which operators are told (ALR-1)."""
+    """The type of the event that alerts operators when the order gets there (ALR-1)."""
 
 
 ORDER_FAILED = "OrderProcessing.OrderFailed"
@@ -121,7 +121,7 @@ MEANINGS: Mapping[Situation, Meaning] = {
 }
 
 ENDED = (ProcessState.PROCESSED, ProcessState.ERROR)
-"""In these states nobody handles the order."""
+"""In these states no scheduler handles the order."""
 
 
 def situation_of(
@@ -132,7 +132,7 @@ def situation_of(
     failed_before: bool,
     is_held: bool,
 ) -> Situation:
-    """Return where an order stands: of several things that are so, that which matters most."""
+    """Return the order's situation; if several apply, the one that matters most."""
     ended = {
         ProcessState.PROCESSED: Situation.PROCESSED,
         ProcessState.ERROR: Situation(outcome or Outcome.FAILED),
@@ -152,29 +152,29 @@ class WhyNot(StrEnum):
     ENDED = "ended"
     HELD = "held"
     RUNS = "runs"
-    """All that can be done of it now is being done: it waits for answers."""
+    """All steps that can run now are running: the order waits for their answers."""
     NOT_YET = "not-yet"
-    """Its time is to come."""
+    """The chosen time of its next step is in the future."""
     UNKNOWN_WORKFLOW = "unknown-workflow"
-    """It follows a workflow that a newer version of the app may know."""
+    """The order follows a workflow that a newer version of the app may know."""
     NO_ROOM = "no-room"
-    """No agent has room for what it needs."""
+    """No agent that offers the needed capability has room."""
     NO_ROOM_AT_ITS_OWN = "no-room-at-its-own"
     """Agents have room, but not those whose service knows the step's idempotency key (AGT-3)."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class StepMeaning:
-    """What the state of a step means."""
+    """The meaning of a step's state."""
 
     word: str
     mark: Mark
     is_done: bool = False
     """Whether the steps after it may begin."""
     is_settled: bool = False
-    """Whether something has come of it."""
+    """Whether the attempts at the step have come to a result."""
     may_be_tried_again: bool = False
-    """Whether, after a failure, it is being tried again."""
+    """Whether a step in this state that has failed before is being tried again."""
 
 
 STEPS: Mapping[StepState, StepMeaning] = {
@@ -194,7 +194,7 @@ STEPS: Mapping[StepState, StepMeaning] = {
 }
 
 DONE = tuple(state for state, each in STEPS.items() if each.is_done)
-"""In these states the steps after it may begin."""
+"""A step in one of these states lets the steps after it begin."""
 
 SETTLED = tuple(state for state, each in STEPS.items() if each.is_settled)
-"""In these states something has come of it."""
+"""A step in one of these states has come to a result."""

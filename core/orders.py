@@ -1,9 +1,10 @@
-"""What the system knows of an order: the order itself, its state, its steps (pattern.md, 2).
+"""The records of an order: the order itself, its state, its steps (pattern.md, 2).
 
-All records are immutable; a transition makes new ones with `dataclasses.replace`. All times are in UTC.
+All records are immutable; a transition makes new ones with `dataclasses.replace`. All times are in
+UTC.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -27,45 +28,45 @@ from core.life import (
 
 
 class Priority(StrEnum):
-    """Which orders are claimed first (SCH-11)."""
+    """The priority of an order: high ones are claimed first (SCH-11)."""
 
     HIGH = "high"
     NORMAL = "normal"
 
 
 class OnFailure(StrEnum):
-    """What happens to an order when one of its steps has reached its failure threshold (SUP-3)."""
+    """The rule for an order when one of its steps has reached its failure threshold (SUP-3)."""
 
     ERROR = "error"
-    """The order waits for an operator; what was done stays done."""
+    """The order waits for an operator; completed steps stay completed."""
     UNDO = "undo"
     """The whole order is undone (UND-1)."""
     COOLDOWN = "cooldown"
-    """The step cools down and is tried again, a bounded number of times; then the order waits for an operator."""
+    """The step cools down and is retried, up to a limit; then the order waits for an operator."""
 
 
 MAX_REASON = 300
-"""Characters that a step keeps of why it failed; the history has all of them."""
+"""How many characters of a failure's reason a step keeps; the history has the whole text."""
 
 ERASED = "erased"
-"""Stands for personal data that was erased."""
+"""The text in place of erased personal data."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Order:
-    """What was submitted; never changes, but that personal data may be erased."""
+    """The order as it was submitted; it never changes, except that personal data may be erased."""
 
     order_id: str
     placed_at: AwareDatetime
     payload: Mapping[str, Any]
     """A JSON object that only the business understands."""
     more: Mapping[str, Any] = field(default_factory=dict, compare=False)
-    """Columns that a newer version of the app has added; they are written back as they were read (FLT-12)."""
+    """Columns that a newer version of the app has added, written back unchanged (FLT-12)."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class OrderState:
-    """The state record with the documented properties, and what more the system needs to say."""
+    """The state record with the documented properties, and those that this system adds."""
 
     order_id: str
     workflow: str
@@ -75,28 +76,29 @@ class OrderState:
     complete_by: AwareDatetime | None = None
     failure_count: int = 0
     version: int = 1
-    """Counts the transitions, the submission being the first."""
+    """The number of transitions; the submission is the first."""
     priority: Priority = Priority.NORMAL
     waits_since: AwareDatetime
-    """Since when nothing has come of the order although it could have gone on: its place in the queue, and its age.
+    """The time since which the order could have gone on without progress.
 
-    A time that the workflow or an operator chose is no delay: before it, this is that time.
+    It is the order's place in the queue and its age. A time that the workflow or an operator chose
+    is no delay: until then, this is that time.
     """
     not_before: AwareDatetime | None = None
-    """The earliest time at which a scheduler can make something of the order, if one was chosen that is to come."""
+    """The chosen time before which no step can start, if it is in the future."""
     updated_at: AwareDatetime
     direction: Direction = Direction.FORWARD
     outcome: Outcome | None = None
     reason: str | None = None
     held_by: str | None = None
-    """The operator who holds the order: nothing of it starts until it is released."""
+    """The operator who holds the order: none of its steps starts until it is released."""
     held_because: str | None = None
     held_since: AwareDatetime | None = None
     reply_to: str | None = None
     agenda: tuple[str, ...] | None = field(default=None, compare=False)
-    """Under which row keys it was written what the order owes; None if the record does not say.
+    """The row keys of the order's obligations as they were written; None if not recorded.
 
-    The keys follow from the rest, but another version of the app may have made others of it.
+    The keys follow from the other fields, but another version of the app may derive other keys.
     """
     more: Mapping[str, Any] = field(default_factory=dict, compare=False)
     """As in `Order`."""
@@ -113,7 +115,7 @@ class OrderState:
 
     @property
     def situation(self) -> Situation:
-        """Where the order stands."""
+        """The order's state as people see it."""
         return situation_of(
             self.process_state,
             self.outcome,
@@ -124,80 +126,86 @@ class OrderState:
 
     @property
     def meaning(self) -> Meaning:
-        """What that means."""
+        """The meaning of that situation."""
         return MEANINGS[self.situation]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Step:
-    """One workflow step, with a copy of the rules that hold for it, so that the supervisor needs no workflow."""
+    """One workflow step, with a copy of its rules, so that the supervisor needs no workflow."""
 
     name: str
     capability: str
-    """What the step needs done; one or several agents offer it (AGT-10)."""
+    """The capability that the step needs; one or several agents offer it (AGT-10)."""
     agent: str
-    """The agent that was asked last."""
+    """The agent of the last attempt."""
     timeout: timedelta
     """How long one attempt may take."""
     threshold: int
     """The step is given up once `failure_count` reaches this number."""
     on_failure: OnFailure
     after: tuple[str, ...] = ()
-    """The steps that have to be done before."""
+    """The steps that have to be done before this one."""
     uses: tuple[str, ...] = ()
-    """The steps whose answers go into its request: without them it cannot be done."""
+    """The steps whose results its request needs."""
     undoable: bool = False
-    """Whether there is anything to undo once it was done."""
+    """Whether the step has an effect to undo once it was done."""
     late_effect_window: timedelta = timedelta()
-    """How long after its time a call may still take effect, at a service that does not refuse undone keys (UND-2)."""
+    """How long after its timeout a call may still take effect (UND-2).
+
+    It is zero for a service that refuses undone keys.
+    """
     cooldown: timedelta = timedelta()
-    """With the rule `cooldown`: how long the step waits once its threshold is reached."""
+    """With the rule `cooldown`: how long the step waits after it has reached its threshold."""
     max_cooldowns: int = 0
-    """With the rule `cooldown`: how often, before the cause is held to be lasting."""
+    """With the rule `cooldown`: how many there are before the step is given up."""
     cooldowns: int = 0
     """How often the step has cooled down."""
     fingerprint: str = ""
-    """Of its definition, as the order knows it; a workflow that was changed in place has another one."""
+    """The fingerprint of the definition that the order started with, to detect a later change."""
     state: StepState = StepState.NOT_STARTED
     complete_by: AwareDatetime | None = None
-    """While an attempt runs, to do the step or to undo it: when its time is up."""
+    """The time at which the running attempt, to do or to undo the step, is up."""
     settled_at: AwareDatetime | None = None
-    """From when on no call of any attempt to do the step can take effect; None if undone keys are refused (UND-2)."""
+    """The time after which no attempt to do the step can take effect (UND-2).
+
+    It is None if the service refuses undone keys.
+    """
     not_before: AwareDatetime | None = None
-    """While the step waits, to be done or to be undone: the earliest time at which that may begin."""
+    """The earliest time at which the waiting step may start, to be done or undone."""
     attempts: int = 0
-    """Only ever grows: it tells a stale reply from a current one."""
+    """The number of attempts, which never shrinks: it distinguishes stale replies."""
     failure_count: int = 0
     reason: str | None = None
     result: Mapping[str, Any] | None = None
-    """What the agent answered, which is also what an undo needs."""
+    """The agent's answer, which an undo needs too."""
     in_doubt: bool = False
-    """Whether an attempt ended without an answer: its effect may have happened, or may still come (UND-2)."""
+    """Whether an attempt ended without an answer, so that its effect is unknown (UND-2)."""
     for_operator: bool = False
-    """Whether it failed for what is no word of its service: then an operator decides, whatever `on_failure` says."""
+    """Whether the failure did not come from the service: an operator decides, not `on_failure`."""
     more: Mapping[str, Any] = field(default_factory=dict, compare=False)
-    """As in `Order`, in the column `Steps`."""
+    """As in `Order`, for the column `Steps`."""
 
     @property
     def runs(self) -> bool:
-        """Whether an attempt is under way, to do the step or to undo it."""
+        """Whether an attempt to do or to undo the step is under way."""
         return self.complete_by is not None and self.state in (StepState.RUNNING, StepState.UNDOING)
 
     @property
     def started_at(self) -> datetime | None:
-        """When the attempt that is under way was recorded, and its request issued."""
+        """The time at which the running attempt was recorded and its request issued."""
         return self.complete_by and self.complete_by - self.timeout
 
     @property
     def waits_for_undo(self) -> bool:
-        """Whether the step has to be undone, and no attempt at that is under way."""
+        """Whether the step has to be undone, and no attempt to do so is under way."""
         return self.state is StepState.UNDOING and self.complete_by is None
 
     @property
     def undo_failed(self) -> bool:
-        """Whether something may stand that could not be taken back.
+        """Whether the step may have an effect that could not be undone.
 
-        A service that refused to do the step, and then refuses to undo it, says that there is nothing.
+        If a service refuses to do the step, and then to undo it, there is no such effect.
         """
         return (
             self.state is StepState.FAILED
@@ -206,19 +214,19 @@ class Step:
         )
 
     def expired(self, now: datetime, tolerance: timedelta) -> bool:
-        """Whether the running attempt's complete-by time, plus the clock tolerance, has passed (SUP-2, SCH-6)."""
+        """Whether the complete-by time plus the clock tolerance has passed (SUP-2, SCH-6)."""
         return self.runs and self.complete_by is not None and now > self.complete_by + tolerance
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Snapshot:
-    """One order as it was loaded, and the ETag under which it may be changed."""
+    """One order as it was loaded, with the ETag under which it may be changed."""
 
     order: Order
     state: OrderState
     steps: tuple[Step, ...]
     etag: str | None = None
-    """Of the state row, which every transition replaces; None for an order that is not recorded yet."""
+    """The ETag of the state row, which every transition replaces; None for a new order."""
 
     @property
     def order_id(self) -> str:
@@ -238,22 +246,21 @@ class Snapshot:
         return tuple(step for step in self.steps if step.runs)
 
     def needs(self) -> str | None:
-        """Return the capability that the order waits for, so that it waits apart from orders with other needs.
+        """Return the capability that the order waits for, and which names its claim lane.
 
-        None if nothing waits, and whoever claims the order ends it. A hint to find the order by: whoever claims it
-        goes by the steps themselves.
+        None means that no step is ready, so that a claim ends the order. A scheduler that claims
+        the order decides by the steps themselves.
         """
         ready = self.ready()
-        return (
-            min(ready, key=lambda step: step.not_before or self.state.waits_since).capability
-            if ready
-            else None
-        )
+        if not ready:
+            return None
+        first = min(ready, key=lambda step: step.not_before or self.state.waits_since)
+        return first.capability
 
     def ready(self) -> tuple[Step, ...]:
-        """Return the steps whose turn it is, to be done or to be undone, whether or not their time has come.
+        """Return the steps that may be done or undone next, also before their chosen time.
 
-        Of an order that is held that is none.
+        An order that is held has none.
         """
         if self.state.is_held:
             return ()
@@ -267,27 +274,31 @@ class Snapshot:
         )
 
     def _ready_to_be_undone(self) -> tuple[Step, ...]:
-        """Return the steps on which nothing depends that is not undone yet, once nothing moves forward any more."""
+        """Return the steps whose undo may begin; none while a step still runs."""
         if self.in_state(StepState.RUNNING):
             return ()
         owed = [step for step in self.steps if step.state is StepState.UNDOING or step.undo_failed]
-        standing = {name for step in owed for name in self._before(step)}
-        return tuple(
-            step for step in self.steps if step.waits_for_undo and step.name not in standing
-        )
+        needed = self._before_any(owed)
+        return tuple(step for step in self.steps if step.waits_for_undo and step.name not in needed)
 
     def still_to_undo(self) -> tuple[Step, ...]:
-        """Return what an undo still has to wait for, or to begin, before the order can end.
+        """Return the steps that an undo has to wait for, or to begin, before the order can end.
 
-        A step on which one depends that could not be undone is none of them: it stays as it is (UND-4).
+        A step is left as it is if one that depends on it could not be undone (UND-4).
         """
-        stuck = (step for step in self.steps if step.undo_failed)
-        stays = {name for step in stuck for name in self._before(step)}
+        kept = self._before_any(step for step in self.steps if step.undo_failed)
         moving = self.in_state(StepState.RUNNING, StepState.UNDOING)
-        return tuple(step for step in moving if step.runs or step.name not in stays)
+        return tuple(step for step in moving if step.runs or step.name not in kept)
+
+    def _before_any(self, steps: Iterable[Step]) -> set[str]:
+        """Return the steps on which one of these depends, directly or not."""
+        found: set[str] = set()
+        for step in steps:
+            found |= self._before(step)
+        return found
 
     def _before(self, step: Step) -> set[str]:
-        """Return the steps on which this one depends, directly or not; all of them stand above it."""
+        """Return the steps on which this one depends, directly or not; all are defined above it."""
         before = set(step.after)
         for each in reversed(self.steps):
             if each.name in before:
@@ -296,11 +307,11 @@ class Snapshot:
 
     @property
     def can_go_on(self) -> bool:
-        """Whether anything of the order could start or end, at once or at a time that was chosen."""
+        """Whether a claim could start a step or end the order, now or at a chosen time."""
         return self.why_not_now() in (None, WhyNot.NOT_YET)
 
     def why_not_now(self, now: datetime | None = None) -> WhyNot | None:
-        """Return why nothing of the order could start or end at this time; None if something could."""
+        """Return why a claim could neither start a step nor end the order then; None if it could."""
         if self.state.process_state in ENDED:
             return WhyNot.ENDED
         if self.state.is_held:
@@ -311,7 +322,7 @@ class Snapshot:
         return WhyNot.NOT_YET if now and not_before and not_before > now else None
 
     def chosen_time(self, now: datetime) -> datetime | None:
-        """Return when the first of the steps whose turn it is may begin; None if one may now, or there is none."""
+        """Return when the first ready step may begin; None if one may now, or none is ready."""
         times = [step.not_before or now for step in self.ready()]
         earliest = min(times, default=now)
         return earliest if earliest > now else None
@@ -326,5 +337,5 @@ class Snapshot:
         return replace(self, state=replace(self.state, **changes))
 
     def earliest_complete_by(self) -> datetime | None:
-        """Return when the first of the running steps is due; None when none runs."""
+        """Return the complete-by time of the first running step to be due; None if none runs."""
         return min((step.complete_by for step in self.running() if step.complete_by), default=None)

@@ -1,4 +1,4 @@
-"""What the roles need of the outside world: `adapters/` has each of these on Azure, tests have them in memory."""
+"""The ports to the outside world: `adapters/` implements each on Azure, tests do so in memory."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime, timedelta
@@ -12,48 +12,51 @@ Clock = Callable[[], datetime]
 """Returns the current time, aware and in UTC."""
 
 ClockCheck = Callable[[], Awaitable[ClockSkew | None]]
-"""Returns how far the clock is off the store's, if several answers of the store prove that; asks it if need be."""
+"""Returns how far the clock is off, if several answers of the store prove it; None otherwise.
+
+It sends requests to the store if there are too few answers.
+"""
 
 NewId = Callable[[], str]
-"""Returns a text that no other call, anywhere, returns."""
+"""Returns a text that is unique across all calls and processes."""
 
 
 class Bus(Protocol):
     """Service Bus, as the senders see it."""
 
     async def send(self, messages: Sequence[BusMessage]) -> None:
-        """Send all messages to their queues; one with a time to live is tried again for as long as it lives.
+        """Send all messages to their queues, with retries.
 
-        One with `patience` is tried for no longer than that.
+        The retries of a message end with its time to live, or with its `patience` if that is less.
 
-        Raises `UnavailableError` if any of them may not have arrived, and `QueueRefusedError`, soon, if it is the queue
-        that takes none.
+        Raises `UnavailableError` if any message may not have arrived, and `QueueRefusedError`,
+        without long retries, if a queue accepts none.
         """
 
     async def probe(self, queues: Sequence[str]) -> None:
-        """Make ready to send to these queues; raises `UnavailableError` when the bus cannot be reached."""
+        """Prepare to send to these queues; raises `UnavailableError` if the bus is not reached."""
 
 
 class TextQueue(Protocol):
     """A Storage Queue, as its senders see it."""
 
     async def put(self, text: str, pause: timedelta | None = None) -> None:
-        """Append one message of at most 64 KiB; with a pause, of at most seven days, nobody gets it before that.
+        """Append one message of at most 64 KiB; it is visible after the pause (at most seven days).
 
         Raises `UnavailableError`, and `InvalidError` for characters that no queue can hold.
         """
 
     async def waiting(self) -> int:
-        """Return about how many messages wait; raises `UnavailableError` when the queue cannot be reached."""
+        """Return the approximate number of messages; raises `UnavailableError`."""
 
 
 class EventPublisher(Protocol):
     """Event Grid."""
 
     async def publish(self, events: Sequence[Event]) -> None:
-        """Send all events, at most 100; raises `UnavailableError` if any of them may not have arrived.
+        """Send all events, at most 100; raises `UnavailableError` if any may not have arrived.
 
-        Whatever else is raised says that one of them is refused, and none has arrived.
+        Any other error means that one of them was refused and that none has arrived.
         """
 
 
@@ -68,7 +71,10 @@ class Leadership(Protocol):
     """The election of the one supervisor that sweeps (SUP-5)."""
 
     async def acquire(self) -> bool:
-        """Take or renew the lease; False while somebody else holds it."""
+        """Take or renew the lease; False while another process holds it."""
 
     def held(self) -> bool:
-        """Whether the lease is still ours by our own clock: ask before each piece of work, not only at the start."""
+        """Whether this process still holds the lease by its own clock.
+
+        The supervisor asks before each piece of work, not only at the start.
+        """

@@ -2,9 +2,10 @@
 
 import re
 from collections.abc import Callable, Collection, Container, Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from datetime import timedelta
 from hashlib import sha256
+from itertools import chain
 from typing import Any
 
 from core.errors import AppError
@@ -12,79 +13,78 @@ from core.messages import OPERATION, STEP_NAME
 from core.orders import OnFailure, Order, Step
 
 LONGEST_TIMEOUT = timedelta(minutes=4, seconds=30)
-"""Of one attempt: the host ends a function that takes longer than `functionTimeout`, with all calls beside it.
+"""The longest timeout of one attempt.
 
-It renews the lock of a message for `maxAutoLockRenewalDuration`. Both are in host.json, and leave half a minute more.
+The host ends a function that exceeds `functionTimeout`, and all calls in it. It renews the lock of
+a message for `maxAutoLockRenewalDuration`. Both are in host.json, and are half a minute longer.
 """
 
 LONGEST_WAIT = timedelta(days=30)
-"""Of a step that cools down, or is not undone before calls for it are over: each is time in which nothing goes on."""
+"""The longest cooldown and the longest late-effect window of a step: the order waits meanwhile."""
 
 MOST_TRIES = 1000
 
 MOST_VERSION = 10**6
 
 MAX_STEPS = 20
-"""Of a workflow: the state row keeps them in one column of 32 Ki characters, whatever they are called and suffer."""
+"""How many steps a workflow may have: one column of 32 Ki characters keeps them."""
 
 Results = Mapping[str, Mapping[str, Any]]
-"""What the completed steps answered, by step name."""
+"""The answers of the completed steps, by step name."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class StepDefinition:
-    """One step: what it takes, after what, and what of the order the agent needs to know.
+    """The definition of one step: its service, its request, its predecessors and its rules.
 
-    `timeout` and `threshold` stand for the setting of that name when they are None.
+    If `timeout` or `threshold` is None, the setting of that name applies.
     """
 
     name: str
     capability: str
-    """What has to be done; an agent that offers it is found when the step starts."""
+    """The capability that the step needs; an agent that offers it is found when the step starts."""
     operation: str
-    """What the agent's service is asked to do."""
+    """The operation of the agent's service that does the step."""
     request: Callable[[Order, Results], Mapping[str, Any]]
-    """What of the order, and of the results of the steps that it uses, goes into the request."""
+    """Makes the request's content from the order and the results of the steps in `uses`."""
     uses: tuple[str, ...] = ()
-    """The steps whose results the request is made from: it gets these, and no others."""
+    """The steps whose results `request` gets; it gets no others."""
     after: tuple[str, ...] = ()
-    """The steps that have to be done before, which stand above it: so there are no circles.
+    """The steps that have to be done before; they are defined above it, so there are no cycles.
 
     Steps that do not depend on each other run at the same time (SCH-10).
     """
     compensation: str | None = None
-    """What the same service is asked to do to take the step back; None if there is nothing to take back."""
+    """The operation of the same service that undoes the step; None if there is nothing to undo."""
     result_fields: tuple[str, ...] = ()
-    """What of the service's answer is kept: for later steps, and for the undo (UND-3)."""
+    """The fields of the service's answer that are kept for later steps and for the undo (UND-3)."""
     compensation_needs: tuple[str, ...] = ()
-    """What of that the undo cannot do without."""
+    """The result fields that the undo requires."""
     timeout: timedelta | None = None
     threshold: int | None = None
     on_failure: OnFailure = OnFailure.ERROR
-    """What happens when the step fails for good."""
+    """The rule for the order when the step fails for good."""
     cooldown: timedelta | None = None
-    """With the rule `cooldown`: how long until the step is tried again, with a fresh count; None for the setting."""
+    """With the rule `cooldown`: the pause before a retry; None for the setting."""
     max_cooldowns: int = 3
-    """With the rule `cooldown`: after so many of them the order is in `Error`."""
+    """With the rule `cooldown`: how many there are before the order goes to `Error`."""
     late_effect_window: timedelta = timedelta()
-    """For a service that does not refuse undone keys: how long its slowest call may take effect after its time (UND-2).
+    """How long after its timeout a call may still take effect (UND-2).
 
-    The undo waits for it, also if the step has completed.
+    It is zero for a service that refuses undone keys. The undo waits for it, even if the step has
+    completed.
     """
 
     @property
     def fingerprint(self) -> str:
-        """What tells this definition from a changed one, in eight characters.
+        """Eight characters by which a changed definition is recognised.
 
-        The request is left out: it may be put right for orders in flight. So is what has its default: a field that a
-        later version of the app adds is no change.
+        `request` is left out, since it may be corrected for orders in flight. Default values are
+        left out too, since a field that a later version of the app adds is no change.
         """
-        said = {
-            each.name: getattr(self, each.name)
-            for each in fields(self)
-            if each.name not in ("name", "request")
-        }
-        changed = {name: value for name, value in said.items() if value != _DEFAULTS.get(name)}
+        compared = [each.name for each in fields(self) if each.name not in ("name", "request")]
+        values = {name: getattr(self, name) for name in compared}
+        changed = {name: value for name, value in values.items() if value != _DEFAULTS.get(name)}
         return sha256(str(sorted(changed.items())).encode()).hexdigest()[:8]
 
 
@@ -93,7 +93,7 @@ _DEFAULTS = {each.name: each.default for each in fields(StepDefinition)}
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Workflow:
-    """Named, versioned steps; orders in flight finish on the version they started with."""
+    """A name, a version and steps; orders in flight finish on the version they started with."""
 
     name: str
     version: int
@@ -106,9 +106,10 @@ class Workflow:
     def initial_steps(
         self, *, timeout: timedelta, threshold: int, cooldown: timedelta
     ) -> tuple[Step, ...]:
-        """Return the step records of a new order, with the rules that hold for each copied in."""
-        return tuple(
-            Step(
+        """Return the step records of a new order, each with a copy of its rules."""
+
+        def record(definition: StepDefinition) -> Step:
+            step = Step(
                 name=definition.name,
                 capability=definition.capability,
                 agent=definition.capability,
@@ -119,19 +120,20 @@ class Workflow:
                 uses=definition.uses,
                 undoable=definition.compensation is not None,
                 late_effect_window=definition.late_effect_window,
-                cooldown=(definition.cooldown or cooldown)
-                if definition.on_failure is OnFailure.COOLDOWN
-                else timedelta(),
                 fingerprint=definition.fingerprint,
-                max_cooldowns=definition.max_cooldowns
-                if definition.on_failure is OnFailure.COOLDOWN
-                else 0,
             )
-            for definition in self.steps
-        )
+            if definition.on_failure is not OnFailure.COOLDOWN:
+                return step
+            return replace(
+                step,
+                cooldown=definition.cooldown or cooldown,
+                max_cooldowns=definition.max_cooldowns,
+            )
+
+        return tuple(record(definition) for definition in self.steps)
 
     def faults(self, capabilities: Container[str]) -> Iterator[str]:
-        """Return everything that is wrong with the definition, given what the app's agents offer."""
+        """Yield every fault of the definition, given the capabilities of the app's agents."""
         known = [definition.name for definition in self.steps]
         if not re.fullmatch(STEP_NAME, self.name):
             yield f"its name has to match {STEP_NAME}"
@@ -141,19 +143,18 @@ class Workflow:
             yield "there is no step"
         if len(known) > MAX_STEPS:
             yield f"there are {len(known)} steps; an order can keep {MAX_STEPS}"
-        yield from (
-            f"step {name} is defined twice"
-            for name in dict.fromkeys(known)
-            if known.count(name) > 1
-        )
-        for place, definition in enumerate(self.steps):
-            faults = (
-                *_faults(definition, known[:place], capabilities),
-                *self._unanswered(definition),
+        for name in dict.fromkeys(known):
+            if known.count(name) > 1:
+                yield f"step {name} is defined twice"
+        for index, definition in enumerate(self.steps):
+            faults = chain(
+                _faults(definition, known[:index], capabilities),
+                self._missing_results(definition),
             )
             yield from (f"step {definition.name}: {fault}" for fault in faults)
 
-    def _unanswered(self, definition: StepDefinition) -> Iterator[str]:
+    def _missing_results(self, definition: StepDefinition) -> Iterator[str]:
+        """Yield a fault for each step whose result is used before it is certain to be there."""
         before = set(definition.after)
         for each in reversed(self.steps):
             if each.name in before:
@@ -166,22 +167,19 @@ class Workflow:
 def _faults(
     definition: StepDefinition, above: Collection[str], capabilities: Container[str]
 ) -> Iterator[str]:
-    yield from (
-        f"it comes after {name}, which is no step above it"
-        for name in definition.after
-        if name not in above
-    )
+    for name in definition.after:
+        if name not in above:
+            yield f"it comes after {name}, which is no step above it"
     if definition.capability not in capabilities:
         yield f"no agent offers {definition.capability}"
-    missing = [
-        name for name in definition.compensation_needs if name not in definition.result_fields
-    ]
+    kept = definition.result_fields
+    missing = [name for name in definition.compensation_needs if name not in kept]
     if missing:
         yield f"its undo needs {', '.join(missing)}, which is not kept"
     if definition.compensation_needs and definition.compensation is None:
         yield "it says what its undo needs, but not what undoes it"
     yield from _out_of_bounds(definition)
-    yield from _unspeakable(definition)
+    yield from _malformed_names(definition)
 
 
 MORE_THAN_NOTHING = ("timeout", "threshold", "cooldown")
@@ -206,8 +204,8 @@ def _out_of_bounds(definition: StepDefinition) -> Iterator[str]:
             yield f"{name} is {value}; it can be {most} at most"
 
 
-def _unspeakable(definition: StepDefinition) -> Iterator[str]:
-    """Yield what no request can say."""
+def _malformed_names(definition: StepDefinition) -> Iterator[str]:
+    """Yield a fault for each name that cannot be part of a request."""
     if not re.fullmatch(STEP_NAME, definition.name):
         yield f"its name has to match {STEP_NAME}"
     if not re.fullmatch(STEP_NAME, definition.capability):
@@ -218,7 +216,7 @@ def _unspeakable(definition: StepDefinition) -> Iterator[str]:
 
 
 class DeclarationError(AppError):
-    """What the business declares is not usable; `faults` names everything that is wrong with it."""
+    """The declarations of the business are not usable; `faults` lists all of their faults."""
 
     def __init__(self, faults: list[str]) -> None:
         head = f"{len(faults)} fault(s) in what the business declares:"
@@ -234,12 +232,12 @@ class Workflows:
         self._known = {(workflow.name, workflow.version): workflow for workflow in workflows}
 
     def check(self, capabilities: Container[str]) -> None:
-        """Raise `DeclarationError` with every fault of every workflow, given what the app's agents offer."""
+        """Raise `DeclarationError` with every fault, given the capabilities of the app's agents."""
         if faults := list(self.faults(capabilities)):
             raise DeclarationError(faults)
 
     def faults(self, capabilities: Container[str]) -> Iterator[str]:
-        """Return everything that is wrong with the workflows, given what the app's agents offer."""
+        """Yield every fault of the workflows, given the capabilities of the app's agents."""
         for workflow in self.all:
             which = f"{workflow.name} version {workflow.version}"
             yield from (f"{which}: {fault}" for fault in workflow.faults(capabilities))
@@ -251,15 +249,15 @@ class Workflows:
         return self._known.get((name, version))
 
     def was_retired(self, name: str, version: int) -> bool:
-        """Whether this is an older version of a workflow than those that this app knows.
+        """Whether this version of a workflow is older than those that this app knows.
 
-        Another version, or another name, may be newer than this app: during an upgrade old and new hosts work side by
-        side (FLT-12).
+        An unknown version that is not older, or an unknown name, may be newer than this app: during
+        an upgrade, old and new hosts run side by side (FLT-12).
         """
         latest = self.latest(name)
         return self.find(name, version) is None and latest is not None and version < latest.version
 
     def latest(self, name: str) -> Workflow | None:
         """Return the version that new orders start with."""
-        versions = [workflow for (known, _), workflow in self._known.items() if known == name]
+        versions = [workflow for workflow in self._known.values() if workflow.name == name]
         return max(versions, key=lambda workflow: workflow.version, default=None)

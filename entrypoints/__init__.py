@@ -1,1 +1,1 @@
-"""What triggers of several roles share: how answers and errors look on the wire, outages, log lines."""
+"""Code shared by the triggers of all roles: answers and errors over HTTP, outages, log lines."""

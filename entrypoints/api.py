@@ -1,4 +1,4 @@
-"""Binds the calls of the API to HTTP; only those that are open work without the key (OPR-5)."""
+"""Binds the calls of the API to HTTP; only open calls work without the key (OPR-5)."""
 
 from collections.abc import Iterator, Sequence
 from functools import cache, partial
@@ -17,7 +17,7 @@ from entrypoints.openapi import Route, description
 
 
 def blueprint(routes: Sequence[Route]) -> func.Blueprint:
-    """Return a function for each call, and one that shows the description of them all."""
+    """Return a function for each call, and one for the description of all calls."""
     triggers = Functions()
     described = cache(partial(description, routes))
 
@@ -42,7 +42,7 @@ def _bind(triggers: Functions, route: Route) -> None:
 
 
 def _arguments(route: Route, req: func.HttpRequest) -> Iterator[tuple[str, Any]]:
-    """Yield what the call takes, as its types say; raises `InvalidError` or `UnknownOrderError`."""
+    """Yield the call's arguments by its types; raises `InvalidError` or `UnknownOrderError`."""
     for name, body in route.takes(Body):
         yield name, body_of(req, body)
     for name, parameters in route.takes(Parameters):
@@ -54,9 +54,8 @@ def _arguments(route: Route, req: func.HttpRequest) -> Iterator[tuple[str, Any]]
 def _read(parameters: type[Parameters], req: func.HttpRequest) -> Parameters:
     given = req.params if parameters.place == "query" else req.headers
     names = [field.alias or name for name, field in parameters.model_fields.items()]
+    known = {name: given[name] for name in names if name in given}
     try:
-        return parameters.model_validate_strings(
-            {name: given[name] for name in names if name in given}
-        )
+        return parameters.model_validate_strings(known)
     except ValidationError as error:
         raise InvalidError(faults_of(error)) from None

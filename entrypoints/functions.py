@@ -1,11 +1,11 @@
-"""Where a function begins: what every function of the app has, whatever starts it.
+"""The entry of every function of the app, whatever triggers it.
 
-While the store or the bus is away, a function waits, and says so once. Were its message given back at once, it would
-come back at once, and a short outage would wear out its deliveries and end it as poison. So it tries again by itself,
-with back-off, for longer than a restart of a dependency takes.
+While the store or the bus is away, a function waits, and logs that once. A message that is given
+back comes back at once, so a short outage would use up its deliveries and end it as poison. So the
+function retries by itself, with back-off, for longer than a restart of a dependency takes.
 
-Azure counts a timer's next time from when a run began. A run that lasts longer than until then is followed by another
-at once, so work that has become slow would go on without a pause, however seldom it is meant to run.
+Azure counts a timer's next time from the beginning of a run. A run that lasts longer than the
+interval is followed by another at once, so slow work would go on without a pause.
 """
 
 import asyncio
@@ -19,7 +19,13 @@ from inspect import iscoroutinefunction
 from typing import Any, TypeVar
 
 import azure.functions as func
-from tenacity import AsyncRetrying, retry_if_exception, stop_after_delay, wait_exponential_jitter
+from tenacity import (
+    AsyncRetrying,
+    RetryCallState,
+    retry_if_exception,
+    stop_after_delay,
+    wait_exponential_jitter,
+)
 
 from core.errors import CutOffError, UnavailableError
 from entrypoints.http import answers
@@ -27,17 +33,20 @@ from stores.poison import Arrival
 
 
 def on_storage_queue(message: func.QueueMessage) -> Arrival:
-    """Return when the message was put on its Storage Queue, and the id that it was given there."""
+    """Return the time at which the message came to its Storage Queue, and its id there."""
     return Arrival(at=_utc(message.insertion_time), number=message.id or "")
 
 
 def on_bus(message: func.ServiceBusMessage) -> Arrival:
-    """Return when the message was put on its Service Bus queue, and its number there (in a batch, ids have gaps)."""
+    """Return the time at which the message came to its Service Bus queue, and its number there.
+
+    Its id would not do: the host leaves gaps in the ids of a batch.
+    """
     return Arrival(at=_utc(message.enqueued_time_utc), number=str(message.sequence_number))
 
 
 def _utc(time: datetime | None) -> datetime:
-    """Return the time, which the host gives in UTC, with or without saying so."""
+    """Return the time with its zone: the host's times are in UTC, with or without a zone."""
     return time.replace(tzinfo=UTC) if time else datetime.now(UTC)
 
 
@@ -47,14 +56,14 @@ Handler = Callable[..., Awaitable[Any]]
 T = TypeVar("T")
 
 PATIENCE_SECONDS = 45.0
-"""Less than the lock of a message lasts, so that it is given back before somebody else gets it."""
+"""Less than a message's lock lasts, so that it is given back before another process receives it."""
 
 
 def answering(handler: Handler) -> Handler:
-    """Make an ordinary failure of a `CancelledError` that the handler raises, alone or among others.
+    """Turn a `CancelledError` of the handler, alone or in a group, into a `CutOffError`.
 
-    For one of those Azure's worker sends no answer: the function would seem to run until its time-out, which ends the
-    process and all that runs in it.
+    Azure's worker sends no answer for a `CancelledError`: the function would seem to run until its
+    time-out, which ends the process and all other functions in it.
     """
 
     @functools.wraps(handler)
@@ -69,10 +78,10 @@ def answering(handler: Handler) -> Handler:
     return answered
 
 
-def _of(
+def _wrapping(
     wrap: Callable[[Handler], Handler], decorator: Callable[..., Any]
 ) -> Callable[..., Callable[..., Any]]:
-    """Return the decorator for a function that is wrapped so first, if it is still a plain function."""
+    """Return the decorator, which wraps a plain function first; a built one stays as it is."""
 
     def decorate(*args: Any, **options: Any) -> Callable[..., Any]:
         bind = decorator(*args, **options)
@@ -82,40 +91,39 @@ def _of(
 
 
 class Functions(func.Blueprint):
-    """A blueprint whose functions always answer; those of HTTP with problem details, if they raise an error."""
+    """A blueprint whose functions always answer; over HTTP, errors become problem details."""
 
-    route = _of(lambda target: answering(answers(target)), func.Blueprint.route)
-    queue_trigger = _of(answering, func.Blueprint.queue_trigger)
-    service_bus_queue_trigger = _of(answering, func.Blueprint.service_bus_queue_trigger)
-    timer_trigger = _of(answering, func.Blueprint.timer_trigger)
+    route = _wrapping(lambda target: answering(answers(target)), func.Blueprint.route)
+    queue_trigger = _wrapping(answering, func.Blueprint.queue_trigger)
+    service_bus_queue_trigger = _wrapping(answering, func.Blueprint.service_bus_queue_trigger)
+    timer_trigger = _wrapping(answering, func.Blueprint.timer_trigger)
 
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]  # it has no annotations
 
 
 def _is_cut_off(error: BaseException) -> bool:
-    """Tell whether something was cancelled, and not the function itself by whoever called it."""
+    """Whether work within the function was cancelled, but not the function itself by its caller."""
     task = asyncio.current_task()
     if task is not None and task.cancelling():
         return False
-    return (
-        not isinstance(error, BaseExceptionGroup)
-        or error.subgroup(asyncio.CancelledError) is not None
-    )
+    if isinstance(error, BaseExceptionGroup):
+        return error.subgroup(asyncio.CancelledError) is not None
+    return True
 
 
 LASTS_SECONDS = 180.0
-"""After so long an outage is no longer one of those that pass by themselves; while it lasts, that is said as often."""
+"""How long an outage lasts before it is logged as an error, and then again in this interval."""
 
 _away: dict[str, float] = {}
-"""The functions that met an outage which lasts, and when to say so again.
+"""The time of the next log line for each function in an outage.
 
-Each has its own: what one needs may be away while another goes on.
+Each function has its own, since its dependency may be away while those of others are not.
 """
 
 
 def _seen(function: str, error: BaseException | None) -> None:
-    """Note a failure, in the log only if it is the first, or the outage lasts."""
+    """Note a failure; it is logged if it is the first, or if the outage lasts."""
     now = time.monotonic()
     if function not in _away:
         log.warning("outage.began", extra={"function": function, "why": str(error)})
@@ -133,17 +141,19 @@ def _over(function: str) -> None:
 
 
 async def through_outages(function: str, work: Callable[[], Awaitable[T]]) -> T:
-    """Do the work of a function, again if something that it needs is away.
+    """Do the work of a function, with retries while a dependency is away.
 
-    Raises `UnavailableError` when that takes too long.
+    Raises `UnavailableError` after `PATIENCE_SECONDS`.
     """
+
+    def before_sleep(state: RetryCallState) -> None:
+        _seen(function, state.outcome.exception() if state.outcome else None)
+
     retrying = AsyncRetrying(
         retry=retry_if_exception(_is_outage),
         wait=wait_exponential_jitter(multiplier=0.2, max=3, jitter=0.5),
         stop=stop_after_delay(PATIENCE_SECONDS),
-        before_sleep=lambda state: _seen(
-            function, state.outcome.exception() if state.outcome else None
-        ),
+        before_sleep=before_sleep,
         reraise=True,
     )
     async for attempt in retrying:
@@ -154,19 +164,19 @@ async def through_outages(function: str, work: Callable[[], Awaitable[T]]) -> T:
 
 
 def _is_outage(error: BaseException) -> bool:
-    """Whether something was away, and nothing else is wrong."""
+    """Whether the only errors are dependencies that are away."""
     if isinstance(error, BaseExceptionGroup):
         return error.split(UnavailableError)[1] is None
     return isinstance(error, UnavailableError)
 
 
 AT_ONCE_SECONDS = 0.2
-"""What Azure needs from the end of a run to the beginning of one that was due before."""
+"""How long Azure takes at most from the end of a run to the start of an overdue one."""
 SHORTEST_INTERVAL_SECONDS = 1.0
-"""No schedule comes more often, so a shorter run has missed nothing."""
+"""The shortest interval of a schedule, so that a shorter run has missed no turn."""
 
 _long_run_ended: dict[str, float] = {}
-"""When the last run of a function ended, if it was long; each process knows of its own."""
+"""The end of each function's last run in this process, if that run was long."""
 
 
 async def in_turn(
@@ -174,10 +184,10 @@ async def in_turn(
     work: Callable[[], Awaitable[object]],
     monotonic: Callable[[], float] = time.monotonic,
 ) -> None:
-    """Do the work of a periodic function, unless it only comes because the run before took too long.
+    """Do the work of a periodic function, unless it runs only because the run before was too long.
 
-    Such a run gives up its turn, and the timer comes again at its next regular time; no two turns are given up in
-    sequence. While something is away a run ends early, without an error.
+    Such a run does nothing, and the timer fires again at its next regular time; no two runs in
+    sequence are left out. While a dependency is away, a run ends early, without an error.
     """
     began = monotonic()
     if began - _long_run_ended.pop(function, -math.inf) < AT_ONCE_SECONDS:

@@ -50,17 +50,14 @@ def _text(value: Any) -> str:
 
 
 def unless_known(req: func.HttpRequest, answer: func.HttpResponse) -> func.HttpResponse:
-    """Give the answer an ETag; answer 304, with its headers and nothing else, if the caller has it already."""
+    """Give the answer an ETag; replace it by an empty 304 if the caller has it already."""
     tag = f'"{sha256(answer.get_body()).hexdigest()[:32]}"'
     answer.headers["ETag"], answer.headers["Cache-Control"] = tag, "no-cache"
-    known = {
-        each.strip().removeprefix("W/") for each in req.headers.get("If-None-Match", "").split(",")
-    }
-    return (
-        func.HttpResponse(status_code=304, headers=dict(answer.headers))
-        if known & {tag, "*"}
-        else answer
-    )
+    listed = req.headers.get("If-None-Match", "").split(",")
+    known = {each.strip().removeprefix("W/") for each in listed}
+    if known & {tag, "*"}:
+        return func.HttpResponse(status_code=304, headers=dict(answer.headers))
+    return answer
 
 
 def problem(
@@ -72,16 +69,17 @@ def problem(
     headers: Mapping[str, str] | None = None,
 ) -> func.HttpResponse:
     """Answer with problem details."""
-    body = Problem(title=title, status=status, detail=detail, faults=faults).model_dump_json(
-        exclude_none=True
-    )
+    body = Problem(title=title, status=status, detail=detail, faults=faults)
     return func.HttpResponse(
-        body, status_code=status, headers=dict(headers or {}), mimetype="application/problem+json"
+        body.model_dump_json(exclude_none=True),
+        status_code=status,
+        headers=dict(headers or {}),
+        mimetype="application/problem+json",
     )
 
 
 def problem_of(error: AppError) -> func.HttpResponse:  # noqa: PLR0911 - one for each meaning
-    """Say in terms of HTTP what an error means to the caller."""
+    """Return the HTTP answer for an error."""
     match error:
         case InvalidError():
             return problem(400, "The request is not valid", faults=error.faults)
@@ -103,9 +101,9 @@ def problem_of(error: AppError) -> func.HttpResponse:  # noqa: PLR0911 - one for
 
 
 def answers(handler: Handler) -> Handler:
-    """Turn the errors that a handler raises into problem details, at the edge and nowhere else.
+    """Turn the errors of a handler into problem details, at the edge and nowhere else.
 
-    What nobody expected goes into the log with its text, and to the caller without it.
+    An unexpected error is logged with its text, and answered without it.
     """
 
     @functools.wraps(handler)
@@ -119,9 +117,8 @@ def answers(handler: Handler) -> Handler:
                 log.exception("http.broke", extra={"route": route})
                 return problem(500, "An unexpected error occurred")
             answer = problem_of(error)
-            if answer.status_code >= 500 or isinstance(
-                error, UnreadableRowError
-            ):  # the rest is the caller's own
+            # All other errors are the caller's own.
+            if answer.status_code >= 500 or isinstance(error, UnreadableRowError):
                 log.warning("http.failed", extra={"route": route, "why": str(error)})
             return answer
 
@@ -129,7 +126,7 @@ def answers(handler: Handler) -> Handler:
 
 
 def _one_of(raised: Exception) -> AppError | None:
-    """Return the error that was raised; of many at once (`run_all`) the first, if something was away and no more."""
+    """Return the app's error, or None; a group of outages alone (`run_all`) counts as its first."""
     if isinstance(raised, ExceptionGroup) and raised.split(UnavailableError)[1] is None:
         return _one_of(raised.exceptions[0])
     return raised if isinstance(raised, AppError) else None
@@ -141,20 +138,19 @@ T = TypeVar("T", bound=BaseModel)
 def body_of(req: func.HttpRequest, model: type[T]) -> T:
     """Read the request's JSON body; raises `InvalidError` with every fault.
 
-    Raises `UnknownLengthError` for a body in chunks, of which Azure's host hands over nothing.
+    Raises `UnknownLengthError` for a chunked body, which Azure's host does not pass on.
     """
     body = req.get_body()
     if not body and "Content-Length" not in req.headers:
         raise UnknownLengthError
     if len(body) > MAX_BODY_BYTES:
-        raise InvalidError(
-            [f"body: {len(body)} bytes are more than the {MAX_BODY_BYTES} that are accepted"]
-        )
+        fault = f"body: {len(body)} bytes are more than the {MAX_BODY_BYTES} that are accepted"
+        raise InvalidError([fault])
     return decode(model, body)
 
 
 def order_id_of(req: func.HttpRequest) -> str:
-    """Return the order id in the path; one that can belong to no order raises `UnknownOrderError`."""
+    """Return the order id in the path; raises `UnknownOrderError` if it is malformed."""
     order_id = str(req.route_params.get("orderId", ""))
     if not ORDER_ID.fullmatch(order_id):
         raise UnknownOrderError

@@ -1,6 +1,7 @@
 """Log lines as Application Insights keeps them: the constant message, then its fields as JSON.
 
-The worker of Azure Functions sends the formatted message alone, so what was passed as `extra` would be lost.
+The worker of Azure Functions sends only the formatted message, so fields passed as `extra` would be
+lost.
 """
 
 import json
@@ -10,7 +11,7 @@ _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", 
 
 
 class FieldsFormatter(logging.Formatter):
-    """Appends what was passed as `extra` to the message."""
+    """Appends the fields passed as `extra` to the message."""
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - overrides logging's own
         """Format the line without the traceback."""
@@ -19,9 +20,9 @@ class FieldsFormatter(logging.Formatter):
 
 
 def show_fields() -> None:
-    """Let handlers that have no format of their own show the fields; keep the SDKs' line for every request out.
+    """Show the fields in handlers without a format, and drop the SDKs' line for every request.
 
-    At Azure's level of detail those lines would be most of what telemetry costs.
+    Those lines would otherwise cause most of the cost of telemetry.
     """
     for handler in logging.getLogger().handlers:
         if handler.formatter is None:

@@ -1,4 +1,4 @@
-"""What goes over the wire, as models: the description of the API is made from them."""
+"""The models of requests and answers, from which the description of the API is made."""
 
 from collections.abc import Mapping, Sequence
 from typing import ClassVar, Literal
@@ -8,11 +8,11 @@ from pydantic.alias_generators import to_camel
 
 
 class Parameters(BaseModel):
-    """What a call takes beside path and body; what else is sent is passed over."""
+    """The parameters of a call beside path and body; others are ignored."""
 
     model_config = ConfigDict(frozen=True)
     place: ClassVar[Literal["query", "header"]] = "query"
-    """Where they stand; a header has the name of its field's alias."""
+    """Where the parameters are sent; the name of a header is its field's alias."""
 
 
 class Body(BaseModel):
@@ -38,11 +38,11 @@ class View(BaseModel):
     )
     http_status: ClassVar[int] = 200
     etag: ClassVar[bool] = False
-    """Whether it bears an ETag, and is not sent again to who has it."""
+    """Whether the answer has an ETag, and is not sent again to a caller that has it."""
 
     @classmethod
     def in_headers(cls) -> Mapping[str, str]:
-        """Return the fields that go as headers, by the names of these."""
+        """Return the names of the fields that are sent as headers, by header."""
         return {
             name.replace("_", "-").title(): name
             for name, field in cls.model_fields.items()

@@ -1,4 +1,4 @@
-"""The calls of the API as routes, and the OpenAPI description that is made from them."""
+"""The calls of the API as routes, and the OpenAPI description made from them."""
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,24 +19,28 @@ Kind = TypeVar("Kind")
 
 @dataclass(frozen=True)
 class Route:
-    """One call, and what answers it."""
+    """One call of the API, and the method that answers it."""
 
     name: str
-    """Of the app's function."""
+    """The name of the app's function."""
     method: str
     path: str
     call: Callable[..., Awaitable[View]]
-    """Its types say what it takes (parts of the path, `Parameters`, a `Body`) and answers; its docstring, what for."""
+    """The method that answers the call.
+
+    Its arguments (parts of the path, `Parameters`, a `Body`) and its result are described by their
+    types, and the call by the method's docstring.
+    """
     open: bool = False
-    """To anybody; else to who has the operators' key."""
+    """Whether the call works without the operators' key."""
 
     @cached_property
     def types(self) -> Mapping[str, type]:
-        """What it takes, by name, and returns."""
+        """The types of its arguments, by name, and of its result."""
         return get_type_hints(self.call)
 
     def takes(self, kind: type[Kind]) -> Iterator[tuple[str, type[Kind]]]:
-        """Yield what it takes of this kind: `str` for a part of the path, `Parameters` or `Body`."""
+        """Yield its arguments of this kind: `str` (a part of the path), `Parameters` or `Body`."""
         return (
             (name, each)
             for name, each in self.types.items()
@@ -45,25 +49,25 @@ class Route:
 
     @property
     def views(self) -> Iterator[type[View]]:
-        """What it answers; of several, each with a status of its own."""
+        """The models of its answers; if there are several, each has its own status."""
         returned = self.types["return"]
         yield from get_args(returned) or (returned,)
 
     @property
     def summary(self) -> str:
-        """What the docstring says first."""
+        """The beginning of the docstring's first line."""
         return (self.call.__doc__ or "").partition("\n")[0].partition(";")[0].removesuffix(".")
 
     def refusals(self) -> Iterator[int]:
-        """Yield the statuses of refusals, beside that for a missing key."""
+        """Yield the statuses of refusals, except that for a missing key."""
         parameters = [each for _, each in self.takes(Parameters)]
+        names_thing = "{" in self.path
+        names_key = any(each.place == "header" for each in parameters)
         if parameters or any(self.takes(Body)):
             yield 400
-        if "{" in self.path:
+        if names_thing:
             yield 404
-        if "{" in self.path or any(
-            each.place == "header" for each in parameters
-        ):  # which may name what is there
+        if names_thing or names_key:
             yield 409
         if self.method == "POST":
             yield 411
@@ -76,7 +80,8 @@ ANY_IN_PATH = {"type": "string", "minLength": 1}
 REFUSALS = {
     400: "The request is not valid; every fault is named",
     404: "There is no such thing",
-    409: "The request makes no sense in the present state, or the order cannot be read; nothing was changed",
+    409: "The request makes no sense in the present state, or the order cannot be read; "
+    "nothing was changed",
     411: "The body came without a Content-Length, or in chunks, and was not read",
     503: "Something that is needed is away; try again",
 }
@@ -104,7 +109,7 @@ def description(routes: Sequence[Route]) -> Schema:
 
 
 def _schemas(routes: Sequence[Route]) -> tuple[Mapping[type[BaseModel], Schema], Schema]:
-    """Return where the schema of each model stands, and all of them by name."""
+    """Return the reference to each model's schema, and all schemas by name."""
     models: set[tuple[type[BaseModel], JsonSchemaMode]] = {(Problem, "serialization")}
     for route in routes:
         models |= {(body, "validation") for _, body in route.takes(Body)}
@@ -115,29 +120,19 @@ def _schemas(routes: Sequence[Route]) -> tuple[Mapping[type[BaseModel], Schema],
 
 
 def _operation(route: Route, references: Mapping[type[BaseModel], Schema]) -> Schema:
+    responses: Schema = {}
+    for status in route.refusals():
+        problem = _json(REFUSALS[status], references[Problem], "application/problem+json")
+        responses[str(status)] = problem
+    if not route.open:
+        missing = "The key is missing or wrong, and nothing was changed"
+        responses["401"] = {"description": missing}
+    for view in route.views:
+        responses.update(_answers(view, references[view]))
     described: Schema = {
         "summary": route.summary,
         "parameters": [*_parameters(route)],
-        "responses": {
-            **{
-                str(status): _json(
-                    REFUSALS[status], references[Problem], "application/problem+json"
-                )
-                for status in route.refusals()
-            },
-            **(
-                {}
-                if route.open
-                else {
-                    "401": {"description": "The key is missing or wrong, and nothing was changed"}
-                }
-            ),
-            **{
-                status: answer
-                for view in route.views
-                for status, answer in _answers(view, references[view])
-            },
-        },
+        "responses": responses,
     }
     if route.open:
         described["security"] = []

@@ -1,4 +1,4 @@
-"""What becomes of a message from the bus that this version of the app cannot read."""
+"""The handling of a bus message that this version of the app cannot read."""
 
 import logging
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, kw_only=True)
 class Delivered:
-    """A message as it came from a queue of the bus."""
+    """A message as it was received from a queue of the bus."""
 
     queue: str
     body: bytes
@@ -25,18 +25,19 @@ class Delivered:
 
 @dataclass(frozen=True, kw_only=True)
 class Unread:
-    """Keeps messages as poison, or leaves them to newer hosts for as long as they count (FLT-12)."""
+    """Keeps messages as poison, or leaves them to newer hosts while they are valid (FLT-12)."""
 
     poison: PoisonStore
     bus: Bus
     clock: Clock
     longest_upgrade: timedelta
-    """How long a message is left to newer hosts at most."""
+    """The longest time for which a message is left to newer hosts."""
 
     async def settle(self, message: Delivered, fault: InvalidError) -> None:
-        """Send a request or a reply of a newer version to its queue again; keep any other, and one whose time is over.
+        """Send a message of a newer version to its queue again; keep others as poison.
 
-        Raises `UnavailableError` when it should be delivered again.
+        An expired message is kept as poison too. Raises `UnavailableError` when the message should
+        be delivered again.
         """
         again = self._again(message) if isinstance(fault, NewerMessageError) else None
         if again is None:
@@ -48,7 +49,7 @@ class Unread:
         await self.bus.send([again])
 
     def _again(self, message: Delivered) -> BusMessage | None:
-        """Return the message as it comes again; None if it does not say until when it counts, or that is far off."""
+        """Return the message as it comes again; None without a complete-by time in bounds."""
         now = self.clock()
         try:
             attempt = decode(AnyAttempt, message.body)

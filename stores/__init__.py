@@ -1,1 +1,1 @@
-"""What is kept, each store on one table (`stores/tables.py`), and the one way in which an order changes."""
+"""The stores, each on one table (`stores/tables.py`), and the one way in which an order changes."""

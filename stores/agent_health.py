@@ -1,4 +1,4 @@
-"""What the agents tell of themselves, in table `agents`: one row for each instance, sorted by how long it counts."""
+"""The health of the agents, in table `agents`: a row for each instance, sorted by its expiry."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -10,20 +10,22 @@ from core.keys import LAST, key_part, sortable
 from stores.tables import Delete, Form, Operation, Put, Table, columns_of, read_each
 
 FRESH = timedelta(seconds=15)
-"""How long what an instance says of its work is believed: it says something when a request begins, and calls take
-time."""
+"""How long an instance's report counts: it reports when a request begins, and calls take time."""
 
 SILENCE = timedelta(minutes=10)
-"""How long it is believed that an agent is silent which nobody has asked anything since."""
+"""How long the finding counts that an agent is silent, if no further request reaches it."""
 
 KEPT = timedelta(hours=1)
-"""How long a row is kept that does not count any more: longer than any step takes, since whether the agent was heard
-of since a step began is asked when the step's time is up."""
+"""How long an expired row is kept.
+
+It is longer than any step takes: when a step's time is up, the supervisor looks for signs of life
+of its agent since the step began.
+"""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AgentHealth:
-    """How one instance of an agent is doing (AGT-10)."""
+    """The health of one instance of an agent (AGT-10)."""
 
     agent: str
     instance: str
@@ -31,24 +33,24 @@ class AgentHealth:
     running: int = 0
     """Calls in progress."""
     rate: FiniteFloat = 0.0
-    """Requests that it begins for each second, as an average over some seconds."""
+    """How many requests it begins per second, as an average over some seconds."""
     begun: tuple[str, ...] = ()
     """The ids of requests that it has begun and that may come to nothing."""
     open_until: AwareDatetime | None = None
-    """While the instance's circuit is open: until when it makes no call."""
+    """The time until which the instance makes no calls, while its circuit is open."""
     asked_until: AwareDatetime | None = None
-    """Until when the service itself asked to be left alone, which concerns all instances."""
+    """The end of the pause that the service itself asked for, which holds for all instances."""
     fault: str | None = None
-    """What the last call said that came to nothing for as long as its attempt had time."""
+    """The fault of the last call that failed for the whole time of its attempt."""
     fault_at: AwareDatetime | None = None
     at_door: bool = False
-    """Whether that fault is no word of the service: a gateway or a proxy before it turned the call away."""
+    """Whether a gateway or a proxy turned that call away before it reached the service."""
     unheard_since: AwareDatetime | None = None
-    """Said by a supervisor, not by an instance: since when the agent has been asked, and has begun nothing."""
+    """The time since which the agent has requests and has begun none; written by a supervisor."""
 
     @property
     def counts_until(self) -> datetime:
-        """Until when the row says something of the present."""
+        """The time at which the row expires."""
         times = (
             self.at + FRESH,
             self.open_until,
@@ -59,49 +61,48 @@ class AgentHealth:
 
 
 def has_spoken(health: Iterable[AgentHealth], agent: str, moment: datetime) -> bool:
-    """Whether any instance of the agent has said anything of itself since then."""
-    said = (each.at for each in health if each.agent == agent and each.unheard_since is None)
-    return any(at >= moment for at in said)
+    """Whether any instance of the agent has reported since then."""
+    reported = (each.at for each in health if each.agent == agent and each.unheard_since is None)
+    return any(at >= moment for at in reported)
 
 
 def has_begun(health: Iterable[AgentHealth], request: str) -> bool:
-    """Whether any instance says that it has begun the request of this id."""
+    """Whether any instance has reported that it has begun the request of this id."""
     return any(request in each.begun for each in health)
 
 
 def fault_since(
     health: Iterable[AgentHealth], agent: str, moment: datetime | None
 ) -> AgentHealth | None:
-    """Return the row of the instance that told the agent's last fault since then; None if none was told."""
-    told = [
-        each
-        for each in health
-        if each.agent == agent and each.fault_at and moment and each.fault_at >= moment
-    ]
-    return max(told, key=lambda each: each.fault_at or each.at, default=None)
+    """Return the row with the agent's last fault since then; None if there is none."""
+    if moment is None:
+        return None
+    of_agent = (each for each in health if each.agent == agent)
+    faulty = [each for each in of_agent if each.fault_at and each.fault_at >= moment]
+    return max(faulty, key=lambda each: each.fault_at or each.at, default=None)
 
 
 def silent_since(health: Sequence[AgentHealth], agent: str, now: datetime) -> datetime | None:
-    """Return since when the agent has been asked without a word from it; None if it has spoken, or nobody asked."""
-    told = (each for each in health if each.agent == agent and each.counts_until > now)
-    asked = [each.unheard_since for each in told if each.unheard_since]
+    """Return the time since which the agent has left requests unanswered; None if it has not."""
+    current = (each for each in health if each.agent == agent and each.counts_until > now)
+    asked = [each.unheard_since for each in current if each.unheard_since]
     since = min(asked, default=None)
     return since if since and not has_spoken(health, agent, since) else None
 
 
 def closed_until(health: Iterable[AgentHealth], agent: str, now: datetime) -> datetime | None:
-    """Return until when nobody sends the agent anything; None if it may be asked.
+    """Return until when schedulers send the agent no requests; None if they may send them now.
 
-    What its service asks for concerns everybody. That a circuit is open concerns the instance that says so: the agent
-    is closed only if those of all instances that lately said something are.
+    A pause that its service asked for holds for all instances. An open circuit holds for one
+    instance: the agent is closed only if the circuits of all current instances are open.
     """
-    said = [each for each in health if each.agent == agent and each.unheard_since is None]
-    asked = [each.asked_until for each in said if each.asked_until and each.asked_until > now]
+    reported = [each for each in health if each.agent == agent and each.unheard_since is None]
+    asked = [each.asked_until for each in reported if each.asked_until and each.asked_until > now]
     if asked:
         return max(asked)
-    lately = [each for each in said if each.counts_until > now]
-    closed = [each.open_until for each in lately if each.open_until and each.open_until > now]
-    return min(closed) if closed and len(closed) == len(lately) else None
+    current = [each for each in reported if each.counts_until > now]
+    closed = [each.open_until for each in current if each.open_until and each.open_until > now]
+    return min(closed) if closed and len(closed) == len(current) else None
 
 
 FORM = Form(AgentHealth, texts=("begun",))
@@ -110,13 +111,13 @@ PARTITION = "health"
 
 
 class AgentHealthLog:
-    """What the agents tell of themselves. Every method raises `UnavailableError` when the table cannot be reached."""
+    """The reports of the agents; every method raises `UnavailableError`."""
 
     def __init__(self, table: Table) -> None:
         self._table = table
 
     async def publish(self, health: AgentHealth, before: AgentHealth | None = None) -> None:
-        """Say this in the place of what the instance said before."""
+        """Replace the instance's report before by this one."""
         old = _key(before) if before else None
         operations: list[Operation] = [Put(_key(health), FORM.columns(health))]
         if old and old != _key(health):
@@ -124,18 +125,18 @@ class AgentHealthLog:
         await self._table.submit_each(PARTITION, operations)
 
     async def remove(self, health: AgentHealth) -> None:
-        """Remove what holds no more."""
+        """Remove a report that no longer holds."""
         await self._table.submit_each(PARTITION, [Delete(_key(health))])
 
     async def since(self, moment: datetime) -> list[AgentHealth]:
-        """Return what says something of the time since then: the newest row of each instance."""
+        """Return the newest row of each instance that expires at that time or later."""
         found = await self._table.rows(PARTITION, sortable(moment), LAST)
         rows = read_each(found, lambda row: FORM.record(columns_of(row)))
         newest = {(row.agent, row.instance): row for row in sorted(rows, key=lambda row: row.at)}
         return list(newest.values())
 
     async def remove_before(self, moment: datetime) -> None:
-        """Remove what says nothing of the time since then."""
+        """Remove the rows that have expired before that time."""
         found = await self._table.rows(PARTITION, "", sortable(moment))
         await self._table.submit_each(PARTITION, [Delete(row.key) for row in found])
 

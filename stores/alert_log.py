@@ -1,6 +1,7 @@
 """The alerts that reached the operators, in table `alerts`, newest first.
 
-Beside each stands a row that holds its event id: the same event is kept once, though it may come with another time.
+Each has a second row with its event id, so that the same event is kept once, even with another
+time.
 """
 
 from contextlib import suppress
@@ -22,7 +23,7 @@ ACKNOWLEDGED = Form(
 
 
 def newest_first(at: datetime) -> str:
-    """Return the time as fixed-width digits of which the latest sorts first."""
+    """Return the time as fixed-width digits that sort the latest time first."""
     return f"{FAR_FUTURE - (at - EPOCH) // timedelta(microseconds=1):018d}"
 
 
@@ -32,7 +33,7 @@ def alert_key(event: Event) -> str:
 
 
 def id_key(event_id: str) -> str:
-    """Return the key of the row that keeps the event from being recorded twice; it sorts before all alerts."""
+    """Return the key of the row that prevents a second record; it sorts before all alerts."""
     return f"!id|{key_part(event_id)}"
 
 
@@ -43,7 +44,7 @@ class AlertLog:
         self._table = table
 
     async def record(self, alert: Event) -> None:
-        """Keep an alert; one with the same event id changes nothing, whatever its time."""
+        """Keep an alert, unless one with the same event id is kept already."""
         rows = {
             alert_key(alert): EVENT.columns(alert),
             id_key(alert.event_id): {"EventId": alert.event_id},
@@ -52,9 +53,9 @@ class AlertLog:
             await self._table.submit(PARTITION, [Insert(key, row) for key, row in rows.items()])
 
     async def newest(self, limit: int, after: str = "") -> list[Alert]:
-        """Return the last alerts, newest first; with `after`, those that follow the alert of that key."""
+        """Return the last alerts, newest first; with `after`, those that follow that key."""
         found: list[Alert] = []
-        while (wanted := limit - len(found)) > 0:  # what cannot be read hides nothing behind it
+        while (wanted := limit - len(found)) > 0:  # an unreadable row does not shorten the list
             stored = await self._table.rows(PARTITION, max("0", f"{after} "), "~", wanted)
             found += read_each(stored, lambda row: _alert(row.key, columns_of(row)))
             if len(stored) < wanted:
@@ -63,23 +64,23 @@ class AlertLog:
         return found
 
     async def acknowledge(self, key: str, acknowledgement: Acknowledgement) -> bool:
-        """Keep who has taken the alert upon themselves, unless somebody has; return whether there is such an alert."""
+        """Acknowledge an alert, unless it is acknowledged; return whether the alert exists."""
         stored = await self._table.get(PARTITION, key)
         if stored is None:
             return False
         known = columns_of(stored)
         if "AcknowledgedBy" not in known:
             taken = known | ACKNOWLEDGED.columns(acknowledgement)
-            with suppress(
-                ConflictError
-            ):  # somebody else was first; nothing but this ever changes an alert
+            # A conflict means that another operator was first: alerts have no other changes.
+            with suppress(ConflictError):
                 await self._table.submit(PARTITION, [Replace(key, taken, stored.etag)])
         return True
 
     async def remove_before(self, time: datetime, most: int) -> int:
-        """Remove up to so many of the alerts that are older; return how many there were."""
+        """Remove up to `most` of the alerts that are older; return how many there were."""
         old = await self._table.rows(PARTITION, f"{newest_first(time)}~", "~", most)
-        ids, keys = [id_key(str(row.row.get("EventId"))) for row in old], [row.key for row in old]
+        ids = [id_key(str(row.row.get("EventId"))) for row in old]
+        keys = [row.key for row in old]
         for part in (ids, keys):  # an alert whose removal is cut short is found again
             await self._table.submit_each(PARTITION, [Delete(key) for key in part])
         return len(old)

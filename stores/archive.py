@@ -1,13 +1,13 @@
-"""All orders by their age, and how they are removed: on table `orders`, and how far that has come in table `agents`.
+"""All orders by age, and their removal, on table `orders`; its progress is in table `agents`.
 
-An order id holds the time at which it was made, so the rows of a bucket are sorted by age. What is too old stands at
-the beginning of the bucket: it is read page by page up to that age, and nothing that is younger is ever looked at.
+An order id holds the time at which it was made, so the rows of a bucket are sorted by age. Old
+orders are at the beginning of the bucket: they are read page by page up to an age, and younger ones
+are never read.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import groupby
 
 from ulid import ULID
 
@@ -20,7 +20,7 @@ from stores.tables import Delete, Put, Stored, Table, columns_of
 PAGE = 1000
 
 PLACES = "retention"
-"""Partition of the places where the removal of old orders goes on, one row for each bucket."""
+"""The partition of the places at which removals continue, with one row for each bucket."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -29,23 +29,23 @@ class ArchivedOrder:
 
     order_id: str
     snapshot: Snapshot | None = None
-    """None if the order was removed, and its history is left over from a crash; or if it cannot be read."""
+    """None if the order is unreadable, or if a crash has left over only its history."""
     keys: Sequence[str]
     fault: str = ""
-    """Why the order cannot be read."""
+    """Why the order is unreadable, or empty."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ArchivePage:
-    """Some orders, the oldest first."""
+    """One page of orders, oldest first."""
 
     orders: Sequence[ArchivedOrder]
     continuation: str = ""
-    """Where the next page begins; empty on the last one."""
+    """The beginning of the next page; empty on the last one."""
 
 
 class Archive:
-    """All orders by their age, and how they are removed. Every method raises `UnavailableError`."""
+    """All orders by age, and their removal; every method raises `UnavailableError`."""
 
     def __init__(self, orders: OrderStore, places: Table) -> None:
         self._orders = orders
@@ -56,33 +56,30 @@ class Archive:
     async def oldest(self, bucket: str, before: datetime | None, start: str) -> ArchivePage:
         """Return the oldest orders of the bucket, from `start` on if that is not empty.
 
-        With `before`, only those that were made before that time: nothing that is younger is looked at.
+        With `before`, only orders that were made before that time are read.
         """
         end = oldest_order_id(bucket, before)
         first = start or f"{bucket}-"
         rows = await self._table.rows(bucket, first, end, PAGE) if first < end else []
-        groups = {
-            order_id: list(group)
-            for order_id, group in groupby(rows, lambda row: row.key.partition("|")[0])
-        }
+        by_order: dict[str, list[Stored]] = {}
+        for row in rows:
+            by_order.setdefault(row.key.partition("|")[0], []).append(row)
         continuation = ""
         if len(rows) == PAGE:
-            continuation, cut = (
-                groups.popitem()
-            )  # it may go on after this page: it is the first one of the next
-            if not groups:  # an order that is larger than a page
-                cut += await self._table.rows(
-                    bucket, f"{cut[-1].key} ", min(end, f"{continuation}|~")
-                )
-                groups, continuation = {continuation: cut}, f"{continuation}~"
-        return ArchivePage(
-            orders=[self._archived(*each) for each in groups.items()], continuation=continuation
-        )
+            # The last order may have rows behind this page, so it begins the next page.
+            continuation, cut = by_order.popitem()
+            if not by_order:  # one order is larger than a page
+                rest = min(end, f"{continuation}|~")
+                cut += await self._table.rows(bucket, f"{cut[-1].key} ", rest)
+                by_order, continuation = {continuation: cut}, f"{continuation}~"
+        orders = [self._archived(order_id, found) for order_id, found in by_order.items()]
+        return ArchivePage(orders=orders, continuation=continuation)
 
     async def remove(self, order: ArchivedOrder) -> None:
-        """Remove all rows of an order: those that make it one in one transaction, and then its history.
+        """Remove all rows of an order: its own rows in one transaction, and then its history.
 
-        Nothing but whole orders is ever seen; a history that a crash leaves over is removed when it is met again.
+        So no reader sees a part of an order. A history that a crash has left over is removed by a
+        later call.
         """
         bucket = bucket_of(order.order_id)
         history = [key for key in order.keys if "|history|" in key]
@@ -91,29 +88,28 @@ class Archive:
             try:
                 await self._table.submit(bucket, [Delete(key) for key in others])
             except ConflictError:
-                return  # somebody else removes it
+                return  # another process removes it
         await self._table.submit_each(bucket, [Delete(key) for key in history])
 
     async def place(self, bucket: str) -> str:
-        """Return from where on whoever removes old orders goes on in the bucket; empty for its beginning."""
+        """Return the place at which removals in the bucket continue; empty for its beginning."""
         stored = await self._places.get(PLACES, bucket)
         return columns_of(stored)["Next"] if stored else ""
 
     async def go_on_from(self, bucket: str, place: str) -> None:
-        """Remember that place, for any instance."""
+        """Keep the place at which any instance continues."""
         await self._places.submit(PLACES, [Put(bucket, {"Next": place})])
 
     def _archived(self, order_id: str, rows: list[Stored]) -> ArchivedOrder:
-        keys, wanted = tuple(row.key for row in rows), (order_key(order_id), state_key(order_id))
+        keys = tuple(row.key for row in rows)
+        own = [row for row in rows if row.key in (order_key(order_id), state_key(order_id))]
         try:
-            snapshot = snapshot_of(
-                (self._orders.record_of(row), row.etag) for row in rows if row.key in wanted
-            )
+            snapshot = snapshot_of((self._orders.record_of(row), row.etag) for row in own)
         except UnreadableRowError as error:
             return ArchivedOrder(order_id=order_id, keys=keys, fault=str(error))
         return ArchivedOrder(order_id=order_id, keys=keys, snapshot=snapshot)
 
 
 def oldest_order_id(bucket: str, time: datetime | None) -> str:
-    """Return what sorts before the id of every order of the bucket that was made at this time or later; None: after."""
+    """Return a lower bound of the ids of orders made at this time or later; of none, if None."""
     return f"{bucket}-{str(ULID.from_datetime(time))[:10] if time else LAST}"

@@ -1,4 +1,4 @@
-"""What waits and what runs in a bucket, without those that wait behind many others of their kind."""
+"""Reads the first pending orders of each claim lane of a bucket, and its running orders."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -13,38 +13,39 @@ from stores.orders import OrderStore
 T = TypeVar("T")
 
 PAGE = 100
-"""How many are read at once, and how many of a lane are enough."""
+"""How many rows are read at once, and how many chosen orders of a lane are enough."""
 
 LONG_PAGE = 1000
-"""How many are read at once past orders that are not chosen: as many as a request returns."""
+"""How many rows are read at once past orders that are not chosen: as many as a request returns."""
 
 
 @dataclass
 class BucketLook(Generic[T]):
-    """One look into a bucket: at the first pending orders of each priority and need, and perhaps at what runs.
+    """One look into a bucket: the first pending orders of each lane, and perhaps running orders.
 
-    Orders that wait for a later time stand behind those that may be claimed. A lane is read on while too little of it
-    was chosen, for as long as its orders may be claimed: however many those are that are not chosen, they hide nobody.
+    Orders that wait for a later time come after those that may be claimed. Reading of a lane goes
+    on until enough of its claimable orders are chosen, so that orders that are not chosen never
+    hide others.
     """
 
     store: OrderStore
     bucket: str
     due: datetime
-    """An order may be claimed whose time has come by then."""
+    """The time by which a claimable order's own time has come."""
     choose: Callable[[AgendaRow], T | None]
     chosen: list[T] = field(default_factory=list)
     running: list[AgendaRow] = field(default_factory=list)
     _count: Counter[str] = field(default_factory=Counter)
     _in_time: str = ""
-    """From which row key on those stand that run and are in time."""
+    """The row key from which on the running orders are in time."""
 
-    async def at_what_waits(self) -> list[T]:
-        """Return what is chosen of the pending orders."""
+    async def at_pending(self) -> list[T]:
+        """Return the choices among the pending orders."""
         await self._read(*agenda.all_of(Kind.PENDING))
         return self.chosen
 
     async def at_all(self, in_time_from: datetime, most: int) -> None:
-        """Look at what runs too: up to `most` orders, not counting what was due before that time."""
+        """Look at running orders too: up to `most` of those due at `in_time_from` or later."""
         self._in_time = agenda.in_time(in_time_from)[0]
         await self._read(*agenda.waiting_and_running(), most=most)
 
@@ -58,7 +59,7 @@ class BucketLook(Generic[T]):
                 break
             if last.key.startswith(Kind.RUNNING):
                 start, size = max(beyond, self._in_time), LONG_PAGE
-            elif self._goes_on(last):
+            elif self._needs_more(last):
                 start, size = beyond, LONG_PAGE
             else:
                 await self._read_due_later(last)
@@ -71,15 +72,13 @@ class BucketLook(Generic[T]):
             self.chosen.append(choice)
             self._count[agenda.end_of_claim_lane(row)] += 1
 
-    def _goes_on(self, last: AgendaRow) -> bool:
-        """Whether more of the lane is wanted."""
-        return (
-            agenda.may_be_claimed(last, self.due)
-            and self._count[agenda.end_of_claim_lane(last)] < PAGE
-        )
+    def _needs_more(self, last: AgendaRow) -> bool:
+        """Whether the lane has more claimable orders, and too few of them are chosen."""
+        chosen = self._count[agenda.end_of_claim_lane(last)]
+        return agenda.may_be_claimed(last, self.due) and chosen < PAGE
 
     async def _read_due_later(self, last: AgendaRow) -> None:
-        """Read those of the lane whose chosen time has come, which stand behind all that never had one."""
+        """Read the lane's orders whose chosen time has come; they follow those without one."""
         start, end = agenda.due_later(last, self.due)
         if last.key < start:
             for row in await self.store.agenda(self.bucket, start, end, PAGE):

@@ -1,4 +1,4 @@
-"""Keeps a process whose clock is off from what would harm orders: sweeps, polls, claims, retention (FLT-9)."""
+"""Keeps a process whose clock is off from sweeps, polls, claims and retention (FLT-9)."""
 
 import logging
 import time
@@ -18,7 +18,7 @@ TELL_AGAIN_SECONDS = 60.0
 
 @dataclass(kw_only=True)
 class ClockGuard:
-    """Asked before any work that goes by the time and decides about orders that nobody has mentioned."""
+    """Checked before work that depends on the time and looks for orders by itself."""
 
     check: ClockCheck
     store: OrderStore
@@ -26,12 +26,12 @@ class ClockGuard:
     monotonic: Callable[[], float] = time.monotonic
     _announced: ClockSkew | None = None
     _tell_again_at: float | None = None
-    """When to log next that the clock is off; None while it is right."""
+    """The time of the next log line that the clock is off; None while it is right."""
 
     async def agrees(self) -> bool:
-        """Whether our clock agrees with the store's; if not, operators are told, once for each beginning.
+        """Whether our clock agrees with the store's; if not, one alert is recorded per beginning.
 
-        Raises `UnavailableError` if that cannot be recorded.
+        Raises `UnavailableError` if the alert cannot be recorded.
         """
         skew = await self.check()
         if skew is None:
@@ -45,7 +45,7 @@ class ClockGuard:
         return False
 
     def _log(self, skew: ClockSkew) -> None:
-        """Say it as an error, again each minute: an alert counts these."""
+        """Log an error each minute, for an alert that counts these."""
         now = self.monotonic()
         if self._tell_again_at is None or now >= self._tell_again_at:
             self._tell_again_at = now + TELL_AGAIN_SECONDS

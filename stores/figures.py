@@ -1,6 +1,7 @@
-"""What ended in each minute, and how long steps took, in table `agents`: one row for each process and minute.
+"""Counts of ended orders and durations of steps, in table `agents`.
 
-Figures are for looking at; nothing is decided by them. No order is named.
+There is one row for each process and minute. Figures are only displayed; no decision depends on
+them. They name no order.
 """
 
 import asyncio
@@ -25,65 +26,66 @@ log = logging.getLogger(__name__)
 MINUTE = timedelta(minutes=1)
 
 MAX_REMOVED = 1000
-"""At a time."""
+"""How many rows are removed at a time."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Took:
-    """How long a step took from its request to the answer, in milliseconds; only attempts that completed it count."""
+class Durations:
+    """The durations of a step's completed attempts, from request to answer, in milliseconds."""
 
-    __pydantic_config__: ClassVar = ConfigDict()  # else that of the row's columns holds here too
+    __pydantic_config__: ClassVar = ConfigDict()  # else that of the row's columns applies
     count: PositiveInt
     total: NonNegativeInt
     longest: NonNegativeInt
 
-    def plus(self, other: "Took") -> "Took":
-        """Return both together."""
+    def plus(self, other: "Durations") -> "Durations":
+        """Return the sum of both."""
         longest = max(self.longest, other.longest)
-        return Took(count=self.count + other.count, total=self.total + other.total, longest=longest)
+        return Durations(
+            count=self.count + other.count, total=self.total + other.total, longest=longest
+        )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Figures:
-    """What ended in a minute."""
+    """The figures of one minute."""
 
     at: AwareDatetime
-    """When the minute began."""
+    """The beginning of the minute."""
     processed: NonNegativeInt = 0
     failed: NonNegativeInt = 0
-    """Orders that ended in `Error`, each time."""
-    steps: Mapping[str, Took] = field(default_factory=dict)
+    """How often orders ended in `Error`."""
+    steps: Mapping[str, Durations] = field(default_factory=dict)
 
     def plus(self, other: "Figures") -> "Figures":
-        """Return both together, as of this minute."""
-        both = {
-            name: self.steps[name].plus(other.steps[name])
-            for name in self.steps.keys() & other.steps.keys()
-        }
+        """Return the sum of both, with the time of this one."""
+        steps = dict(self.steps)
+        for name, durations in other.steps.items():
+            steps[name] = steps[name].plus(durations) if name in steps else durations
         return Figures(
             at=self.at,
             processed=self.processed + other.processed,
             failed=self.failed + other.failed,
-            steps={**self.steps, **other.steps, **both},
+            steps=steps,
         )
 
 
 def minute_of(time: datetime) -> datetime:
-    """Return when the minute began."""
+    """Return the beginning of the minute."""
     return time.replace(second=0, microsecond=0)
 
 
 def figures_of(change: Change, now: datetime) -> Figures:
-    """Return what a change adds to the figures of the present minute."""
-    took = {
-        name: max(0, round(1000 * each))
-        for name, each in change.seconds(StepState.COMPLETED).items()
-    }
+    """Return the figures that a change adds to the present minute."""
+    steps = {}
+    for name, seconds in change.seconds(StepState.COMPLETED).items():
+        milliseconds = max(0, round(1000 * seconds))
+        steps[name] = Durations(count=1, total=milliseconds, longest=milliseconds)
     return Figures(
         at=minute_of(now),
         processed=sum(isinstance(each, Processed) for each in change.entry.happened),
         failed=sum(isinstance(each, Ended) for each in change.entry.happened),
-        steps={name: Took(count=1, total=each, longest=each) for name, each in took.items()},
+        steps=steps,
     )
 
 
@@ -93,34 +95,37 @@ FORM = Form(Figures, texts=("steps",))
 
 
 class FiguresLog:
-    """What the processes counted."""
+    """The figures of all processes."""
 
     def __init__(self, table: Table, new_id: NewId) -> None:
         self._table = table
         self._new_id = new_id
 
     async def add(self, figures: Figures) -> None:
-        """Keep what a process counted beside what others did; raises `UnavailableError`."""
+        """Keep a process's figures beside those of others; raises `UnavailableError`."""
         row = f"{sortable(figures.at)}|{self._new_id()}"
         await self._table.submit(PARTITION, [Put(row, FORM.columns(figures))])
 
     async def between(self, since: datetime, until: datetime) -> list[Figures]:
-        """Return what was counted in the minutes that began then, by each process; raises `UnavailableError`."""
+        """Return each process's figures of the minutes from `since` to before `until`.
+
+        Raises `UnavailableError`.
+        """
         rows = await self._table.rows(PARTITION, sortable(since), sortable(until))
         found = read_each(rows, lambda row: FORM.record(columns_of(row)))
         return [figures for figures in found if since <= figures.at < until]
 
     async def remove_before(self, time: datetime) -> None:
-        """Remove what was counted in minutes that began earlier, the oldest first; raises `UnavailableError`."""
+        """Remove the figures of earlier minutes, oldest first; raises `UnavailableError`."""
         while old := await self._table.rows(PARTITION, "0", sortable(time), MAX_REMOVED):
             await self._table.submit_each(PARTITION, [Delete(row.key) for row in old])
 
 
 class Tally:
-    """What this process sees in a minute; a task of its own writes it when the minute is over.
+    """Counts a process's figures of the present minute; a task writes them when it is over.
 
-    So no order waits for it, whichever functions the process runs: on Azure that which records an agent's replies may
-    have no timer. What a process had counted is missing if it ends before, or if the table is away then.
+    So no order waits for the write, and the process needs no timer function. The figures are lost
+    if the process ends before, or if the table cannot be reached then.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""The state store: the durable record of every order, in table `orders`, and its records as columns."""
+"""The state store: the durable records of all orders as columns of table `orders`."""
 
 import logging
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
@@ -49,7 +49,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class StateRecord:
-    """What changes of an order, in one row and under one ETag: its state and its steps."""
+    """The changeable part of an order, in one row and under one ETag: its state and its steps."""
 
     state: OrderState
     steps: tuple[Step, ...]
@@ -66,12 +66,12 @@ STEP = Form(
     cooldown="CooldownSeconds",
     late_effect_window="LateEffectWindowSeconds",
 )
-"""An object of the array `Steps`, where times are text; the step's `Result` has a column of its own."""
+"""An object of the array `Steps`, where times are text; `Result` has a column of its own."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class HistoryRow:
-    """An entry of the history as it is kept: what happened as data, and in words for whoever reads the table."""
+    """An entry of the history as it is kept: its events as data, and in words for readers."""
 
     at: AwareDatetime
     actor: str
@@ -99,23 +99,22 @@ def columns_of_record(record: Record) -> Columns:
 
 def _state_columns(record: StateRecord) -> Columns:
     steps = [STEP.columns(step, mode="json") for step in record.steps]
-    results = {
-        result_column(place): step.pop("Result")
-        for place, step in enumerate(steps)
-        if "Result" in step
-    }
+    results = {}
+    for index, step in enumerate(steps):
+        if "Result" in step:
+            results[result_column(index)] = step.pop("Result")
     return {**STATE.columns(record.state), "Steps": json_text(steps), **results}
 
 
-def result_column(place: int) -> str:
-    """Return the name of the column in which the result of the step at this place stands."""
-    return f"Result{place:02d}"
+def result_column(index: int) -> str:
+    """Return the name of the column with the result of the step of this index."""
+    return f"Result{index:02d}"
 
 
 def record_of(stored: Stored) -> Record:
-    """Return the record of any row, whose kind its key tells; raises `UnreadableRowError`.
+    """Return the record of a row, whose kind follows from its key; raises `UnreadableRowError`.
 
-    A row of the agenda that cannot be read comes with its fault, so that others come beside it.
+    An unreadable row of the agenda is returned with its fault, so that it does not hide others.
     """
     if stored.key.startswith("!"):
         return _agenda_row(stored)
@@ -131,9 +130,8 @@ def _agenda_row(stored: Stored) -> AgendaRow:
     try:
         columns = columns_of(stored, OLDEST_ORDERS)
         own = columns.pop("OrderID", "")
-        return AgendaRow(
-            key=stored.key, order_id=order_in(stored.key) or order_in(str(own)), data=columns
-        )
+        order_id = order_in(stored.key) or order_in(str(own))
+        return AgendaRow(key=stored.key, order_id=order_id, data=columns)
     except (UnreadableRowError, TypeError) as fault:
         return AgendaRow(key=stored.key, order_id=order_in(stored.key), fault=str(fault))
 
@@ -161,7 +159,7 @@ def _history_columns(entry: HistoryEntry) -> Columns:
 
 
 def _history_entry(row: HistoryRow) -> HistoryEntry:
-    """Return the entry; what another version of the app wrote is told in that version's words (FLT-12)."""
+    """Return the entry; events that are not known here keep their words (FLT-12)."""
     happened: tuple[Happening | Unknown, ...] = ()
     with suppress(ValidationError):
         happened = from_data(row.data)
@@ -171,19 +169,22 @@ def _history_entry(row: HistoryRow) -> HistoryEntry:
 
 def _state_record(columns: Columns) -> StateRecord:
     steps = tuple(_steps(columns))
-    of_steps = {"Steps", *map(result_column, range(len(steps)))}
-    state = STATE.record({name: value for name, value in columns.items() if name not in of_steps})
-    return StateRecord(state=state, steps=steps)
+    step_columns = {"Steps", *map(result_column, range(len(steps)))}
+    others = {name: value for name, value in columns.items() if name not in step_columns}
+    return StateRecord(state=STATE.record(others), steps=steps)
 
 
 def _steps(columns: Columns) -> Iterator[Step]:
-    for place, step in enumerate(json_in(columns["Steps"])):
-        name = result_column(place)
+    for index, step in enumerate(json_in(columns["Steps"])):
+        name = result_column(index)
         yield STEP.record({**step, "Result": columns[name]} if name in columns else step)
 
 
 def of_change(change: Change) -> tuple[Snapshot, list[Operation]]:
-    """Return the order as it is written, with the row keys of what it owes, and all operations of its transaction."""
+    """Return the order as it is written, and all operations of its transaction.
+
+    The written order holds the row keys of its obligations.
+    """
     met, owed = change.obligations()
     before, after = change.before, change.after.with_state(agenda=tuple(owed))
     return after, [
@@ -196,7 +197,7 @@ def of_change(change: Change) -> tuple[Snapshot, list[Operation]]:
 
 
 def _of_order(before: Snapshot | None, after: Snapshot) -> Iterator[Operation]:
-    """Yield the operations on the order's own rows, over which the ETag of its state decides."""
+    """Yield the operations on the order's own rows, under the ETag of its state."""
     record = StateRecord(state=after.state, steps=after.steps)
     if before is None or before.etag is None:
         yield Insert(order_key(after.order_id), after.order)
@@ -217,7 +218,8 @@ def of_note(note: Note) -> list[Operation]:
 def snapshot_of(rows: Iterable[tuple[Record, str]]) -> Snapshot | None:
     """Return the order from its rows, each with its ETag; None if there are none.
 
-    Raises `UnreadableRowError` if one of the rows is missing, or the steps: it would pass for one that needs no more.
+    Raises `UnreadableRowError` if one of the two rows, or all steps, are missing: the order would
+    look as if nothing were left to do.
     """
     order: Order | None = None
     found: tuple[StateRecord, str] | None = None
@@ -238,7 +240,7 @@ def snapshot_of(rows: Iterable[tuple[Record, str]]) -> Snapshot | None:
 
 
 class OrderStore:
-    """Every change is one entity group transaction on one partition.
+    """Loads and changes orders; a change is one entity group transaction on one partition.
 
     Every method raises `UnavailableError` when the store cannot be reached.
     """
@@ -252,7 +254,7 @@ class OrderStore:
         """The partitions over which orders are spread."""
 
     async def load(self, order_id: str) -> Snapshot | None:
-        """Return the order with its state and steps, without its history; None if there is no such order.
+        """Return the order with its state and steps, without its history; None if there is none.
 
         Raises `UnreadableRowError` if one of its rows is missing or cannot be read.
         """
@@ -260,76 +262,76 @@ class OrderStore:
         return snapshot_of((self.record_of(row), row.etag) for row in stored)
 
     async def commit(self, change: Change) -> Snapshot:
-        """Write all rows of the change, or none; return the order as it is now, with its new ETag.
+        """Write all rows of the change, or none; return the order with its new ETag.
 
-        Raises `ConflictError` when another writer was first, or, after a lost answer, it was this very change: ask
-        `committed`. After an `UnavailableError` it is unknown whether the change was written.
+        Raises `ConflictError` when another writer was first, or when this change was written and
+        the answer was lost: `committed` distinguishes them. After an `UnavailableError` it is
+        unknown whether the change was written.
         """
-        order_id, (after, operations) = change.after.order_id, of_change(change)
+        order_id = change.after.order_id
+        after, operations = of_change(change)
         etags = await self._submit(bucket_of(order_id), operations)
-        (etag,) = (
-            etag
-            for each, etag in zip(operations, etags, strict=True)
-            if each.key == state_key(order_id)
-        )
-        return replace(after, etag=etag)
+        keys = [operation.key for operation in operations]
+        return replace(after, etag=etags[keys.index(state_key(order_id))])
 
     async def committed(self, change: Change) -> bool:
-        """Return whether the history shows this very change as the one that made its version."""
+        """Return whether the history shows that this very change made its version."""
         order_id = change.after.order_id
-        row = await self.table.get(
-            bucket_of(order_id), history_key(order_id, change.after.state.version)
-        )
+        key = history_key(order_id, change.after.state.version)
+        row = await self.table.get(bucket_of(order_id), key)
         entry = self.record_of(row) if row else None
         return isinstance(entry, HistoryEntry) and entry.change_id == change.entry.change_id
 
     async def note(self, note: Note) -> None:
-        """Append to the history, and to the outbox, without a transition; the same note again changes nothing."""
+        """Append to the history and the outbox without a transition, once for each note."""
         with suppress(ConflictError):  # noted already
             await self._submit(bucket_of(note.order_id), of_note(note))
 
     async def history(self, order_id: str) -> list[HistoryEntry]:
         """Return the whole history, oldest first."""
         stored = await self.table.rows(bucket_of(order_id), *history_range(order_id))
-        return [record for row in stored if isinstance(record := self.record_of(row), HistoryEntry)]
+        records = (self.record_of(row) for row in stored)
+        return [record for record in records if isinstance(record, HistoryEntry)]
 
     async def agenda(self, bucket: str, start: str, end: str, limit: int) -> list[AgendaRow]:
         """Return up to `limit` obligations of the bucket with start <= key < end, in key order.
 
-        A row that cannot be read comes with its `fault`: it concerns nobody but its order.
+        An unreadable row is returned with its `fault`: only its order is affected.
         """
         stored = await self.table.rows(bucket, start, end, limit)
         rows = (self.record_of(row) for row in stored if row.key.startswith("!"))
         return [row for row in rows if isinstance(row, AgendaRow)]
 
     async def agendas(self, start: str, end: str, limit: int) -> list[list[AgendaRow]]:
-        """Return what `agenda` does of every bucket; raises `ExceptionGroup` if one cannot be read."""
+        """Return the `agenda` of every bucket; raises `ExceptionGroup` if one cannot be read."""
         return await run_all(self.agenda(bucket, start, end, limit) for bucket in self.buckets)
 
     async def of_each_bucket(self, read: Callable[[str], Coroutine[Any, Any, T]]) -> dict[str, T]:
-        """Return what is read of each bucket, but of those that cannot be reached; raises if that is all of them."""
-        found, failures = reached(
-            dict(zip(self.buckets, await settle_all(map(read, self.buckets)), strict=True))
-        )
+        """Return what `read` returns for each bucket that can be reached.
+
+        Raises `ExceptionGroup` if no bucket can be reached.
+        """
+        outcomes = await settle_all(map(read, self.buckets))
+        found, failures = reached(dict(zip(self.buckets, outcomes, strict=True)))
         for bucket, why in failures.items():
             log.warning("orders.bucket_passed_over", extra={"bucket": bucket, "why": repr(why)})
         return found
 
     async def postpone(self, bucket: str, key: str, row: AgendaRow) -> None:
-        """Put an obligation in the place of another, both or neither; if that one is met by now, nothing changes.
+        """Replace an obligation by another in one transaction, unless the first is met by now.
 
-        If the new one stands there already, it stands there once.
+        A new one that exists already is overwritten.
         """
         with suppress(ConflictError):
             await self._submit(bucket, [Delete(key), Put(row.key, row)])
 
     async def announce(self, bucket: str, event: Event) -> None:
-        """Put an event that belongs to no recorded order into the outbox; the same event again changes nothing."""
+        """Put an event that belongs to no recorded order into the outbox, once for each event."""
         row = outbox.of_event(event.subject.removeprefix(ABOUT_ORDER), event)
         await self.table.submit_each(bucket, [self._stored(Insert(row.key, row))])
 
     async def confirm(self, bucket: str, keys: Sequence[str]) -> None:
-        """Remove outbox rows whose content was sent; those that are gone already are passed over."""
+        """Remove outbox rows whose content was sent; missing rows are skipped."""
         await self.table.submit_each(bucket, [Delete(key) for key in dict.fromkeys(keys)])
 
     async def _submit(self, bucket: str, operations: Sequence[Operation]) -> ETags:

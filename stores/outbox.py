@@ -1,7 +1,7 @@
-"""The outbox: what operators and the senders of orders are still to be told, each a row of the agenda (ALR-1, ALR-2).
+"""The outbox: alerts and notices that are still to be sent, as rows of the agenda (ALR-1, ALR-2).
 
-A row is written with the transition that it tells of, and removed once it was sent. Its key says from when on it may be
-sent, `To` where it goes, and `Tries` how often that was refused: never, if there is none.
+A row is written with its transition, and removed once it was sent. Its key has the time from which
+on it may be sent. `To` is its destination, and `Tries` the number of refusals, if there were any.
 """
 
 import json
@@ -22,16 +22,16 @@ from stores.tables import Form
 EVENT = Form(Event, texts=("data",))
 
 MAX_PER_TRANSITION = 100
-"""More than there are steps in a workflow."""
+"""The most notices of one transition: more than a workflow has steps."""
 
 
 def notices_of(
     before: Snapshot | None, after: Snapshot, entry: HistoryEntry
 ) -> Iterator[BusMessage]:
-    """Yield what the sender is told of this transition; nothing if it named no queue.
+    """Yield the notices of this transition to the sender; none if the sender named no queue.
 
-    A notice's id is the same however often it is sent. Its `sequence` grows with each notice of the order: what comes
-    out of order can be put right.
+    A notice keeps its id when it is sent again. Its `sequence` grows with each notice of the order,
+    so that the receiver can sort them.
     """
     state = after.state
     if state.reply_to is None:
@@ -57,7 +57,7 @@ def notices_of(
 def _events(
     before: Snapshot | None, after: Snapshot, entry: HistoryEntry
 ) -> Iterator[tuple[str, dict[str, str | None]]]:
-    """Yield the events of which the sender is told, with what is said of each."""
+    """Yield the events of notices, each with its further fields."""
     has_begun = before is not None and any(step.attempts for step in before.steps)
     for each in entry.happened:
         match each:
@@ -73,15 +73,15 @@ def _events(
 
 
 def owed(before: Snapshot | None, after: Snapshot, change: Change) -> Iterator[AgendaRow]:
-    """Yield what operators and the sender are to be told of a change, as it is recorded."""
-    yield from (of_event(after.order_id, event) for event in alerts.of(after, change.entry))
-    yield from (
-        of_notice(notice, change.entry.at) for notice in notices_of(before, after, change.entry)
-    )
+    """Yield the outbox rows of a change: its alerts, and its notices to the sender."""
+    for event in alerts.of(after, change.entry):
+        yield of_event(after.order_id, event)
+    for notice in notices_of(before, after, change.entry):
+        yield of_notice(notice, change.entry.at)
 
 
 def of_event(order_id: str, event: Event) -> AgendaRow:
-    """Return the obligation to tell operators of an event."""
+    """Return the obligation to send an event to operators."""
     key = _key(event.at, f"{key_part(order_id)}|{key_part(event.event_id)}")
     return AgendaRow(key=key, order_id=order_id, data={"To": OPERATORS, **EVENT.columns(event)})
 
@@ -93,7 +93,7 @@ def of_notice(notice: BusMessage, at: datetime) -> AgendaRow:
 
 
 def content_of(row: AgendaRow) -> Event | BusMessage:
-    """Return what is to be sent; raises LookupError, ValueError or TypeError if nobody can read it."""
+    """Return the event or notice; raises LookupError, ValueError or TypeError if unreadable."""
     if row.data["To"] == OPERATORS:
         return EVENT.record(row.data)
     queue, notice_id, body = (row.data[name] for name in ("To", "NoticeId", "Body"))
@@ -101,26 +101,25 @@ def content_of(row: AgendaRow) -> Event | BusMessage:
 
 
 def is_notice(row: AgendaRow) -> bool:
-    """Whether it is for a sender; what nobody can read is for the operators."""
+    """Whether the row is for a sender; an unreadable one is for the operators."""
     return bool(row.data.get("To", OPERATORS) != OPERATORS)
 
 
 def due(now: datetime) -> tuple[str, str]:
-    """Row-key range [from, to) of what may be sent now."""
+    """Row-key range [from, to) of the rows that may be sent now."""
     return f"{Kind.OUTBOX}|", _key(now, LAST)
 
 
 def tries_of(row: AgendaRow) -> int:
-    """Return how often it was refused; never, if the row says nothing of it, or nonsense."""
+    """Return the number of refusals; zero if it is missing or invalid."""
     tries = row.data.get("Tries")
     return tries if isinstance(tries, int) else 0
 
 
 def put_off(row: AgendaRow, until: datetime, tries: int) -> AgendaRow:
-    """Return the row as it is owed from then on; in its key, all but the time stays."""
-    return replace(
-        row, key=_key(until, row.key.split("|", 2)[-1]), data={**row.data, "Tries": tries}
-    )
+    """Return the row as it may be sent from then on; in its key, only the time changes."""
+    name = row.key.split("|", 2)[-1]
+    return replace(row, key=_key(until, name), data={**row.data, "Tries": tries})
 
 
 def _key(not_before: datetime, name: str) -> str:

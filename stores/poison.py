@@ -1,4 +1,4 @@
-"""Messages that nobody can read, in table `poison`: a partition for each queue, its messages oldest first."""
+"""Unreadable messages, in table `poison`: a partition for each queue, its messages oldest first."""
 
 import base64
 import hashlib
@@ -18,44 +18,44 @@ from stores.tables import Columns, Delete, Form, Insert, Stored, Table, columns_
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Arrival:
-    """What tells a message from every other of its queue, and every delivery of it tells alike."""
+    """The identity of a message within its queue, the same for every delivery."""
 
     at: AwareDatetime
     number: str = ""
-    """The id or sequence number that its queue gave it."""
+    """The id or sequence number that the queue assigned."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PoisonMessage:
-    """One message that is kept."""
+    """One unreadable message."""
 
     source: str
-    """The queue that it came from, and goes back to."""
+    """The queue that it came from, and to which it can be put back."""
     message_id: str
-    """Names it among those of its queue, and sorts by the time at which it arrived."""
+    """Its id within its queue, which sorts by the time of arrival."""
     body: bytes
     reason: str
     at: AwareDatetime
-    """When it arrived on its queue."""
+    """The time of its arrival on the queue."""
     correlation_id: str | None = None
-    """Of a Service Bus message; None if it had none, or if that could not be told."""
+    """The correlation id of a Service Bus message; None if it had none, or an unreadable one."""
     shortened: bool = False
-    """Whether it was too long to be kept whole: it can be looked at, but not put back."""
+    """Whether the body was cut because of its length: then it can be read, but not put back."""
 
 
 log = logging.getLogger(__name__)
 
 MAX_BODY_BYTES = 330_000
-"""What fits into a row in base64: more than the 256 KiB that a message on Service Bus Standard may have."""
+"""The longest body that fits into a row in base64; Service Bus Standard allows 256 KiB."""
 
 PART = 32_000
-"""Characters of the body in one column, which could hold few more."""
+"""How many characters of the body one column holds, close to its limit."""
 
 MAX_REASON_CHARACTERS = 4000
 
 FORM = Form(PoisonMessage, correlation_id="CorrelationID")
 ELSEWHERE = {"Source", "MessageId", "Body"}
-"""What of it stands in the keys of the row, or in columns of its own."""
+"""The columns whose values are in the row's keys, or in numbered columns."""
 
 
 def _time_key(time: datetime) -> str:
@@ -63,13 +63,13 @@ def _time_key(time: datetime) -> str:
 
 
 def id_of(source: str, body: bytes, arrival: Arrival) -> str:
-    """Return the id of a message, the same each time that it is kept: after a crash it is there once all the same."""
+    """Return the id of a message, always the same, so that it is kept once even after a crash."""
     digest = hashlib.sha256(f"{source}|{arrival.number}|".encode() + body).hexdigest()[:32]
     return f"{_time_key(arrival.at)}-{digest}"
 
 
 class PoisonStore:
-    """Where messages go that nobody can read, until an operator has looked at them. All raise `UnavailableError`."""
+    """Keeps unreadable messages for an operator; every method raises `UnavailableError`."""
 
     def __init__(self, table: Table) -> None:
         self._table = table
@@ -82,7 +82,7 @@ class PoisonStore:
         arrival: Arrival,
         correlation_id: str | None = None,
     ) -> None:
-        """Keep the message, which came from the queue `source`; the same one again changes nothing."""
+        """Keep the message, which came from the queue `source`, unless it is kept already."""
         message = PoisonMessage(
             source=source,
             message_id=id_of(source, body, arrival),
@@ -94,12 +94,11 @@ class PoisonStore:
         )
         with suppress(ConflictError):  # it is kept already
             await self._table.submit(source, [Insert(message.message_id, _columns(message))])
-        log.warning(
-            "poison.kept", extra={"queue": source}
-        )  # then too: who kept it may have died before it said so
+        # Logged in both cases, since the process that kept it may have died before its log line.
+        log.warning("poison.kept", extra={"queue": source})
 
     async def page(self, source: str, limit: int, after: str = "") -> list[PoisonMessage]:
-        """Return up to `limit` messages of a queue, oldest first; with `after`, those that follow that id."""
+        """Return up to `limit` messages of a queue, oldest first, after the id `after` if given."""
         rows = await self._table.rows(source, f"{after} " if after else "", "~", limit)
         return [_message_or_fault(source, row) for row in rows]
 
@@ -111,12 +110,12 @@ class PoisonStore:
         return _message_or_fault(source, stored)
 
     async def remove(self, source: str, message_id: str) -> None:
-        """Remove one message, unless somebody else has."""
+        """Remove one message, if it is still there."""
         with suppress(ConflictError):
             await self._table.submit(source, [Delete(message_id)])
 
     async def remove_before(self, source: str, time: datetime, most: int) -> int:
-        """Remove up to so many of the messages of a queue that arrived before; return how many there were."""
+        """Remove up to `most` messages of a queue that arrived before; return their number."""
         old = await self._table.rows(source, "", _time_key(time), most)
         await self._table.submit_each(source, [Delete(row.key) for row in old])
         return len(old)
@@ -128,14 +127,14 @@ def _columns(message: PoisonMessage) -> Columns:
 
 
 def _parts(body: bytes) -> Iterator[tuple[str, str]]:
-    """Yield the columns that hold the body, whatever its bytes are; the last one is not full, so that none can lack."""
+    """Yield the columns of the body; the last is never full, so that a missing one is noticed."""
     text = base64.b64encode(body).decode()
     for number, start in enumerate(range(0, len(text) + 1, PART)):
         yield f"Body{number:02d}", text[start : start + PART]
 
 
 def _message_or_fault(source: str, stored: Stored) -> PoisonMessage:
-    """Return the message; one whose row nobody can read is shown all the same, and can be dropped."""
+    """Return the message; if its row is unreadable, one that can be listed and dropped."""
     try:
         return _message(source, stored)
     except (UnreadableRowError, LookupError, ValueError, TypeError) as fault:
@@ -148,7 +147,7 @@ def _message_or_fault(source: str, stored: Stored) -> PoisonMessage:
 
 
 def _left_of_body(columns: Columns) -> bytes:
-    """Return what can be read of a body: who erases a customer's data has to find it here too."""
+    """Return the readable part of a body, in which an erasure of personal data has to look too."""
     parts = (columns[name] for name in sorted(columns) if name.startswith("Body"))
     texts = (re.sub(r"[^A-Za-z0-9+/]", "", part) for part in parts if isinstance(part, str))
     return b"".join(base64.b64decode(text[: len(text) // 4 * 4]) for text in texts)
@@ -162,7 +161,7 @@ def _message(source: str, stored: Stored) -> PoisonMessage:
 
 
 def _body(columns: Mapping[str, Any]) -> bytes:
-    """Return the body; raises ValueError or TypeError unless all of it is there, as it was kept."""
+    """Return the body; raises ValueError or TypeError unless it is complete and unchanged."""
     found = {name: columns[name] for name in sorted(columns) if name.startswith("Body")}
     body = base64.b64decode("".join(found.values()), validate=True)
     if found != dict(_parts(body)):

@@ -1,6 +1,7 @@
-"""Which order a client's `Idempotency-Key` stands for, in table `submissionkeys`.
+"""The orders to which clients' `Idempotency-Key`s are bound, in table `submissionkeys`.
 
-Beside each key stands a row that sorts by the time at which the key was bound: so what is old is a range.
+Each key has a second row that sorts by the time at which the key was bound, so that old keys are a
+range.
 """
 
 from datetime import datetime
@@ -13,22 +14,22 @@ from stores.tables import Delete, Table, first
 
 PARTITIONS = [f"{number:02x}" for number in range(256)]
 AGE = "!"
-"""Begins the keys of the rows that sort by time."""
+"""The prefix of the keys of the rows that sort by time."""
 
 MOST = 200
-"""Of one partition at a time."""
+"""How many keys of one partition are removed at a time."""
 AT_ONCE = 16
 
 
 class SubmissionKeys:
-    """Which order a client's `Idempotency-Key` stands for."""
+    """The orders to which clients' `Idempotency-Key`s are bound."""
 
     def __init__(self, table: Table, clock: Clock) -> None:
         self._table = table
         self._clock = clock
 
     async def claim(self, key: str, order_id: str, fingerprint: str) -> tuple[str, str]:
-        """Bind the key to the order unless it is bound; return the order id and fingerprint that it is bound to."""
+        """Bind the key to the order unless it is bound; return its order id and fingerprint."""
         row = sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
         now = self._clock()
         rows = {
@@ -39,12 +40,9 @@ class SubmissionKeys:
         return bound["OrderID"], bound["Fingerprint"]
 
     async def remove_before(self, time: datetime) -> int:
-        """Forget keys that were bound before that time, so many of each partition at most; return how many."""
-        return sum(
-            await run_all(
-                (self._remove(partition, time) for partition in PARTITIONS), at_most=AT_ONCE
-            )
-        )
+        """Remove keys bound before that time, up to `MOST` per partition; return their number."""
+        removals = (self._remove(partition, time) for partition in PARTITIONS)
+        return sum(await run_all(removals, at_most=AT_ONCE))
 
     async def _remove(self, partition: str, time: datetime) -> int:
         old = await self._table.rows(partition, AGE, f"{AGE}{sortable(time)}", MOST)

@@ -1,4 +1,4 @@
-"""The last sweep, in table `agents`: one row, and two that say since when there should be any, or another one."""
+"""The last sweep, in table `agents`: one row, and two with the times since which one is overdue."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -10,14 +10,14 @@ from stores.tables import Form, Put, Table, columns_of, first, read_each
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Sweep:
-    """One sweep."""
+    """One sweep of a supervisor."""
 
     at: AwareDatetime
-    """When it ended."""
+    """The end of the sweep."""
     instance: str
-    """The supervisor that swept: the leader."""
+    """The instance that swept, which is the leader."""
     recovered: int
-    """How many orders were overdue."""
+    """The number of overdue orders."""
 
 
 FORM = Form(Sweep)
@@ -35,22 +35,28 @@ class SweepLog:
         self._table = table
 
     async def record(self, sweep: Sweep) -> None:
-        """Keep the sweep in place of the one before; raises `UnavailableError`."""
+        """Replace the kept sweep by this one; raises `UnavailableError`."""
         await self._table.submit(PARTITION, [Put(ROW, FORM.columns(sweep))])
 
     async def last(self) -> Sweep | None:
-        """Return the last sweep; None before the first, or if nobody can read it. Raises `UnavailableError`."""
+        """Return the last sweep; None before the first, or if the row is unreadable.
+
+        Raises `UnavailableError`.
+        """
         stored = await self._table.get(PARTITION, ROW)
         found = read_each([stored] if stored else [], lambda row: FORM.record(columns_of(row)))
         return found[0] if found else None
 
     async def awaited_since(self, now: datetime) -> datetime:
-        """Return when it was that anybody asked this first: now, if nobody did; raises `UnavailableError`."""
+        """Return the time of the first call by any process; raises `UnavailableError`."""
         since: datetime = (await first(self._table, PARTITION, {AWAITED: {"Since": now}}))["Since"]
         return since
 
     async def missed_since(self, last: Sweep, now: datetime) -> datetime:
-        """Return when anybody first asked this after that sweep: now, if nobody did; raises `UnavailableError`."""
+        """Return the time of the first call since that sweep by any process.
+
+        Raises `UnavailableError`.
+        """
         stored = await self._table.get(PARTITION, MISSED)
         known = columns_of(stored) if stored else {}
         if known.get("After") != last.at:

@@ -1,4 +1,4 @@
-"""The port of a table, and what holds for all rows: what they can hold, and which version of the app wrote them."""
+"""The port of a table, the limits of rows, and the versions of the app that wrote them."""
 
 import logging
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -14,16 +14,19 @@ from core.messages import faults_of, json_in, json_text, utf16_units
 
 SCHEMA_VERSION = 3
 OLDEST_ORDERS = 3
-"""In table `orders`: before it an order had other columns, and owed other rows. The other tables are as they were."""
+"""The oldest readable version in table `orders`; rows before it had other columns.
+
+The other tables have not changed since version 1.
+"""
 MAX_CHARACTERS = 32 * 1024
-"""What one property can hold: 64 KiB of UTF-16."""
+"""The longest text of one property: 64 KiB of UTF-16."""
 MAX_ROW_BYTES = 1_000_000
-"""A row holds 1 MiB, and its keys and the names of its properties count too."""
+"""The largest row: it can have 1 MiB, including its keys and the names of its properties."""
 
 KEYS = {"PartitionKey", "RowKey", "SchemaVersion"}
 
 MORE = "more"
-"""The field of a record, if it has one, for the columns that a newer version of the app has added (FLT-12)."""
+"""The field of a record for the columns that a newer version of the app has added (FLT-12)."""
 
 log = logging.getLogger(__name__)
 
@@ -42,7 +45,7 @@ class Insert:
 
 @dataclass(frozen=True, slots=True)
 class Replace:
-    """Overwrite the whole row; conflicts unless it is as it was under this ETag."""
+    """Overwrite the whole row; conflicts unless it still has this ETag."""
 
     key: str
     row: Any
@@ -51,7 +54,7 @@ class Replace:
 
 @dataclass(frozen=True, slots=True)
 class Put:
-    """Overwrite the whole row or insert it, whatever is there."""
+    """Insert the row or overwrite the whole of it, without a condition."""
 
     key: str
     row: Any
@@ -65,7 +68,7 @@ class Delete:
 
 
 Operation = Insert | Replace | Put | Delete
-"""What is written are columns; or, before `stores/orders.py` has made columns of it, a record."""
+"""A write; its row is columns, or a record until `stores/orders.py` has made columns of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,21 +81,22 @@ class Stored:
 
 
 ETags = Sequence[str | None]
-"""Of the rows that were written, in the order of the operations; None for a row that was removed."""
+"""The ETags of the written rows, in the order of the operations; None for a removed row."""
 
 
 class Table(Protocol):
-    """One table. Every method raises `UnavailableError` when it cannot be reached."""
+    """One table; every method raises `UnavailableError` when it cannot be reached."""
 
     async def submit(self, partition: str, operations: Sequence[Operation]) -> ETags:
-        """Carry out all the operations or none: at most 100, each on another row; return the new ETag of each.
+        """Carry out all operations or none, at most 100 on different rows; return the new ETags.
 
-        Raises `ConflictError` when a row is not as the operations expect it, `UnavailableError` when it is unknown
-        whether they were carried out, and `InvalidError` for operations that no transaction can hold.
+        Raises `ConflictError` when a row is not as the operations expect it, `UnavailableError`
+        when it is unknown whether they were carried out, and `InvalidError` for operations that no
+        transaction can hold.
         """
 
     async def submit_each(self, partition: str, operations: Sequence[Operation]) -> None:
-        """Carry out operations that do not depend on each other; pass over those that conflict."""
+        """Carry out operations that do not depend on each other; skip those that conflict."""
 
     async def get(self, partition: str, key: str) -> Stored | None:
         """Return one row; None if there is none."""
@@ -104,7 +108,10 @@ class Table(Protocol):
 
 
 async def first(table: Table, partition: str, rows: Mapping[str, Columns]) -> Columns:
-    """Insert these rows unless the first of them exists; return what it says. Raises `UnavailableError`."""
+    """Insert these rows unless the first of them exists; return the columns of the first.
+
+    Raises `UnavailableError`.
+    """
     key = next(iter(rows))
     try:
         await table.submit(partition, [Insert(name, columns) for name, columns in rows.items()])
@@ -116,7 +123,7 @@ async def first(table: Table, partition: str, rows: Mapping[str, Columns]) -> Co
 
 
 def columns_of(stored: Stored, oldest: int = 1) -> dict[str, Any]:
-    """Return the columns of a row without what all rows have; raises `UnreadableRowError`."""
+    """Return the columns of a row, except those that all rows have; raises `UnreadableRowError`."""
     version = stored.row.get("SchemaVersion", 1)
     if not oldest <= version <= SCHEMA_VERSION:
         readable = f"this app reads {oldest} to {SCHEMA_VERSION}"
@@ -125,9 +132,9 @@ def columns_of(stored: Stored, oldest: int = 1) -> dict[str, Any]:
 
 
 class Form(Generic[Made]):
-    """How a kind of record stands in columns: each field under its name in PascalCase, and none where it is None.
+    """Maps a kind of record to columns: one for each field that is not None, named in PascalCase.
 
-    What this version does not know is kept in the field `more`, if the record has it, and written back as it was read.
+    Unknown columns are kept in the record's field `more`, if it has one, to be written back.
     """
 
     def __init__(self, kind: type[Made], *, texts: Collection[str] = (), **names: str) -> None:
@@ -158,31 +165,29 @@ class Form(Generic[Made]):
         return {**getattr(record, MORE), **columns}
 
     def record(self, columns: Columns) -> Made:
-        """Return the record; raises ValueError that names what is missing or wrong, and repeats no value."""
+        """Return the record; raises ValueError, which names every fault but repeats no value."""
         if not isinstance(columns, Mapping):
-            raise ValueError("there are no columns")  # noqa: TRY004 - as of all else that is wrong with a row
+            raise ValueError("there are no columns")  # noqa: TRY004 - as for all faults of a row
         if missing := self._needed - columns.keys():
             raise ValueError(f"there is no {', '.join(sorted(missing))}")
         try:
             texts = {name: json_in(columns[name]) for name in self._texts & columns.keys()}
-            record: Made = self._adapter.validate_python(
-                {**columns, **texts, **self._unknown(columns)}
-            )
+            known = {**columns, **texts, **self._unknown(columns)}
+            record: Made = self._adapter.validate_python(known)
         except ValidationError as error:
             raise ValueError("; ".join(faults_of(error))) from None
         return record
 
     def _unknown(self, columns: Columns) -> dict[str, Any]:
-        """Return, under the name of the field for it, what only a newer version knows of the columns."""
+        """Return the columns that only a newer version knows, under the name of their field."""
         if self._more is None:
             return {}
-        return {
-            self._more: {name: value for name, value in columns.items() if name not in self._known}
-        }
+        unknown = {name: value for name, value in columns.items() if name not in self._known}
+        return {self._more: unknown}
 
 
 def read_each(rows: Iterable[Stored], read: Callable[[Stored], Made]) -> list[Made]:
-    """Return what can be read of each row; one that cannot is logged, and takes no other along."""
+    """Return what `read` returns for each row; an unreadable row is logged and left out."""
     made = []
     for row in rows:
         try:

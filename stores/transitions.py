@@ -18,17 +18,17 @@ from stores.orders import OrderStore
 log = logging.getLogger(__name__)
 
 Decide = Callable[[Snapshot, datetime], Decision]
-"""Pure: it may be asked several times."""
+"""A pure function, since it may be called several times."""
 
 Intend = Callable[[Snapshot, Decision], None]
-"""Is told of each decision, and of what it was made on, before it is written."""
+"""Gets each decision, with the snapshot that it was made on, before it is written."""
 
 MAX_CONFLICTS = 20
-"""Each conflict means that somebody else made progress, so this many in a row point to a fault."""
+"""Each conflict means that another writer made progress, so this many in a row point to a fault."""
 
 
 def _in_brief(change: Change) -> dict[str, object]:
-    """Return what telemetry shows of a change: no detail, which may be an operator's words or a service's."""
+    """Return a change for telemetry: without words of operators or services."""
     after = change.after
     return {
         "order_id": after.order_id,
@@ -40,7 +40,7 @@ def _in_brief(change: Change) -> dict[str, object]:
 
 
 class Transitions:
-    """Runs decisions against the state store. Whoever changes an order does it through here."""
+    """Runs decisions against the state store; every change of an order goes through it."""
 
     def __init__(self, store: OrderStore, bus: Bus, clock: Clock, new_id: NewId) -> None:
         self.store = store
@@ -48,10 +48,10 @@ class Transitions:
         self.clock = clock
         self._new_id = new_id
         self.count: Callable[[Change], None] = lambda _: None
-        """Is told of each change that was written."""
+        """Gets each change that was written."""
 
     def _count(self, change: Change) -> None:
-        """Figures are for looking at: whatever is wrong with them, what was committed goes out."""
+        """Count the change; an error is logged, since figures must not stop a committed change."""
         try:
             self.count(change)
         except Exception:
@@ -60,9 +60,10 @@ class Transitions:
     async def apply(
         self, order_id: str, decide: Decide, intend: Intend = lambda *_: None
     ) -> Decision:
-        """Change the order as `decide` says, anew on what others wrote if they were first.
+        """Change the order as `decide` returns, and decide again if another writer was first.
 
-        Returns what was done. Raises `UnknownOrderError`, `UnavailableError`, and whatever `decide` raises.
+        Returns the decision that was carried out. Raises `UnknownOrderError`, `UnavailableError`,
+        `ConflictError` after `MAX_CONFLICTS`, and all errors of `decide`.
         """
         for _ in range(MAX_CONFLICTS):
             snapshot = await self._load(order_id)
@@ -79,7 +80,7 @@ class Transitions:
         return snapshot
 
     async def carry_out(self, decision: Decision) -> bool:
-        """Write and send what was decided; False if another writer was first and nothing was written."""
+        """Write a decision and send its messages; False if another writer was first."""
         match decision:
             case Change():
                 change = decision.identified(self._new_id())
@@ -93,10 +94,10 @@ class Transitions:
         return True
 
     async def _send(self, change: Change) -> None:
-        """Send what the change owes.
+        """Send the messages of the change.
 
-        What may not have arrived is found later: a wake-up by the poll, a request by the supervisor when its time is
-        up.
+        If one does not arrive, the work is found later: a pending order by the poll, an unanswered
+        request by the supervisor when its time is up.
         """
         if not change.messages:
             return
@@ -112,7 +113,7 @@ class Transitions:
         try:
             await self.store.commit(change)
         except (ConflictError, UnavailableError) as error:
-            # The answer may have been lost on the way although the write went through; the history knows.
+            # The answer may have been lost although the write went through: the history shows it.
             if await self.store.committed(change):
                 return True
             if isinstance(error, UnavailableError):

@@ -1,4 +1,4 @@
-"""Service Bus: one pooled sender for each queue; what is sent to a queue at the same time travels as one batch."""
+"""Service Bus: a pooled sender for each queue; concurrent messages to a queue share a batch."""
 
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
@@ -36,15 +36,18 @@ REFUSALS = (
     ServiceBusAuthorizationError,
     ServiceBusQuotaExceededError,
 )
-"""What is wrong with one queue, while the bus is there."""
+"""The errors of one queue while the bus itself is reached."""
 REFUSED_FOR = timedelta(seconds=1)
-"""How long a queue is asked that refuses a message: a batch waits for it, with the orders of other queues."""
+"""How long a message is retried that its queue refuses: a whole batch waits for it."""
 LONGEST_LIFE = timedelta(days=49)
-"""The protocol counts milliseconds in 32 bits; no queue of ours keeps a message for so long."""
+"""The longest time to live: the protocol counts milliseconds in 32 bits."""
 MAX_SENDERS = 32
-"""That stay open while nothing is sent: the app's own queues are fewer, but senders of orders may have one each."""
+"""How many idle senders stay open.
+
+The app's own queues are fewer, but each sender of orders may have a private one.
+"""
 MAX_IN_A_BATCH = 500
-"""More in one batch gain nothing and hold up those that come after."""
+"""How many messages one batch has at most: more would only delay those that come after."""
 
 
 class ServiceBus:
@@ -53,15 +56,15 @@ class ServiceBus:
     def __init__(self, client: Callable[[], ServiceBusClient]) -> None:
         self._client = client
         self._senders: dict[str, ServiceBusSender] = {}
-        """By queue, but for those in use; the one that was used longest ago is the first."""
+        """The idle senders by queue, the least recently used first."""
         self._peeking: ServiceBusReceiver | None = None
-        """Kept open for the next probe; None while one is under way."""
+        """The receiver of probes, kept open between them; None while a probe is under way."""
         self._closing: set[asyncio.Task[None]] = set()
         self._sends: GroupCommit[BusMessage | None, None] = GroupCommit(self._flush)
-        """None stands for nothing to send: it only opens the sender, in its turn like any message."""
+        """The waiting messages; None instead of a message only opens the sender."""
 
     async def send(self, messages: Sequence[BusMessage]) -> None:
-        """See `Bus.send`; a message that the queue cannot take, being too large perhaps, raises `InvalidError`."""
+        """See `Bus.send`; raises `InvalidError` for an unfit message, such as one too large."""
         outcomes = await asyncio.gather(
             *map(self._send_while_it_lives, messages), return_exceptions=True
         )
@@ -70,34 +73,35 @@ class ServiceBus:
                 raise outcome
 
     async def _send_while_it_lives(self, message: BusMessage) -> None:
-        """Try again through an outage for as long as the message lives; if the queue refuses it, only for a moment."""
+        """Retry an outage for as long as the message lives, and a refusal for `REFUSED_FOR`."""
         life = message.time_to_live or timedelta()
         life = life if message.patience is None else min(life, message.patience)
-        moment = min(life, REFUSED_FOR)
+
+        def stop(state: RetryCallState) -> bool:
+            limit = min(life, REFUSED_FOR) if _is_refused(state) else life
+            return stop_before_delay(limit)(state)
+
         retrying = AsyncRetrying(
             retry=retry_if_exception_type(UnavailableError),
             wait=wait_exponential_jitter(multiplier=0.1, max=2, jitter=0.2),
-            stop=lambda state: stop_before_delay(moment if _is_refused(state) else life)(state),
+            stop=stop,
             reraise=True,
         )
         try:
             async with asyncio.timeout(life.total_seconds() or None):
                 await retrying(self._sends.submit, message.queue, message)
         except TimeoutError as error:
-            raise UnavailableError(
-                f"queue {message.queue}: no answer for as long as a message lives"
-            ) from error
+            fault = f"queue {message.queue}: no answer for as long as a message lives"
+            raise UnavailableError(fault) from error
 
     async def probe(self, queues: Sequence[str]) -> None:
-        """See `Bus.probe`: opens the senders, so that the first message need not wait for that, and peeks once.
+        """See `Bus.probe`; opens the senders, so that the first message need not wait, and peeks.
 
-        An open sender does not show that the bus has gone away since; only an answer does.
+        The peek is needed because an open sender does not notice that the bus has gone away.
         """
         await asyncio.gather(*(self._sends.submit(queue, None) for queue in queues))
-        receiver, self._peeking = (
-            self._peeking or self._client().get_queue_receiver(queues[0]),
-            None,
-        )
+        receiver = self._peeking or self._client().get_queue_receiver(queues[0])
+        self._peeking = None
         try:
             with azure_errors(f"queue {queues[0]}"):
                 await receiver.peek_messages(max_message_count=1, timeout=PEEK_TIMEOUT_SECONDS)
@@ -128,9 +132,10 @@ class ServiceBus:
 
     @contextmanager
     def _sender(self, queue: str) -> Iterator[ServiceBusSender]:
-        """Lend the sender of a queue, which nobody else has meanwhile; close it if its link may be broken.
+        """Lend the sender of a queue exclusively; close it if its link may be broken.
 
-        Closing can take a second, for which nobody waits. Of many senders those stay open that were used last.
+        Closing can take a second, so it happens in the background. If there are too many senders,
+        the least recently used one is closed.
         """
         sender = self._senders.pop(queue, None) or self._client().get_queue_sender(queue)
         try:
@@ -149,14 +154,14 @@ class ServiceBus:
 
 
 def _is_refused(state: RetryCallState) -> bool:
-    """Whether it was the queue that did not take the message."""
+    """Whether the queue itself refused the message."""
     return state.outcome is not None and isinstance(state.outcome.exception(), QueueRefusedError)
 
 
 async def _send(
     sender: ServiceBusSender, batch: ServiceBusMessageBatch, waiting: Sequence[BusMessage | None]
 ) -> list[Exception | None]:
-    """Send the first messages, as many as fit into the batch; one that no queue can take fails alone."""
+    """Send the first messages that fit into the batch; one that no queue can take fails alone."""
     outcomes: list[Exception | None] = []
     for message in waiting:
         try:
@@ -166,9 +171,8 @@ async def _send(
         except (MessageSizeExceededError, ValueError, TypeError) as error:
             if isinstance(error, MessageSizeExceededError) and len(batch):
                 break  # it goes with the next batch
-            outcomes.append(
-                InvalidError([f"message {message and message.message_id} cannot be sent: {error}"])
-            )
+            fault = f"message {message and message.message_id} cannot be sent: {error}"
+            outcomes.append(InvalidError([fault]))
     if len(batch):
         await sender.send_messages(batch, timeout=SEND_TIMEOUT_SECONDS)
     return outcomes

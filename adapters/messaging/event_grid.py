@@ -21,9 +21,8 @@ class EventGrid:
 
     async def publish(self, events: Sequence[Event]) -> None:
         """See `EventPublisher.publish`."""
-        with azure_errors(
-            "Event Grid", UnavailableError
-        ):  # 404: the topic is not there, and the events are sound
+        # A 404 means that the topic is missing: the events are sound.
+        with azure_errors("Event Grid", UnavailableError):
             await self._client().send([_cloud_event(event) for event in events])
 
 

@@ -11,18 +11,20 @@ from adapters.failures import azure_errors
 from core.errors import InvalidError, UnavailableError
 
 NO_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""Storage Queues travel in XML, which has no way to write these."""
+"""The characters that the XML of Storage Queues cannot hold."""
 
 FOREVER = -1
-"""Without it a message that nobody takes is dropped after seven days."""
+"""The time to live without an end; the default is seven days."""
 
 
 def check(text: str) -> None:
-    """Raise `InvalidError` for what XML cannot hold: Azure refuses it, and Azurite cannot give it out again."""
+    """Raise `InvalidError` for characters that XML cannot hold.
+
+    Azure refuses them, and Azurite accepts them but cannot deliver the message.
+    """
     if found := NO_XML.search(text):
-        raise InvalidError(
-            [f"character {found.start() + 1} is U+{ord(found[0]):04X}, which no queue can hold"]
-        )
+        character = f"character {found.start() + 1} is U+{ord(found[0]):04X}"
+        raise InvalidError([f"{character}, which no queue can hold"])
 
 
 class StorageQueue:

@@ -1,4 +1,4 @@
-"""The clock of Table Storage, which every answer of it bears, beside our own."""
+"""Compares our clock with that of Table Storage, whose time is in each of its answers."""
 
 import asyncio
 import math
@@ -17,14 +17,14 @@ from core.errors import UnavailableError
 from core.ports import Clock
 
 RECENT_SECONDS = 5.0
-"""For so long after an answer nobody is asked only to compare the clocks."""
+"""For so long after an answer, no request is sent only to compare the clocks."""
 
 SENT = "sent_at"
-"""Under which a request carries when it was sent."""
+"""The name in a request's context for the time at which it was sent."""
 
 
 class StoreClock:
-    """Compares the clocks with each answer; `asked` and `answered` are hooks of the SDK's pipeline."""
+    """Compares the clocks with each answer; `asked` and `answered` are hooks of the SDK."""
 
     def __init__(
         self,
@@ -39,11 +39,11 @@ class StoreClock:
         self._asking = asyncio.Lock()
 
     def asked(self, request: PipelineRequest[Any]) -> None:
-        """Note when a request is sent, also if it is tried again."""
+        """Note the time at which a request is sent, for each of its tries."""
         request.context[SENT] = self._clock(), self._monotonic()
 
     def answered(self, response: PipelineResponse[Any, Any]) -> None:
-        """Compare the clocks, if the answer says what time it is there."""
+        """Compare the clocks, if the answer has a time."""
         sent, began = response.context[SENT]
         received, ended = self._clock(), self._monotonic()
         self._answered_at = ended
@@ -53,14 +53,14 @@ class StoreClock:
             self._detector.saw(Answer(date=date, sent=sent, received=received, took=took))
 
     async def skew(self, ask: Callable[[], Awaitable[Any]]) -> ClockSkew | None:
-        """See `ClockCheck`; if the store has not answered lately, it is asked first, by any request."""
-        async with self._asking:  # who comes meanwhile goes by the same answers
+        """See `ClockCheck`; `ask` sends any request, if the store has not answered lately."""
+        async with self._asking:  # concurrent callers use the same answers
             if self._monotonic() - self._answered_at > RECENT_SECONDS:
                 await self._compare(ask)
         return self._detector.skew
 
     async def _compare(self, ask: Callable[[], Awaitable[Any]]) -> None:
-        """Ask once, and again while that contradicts the answers before; also a refusal says what time it is there."""
+        """Ask until the answers agree, at most `DECISIVE` times; a refusal has a time too."""
         for _ in range(DECISIVE):
             with suppress(UnavailableError):
                 await ask()
@@ -69,7 +69,7 @@ class StoreClock:
 
 
 def _date_of(header: str | None) -> datetime | None:
-    """Return the time that the header names; None if it names none."""
+    """Return the time in the header; None if it has none."""
     try:
         return parsedate_to_datetime(header or "").astimezone(UTC)
     except ValueError:

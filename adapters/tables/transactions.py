@@ -1,8 +1,8 @@
-"""Table Storage as this app uses it: entity group transactions, point reads, and one shape of query."""
+"""Table Storage as this app uses it: entity group transactions, point reads and range queries."""
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from itertools import islice
+from itertools import chain, islice
 
 from azure.data.tables.aio import TableClient
 
@@ -15,15 +15,15 @@ from stores.tables import ETags, Operation, Stored
 Outcome = ETags | Exception
 
 Parts = Mapping[str, str]
-"""What was submitted, as it goes over the wire: by row key the part of each operation."""
+"""One submission as it goes over the wire: the part of each operation by row key."""
 
 MAX_OPERATIONS = 100
 MAX_BYTES = 1_500_000
-"""Cosmos DB takes 2 MB, Table Storage 4 MiB; the rest is for what surrounds the parts."""
+"""The largest content of a transaction: Cosmos DB takes 2 MB, Table Storage 4 MiB, with headers."""
 
 
 class TableTransactions:
-    """One table. What is submitted to a partition at the same time shares an entity group transaction."""
+    """One table; concurrent submissions to a partition share an entity group transaction."""
 
     def __init__(self, table: Callable[[], TableClient]) -> None:
         self._table = table
@@ -31,13 +31,11 @@ class TableTransactions:
 
     async def submit(self, partition: str, operations: Sequence[Operation]) -> ETags:
         """See `Table.submit`."""
-        parts = wire.parts_of(
-            self._table(), partition, operations
-        )  # what no row can hold, never meets its neighbours
+        # An invalid row is refused here, before it can share a transaction with others.
+        parts = wire.parts_of(self._table(), partition, operations)
         if not len(parts) == len(operations) <= MAX_OPERATIONS:
-            raise InvalidError(
-                [f"a transaction takes at most {MAX_OPERATIONS} operations, each on another row"]
-            )
+            limit = f"a transaction takes at most {MAX_OPERATIONS} operations, each on another row"
+            raise InvalidError([limit])
         return await self._commits.submit(partition, parts) if parts else []
 
     async def submit_each(self, partition: str, operations: Sequence[Operation]) -> None:
@@ -70,11 +68,12 @@ class TableTransactions:
         return found
 
     async def _flush(self, _partition: str, waiting: Sequence[Parts]) -> list[Outcome]:
-        """Commit all together; if one is refused, all the others together; if one of those is, each by itself.
+        """Commit all together; after a refusal without the refused one, and then each by itself.
 
-        Many conflicts in one group mean that another process does the same work: then to leave out one after the other
-        would take as many round trips as there are orders, and the others would wait for all of them. Who is refused
-        is refused for what it did itself: if nobody says which one that was, each is tried by itself.
+        Many conflicts in one group mean that another process does the same work. Leaving them out
+        one by one would take as many round trips as there are orders, and the others would wait.
+        If the error does not name the refused submission, each is tried by itself, so that none is
+        refused for the fault of another.
         """
         group = _fitting(waiting)
         outcomes, error = await self._try(group)
@@ -90,40 +89,36 @@ class TableTransactions:
         return [*outcomes[:guilty], error, *outcomes[guilty:]]
 
     async def _each(self, group: Sequence[Parts]) -> list[Outcome]:
-        """Commit each by itself."""
-        alone = await asyncio.gather(*(self._try([parts]) for parts in group))
-        return [outcome for each, _ in alone for outcome in each]
+        """Commit each submission by itself."""
+        tries = await asyncio.gather(*(self._try([parts]) for parts in group))
+        return [outcomes[0] for outcomes, _ in tries]
 
     async def _try(self, group: Sequence[Parts]) -> tuple[list[Outcome], Exception | None]:
-        """Return the outcome of each submission, and the error that they share, if there was one."""
+        """Return the outcome of each submission, and the error that all share, if there is one."""
+        all_parts = list(chain.from_iterable(parts.values() for parts in group))
         try:
             with azure_errors("writing rows"):
-                etags = iter(
-                    await wire.transact(
-                        self._table(), [part for each in group for part in each.values()]
-                    )
-                )
-        except Exception as error:  # noqa: BLE001 - it belongs to whoever caused it, whatever it is
+                etags = iter(await wire.transact(self._table(), all_parts))
+        except Exception as error:  # noqa: BLE001 - any error is the outcome of its submission
             return [error] * len(group), error
         return [list(islice(etags, len(parts))) for parts in group], None
 
 
 def _fitting(waiting: Sequence[Parts]) -> Sequence[Parts]:
-    """Return the first submissions, as many as one transaction can hold; no row may occur in it twice."""
+    """Return the first submissions that fit into one transaction, in which no row occurs twice."""
     keys: set[str] = set()
     size = 0
     for number, parts in enumerate(waiting):
         size += sum(map(len, parts.values()))
-        if number and (
-            parts.keys() & keys or len(parts) + len(keys) > MAX_OPERATIONS or size > MAX_BYTES
-        ):
+        too_many = len(parts) + len(keys) > MAX_OPERATIONS or size > MAX_BYTES
+        if number and (too_many or parts.keys() & keys):
             return waiting[:number]
         keys |= parts.keys()
     return waiting
 
 
 def _owner(group: Sequence[Parts], error: Exception) -> int | None:
-    """Return the number of the submission at fault; None if the error does not say."""
+    """Return the number of the submission at fault; None if the error has no index."""
     index = getattr(error.__cause__ or error, "index", None)
     if index is None:
         return None

@@ -1,8 +1,9 @@
-"""Requests to Table Storage as they go over the wire, and what comes back.
+"""Requests to Table Storage as they go over the wire, and the answers.
 
-For a transaction the SDK builds the request with the standard library's `email` package and reads the answer with it
-too; with its handling of queries that was nearly half of all the CPU time that an order cost. What we send has few and
-fixed forms, so they are written here, and sent through the SDK's own pipeline, which signs, retries and logs them.
+For a transaction, the SDK builds the request with the standard library's `email` package, and reads
+the answer with it too. Together with its handling of queries, that was nearly half of all the CPU
+time of an order. Our requests have few and fixed forms, so they are written here, and sent through
+the SDK's own pipeline, which signs, retries and logs them.
 """
 
 import asyncio
@@ -31,12 +32,12 @@ from stores.tables import (
 )
 
 RANGE = "PartitionKey eq '{p}' and RowKey ge '{s}' and RowKey lt '{e}'"
-"""The only query there is: what it costs depends on how much it returns, never on the size of the table."""
+"""The only query; its cost depends on the number of rows it returns, not on the table's size."""
 
 PAGE = 1000
 
 ANSWER_SECONDS = 10.0
-"""For one answer, with all tries, and the token: batches and looks wait for it, and orders of other partitions."""
+"""The time-out of one answer, with all tries and the token: whole batches wait for it."""
 
 _HEADERS = {
     "Accept": "application/json;odata=minimalmetadata",
@@ -47,13 +48,13 @@ _HEADERS = {
 LARGEST_INT32 = 2**31 - 1
 
 TYPE = "@odata.type"
-"""Ends the name of what says of which type a property is that JSON has no type for."""
+"""The suffix of an annotation with a property's type, for types that JSON lacks."""
 
 COMPACT = json.JSONEncoder(separators=(",", ":"))
 
 PART = "Content-Type: application/http\r\nContent-Transfer-Encoding: binary\r\n\r\n"
 PART_HEADERS = "DataServiceVersion: 3.0\r\nAccept: application/json\r\n"
-"""Azure demands the version in each part of a transaction; Azurite does not mind."""
+"""The headers of each part of a transaction: Azure requires the version, Azurite does not."""
 STATUS = re.compile(rb"^HTTP/1\.[01] (\d{3})", re.MULTILINE)
 ETAG = re.compile(rb"^ETag: (\S+)", re.MULTILINE | re.IGNORECASE)
 INDEX = re.compile(r'"value"\s*:\s*"(\d+):')
@@ -61,7 +62,10 @@ CODE = re.compile(r'"code"\s*:\s*"([^"]+)"')
 
 
 class TableError(HttpResponseError):
-    """A request was refused: `index` is the operation of a transaction at fault, None if the answer does not say."""
+    """A request was refused.
+
+    `index` is the number of the operation at fault in a transaction; None if it is not known.
+    """
 
     def __init__(self, status: int, text: str) -> None:
         code, index = CODE.search(text), INDEX.search(text)
@@ -73,9 +77,8 @@ class TableError(HttpResponseError):
 
 async def read_one(table: TableClient, partition: str, row: str) -> Stored | None:
     """Return one entity by its keys; None if there is none."""
-    answer = await _send(
-        table, HttpRequest("GET", _place(_address(table), partition, row), headers=_HEADERS)
-    )
+    url = _entity_url(_address(table), partition, row)
+    answer = await _send(table, HttpRequest("GET", url, headers=_HEADERS))
     if answer.status_code == 404 and "TableNotFound" not in answer.text():
         return None
     return _stored(_json_of(answer))
@@ -84,19 +87,21 @@ async def read_one(table: TableClient, partition: str, row: str) -> Stored | Non
 async def read_range(
     table: TableClient, partition: str, start: str, end: str, limit: int | None
 ) -> AsyncIterator[Stored]:
-    """Yield the entities with start <= row key < end in key order; pages may be short or empty and not be the last."""
-    texts = {
-        name: text.replace("'", "''") for name, text in (("p", partition), ("s", start), ("e", end))
-    }
-    asked = {"$filter": RANGE.format(**texts)} | ({"$top": str(min(limit, PAGE))} if limit else {})
+    """Yield the entities with start <= row key < end in key order.
+
+    A page of the answer may be short or empty without being the last.
+    """
+    keys = {"p": partition, "s": start, "e": end}
+    escaped = {name: text.replace("'", "''") for name, text in keys.items()}
+    options = {"$filter": RANGE.format(**escaped)}
+    if limit:
+        options["$top"] = str(min(limit, PAGE))
     more: dict[str, str] | None = {}
     while more is not None:
-        query = "&".join(
-            f"{name}={quote(value, safe='')}" for name, value in (asked | more).items()
-        )
-        answer = await _send(
-            table, HttpRequest("GET", f"{_address(table)}()?{query}", headers=_HEADERS)
-        )
+        asked = options | more
+        query = "&".join(f"{name}={quote(value, safe='')}" for name, value in asked.items())
+        url = f"{_address(table)}()?{query}"
+        answer = await _send(table, HttpRequest("GET", url, headers=_HEADERS))
         for found in _json_of(answer)["value"]:
             yield _stored(found)
         more = _continuation(answer.headers)
@@ -109,22 +114,18 @@ def _continuation(headers: Mapping[str, str]) -> dict[str, str] | None:
 
 
 def _stored(wire: Mapping[str, Any]) -> Stored:
-    """Return the row with the types of its properties; what Azure adds itself is left out."""
-    times = {
-        name.partition("@")[0]
-        for name, kind in wire.items()
-        if kind == "Edm.DateTime" and name.endswith(TYPE)
-    }
-    row = {
-        name: datetime.fromisoformat(value) if name in times else value
-        for name, value in wire.items()
-        if name != "Timestamp" and "odata." not in name
-    }
+    """Return the row with typed values, without the properties that Azure adds."""
+    row = {}
+    for name, value in wire.items():
+        if name == "Timestamp" or "odata." in name:
+            continue
+        is_time = wire.get(f"{name}{TYPE}") == "Edm.DateTime"
+        row[name] = datetime.fromisoformat(value) if is_time else value
     return Stored(key=wire["RowKey"], row=row, etag=wire["odata.etag"])
 
 
 async def _send(table: TableClient, request: HttpRequest) -> AsyncHttpResponse:
-    """Send the request as the SDK sends its own; it has no public way to do that."""
+    """Send the request as the SDK sends its own, for which it has no public method."""
     client: Any = table._client  # noqa: SLF001 - see above
     async with asyncio.timeout(ANSWER_SECONDS):
         response: AsyncHttpResponse = await client.send_request(request, stream=True)
@@ -143,18 +144,20 @@ def _address(table: TableClient) -> str:
 
 
 def parts_of(table: TableClient, partition: str, operations: Sequence[Operation]) -> dict[str, str]:
-    """Return by row key the part of each operation; raises `InvalidError`, ValueError or TypeError as a row cannot be.
+    """Return the part of each operation by row key, in ASCII.
 
-    All that is sent of a part is ASCII.
+    Raises `InvalidError`, ValueError or TypeError for a row that the table cannot hold.
     """
     address = _address(table)
     return {operation.key: part_of(address, partition, operation) for operation in operations}
 
 
 async def transact(table: TableClient, parts: Sequence[str]) -> list[str | None]:
-    """Carry out the operations of all parts or none; return the new ETag of each, None for a deletion.
+    """Carry out the operations of all parts or none; return their new ETags.
 
-    Raises `TableError`, and whatever the SDK's pipeline raises for an outage.
+    The ETag of a deletion is None.
+
+    Raises `TableError`, and the errors of the SDK's pipeline for an outage.
     """
     boundary = f"batch_{uuid4()}"
     request = HttpRequest(
@@ -184,28 +187,29 @@ def _request(address: str, partition: str, operation: Operation) -> str:
     if isinstance(operation, Insert):
         head = f"POST {address} HTTP/1.1\r\nPrefer: return-no-content\r\n"
         return _with_body(head, partition, operation.key, operation.row)
-    place = _place(address, partition, operation.key)
+    url = _entity_url(address, partition, operation.key)
     match operation:
         case Replace(key, row, etag):
-            return _with_body(f"PUT {place} HTTP/1.1\r\nIf-Match: {etag}\r\n", partition, key, row)
+            return _with_body(f"PUT {url} HTTP/1.1\r\nIf-Match: {etag}\r\n", partition, key, row)
         case Put(key, row):
-            return _with_body(f"PUT {place} HTTP/1.1\r\n", partition, key, row)
+            return _with_body(f"PUT {url} HTTP/1.1\r\n", partition, key, row)
         case Delete():
-            return f"DELETE {place} HTTP/1.1\r\nIf-Match: *\r\n{PART_HEADERS}\r\n"
+            return f"DELETE {url} HTTP/1.1\r\nIf-Match: *\r\n{PART_HEADERS}\r\n"
 
 
 def _with_body(head: str, partition: str, key: str, row: Columns) -> str:
     body = COMPACT.encode(wire_form(entity(partition, key, stored_form(row))))
-    return f"{head}{PART_HEADERS}Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n{body}"
+    about = f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n"
+    return f"{head}{PART_HEADERS}{about}\r\n{body}"
 
 
-def _place(address: str, *keys: str) -> str:
+def _entity_url(address: str, *keys: str) -> str:
     partition, row = (quote(key.replace("'", "''"), safe="") for key in keys)
     return f"{address}(PartitionKey='{partition}',RowKey='{row}')"
 
 
 def wire_form(columns: Columns) -> dict[str, Any]:
-    """Return the entity with the types that JSON lacks beside their values; raises TypeError for one we do not use."""
+    """Return the entity with annotations for types that JSON lacks; raises TypeError for others."""
     wire: dict[str, Any] = {}
     for name, value in columns.items():
         match value:
@@ -229,7 +233,10 @@ def wire_form(columns: Columns) -> dict[str, Any]:
 
 
 def _etags(answer: bytes, count: int) -> list[str | None]:
-    """Read the answer: one part for each operation, or, if nothing was carried out, one for the operation at fault."""
+    """Return the ETags in the answer, which has one part for each operation.
+
+    If nothing was carried out, it has one part for the operation at fault: raises `TableError`.
+    """
     parts = STATUS.split(answer)[1:]
     statuses, rest = [int(status) for status in parts[::2]], parts[1::2]
     for status, text in zip(statuses, rest, strict=True):
@@ -237,4 +244,5 @@ def _etags(answer: bytes, count: int) -> list[str | None]:
             raise TableError(status, text.decode(errors="replace"))
     if len(statuses) != count:
         raise TableError(500, f"{len(statuses)} answers to {count} operations")
-    return [found.group(1).decode() if (found := ETAG.search(text)) else None for text in rest]
+    found = [ETAG.search(text) for text in rest]
+    return [match.group(1).decode() if match else None for match in found]

@@ -33,7 +33,7 @@ from shop.business import SHOP
 from simulator.ledger import Ledger
 from simulator.rules import Effect, Fault, FaultInForce
 from stores.agent_health import FRESH, AgentHealth
-from stores.figures import Figures, Took
+from stores.figures import Durations, Figures
 from stores.outbox import EVENT
 from stores.poison import Arrival
 from stores.sweeps import Sweep
@@ -392,7 +392,7 @@ async def test_a_row_that_nobody_can_read_takes_no_other_along(made):
 
 async def test_the_figures_of_processes_stand_side_by_side_until_they_are_removed(made):
     """The same minute counted by two; a later one stays."""
-    took = Took(count=2, total=1500, longest=1000)
+    took = Durations(count=2, total=1500, longest=1000)
     one, other, later = (
         Figures(at=NOW, processed=3, failed=1, steps={"payment": took}),
         Figures(at=NOW, processed=4),

@@ -172,7 +172,7 @@ async def test_the_head_of_a_lane_is_found_in_one_query_before_those_that_wait_f
     store.fill(1_000, not_before=LATER, waits_since=LATER)
     ids = store.fill(3)
     look = BucketLook(store=store, bucket=BUCKET, due=NOW, choose=who_may)
-    assert await look.at_what_waits() == ids
+    assert await look.at_pending() == ids
     assert store.queries == [PAGE, 0]
 
 

@@ -107,14 +107,14 @@ async def test_a_topic_or_a_queue_that_is_not_there_is_away(place, status):
 def test_a_missing_right_is_tried_again_like_an_outage_and_told_as_what_it_is(what, role, caplog):
     """As an error that names the role, once in a while; so nothing is lost, and nobody waits for it to pass."""
     caplog.set_level(logging.ERROR)
-    with patch.dict(failures._told, clear=True):
+    with patch.dict(failures._next_log_at, clear=True):
         for _ in range(3):
             with pytest.raises(UnavailableError, match=role), azure_errors(what):
                 raise refused(403, "AuthorizationPermissionMismatch")
         [line] = caplog.records
         assert (line.message, line.what, line.role.partition(" (")[0]) == ("right.missing", what, role)
         assert "AuthorizationPermissionMismatch" in line.why
-        failures._told[what] -= failures.TELL_AGAIN_SECONDS
+        failures._next_log_at[what] -= failures.TELL_AGAIN_SECONDS
         with pytest.raises(NoRightError), azure_errors(what):
             raise refused(403)
     assert len(caplog.records) == 2

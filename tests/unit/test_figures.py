@@ -19,13 +19,13 @@ from operators.overview import MAX_STEPS
 from operators.requests import OperatorRequest
 from operators.retention import erase
 from stores import figures
-from stores.figures import Figures, Tally, Took, figures_of
+from stores.figures import Durations, Figures, Tally, figures_of
 
 LATER = NOW + seconds(42)
 
 
 def took(*milliseconds):
-    return Took(count=len(milliseconds), total=sum(milliseconds), longest=max(milliseconds))
+    return Durations(count=len(milliseconds), total=sum(milliseconds), longest=max(milliseconds))
 
 
 def claimed():
