@@ -104,9 +104,10 @@ class PoisonService:
     async def redrive(self, queue: str, message_id: str, request: OperatorRequest) -> Settled:
         """Put a message back on its queue; only then it is removed: a crash in between loses nothing.
 
-        It may be sent twice then, as when two operators put it back at once. What is sent twice has an effect once: a
-        submission names its order, an alert its event; a request and a reply name step and attempt, and the same key
-        is sent to the service; a wake-up changes nothing by itself. On Service Bus it has the same message id besides.
+        It may be sent twice then, as when two operators put it back at once. What is sent twice has
+        an effect once: a submission names its order, an alert its event; a request and a reply name
+        step and attempt, and the same key is sent to the service; a wake-up changes nothing by
+        itself. On Service Bus it has the same message id besides.
 
         Raises `UnknownMessageError`, or `RefusedError` if it cannot be put back as it was.
         """

@@ -142,8 +142,8 @@ class BulkRequest(OperatorRequest):
     until: Moment | None = None
     """Orders that have been as they are since before this time. A dry run needs none and says one; to act, name it.
 
-    An order that was acted on is not as it was since before then, even if it fails again: so the same request, sent
-    again after a crash, finishes the work and touches no order twice.
+    An order that was acted on is not as it was since before then, even if it fails again: so the
+    same request, sent again after a crash, finishes the work and touches no order twice.
     """
     dry_run: bool = True
     limit: Annotated[int, Field(ge=1, le=200)] = 100

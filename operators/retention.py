@@ -191,7 +191,8 @@ class RetentionService:
     async def erase(self, order_id: str, request: OperatorRequest) -> Acted:
         """Forget who the customer of an order is; raises `RefusedError` or `UnknownOrderError`.
 
-        Submissions of it that nobody could read go first, and whatever becomes of the rest: there may be no such order.
+        Submissions of it that nobody could read go first, and whatever becomes of the rest: there
+        may be no such order.
         """
         await self.poison.forget(order_id)
         await self.transitions.apply(
