@@ -1,4 +1,4 @@
-"""What operators see, as it goes over the wire, lists page by page. Nothing here shows personal data."""
+"""The operators' views of orders, as the API returns them, without personal data."""
 
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
@@ -21,7 +21,7 @@ Listed = TypeVar("Listed")
 
 
 HELD = "Held"
-"""The list of the orders that somebody holds, in whatever state."""
+"""The list of the orders that an operator holds, in any state."""
 
 
 AGENDA_OF = {
@@ -30,7 +30,7 @@ AGENDA_OF = {
     ProcessState.ERROR: Kind.ERROR,
     HELD: Kind.HELD,
 }
-"""Where the orders of each list stand. Processed ones owe nothing and are found by their id only."""
+"""The kind of agenda row for each list; processed orders have no rows and are found by their id."""
 LIST_OF = {kind: name for name, kind in AGENDA_OF.items()}
 
 
@@ -41,7 +41,7 @@ class StepView(View):
     capability: str
     agent: str
     after: list[str]
-    """The steps that have to be done before."""
+    """The steps that have to be done first."""
     state: StepState
     complete_by: datetime | None
     not_before: datetime | None
@@ -62,9 +62,9 @@ class EntryView(View):
     actor: str
     event: str
     detail: str
-    """What happened in words."""
+    """What happened, in words."""
     happened: list[dict[str, Any]]
-    """Each of the things that happened as an object: `what` it was, and its fields."""
+    """The events of this line: `what` happened, and its fields."""
 
 
 class StateView(View):
@@ -93,21 +93,21 @@ class StateView(View):
 
 
 class OrderView(StateView):
-    """Everything about one order but who the customer is (OPR-1)."""
+    """Everything about one order except personal data (OPR-1)."""
 
     placed_at: datetime
     payload: dict[str, Any]
-    """What was submitted, without personal data."""
+    """The submitted payload, without personal data."""
     steps: list[StepView]
     history: list[EntryView]
     actions: list[str]
-    """What an operator can do with the order as it is."""
+    """The actions that an operator can take on the order now."""
 
 
 def order_view(
     order: Snapshot, payload: Payload, history: Iterable[HistoryEntry], actions: Iterable[str]
 ) -> OrderView:
-    """Return everything about an order but personal data (OPR-1)."""
+    """Return everything about an order except personal data (OPR-1)."""
     return OrderView(
         **dict(StateView.model_validate(order.state)),
         placed_at=order.order.placed_at,
@@ -129,7 +129,7 @@ def _entry(entry: HistoryEntry) -> EntryView:
 
 
 class ListedOrder(View):
-    """What a list shows of an order: what its agenda row holds."""
+    """An order as a list shows it, from its agenda row."""
 
     model_config = ConfigDict(
         extra="ignore",
@@ -153,7 +153,7 @@ class ListedOrder(View):
 
 
 def listed(row: AgendaRow, state: str) -> ListedOrder:
-    """Return what the list of this state, or of what is held, shows of an order; if its row cannot be read, that."""
+    """Return an order as the list of this state shows it; an unreadable row is shown as such."""
     try:
         return ListedOrder.model_validate({**row.data, "OrderId": row.order_id})
     except ValidationError:
@@ -183,7 +183,7 @@ class FoundOrders(View):
 
     orders: list[StateView]
     unreadable: list[str]
-    """Those of them that nobody can read: *explain* says why."""
+    """Matching orders that cannot be read: *explain* says why."""
     more: bool
     """Whether there are more: give more of the id."""
 
@@ -191,7 +191,7 @@ class FoundOrders(View):
 class Acted(View):
     """What was done to an order."""
 
-    http_status = 202  # what follows from it is done later
+    http_status = 202  # its consequences come later
     order_id: str
     status: str
 
@@ -199,16 +199,21 @@ class Acted(View):
 def cut(
     found: Sequence[Listed], limit: int, key: Callable[[Listed], str]
 ) -> tuple[Sequence[Listed], str | None]:
-    """Return one page of what was found, which is one more than that if there are more, and where the next begins."""
-    return found[:limit], key(found[limit - 1]) if len(found) > limit else None
+    """Return the first `limit` items, and the key after which the next page begins; None: no more.
+
+    `found` holds at least one item more than `limit` if there are more.
+    """
+    has_more = len(found) > limit
+    return found[:limit], key(found[limit - 1]) if has_more else None
 
 
 async def agenda_page(
     store: OrderStore, start: str, end: str, limit: int, continuation: str | None
 ) -> tuple[Sequence[AgendaRow], str | None]:
-    """Return one page of what is owed in all buckets from `start` to `end`, oldest first, and where the next begins.
+    """Return one page of the agenda of all buckets, and where the next page begins.
 
-    Raises `InvalidError` if that page cannot have said so.
+    The page holds rows from `start` to `end`, oldest first. Raises `InvalidError` if `continuation`
+    lies outside that range.
     """
     if continuation:
         if not start <= continuation < end:
