@@ -316,25 +316,6 @@ MUTANTS = (
     ),
     Mutant(
         statement="AGT-8",
-        fault="whether the circuit is open is asked before the wait for a turn only",
-        file="agents/service.py",
-        old="""        async with self.bulkhead.turn(self._latest_turn(request)):
-            if first:
-                self.circuit.admit()  # what is turned away now has not begun
-                await self.health_reporter.begins(request)
-                if self._is_too_late(request):  # to say that it begins took what was left
-                    raise TransientError(NO_TIME)
-            with self.circuit.guard(request.order_id):
-""",
-        new="""        with self.circuit.guard(request.order_id):
-            async with self.bulkhead.turn(self._latest_turn(request)):
-                if first:
-                    await self.health_reporter.begins(request)
-""",
-        tests=(f"{CALLS}::test_what_waits_for_its_turn_is_not_called_once_the_circuit_is_open",),
-    ),
-    Mutant(
-        statement="AGT-8",
         fault="what meets an open circuit waits for a turn",
         file="agents/service.py",
         old="        self.circuit.admit()\n        async with",
@@ -404,14 +385,6 @@ MUTANTS = (
         old="return self.runs and self.complete_by is not None and now > self.complete_by + tolerance",
         new="return self.state is StepState.RUNNING and self.complete_by is not None"
         " and now > self.complete_by + tolerance",
-        tests=(f"{UNDO}::test_an_undo_that_times_out_is_tried_again_and_given_up_at_the_threshold",),
-    ),
-    Mutant(
-        statement="UND-4",
-        fault="an undo that times out is tried again for ever",
-        file="supervisor/rules.py",
-        old="if verdict.step.failure_count >= step.threshold else verdict",
-        new="if waits is not StepState.UNDOING and verdict.step.failure_count >= step.threshold else verdict",
         tests=(f"{UNDO}::test_an_undo_that_times_out_is_tried_again_and_given_up_at_the_threshold",),
     ),
     Mutant(
@@ -830,14 +803,6 @@ MUTANTS = (
     ),
     Mutant(
         statement="SCH-8",
-        fault="a key that is the customer's name is shown",
-        file="scheduler/progress.py",
-        old="_without(personal, says)}",
-        new="says}",
-        tests=(f"{REQUESTS}::test_what_is_said_of_an_error_is_short_and_shows_nothing_personal",),
-    ),
-    Mutant(
-        statement="SCH-8",
         fault="a request may be longer than a message",
         file="scheduler/progress.py",
         old="if (size := len(message.body.encode())) > MAX_BYTES:",
@@ -891,14 +856,6 @@ MUTANTS = (
         old="                    reason=None,\n",
         new="",
         tests=(f"{REASONS}::test_a_step_that_is_tried_again_and_done_says_no_more_what_went_wrong_before",),
-    ),
-    Mutant(
-        statement="SUP-3",
-        fault="a step that is given up does not say what its agent said last",
-        file="supervisor/rules.py",
-        old="times{last_answer(verdict.expired.fault) or LASTING}",
-        new="times{LASTING}",
-        tests=(f"{REASONS}::test_a_step_that_is_given_up_says_what_its_agent_said_last",),
     ),
     Mutant(
         statement="ALR-1",
@@ -1076,14 +1033,6 @@ MUTANTS = (
     ),
     Mutant(
         statement="SUB-4",
-        fault="a payload may be longer than a row can hold once it is erased",
-        file="submission/rules.py",
-        old="for each in (payload, terms.payload.erased(payload))",
-        new="for each in (payload,)",
-        tests=(f"{SUBMISSION}::test_an_order_that_could_not_be_erased_is_refused",),
-    ),
-    Mutant(
-        statement="SUB-4",
         fault="a payload may hold what is no number",
         file="submission/rules.py",
         old="json_text(each, allow_nan=False)",
@@ -1092,27 +1041,11 @@ MUTANTS = (
     ),
     Mutant(
         statement="SUB-3",
-        fault="an erased payload is another one than that of the same message",
-        file="submission/rules.py",
-        old="(business.erased(sent) if was == business.erased(was) else sent)",
-        new="sent",
-        tests=(f"{SUBMISSION}::test_a_message_that_comes_again_after_its_customer_was_erased_says_nothing_new",),
-    ),
-    Mutant(
-        statement="SUB-3",
         fault="another payload under the same id is the same submission",
         file="submission/rules.py",
         old="return same_payload and rest(existing)",
         new="return rest(existing)",
         tests=(f"{SUBMISSION}::test_a_message_that_comes_again_after_its_customer_was_erased_says_nothing_new",),
-    ),
-    Mutant(
-        statement="SCH-8",
-        fault="of a personal value in the payload the rest is shown that follows a shorter one",
-        file="scheduler/progress.py",
-        old="sorted(personal, key=len, reverse=True)",
-        new="personal",
-        tests=(f"{REQUESTS}::test_what_is_said_of_an_error_is_short_and_shows_nothing_personal",),
     ),
     Mutant(
         statement="OPR-1",
@@ -1294,22 +1227,6 @@ MUTANTS = (
         tests=(f"{WATCH}::test_many_orders_that_nobody_can_recover_hide_nobody",),
     ),
     Mutant(
-        statement="SUP-7",
-        fault="an order that nobody can recover is not told of",
-        file="alerts/watch.py",
-        old="if _needs(row) not in unserved), *seen])",
-        new="if _needs(row) not in unserved)])",
-        tests=(f"{WATCH}::test_an_order_that_nobody_can_recover_is_announced_once",),
-    ),
-    Mutant(
-        statement="SUP-7",
-        fault="after a pause it is told at once that nobody has swept",
-        file="alerts/watch.py",
-        old="if last and now -",
-        new="if False and now -",
-        tests=(f"{WATCH}::test_after_a_pause_of_the_whole_system_nothing_is_told_before_somebody_could_sweep",),
-    ),
-    Mutant(
         statement="ALR-1",
         fault="an alert offers to skip a step that others need",
         file="core/actions.py",
@@ -1468,14 +1385,6 @@ MUTANTS = (
         old="for row in owed.values()),",
         new="for row in owed.values() if not before or row.key not in (before.state.agenda or ())),",
         tests=(f"{SCHEDULER}::test_a_slot_is_free_once_a_step_is_answered_beside_which_another_runs",),
-    ),
-    Mutant(
-        statement="AGT-8",
-        fault="a circuit that was said to be open stays so whatever its instance tells",
-        file="scheduler/admission.py",
-        old="if (each.agent, each.instance) not in speak)]",
-        new=")]",
-        tests=(f"{ADMISSION}::test_what_an_instance_says_next_takes_the_place_of_what_it_said",),
     ),
     Mutant(
         statement="AGT-8",
@@ -1819,14 +1728,6 @@ MUTANTS = (
         tests=(f"{OPERATORS}::test_a_bulk_action_is_for_orders_of_which_all_holds_that_is_said[reason]",),
     ),
     Mutant(
-        statement="OPR-3",
-        fault="an order on which nobody can act ends a bulk action",
-        file="operators/bulk.py",
-        old="        except Exception as fault:  # whatever it is, it keeps none of the others\n",
-        new="        except ConflictError as fault:\n",
-        tests=(f"{OPERATORS}::test_an_order_on_which_nobody_can_act_holds_up_no_bulk_action",),
-    ),
-    Mutant(
         statement="FLT-7",
         fault="a partition that says nothing is waited for",
         file="adapters/tables/wire.py",
@@ -1900,14 +1801,6 @@ MUTANTS = (
         tests=(f"{SUBMISSION}::test_an_order_of_emoji_is_refused_as_soon_as_no_row_can_hold_it",),
     ),
     Mutant(
-        statement="SUB-5",
-        fault="the prefix of private queues may stand anywhere in their names",
-        file="submission/rules.py",
-        old="not message.reply_to.startswith(terms.reply_to_prefix)",
-        new="terms.reply_to_prefix not in message.reply_to",
-        tests=(f"{SUBMISSION}::test_notices_go_to_no_queue_but_those_whose_names_begin_with_the_prefix",),
-    ),
-    Mutant(
         statement="SUP-5",
         fault="a lease counts from when its answer came",
         file="adapters/lease.py",
@@ -1925,22 +1818,6 @@ MUTANTS = (
     ),
     Mutant(
         statement="SUB-4",
-        fault="all messages that are put back have the same id",
-        file="operators/poison.py",
-        old='again = f"redriven-{message.message_id}"',
-        new='again = "redriven"',
-        tests=(f"{POISON}::test_each_message_that_is_put_back_is_a_message_of_its_own",),
-    ),
-    Mutant(
-        statement="FLT-6",
-        fault="what was interrupted is put back as another message",
-        file="operators/poison.py",
-        old='again = f"redriven-{message.message_id}"',
-        new='again = f"redriven-{message.message_id}-{datetime.now()}"',
-        tests=(f"{POISON}::test_what_was_interrupted_is_put_back_as_the_same_message",),
-    ),
-    Mutant(
-        statement="SUB-4",
         fault="a message is removed before it is put back",
         file="operators/poison.py",
         old="await self._put_back(message, text_of(message))",
@@ -1954,29 +1831,6 @@ MUTANTS = (
         old='f"{source}|{arrival.number}|".encode()',
         new='f"{source}|{arrival.number}|{datetime.now(UTC)}".encode()',
         tests=(f"{PORTS}::test_a_poison_message_is_kept_once_and_shown_in_the_order_of_arrival[memory]",),
-    ),
-    Mutant(
-        statement="SUP-7",
-        fault="what could not be announced counts as announced",
-        file="alerts/watch.py",
-        old=(
-            "                await self.store.announce(bucket, event)\n                self._told.add(event.event_id)\n"
-        ),
-        new=(
-            "                self._told.add(event.event_id)\n                await self.store.announce(bucket, event)\n"
-        ),
-        tests=(f"{WATCH}::test_what_could_not_be_announced_is_announced_with_the_next_look",),
-    ),
-    Mutant(
-        statement="ALR-2",
-        fault="a notice is gone before an operator is told",
-        file="alerts/relay.py",
-        old="        await self.store.postpone(bucket, row.key, instead)\n",
-        new=(
-            "        await self.store.confirm(bucket, [row.key])\n"
-            "        await self.store.postpone(bucket, row.key, instead)\n"
-        ),
-        tests=(f"{SENDING}::test_a_notice_is_given_up_only_together_with_its_alert",),
     ),
     Mutant(
         statement="WRK-3",
@@ -2095,14 +1949,6 @@ MUTANTS = (
         old='log.warning("supervisor.health_away", extra={"why": str(away)})\n            return None',
         new="raise",
         tests=(f"{SUPERVISOR}::test_while_nobody_can_tell_what_agents_said_no_attempt_is_charged",),
-    ),
-    Mutant(
-        statement="AGT-10",
-        fault="an agent is silent since it was asked last",
-        file="supervisor/service.py",
-        old="silent_since(heard, agent, self.transitions.clock()) or asked_at",
-        new="asked_at",
-        tests=(f"{SUPERVISOR}::test_an_agent_is_silent_since_it_was_asked_first",),
     ),
     Mutant(
         statement="AGT-10",
