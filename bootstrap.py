@@ -5,6 +5,7 @@ import random
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from functools import cached_property, partial
+from itertools import chain
 
 import azure.functions as func
 
@@ -336,7 +337,7 @@ class App:
     def _capacity(self, agent: Agent) -> Capacity:
         """Return the limits of an agent's open requests, and the shortest time of its steps."""
         usual = timedelta(seconds=self.settings.step_timeout_seconds)
-        steps = (step for workflow in self.business.workflows.all for step in workflow.steps)
+        steps = chain.from_iterable(workflow.steps for workflow in self.business.workflows.all)
         times = (step.timeout or usual for step in steps if step.capability == agent.offers)
         return Capacity(
             most=FOR_EACH_CALL * self._calls_in_flight(agent),

@@ -259,8 +259,8 @@ def _room(order: Snapshot, expected: Prospect, rules: ActingRules, now: datetime
 
 def _why_closed(needs: str, rules: ActingRules, now: datetime) -> str:
     agents = rules.offers[needs]
-    said = (each for each in rules.agent_health if each.agent in agents)
-    asked = {each.agent for each in said if each.asked_until and each.asked_until > now}
+    reports = (each for each in rules.agent_health if each.agent in agents)
+    asked = {each.agent for each in reports if each.asked_until and each.asked_until > now}
     if asked:
         return f"the service of {' and '.join(sorted(asked))} asks not to be called"
     return f"circuits open: {' and '.join(agents)}"
@@ -275,10 +275,11 @@ def _load(agent: str, rules: ActingRules, now: datetime) -> str:
     ]
     if silent := silent_since(lately, agent, now):
         return f"nobody has taken {agent}'s requests since {_clock(silent)}"
-    said = [health for health in lately if health.unheard_since is None]
-    if not said:
+    reports = [health for health in lately if health.unheard_since is None]
+    if not reports:
         return f"{agent}: not heard of lately"
-    running, rate = sum(health.running for health in said), sum(health.rate or 0 for health in said)
+    running = sum(health.running for health in reports)
+    rate = sum(health.rate or 0 for health in reports)
     return f"{agent}: {running} calls under way, {rate:.0f} requests begun a second"
 
 

@@ -34,7 +34,11 @@ class Look:
     @cached_property
     def orders(self) -> Mapping[Kind, Mapping[str, AgendaRow]]:
         """By kind and order id, one row of each order."""
-        return {kind: {row.order_id: row for row in rows} for kind, rows in self.rows.items()}
+
+        def by_order(rows: Sequence[AgendaRow]) -> Mapping[str, AgendaRow]:
+            return {row.order_id: row for row in rows}
+
+        return {kind: by_order(rows) for kind, rows in self.rows.items()}
 
     def is_over(self, kind: Kind, order_id: str, since: datetime | None = None) -> bool:
         """Whether the order certainly has no row of this kind, or none that dates from `since`."""

@@ -22,7 +22,7 @@ from stores.poison import PoisonMessage, PoisonStore
 log = logging.getLogger(__name__)
 
 GIVEN_UP = "it failed too often"
-"""The reason of a message that the platform has dead-lettered."""
+"""The reason of a message that the platform has given up."""
 
 MAX_CHARACTERS_SHOWN = 4000
 MAX_COUNTED = 100

@@ -97,7 +97,7 @@ def blueprint(retention: RetentionService) -> func.Blueprint:
 def relay(
     poison: PoisonStore, storage_queues: Iterable[str], bus_queues: Iterable[str]
 ) -> func.Blueprint:
-    """Return the functions that keep dead-lettered messages as poison."""
+    """Return the functions that keep as poison the messages that the platform gives up."""
     triggers = Functions()
     for queue in storage_queues:
         _bind_poison_queue(triggers, queue, poison)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
+from itertools import chain
 from typing import Annotated, Any, TypeVar
 
 from pydantic import AliasGenerator, BeforeValidator, ConfigDict, Field, ValidationError
@@ -189,7 +190,7 @@ class FoundOrders(View):
 
 
 class Acted(View):
-    """What was done to an order."""
+    """The outcome of an action on an order."""
 
     http_status = 202  # its consequences come later
     order_id: str
@@ -220,5 +221,5 @@ async def agenda_page(
             raise InvalidError(["continuation: expected what the page before said"])
         start = f"{continuation} "
     pages = await store.agendas(start, end, limit + 1)
-    rows = sorted((row for page in pages for row in page), key=lambda row: row.key)
+    rows = sorted(chain.from_iterable(pages), key=lambda row: row.key)
     return cut(rows, limit, lambda row: row.key)

@@ -140,7 +140,7 @@ class Admission:
     _has_left: bool = False
     """Whether an order that was announced here was left behind since the last look."""
 
-    # What is open
+    # The open requests
 
     def begin_look(self, *, at_once: bool = False) -> bool:
         """Begin a look if one is due; return whether it is.
@@ -181,22 +181,22 @@ class Admission:
         self.learn(health or ())
         self._line_up([each for each in waiting if each.order_id not in self._touched])
 
-    def learn(self, said: Sequence[AgentHealth]) -> None:
+    def learn(self, reports: Sequence[AgentHealth]) -> None:
         """Add new health reports."""
-        self.health = self._with_reports(said)
+        self.health = self._with_reports(reports)
 
-    def _with_reports(self, said: Sequence[AgentHealth]) -> Sequence[AgentHealth]:
+    def _with_reports(self, reports: Sequence[AgentHealth]) -> Sequence[AgentHealth]:
         """Return the known health with these reports in place of the instances' older ones."""
-        if not said:
+        if not reports:
             return self.health
         oldest = self.clock() - LATELY
-        reporting = {(each.agent, each.instance) for each in said}
+        reporting = {(each.agent, each.instance) for each in reports}
         kept = [
             each
             for each in self.health
             if each.counts_until > oldest and (each.agent, each.instance) not in reporting
         ]
-        return [*said, *kept]
+        return [*reports, *kept]
 
     @contextmanager
     def at_work(self, order_id: str) -> Iterator[None]:
@@ -219,16 +219,16 @@ class Admission:
         self.is_at(order_id, [each for each in self._runs_at.get(order_id, ()) if each != agent])
 
     def room(
-        self, order_id: str = "", runs_at: Sequence[str] = (), said: Sequence[AgentHealth] = ()
+        self, order_id: str = "", runs_at: Sequence[str] = (), reports: Sequence[AgentHealth] = ()
     ) -> Room:
         """Return the agents that can take steps of the order now, by capability.
 
         The steps of the order count as running at `runs_at`, and the slots that it holds elsewhere
-        as free. The reports `said` count as if they were known.
+        as free. The given `reports` count as if they were known.
         """
         if not self.has_looked:
             return {}
-        health, open_then = self._with_reports(said), self._open.copy()
+        health, open_then = self._with_reports(reports), self._open.copy()
         open_then.subtract(self._runs_at.get(order_id, ()))
         open_then.update(runs_at)
         now = self.clock()
@@ -237,11 +237,11 @@ class Admission:
             for name, each in self.capacity.items()
             if limit(health, name, each, now) > open_then[name]
         }
-        takers = {
-            needs: [agent for agent in agents if agent in free]
-            for needs, agents in self.offers.items()
-        }
-        return {needs: agents for needs, agents in takers.items() if agents}
+        room: dict[str, list[str]] = {}
+        for needs, offering in self.offers.items():
+            if takers := [agent for agent in offering if agent in free]:
+                room[needs] = takers
+        return room
 
     def _free(self, agent: str) -> int:
         allowed = limit(self.health, agent, self.capacity[agent], self.clock())
@@ -257,7 +257,7 @@ class Admission:
     def leaves_behind(self, order_id: str) -> bool:
         """Whether the order still waits, and is the first such order since the last look.
 
-        A repeated wake-up for one order is enough to lead this process to all that wait.
+        A repeated wake-up for one order is enough to lead this process to all waiting orders.
         """
         is_first = self._waits(order_id) and not self._has_left
         self._has_left |= is_first

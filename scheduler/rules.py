@@ -157,8 +157,8 @@ class SchedulerRules:
         return "" if workflow.definition(reply.step) else no_such_step(workflow, reply.step)
 
     def _refuse(self, order: Snapshot, reply: AgentReply, agent: str, entry: HistoryEntry) -> Note:
-        said = f"{agent} {reply.request_id} {reply.outcome}{reply.reason}{reply.result}"
-        digest = hashlib.sha256(said.encode()).hexdigest()[:12]
+        content = f"{agent} {reply.request_id} {reply.outcome}{reply.reason}{reply.result}"
+        digest = hashlib.sha256(content.encode()).hexdigest()[:12]
         return Note(
             note_id=f"reply-{reply.attempt}-{digest}",
             order_id=order.order_id,

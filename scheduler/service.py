@@ -6,7 +6,7 @@ from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 
 from core import agenda
@@ -187,8 +187,8 @@ class SchedulerService:
         store, now = self.transitions.store, self.transitions.clock()
         looks = await store.of_each_bucket(partial(self._look_into, now))
         health = await self._health(now)
-        running = [row for look in looks.values() for row in look.running]
-        waiting = [candidate for look in looks.values() for candidate in look.chosen]
+        running = chain.from_iterable(look.running for look in looks.values())
+        waiting = chain.from_iterable(look.chosen for look in looks.values())
         self.admission.saw(running, waiting, health, set(store.buckets) - looks.keys())
 
     async def _look_into(self, now: datetime, bucket: str) -> BucketLook[Candidate]:

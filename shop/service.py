@@ -38,6 +38,7 @@ class ShopService:
         order_id = self.new_order_id()
         if key.value is not None:
             order_id = await self._bind(key.value, order_id, rules.fingerprint(purchase, key.value))
+        # For a bound key too: the former call may have ended before it sent the message.
         message = rules.submission(purchase, order_id, self.placed_at(order_id))
         await self.submissions.put(message.to_json())
         log.info("shop.order_placed", extra={"order_id": order_id})

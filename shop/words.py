@@ -122,7 +122,7 @@ def of_order_if_slow(order: Snapshot) -> OrderWords | None:
 
 
 def _charge(order: Snapshot) -> str:
-    """Return whether money goes back; "not charged" only if the capture was never requested."""
+    """Return the words on the charge: "not charged" only if the capture was never requested."""
     capture = order.step("capture")
     untouched = capture is None or capture.state is StepState.NOT_STARTED
     return "You were not charged." if untouched else "What was paid goes back to you."

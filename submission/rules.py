@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import chain
 from typing import Any
 
 from pydantic import BaseModel, Field
@@ -60,7 +61,7 @@ def _as_one(errors: Sequence[InvalidError]) -> InvalidError:
 
     This version cannot judge a newer message, so `NewerMessageError` comes first.
     """
-    faults = [fault for error in errors for fault in error.faults]
+    faults = list(chain.from_iterable(error.faults for error in errors))
     if any(isinstance(error, NewerMessageError) for error in errors):
         return NewerMessageError(faults)
     unknown = all(isinstance(error, UnknownNameError) for error in errors)

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from itertools import chain
 from zlib import crc32
 
 from core.changes import Change, HistoryEntry, transition
@@ -48,7 +49,7 @@ class SupervisorRules:
         after = order.with_steps(*(verdict.step for verdict in verdicts))
         after = after.with_state(failure_count=order.state.failure_count + counted)
         failing = after.state.direction is Direction.FORWARD and after.in_state(StepState.FAILED)
-        happened = tuple(each for verdict in verdicts for each in verdict.happened)
+        happened = tuple(chain.from_iterable(verdict.happened for verdict in verdicts))
         entry = HistoryEntry(at=now, actor=f"supervisor/{self.instance}", happened=happened)
         if not failing or after.state.process_state is ProcessState.PENDING:
             return _ask_again(order, after, expired, entry)
@@ -116,9 +117,9 @@ def _not_begun(waiting: Step) -> _Verdict:
 
 def _counted(waiting: Step, fault: AgentHealth | None) -> _Verdict:
     """Return the verdict on a failure: the step waits for another try."""
-    said, count = (fault and fault.fault) or "", waiting.failure_count + 1
-    failed = replace(waiting, failure_count=count, reason=f"timed out{last_answer(said)}")
-    return _Verdict(step=failed, expired=replace(_expired(waiting), failure=count, fault=said))
+    reported, count = (fault and fault.fault) or "", waiting.failure_count + 1
+    failed = replace(waiting, failure_count=count, reason=f"timed out{last_answer(reported)}")
+    return _Verdict(step=failed, expired=replace(_expired(waiting), failure=count, fault=reported))
 
 
 def _expired(step: Step) -> Expired:

@@ -50,7 +50,7 @@ class SupervisorService:
         try:
             recovered = sum(await run_all(self._sweep_bucket(bucket, silent) for bucket in buckets))
         finally:
-            await self._record_silence(silent)
+            await self._tell_of_silence(silent)
         if self.leadership.held():  # else the sweep is incomplete
             log.info("supervisor.swept", extra={"recovered": recovered})  # an alert counts these
         await self.sweeps.record(
@@ -118,7 +118,7 @@ class SupervisorService:
             silent[agent] = min(asked_at, silent.get(agent, asked_at))
         return self.rules.recover(order, now, heard)
 
-    async def _record_silence(self, silent: Mapping[str, datetime]) -> None:
+    async def _tell_of_silence(self, silent: Mapping[str, datetime]) -> None:
         """Record each silent agent once; the agent's own next report overrules the record."""
         heard = await self._heard() if silent else None
         if heard is None:

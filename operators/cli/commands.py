@@ -112,16 +112,19 @@ def search(api: Api, *, beginning: str, in_json: bool) -> None:
 
     def draw() -> tuple[Json, str]:
         answer = api.get("search", id=beginning)
-        names = ("orderId", "processState", "outcome", "updatedAt", "reason")
-        rows = [[order[name] for name in names] for order in answer["orders"]]
-        rows += [
-            [order_id, "unreadable", None, None, "see: explain"]
-            for order_id in answer["unreadable"]
-        ]
+        rows = [_found_row(order) for order in answer["orders"]]
+        for order_id in answer["unreadable"]:
+            rows += [(order_id, "unreadable", None, None, "see: explain")]
         more = "\n(there are more: give more of the id)" if answer["more"] else ""
-        return answer, table(("ORDER", "STATE", "OUTCOME", "SINCE", "REASON"), rows) + more
+        header = ("ORDER", "STATE", "OUTCOME", "SINCE", "REASON")
+        return answer, table(header, rows) + more
 
     show(draw, in_json=in_json, every=None)
+
+
+def _found_row(order: Json) -> tuple[object, ...]:
+    names = ("orderId", "processState", "outcome", "updatedAt", "reason")
+    return tuple(order[name] for name in names)
 
 
 @main.command(name="show")
