@@ -1,10 +1,11 @@
-"""Puts the app together: its services as attributes of `App`, made from settings, business and adapters alone."""
+"""Makes the services of the app, as attributes of `App`, from settings, business and adapters."""
 
 import asyncio
 import random
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from functools import cached_property, partial
+from itertools import chain
 
 import azure.functions as func
 
@@ -66,13 +67,13 @@ from supervisor.service import SupervisorService
 from web.triggers import Page, Site
 
 FOR_EACH_CALL = 2
-"""Requests that may be open at an agent for each call that its service takes at a time."""
+"""Open requests that an agent may have for each call that its service takes at a time."""
 
 
 class App:
-    """The stores and services of one process. Each service is made when it is first asked for.
+    """The stores and services of one process.
 
-    None does I/O before it is used.
+    Each service is made at its first use, and does no I/O before.
     """
 
     def __init__(self, settings: Settings, business: Business, adapters: Adapters) -> None:
@@ -91,12 +92,12 @@ class App:
 
     @cached_property
     def agents(self) -> Sequence[Agent]:
-        """The agents that this deployment has: those whose address the settings give."""
+        """The agents of this deployment: those with an address in the settings."""
         return [agent for agent in self.business.agents if agent.name in self.settings.addresses]
 
     @cached_property
     def bus_queues(self) -> Sequence[str]:
-        """The queues by which scheduler and agents talk."""
+        """The queues between scheduler and agents."""
         return bus_queues([agent.name for agent in self.agents])
 
     @cached_property
@@ -109,7 +110,7 @@ class App:
 
     @cached_property
     def clock_guard(self) -> ClockGuard:
-        """Whether this process may go by its clock."""
+        """Checks whether this process may use its clock."""
         return ClockGuard(
             check=self.adapters.clock_check, store=self.store, instance=self.settings.instance_id
         )
@@ -118,7 +119,7 @@ class App:
 
     @cached_property
     def submission(self) -> SubmissionService:
-        """Records what was submitted."""
+        """Records submitted orders."""
         return SubmissionService(
             transitions=self.transitions,
             poison=self.poison_store,
@@ -140,7 +141,7 @@ class App:
 
     @cached_property
     def scheduler_rules(self) -> SchedulerRules:
-        """What the scheduler decides by; operators are told by them what comes next."""
+        """The scheduler's decisions, by which operators also see what comes next."""
         return SchedulerRules(
             instance=self.settings.instance_id,
             workflows=self.business.workflows,
@@ -152,7 +153,7 @@ class App:
 
     @cached_property
     def scheduler(self) -> SchedulerService:
-        """Claims orders and drives them."""
+        """Claims orders and drives their steps."""
         return SchedulerService(
             transitions=self.transitions,
             rules=self.scheduler_rules,
@@ -163,7 +164,7 @@ class App:
 
     @cached_property
     def admission(self) -> Admission:
-        """Whom the scheduler may claim now."""
+        """Chooses the orders that the scheduler may claim now."""
         return Admission(
             offers=offers_of(self.agents),
             capacity={agent.name: self._capacity(agent) for agent in self.agents},
@@ -172,13 +173,13 @@ class App:
 
     @cached_property
     def inbox(self) -> Inbox:
-        """What reaches the scheduler over the bus."""
+        """Handles the scheduler's messages from the bus."""
         parts = self.adapters
         return Inbox(service=self.scheduler, unread=self.unread, bus=parts.bus, clock=parts.clock)
 
     @cached_property
     def unread(self) -> Unread:
-        """What becomes of messages from the bus that nobody here can read."""
+        """Handles messages from the bus that this app cannot read."""
         parts = self.adapters
         return Unread(
             poison=self.poison_store,
@@ -218,12 +219,12 @@ class App:
 
     @cached_property
     def supervisor_rules(self) -> SupervisorRules:
-        """What the supervisor decides by."""
+        """The supervisor's decisions."""
         return SupervisorRules(instance=self.settings.instance_id, clock_tolerance=self._tolerance)
 
     @cached_property
     def supervisor(self) -> SupervisorService:
-        """Finds what timed out."""
+        """Finds the steps that timed out."""
         return SupervisorService(
             transitions=self.transitions,
             leadership=self.adapters.leadership,
@@ -233,11 +234,11 @@ class App:
             clock_guard=self.clock_guard,
         )
 
-    # What tells people
+    # Alerts and notices
 
     @cached_property
     def relay(self) -> Relay:
-        """Sends what transitions left in the outbox: alerts, and notices to submitters."""
+        """Sends the rows of the outbox: alerts, and notices to submitters."""
         return Relay(
             store=self.store,
             publisher=self.adapters.events,
@@ -248,7 +249,7 @@ class App:
 
     @cached_property
     def watch(self) -> Watch:
-        """Notices what stands still."""
+        """Raises alerts for standstill."""
         return Watch(
             store=self.store,
             sweeps=self.sweeps,
@@ -259,11 +260,11 @@ class App:
             longest_without_sweep=timedelta(seconds=self.settings.longest_without_sweep_seconds),
         )
 
-    # What operators have
+    # The operators' services
 
     @cached_property
     def operators(self) -> OperatorServices:
-        """All that operators can do and see."""
+        """All services for operators."""
         clock, days = self.adapters.clock, self.settings.retention_days
         owed = Owed(store=self.store, clock=clock)
         return OperatorServices(
@@ -324,7 +325,7 @@ class App:
 
     @cached_property
     def poison(self) -> PoisonService:
-        """What nobody could read."""
+        """Shows poison messages, and puts them back or drops them."""
         parts = self.adapters
         return PoisonService(
             poison=self.poison_store,
@@ -334,9 +335,9 @@ class App:
         )
 
     def _capacity(self, agent: Agent) -> Capacity:
-        """Return how much may be open at an agent, and for how long."""
+        """Return the limits of an agent's open requests, and the shortest time of its steps."""
         usual = timedelta(seconds=self.settings.step_timeout_seconds)
-        steps = (step for workflow in self.business.workflows.all for step in workflow.steps)
+        steps = chain.from_iterable(workflow.steps for workflow in self.business.workflows.all)
         times = (step.timeout or usual for step in steps if step.capability == agent.offers)
         return Capacity(
             most=FOR_EACH_CALL * self._calls_in_flight(agent),
@@ -345,7 +346,7 @@ class App:
         )
 
     def _calls_in_flight(self, agent: Agent) -> int:
-        """Return how many calls the agent's service takes at a time, of all instances together."""
+        """Return how many calls the agent's service takes at a time, from all instances."""
         return self.settings.calls_in_flight.get(agent.name, agent.calls_in_flight)
 
     @property
@@ -358,14 +359,17 @@ class App:
 
 
 def bootstrap(settings: Settings, business: Business, adapters: Adapters) -> App:
-    """Return the app; raises `DeclarationError` if what is declared cannot work, as when no agent offers a step."""
+    """Return the app; raises `DeclarationError` for a business that cannot work.
+
+    An example is a step that no agent offers.
+    """
     app = App(settings, business, adapters)
     business.check(app.agents)
     return app
 
 
 def functions(app: App, routes: Sequence[Route] = (), page: Page | None = None) -> func.FunctionApp:
-    """Bind the app's services, and the routes and the page of the business, to what starts them."""
+    """Return the functions of the app, with the routes and the page of the business."""
     functions = func.FunctionApp()
     calls = api.blueprint([*routes, *operators.triggers.routes(app.operators)])
     for blueprint in (web.triggers.blueprint(Site.read(page)), calls, *_blueprints(app)):

@@ -1,4 +1,4 @@
-"""Where Azure Functions begins: business, settings -> adapters -> services -> functions."""
+"""The entry point of Azure Functions: business, settings -> adapters -> services -> functions."""
 
 from adapters.azure import connect
 from adapters.clock import order_ids, order_time

@@ -1,1 +1,1 @@
-"""Agents: one per remote service; each wraps the calls to it, with retries, within a deadline (pattern.md, 5)."""
+"""Agents: each wraps the calls to one remote service, with a deadline (pattern.md, 5)."""

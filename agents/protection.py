@@ -1,4 +1,7 @@
-"""What spares a remote service: a circuit breaker (AGT-8), a bulkhead (WRK-2), and news of its health (AGT-10)."""
+"""Protection of a remote service: circuit breaker, bulkhead and health reports.
+
+Implements AGT-8, WRK-2 and AGT-10.
+"""
 
 import asyncio
 import logging
@@ -26,11 +29,11 @@ from stores.agent_health import AgentHealth, AgentHealthLog
 log = logging.getLogger(__name__)
 
 LATER = timedelta(seconds=1)
-"""When a request may come again that found no turn within its time."""
+"""Delay before a request may come again that found no free slot in time."""
 
 
 class Bulkhead:
-    """How many calls one process may have in flight at a service."""
+    """Limits the calls that one process has in flight at a service."""
 
     def __init__(self, *, in_flight: int, clock: Clock) -> None:
         self.in_flight = in_flight
@@ -39,7 +42,7 @@ class Bulkhead:
 
     @asynccontextmanager
     async def turn(self, latest: datetime) -> AsyncIterator[None]:
-        """Wait for the turn of one call; raises `NotTriedError` if it does not come before `latest`."""
+        """Hold the slot of one call; raises `NotTriedError` if none is free by `latest`."""
         left = (latest - self._clock()).total_seconds()
         try:
             async with asyncio.timeout(left):
@@ -53,20 +56,21 @@ class Bulkhead:
 
 
 GROWS_BY, GROWS_TO = 1.5, 10
-"""How much longer the circuit stays open after each try that failed, and how many times as long at most.
+"""Factor by which the open time grows after each failed trial, and its maximum in all.
 
-Each try is an attempt of an order, and its history tells of all: an outage of a day should not fill it.
+Each trial is an attempt of an order and appears in its history, which an outage of a day should not
+fill.
 """
 
 ONE_TRIES = timedelta(seconds=1)
-"""How long others wait while one call tries whether the circuit may close."""
+"""Delay of other requests while one call tries whether the circuit may close."""
 
 
 class CircuitBreaker:
-    """Opens when the service fails for one order after another; one order that fails again and again counts once.
+    """Opens when the service fails for several orders; repeated failures of one order count once.
 
-    So a fault of one order stops nobody else, and ends in `Error` by its own count of failures. If the service asks to
-    be left alone for a while, it opens at once, until then.
+    So a fault of one order stops no others: that order ends in `Error` by its own failure count. If
+    the service asks the agent to wait, the circuit opens at once, for that time.
     """
 
     def __init__(self, *, orders: int, open_for: timedelta, clock: Clock) -> None:
@@ -75,18 +79,18 @@ class CircuitBreaker:
         self._clock = clock
         self._tries_failed = 0
         self._failed: set[str] = set()
-        """Orders for which the service failed since it last worked."""
+        """Orders for which the service has failed since its last success."""
         self._trying = False
         self.open_until: datetime | None = None
         """Until when no call is made; None while the circuit is closed."""
         self.asked_until: datetime | None = None
-        """Until when the service asked for that; None if it has not asked since it last worked."""
+        """Until when the service asked for that; None if it has not since its last success."""
 
     @contextmanager
     def guard(self, order_id: str) -> Iterator[None]:
-        """Watch one call; raises `CircuitOpenError` instead of letting it begin while the circuit is open.
+        """Watch one call; raises `CircuitOpenError` before it begins if the circuit is open.
 
-        When the time is over, one call at a time may try: if it succeeds, the circuit is closed again.
+        After the open time, one call at a time is a trial: its success closes the circuit.
         """
         trial = self.admit()
         self._trying = trial
@@ -107,19 +111,17 @@ class CircuitBreaker:
             self._trying = self._trying and not trial
 
     def admit(self) -> bool:
-        """Return whether a call that began now would be the one that tries; raises `CircuitOpenError`."""
+        """Return whether a call that began now would be the trial; raises `CircuitOpenError`."""
         if self.open_until is None:
             return False
         if self.asked_until and (left := self.asked_until - self._clock()) > timedelta():
             raise AskedToWaitError("the circuit is open: the service asks not to be called", left)
         if (left := self.open_until - self._clock()) > timedelta():
-            raise CircuitOpenError(
-                "the circuit is open: the service fails for one order after another", left
-            )
+            why = "the circuit is open: the service fails for one order after another"
+            raise CircuitOpenError(why, left)
         if self._trying:
-            raise CircuitOpenError(
-                "the circuit is open, and one call tries whether the service works again", ONE_TRIES
-            )
+            why = "the circuit is open, and one call tries whether the service works again"
+            raise CircuitOpenError(why, ONE_TRIES)
         return True
 
     def _waits(self, retry_after: timedelta) -> None:
@@ -130,42 +132,43 @@ class CircuitBreaker:
     def _fails(self, order_id: str, *, trial: bool) -> None:
         self._failed.add(order_id)
         if trial or (self.open_until is None and len(self._failed) >= self._orders):
-            self.open_until = self._clock() + self._open_for * min(
-                GROWS_TO, GROWS_BY**self._tries_failed
-            )
+            growth = min(GROWS_TO, GROWS_BY**self._tries_failed)
+            self.open_until = self._clock() + self._open_for * growth
             self._tries_failed += 1
 
     def _works(self, *, trial: bool) -> None:
-        if (
-            trial or self.open_until is None
-        ):  # else it was opened while this call was under way, and stays so
+        # A circuit that has opened during this call stays open.
+        if trial or self.open_until is None:
             self._failed.clear()
             self._tries_failed = 0
             self.open_until = self.asked_until = None
 
 
 INTERVAL = timedelta(seconds=1)
-"""How often an agent at work says how it is doing."""
+"""Time between two health reports of an agent at work."""
 
 PATIENCE = timedelta(seconds=1)
-"""How long a request waits until that is recorded: it must not suffer from a table that is away."""
+"""Maximum time that a request waits for a report: a table that is away must not stop it."""
 
 SWEPT_BY = timedelta(minutes=2)
-"""After a request's time for how long its agent says that it was begun: a supervisor has asked for it by then."""
+"""Time after a request's complete-by time for which it is reported as begun: a sweep needs it."""
 
 MOST_BEGUN = 250
-"""Requests that a row names, the oldest first: a row takes 32 Ki characters. What is left out is charged to nobody."""
+"""Maximum number of requests in a report, the oldest first: a row takes 32 Ki characters.
+
+The failures of requests that are left out are not counted.
+"""
 
 MAX_SAID = 200
-"""Characters of what an agent says of a fault."""
+"""Maximum number of characters of a reported fault."""
 
 
 SMOOTHING = timedelta(seconds=1)
-"""Requests begin in bursts, as others end; what an agent does shows over some seconds."""
+"""Time constant of the average: requests begin in bursts, as others end."""
 
 
 class Rate:
-    """How many requests an agent begins for each second: a moving average."""
+    """Number of requests that an agent begins per second, as a moving average."""
 
     def __init__(self) -> None:
         self._begun = 0
@@ -173,13 +176,13 @@ class Rate:
         self._average = 0.0
 
     def count(self) -> None:
-        """Take note of one more."""
+        """Count one request."""
         self._begun += 1
 
     def until(self, now: datetime) -> float:
-        """Return the rate by now; zero if this was never asked.
+        """Return the rate up to now, per second; zero on the first call.
 
-        What is asked again within a second is answered the same: too little can have happened in between.
+        Within a second the rate stays the same: the sample would be too small.
         """
         since, begun = self._since, self._begun
         if since and timedelta() <= now - since < INTERVAL:
@@ -196,11 +199,11 @@ class Rate:
 
 @dataclass(kw_only=True)
 class HealthReporter:
-    """One agent instance's view of itself, in one row: written once a second at most, and only while there is work.
+    """Reports the health of one agent instance in one row, at most once a second while it works.
 
-    What others have to know before they go on is written at once: that the circuit has opened, why an attempt came to
-    nothing, and that a request begins which was tried before. That request may kill the process each time it is called;
-    written before the call, it is heard of at the latest the second time.
+    Three events are reported at once: that the circuit has opened, the fault of a fruitless
+    attempt, and the beginning of a request that was tried before. Such a request may kill the
+    process at each call; the report before the call shows this at the second attempt at the latest.
     """
 
     agent: str
@@ -210,25 +213,25 @@ class HealthReporter:
     clock: Clock
     _running: int = 0
     _begun: dict[str, datetime] = field(default_factory=dict)
-    """By request that has begun and may come to nothing, until when it has time."""
+    """The complete-by time of each request that has begun and may still time out."""
     _fault: str | None = None
     _fault_at: datetime | None = None
     _at_door: bool = False
     _opened_until: datetime | None = None
-    """Until when the circuit was open when that was last logged."""
+    """The end of the circuit's open time that was logged last."""
     _rate: Rate = field(default_factory=Rate)
     _said_at: datetime | None = None
-    """When a row was last asked for: an ordinary request that comes within a second of that does not wait for it."""
+    """When the last report was begun; for a second, ordinary requests need no new one."""
     _row: AgentHealth | None = None
     """The last row that was certainly written."""
 
     def __post_init__(self) -> None:
-        """Let all who wait at the same time share one write."""
+        """Let all requests that wait at the same time share one write."""
         self._writes = GroupCommit[None, None](self._write)
 
     @contextmanager
     def at_work(self) -> Iterator[None]:
-        """Count a call for as long as it takes."""
+        """Count a request as running for as long as it takes."""
         self._running += 1
         try:
             yield
@@ -236,7 +239,7 @@ class HealthReporter:
             self._running -= 1
 
     async def begins(self, request: AgentRequest) -> None:
-        """Take note of a request whose first call comes next, and say so before it if that is due."""
+        """Note a request whose first call comes next; report it before the call if that is due."""
         self._rate.count()
         self._begun[request.request_id] = request.complete_by
         was_tried = request.attempt > 1
@@ -244,15 +247,16 @@ class HealthReporter:
             await self._publish()
 
     def answered(self, request: AgentRequest) -> None:
-        """Take note that the reply is on its way.
+        """Note that the reply was sent.
 
-        If it gets lost, the first time nobody is to blame; an order that loses each reply is at fault itself.
+        A first attempt is then no longer reported as begun: if its reply is lost, no failure is
+        counted. Later attempts stay reported, since an order may lose each reply by its own fault.
         """
         if request.attempt == 1:
             self._begun.pop(request.request_id, None)
 
     async def turned_away(self) -> None:
-        """Say, before the reply, that the circuit is open: else the request would come straight here again."""
+        """Report the open circuit before the reply, or the request would come back at once."""
         until = self.circuit.open_until
         if until is None:
             return
@@ -263,17 +267,17 @@ class HealthReporter:
             await self._publish()
 
     async def came_to_nothing(self, fault: str, *, at_door: bool = False) -> None:
-        """Say why an attempt had no result within its time, since it has no reply (AGT-4)."""
+        """Report the fault of an attempt without a result in time: it has no reply (AGT-4)."""
         self._fault = plain(without_particulars(fault), MAX_SAID)
         self._fault_at, self._at_door = self.clock(), at_door
         await self._publish()
 
     def _is_due(self) -> bool:
-        """Whether the last row is a second old, by a clock that may have been put back since."""
+        """Whether the last report is a second old, or the clock was put back since."""
         return self._said_at is None or not timedelta() <= self.clock() - self._said_at < INTERVAL
 
     def _is_heard_of(self, request: AgentRequest) -> bool:
-        """Whether the row names the request already: it was delivered before."""
+        """Whether the last row names the request: it was delivered before."""
         return self._row is not None and request.request_id in self._row.begun
 
     async def _publish(self) -> None:
@@ -285,7 +289,7 @@ class HealthReporter:
             log.debug("agent.health_not_published", extra={"agent": self.agent, "why": str(error)})
 
     async def _write(self, _: str, waiting: Sequence[None]) -> Sequence[None]:
-        """Write one row for all who wait."""
+        """Write one row for all waiting requests."""
         row = self._now()
         await self.agent_health.publish(row, self._row)
         self._row = row

@@ -1,4 +1,4 @@
-"""What an agent may still do before the complete-by time, and what it answers."""
+"""Until when an agent may work on a request, and its replies."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -7,16 +7,19 @@ from core.errors import AskedToWaitError, CircuitOpenError, NotTriedError, Rejec
 from core.messages import AgentReply, AgentRequest
 
 MAX_REASON = 1000
-"""Characters; a reply takes no more."""
+"""Maximum number of characters of a reply's reason."""
 
 
 def stop_at(request: AgentRequest, margin: timedelta) -> datetime:
-    """Return when the agent stops: a little before the complete-by time, since clocks differ (AGT-4)."""
+    """Return when the agent stops: before the complete-by time, since clocks differ (AGT-4)."""
     return request.complete_by - margin
 
 
 def failed(request: AgentRequest, rejection: RejectedError, *, was_called: bool) -> AgentReply:
-    """Return the reply to a request that is not tried again, after calls that had no answer or without any (AGT-6)."""
+    """Return the reply to a request that the service refused (AGT-6).
+
+    `was_called` says whether earlier calls had no answer: then the outcome is in doubt.
+    """
     return reply(
         request,
         "failed",
@@ -27,16 +30,17 @@ def failed(request: AgentRequest, rejection: RejectedError, *, was_called: bool)
 
 
 def latest_beginning(request: AgentRequest, margin: timedelta, call_timeout: timedelta) -> datetime:
-    """Return until when work on the request may begin: while half of its time is left, or enough for a whole call.
+    """Return until when work on a request may begin.
 
-    Later, what comes to nothing would be charged to the order, which only waited for too long.
+    It may begin while half of its time is left, or enough for a whole call. Begun later, a timeout
+    would count as a failure of the order, which only waited for too long.
     """
     half = request.issued_at + (request.complete_by - request.issued_at) / 2
     return max(half, stop_at(request, margin) - call_timeout)
 
 
 def not_tried(request: AgentRequest, reason: NotTriedError, *, was_called: bool) -> AgentReply:
-    """Return the reply to a request that may come again later, and of which no failure is counted (AGT-8)."""
+    """Return the reply to a request that may come again later, without a failure (AGT-8)."""
     return reply(
         request,
         "notTried",
@@ -49,7 +53,7 @@ def not_tried(request: AgentRequest, reason: NotTriedError, *, was_called: bool)
 
 
 def reply(request: AgentRequest, outcome: Any, **more: Any) -> AgentReply:
-    """Name what is answered, and until when the answer counts."""
+    """Return a reply to the request, with its complete-by time."""
     return AgentReply(
         order_id=request.order_id,
         step=request.step,

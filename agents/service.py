@@ -39,10 +39,11 @@ class AgentService:
     health_reporter: HealthReporter
 
     async def handle(self, request: AgentRequest, *, again: bool = False) -> None:
-        """Call the service and reply, or, once the time is up, say nothing at all (AGT-4, AGT-5).
+        """Call the service and reply; once the time is up, send no reply (AGT-4, AGT-5).
 
-        One that is delivered `again` may have been called for before, by a process that ended.
-        What came to nothing for want of time is told in the agent's health row instead: that decides nothing.
+        A request that is delivered `again` may have reached the service before, from a process that
+        ended. A timeout is reported in the agent's health row, by which the order's state never
+        changes.
         """
         if self._is_too_late(request):
             return
@@ -60,7 +61,7 @@ class AgentService:
             await self._gave_up(request, TOO_LATE)
 
     async def _carry_out(self, request: AgentRequest, *, again: bool) -> AgentReply:
-        """Return the reply; raises the last `TransientError` when there is no time for another call."""
+        """Return the reply; raises the last `TransientError` if no time is left for a call."""
         if self.clock() > rules.latest_beginning(request, self.margin, self.call_timeout):
             return rules.not_tried(request, NotTriedError(LATE, timedelta()), was_called=again)
         unanswered, last = 0, TransientError(NO_TIME)
@@ -68,7 +69,7 @@ class AgentService:
             async for attempt in self._retrying(request):
                 unanswered = attempt.retry_state.attempt_number - 1
                 with attempt:
-                    if self._is_too_late(request):  # the pause took what was left
+                    if self._is_too_late(request):  # the pause took the remaining time
                         raise last
                     try:
                         result = await self._call(request, first=not unanswered)
@@ -83,13 +84,13 @@ class AgentService:
         return rules.reply(request, "completed", result=result)
 
     async def _call(self, request: AgentRequest, *, first: bool) -> Mapping[str, Any]:
-        """Call once, when it is our turn, if the circuit is closed: before the wait for that, and after it (AGT-8)."""
+        """Call once a slot is free; the circuit is checked before and after the wait (AGT-8)."""
         self.circuit.admit()
         async with self.bulkhead.turn(self._latest_turn(request)):
             if first:
-                self.circuit.admit()  # what is turned away now has not begun
+                self.circuit.admit()  # a request that is turned away here has not begun
                 await self.health_reporter.begins(request)
-                if self._is_too_late(request):  # to say that it begins took what was left
+                if self._is_too_late(request):  # the report took the remaining time
                     raise TransientError(NO_TIME)
             with self.circuit.guard(request.order_id):
                 timeout = min(self._seconds_left(request), self.call_timeout.total_seconds())
@@ -108,11 +109,11 @@ class AgentService:
         return True
 
     def _latest_turn(self, request: AgentRequest) -> datetime:
-        """Return when a call has to begin at the latest, to be answered in time."""
+        """Return the latest time at which a call can begin and still be answered in time."""
         return max(self.clock(), rules.stop_at(request, self.margin) - self.call_timeout)
 
     def _retrying(self, request: AgentRequest) -> AsyncRetrying:
-        """Retry transient faults with exponential back-off and jitter, but only while time is left (AGT-2)."""
+        """Retry transient faults with exponential back-off and jitter, in time only (AGT-2)."""
 
         def too_late(state: RetryCallState) -> bool:
             return state.upcoming_sleep >= self._seconds_left(request)
@@ -126,5 +127,5 @@ class AgentService:
         )
 
     def _seconds_left(self, request: AgentRequest) -> float:
-        """Return how long there still is to work on the request; zero or less when it came too late (AGT-5)."""
+        """Return the remaining time for the request; zero or less if it came too late (AGT-5)."""
         return (rules.stop_at(request, self.margin) - self.clock()).total_seconds()

@@ -1,7 +1,7 @@
 """Binds agents to their request queues.
 
-Requests are taken singly, many at a time: a call may hang until its complete-by time, and the host renews the lock of
-single messages only.
+Each function call takes one request, and many run at a time: a call may hang until its complete-by
+time, and the host renews the locks of single messages only.
 """
 
 from functools import partial

@@ -1,1 +1,1 @@
-"""Alerts: sends what transitions left in the outbox, and records what reached the operators (pattern.md, 8)."""
+"""Alerts: sends the rows of the outbox, and records the alerts that arrive (pattern.md, 8)."""

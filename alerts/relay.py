@@ -1,4 +1,4 @@
-"""Sends what the outbox holds: events to Event Grid, notices to the private queues of those who submitted orders."""
+"""Sends the rows of the outbox: events to Event Grid, notices to the senders' private queues."""
 
 import logging
 from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
@@ -18,56 +18,70 @@ from stores.orders import OrderStore
 log = logging.getLogger(__name__)
 
 PAGE = 100
-"""Rows that are read, sent and confirmed at once."""
+"""Number of rows that are read, sent and confirmed at once."""
 
 Waiting = tuple[AgendaRow, Event | BusMessage]
-Way = Callable[[Sequence[Waiting]], Awaitable[list[Outcome]]]
+"""A row of the outbox, and its content."""
+
+Channel = Callable[[Sequence[Waiting]], Awaitable[list[Outcome]]]
+"""Sends those of the rows that are its own."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Relay:
-    """Sends at least once what was committed with a transition: no crash in between can lose it (ALR-1, ALR-2)."""
+    """Sends at least once the rows that were committed with a transition (ALR-1, ALR-2).
+
+    No crash in between can lose a row.
+    """
 
     store: OrderStore
     publisher: EventPublisher
     bus: Bus
     clock: Clock
     max_tries: int
-    """After so many a notice is given up, and an operator told."""
+    """Number of tries after which a notice is given up, with an alert."""
 
     async def relay(self) -> None:
-        """Send what is due; raises what failed in the end, `UnavailableError` for who gave no answer at all."""
+        """Send the due rows of all buckets; raises the failures at the end.
+
+        The failure is `UnavailableError` if a channel did not answer at all.
+        """
         await run_all(map(self._relay_bucket, self.store.buckets))
 
     async def _relay_bucket(self, bucket: str) -> None:
-        """Go through what is due now, page by page; nobody is waited for again who has not answered."""
+        """Send the due rows of a bucket page by page.
+
+        Destinations and channels that have not answered are skipped on the following pages.
+        """
         start, end = outbox.due(self.clock())
-        ways: list[Way] = [self._to_operators, self._to_senders]
+        channels: list[Channel] = [self._to_operators, self._to_senders]
         failures: list[Exception] = []
         silent: set[str] = set()
         page = None
-        while ways and (page is None or len(page) == PAGE):
+        while channels and (page is None or len(page) == PAGE):
             page = await self.store.agenda(bucket, start, end, PAGE)
             start = f"{page[-1].key} " if page else end
             waiting = [each for each in _readable(page) if each[0].data["To"] not in silent]
-            answers = await settle_all(self._relay_page(bucket, way, waiting) for way in ways)
-            failures += (answer for answer in answers if isinstance(answer, Exception))
-            silent = silent.union(
-                *(answer for answer in answers if not isinstance(answer, Exception))
-            )
-            ways = [
-                way
-                for way, answer in zip(ways, answers, strict=True)
-                if not isinstance(answer, UnavailableError)
-            ]
+            answers = await settle_all(self._relay_page(bucket, each, waiting) for each in channels)
+            answering = []
+            for channel, answer in zip(channels, answers, strict=True):
+                if not isinstance(answer, UnavailableError):
+                    answering.append(channel)
+                if isinstance(answer, Exception):
+                    failures.append(answer)
+                else:
+                    silent |= answer
+            channels = answering
         results_of(failures)
 
-    async def _relay_page(self, bucket: str, way: Way, waiting: Sequence[Waiting]) -> set[str]:
-        """Send what can be sent this way, and put off the rest; return who did not answer, though others did.
+    async def _relay_page(
+        self, bucket: str, channel: Channel, waiting: Sequence[Waiting]
+    ) -> set[str]:
+        """Send the rows of a channel and put off those that failed; return the silent destinations.
 
-        If nobody did, what they all need is away, and `UnavailableError` is raised.
+        If no destination has answered, the channel is away, and `UnavailableError` is raised.
         """
-        outcomes = await way(waiting)
+        outcomes = await channel(waiting)
         if sent := [row.key for row, fault in outcomes if fault is None]:
             await self.store.confirm(bucket, sent)
         answered = rules.answered(outcomes)
@@ -81,7 +95,7 @@ class Relay:
         return set(silence)
 
     async def _to_operators(self, waiting: Sequence[Waiting]) -> list[Outcome]:
-        """Publish the events at once; if they are refused, each by itself."""
+        """Publish the events in one batch; if that is refused, each by itself."""
         events = [(row, content) for row, content in waiting if isinstance(content, Event)]
         if not events:
             return []
@@ -92,7 +106,7 @@ class Relay:
         return [(row, fault) for row, _ in events]
 
     async def _to_senders(self, waiting: Sequence[Waiting]) -> list[Outcome]:
-        """Send each notice by itself; those for one queue travel together all the same."""
+        """Send each notice by itself; the bus gathers those for one queue."""
         notices = [(row, content) for row, content in waiting if isinstance(content, BusMessage)]
         faults = await settle_all((self.bus.send([notice]) for _, notice in notices), at_most=PAGE)
         return [(row, fault) for (row, _), fault in zip(notices, faults, strict=True)]
@@ -104,12 +118,12 @@ class Relay:
             log.warning(
                 "outbox.not_sent", extra={"row": row.key, "to": row.data["To"], "why": str(fault)}
             )
-        instead = rules.instead(row, fault, self.clock(), self.max_tries, counts=counts)
-        await self.store.postpone(bucket, row.key, instead)
+        successor = rules.successor(row, fault, self.clock(), self.max_tries, counts=counts)
+        await self.store.postpone(bucket, row.key, successor)
 
 
 def _readable(page: Sequence[AgendaRow]) -> Iterator[Waiting]:
-    """Yield what can be read, with its row; the others are logged, and wait to be mended."""
+    """Yield each readable row with its content; the others are logged, and wait to be mended."""
     for row in page:
         try:
             yield row, outbox.content_of(row)

@@ -1,4 +1,7 @@
-"""When what was not sent is tried again; and how an alert arrives: as a CloudEvent in base64, or, as once, plain."""
+"""When unsent rows are tried again, and how to read an alert that arrives.
+
+An alert is a CloudEvent, in base64 or, as in earlier versions, in plain text.
+"""
 
 import base64
 import binascii
@@ -35,9 +38,7 @@ def read(body: bytes) -> Event:
     """Read an alert as it comes off the queue; raises `InvalidError`."""
     event = decode(CloudEvent, _plain(body))
     try:
-        json_text(
-            event.data, allow_nan=False
-        )  # with NaN in it, no list that shows the alert would be JSON
+        json_text(event.data, allow_nan=False)  # a list of alerts with NaN would not be JSON
     except ValueError as fault:
         raise InvalidError([f"data: {fault}"]) from None
     return Event(
@@ -53,18 +54,18 @@ def _plain(body: bytes) -> bytes:
 
 
 Outcome = tuple[AgendaRow, Exception | None]
-"""What was to be sent, and why it was not."""
+"""A row of the outbox, and why it was not sent; None if it was sent."""
 
 LONGEST_PAUSE = timedelta(minutes=5)
 
 
 def is_silence(fault: Exception | None) -> TypeGuard[UnavailableError]:
-    """Whether there was no answer: one queue may be away, or what leads to all of them."""
+    """Whether there was no answer: one destination may be away, or the whole channel."""
     return isinstance(fault, UnavailableError) and not isinstance(fault, QueueRefusedError)
 
 
 def answered(outcomes: Iterable[Outcome]) -> set[str]:
-    """Return the destinations that said anything; what could not even be asked of them says nothing."""
+    """Return the destinations that took or refused a message; other errors show nothing."""
     return {
         row.data["To"]
         for row, fault in outcomes
@@ -73,19 +74,21 @@ def answered(outcomes: Iterable[Outcome]) -> set[str]:
 
 
 def counts(row: AgendaRow, fault: Exception, answered: Collection[str]) -> bool:
-    """Whether this was a try: it was refused, or there was silence of its destination alone."""
+    """Whether the failure counts as a try: a refusal, or silence of this destination alone."""
     return not is_silence(fault) or (bool(answered) and row.data["To"] not in answered)
 
 
-def instead(
+def successor(
     row: AgendaRow, fault: Exception, now: datetime, max_tries: int, *, counts: bool
 ) -> AgendaRow:
-    """Return what is owed in place of what was not sent: the same, later on, or an alert that a notice is given up."""
+    """Return the row that replaces an unsent one.
+
+    It is the same content at a later time, or the alert that a notice is given up.
+    """
     tries = outbox.tries_of(row) + counts
     if counts and tries >= max_tries and outbox.is_notice(row):
-        return outbox.of_event(
-            row.order_id, alerts.notice_given_up(row.order_id, row.data["To"], str(fault), now)
-        )
+        alert = alerts.notice_given_up(row.order_id, row.data["To"], str(fault), now)
+        return outbox.of_event(row.order_id, alert)
     return outbox.put_off(row, now + pause(tries), tries)
 
 

@@ -16,7 +16,7 @@ from stores.poison import Arrival, PoisonStore
 def blueprint(
     alert_log: AlertLog, poison: PoisonStore, relay: Relay, watch: Watch
 ) -> func.Blueprint:
-    """Return the functions that send alerts and notices, record alerts, and watch for what stands still."""
+    """Return the functions that relay the outbox, record alerts, and watch for standstill."""
     triggers = Functions()
 
     @triggers.timer_trigger(arg_name="timer", schedule="%OUTBOX_SCHEDULE%", use_monitor=False)
@@ -25,9 +25,8 @@ def blueprint(
 
     @triggers.queue_trigger(arg_name="message", queue_name=QUEUE, connection="StateStorage")
     async def alerts_record(message: func.QueueMessage) -> None:
-        await through_outages(
-            "alerts_record", partial(record, message.get_body(), on_storage_queue(message))
-        )
+        recording = partial(record, message.get_body(), on_storage_queue(message))
+        await through_outages("alerts_record", recording)
 
     async def record(body: bytes, arrival: Arrival) -> None:
         try:

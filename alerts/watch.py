@@ -1,9 +1,13 @@
-"""Notices on a timer of its own when nobody claims orders, recovers them, or sweeps (SUP-7)."""
+"""Alerts on a timer of its own when orders are not claimed or recovered, or no sweep runs.
+
+Implements SUP-7.
+"""
 
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from itertools import chain
 
 from core import agenda, alerts, keys
 from core.agenda import AgendaRow
@@ -21,15 +25,15 @@ LONGEST_HELD = timedelta(hours=24)
 """An order that is held for longer was perhaps forgotten."""
 
 LONGEST_START = timedelta(minutes=1)
-"""After a pause of the whole system somebody sweeps within this time, also if a dead host's timers are still locked."""
+"""Time to the first sweep after a pause of the whole system, even if a dead host's locks remain."""
 
-Told = tuple[str, Event]
-"""An event, and the bucket in whose outbox it is put."""
+Announcement = tuple[str, Event]
+"""The bucket whose outbox takes an event, and the event."""
 
 
 @dataclass(kw_only=True)
 class Watch:
-    """Looks at the orders that are due to be claimed, and at the last sweep."""
+    """Looks for orders, agents and sweeps that stand still, and announces them."""
 
     store: OrderStore
     sweeps: SweepLog
@@ -38,15 +42,16 @@ class Watch:
     """The agents that offer each capability."""
     clock: Clock
     longest_pending: timedelta
-    """An order that may be claimed and is not, or that is overdue, for longer than this raises an alert."""
+    """How long an order may be due for a claim, or overdue, before an alert is raised."""
     longest_without_sweep: timedelta
-    _told: set[str] = field(default_factory=set)
-    """What stands still and was announced by this instance: the outbox forgets events once they are sent."""
+    _announced: set[str] = field(default_factory=set)
+    """Ids of the events that this instance has announced: the outbox forgets events once sent."""
 
     async def look(self) -> timedelta:
-        """Return, and log, how long the order has been waiting that could have been claimed first.
+        """Announce new standstill; return, and log, the longest wait of an order for its claim.
 
-        If a bucket cannot be read, `UnavailableError` is raised in the end, once it is told what is seen of the others.
+        If a bucket cannot be read, `UnavailableError` is raised at the end, after the others were
+        announced.
         """
         now = self.clock()
         waiting: list[AgendaRow] = []
@@ -58,104 +63,111 @@ class Watch:
         for bucket in self.store.buckets:
             others += [self._not_recovered(bucket, now), self._held_for_long(bucket, now)]
         standing = await settle_all(others)
-        seen = [told for each in standing if not isinstance(each, Exception) for told in each]
         late = [row for row in waiting if now - agenda.since(row) > self.longest_pending]
-        await self._tell([*(_of_order(row) for row in late if _needs(row) not in unserved), *seen])
+        found = [_of_order(row) for row in late if _needs(row) not in unserved]
+        for each in standing:
+            if not isinstance(each, Exception):
+                found += each
+        await self._announce(found)
         results_of([*looks, *standing])
         longest = max((now - agenda.since(row) for row in waiting), default=timedelta())
         log.info("orders.waiting", extra={"longest_seconds": longest.total_seconds()})
         return longest
 
     async def _look_into(self, bucket: str, now: datetime, waiting: list[AgendaRow]) -> None:
-        """Add the first orders of each lane that are due, on past those that are late and were announced before."""
+        """Add the first due orders of each lane to `waiting`.
+
+        Late orders that were announced before do not hide those behind them.
+        """
         late = now - self.longest_pending
 
-        def unheard_of(row: AgendaRow) -> AgendaRow | None:
+        def unannounced(row: AgendaRow) -> AgendaRow | None:
             due = _due(row)
             if due is None:
                 return None
             if due <= now:
                 waiting.append(row)
-            return row if due < late and _of_order(row)[1].event_id not in self._told else None
+            is_new = due < late and _of_order(row)[1].event_id not in self._announced
+            return row if is_new else None
 
-        await BucketLook(store=self.store, bucket=bucket, due=late, choose=unheard_of).at_pending()
+        look = BucketLook(store=self.store, bucket=bucket, due=late, choose=unannounced)
+        await look.at_pending()
 
-    async def _silent_agents(self, now: datetime, unserved: set[str]) -> list[Told]:
-        """Return the agents that were asked, and have not been heard of since for too long.
+    async def _silent_agents(self, now: datetime, unserved: set[str]) -> list[Announcement]:
+        """Return the agents that have not reported for too long since they were asked.
 
-        And add to `unserved` what only silent agents offer: orders that wait for it are told once, for the agent.
+        Add to `unserved` the capabilities that only silent agents offer: the orders that wait for
+        them are not announced one by one.
         """
-        said = await self.agent_health.since(now - KEPT)
-        agents = dict.fromkeys(agent for offered in self.offers.values() for agent in offered)
-        silent = {agent: since for agent in agents if (since := silent_since(said, agent, now))}
-        late = {
-            agent: since for agent, since in silent.items() if now - since > self.longest_pending
-        }
-        unserved.update(
-            needs for needs, offered in self.offers.items() if silent.keys() >= set(offered)
-        )
-        return [self._of_agent(agent, since) for agent, since in late.items()]
+        reports = await self.agent_health.since(now - KEPT)
+        agents = dict.fromkeys(chain.from_iterable(self.offers.values()))
+        since_when = {agent: silent_since(reports, agent, now) for agent in agents}
+        silent = {agent: since for agent, since in since_when.items() if since}
+        for capability, offering in self.offers.items():
+            if silent.keys() >= set(offering):
+                unserved.add(capability)
+        late = (each for each in silent.items() if now - each[1] > self.longest_pending)
+        return [self._of_agent(agent, since) for agent, since in late]
 
-    def _of_agent(self, agent: str, since: datetime) -> Told:
+    def _of_agent(self, agent: str, since: datetime) -> Announcement:
         event = alerts.stalled(
             f"{alerts.ABOUT_AGENT}{agent}", since, f"nobody takes the requests to {agent}"
         )
         return keys.spread_over(self.store.buckets, event.event_id), event
 
-    async def _sweeps(self, now: datetime) -> list[Told]:
+    async def _sweeps(self, now: datetime) -> list[Announcement]:
         last = await self.sweeps.last()
         since = last.at if last else await self.sweeps.awaited_since(now)
         if now - since <= self.longest_without_sweep:
             return []
-        if last and now - await self.sweeps.missed_since(last, now) < min(
-            self.longest_without_sweep, LONGEST_START
-        ):
-            return []
-        return [
-            (
-                self.store.buckets[0],
-                alerts.stalled(alerts.SUPERVISOR, since, "no supervisor sweeps"),
-            )
-        ]
+        if last:
+            missed = now - await self.sweeps.missed_since(last, now)
+            if missed < min(self.longest_without_sweep, LONGEST_START):
+                return []
+        event = alerts.stalled(alerts.SUPERVISOR, since, "no supervisor sweeps")
+        return [(self.store.buckets[0], event)]
 
-    async def _not_recovered(self, bucket: str, now: datetime) -> list[Told]:
-        """Return the orders that are overdue for too long: the supervisor sees them at each sweep, and cannot help."""
+    async def _not_recovered(self, bucket: str, now: datetime) -> list[Announcement]:
+        """Return the orders that are overdue for too long: no sweep has recovered them."""
         due = agenda.overdue(now - self.longest_pending)
         return await self._all(bucket, *due, "it is overdue, and nobody could recover it")
 
-    async def _held_for_long(self, bucket: str, now: datetime) -> list[Told]:
+    async def _held_for_long(self, bucket: str, now: datetime) -> list[Announcement]:
         """Return the orders that are held for so long that they may have been forgotten (OPR-7)."""
         return await self._all(
             bucket, *agenda.held_before(now - LONGEST_HELD), "it is held for long: release it"
         )
 
-    async def _all(self, bucket: str, start: str, end: str, reason: str) -> list[Told]:
-        """Return what is told of the orders of a list; those that were announced before hide nobody behind them."""
-        found: list[Told] = []
-        unheard_of = 0
-        while unheard_of < PAGE:
+    async def _all(self, bucket: str, start: str, end: str, reason: str) -> list[Announcement]:
+        """Return the announcements for the orders of a list, up to about a page of new ones.
+
+        Orders that were announced before do not hide those behind them.
+        """
+        found: list[Announcement] = []
+        unannounced = 0
+        while unannounced < PAGE:
             page = await self.store.agenda(bucket, start, end, PAGE)
-            told = [each for row in page if (each := _of_listed(row, reason))]
-            unheard_of += sum(event.event_id not in self._told for _, event in told)
-            found += told
+            readable = list(filter(None, (_of_listed(row, reason) for row in page)))
+            unannounced += sum(event.event_id not in self._announced for _, event in readable)
+            found += readable
             if len(page) < PAGE:
                 break
             start = f"{page[-1].key} "
         return found
 
-    async def _tell(self, standing: Sequence[Told]) -> None:
-        """Announce what was not announced before, and forget what goes on again."""
-        self._told &= {event.event_id for _, event in standing}
+    async def _announce(self, standing: Sequence[Announcement]) -> None:
+        """Announce the new ones among these, and forget former ones that are not among them."""
+        self._announced &= {event.event_id for _, event in standing}
         for bucket, event in standing:
-            if event.event_id not in self._told:
+            if event.event_id not in self._announced:
                 why = {"why": event.data["reason"], "since": event.data["since"]}
                 log.error("watch.stalled", extra={"what": event.subject, **why})
                 await self.store.announce(bucket, event)
-                self._told.add(event.event_id)
+                self._announced.add(event.event_id)
 
 
 def _due(row: AgendaRow) -> datetime | None:
-    """Return since when something is owed; None if the row does not say that, or to whom: others log the latter."""
+    """Return since when the row is due; None if it holds no readable time, or no order id."""
     try:
         due = agenda.since(row)
     except ValueError:
@@ -165,22 +177,21 @@ def _due(row: AgendaRow) -> datetime | None:
 
 
 def _needs(row: AgendaRow) -> str:
-    """Return what the pending order needs; empty if its key does not say."""
+    """Return the capability that a pending order needs; empty if its key has none."""
     return (row.key.split("|") + [""] * 3)[2]
 
 
-def _of_order(row: AgendaRow) -> Told:
+def _of_order(row: AgendaRow) -> Announcement:
     event = alerts.stalled(
         f"{keys.ABOUT_ORDER}{row.order_id}", agenda.since(row), "it may be claimed, and is not"
     )
     return keys.bucket_of(row.order_id), event
 
 
-def _of_listed(row: AgendaRow, reason: str) -> Told | None:
-    """Return what is told of an order; None if its row does not say whose it is, or since when."""
+def _of_listed(row: AgendaRow, reason: str) -> Announcement | None:
+    """Return the announcement for an order; None if its row has no order id or readable time."""
     since = _due(row)
     if since is None:
         return None
-    return keys.bucket_of(row.order_id), alerts.stalled(
-        f"{keys.ABOUT_ORDER}{row.order_id}", since, reason
-    )
+    event = alerts.stalled(f"{keys.ABOUT_ORDER}{row.order_id}", since, reason)
+    return keys.bucket_of(row.order_id), event

@@ -311,7 +311,7 @@ class Snapshot:
         return self.why_not_now() in (None, WhyNot.NOT_YET)
 
     def why_not_now(self, now: datetime | None = None) -> WhyNot | None:
-        """Return why a claim could neither start a step nor end the order then; None if it could."""
+        """Return why a claim cannot start a step or end the order then; None if it can."""
         if self.state.process_state in ENDED:
             return WhyNot.ENDED
         if self.state.is_held:

@@ -1,1 +1,1 @@
-"""Examples: another business than that of this deployment, and a system that submits to it."""
+"""Examples: a second business, and a system that submits orders to this deployment."""

@@ -1,8 +1,9 @@
-"""Submits an order as a trusted system does, and prints what becomes of it, from a private response queue (ALR-2).
+"""Submits an order as a trusted system does, and prints the notices from a private queue (ALR-2).
 
-Against the embedded stack (`make run`) it needs nothing: `python examples/follow_an_order.py`. Elsewhere, name the
-connection strings in `STATE_STORAGE` and `SERVICE_BUS`, and a queue of your own whose name begins with `status-`. Each
-listener should have one for itself: a notice that another one holds comes late.
+Against the embedded stack (`make run`) it needs no settings: `python examples/follow_an_order.py`.
+Elsewhere, set the connection strings in `STATE_STORAGE` and `SERVICE_BUS`, and in `REPLY_TO` a
+queue of your own whose name begins with `status-`. Each listener should have its own queue: a
+notice that another listener holds comes late.
 """
 
 import asyncio
@@ -30,8 +31,8 @@ STORAGE = os.environ.get(
 )
 SERVICE_BUS = os.environ.get(
     "SERVICE_BUS",
-    "Endpoint=sb://localhost:5672;SharedAccessKeyName=RootManageSharedAccessKey;SharedAccessKey=SAS_KEY_VALUE;"
-    "UseDevelopmentEmulator=true;",
+    "Endpoint=sb://localhost:5672;SharedAccessKeyName=RootManageSharedAccessKey;"
+    "SharedAccessKey=SAS_KEY_VALUE;UseDevelopmentEmulator=true;",
 )
 REPLY_TO = os.environ.get("REPLY_TO", "status-example")
 ENDS = {"order-completed", "order-failed", "order-undone"}
@@ -40,7 +41,7 @@ PATIENCE_SECONDS = 90
 
 
 def new_order_id() -> str:
-    """Return `b<bucket>-<ULID>`: the bucket spreads orders over partitions, the rest is time and chance."""
+    """Return `b<bucket>-<ULID>`; the bucket, one of eight, spreads orders over partitions."""
     return f"b{secrets.randbelow(8):02d}-{ULID()}"
 
 
@@ -59,11 +60,12 @@ async def submit(order_id: str) -> None:
 
 
 async def follow(order_id: str) -> str:
-    """Print what is told of the order until it has ended; return the last event.
+    """Print the order's notices until it has ended; return the last event.
 
-    A notice may come twice, and late: id and sequence put that right. It is completed only after it was shown: whoever
-    dies before is told again. Those of other orders stay on the queue. They are let go at the end and not at once,
-    since each time that a message is given back counts, and ten times would make a dead letter of it.
+    A notice may come twice, which its id shows, or late, which its sequence shows. It is completed
+    only after it was shown: after a crash in between, it comes again. Notices of other orders stay
+    on the queue. They are abandoned at the end and not at once, since each time counts as a
+    delivery, and the tenth would dead-letter the message.
     """
     event, seen, others = "", set[str](), list[ServiceBusReceivedMessage]()
     async with (
@@ -93,7 +95,7 @@ def show(notice: dict[str, Any]) -> None:
 
 
 async def let_go(queue: ServiceBusReceiver, message: ServiceBusReceivedMessage) -> None:
-    """Give a message back; one whose lock has lapsed is back already."""
+    """Abandon a message; one whose lock has lapsed is on the queue already."""
     with suppress(MessageLockLostError):
         await queue.abandon_message(message)
 

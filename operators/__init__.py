@@ -1,1 +1,1 @@
-"""Operators: who is alerted looks here, finds out why, mends the cause and resubmits (pattern.md, 9)."""
+"""Operators: they look into an alert, mend its cause and resubmit the order (pattern.md, 9)."""

@@ -1,6 +1,6 @@
 """The alerts as operators work through them: list, group by cause, acknowledge (ALR-1).
 
-That one is closed, because what it tells of is over, is looked up; nothing is written.
+An alert is closed once its occasion is over. This is looked up at each reading, and never written.
 """
 
 import logging
@@ -29,23 +29,23 @@ from stores.sweeps import Sweep, SweepLog
 log = logging.getLogger(__name__)
 
 MAX_GROUPED = 1000
-"""How many of the newest alerts are looked at to group them."""
+"""Number of the newest alerts that are grouped by cause."""
 
 
 class AlertView(View):
-    """An alert, with whatever more its event says."""
+    """An alert with the data of its event."""
 
     model_config = ConfigDict(extra="allow")
 
     key: str
-    """Names it here, e.g. to acknowledge it."""
+    """The alert's name here, e.g. to acknowledge it."""
     id: str
     type: str
     subject: str
     at: datetime
     acknowledged: Acknowledgement | None
     closed: bool
-    """Whether what it tells of is over."""
+    """Whether its occasion is over."""
 
 
 class AlertList(View):
@@ -56,7 +56,7 @@ class AlertList(View):
 
 
 class CauseView(View):
-    """The alerts that have one cause: the same thing happened, at the same step, for the same reason."""
+    """The alerts with one cause: of the same type, at the same step, for the same reason."""
 
     type: str
     step: str
@@ -67,11 +67,11 @@ class CauseView(View):
     first: datetime
     last: datetime
     unacknowledged: list[str]
-    """The keys of the open ones that nobody has taken upon themselves."""
+    """The keys of the open ones that nobody has acknowledged."""
 
 
 class CauseList(View):
-    """The causes of the newest alerts, the one with most open ones first."""
+    """The causes of the newest alerts, those with the most open alerts first."""
 
     causes: list[CauseView]
 
@@ -84,14 +84,14 @@ class AcknowledgeRequest(OperatorRequest):
 
 
 class Acknowledged(View):
-    """What became of the alerts that were to be acknowledged."""
+    """The alerts that were acknowledged, and the unknown ones."""
 
     acknowledged: list[str]
     unknown: list[str]
 
 
 def alert_view(alert: Alert, *, closed: bool) -> AlertView:
-    """Return an alert as it reached the operators; what we say of it goes before what its event says."""
+    """Return an alert as it reached the operators; its own fields override those of its event."""
     event = alert.event
     own = {
         "key": alert.key,
@@ -133,19 +133,19 @@ def _cause(
 
 
 def _text(value: Any) -> str:
-    """Return what an event says as text: events may come from elsewhere and say anything."""
+    """Return a value of an event as text: other senders' events may hold any type."""
     return "" if value is None else str(value)
 
 
 ENDS = {each.alert for each in MEANINGS.values() if each.alert}
-"""The alerts that an order has ended; one is over once the order waits for nobody."""
+"""Types of the alerts about an order's end; each is over once the order needs no operator."""
 
 
 def is_over(event: Event, owed: Look | None, swept: Sweep | None) -> bool:
-    """Whether it is certain that what the event tells of is over.
+    """Whether the occasion of the event is certainly over.
 
-    Nothing is owed to an order that was undone completely: its alert only informs, and is closed from the beginning.
-    Alerts of other types than these stay open until somebody takes them.
+    An order that was undone completely needs no operator, so its alert is closed from the
+    beginning. Alerts of other types than these never close.
     """
     if event.type == STALLED and event.subject == SUPERVISOR:
         return swept is not None and swept.at > event.at
@@ -162,7 +162,7 @@ def is_over(event: Event, owed: Look | None, swept: Sweep | None) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class AlertDesk:
-    """What an operator does with alerts."""
+    """The operators' actions on alerts."""
 
     alert_log: AlertLog
     owed: Owed
@@ -183,16 +183,11 @@ class AlertDesk:
         return CauseList(causes=causes(alerts, await self._closed(alerts)))
 
     async def acknowledge(self, request: AcknowledgeRequest) -> Acknowledged:
-        """Take alerts upon yourself; the first one who does stays."""
+        """Take alerts upon yourself; the first operator who does stays."""
         word = Acknowledgement(by=request.operator, at=self.clock(), note=request.note)
         keys = list(dict.fromkeys(request.alerts))
-        known = dict(
-            zip(
-                keys,
-                await run_all(self.alert_log.acknowledge(key, word) for key in keys),
-                strict=True,
-            )
-        )
+        outcomes = await run_all(self.alert_log.acknowledge(key, word) for key in keys)
+        known = dict(zip(keys, outcomes, strict=True))
         log.info("operators.alerts_acknowledged", extra={"count": sum(known.values())})
         return Acknowledged(
             acknowledged=[key for key in keys if known[key]],
@@ -200,23 +195,16 @@ class AlertDesk:
         )
 
     async def _closed(self, found: Sequence[Alert]) -> Collection[str]:
-        """Return the keys of those that are closed, of alerts that were just read; none if that cannot be looked up.
+        """Return the keys of the closed alerts among these; none if that cannot be looked up.
 
-        What is owed is read after the alerts were: an order whose alert is here was in `Error` before. So an alert may
-        be taken for open too long, and never for closed too soon.
+        The alerts have to be read before: the order of an alert was in `Error` before the alert. So
+        an alert may be shown as open for too long, but never as closed too soon.
         """
-        events = [alert.event for alert in found]
+        subjects = [alert.event.subject for alert in found]
+        about_orders = any(subject.startswith(ABOUT_ORDER) for subject in subjects)
         try:
-            swept = (
-                await self.sweeps.last()
-                if any(each.subject == SUPERVISOR for each in events)
-                else None
-            )
-            owed = (
-                await self.owed.look()
-                if any(each.subject.startswith(ABOUT_ORDER) for each in events)
-                else None
-            )
+            swept = await self.sweeps.last() if SUPERVISOR in subjects else None
+            owed = await self.owed.look() if about_orders else None
         except (AppError, ExceptionGroup) as error:
             log.warning("alerts.not_compared", extra={"why": repr(error)})
             return ()

@@ -1,8 +1,9 @@
 """One action on many orders: a dry run first, then page by page (OPR-3, OPR-4).
 
-The agenda lists the orders that are in `Error`, wait, run, or are held. A bulk action goes through the lists that it
-names and acts on each order as on a single one, if that has been as the list said since before a fixed time. So it
-needs no record of its own: what was done shows in the orders, and the same request again does the rest.
+The agenda lists the orders that are in `Error`, wait, run, or are held. A bulk action goes through
+the lists of its action and acts on each order as on a single one, if the order has not changed
+since a fixed time. So it needs no record of its own: the orders show what was done, and the same
+request, sent again, does the rest.
 """
 
 import logging
@@ -33,35 +34,36 @@ from operators.views import ListedOrder, agenda_page
 log = logging.getLogger(__name__)
 
 AT_ONCE = 16
+"""Maximum number of orders that are changed at a time."""
 
 LIST_OF = {kind: name for name, kind in LISTS.items()}
 
 
 class NotDone(View):
-    """An order on which the action makes no sense, or nobody can act."""
+    """An order on which the action was refused, or which cannot be read or written."""
 
     order_id: str
     why: str
 
 
 class BulkPage(View):
-    """What one call found, and did."""
+    """The orders that one call found, and the outcome of each."""
 
     dry_run: bool
     until: datetime
-    """What to name as `until` in the next call, and when it is all sent again."""
+    """The value of `until` for the next call, and for sending the request again."""
     matching: list[ListedOrder]
-    """The orders of this page that are meant."""
+    """The orders of this page that match."""
     done: list[str]
     refused: list[NotDone]
     changed: list[str]
-    """Orders that somebody else changed meanwhile, and that are not meant any more."""
+    """Orders that were changed meanwhile and do not match any more."""
     continuation: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class BulkService:
-    """Acts on the orders that are meant, of the lists that the action names."""
+    """Acts on the matching orders in the lists of an action."""
 
     orders: OperatorService
 
@@ -74,25 +76,30 @@ class BulkService:
             self.orders.store, start, end, request.limit, request.continuation
         )
         found = (_meant(row, action, request.where, until) for row in rows)
-        meant = [
-            *{order.order_id: order for order in found if order}.values()
-        ]  # what waits and runs is listed twice
-        done, refused = ([], []) if request.dry_run else await self._act_on(meant, request, until)
-        handled = {*done, *(each.order_id for each in refused)}
-        return BulkPage(
+        # An order that waits while a step runs is listed twice.
+        meant = list({order.order_id: order for order in found if order}.values())
+        page = BulkPage(
             dry_run=request.dry_run,
             until=until,
             matching=meant,
-            done=done,
-            refused=refused,
-            changed=[]
-            if request.dry_run
-            else [each.order_id for each in meant if each.order_id not in handled],
+            done=[],
+            refused=[],
+            changed=[],
             continuation=continuation,
         )
+        if request.dry_run:
+            return page
+        done, refused = await self._act_on(meant, request, until)
+        handled = {*done, *(each.order_id for each in refused)}
+        changed = [each.order_id for each in meant if each.order_id not in handled]
+        return page.model_copy(update={"done": done, "refused": refused, "changed": changed})
 
     def _until(self, request: BulkRequest) -> datetime:
-        """Return up to which time to act: none that a machine with a slow clock could still write into the list."""
+        """Return the time up to which the orders match.
+
+        It lies so far back that no machine with a slow clock still writes such a time into the
+        lists.
+        """
         latest = self.orders.clock() - self.orders.acting.clock_tolerance
         if request.until is None and not request.dry_run:
             raise InvalidError(["until: a dry run says up to which time to act; name it"])
@@ -118,7 +125,7 @@ class BulkService:
     async def _one(
         self, order_id: str, request: BulkRequest, until: datetime
     ) -> str | NotDone | None:
-        """Act on one order, if it is still meant; None if it is not."""
+        """Act on one order; return its id, why it was not done, or None if it no longer matches."""
         action, where = BY_NAME[request.action], request.where
         asked = Asked(
             operator=request.operator,
@@ -137,25 +144,26 @@ class BulkService:
             raise
         except (RefusedError, UnreadableRowError, ConflictError) as refusal:
             return NotDone(order_id=order_id, why=str(refusal))
-        except Exception as fault:  # whatever it is, it keeps none of the others
+        except Exception as fault:  # one order's error does not stop the others
             log.exception("operators.bulk_failed", extra={"order_id": order_id})
             return NotDone(order_id=order_id, why=f"an unexpected error: {type(fault).__name__}")
         return order_id if decision else None
 
 
 def _lists(action: Action, until: datetime, where: Where) -> tuple[str, str]:
-    """Row-key range [from, to) of the lists of an action; the orders in `Error` stand by the time they went there."""
+    """Return the row-key range [from, to) of the lists of an action.
+
+    The list of the orders in `Error` is sorted by time, which narrows its range.
+    """
     first, last = agenda.all_of(min(action.lists))[0], agenda.all_of(max(action.lists))[1]
     if action.lists == (Kind.ERROR,):
-        return (
-            f"{first}{sortable(where.since)}" if where.since else first,
-            f"{first}{sortable(until)}",
-        )
+        since = sortable(where.since) if where.since else ""
+        return f"{first}{since}", f"{first}{sortable(until)}"
     return first, last
 
 
 def _meant(row: AgendaRow, action: Action, where: Where, until: datetime) -> ListedOrder | None:
-    """Return what the list shows of an order if it is meant, and has been as it is since before then."""
+    """Return the order as the list shows it, if it matches and has not changed since `until`."""
     kind = row.key.partition("|")[0]
     if kind not in action.lists:
         return None
@@ -166,7 +174,7 @@ def _meant(row: AgendaRow, action: Action, where: Where, until: datetime) -> Lis
 
 
 def meant_by(order: Snapshot, action: Action, where: Where, until: datetime) -> bool:
-    """Whether the lists of the action would show the order, as it is now, among those that are meant."""
+    """Whether the order, as it is now, would match in the lists of the action."""
     start, end = _lists(action, until, where)
     rows = (row for key, row in agenda.obligations(order).items() if start <= key < end)
     return any(_meant(row, action, where, until) for row in rows)

@@ -1,7 +1,8 @@
-"""Why an order is where it is (OPR-2): what it waits for, who acts next and when, and what happens if nothing comes.
+"""Explains an order (OPR-2): what it waits for, who acts next and when, and what happens otherwise.
 
-None of that is written down here a second time: the rules that act are asked what they would do with the order, the
-scheduler's claim as soon as one may come, the supervisor's recovery once the time is up.
+The rules are not repeated here. The explanation asks the rules that act what they would do with the
+order: the scheduler's claim at the earliest time, and the supervisor's recovery after the
+complete-by time.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -20,14 +21,14 @@ INSTANT = timedelta(microseconds=1)
 AS_IT_IS = "It stays as it is."
 
 Claim = Callable[[Snapshot, datetime, Mapping[str, Sequence[str]]], Decision]
-"""The scheduler's claim; its last argument names, by capability, the agents that have room now."""
+"""The scheduler's claim; its last argument are the agents with room now, by capability."""
 
 Recover = Callable[[Snapshot, datetime, Sequence[AgentHealth]], Decision]
-"""The supervisor's recovery; its last argument is what the agents said of themselves."""
+"""The supervisor's recovery; its last argument are the agents' health reports."""
 
 
 class Actor(StrEnum):
-    """Who can act on an order."""
+    """The roles that can act on an order."""
 
     SCHEDULER = "scheduler"
     AGENT = "agent"
@@ -37,22 +38,22 @@ class Actor(StrEnum):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ActingRules:
-    """The rules that act on orders by themselves, as the roles have them."""
+    """The rules by which scheduler and supervisor act on orders."""
 
     claim: Claim
     recover: Recover
     poll_delay: timedelta
-    """How long an order is left to the wake-up that announces it."""
+    """Time for which an order is left to the process that receives its wake-up."""
     clock_tolerance: timedelta
     offers: Mapping[str, Sequence[str]]
     """The agents that offer each capability, the preferred first."""
     longest_upgrade: timedelta
     """How long the scheduler leaves an order to a newer version of the app."""
     agent_health: Sequence[AgentHealth] = ()
-    """What the agents said of themselves lately."""
+    """Recent health reports of the agents."""
 
     def reopen(self, capability: str | None, now: datetime) -> list[datetime]:
-        """Return when the agents that offer this, and make no calls now, make calls again: the first comes first."""
+        """Return when the closed agents of a capability make calls again, the earliest first."""
         times = (
             closed_until(self.agent_health, agent, now)
             for agent in self.offers.get(capability or "", ())
@@ -60,27 +61,29 @@ class ActingRules:
         return sorted(time for time in times if time)
 
     def claimed(self, order: Snapshot, at: datetime) -> Decision:
-        """Return the claim at this time, as if every agent had room: whether it has, shows at that moment only."""
-        takers = {
-            capability: [
-                agent for agent in agents if not closed_until(self.agent_health, agent, at)
-            ]
-            for capability, agents in self.offers.items()
-        }
-        return self.claim(order, at, takers)
+        """Return the claim at this time as if every agent had room.
+
+        Whether an agent has room is known only at the moment of the claim.
+        """
+
+        def open_of(agents: Sequence[str]) -> list[str]:
+            return [agent for agent in agents if not closed_until(self.agent_health, agent, at)]
+
+        room = {capability: open_of(agents) for capability, agents in self.offers.items()}
+        return self.claim(order, at, room)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Prospect:
-    """What somebody will do: from when on, and the change that it will be, as far as that is known."""
+    """The next act on an order: by whom, from when on, and with which change, if known."""
 
     actor: Actor
     at: datetime | None = None
     change: Change | None = None
     circuits_open: bool = False
-    """Whether until then no agent makes the call that the order needs."""
+    """Whether no agent makes the call that the order needs before `at`."""
     why_not: WhyNot | None = None
-    """Why the order is not claimed before then; None if it is for a room that shows at that moment only."""
+    """Why the order is not claimed before `at`; None if only room at an agent may be missing."""
 
 
 class Explanation(View):
@@ -90,23 +93,24 @@ class Explanation(View):
     summary: str
     """One sentence."""
     waiting_for: str | None
-    """Null for an order that waits for nothing any more."""
+    """Null for an order that waits for nothing."""
     next_actor: Actor | None
     next_at: datetime | None
-    """From when on the scheduler or the supervisor acts, or by when an agent has to answer; null for an operator."""
+    """When the scheduler or supervisor acts, or an agent has to answer; null for an operator."""
     if_nothing_happens: str
 
 
 def explain(
     order: Snapshot, actions: Sequence[str], rules: ActingRules, now: datetime
 ) -> Explanation:
-    """Return the explanation; `actions` are those that an operator has."""
+    """Return the explanation; `actions` are those that an operator can take."""
     expected = what_comes(order, rules, now)
     waiting_for = _waiting_for(order, expected, actions, rules, now)
     waits = f"; it waits for {waiting_for}" if waiting_for else ""
+    state = f"The order is {order.state.process_state}{_because(order)}"
     return Explanation(
         order_id=order.order_id,
-        summary=f"The order is {order.state.process_state}{_because(order)}{waits}{_then(expected)}.",
+        summary=f"{state}{waits}{_then(expected)}.",
         waiting_for=waiting_for,
         next_actor=expected.actor if expected else None,
         next_at=expected.at if expected else None,
@@ -115,11 +119,13 @@ def explain(
 
 
 def unreadable(order_id: str, fault: UnreadableRowError) -> Explanation:
-    """Return the explanation of an order that nobody can read."""
+    """Return the explanation of an order that cannot be read."""
     return Explanation(
         order_id=order_id,
         summary=f"The order cannot be read: {fault}.",
-        waiting_for="an operator, who mends the row, or a newer version of the app, which can read it",
+        waiting_for=(
+            "an operator, who mends the row, or a newer version of the app, which can read it"
+        ),
         next_actor=Actor.OPERATOR,
         next_at=None,
         if_nothing_happens=AS_IT_IS,
@@ -127,7 +133,7 @@ def unreadable(order_id: str, fault: UnreadableRowError) -> Explanation:
 
 
 def what_comes(order: Snapshot, rules: ActingRules, now: datetime) -> Prospect | None:
-    """Return who should act next; None for an order that has ended and needs nobody."""
+    """Return the next act that is expected; None for an order that has ended and needs none."""
     match order.state.process_state:
         case ProcessState.PENDING:
             return _claim(order, rules, max(now, order.state.not_before or now))
@@ -137,7 +143,7 @@ def what_comes(order: Snapshot, rules: ActingRules, now: datetime) -> Prospect |
 
 
 def what_comes_otherwise(order: Snapshot, rules: ActingRules, now: datetime) -> Prospect | None:
-    """Return who acts if no message and no answer comes: the scheduler's poll, or the supervisor's sweep."""
+    """Return the act of the scheduler's poll or supervisor's sweep if no message arrives."""
     found = [_recovery(order, rules, now)]
     if order.can_go_on:
         found.append(_claim(order, rules, max(now, _polled_from(order, rules))))
@@ -146,12 +152,12 @@ def what_comes_otherwise(order: Snapshot, rules: ActingRules, now: datetime) -> 
 
 
 def _polled_from(order: Snapshot, rules: ActingRules) -> datetime:
-    """Return from when on anybody claims the order: at its chosen time, or once the wake-up has had its time."""
+    """Return when every process may claim the order: at its chosen time, or after its wake-up."""
     return order.state.not_before or order.state.updated_at + rules.poll_delay
 
 
 def _claim(order: Snapshot, rules: ActingRules, at: datetime) -> Prospect | None:
-    """Return the claim at this time, or once an agent for what the order needs makes calls again."""
+    """Return the claim at this time, or once an agent that the order needs makes calls again."""
     why_not = None
     for then in (at, *rules.reopen(order.needs(), at)):
         change = rules.claimed(order, then)
@@ -166,7 +172,7 @@ def _claim(order: Snapshot, rules: ActingRules, at: datetime) -> Prospect | None
 
 
 def _given_up(order: Snapshot, rules: ActingRules, now: datetime) -> Prospect:
-    """Return how an order ends whose workflow nobody here knows, unless a newer version of the app takes it."""
+    """Return the end of an order on an unknown workflow, unless a newer app claims it before."""
     at = max(now, order.state.waits_since + rules.longest_upgrade + INSTANT)
     change = rules.claimed(order, at)
     if not isinstance(change, Change):
@@ -175,22 +181,21 @@ def _given_up(order: Snapshot, rules: ActingRules, now: datetime) -> Prospect:
 
 
 def _answer_or_recovery(order: Snapshot, rules: ActingRules, now: datetime) -> Prospect | None:
-    """Return who acts on an order of which nothing can be claimed, but something runs."""
+    """Return the next act on an order with running steps that cannot be claimed."""
     if any(step.expired(now, rules.clock_tolerance) for step in order.steps):
         return _recovery(order, rules, now)
     return Prospect(actor=Actor.AGENT, at=order.earliest_complete_by())
 
 
 def _recovery(order: Snapshot, rules: ActingRules, now: datetime) -> Prospect | None:
-    """Return what the supervisor will do about the running steps, unless they answer; None if none runs."""
+    """Return the recovery if no running step is answered; None if no step runs."""
     due = order.earliest_complete_by()
     if due is None:
         return None
     at = max(now, due + rules.clock_tolerance + INSTANT)
-    change = rules.recover(order, at, rules.agent_health)
-    return Prospect(
-        actor=Actor.SUPERVISOR, at=at, change=change if isinstance(change, Change) else None
-    )
+    decision = rules.recover(order, at, rules.agent_health)
+    change = decision if isinstance(decision, Change) else None
+    return Prospect(actor=Actor.SUPERVISOR, at=at, change=change)
 
 
 # In words
@@ -207,7 +212,8 @@ def _because(order: Snapshot) -> str:
 def _held(state: OrderState) -> str:
     if state.held_since is None:
         return ""
-    return f"; {state.held_by} holds it since {_clock(state.held_since)}, because: {state.held_because}"
+    since = _clock(state.held_since)
+    return f"; {state.held_by} holds it since {since}, because: {state.held_because}"
 
 
 def _waiting_for(
@@ -227,9 +233,8 @@ def _waiting_for(
             workflow = f"{order.state.workflow} version {order.state.workflow_version}"
             return f"a newer version of the app: this one does not know workflow {workflow}"
         case Actor.SCHEDULER:
-            return f"a scheduler to claim it{_room(order, expected, rules, now)}" + (
-                f", and for {answers}" if answers else ""
-            )
+            beside = f", and for {answers}" if answers else ""
+            return f"a scheduler to claim it{_room(order, expected, rules, now)}{beside}"
         case Actor.SUPERVISOR:
             return f"the supervisor, which has to look at {answers} that did not come in time"
         case Actor.OPERATOR:
@@ -247,21 +252,22 @@ def _room(order: Snapshot, expected: Prospect, rules: ActingRules, now: datetime
         return f", once an agent for {needs} makes calls again ({why})"
     if now > _polled_from(order, rules):
         loads = "; ".join(_load(agent, rules, now) for agent in rules.offers[needs])
-        return f", once an agent for {needs} has room, for which it waits since {_clock(since)} ({loads})"
+        waits = f", for which it waits since {_clock(since)} ({loads})"
+        return f", once an agent for {needs} has room{waits}"
     return f", once an agent for {needs} has room"
 
 
 def _why_closed(needs: str, rules: ActingRules, now: datetime) -> str:
     agents = rules.offers[needs]
-    said = (each for each in rules.agent_health if each.agent in agents)
-    asked = {each.agent for each in said if each.asked_until and each.asked_until > now}
+    reports = (each for each in rules.agent_health if each.agent in agents)
+    asked = {each.agent for each in reports if each.asked_until and each.asked_until > now}
     if asked:
         return f"the service of {' and '.join(sorted(asked))} asks not to be called"
     return f"circuits open: {' and '.join(agents)}"
 
 
 def _load(agent: str, rules: ActingRules, now: datetime) -> str:
-    """Return what the instances of an agent say of themselves, or since when nobody has taken what it is asked."""
+    """Return the load that an agent's instances report, or since when the agent is silent."""
     lately = [
         health
         for health in rules.agent_health
@@ -269,32 +275,32 @@ def _load(agent: str, rules: ActingRules, now: datetime) -> str:
     ]
     if silent := silent_since(lately, agent, now):
         return f"nobody has taken {agent}'s requests since {_clock(silent)}"
-    said = [health for health in lately if health.unheard_since is None]
-    if not said:
+    reports = [health for health in lately if health.unheard_since is None]
+    if not reports:
         return f"{agent}: not heard of lately"
-    running, rate = sum(health.running for health in said), sum(health.rate or 0 for health in said)
+    running = sum(health.running for health in reports)
+    rate = sum(health.rate or 0 for health in reports)
     return f"{agent}: {running} calls under way, {rate:.0f} requests begun a second"
 
 
 def _answer(step: Step, rules: ActingRules) -> str:
-    """Return what is waited for, and what its agent said last of what went wrong since it was asked."""
+    """Return the expected answer, and the last fault that its agent has reported meanwhile."""
     what = "undo" if step.state is StepState.UNDOING else "step"
-    told = fault_since(rules.agent_health, step.agent, step.started_at)
-    so_far = f" (so far: {told.fault})" if told else ""
+    report = fault_since(rules.agent_health, step.agent, step.started_at)
+    so_far = f" (so far: {report.fault})" if report else ""
     return f"agent {step.agent}'s answer to {what} {step.name}, attempt {step.attempts}{so_far}"
 
 
 def _then(expected: Prospect | None) -> str:
-    """Return when it goes on, and how."""
+    """Return when the next act comes, and its effect."""
     if expected is None:
         return "; it has ended, and nobody has anything to do"
     if expected.at is None:
         return ""
     if expected.actor is Actor.AGENT:
         return f", until {_clock(expected.at)}"
-    return f", from {_clock(expected.at)} on" + (
-        f": {_effect(expected.change)}" if expected.change else ""
-    )
+    effect = f": {_effect(expected.change)}" if expected.change else ""
+    return f", from {_clock(expected.at)} on{effect}"
 
 
 def _otherwise(order: Snapshot, rules: ActingRules, now: datetime) -> str:
@@ -302,14 +308,13 @@ def _otherwise(order: Snapshot, rules: ActingRules, now: datetime) -> str:
     if comes is None or comes.at is None:
         return AS_IT_IS
     who = "the supervisor's sweep" if comes.actor is Actor.SUPERVISOR else "the scheduler's poll"
-    return f"From {_clock(comes.at)} on {who} finds it" + (
-        f": {_effect(comes.change)}." if comes.change else "."
-    )
+    effect = f": {_effect(comes.change)}" if comes.change else ""
+    return f"From {_clock(comes.at)} on {who} finds it{effect}."
 
 
 def _effect(change: Change) -> str:
-    """Return what a change does: what the history will say of it, and what becomes of the order."""
-    return ", and ".join(part for part in (change.entry.detail, _becomes(change)) if part)
+    """Return the effect of a change: its history entry, and the new state of the order."""
+    return ", and ".join(filter(None, (change.entry.detail, _becomes(change))))
 
 
 def _becomes(change: Change) -> str:

@@ -1,4 +1,4 @@
-"""Tells whether the app can work, and if not, which dependency is away, or refuses the app."""
+"""Reports whether the app can work, and if not, which dependency is away or refuses the app."""
 
 import asyncio
 import logging
@@ -18,36 +18,35 @@ Word = Literal["available", "away", "refused"]
 
 
 class Health(View):
-    """Whether the app can work, and the word on each dependency."""
+    """Whether the app can work, and the state of each dependency."""
 
     status: Literal["healthy", "unhealthy"]
     dependencies: dict[str, Word]
 
 
 class Unhealthy(Health):
-    """The same, if it cannot."""
+    """The report of an app that cannot work."""
 
     http_status = 503
 
 
 @dataclass(frozen=True, kw_only=True)
 class HealthService:
-    """Asks every dependency, all at once. A slow answer is waited for in the background, by all who ask."""
+    """Probes all dependencies at once; all reports share the probes that are under way."""
 
     checks: Mapping[str, Check]
     _asked: dict[str, asyncio.Task[object]] = field(default_factory=dict)
 
     async def report(self) -> Health | Unhealthy:
         """Say whether the app can work, and which dependency is away."""
-        words = dict(
-            zip(self.checks, await asyncio.gather(*map(self._ask, self.checks)), strict=True)
-        )
+        found = await asyncio.gather(*map(self._ask, self.checks))
+        words = dict(zip(self.checks, found, strict=True))
         if all(word == "available" for word in words.values()):
             return Health(status="healthy", dependencies=words)
         return Unhealthy(status="unhealthy", dependencies=words)
 
     async def _ask(self, name: str) -> Word:
-        """Wait a little for the answer; if it takes longer, the next report goes on waiting for the same one."""
+        """Wait `PATIENCE_SECONDS` for a probe; if it takes longer, later reports go on with it."""
         if name not in self._asked:
             self._asked[name] = asyncio.ensure_future(self.checks[name]())
         task = self._asked[name]

@@ -1,4 +1,4 @@
-"""How the system is doing, at a glance: what is open, not sent or unreadable, how agents are; and the last hour."""
+"""The state of the system at a glance: open orders, unsent rows, poison, agents; the last hour."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -18,20 +18,20 @@ from stores.figures import Figures, FiguresLog, minute_of
 from stores.sweeps import Sweep, SweepLog
 
 KEPT = timedelta(seconds=2)
-"""How long a reading of what is owed is good for: several open pages should not cost as many times that."""
+"""How long a reading of the agenda is reused, so that several open pages share its cost."""
 
 FRESH = timedelta(minutes=1)
-"""How long an agent that said something of itself is shown."""
+"""How long an agent instance is shown after its last report."""
 
 SHOWN = timedelta(hours=1)
-"""Of the figures."""
+"""The period that the figures cover."""
 
 MAX_STEPS = 20
-"""Of more steps, those are shown that were completed most often."""
+"""Maximum number of steps in the figures: those that were completed most often."""
 
 
 class Count(View):
-    """How many there are."""
+    """A number of rows, which may be incomplete."""
 
     count: int
     at_least: bool
@@ -39,10 +39,10 @@ class Count(View):
 
 
 class Overview(View):
-    """The answer."""
+    """The state of the system."""
 
     at: datetime
-    """When it was so."""
+    """When it was read."""
     open_orders: dict[str, Count]
     """By list."""
     unconfirmed_events: Count
@@ -50,13 +50,13 @@ class Overview(View):
     unsent_notices: Count
     """Notices for the senders of orders that are not sent yet."""
     last_sweep: Sweep | None
-    """And who swept: the leader."""
+    """The last sweep and its supervisor, the leader."""
     poison: dict[str, int]
-    """How many messages are kept, up to 100 of each queue that they came from."""
+    """Number of poison messages from each queue, counted up to 100."""
     waiting: dict[str, int | None]
-    """About how many messages wait in each Storage Queue; null if it is away."""
+    """Approximate number of messages in each Storage Queue; null if it is away."""
     agents: list[AgentHealth]
-    """What each instance said of itself last."""
+    """The last health report of each instance."""
 
 
 class LastHour(View):
@@ -65,12 +65,12 @@ class LastHour(View):
     since: datetime
     until: datetime
     minutes: list[Figures]
-    """Those in which anything ended, in order."""
+    """The minutes in which an order or a step ended, in order."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class OverviewService:
-    """Asks everything at once."""
+    """Reads the state of the whole system."""
 
     owed: Owed
     agent_health: AgentHealthLog
@@ -102,17 +102,20 @@ class OverviewService:
         )
 
     async def last_hour(self) -> LastHour:
-        """Show what ended in each minute of the last hour, and how long steps took; raises `UnavailableError`."""
+        """Show what ended in each minute of the last hour, and how long steps took.
+
+        Raises `UnavailableError`.
+        """
         until = minute_of(self.clock())
         minutes: dict[datetime, Figures] = {}
         for each in await self.figures.between(until - SHOWN, until):
             minutes[each.at] = minutes.get(each.at, Figures(at=each.at)).plus(each)
-        in_order = _of_few_steps([minutes[at] for at in sorted(minutes)])
+        in_order = _most_frequent_steps([minutes[at] for at in sorted(minutes)])
         return LastHour(since=until - SHOWN, until=until, minutes=in_order)
 
 
 def _is_processing(row: AgendaRow) -> bool:
-    """Whether the order has steps that run beside those that wait."""
+    """Whether the order is `Processing`: some of its steps run while others wait."""
     return row.data.get("ProcessState") == ProcessState.PROCESSING
 
 
@@ -127,12 +130,14 @@ async def _waiting(queue: TextQueue) -> int | None:
         return None
 
 
-def _of_few_steps(minutes: list[Figures]) -> list[Figures]:
+def _most_frequent_steps(minutes: list[Figures]) -> list[Figures]:
+    """Return the figures with at most `MAX_STEPS` steps: those that were completed most often."""
     completed = Counter[str]()
     for each in minutes:
         completed.update({name: took.count for name, took in each.steps.items()})
-    few = {name for name, _ in completed.most_common(MAX_STEPS)}
-    return [
-        replace(each, steps={name: each.steps[name] for name in each.steps if name in few})
-        for each in minutes
-    ]
+    shown = {name for name, _ in completed.most_common(MAX_STEPS)}
+
+    def with_shown_steps(each: Figures) -> Figures:
+        return replace(each, steps={name: each.steps[name] for name in each.steps if name in shown})
+
+    return [with_shown_steps(each) for each in minutes]

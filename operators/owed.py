@@ -1,4 +1,4 @@
-"""What is owed to orders, in all buckets: read once for all who ask at about the same time."""
+"""The agenda of all buckets, read once for all requests that come at about the same time."""
 
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
@@ -12,20 +12,20 @@ from core.ports import Clock
 from stores.orders import OrderStore
 
 MAX_COUNTED = 1000
-"""Of each kind in each bucket: more are not counted, only said to be there."""
+"""Maximum number of rows that are read of each kind in each bucket."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Look:
-    """What was owed at a time, as far as it was read."""
+    """A reading of the agenda, which may be incomplete."""
 
     at: datetime
-    """When it began to be read."""
+    """When the reading began."""
     rows: Mapping[Kind, Sequence[AgendaRow]]
     whole: Set[tuple[str, Kind]]
-    """Of which buckets all rows of a kind were read."""
+    """The buckets and kinds of which all rows were read."""
     buckets: int
-    """How many there are."""
+    """Number of buckets."""
 
     def more(self, kind: Kind) -> bool:
         """Whether there may be more rows of this kind than were read."""
@@ -33,11 +33,15 @@ class Look:
 
     @cached_property
     def orders(self) -> Mapping[Kind, Mapping[str, AgendaRow]]:
-        """The orders to which something of each kind is owed, each with one of its rows."""
-        return {kind: {row.order_id: row for row in rows} for kind, rows in self.rows.items()}
+        """By kind and order id, one row of each order."""
+
+        def by_order(rows: Sequence[AgendaRow]) -> Mapping[str, AgendaRow]:
+            return {row.order_id: row for row in rows}
+
+        return {kind: by_order(rows) for kind, rows in self.rows.items()}
 
     def is_over(self, kind: Kind, order_id: str, since: datetime | None = None) -> bool:
-        """Whether it is certain that nothing of this kind is owed to the order, or nothing that is so since then."""
+        """Whether the order certainly has no row of this kind, or none that dates from `since`."""
         if (bucket_of(order_id), kind) not in self.whole:
             return False
         row = self.orders[kind].get(order_id)
@@ -46,35 +50,35 @@ class Look:
 
 @dataclass(frozen=True, kw_only=True)
 class Owed:
-    """Reads the agenda, and remembers what was read last."""
+    """Reads the agenda, and keeps the last reading."""
 
     store: OrderStore
     clock: Clock
     _last: list[Look] = field(default_factory=list)
 
     async def recent(self, kept: timedelta) -> Look:
-        """Return what is owed, as it was read so long ago at most, by this clock; raises as `look` does."""
+        """Return a reading younger than `kept`, a new one if need be; raises as `look` does."""
         age = self.clock() - self._last[0].at if self._last else kept
         return self._last[0] if timedelta(0) <= age < kept else await self.look()
 
     async def look(self) -> Look:
-        """Read what is owed, but in buckets that cannot be reached; raises `ExceptionGroup` if that is all of them."""
+        """Read the agenda of all buckets that answer; raises `ExceptionGroup` if none does."""
         at, found = self.clock(), await self.store.of_each_bucket(self._owed_in)
-        rows = {
-            kind: [row for rows, _ in found.values() for row in rows if _kind(row) == kind]
-            for kind in Kind
-        }
-        whole = {
-            (bucket, kind)
-            for bucket, (_, more) in found.items()
-            for kind in Kind
-            if kind not in more
-        }
+        rows: dict[Kind, list[AgendaRow]] = {kind: [] for kind in Kind}
+        whole: set[tuple[str, Kind]] = set()
+        for bucket, (read, more) in found.items():
+            for kind in Kind:
+                rows[kind] += (row for row in read if _kind(row) == kind)
+                if kind not in more:
+                    whole.add((bucket, kind))
         self._last[:] = [Look(at=at, rows=rows, whole=whole, buckets=len(self.store.buckets))]
         return self._last[0]
 
     async def _owed_in(self, bucket: str) -> tuple[Sequence[AgendaRow], Set[str]]:
-        """Read all rows, and which kinds have more: mostly one page is all. A kind that it cuts off is read anew."""
+        """Return the rows of a bucket, and the kinds that have more of them.
+
+        Usually one page holds them all. A kind that the page cuts off is read again by itself.
+        """
         rows: list[AgendaRow] = []
         more: set[str] = set()
         start, end = agenda.everything()

@@ -1,10 +1,11 @@
-"""Poison messages: an operator looks at them, and puts them back or drops them (SUB-4, FLT-6)."""
+"""Poison messages: operators look at them, and put them back or drop them (SUB-4, FLT-6)."""
 
 import logging
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import chain
 from typing import Annotated
 
 from pydantic import BeforeValidator, Field
@@ -21,23 +22,23 @@ from stores.poison import PoisonMessage, PoisonStore
 log = logging.getLogger(__name__)
 
 GIVEN_UP = "it failed too often"
-"""Why the platform gave a message up, as far as it says."""
+"""The reason of a message that the platform has given up."""
 
 MAX_CHARACTERS_SHOWN = 4000
 MAX_COUNTED = 100
-"""Of each queue: more are not counted."""
+"""Maximum number of messages that are counted of each queue."""
 
 MAX_REMOVED = 1000
 PAGE = 100
 
 
 def shown(body: bytes) -> str:
-    """Return a body as the API shows it: what is no text with its bytes escaped, and not too much of it."""
+    """Return a body as the API shows it: shortened, with bytes that are no text escaped."""
     return body.decode(errors="backslashreplace")[:MAX_CHARACTERS_SHOWN]
 
 
 class PoisonView(View):
-    """A message that nobody could read."""
+    """A message that could not be read or handled."""
 
     queue: Annotated[str, Field(validation_alias="source")]
     id: Annotated[str, Field(validation_alias="message_id")]
@@ -51,13 +52,13 @@ class PoisonList(View):
 
     messages: list[PoisonView]
     counts: dict[str, int]
-    """How many are kept of each queue, up to 100."""
+    """Number of messages that are kept of each queue, counted up to 100."""
     continuation: str | None = None
     """Where the next page begins; null on the last one."""
 
 
 class Settled(View):
-    """What was done with a message."""
+    """The outcome of an action on a message."""
 
     http_status = 202  # as with an order
     queue: str
@@ -67,7 +68,7 @@ class Settled(View):
 
 @dataclass(frozen=True, kw_only=True)
 class PoisonService:
-    """What became unreadable on its way, in all queues of the app."""
+    """The poison messages of all queues of the app."""
 
     poison: PoisonStore
     bus: Bus
@@ -80,9 +81,7 @@ class PoisonService:
             self.poison.page(each, page.limit + 1, page.continuation or "")
             for each in self._sources
         )
-        kept = sorted(
-            (message for each in found for message in each), key=lambda message: message.message_id
-        )
+        kept = sorted(chain.from_iterable(found), key=lambda message: message.message_id)
         messages, continuation = cut(kept, page.limit, lambda message: message.message_id)
         return PoisonList(
             messages=[PoisonView.model_validate(message) for message in messages],
@@ -91,28 +90,28 @@ class PoisonService:
         )
 
     async def count(self) -> dict[str, int]:
-        """Return how many are kept of each queue of which any is, up to `MAX_COUNTED`."""
+        """Return the number of messages of each queue that has any, counted up to `MAX_COUNTED`."""
         pages = await run_all(self.poison.page(source, MAX_COUNTED) for source in self._sources)
-        return {
-            source: len(page) for source, page in zip(self._sources, pages, strict=True) if page
-        }
+        counts = zip(self._sources, map(len, pages), strict=True)
+        return {source: count for source, count in counts if count}
 
     @property
     def _sources(self) -> Sequence[str]:
         return [*self.storage_queues, *self.bus_queues]
 
     async def redrive(self, queue: str, message_id: str, request: OperatorRequest) -> Settled:
-        """Put a message back on its queue; only then it is removed: a crash in between loses nothing.
+        """Put a message back on its queue; then it is removed, so that a crash loses nothing.
 
-        It may be sent twice then, as when two operators put it back at once. What is sent twice has an effect once: a
-        submission names its order, an alert its event; a request and a reply name step and attempt, and the same key
-        is sent to the service; a wake-up changes nothing by itself. On Service Bus it has the same message id besides.
+        A crash in between, or a second operator, may send it twice; it has an effect once. A
+        submission names its order, and an alert its event. A request and a reply name step and
+        attempt, and the service gets the same idempotency key. A wake-up changes nothing by itself.
+        On Service Bus, both copies also have the same message id.
 
         Raises `UnknownMessageError`, or `RefusedError` if it cannot be put back as it was.
         """
         message = await self._kept(queue, message_id)
         await self._put_back(message, text_of(message))
-        _log("redriven", queue, message_id, request)  # also if it cannot be removed: it was sent
+        _log("redriven", queue, message_id, request)  # it was sent, even if its removal fails
         await self.poison.remove(queue, message_id)
         return Settled(queue=queue, id=message_id, status="redriven")
 
@@ -125,14 +124,16 @@ class PoisonService:
     async def drop(self, queue: str, message_id: str, request: OperatorRequest) -> Settled:
         """Remove a message for good; raises `UnknownMessageError`."""
         await self._kept(queue, message_id)
-        _log(
-            "dropped", queue, message_id, request
-        )  # before it is: the answer may be lost, and the message gone
+        # Logged first: a removal whose answer is lost may have succeeded.
+        _log("dropped", queue, message_id, request)
         await self.poison.remove(queue, message_id)
         return Settled(queue=queue, id=message_id, status="dropped")
 
     async def remove_before(self, time: datetime) -> int:
-        """Remove messages that arrived before that time, if there are very many not all at once; return how many."""
+        """Remove up to `MAX_REMOVED` messages of each queue that arrived before that time.
+
+        Return how many were removed.
+        """
         return sum(
             await run_all(
                 self.poison.remove_before(source, time, MAX_REMOVED) for source in self._sources
@@ -140,7 +141,7 @@ class PoisonService:
         )
 
     async def forget(self, order_id: str) -> None:
-        """Remove the messages that name an order: what a workflow sends to an agent may say who the customer is."""
+        """Remove the messages that name an order: an agent's request may hold personal data."""
         for source in self._sources:
             after = ""
             while page := await self.poison.page(source, PAGE, after):
@@ -152,19 +153,18 @@ class PoisonService:
         if queue := self.storage_queues.get(message.source):
             await queue.put(text)
             return
-        again = f"redriven-{message.message_id}"
-        correlation_id = message.correlation_id or again
-        await self.bus.send(
-            [
-                BusMessage(
-                    queue=message.source, message_id=again, correlation_id=correlation_id, body=text
-                )
-            ]
+        message_id = f"redriven-{message.message_id}"
+        again = BusMessage(
+            queue=message.source,
+            message_id=message_id,
+            correlation_id=message.correlation_id or message_id,
+            body=text,
         )
+        await self.bus.send([again])
 
 
 def _log(what: str, source: str, message_id: str, request: OperatorRequest) -> None:
-    """Keep who did it and why: no order's history has room for a message that belongs to none."""
+    """Log who acted and why: the message may belong to no order, and so to no history."""
     who = {"operator": request.operator, "note": request.note}
     log.warning(
         "operators.poison_settled",
@@ -173,7 +173,7 @@ def _log(what: str, source: str, message_id: str, request: OperatorRequest) -> N
 
 
 def text_of(message: PoisonMessage) -> str:
-    """Return the body as it was received; raises `RefusedError` if it would not be the same message any more."""
+    """Return the body as it was received; raises `RefusedError` if it is not kept whole as text."""
     if message.shortened:
         raise RefusedError("the message is not there whole: it can only be dropped")
     try:

@@ -1,4 +1,4 @@
-"""What operators send: which part of what; or who it is, and why, which goes into the history of what they change."""
+"""The requests of operators: which part of a list; or an action, with the operator and a note."""
 
 from collections.abc import Collection
 from functools import partial
@@ -14,7 +14,7 @@ from entrypoints.models import Body, Parameters
 from operators.views import ListedOrder
 
 KEY = r"^[A-Za-z0-9!_.:|=~-]{1,1000}$"
-"""What keys of ours are made of; such a one may still name no row."""
+"""The characters of row keys; a matching text may still name no row."""
 
 Key = Annotated[str, Field(pattern=KEY)]
 
@@ -34,25 +34,25 @@ ListName = Annotated[
 
 
 class Page(Parameters):
-    """Which part of a list."""
+    """One page of a list."""
 
     limit: Annotated[int, Field(ge=1, le=500)] = 50
     continuation: Key | None = None
-    """What the page before said."""
+    """The value from the previous page."""
 
 
 class Filter(BaseModel):
-    """Which orders of a list are meant: those for which all that is said holds."""
+    """Selects orders of a list: an order matches if all given conditions hold."""
 
     model_config = ConfigDict(frozen=True)
     workflow: StepName | None = None
     step: StepName | None = None
     """A step that failed."""
     reason: Annotated[Text, Field(max_length=1000)] | None = None
-    """The order's reason, to the letter: what orders with one cause have in common."""
+    """The order's exact reason, which orders with one cause share."""
 
     def fits(self, order: ListedOrder) -> bool:
-        """Whether an order, as the list shows it, is meant."""
+        """Whether an order matches, as the list shows it."""
         return (
             self.workflow in (None, order.workflow)
             and self.reason in (None, order.reason)
@@ -61,26 +61,30 @@ class Filter(BaseModel):
 
 
 class OrdersPage(Filter, Page):
-    """Which part of a list of open orders: those for which all that is said holds."""
+    """One page of a list of open orders that match all given conditions."""
 
     state: ListName = "Error"
     text: Annotated[Text, Field(max_length=200)] | None = None
-    """Stands in the order's id or reason, in capitals or not."""
+    """A part of the order's id or reason, in any case."""
 
     @property
     def filters(self) -> bool:
-        """Whether anything but the state is asked for."""
+        """Whether there is any condition beside the state."""
         return any((self.workflow, self.step, self.reason, self.text))
 
     def fits(self, order: ListedOrder) -> bool:
-        """Whether an order, as the list shows it, is meant."""
-        said = f"{order.order_id} {order.reason or ''}".casefold()
-        in_list = order.process_state == self.state or self.state not in list(ProcessState)
-        return in_list and (self.text or "").casefold() in said and super().fits(order)
+        """Whether an order matches, as the list shows it."""
+        searched = f"{order.order_id} {order.reason or ''}".casefold()
+        has_text = (self.text or "").casefold() in searched
+        return self._lists(order) and has_text and super().fits(order)
+
+    def _lists(self, order: ListedOrder) -> bool:
+        """Whether the list has this order; some lists have orders in any state."""
+        return order.process_state == self.state or self.state not in list(ProcessState)
 
 
 class AlertsPage(Page):
-    """Which part of the alerts."""
+    """One page of the alerts."""
 
     continuation: (
         Annotated[str, Field(pattern=r"^[0-9]{18}\|[A-Za-z0-9!_.:|=~-]{1,900}$")] | None
@@ -88,7 +92,7 @@ class AlertsPage(Page):
 
 
 class PoisonPage(Page):
-    """Which part of the messages that nobody could read."""
+    """One page of the poison messages."""
 
     limit: Annotated[int, Field(ge=1, le=500)] = 200
     continuation: (
@@ -97,7 +101,7 @@ class PoisonPage(Page):
 
 
 class Search(Parameters):
-    """Orders whose ids begin so: with the bucket at least."""
+    """The beginning of order ids: the bucket at least."""
 
     id: Annotated[
         str,
@@ -116,23 +120,23 @@ class ActRequest(OperatorRequest):
     """The body of an action on one order."""
 
     step: StepName | None = None
-    """For an action on a step, which of those that failed; may be left out if there is only one."""
+    """The failed step that is acted on; may be left out if there is only one."""
 
 
 class Where(Body, Filter):
-    """Which orders of the lists of an action are meant: those for which all that is said holds."""
+    """Selects orders in the lists of an action: an order matches if all given conditions hold."""
 
     outcome: Outcome | None = None
     since: Moment | None = None
-    """Orders that have been as they are since then or later."""
+    """Orders that changed last at this time or later."""
 
     def fits(self, order: ListedOrder) -> bool:
-        """Whether an order, as the list shows it, is meant, if it got there in time."""
+        """Whether an order matches, as the list shows it, apart from its time."""
         return self.outcome in (None, order.outcome) and super().fits(order)
 
 
 class FindRequest(OperatorRequest):
-    """The body that looks for a customer's orders. It is no query, so that no log shows it."""
+    """The body that looks for a customer's orders; as a query, the address would be logged."""
 
     email: Annotated[Text, Field(max_length=200)]
     continuation: Key | None = None
@@ -144,12 +148,12 @@ class BulkRequest(OperatorRequest):
     action: ActionName
     where: Where = Where()
     until: Moment | None = None
-    """Orders that have been as they are since before this time. A dry run needs none and says one; to act, name it.
+    """Orders that changed last before this time. A dry run returns it; an action requires it.
 
-    An order that was acted on is not as it was since before then, even if it fails again: so the same request, sent
-    again after a crash, finishes the work and touches no order twice.
+    An order that was acted on has changed after this time, even if it fails again. So the same
+    request, sent again after a crash, finishes the work and acts on no order twice.
     """
     dry_run: bool = True
     limit: Annotated[int, Field(ge=1, le=200)] = 100
-    """How many orders one call looks at."""
+    """Number of orders that one call looks at."""
     continuation: Key | None = None

@@ -1,4 +1,4 @@
-"""What is kept, and for how long: finished orders are removed by their age, and personal data on request."""
+"""Retention: finished orders are removed by their age, and personal data on request."""
 
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping
@@ -30,13 +30,16 @@ from stores.transitions import Transitions
 log = logging.getLogger(__name__)
 
 RUN_TIME = timedelta(minutes=2)
-"""How long a run goes on, and it ends with what it has begun: the host allows more. The rest waits for the next run."""
+"""Time after which a run begins nothing more; the next run goes on. The host allows longer."""
 
 LATE = timedelta(days=1)
-"""What is left although it should have been removed so long ago: then runs do not keep pace."""
+"""Delay of a removal from which on the runs count as falling behind."""
 
 MAX_ALERTS = 1000
+"""Maximum number of alerts that are removed at a time."""
+
 AT_ONCE = 16
+"""Maximum number of orders of a bucket that are removed at a time."""
 
 
 class Found(View):
@@ -44,14 +47,14 @@ class Found(View):
 
     orders: list[str]
     unreadable: list[str]
-    """Those of whoever it is, of which nobody can read whose they are."""
+    """Orders on this page that cannot be read, so that their customer is unknown."""
     continuation: str | None = None
 
 
 def erase(order: Snapshot, request: OperatorRequest, payload: Payload, now: datetime) -> Change:
-    """Forget who the customer is; order, state and history stay, and say who erased it and why.
+    """Return the change that erases the customer's data; order, state and history stay.
 
-    Raises `RefusedError` if nothing is left to erase.
+    The history records who erased it and why. Raises `RefusedError` if nothing is left to erase.
     """
     erased = payload.erased(order.order.payload)
     if order.order.payload == erased:
@@ -63,7 +66,7 @@ def erase(order: Snapshot, request: OperatorRequest, payload: Payload, now: date
 
 
 def is_over(order: ArchivedOrder, since: datetime) -> bool:
-    """Whether the order is finished, with nothing left to do for anybody, since before that time."""
+    """Whether the order has been finished since before that time and needs no operator."""
     if order.snapshot is None:
         return not order.fault  # a history whose order is gone
     state = order.snapshot.state
@@ -72,16 +75,16 @@ def is_over(order: ArchivedOrder, since: datetime) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Removed:
-    """What a run did to one bucket, or to one kind of records."""
+    """The result of a run for one bucket, or for one kind of records."""
 
     count: int
     behind: bool = False
-    """Whether its time was up, and what is left should have been removed long ago."""
+    """Whether the run ended with records left that are overdue by more than `LATE`."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RetentionService:
-    """Removes what is too old, and erases who a customer was."""
+    """Removes old records, and erases customers' data."""
 
     transitions: Transitions
     archive: Archive
@@ -94,12 +97,12 @@ class RetentionService:
     clock_guard: ClockGuard
     payload: Payload
     keep: timedelta | None
-    """For how long finished orders, alerts, poison messages and customers' keys are kept; None for ever."""
+    """How long finished orders, alerts, poison messages and keys are kept; None means for ever."""
 
     async def sweep(self) -> int:
-        """Remove what is too old, whole orders only; return how many orders that were.
+        """Remove old records, and whole orders only; return how many orders were removed.
 
-        Nothing by a clock that is off: to one that is ahead, all is old.
+        It removes nothing if the clock is off: to a clock that is ahead, every record is old.
         """
         if not await self.clock_guard.agrees():
             return 0
@@ -109,7 +112,7 @@ class RetentionService:
         return removed
 
     async def _sweep(self, since: datetime) -> int:
-        """Go through all that is kept, side by side, so that each bucket and kind has the same time."""
+        """Sweep all buckets and kinds of records at once, so that each has the whole run time."""
         until = self.clock() + RUN_TIME
         work = {bucket: self._sweep_bucket(bucket, since, until) for bucket in self.archive.buckets}
         work["alerts"] = self._sweep_others(
@@ -120,13 +123,13 @@ class RetentionService:
         outcomes = await run_all(work.values(), at_most=len(work))
         removed = dict(zip(work, outcomes, strict=True))
         orders = sum(removed[bucket].count for bucket in self.archive.buckets)
-        _tell_of_run(orders, removed)
+        _log_run(orders, removed)
         return orders
 
     async def _sweep_others(
         self, remove: Callable[[datetime], Awaitable[int]], since: datetime, until: datetime
     ) -> Removed:
-        """Remove what is older than `since`, part by part, until nothing of it is left or the time is up."""
+        """Remove records older than `since`, part by part, until none is left or the time is up."""
         count = 0
         while part := await remove(since):
             count += part
@@ -135,26 +138,27 @@ class RetentionService:
         return Removed(count)
 
     async def _sweep_bucket(self, bucket: str, since: datetime, until: datetime) -> Removed:
-        """Read on from where the last run ended: old orders that stay must not keep it from those behind them."""
+        """Sweep a bucket from where the last run ended.
+
+        So old orders that stay do not keep the runs from those behind them.
+        """
         removed, start = 0, await self.archive.place(bucket)
         while True:
             page = await self.archive.oldest(bucket, since, start)
             _tell_of_unreadable(page.orders)
             over = [order for order in page.orders if is_over(order, since)]
             removed += sum(await run_all((self._remove(order) for order in over), at_most=AT_ONCE))
-            if (
-                page.continuation != start
-            ):  # after each page: a run may be cut short by its time-out
+            # After each page: a time-out may cut the run short.
+            if page.continuation != start:
                 await self.archive.go_on_from(bucket, page.continuation)
             start = page.continuation
             if not start or self.clock() >= until:
                 break
-        return Removed(
-            removed, behind=bool(start) and start < oldest_order_id(bucket, since - LATE)
-        )
+        behind = bool(start) and start < oldest_order_id(bucket, since - LATE)
+        return Removed(removed, behind=behind)
 
     async def _remove(self, order: ArchivedOrder) -> bool:
-        """Remove an order; what is wrong with it keeps none of those behind it."""
+        """Remove an order, and return whether that succeeded; an error is logged."""
         try:
             await self.archive.remove(order)
         except UnavailableError:
@@ -165,7 +169,7 @@ class RetentionService:
         return True
 
     async def find(self, request: FindRequest) -> Found:
-        """Find a customer's orders, page by page through all orders; there is no index of customers.
+        """Find a customer's orders, page by page through all orders; customers have no index.
 
         Raises `InvalidError`.
         """
@@ -181,17 +185,17 @@ class RetentionService:
             for each in page.orders
             if each.snapshot and self.payload.belongs_to(each.snapshot.order.payload, request.email)
         ]
-        following = [f"{name}-" for name in buckets if name > bucket][:1]
+        next_bucket = next((f"{name}-" for name in buckets if name > bucket), None)
         return Found(
             orders=theirs,
             unreadable=[each.order_id for each in page.orders if each.fault],
-            continuation=page.continuation or next(iter(following), None),
+            continuation=page.continuation or next_bucket,
         )
 
     async def erase(self, order_id: str, request: OperatorRequest) -> Acted:
         """Forget who the customer of an order is; raises `RefusedError` or `UnknownOrderError`.
 
-        Submissions of it that nobody could read go first, and whatever becomes of the rest: there may be no such order.
+        Poison messages that name the order are removed first, even if there is no such order.
         """
         await self.poison.forget(order_id)
         await self.transitions.apply(
@@ -201,7 +205,7 @@ class RetentionService:
         return Acted(order_id=order_id, status="erased")
 
 
-def _tell_of_run(orders: int, removed: Mapping[str, Removed]) -> None:
+def _log_run(orders: int, removed: Mapping[str, Removed]) -> None:
     alerts, poison, forgotten = (removed[name].count for name in ("alerts", "poison", "keys"))
     if orders or alerts or poison or forgotten:
         counts = {"orders": orders, "alerts": alerts, "poison": poison, "keys": forgotten}

@@ -1,4 +1,4 @@
-"""Reads for operators, and their actions: each is written to the state first, messages only wake (OPR-6)."""
+"""The operators' reads and actions; each action is written to the state first (OPR-6)."""
 
 import logging
 from dataclasses import dataclass, replace
@@ -34,12 +34,15 @@ log = logging.getLogger(__name__)
 
 MAX_LOOKED_AT = 500
 MAX_PAGES = 4
-"""So many orders one call looks at for those that are asked for: a page may be short, or empty, and not the last."""
+"""Limits of the orders that one call looks at for a filter.
+
+A page may be short or even empty without being the last one.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
 class OperatorService:
-    """What an operator sees of orders, and does to one of them."""
+    """Shows orders to operators, and acts on single orders."""
 
     transitions: Transitions
     store: OrderStore
@@ -50,7 +53,7 @@ class OperatorService:
     agent_health: AgentHealthLog
 
     async def probe(self) -> None:
-        """Ask the state store for next to nothing; raises `UnavailableError` when it is away."""
+        """Ask the state store for one row; raises `UnavailableError` if it is away."""
         await self.store.agenda(self.store.buckets[0], *agenda.all_of(agenda.Kind.ERROR), limit=1)
 
     async def list(self, page: OrdersPage) -> OrderList:
@@ -70,7 +73,7 @@ class OperatorService:
         )
 
     async def search(self, query: Search) -> FoundOrders:
-        """Find orders in any state by the beginning of their ids; that is one range of one partition."""
+        """Find orders in any state by the beginning of their ids; this is one range of rows."""
         beginning = query.id
         page = await self.archive.oldest(keys.bucket_of(beginning), None, beginning)
         found = [each for each in page.orders if each.order_id.startswith(beginning)]
@@ -96,7 +99,10 @@ class OperatorService:
         return views.order_view(order, self.payload, await self.store.history(order_id), actions)
 
     async def explain(self, order_id: str) -> Explanation:
-        """Say why an order is where it is, who acts next and when; raises `UnknownOrderError` (OPR-2)."""
+        """Say why an order is where it is, who acts next and when.
+
+        Raises `UnknownOrderError` (OPR-2).
+        """
         try:
             order, now = await self.load(order_id), self.clock()
         except UnreadableRowError as fault:
@@ -105,7 +111,10 @@ class OperatorService:
         return explain(order, possible(order), acting, now)
 
     async def act(self, action: Action, order_id: str, request: ActRequest) -> Acted:
-        """Do this to an order; raises `InvalidError`, `RefusedError` or `UnknownOrderError` (OPR-3, OPR-4)."""
+        """Carry out an action on an order (OPR-3, OPR-4).
+
+        Raises `InvalidError`, `RefusedError` or `UnknownOrderError`.
+        """
         asked = asked_for(action, request)
         decision = await self.transitions.apply(
             order_id, lambda order, now: action.act(order, asked, now)
@@ -115,12 +124,15 @@ class OperatorService:
         return Acted(order_id=order_id, status=action.done)
 
     async def vocabulary(self) -> Vocabulary:
-        """Show what the states of orders and steps are called, how they look, and what can be done."""
+        """Show the words and marks of the states of orders and steps, and all actions."""
         return vocabulary()
 
 
 def asked_for(action: Action, request: ActRequest) -> Asked:
-    """Return who asks for an action, and of which step; raises `InvalidError` if it concerns none."""
+    """Return who asks for an action, why, and for which step.
+
+    Raises `InvalidError` if the request names a step and the action concerns the whole order.
+    """
     if request.step and not action.of_step:
         raise InvalidError([f"step: {action.name} concerns the whole order"])
     return Asked(operator=request.operator, note=request.note, step=request.step)

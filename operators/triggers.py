@@ -1,4 +1,7 @@
-"""The operators' calls, all but the health check under /api/operator, and what is done for them by itself."""
+"""Binds the operators' API, retention, and the queues of messages that the platform gives up.
+
+All routes but the health check begin with /api/operator.
+"""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -28,7 +31,7 @@ POISON = "api/operator/poison/{queue}/{messageId}"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class OperatorServices:
-    """All that operators have."""
+    """All services for operators."""
 
     orders: OperatorService
     bulk: BulkService
@@ -39,37 +42,39 @@ class OperatorServices:
     health: HealthService
 
 
-def routes(its: OperatorServices) -> Sequence[Route]:
-    """Return what operators may ask; each is a function of the app, and stands in the description of the API."""
+def routes(services: OperatorServices) -> Sequence[Route]:
+    """Return the operators' routes; each is a function of the app and part of its OpenAPI text."""
+    orders, overview, retention = services.orders, services.overview, services.retention
+    alerts, poison = services.alerts, services.poison
     return [
-        Route("health_report", "GET", "api/health", its.health.report, open=True),
-        Route("operator_vocabulary", "GET", "api/operator/vocabulary", its.orders.vocabulary),
-        Route("operator_overview", "GET", "api/operator/overview", its.overview.look),
-        Route("operator_figures", "GET", "api/operator/figures", its.overview.last_hour),
-        Route("operator_orders", "GET", "api/operator/orders", its.orders.list),
-        Route("operator_search", "GET", "api/operator/search", its.orders.search),
-        Route("operator_order", "GET", ORDER, its.orders.inspect),
-        Route("operator_explain", "GET", f"{ORDER}/explain", its.orders.explain),
-        *(_acting(action, its.orders) for action in ACTIONS),
-        Route("operator_erase", "POST", f"{ORDER}/erase", its.retention.erase),
-        Route("operator_bulk", "POST", "api/operator/bulk", its.bulk.run),
-        Route("operator_find_customer", "POST", "api/operator/customers/find", its.retention.find),
-        Route("operator_alerts", "GET", "api/operator/alerts", its.alerts.list),
-        Route("operator_alert_causes", "GET", "api/operator/alerts/causes", its.alerts.causes),
+        Route("health_report", "GET", "api/health", services.health.report, open=True),
+        Route("operator_vocabulary", "GET", "api/operator/vocabulary", orders.vocabulary),
+        Route("operator_overview", "GET", "api/operator/overview", overview.look),
+        Route("operator_figures", "GET", "api/operator/figures", overview.last_hour),
+        Route("operator_orders", "GET", "api/operator/orders", orders.list),
+        Route("operator_search", "GET", "api/operator/search", orders.search),
+        Route("operator_order", "GET", ORDER, orders.inspect),
+        Route("operator_explain", "GET", f"{ORDER}/explain", orders.explain),
+        *(_acting(action, orders) for action in ACTIONS),
+        Route("operator_erase", "POST", f"{ORDER}/erase", retention.erase),
+        Route("operator_bulk", "POST", "api/operator/bulk", services.bulk.run),
+        Route("operator_find_customer", "POST", "api/operator/customers/find", retention.find),
+        Route("operator_alerts", "GET", "api/operator/alerts", alerts.list),
+        Route("operator_alert_causes", "GET", "api/operator/alerts/causes", alerts.causes),
         Route(
             "operator_alerts_acknowledge",
             "POST",
             "api/operator/alerts/acknowledge",
-            its.alerts.acknowledge,
+            alerts.acknowledge,
         ),
-        Route("operator_poison", "GET", "api/operator/poison", its.poison.list),
-        Route("operator_poison_redrive", "POST", f"{POISON}/redrive", its.poison.redrive),
-        Route("operator_poison_drop", "POST", f"{POISON}/drop", its.poison.drop),
+        Route("operator_poison", "GET", "api/operator/poison", poison.list),
+        Route("operator_poison_redrive", "POST", f"{POISON}/redrive", poison.redrive),
+        Route("operator_poison_drop", "POST", f"{POISON}/drop", poison.drop),
     ]
 
 
 def _acting(action: Action, orders: OperatorService) -> Route:
-    """Return the call by which an operator does this to one order."""
+    """Return the route of an action on one order."""
 
     async def act(order_id: str, request: ActRequest) -> Acted:
         return await orders.act(action, order_id, request)
@@ -79,7 +84,7 @@ def _acting(action: Action, orders: OperatorService) -> Route:
 
 
 def blueprint(retention: RetentionService) -> func.Blueprint:
-    """Return the function that removes what is too old."""
+    """Return the function that removes old records."""
     triggers = Functions()
 
     @triggers.timer_trigger(arg_name="timer", schedule=EVERY_HOUR, use_monitor=False)
@@ -92,7 +97,7 @@ def blueprint(retention: RetentionService) -> func.Blueprint:
 def relay(
     poison: PoisonStore, storage_queues: Iterable[str], bus_queues: Iterable[str]
 ) -> func.Blueprint:
-    """Return the functions that keep as poison what the platform gives up, because its function failed too often."""
+    """Return the functions that keep as poison the messages that the platform gives up."""
     triggers = Functions()
     for queue in storage_queues:
         _bind_poison_queue(triggers, queue, poison)

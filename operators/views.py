@@ -1,7 +1,8 @@
-"""What operators see, as it goes over the wire, lists page by page. Nothing here shows personal data."""
+"""The operators' views of orders, as the API returns them, without personal data."""
 
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
+from itertools import chain
 from typing import Annotated, Any, TypeVar
 
 from pydantic import AliasGenerator, BeforeValidator, ConfigDict, Field, ValidationError
@@ -27,7 +28,7 @@ class StepView(View):
     capability: str
     agent: str
     after: list[str]
-    """The steps that have to be done before."""
+    """The steps that have to be done first."""
     state: StepState
     complete_by: datetime | None
     not_before: datetime | None
@@ -48,9 +49,9 @@ class EntryView(View):
     actor: str
     event: str
     detail: str
-    """What happened in words."""
+    """What happened, in words."""
     happened: list[dict[str, Any]]
-    """Each of the things that happened as an object: `what` it was, and its fields."""
+    """The events of this line: `what` happened, and its fields."""
 
 
 class StateView(View):
@@ -79,21 +80,21 @@ class StateView(View):
 
 
 class OrderView(StateView):
-    """Everything about one order but who the customer is (OPR-1)."""
+    """Everything about one order except personal data (OPR-1)."""
 
     placed_at: datetime
     payload: dict[str, Any]
-    """What was submitted, without personal data."""
+    """The submitted payload, without personal data."""
     steps: list[StepView]
     history: list[EntryView]
     actions: list[str]
-    """What an operator can do with the order as it is."""
+    """The actions that an operator can take on the order now."""
 
 
 def order_view(
     order: Snapshot, payload: Payload, history: Iterable[HistoryEntry], actions: Iterable[str]
 ) -> OrderView:
-    """Return everything about an order but personal data (OPR-1)."""
+    """Return everything about an order except personal data (OPR-1)."""
     return OrderView(
         **dict(StateView.model_validate(order.state)),
         placed_at=order.order.placed_at,
@@ -115,7 +116,7 @@ def _entry(entry: HistoryEntry) -> EntryView:
 
 
 class ListedOrder(View):
-    """What a list shows of an order: what its agenda row holds."""
+    """An order as a list shows it, from its agenda row."""
 
     model_config = ConfigDict(
         extra="ignore",
@@ -137,7 +138,7 @@ class ListedOrder(View):
 
 
 def listed(row: AgendaRow, state: str) -> ListedOrder:
-    """Return what this list shows of an order; if its row cannot be read, that."""
+    """Return an order as this list shows it; an unreadable row is shown as such."""
     try:
         return ListedOrder.model_validate({**row.data, "OrderId": row.order_id})
     except ValidationError:
@@ -171,15 +172,15 @@ class FoundOrders(View):
 
     orders: list[StateView]
     unreadable: list[str]
-    """Those of them that nobody can read: *explain* says why."""
+    """Matching orders that cannot be read: *explain* says why."""
     more: bool
     """Whether there are more: give more of the id."""
 
 
 class Acted(View):
-    """What was done to an order."""
+    """The outcome of an action on an order."""
 
-    http_status = 202  # what follows from it is done later
+    http_status = 202  # its consequences come later
     order_id: str
     status: str
 
@@ -187,21 +188,26 @@ class Acted(View):
 def cut(
     found: Sequence[Listed], limit: int, key: Callable[[Listed], str]
 ) -> tuple[Sequence[Listed], str | None]:
-    """Return one page of what was found, which is one more than that if there are more, and where the next begins."""
-    return found[:limit], key(found[limit - 1]) if len(found) > limit else None
+    """Return the first `limit` items, and the key after which the next page begins; None: no more.
+
+    `found` holds at least one item more than `limit` if there are more.
+    """
+    has_more = len(found) > limit
+    return found[:limit], key(found[limit - 1]) if has_more else None
 
 
 async def agenda_page(
     store: OrderStore, start: str, end: str, limit: int, continuation: str | None
 ) -> tuple[Sequence[AgendaRow], str | None]:
-    """Return one page of what is owed in all buckets from `start` to `end`, oldest first, and where the next begins.
+    """Return one page of the agenda of all buckets, and where the next page begins.
 
-    Raises `InvalidError` if that page cannot have said so.
+    The page holds rows from `start` to `end`, oldest first. Raises `InvalidError` if `continuation`
+    lies outside that range.
     """
     if continuation:
         if not start <= continuation < end:
             raise InvalidError(["continuation: expected what the page before said"])
         start = f"{continuation} "
     pages = await store.agendas(start, end, limit + 1)
-    rows = sorted((row for page in pages for row in page), key=lambda row: row.key)
+    rows = sorted(chain.from_iterable(pages), key=lambda row: row.key)
     return cut(rows, limit, lambda row: row.key)

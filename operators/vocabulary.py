@@ -1,4 +1,4 @@
-"""What the pages and the command line need to know of an order's language, in one answer that they keep (OPR-2)."""
+"""The vocabulary of orders, steps and actions, for the pages and the command line (OPR-2)."""
 
 from core import actions, life
 from core.actions import Words
@@ -8,45 +8,45 @@ from entrypoints.models import View
 
 
 class Term(View):
-    """What a state is called, and how it looks."""
+    """The word for a state, and its mark."""
 
     word: str
     mark: Mark
 
 
 class OrderTerm(Term):
-    """What the situation of an order is called, and how it looks."""
+    """The word for the situation of an order, and its mark."""
 
     is_over: bool
-    """Whether nothing will happen to it any more."""
+    """Whether the order is finished and needs no operator."""
 
 
 class StepTerm(Term):
-    """What the state of a step is called, and how it looks."""
+    """The word for the state of a step, and its mark."""
 
     may_be_tried_again: bool
-    """Whether a step that has failed before is being tried again while it is so."""
+    """Whether a step in this state that has failed before is being tried again."""
 
 
 class ActionTerm(View):
-    """What an operator can do, and how that reads."""
+    """An operator's action, and its texts."""
 
     name: str
     title: str
     button: str
-    """On the button by which it is done."""
+    """The text on its button."""
     effect: str
     done: str
     danger: bool
-    """Whether it takes something away that nobody can bring back."""
+    """Whether it cannot be reversed."""
     of_step: bool = False
-    """Whether it concerns one of the steps that failed."""
+    """Whether it concerns one of the failed steps."""
     lists: list[str]
-    """The lists of which all orders can be meant at once."""
+    """The lists on which it works as a bulk action."""
 
 
 class Vocabulary(View):
-    """The language of orders."""
+    """The vocabulary of orders."""
 
     etag = True
     orders: dict[str, OrderTerm]
@@ -59,7 +59,7 @@ class Vocabulary(View):
 
 
 def vocabulary() -> Vocabulary:
-    """Return the language of orders."""
+    """Return the vocabulary of orders."""
     return Vocabulary(
         orders={name: OrderTerm.model_validate(each) for name, each in life.MEANINGS.items()},
         steps={name: StepTerm.model_validate(each) for name, each in life.STEPS.items()},

@@ -1,13 +1,15 @@
 """Which orders may be claimed now, and which agents take their steps (SCH-11, AGT-10, WRK-2).
 
-Three rules, which every process applies to what its last look found and to what it has done itself since:
+Every process applies three rules to what its last look found and to its own changes since then:
 
-1. As many requests may be open at an agent as `limit` says, by what it does.
-2. Orders that need the same wait in one queue, which is the same in every process: high priority before normal, but
-   each fifth is a normal one; else the one first that has waited longest.
-3. The slots that are free belong to the first of the queue. So whoever looks at the same time takes the same orders.
+1. `limit` bounds the open requests of each agent, from the rate at which the agent works.
+2. Orders that need the same capability wait in one queue, in an order that is the same in every
+   process: high priority before normal priority, but every fifth turn is a normal one. Within a
+   priority, the order that has waited longest comes first.
+3. The free slots belong to the head of the queue. So processes that look at the same time choose
+   the same orders.
 
-Whatever is wrong here, is wrong until the next look.
+A wrong belief lasts until the next look.
 """
 
 import math
@@ -27,25 +29,25 @@ from scheduler.progress import Room
 from stores.agent_health import FRESH, AgentHealth, closed_until
 
 LOOK_INTERVAL = timedelta(seconds=1)
-"""How often a process looks while it has something to do."""
+"""Time between two looks of a process that has work to do."""
 
 FEW = 3
-"""Requests by which to find out whether an agent works again, or can do more than it does."""
+"""Requests beyond the known rate, which show whether an agent works again or can do more."""
 
 AHEAD = 0.3
-"""The share of an attempt's time for which an agent may have work before it."""
+"""Share of an attempt's time for which requests may queue at an agent."""
 
 TURN_OF_NORMAL = 5
-"""Each fifth claim goes to an order of normal priority, if one waits, so that none waits for ever."""
+"""Every fifth claim takes an order of normal priority, if one waits, so that none starves."""
 
 LATELY = timedelta(minutes=1)
-"""How long it is known of an agent that it makes no calls, or made none until a moment ago."""
+"""Age up to which reports about an agent's health are read and remembered."""
 
 ANNOUNCED_FOR = timedelta(seconds=5)
-"""How long an order that was announced here is this process's to take; then it has been left to everybody."""
+"""Time for which only the process that received an order's wake-up claims the order."""
 
 PASSED_OVER = timedelta(seconds=60)
-"""How long an order is left alone that could not be claimed for a reason of its own."""
+"""Time for which an order is not tried again after a failed claim that is its own fault."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -55,46 +57,46 @@ class Candidate:
     order_id: str
     priority: Priority = Priority.NORMAL
     needs: str = NOTHING
-    """What it needs an agent for."""
+    """The capability for which it needs an agent."""
     since: datetime
-    """Since when it waits."""
+    """When it began to wait."""
     fresh: bool = False
-    """Whether it is left to whoever hears of it: it was announced only a moment ago."""
+    """Whether its wake-up was just sent: only the process that receives it claims the order."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Capacity:
-    """What is known of an agent before it says anything."""
+    """The declared limits of an agent, which hold before it reports anything."""
 
     most: int
-    """How many requests may be open at it, whatever it says of itself."""
+    """Maximum number of open requests, whatever rate it reports."""
     first: int
-    """How many while nothing is known: if its service is away, as many fail once and open its circuit."""
+    """Maximum while its health is unknown: enough failures to open the circuit, and no more."""
     allowance: timedelta
-    """How long an attempt may take: the shortest of its steps."""
+    """How long an attempt may take: the shortest time of its steps."""
 
 
 def limit(health: Sequence[AgentHealth], agent: str, capacity: Capacity, now: datetime) -> int:
     """Return how many requests may be open at the agent.
 
-    None while it is closed. Where nothing is known of it, neither work nor trouble, as many as open its circuit. Else
-    as many as it begins, by its own word, in three tenths of the time that an attempt has, so that all begin in time;
-    and a few more, by which to find out.
+    The limit is zero while the agent makes no calls. While nothing is known of the agent, neither a
+    rate nor trouble, it is the number of failures that opens the circuit. Otherwise it is the
+    number of requests that the agent begins, at the rate it reports, in the share `AHEAD` of an
+    attempt's time, so that all begin in time, and `FEW` more.
     """
     if closed_until(health, agent, now):
         return 0
-    said = [each for each in health if each.agent == agent]
-    rates = [each.rate for each in said if now - each.at < FRESH]
-    if not rates and not any(
-        each.open_until or each.asked_until or each.unheard_since for each in said
-    ):
+    reports = [each for each in health if each.agent == agent]
+    rates = [each.rate for each in reports if now - each.at < FRESH]
+    in_trouble = any(each.open_until or each.asked_until or each.unheard_since for each in reports)
+    if not rates and not in_trouble:
         return min(capacity.most, capacity.first)
     ahead = sum(rates) * capacity.allowance.total_seconds() * AHEAD
     return min(capacity.most, FEW + math.ceil(ahead))
 
 
 def said_in(reply: AgentReply, agent: str, now: datetime) -> Sequence[AgentHealth]:
-    """Return what an instance of the agent says of itself in a reply: nothing, or that it makes no calls now."""
+    """Return the agent's health as its reply shows it; empty unless the circuit is open."""
     if not reply.circuit_open:
         return ()
     until = now + timedelta(seconds=reply.retry_after or 0)
@@ -107,39 +109,44 @@ def said_in(reply: AgentReply, agent: str, now: datetime) -> Sequence[AgentHealt
 
 @dataclass(kw_only=True)
 class Admission:
-    """One process's belief of how much is open at the agents, and of who waits."""
+    """What one process believes about the open requests of each agent and the waiting orders."""
 
     offers: Mapping[str, Sequence[str]]
     """The agents that offer each capability, the preferred first."""
     capacity: Mapping[str, Capacity]
-    """By agent."""
+    """The limits of each agent."""
     clock: Clock
     health: Sequence[AgentHealth] = ()
-    """What the agents said of themselves lately."""
+    """Recent health reports of the agents."""
     has_looked: bool = False
-    """Whether this process knows anything; before, it has no room, since others may have opened all that can be."""
+    """Whether a look has succeeded; until then other processes may use all the room."""
     _looked_at: datetime | None = None
     _runs_at: dict[str, Sequence[str]] = field(default_factory=dict)
-    """At which agents the steps of each order run."""
+    """The agents at which the steps of each order run."""
     _open: Counter[str] = field(default_factory=Counter)
-    """What follows: the open requests of each agent."""
+    """Number of open requests of each agent, derived from `_runs_at`."""
     _touched: set[str] = field(default_factory=set)
-    """Orders of which this process knows more than a look that is being made."""
+    """Orders that this process has changed since the look began: the look does not overrule it."""
     _at_work: Counter[str] = field(default_factory=Counter)
+    """Number of changes of each order that are under way here."""
     _queues: dict[str, dict[str, Candidate]] = field(default_factory=dict)
-    """By need, who waits, in the order in which slots are theirs."""
+    """The waiting orders by the capability they need, in the order in which they get slots."""
     _announced: dict[str, datetime] = field(default_factory=dict)
+    """When the wake-up of each order arrived here."""
     _turns: Counter[str] = field(default_factory=Counter)
+    """Number of orders taken from each queue."""
     _passed_over: dict[str, datetime] = field(default_factory=dict)
+    """Orders that are not tried now, and until when."""
     _has_left: bool = False
-    """Whether an order that was announced here was left since the last look."""
+    """Whether an order that was announced here was left behind since the last look."""
 
-    # What is open
+    # The open requests
 
     def begin_look(self, *, at_once: bool = False) -> bool:
-        """Whether it is time for a look; what is done from now on is known beside it.
+        """Begin a look if one is due; return whether it is.
 
-        A clock that was put back makes it time too, instead of never.
+        From now on, this process's own changes count beside what the look finds. A look is also due
+        if the clock was put back.
         """
         now = self.clock()
         if not at_once and self._looked_at and abs(now - self._looked_at) < LOOK_INTERVAL:
@@ -157,9 +164,10 @@ class Admission:
         health: Sequence[AgentHealth] | None,
         unseen: Collection[str] = (),
     ) -> None:
-        """Believe what the look found, but of orders that were changed here since it began.
+        """Replace what this process believes by what the look found.
 
-        And of the `unseen` buckets, and of the agents if nobody can tell how they are, what was believed before.
+        The old belief stays for orders that were changed here since the look began, for the
+        `unseen` buckets, and for the agents' health if `health` is None.
         """
         self.has_looked = True
         seen = {row.order_id: str(row.data.get("Agents", "")).split() for row in running}
@@ -173,21 +181,26 @@ class Admission:
         self.learn(health or ())
         self._line_up([each for each in waiting if each.order_id not in self._touched])
 
-    def learn(self, said: Sequence[AgentHealth]) -> None:
-        """Believe what agents say of themselves."""
-        self.health = self._as_told(said)
+    def learn(self, reports: Sequence[AgentHealth]) -> None:
+        """Add new health reports."""
+        self.health = self._with_reports(reports)
 
-    def _as_told(self, said: Sequence[AgentHealth]) -> Sequence[AgentHealth]:
-        """Return what is believed after this; of whoever says nothing now, that is what was said lately."""
-        if not said:
+    def _with_reports(self, reports: Sequence[AgentHealth]) -> Sequence[AgentHealth]:
+        """Return the known health with these reports in place of the instances' older ones."""
+        if not reports:
             return self.health
-        lately, speak = self.clock() - LATELY, {(each.agent, each.instance) for each in said}
-        known = (each for each in self.health if each.counts_until > lately)
-        return [*said, *(each for each in known if (each.agent, each.instance) not in speak)]
+        oldest = self.clock() - LATELY
+        reporting = {(each.agent, each.instance) for each in reports}
+        kept = [
+            each
+            for each in self.health
+            if each.counts_until > oldest and (each.agent, each.instance) not in reporting
+        ]
+        return [*reports, *kept]
 
     @contextmanager
     def at_work(self, order_id: str) -> Iterator[None]:
-        """While this lasts, a look does not overrule what is known of the order: it may not be written yet."""
+        """Keep a look from overruling the belief about an order while its change is written."""
         self._at_work[order_id] += 1
         try:
             yield
@@ -195,26 +208,27 @@ class Admission:
             self._at_work[order_id] -= 1
 
     def is_at(self, order_id: str, agents: Sequence[str]) -> None:
-        """Believe that the order's steps run at these agents, and at no others."""
+        """Note that the order's steps run at these agents and at no others."""
         self._open.subtract(self._runs_at.get(order_id, ()))
         self._runs_at[order_id] = agents
         self._touched.add(order_id)
         self._open.update(agents)
 
     def answered(self, order_id: str, agent: str) -> None:
-        """Believe that nothing of the order is open at the agent."""
+        """Note that the order has no open request at the agent."""
         self.is_at(order_id, [each for each in self._runs_at.get(order_id, ()) if each != agent])
 
     def room(
-        self, order_id: str = "", runs_at: Sequence[str] = (), said: Sequence[AgentHealth] = ()
+        self, order_id: str = "", runs_at: Sequence[str] = (), reports: Sequence[AgentHealth] = ()
     ) -> Room:
-        """Return who takes steps of the order now, if its steps run at these agents and this is what agents say.
+        """Return the agents that can take steps of the order now, by capability.
 
-        Slots that it holds elsewhere count as free.
+        The steps of the order count as running at `runs_at`, and the slots that it holds elsewhere
+        as free. The given `reports` count as if they were known.
         """
         if not self.has_looked:
             return {}
-        health, open_then = self._as_told(said), self._open.copy()
+        health, open_then = self._with_reports(reports), self._open.copy()
         open_then.subtract(self._runs_at.get(order_id, ()))
         open_then.update(runs_at)
         now = self.clock()
@@ -223,58 +237,67 @@ class Admission:
             for name, each in self.capacity.items()
             if limit(health, name, each, now) > open_then[name]
         }
-        takers = {
-            needs: [agent for agent in agents if agent in free]
-            for needs, agents in self.offers.items()
-        }
-        return {needs: agents for needs, agents in takers.items() if agents}
+        room: dict[str, list[str]] = {}
+        for needs, offering in self.offers.items():
+            if takers := [agent for agent in offering if agent in free]:
+                room[needs] = takers
+        return room
 
     def _free(self, agent: str) -> int:
         allowed = limit(self.health, agent, self.capacity[agent], self.clock())
         return max(0, allowed - self._open[agent])
 
-    # Who waits
+    # The waiting orders
 
     def hear(self, candidate: Candidate) -> None:
-        """Add an order that was announced here, behind those that were seen waiting, unless it is among them."""
+        """Add an announced order behind those that the look saw, unless it is among them."""
         self._announced[candidate.order_id] = self.clock()
         self._queues.setdefault(candidate.needs, {}).setdefault(candidate.order_id, candidate)
 
     def leaves_behind(self, order_id: str) -> bool:
-        """Whether the order waits though it was announced here; after that one speaks for all until the next look."""
+        """Whether the order still waits, and is the first such order since the last look.
+
+        A repeated wake-up for one order is enough to lead this process to all waiting orders.
+        """
         is_first = self._waits(order_id) and not self._has_left
         self._has_left |= is_first
         return is_first
 
     def may_have_room(self, order_id: str) -> bool:
-        """Whether the order waits for slots that this process has taken itself since its last look."""
+        """Whether the order waits, and a look might find slots free that were filled here since."""
         return self._waits(order_id) and bool(self._touched)
 
     def _waits(self, order_id: str) -> bool:
         return any(order_id in queue for queue in self._queues.values())
 
     def take(self) -> Candidate | None:
-        """Take out the order to claim next, with a slot at an agent for what it needs; None if none may be claimed.
+        """Take out the order to claim next, with a slot at an agent; None if none may be claimed.
 
-        An order that is left to whoever hears of it keeps its slot for that.
+        An order that is left to the process with its wake-up keeps its slot.
         """
         for needs, queue in self._queues.items():
-            free = [agent for agent in self.offers.get(needs, ()) for _ in range(self._free(agent))]
+            free = self._free_slots(needs)
             first = islice(queue.values(), len(queue) if needs == NOTHING else len(free))
             if candidate := next(filter(self._is_to_take, first), None):
-                del queue[candidate.order_id]
+                order_id = candidate.order_id
+                del queue[order_id]
                 self._turns[needs] += 1
-                self.is_at(
-                    candidate.order_id, [*self._runs_at.get(candidate.order_id, ()), *free[:1]]
-                )
+                self.is_at(order_id, [*self._runs_at.get(order_id, ()), *free[:1]])
                 return candidate
         return None
+
+    def _free_slots(self, needs: str) -> list[str]:
+        """Return the agent of each free slot for a capability, the preferred agent first."""
+        slots: list[str] = []
+        for agent in self.offers.get(needs, ()):
+            slots += [agent] * self._free(agent)
+        return slots
 
     def _is_to_take(self, candidate: Candidate) -> bool:
         return not candidate.fresh or candidate.order_id in self._announced
 
     def pass_over(self, order_id: str, pause: timedelta = PASSED_OVER) -> None:
-        """Leave the order alone for a while: it cannot be claimed, and whoever waits behind it can, at its slot too."""
+        """Leave an order alone that cannot be claimed: the orders behind it may take its slot."""
         self.is_at(order_id, ())
         self._passed_over[order_id] = self.clock() + pause
 
@@ -283,7 +306,7 @@ class Admission:
         return order_id in self._passed_over
 
     def _line_up(self, waiting: Sequence[Candidate]) -> None:
-        """Let these be all that wait, and those that were announced here since the look began."""
+        """Rebuild the queues from these orders and from those announced since the look began."""
         now = self.clock()
         self._passed_over = {
             name: until for name, until in self._passed_over.items() if until > now
@@ -291,35 +314,33 @@ class Admission:
         self._announced = {
             name: at for name, at in self._announced.items() if abs(now - at) < ANNOUNCED_FOR
         }
-        heard = [
-            each
-            for queue in self._queues.values()
-            for each in queue.values()
-            if self._is_news(each)
-        ]
+        waited = chain.from_iterable(queue.values() for queue in self._queues.values())
+        heard = [each for each in waited if self._is_news(each)]
         self._queues = {}
         for needs in sorted({each.needs for each in waiting}):
             high, normal = (_lane(waiting, needs, priority) for priority in Priority)
-            self._queues[needs] = {
-                each.order_id: each for each in _in_turns(high, normal, self._turns[needs])
-            }
+            in_turns = _in_turns(high, normal, self._turns[needs])
+            self._queues[needs] = {each.order_id: each for each in in_turns}
         for each in heard:
             self._queues.setdefault(each.needs, {}).setdefault(each.order_id, each)
 
     def _is_news(self, candidate: Candidate) -> bool:
-        """Whether it was announced here since the last look began, which may not have seen it."""
+        """Whether it was announced here since the last look began: the look may have missed it."""
         heard_at = self._announced.get(candidate.order_id)
         return bool(heard_at and self._looked_at and heard_at >= self._looked_at)
 
 
 def _lane(waiting: Iterable[Candidate], needs: str, priority: Priority) -> deque[Candidate]:
-    """Return those of one lane, the oldest first."""
+    """Return the waiting orders of one lane, the oldest first."""
     lane = (each for each in waiting if (each.needs, each.priority) == (needs, priority))
     return deque(sorted(lane, key=lambda each: (each.since, each.order_id)))
 
 
 def _in_turns(high: deque[Candidate], normal: deque[Candidate], taken: int) -> Iterator[Candidate]:
-    """Yield high ones before normal ones, but a normal one at each fifth turn, whatever was taken before."""
+    """Yield high priority before normal, but a normal order at every fifth turn.
+
+    `taken` is the number of turns before these.
+    """
     while high or normal:
         taken += 1
         is_turn_of_normal = taken % TURN_OF_NORMAL == 0 or not high

@@ -1,4 +1,7 @@
-"""How an order goes on from where it stands: what starts, what waits, how it ends (SCH-3, SCH-5, SCH-10, SCH-12)."""
+"""How an order proceeds: which steps start or wait, and how it ends.
+
+Implements SCH-3, SCH-5, SCH-10 and SCH-12.
+"""
 
 import re
 import traceback
@@ -21,20 +24,20 @@ from core.texts import plain
 from core.workflow import StepDefinition, Workflow
 
 Room = Mapping[str, Sequence[str]]
-"""By capability, the agents that take a step of it now, the preferred first: healthy, and with room (AGT-10)."""
+"""The healthy agents with room for each capability, the preferred first (AGT-10)."""
 
 MAX_BYTES = 192 * 1024
-"""Of a request; Service Bus carries 256 KiB, with all that it adds."""
+"""Maximum size of a request. Service Bus carries 256 KiB, including its own headers."""
 
 MAX_TOLD = 200
-"""Characters of what an error says."""
+"""Maximum number of characters that are shown of an error."""
 
 NAMES_CODE = (LookupError, AttributeError, NameError, TypeError, ArithmeticError, AppError)
-"""What these say names something in the code, such as a key; other errors repeat the values that they met."""
+"""Errors whose message names code, such as a key; those of other errors may repeat values."""
 
 
 class BrokenRequestError(AppError):
-    """The workflow cannot make the request of a step; what it says is fit to be shown."""
+    """The workflow cannot make the request of a step; the message holds no personal data."""
 
 
 def request_of(
@@ -47,14 +50,15 @@ def request_of(
         raise BrokenRequestError(no_such_step(workflow, step.name))
     try:
         return _request(order, step, definition, issued_at)
-    except Exception as error:  # whatever a workflow raises, its step has failed
-        told = _told(error, payload.personal(order.order.payload))
-        raise BrokenRequestError(f"{name}, step {step.name}: request failed: {told}") from error
+    except Exception as error:  # any error of a workflow fails its step
+        shown = _shown(error, payload.personal(order.order.payload))
+        raise BrokenRequestError(f"{name}, step {step.name}: request failed: {shown}") from error
 
 
 def no_such_step(workflow: Workflow, step: str) -> str:
-    """Say that an order is at a step that its workflow does not have any more."""
-    return f"{workflow.name} v{workflow.version} has no step {step}: it was changed while this order was on it"
+    """Return the reason that the workflow no longer has the step at which an order stands."""
+    name = f"{workflow.name} v{workflow.version}"
+    return f"{name} has no step {step}: it was changed while this order was on it"
 
 
 def _request(
@@ -64,13 +68,15 @@ def _request(
     results = {each.name: each.result for each in used if each.result is not None}
     content = definition.request(order.order, results)
     undo = step.state is StepState.UNDOING
+    # One key for every attempt, and for the undo (AGT-3).
+    idempotency_key = f"{order.order_id}:{step.name}"
     message = AgentRequest(
         order_id=order.order_id,
         step=step.name,
         action="undo" if undo else "do",
         operation=(definition.compensation or "") if undo else definition.operation,
         attempt=step.attempts,
-        idempotency_key=f"{order.order_id}:{step.name}",  # the same for every attempt, and for the undo (AGT-3)
+        idempotency_key=idempotency_key,
         issued_at=issued_at,
         complete_by=issued_at + step.timeout,
         content={**content, "result": step.result or {}} if undo else content,
@@ -80,58 +86,55 @@ def _request(
     return message
 
 
-def _told(error: Exception, personal: Iterable[str]) -> str:
-    """Return the kind of the error, and what it says or else where it was raised: nothing personal."""
+def _shown(error: Exception, personal: Iterable[str]) -> str:
+    """Return the error's type with its message, or with its source line; nothing personal."""
     if isinstance(error, ValidationError):
-        says = "; ".join(faults_of(error))
+        message = "; ".join(faults_of(error))
     elif isinstance(error, NAMES_CODE):
-        says = str(error)
+        message = str(error)
     else:
-        place = traceback.extract_tb(error.__traceback__)[-1]
-        says = f"at {Path(place.filename).name}, line {place.lineno}"
-    return plain(f"{type(error).__name__} {_without(personal, says)}", MAX_TOLD)
+        frame = traceback.extract_tb(error.__traceback__)[-1]
+        message = f"at {Path(frame.filename).name}, line {frame.lineno}"
+    return plain(f"{type(error).__name__} {_without(personal, message)}", MAX_TOLD)
 
 
 def _without(personal: Iterable[str], text: str) -> str:
-    """Return the text without these values; of two that begin alike the longer one goes first."""
-    values = "|".join(
-        re.escape(value) for value in sorted(personal, key=len, reverse=True) if value
-    )
-    return (
-        re.sub(rf"(?<!\w)(?:{values})(?!\w)", ERASED, text, flags=re.IGNORECASE) if values else text
-    )
+    """Return the text without these values."""
+    # The longest first: a value may be the beginning of another one.
+    values = sorted(filter(None, personal), key=len, reverse=True)
+    if not values:
+        return text
+    any_value = "|".join(map(re.escape, values))
+    return re.sub(rf"(?<!\w)(?:{any_value})(?!\w)", ERASED, text, flags=re.IGNORECASE)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Progress:
-    """One decision about an order; pure."""
+    """One pure decision about an order."""
 
     before: Snapshot
     workflow: Workflow
     payload: Payload
     room: Room
     providers: Mapping[str, str]
-    """By agent, the provider whose idempotency keys its service knows."""
+    """The provider of each agent's service: services of one provider know the same keys."""
     instance: str
     clock_tolerance: timedelta
     entry: HistoryEntry
     """What happened, and when."""
 
     def proceed(self, after: Snapshot) -> Change | None:
-        """Start every step whose turn it is; with nothing left to do, the order has ended.
+        """Start every step whose turn it is, or end the order if no step is left.
 
-        None for a pending order of which nothing can be started now: it stays as it is.
+        Return None if no step of a pending order can start now: the order stays as it is.
         """
         if after.state.direction is Direction.UNDO:
             return self._undo(after)
-        if after.in_state(
-            StepState.FAILED
-        ):  # no new step starts; the running ones answer or expire (SCH-12)
-            return (
-                self._start(after, [])
-                if after.running()
-                else compensation.give_up(self.before, after, self.entry)
-            )
+        if after.in_state(StepState.FAILED):
+            # No new step starts; the running ones answer or expire (SCH-12).
+            if after.running():
+                return self._start(after, [])
+            return compensation.give_up(self.before, after, self.entry)
         if all(step.state in DONE for step in after.steps):
             after = after.with_state(
                 process_state=ProcessState.PROCESSED, locked_by=None, complete_by=None
@@ -140,7 +143,7 @@ class Progress:
         return self._start(after, after.ready())
 
     def _undo(self, after: Snapshot) -> Change | None:
-        """Undo what is to be undone, in reverse order of dependence (UND-1), once nothing moves forward any more."""
+        """Undo the steps in reverse order of dependence, once none moves forward (UND-1)."""
         if after.still_to_undo():
             return self._start(after, after.ready())
         stuck = next((step for step in after.steps if step.undo_failed), None)
@@ -148,7 +151,7 @@ class Progress:
         return compensation.end(self.before, after, outcome, stuck, self.entry)
 
     def _start(self, after: Snapshot, ready: Sequence[Step]) -> Change | None:
-        """Start those of the steps whose time has come, and for which there is an agent, beside those that run."""
+        """Start the ready steps that have an agent and whose time has come."""
         started = list(self._started(ready))
         requests, failed = self._requests(after, started)
         if failed:
@@ -182,25 +185,26 @@ class Progress:
                 )
 
     def _agent_for(self, step: Step) -> str | None:
-        """Return the agent that takes the step now: after an attempt that came to nothing another one, if there is any.
+        """Return the agent that takes the step now; None if no agent has room for it.
 
-        What was ever tried stays with services that know its idempotency key (AGT-3), and is undone there: also what an
-        agent says it has not tried, since the same request may have been delivered twice.
+        After a fruitless attempt, another agent is preferred. A step that was ever tried stays with
+        services that know its idempotency key (AGT-3), and is undone there. This holds also if the
+        agent replied that it did not try: the same request may have been delivered twice.
         """
         takers = self.room.get(step.capability, ())
         if step.agent in self.providers and step.attempts:
             provider = self.providers[step.agent]
             takers = [agent for agent in takers if self.providers.get(agent) == provider]
-        if step.reason:  # why its last attempt came to nothing
-            return next(
-                (agent for agent in takers if agent != step.agent), next(iter(takers), None)
-            )
+        preferred = next(iter(takers), None)
+        if step.reason:  # its last attempt came to nothing
+            others = (agent for agent in takers if agent != step.agent)
+            return next(others, preferred)
         if step.state is StepState.UNDOING and step.agent in takers:
             return step.agent
-        return next(iter(takers), None)
+        return preferred
 
     def _wait(self, after: Snapshot) -> Change:
-        """Give the order back until a step's time has come, or an agent has room."""
+        """Give the order back until a step's time comes or an agent has room."""
         entry = self.entry.also(PutBack(until=after.chosen_time(self.entry.at)))
         after = after.with_state(
             process_state=ProcessState.PENDING, locked_by=None, complete_by=None
@@ -210,7 +214,7 @@ class Progress:
     def _requests(
         self, order: Snapshot, started: Sequence[Step]
     ) -> tuple[list[BusMessage], list[Step]]:
-        """Return the requests, and the steps of which there can be none: those have failed."""
+        """Return the requests, and as failed the steps whose request cannot be made."""
         requests, failed = [], []
         for step in started:
             try:
@@ -220,7 +224,7 @@ class Progress:
         return requests, failed
 
     def _fail(self, order: Snapshot, failed: Sequence[Step]) -> Change | None:
-        """Go on with steps that have failed before anybody was asked; their on-failure rule decides (SCH-8)."""
+        """Proceed by the on-failure rule of steps whose request cannot be made (SCH-8)."""
         failures = (
             StepFailed(step=each.name, attempt=each.attempts, reason=str(each.reason))
             for each in failed
@@ -229,7 +233,7 @@ class Progress:
 
 
 def _unasked(order: Snapshot, started: Step, reason: str) -> Step:
-    """Return the step as it failed; what nobody was asked to undo may stand."""
+    """Return the step as failed; the effect of a step whose undo was not requested may stand."""
     before = next(step for step in order.steps if step.name == started.name)
     undo = started.state is StepState.UNDOING
     return replace(
@@ -238,7 +242,7 @@ def _unasked(order: Snapshot, started: Step, reason: str) -> Step:
 
 
 def handled(order: Snapshot, instance: str) -> Snapshot:
-    """Return the order as this scheduler handles it: due when the first of the steps that run is."""
+    """Return the order as locked by this scheduler, with the earliest complete-by time."""
     return order.with_state(
         process_state=ProcessState.PROCESSING,
         locked_by=instance,
@@ -247,7 +251,7 @@ def handled(order: Snapshot, instance: str) -> Snapshot:
 
 
 def _start_of(step: Step) -> StepStarted:
-    """Return what the history says of an attempt that begins; `step` runs."""
+    """Return the history event of an attempt that begins; raises `ValueError` unless it runs."""
     if step.complete_by is None:
         raise ValueError(f"step {step.name} does not run")
     return StepStarted(

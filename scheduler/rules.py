@@ -1,4 +1,4 @@
-"""What a scheduler makes of a pending order, and of an agent's reply (SCH-1 to SCH-12)."""
+"""The scheduler's decisions about pending orders and agents' replies (SCH-1 to SCH-12)."""
 
 import hashlib
 import json
@@ -28,8 +28,7 @@ from core.workflow import StepDefinition, Workflow, Workflows
 from scheduler.progress import Progress, Room, no_such_step
 
 MAX_KEPT = 10_000
-"""Characters of JSON that a step keeps of its service's answer; a row takes 32 Ki."""
-
+"""Maximum length, as JSON, of the result that a step keeps; a row takes 32 Ki characters."""
 
 NO_REASON = "the agent gave no reason"
 RETIRED = "the order's workflow is not part of this app"
@@ -37,23 +36,23 @@ RETIRED = "the order's workflow is not part of this app"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SchedulerRules:
-    """The decisions of one scheduler instance; pure: the time is an argument, and nothing is read or sent."""
+    """The decisions of one scheduler instance: pure, with the time as an argument."""
 
     instance: str
     workflows: Workflows
     payload: Payload
     providers: Mapping[str, str]
-    """By agent, the provider whose idempotency keys its service knows."""
+    """The provider of each agent's service: services of one provider know the same keys."""
     clock_tolerance: timedelta
     longest_upgrade: timedelta
-    """How long an order that follows a workflow which this app does not know is left to a newer one (FLT-12)."""
+    """How long an order on an unknown workflow is left to a newer version of the app (FLT-12)."""
 
     def claim(self, order: Snapshot, now: datetime, room: Room) -> Change | NotClaimed:
-        """Take an order, and start what can be started of it, in one write (SCH-2, SCH-3).
+        """Claim the order and start its ready steps in one write (SCH-2, SCH-3).
 
-        If that is nothing, say why.
+        Return the reason instead if the order is not claimed.
         """
-        # The clock of whoever woke us may be ahead.
+        # The clock of the process that changed the order last may be ahead.
         now = max(now, min(order.state.updated_at, now + self.clock_tolerance))
         if why_not := self._why_not(order, now):
             return NotClaimed(why=why_not)
@@ -63,14 +62,12 @@ class SchedulerRules:
         if workflow is None:
             return self._end_of_retired(order, entry)
         change = self._progress(order, workflow, entry, room).proceed(order)
-        return (
-            _told_of_changes(change, workflow)
-            if change
-            else NotClaimed(why=_why_nothing_starts(order, room))
-        )
+        if change is None:
+            return NotClaimed(why=_why_nothing_starts(order, room))
+        return _noting_workflow_changes(change, workflow)
 
     def _why_not(self, order: Snapshot, now: datetime) -> WhyNot | None:
-        """Say why the order is not to be claimed, whoever has room; None if it is."""
+        """Return why the order may not be claimed, whatever room there is; None if it may."""
         state = order.state
         if why_not := order.why_not_now(now):
             return why_not
@@ -79,14 +76,17 @@ class SchedulerRules:
         return None
 
     def can_claim(self, workflow: str, version: int, waited: timedelta) -> bool:
-        """Whether this app goes on with orders on this version, or ends them; it may not know it yet (FLT-12)."""
+        """Whether this app may claim orders on this workflow version (FLT-12).
+
+        An order on an unknown version waits `longest_upgrade` for a newer app; then it is ended.
+        """
         known = self.workflows.find(workflow, version) is not None or self.workflows.was_retired(
             workflow, version
         )
         return known or waited > self.longest_upgrade
 
     def _end_of_retired(self, order: Snapshot, entry: HistoryEntry) -> Change | NotClaimed:
-        """Give up an order whose workflow this app knows no more."""
+        """Give up an order whose workflow is not part of this app."""
         state = order.state
         if order.running():  # they answer or expire first (SCH-12)
             return NotClaimed(why=WhyNot.RUNS)
@@ -99,10 +99,10 @@ class SchedulerRules:
     def receive(
         self, order: Snapshot, reply: AgentReply, now: datetime, room: Room, agent: str
     ) -> Decision:
-        """Act on a reply if it is valid; else only record that it came (SCH-5, SCH-6, SCH-8).
+        """Act on a valid reply; record any other one as refused (SCH-5, SCH-6, SCH-8).
 
-        `agent` is the one whose queue it came over.
-        Raises `NewerWorkflowError` for a valid reply on which only a newer version of the app can act (FLT-12).
+        `agent` is the agent whose queue delivered the reply. Raises `NewerWorkflowError` for a
+        valid reply on which only a newer version of the app can act (FLT-12).
         """
         step = order.step(reply.step)
         workflow = self.workflows.find(order.state.workflow, order.state.workflow_version)
@@ -115,20 +115,19 @@ class SchedulerRules:
             raise NewerWorkflowError
         answered, entry = self._answered(step, _within_bounds(definition, reply), definition, now)
         if order.state.direction is Direction.UNDO and step.state is StepState.RUNNING:
-            answered = compensation.to_be_undone(
-                answered
-            )  # the undo was asked for while the step was being done
+            # The undo was requested while the step ran.
+            answered = compensation.to_be_undone(answered)
         after = order.with_steps(answered)
         if order.state.process_state is ProcessState.PENDING:
-            return transition(
-                order, after, entry
-            )  # another step timed out meanwhile: whoever claims the order goes on
+            # Another step timed out meanwhile: the next claim proceeds.
+            return transition(order, after, entry)
         return self._progress(order, workflow, entry, room).proceed(after)
 
     def _why_invalid(self, step: Step | None, reply: AgentReply, agent: str, now: datetime) -> str:
-        """Say why a reply counts for nothing; empty if it counts (SCH-6).
+        """Return why a reply is invalid; empty if it is valid (SCH-6).
 
-        It does if it is of the current attempt, from the agent that was asked, and the step is running and in time.
+        A valid reply belongs to the current attempt of a running step, comes from the agent that
+        was asked, and is in time.
         """
         if step is None:
             return f"the order has no step {reply.step}"
@@ -144,7 +143,7 @@ class SchedulerRules:
         return ""
 
     def _why_useless(self, order: Snapshot, reply: AgentReply) -> str:
-        """Say why nobody can go on after a valid reply; empty if this app can, or a newer one might."""
+        """Return why no version of the app can use a valid reply; empty if one can."""
         name, version = order.state.workflow, order.state.workflow_version
         workflow = self.workflows.find(name, version)
         if workflow is None:
@@ -152,8 +151,8 @@ class SchedulerRules:
         return "" if workflow.definition(reply.step) else no_such_step(workflow, reply.step)
 
     def _refuse(self, order: Snapshot, reply: AgentReply, agent: str, entry: HistoryEntry) -> Note:
-        said = f"{agent} {reply.request_id} {reply.outcome}{reply.reason}{reply.result}"
-        digest = hashlib.sha256(said.encode()).hexdigest()[:12]
+        content = f"{agent} {reply.request_id} {reply.outcome}{reply.reason}{reply.result}"
+        digest = hashlib.sha256(content.encode()).hexdigest()[:12]
         return Note(
             note_id=f"reply-{reply.attempt}-{digest}",
             order_id=order.order_id,
@@ -198,7 +197,7 @@ class SchedulerRules:
         )
 
     def _not_tried(self, step: Step, reply: AgentReply, now: datetime) -> tuple[Step, HistoryEntry]:
-        """Let the step be asked for again as soon as anybody has room; no failure is counted (AGT-8)."""
+        """Let the step be requested again once an agent has room, without a failure (AGT-8)."""
         waiting = replace(
             step,
             state=StepState.UNDOING if step.state is StepState.UNDOING else StepState.NOT_STARTED,
@@ -227,20 +226,20 @@ class SchedulerRules:
         return HistoryEntry(at=now, actor=f"scheduler/{self.instance}", happened=happened)
 
 
-def _told_of_changes(change: Change, workflow: Workflow) -> Change:
-    """Return the change; it tells, once, if its workflow was changed while the order was on it."""
+def _noting_workflow_changes(change: Change, workflow: Workflow) -> Change:
+    """Note in the change, once, that step definitions changed while the order was on them."""
     known = (step for step in change.after.steps if step.fingerprint)
     changed = [step for step in known if step.fingerprint != _fingerprint(workflow, step)]
     if not changed:
         return change
     steps = ", ".join(f"{step.name} ({_now(workflow, step)})" for step in changed)
-    told = WorkflowChanged(workflow=workflow.name, version=workflow.version, steps=steps)
+    noted = WorkflowChanged(workflow=workflow.name, version=workflow.version, steps=steps)
     now = (replace(step, fingerprint=_fingerprint(workflow, step)) for step in changed)
-    return replace(change, after=change.after.with_steps(*now), entry=change.entry.also(told))
+    return replace(change, after=change.after.with_steps(*now), entry=change.entry.also(noted))
 
 
 def _fingerprint(workflow: Workflow, step: Step) -> str:
-    """Return that of the step's definition; empty if it is gone."""
+    """Return the fingerprint of the step's definition; empty if the definition is gone."""
     definition = workflow.definition(step.name)
     return definition.fingerprint if definition else ""
 
@@ -255,7 +254,7 @@ def _why_nothing_starts(order: Snapshot, room: Room) -> WhyNot:
 
 
 def _within_bounds(definition: StepDefinition, reply: AgentReply) -> AgentReply:
-    """Return the reply; a failure, in doubt, if more is to be kept of the service's answer than a row can hold."""
+    """Return the reply, or a failure in doubt if its result is too long to be kept."""
     if len(json.dumps(_kept(definition, reply))) <= MAX_KEPT:
         return reply
     reason = f"the service's answer is too long to be kept: more than {MAX_KEPT} characters"
@@ -265,7 +264,7 @@ def _within_bounds(definition: StepDefinition, reply: AgentReply) -> AgentReply:
 
 
 def _kept(definition: StepDefinition, reply: AgentReply) -> dict[str, Any]:
-    """Return what of the service's answer the workflow wants to keep (UND-3)."""
+    """Return the fields of the service's answer that the workflow keeps (UND-3)."""
     return {
         name: value
         for name, value in (reply.result or {}).items()

@@ -1,4 +1,4 @@
-"""Runs the scheduler's rules: on a wake-up, on a reply, and by polling."""
+"""Applies the scheduler's rules on a wake-up, on a reply, and by polling."""
 
 import asyncio
 import logging
@@ -6,7 +6,7 @@ from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 
 from core import agenda
@@ -27,16 +27,17 @@ from stores.transitions import Transitions
 log = logging.getLogger(__name__)
 
 WAKE_UP_TIME = timedelta(seconds=2)
-"""Time for a wake-up to arrive: whoever competed with it would only cause conflicts.
+"""Time for which an order is left to the process that receives its wake-up.
 
-Not longer: an order whose wake-up found no room, or was lost, is everybody's only after that.
+Other processes would only cause conflicts. It is short because an order whose wake-up was lost, or
+found no room, is claimed by the others only after it.
 """
 
 FOR_A_MOMENT = timedelta(seconds=5)
-"""How long an order is left alone that may go to none of the agents that have room."""
+"""Time for which an order is passed over if none of the agents with room may take it."""
 
 AT_ONCE = 64
-"""Orders that are being claimed at a time."""
+"""Maximum number of orders that are claimed at a time."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,11 +52,11 @@ class SchedulerService:
     _looking: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def wake(self, wake_up: WakeUp) -> bool:
-        """Claim what is first to be claimed, which may be the order that the message names (SCH-2, SCH-11).
+        """Claim the orders whose turn it is; the named order may be among them (SCH-2, SCH-11).
 
-        What this process has opened since its last look may have been answered elsewhere: then it looks once more.
-        Return whether the message should come again in a while: if the last reply is on its way, nothing else would
-        lead to the order.
+        If the order still waits, look once more: slots that were filled here since the last look
+        may be free again. Return whether the message should come again later, because no other
+        event might lead to the order.
         """
         self.admission.hear(
             Candidate(
@@ -73,9 +74,9 @@ class SchedulerService:
         return not wake_up.again and self.admission.leaves_behind(wake_up.order_id)
 
     async def receive(self, reply: AgentReply, agent: str) -> None:
-        """Record a reply that came over this agent's queue and go on with the order (SCH-5, SCH-6).
+        """Record a reply from this agent's queue and proceed with the order (SCH-5, SCH-6).
 
-        And with the orders that waited for its slot.
+        Then claim orders that waited for the slot.
         """
         await _beside_a_reply(self._look())
         order_id, decide = reply.order_id, partial(self._received, reply, agent)
@@ -88,9 +89,8 @@ class SchedulerService:
             log.warning("scheduler.reply_for_unknown_order", extra={"order_id": order_id})
             return
         except NewerWorkflowError:
-            self.admission.answered(
-                order_id, agent
-            )  # a newer app records it; the agent has room by now
+            # A newer version records the reply; the agent has answered in any case.
+            self.admission.answered(order_id, agent)
             raise
         if isinstance(decision, Note):
             log.warning(
@@ -102,44 +102,51 @@ class SchedulerService:
         await _beside_a_reply(self._claim_what_fits())
 
     def _received(self, reply: AgentReply, agent: str, order: Snapshot, now: datetime) -> Decision:
-        """Decide about a reply; what comes next may take the slot of the step that was answered."""
+        """Decide about a reply; the next step may take the slot of the answered one."""
         runs_at = _agents(order, but=order.step(reply.step))
         room = self.admission.room(order.order_id, runs_at, said_in(reply, agent, now))
         return self.rules.receive(order, reply, now, room, agent)
 
     def _intend(self, order: Snapshot, decision: Decision) -> None:
-        """Give the order its slots before they are written: others decide meanwhile."""
-        self.admission.is_at(
-            order.order_id, _agents(decision.after if isinstance(decision, Change) else order)
-        )
+        """Take the order's slots before the write: other decisions are made meanwhile."""
+        after = decision.after if isinstance(decision, Change) else order
+        self.admission.is_at(order.order_id, _agents(after))
 
     def _recorded(self, reply: AgentReply, agent: str, order: Snapshot, now: datetime) -> Decision:
-        """Decide about a reply by a clock that is off: what is not recovered is in time, and nothing begins (FLT-9)."""
+        """Decide about a reply without a clock that can be trusted (FLT-9).
+
+        A step that no supervisor has recovered counts as in time, and no step is started.
+        """
         in_time = min(now, order.state.complete_by or now)
         return self.rules.receive(order, reply, in_time, {}, agent)
 
     async def poll(self) -> None:
-        """Claim what no wake-up and no reply has led to (SCH-1): a net, since both do the same."""
+        """Claim orders that no wake-up and no reply has led to (SCH-1)."""
         await self._look(at_once=True)
         await self._claim_what_fits()
 
     async def _claim_what_fits(self) -> None:
-        """Claim those that wait for as long as agents have room for them.
+        """Claim waiting orders for as long as agents have room for them.
 
-        Those of which the store says nothing are left to the next look; raises `UnavailableError` if all are.
+        Orders whose partition is away are left to the next look. Raises `UnavailableError` if no
+        claim of a round reached the store.
         """
-        while await self._may_claim() and (
-            fitting := list(islice(iter(self.admission.take, None), AT_ONCE))
-        ):
+        while await self._may_claim():
+            fitting = list(islice(iter(self.admission.take, None), AT_ONCE))
+            if not fitting:
+                return
             if not any(await run_all(map(self._claim, fitting))):
                 raise UnavailableError
 
     async def _may_claim(self) -> bool:
-        """Whether our clock is right: it says until when a claim lasts, and which order's time has come."""
+        """Whether the clock is right: complete-by times and chosen times depend on it."""
         return await self.clock_guard.agrees()
 
     async def _claim(self, candidate: Candidate) -> bool:
-        """Claim one order; what is wrong with it costs no other anything. Return whether the store answered."""
+        """Claim one order; return whether the store answered.
+
+        An error with this order is logged and does not stop the others.
+        """
         order_id = candidate.order_id
         try:
             with self.admission.at_work(order_id):
@@ -159,19 +166,20 @@ class SchedulerService:
         return True
 
     def _claimed(self, order: Snapshot, now: datetime) -> Decision:
-        """Decide about the claim; the slot that the order was given for it is its own to use."""
+        """Decide about the claim; the slot that the order was given counts as free for it."""
         return self.rules.claim(order, now, self.admission.room(order.order_id, _agents(order)))
 
     async def _look(self, *, at_once: bool = False) -> None:
-        """See what is open and who waits in the whole system, and how the agents are doing, once in a while.
+        """Read the open requests, the waiting orders and the agents' health, if a look is due.
 
-        A process that has never looked has no room, so all wait for its first look.
+        Callers wait for another caller's look only before the first one has succeeded: without it
+        there is no room.
         """
         waits = self._looking.locked()
         if waits and self.admission.has_looked:
             return
         async with self._looking:
-            if waits and self.admission.has_looked:  # somebody else has looked meanwhile
+            if waits and self.admission.has_looked:  # another caller has looked meanwhile
                 return
             if self.admission.begin_look(at_once=at_once):
                 await self._see()
@@ -180,12 +188,15 @@ class SchedulerService:
         store, now = self.transitions.store, self.transitions.clock()
         looks = await store.of_each_bucket(partial(self._look_into, now))
         health = await self._health(now)
-        running = [row for look in looks.values() for row in look.running]
-        waiting = [candidate for look in looks.values() for candidate in look.chosen]
+        running = chain.from_iterable(look.running for look in looks.values())
+        waiting = chain.from_iterable(look.chosen for look in looks.values())
         self.admission.saw(running, waiting, health, set(store.buckets) - looks.keys())
 
     async def _look_into(self, now: datetime, bucket: str) -> BucketLook[Candidate]:
-        """Look at the orders of a bucket; no agent works any more on what is overdue, even if nobody can recover it."""
+        """Look at the orders of a bucket.
+
+        An overdue step takes no slot: its agent has stopped, even if no supervisor can recover it.
+        """
         choose = partial(self._candidate, now)
         look = BucketLook(store=self.transitions.store, bucket=bucket, due=now, choose=choose)
         await look.at_all(
@@ -195,7 +206,10 @@ class SchedulerService:
         return look
 
     async def _health(self, now: datetime) -> Sequence[AgentHealth] | None:
-        """Return what the agents said lately; None if nobody can tell. Of one that has spoken, no silence is kept."""
+        """Return the recent health reports of the agents; None if they cannot be read.
+
+        Also remove the reports that call an agent silent which has reported since.
+        """
         try:
             found = await self.agent_health.since(now - LATELY)
             for each in found:
@@ -207,7 +221,7 @@ class SchedulerService:
         return found
 
     def _candidate(self, now: datetime, row: AgendaRow) -> Candidate | None:
-        """Return the order if it is to be claimed; a row that cannot be read is passed over."""
+        """Return the order if it may be claimed; an unreadable row is passed over."""
         if self.admission.passes_over(row.order_id):
             return None
         try:
@@ -219,7 +233,7 @@ class SchedulerService:
             return None
 
     def _if_wanted(self, row: AgendaRow, now: datetime) -> Candidate | None:
-        """Return the order if its time has come, and this app goes on with it, or no newer one has in time (FLT-12)."""
+        """Return the order if its time has come and this app may claim its workflow (FLT-12)."""
         (priority, needs), since = agenda.lane_of(row), agenda.since(row)
         claimable = self.rules.can_claim(
             row.data["Workflow"], row.data["WorkflowVersion"], now - since
@@ -233,7 +247,7 @@ class SchedulerService:
 
 
 async def _beside_a_reply(work: Coroutine[Any, Any, None]) -> None:
-    """Do what is no fault of the reply if it fails, and must not bring it back. The poll makes up for it."""
+    """Do work beside a reply; if it fails, the poll retries it, and the reply is not repeated."""
     try:
         await work
     except* AppError as failures:
@@ -241,5 +255,5 @@ async def _beside_a_reply(work: Coroutine[Any, Any, None]) -> None:
 
 
 def _agents(order: Snapshot, but: Step | None = None) -> list[str]:
-    """Return the agents at which steps of the order run."""
+    """Return the agents at which the steps of the order run, except for the step `but`."""
     return [step.agent for step in order.running() if step is not but]

@@ -21,13 +21,16 @@ from stores.poison import Arrival
 log = logging.getLogger(__name__)
 
 ONCE_MORE = WAKE_UP_TIME + 3 * LOOK_INTERVAL
-"""How long a wake-up stays away: from then on every process's last look says of this order, and of those that were left
-with it, that they are no longer left to whoever hears of them."""
+"""Time until a wake-up comes again.
+
+By then every process has looked since `WAKE_UP_TIME` ended, so all of them may claim the order and
+those that were left behind with it.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Inbox:
-    """Handles one message at a time; raises `UnavailableError` only where there is no other way not to lose it."""
+    """Handles one message at a time; raises `UnavailableError` only if it were lost otherwise."""
 
     service: SchedulerService
     unread: Unread
@@ -37,7 +40,7 @@ class Inbox:
     async def wake(
         self, function: str, body: bytes, correlation_id: str | None, arrival: Arrival
     ) -> None:
-        """Let the scheduler look at an order; what comes to nothing is left to the poll."""
+        """Let the scheduler claim an order; the poll makes up for a wake-up that fails."""
         try:
             wake_up = decode(WakeUp, body)
         except NewerMessageError as newer:
@@ -56,7 +59,7 @@ class Inbox:
             log.exception("scheduler.wake_up_failed", extra={"order_id": wake_up.order_id})
 
     async def _once_more(self, wake_up: WakeUp) -> None:
-        """Let the message come again; it has an id of its own, or a queue might drop it."""
+        """Send the message again for later, under a new id, or a queue might drop it."""
         begins = self.clock() + ONCE_MORE
         message = wake_up.model_copy(update={"again": True}).to_bus()
         message_id = f"{message.message_id}:{begins.timestamp() * 1000:.0f}"
@@ -65,7 +68,7 @@ class Inbox:
     async def receive(
         self, function: str, agent: str, body: bytes, correlation_id: str | None, arrival: Arrival
     ) -> None:
-        """Let the scheduler act on a reply; if it cannot now, the reply comes again."""
+        """Let the scheduler act on a reply; if it fails, send the reply again for later."""
         try:
             reply = _reply(body, correlation_id)
         except InvalidError as fault:
@@ -79,40 +82,36 @@ class Inbox:
             return
         try:
             await self.service.receive(reply, agent)
-        except Exception as why:  # noqa: BLE001 - an order of a newer version, a row that nobody can read, whatever it is
+        except Exception as why:  # noqa: BLE001 - a row may be unreadable, or of a newer version
             await self._later(reply, agent, why)
 
     async def _later(self, reply: AgentReply, agent: str, why: Exception) -> None:
-        """Send the reply to its queue again for as long as it counts; then it is dropped, and the step times out."""
-        now, about = (
-            self.clock(),
-            {"order_id": reply.order_id, "reply": reply.request_id, "why": repr(why)},
-        )
+        """Put the reply back on its queue while it is in time; else drop it: the step times out."""
+        now = self.clock()
+        about = {"order_id": reply.order_id, "reply": reply.request_id, "why": repr(why)}
         again = put_off(reply.to_bus(agent, now), now, reply.complete_by)
         if again is None:
             log.warning("scheduler.reply_dropped", extra=about)
             return
-        log.warning(
-            "scheduler.reply_put_off",
-            extra=about,
-            exc_info=None if isinstance(why, AppError) else why,
-        )
+        unexpected = None if isinstance(why, AppError) else why
+        log.warning("scheduler.reply_put_off", extra=about, exc_info=unexpected)
         await self.bus.send([again])
 
 
 def _reply(body: bytes, correlation_id: str | None) -> AgentReply:
-    """Read a reply; the body says what it answers, and an id that says otherwise makes it invalid."""
+    """Read a reply; raises `InvalidError`, also if the correlation id contradicts the body."""
     reply = decode(AgentReply, body)
     if correlation_id not in (None, reply.request_id):
         raise InvalidError(["correlation id: it is not that of the request which the body names"])
     return reply
 
 
-Messages = List[func.ServiceBusMessage]  # noqa: UP006 - Azure's library refuses to load a function with list[...]
+# Azure's library refuses to load a function with list[...].
+Messages = List[func.ServiceBusMessage]  # noqa: UP006
 
 
 def blueprint(inbox: Inbox, agents: Sequence[str]) -> func.Blueprint:
-    """Return the scheduler's functions: wake-ups, one function for each agent's responses, and the poll."""
+    """Return the scheduler's functions: wake-ups, the responses of each agent, and the poll."""
     triggers = Functions()
 
     @triggers.service_bus_queue_trigger(
@@ -150,10 +149,10 @@ def _bind_responses(triggers: func.Blueprint, agent: str, inbox: Inbox) -> None:
 
 
 def bodies_with_ids(messages: Messages) -> list[tuple[bytes, str | None, Arrival]]:
-    """Return body, correlation id and arrival of each message of a batch; all without id if one of them has none.
+    """Return body, correlation id and arrival of each message of a batch.
 
-    Azure's host leaves gaps out, so that the later ids move up and the last messages seem to have none: whose id is
-    whose cannot be told any more.
+    If one message has no correlation id, none is returned: Azure's host leaves out the gaps, so
+    that later ids move up to other messages.
     """
     ids = [message.correlation_id or None for message in messages]
     sure = ids if all(ids) else [None] * len(ids)

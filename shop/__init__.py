@@ -1,1 +1,1 @@
-"""Shop: the web front end's API: products, placing an order, following it."""
+"""Shop: the business of this deployment, and the API by which customers place and follow orders."""

@@ -11,7 +11,7 @@ from shop.workflows import ORDER, ORDER_1, RETURN
 DECLINED = "card declined"
 
 PROVIDER = "psp"
-"""The payment provider, to which both agents for payments are a way."""
+"""The payment provider behind both payment agents."""
 
 AGENTS = (
     Agent(
@@ -33,7 +33,7 @@ AGENTS = (
         refusal="address not deliverable",
     ),
 )
-"""The backup is another way to the payment provider, for when the first one fails; it knows the same keys."""
+"""`payment-backup` is a second way to the same provider, which knows the same idempotency keys."""
 
 SAMPLE = Sample(
     payload={
@@ -52,4 +52,4 @@ SHOP = Business(
 )
 
 PAGE = Path(__file__).parent / "page"
-"""The files of the page on which customers order, and follow their orders."""
+"""The files of the page on which customers place and follow orders."""

@@ -1,4 +1,4 @@
-"""What the shop sells."""
+"""The products of the shop."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -7,7 +7,7 @@ from typing import Literal
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """What one costs; `amount` is a decimal string such as "14.00"."""
+    """The price of one piece; `amount` is a decimal string such as "14.00"."""
 
     amount: str
     currency: Literal["EUR"]
@@ -18,7 +18,7 @@ EUR = partial(Price, currency="EUR")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Product:
-    """One product."""
+    """One product of the shop."""
 
     sku: str
     name: str

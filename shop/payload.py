@@ -1,4 +1,4 @@
-"""The payload of the shop's orders: who ordered what, at which price."""
+"""The payload of the shop's orders: customer, products and prices."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -45,11 +45,11 @@ class Content(BaseModel):
 
 
 def check(payload: Mapping[str, Any]) -> None:
-    """Raise `InvalidError` with all faults; a product that nobody knows may be a newer version's."""
+    """Raise `InvalidError` with all faults; `UnknownNameError` for products of a newer version."""
     content = decode(Content, json.dumps(payload))
     unknown = [
-        f"items.{place}.sku: there is no product {line.sku}"
-        for place, line in enumerate(content.items)
+        f"items.{index}.sku: there is no product {line.sku}"
+        for index, line in enumerate(content.items)
         if line.sku not in BY_SKU
     ]
     if unknown:
@@ -57,26 +57,26 @@ def check(payload: Mapping[str, Any]) -> None:
 
 
 def erased(payload: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return what was ordered, by nobody."""
+    """Return the payload without the customer's data."""
     return {**payload, "customer": {"name": ERASED, "email": ERASED}}
 
 
 def personal(payload: Mapping[str, Any]) -> Iterable[str]:
-    """Return all that is said of the customer."""
+    """Return the customer's data, which no log may show."""
     customer = payload.get("customer")
     return [str(value) for value in customer.values()] if isinstance(customer, Mapping) else []
 
 
 def belongs_to(payload: Mapping[str, Any], email: str) -> bool:
-    """Whether the customer has this address, in capitals or not."""
+    """Whether the customer has this email address, in any case."""
     customer = payload.get("customer")
-    return (
-        isinstance(customer, Mapping) and str(customer.get("email")).casefold() == email.casefold()
-    )
+    if not isinstance(customer, Mapping):
+        return False
+    return str(customer.get("email")).casefold() == email.casefold()
 
 
 def skus(request: Mapping[str, Any]) -> Iterable[str]:
-    """Return the products that a service is asked for."""
+    """Return the products in a request to a service."""
     items = request.get("items")
     lines = items if isinstance(items, list) else []
     return [str(line["sku"]) for line in lines if isinstance(line, Mapping) and "sku" in line]

@@ -1,4 +1,4 @@
-"""What a customer may ask for, and what they see of their order."""
+"""A customer's purchase, and the customer's view of the order."""
 
 import hmac
 from dataclasses import asdict
@@ -22,13 +22,16 @@ from shop.payload import Customer
 from shop.words import Look, OrderWords, StepWords
 
 LARGEST_TOTAL = Decimal(5000)
-"""Of a purchase that needs nobody's consent; anybody may place one, and each leads to an authorisation."""
+"""Maximum total of a purchase in EUR: purchases are anonymous, and each is authorised."""
 MIN_KEY, MAX_KEY = 20, 200
-"""Characters of an `Idempotency-Key`. One that others can guess tells them whose order it stands for."""
+"""Length of an `Idempotency-Key`; a key that others can guess would show them its order."""
 RECORDED_WITHIN = timedelta(minutes=1)
-"""An order that was accepted longer ago, and is not recorded, is not spoken of any more as if it would be."""
+"""Age up to which an order that is not recorded yet counts as accepted."""
 KEY_SCHEMA = {
-    "description": "The same key and purchase stand for the same order, however often they are sent. Use a UUID.",
+    "description": (
+        "The same key and purchase stand for the same order, however often they are sent. "
+        "Use a UUID."
+    ),
     "type": "string",
     "minLength": MIN_KEY,
     "maxLength": MAX_KEY,
@@ -36,7 +39,7 @@ KEY_SCHEMA = {
     "examples": ["5f0c7d0e-3b1f-4c55-9d0a-0f7f9a7a1c11"],
 }
 ASK_AGAIN_IN = {ProcessState.PENDING: 2, ProcessState.PROCESSING: 2, ProcessState.ERROR: 30}
-"""Seconds. In `Error` an order waits for a person; once it is processed, or taken back, nothing changes."""
+"""Seconds until a client asks again; in `Error` an order waits for a person, which takes longer."""
 EXAMPLE: JsonDict = {
     "customer": {"name": "Ada Lovelace", "email": "ada@example.com"},
     "items": [{"sku": "TEA-SENCHA", "quantity": 2}],
@@ -50,16 +53,15 @@ def _sold(sku: str) -> str:
 
 
 class Wish(Body):
-    """One product that a customer wants, which is one that the shop sells."""
+    """A product of the shop, and how many of it the customer wants."""
 
     sku: Annotated[str, AfterValidator(_sold)]
     quantity: Annotated[int, Field(ge=1, le=1000)]
 
 
-def _of_bearable_total(wishes: tuple[Wish, ...]) -> tuple[Wish, ...]:
-    total = sum(
-        (Decimal(BY_SKU[wish.sku].price.amount) * wish.quantity for wish in wishes), Decimal(0)
-    )
+def _below_largest_total(wishes: tuple[Wish, ...]) -> tuple[Wish, ...]:
+    prices = (Decimal(BY_SKU[wish.sku].price.amount) * wish.quantity for wish in wishes)
+    total = sum(prices, Decimal(0))
     if total > LARGEST_TOTAL:
         told = f"{total} EUR together; an order takes {LARGEST_TOTAL} at most"
         raise PydanticCustomError("too_much", "{told}", {"told": told})
@@ -67,19 +69,19 @@ def _of_bearable_total(wishes: tuple[Wish, ...]) -> tuple[Wish, ...]:
 
 
 class Purchase(Body):
-    """The body of `POST /api/orders`: what, and for whom. Prices are the shop's, never the customer's."""
+    """The body of `POST /api/orders`: products and customer, without prices."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [EXAMPLE]})
     customer: Customer
     items: Annotated[
         tuple[Wish, ...],
         Field(min_length=1, max_length=50, strict=False),
-        AfterValidator(_of_bearable_total),
+        AfterValidator(_below_largest_total),
     ]
 
 
 class OperatorPurchase(Purchase):
-    """The body of `POST /api/operator/orders`: only who has the operators' key may go before others (SCH-11)."""
+    """The body of `POST /api/operator/orders`, with a priority (SCH-11)."""
 
     priority: Annotated[Priority, Field(strict=False)] = Priority.NORMAL
 
@@ -92,7 +94,7 @@ def _hard_to_guess(key: str) -> str:
 
 
 class IdempotencyKey(Parameters):
-    """What makes one order of a purchase that is sent several times, if the customer gives one."""
+    """The optional header that makes one order of a purchase which is sent several times."""
 
     place = "header"
     value: Annotated[
@@ -122,7 +124,7 @@ IfSlow = Field(
 
 
 class StepStatus(View):
-    """How far a step is, and in which words that is told."""
+    """The state of a step, and its words for the customer."""
 
     name: str
     state: StepState
@@ -134,7 +136,7 @@ class StepStatus(View):
 
 
 class Status(View):
-    """What anybody who has the order's id may see: no personal data and no internals."""
+    """The public status of an order, without personal data and internals."""
 
     etag = True
     order_id: OrderId
@@ -152,7 +154,7 @@ class Status(View):
 
 
 class ProductList(View):
-    """What the shop sells."""
+    """The products of the shop."""
 
     products: tuple[Product, ...]
 
@@ -173,18 +175,19 @@ def submission(purchase: Purchase, order_id: str, placed_at: datetime) -> Submis
 
 
 def fingerprint(purchase: Purchase, idempotency_key: str) -> str:
-    """Return what tells two purchases apart that come under one `Idempotency-Key`.
+    """Return a digest of the purchase, to compare purchases under one `Idempotency-Key`.
 
-    The key, which is kept nowhere, enters into it: so nobody who reads it can find out by trying who the customer is.
+    The key, which is stored nowhere, enters into the digest. Without it, the customer could be
+    found by trying.
     """
     key = idempotency_key.encode("utf-8", "surrogatepass")
-    # Not SHA-256: HMAC hashes a long key first, and the SHA-256 of the key is what stands in the store.
+    # Not SHA-256: HMAC hashes a long key first, and the store holds the SHA-256 of the key.
     return hmac.digest(key, purchase.model_dump_json().encode(), "sha512").hex()
 
 
 def status(order: Snapshot) -> Status:
-    """Return what anybody who has the order's id may see."""
-    state, told = order.state, words.of_order(order)
+    """Return the public status of an order."""
+    state = order.state
     return Status(
         order_id=order.order_id,
         process_state=state.process_state,
@@ -192,25 +195,24 @@ def status(order: Snapshot) -> Status:
         updated_at=state.updated_at,
         steps=[_step_status(order, step) for step in order.steps],
         outcome=state.outcome,
-        **asdict(told),
+        **asdict(words.of_order(order)),
         if_slow=words.of_order_if_slow(order),
         retry_after=None if words.is_over(order) else ASK_AGAIN_IN[state.process_state],
     )
 
 
 def _step_status(order: Snapshot, step: Step) -> StepStatus:
-    told = words.of_step(order, step)
     return StepStatus(
         name=step.name,
         state=step.state,
         trying_again=words.trying_again(order, step),
-        **asdict(told),
+        **asdict(words.of_step(order, step)),
         if_slow=words.of_step_if_slow(order, step),
     )
 
 
 def accepted(order_id: str, placed_at: datetime) -> Status:
-    """Return the status of an order that was accepted and is not recorded yet."""
+    """Return the status of an order that is accepted but not recorded yet."""
     return Status(
         order_id=order_id,
         process_state="Accepted",

@@ -19,7 +19,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, kw_only=True)
 class ShopService:
-    """The front end's side of the queue `order-submissions`."""
+    """Takes purchases, submits them to the queue `order-submissions`, and shows their orders."""
 
     store: OrderStore
     submissions: TextQueue
@@ -27,7 +27,7 @@ class ShopService:
     clock: Clock
     new_order_id: Callable[[], str]
     placed_at: Callable[[str], datetime]
-    """Reads the time from an order id, so that a purchase sent twice becomes the same message."""
+    """Reads the time from an order id, so that a repeated purchase becomes the same message."""
 
     async def products(self) -> ProductList:
         """List what the shop sells."""
@@ -38,6 +38,7 @@ class ShopService:
         order_id = self.new_order_id()
         if key.value is not None:
             order_id = await self._bind(key.value, order_id, rules.fingerprint(purchase, key.value))
+        # For a bound key too: the former call may have ended before it sent the message.
         message = rules.submission(purchase, order_id, self.placed_at(order_id))
         await self.submissions.put(message.to_json())
         log.info("shop.order_placed", extra={"order_id": order_id})
@@ -49,7 +50,10 @@ class ShopService:
         return await self.place(purchase, key)
 
     async def _bind(self, key: str, order_id: str, fingerprint: str) -> str:
-        """Return the order that the key stands for; the message is sent again, in case it was not the last time."""
+        """Return the order id that is bound to the key: the given one, or that of a former call.
+
+        Raises `RefusedError` if the former purchase had other content.
+        """
         bound_id, bound_fingerprint = await self.keys.claim(key, order_id, fingerprint)
         if bound_fingerprint != fingerprint:
             raise RefusedError("this Idempotency-Key was used for a purchase with other content")
@@ -58,14 +62,12 @@ class ShopService:
     async def follow(self, order_id: str) -> Status:
         """Follow an order; raises `UnknownOrderError`.
 
-        An id tells its age: so an order that was just accepted is known before it is recorded.
+        The id contains the time of the order, so a new order is known before it is recorded.
         """
         order = await self.store.load(order_id)
         if order:
             return rules.status(order)
-        with suppress(
-            ValueError
-        ):  # an id that we have not made may hold a time that nobody lives to see
+        with suppress(ValueError):  # a foreign id may hold a time beyond the calendar
             placed_at = self.placed_at(order_id)
             if abs(self.clock() - placed_at) <= rules.RECORDED_WITHIN:
                 return rules.accepted(order_id, placed_at)

@@ -1,4 +1,4 @@
-"""The shop's calls. Anybody may order; only who has the operators' key may go before others (SCH-11)."""
+"""The shop's API: anonymous orders, and orders with a priority for operators (SCH-11)."""
 
 from collections.abc import Sequence
 
@@ -7,7 +7,7 @@ from shop.service import ShopService
 
 
 def routes(shop: ShopService) -> Sequence[Route]:
-    """Return what may be asked of the shop."""
+    """Return the shop's routes."""
     return [
         Route("shop_products", "GET", "api/products", shop.products, open=True),
         Route("shop_place_order", "POST", "api/orders", shop.place, open=True),

@@ -1,4 +1,4 @@
-"""What customers are told of their orders, in calm words; the page shows it as it is."""
+"""The customer's words for an order and its steps; the page shows them as they are."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -7,12 +7,12 @@ from core.life import ENDED, Outcome, ProcessState, StepState
 from core.orders import Snapshot, Step
 
 Look = Literal["pending", "processing", "processed", "error", "again", "undo"]
-"""The mark that stands beside the words (`web/static/common/marks.js`)."""
+"""The mark beside the words (`web/static/common/marks.js`)."""
 
 
 @dataclass(frozen=True, slots=True)
 class StepWords:
-    """What is said of a step; `more` may be empty."""
+    """The words for a step; `more` may be empty."""
 
     look: Look
     words: str
@@ -21,7 +21,7 @@ class StepWords:
 
 @dataclass(frozen=True, slots=True)
 class OrderWords:
-    """What is said of an order: in one line, and what comes next."""
+    """The words for an order: one line, and what comes next."""
 
     look: Look
     line: str
@@ -34,7 +34,7 @@ STEPS = {
     "shipment": ("Sending it to you", "Sent to you", "Parcel called back"),
     "capture": ("Taking the payment", "Paid", "Money returned"),
 }
-"""By step: while it is done, once it is done, once it was taken back."""
+"""The words for each step: while it runs, once it is done, and once it is undone."""
 TRYING_AGAIN = "Taking longer; we try again"
 ACCEPTED = OrderWords(
     "pending", "One moment.", "Your order has arrived, and is being written down."
@@ -60,7 +60,7 @@ def is_over(order: Snapshot) -> bool:
 
 
 def trying_again(order: Snapshot, step: Step) -> bool:
-    """Whether the step failed, or may have, and is being done again or waits for that."""
+    """Whether the step runs again, or waits to run again, after an attempt without success."""
     if order.state.process_state in ENDED or step.state not in (
         StepState.NOT_STARTED,
         StepState.RUNNING,
@@ -70,28 +70,25 @@ def trying_again(order: Snapshot, step: Step) -> bool:
 
 
 def of_step(order: Snapshot, step: Step) -> StepWords:
-    """Say how far a step is."""
+    """Return the words for the state of a step."""
     doing, done, back = _names(step)
     if trying_again(order, step):
         return _slow(step)
-    told = {
+    failed = "This could not be done" if is_over(order) else "A person is looking at it"
+    words = {
         StepState.NOT_STARTED: StepWords("pending", doing),
         StepState.RUNNING: StepWords("processing", doing),
         StepState.COMPLETED: StepWords("processed", done),
         StepState.SKIPPED: StepWords("processed", done),
-        StepState.FAILED: StepWords(
-            "error",
-            doing,
-            "This could not be done" if is_over(order) else "A person is looking at it",
-        ),
+        StepState.FAILED: StepWords("error", doing, failed),
         StepState.UNDOING: StepWords("undo", "Taking it back", doing),
         StepState.UNDONE: StepWords("undo", back),
     }
-    return told[step.state]
+    return words[step.state]
 
 
 def of_step_if_slow(order: Snapshot, step: Step) -> StepWords | None:
-    """Say how far a step is to who has waited long for it; None if that makes no difference."""
+    """Return the words for a step that takes long; None if they are the usual ones."""
     under_way = step.state is StepState.RUNNING and order.state.process_state not in ENDED
     return _slow(step) if under_way and not trying_again(order, step) else None
 
@@ -101,12 +98,12 @@ def _slow(step: Step) -> StepWords:
 
 
 def _names(step: Step) -> tuple[str, str, str]:
-    """Return how a step is called; one without words of its own by its name."""
+    """Return the words for a step: running, done, undone; those of other steps from its name."""
     return STEPS.get(step.name, (step.name, f"{step.name}: done", f"{step.name}: taken back"))
 
 
 def of_order(order: Snapshot) -> OrderWords:
-    """Say how far an order is."""
+    """Return the words for the state of an order."""
     if order.state.process_state is ProcessState.PROCESSED:
         return DONE
     if order.state.outcome is Outcome.UNDONE:
@@ -119,13 +116,13 @@ def of_order(order: Snapshot) -> OrderWords:
 
 
 def of_order_if_slow(order: Snapshot) -> OrderWords | None:
-    """Say how far an order is to who has waited long for a step; None if that makes no difference."""
+    """Return the words for an order with a slow step; None if they are the usual ones."""
     waiting = any(of_step_if_slow(order, step) for step in order.steps)
     return SLOW if waiting and of_order(order) == ON_IT else None
 
 
 def _charge(order: Snapshot) -> str:
-    """Say "not charged" only if the money was never asked for."""
+    """Return the words on the charge: "not charged" only if the capture was never requested."""
     capture = order.step("capture")
     untouched = capture is None or capture.state is StepState.NOT_STARTED
     return "You were not charged." if untouched else "What was paid goes back to you."

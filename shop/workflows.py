@@ -1,8 +1,11 @@
-"""What is done for an order: reserve the stock and authorise the payment, at the same time; ship; capture the payment.
+"""The shop's workflows.
 
-Whatever was done can be taken back: the stock released, the authorisation voided, the shipment cancelled, the capture
-refunded. A payment that is refused waits for an operator; goods that cannot be had, or delivered, undo the order.
-Of an order that is returned, the goods go back into stock; then the customer gets the money back.
+For an order, the stock is reserved and the payment authorised at the same time; then the order is
+shipped; then the payment is captured. Each step has a compensation: release the stock, void the
+authorisation, cancel the shipment, refund the capture. If the payment is refused, the order waits
+for an operator; if the stock or the shipment fails, the order is undone.
+
+For a return, the goods go back into stock; then the payment is refunded.
 """
 
 from decimal import Decimal
@@ -13,30 +16,25 @@ from core.workflow import Results, StepDefinition, Workflow
 
 
 def goods(order: Order, _: Results) -> dict[str, Any]:
-    """Return what is ordered."""
-    return {
-        "items": [
-            {"sku": item["sku"], "quantity": item["quantity"]} for item in order.payload["items"]
-        ]
-    }
+    """Return the ordered products."""
+    items = order.payload["items"]
+    return {"items": [{"sku": item["sku"], "quantity": item["quantity"]} for item in items]}
 
 
 def payment(order: Order, results: Results) -> dict[str, Any]:
-    """Return what is bought and for how much, not by whom."""
-    total = sum(
-        (Decimal(item["unitPrice"]) * item["quantity"] for item in order.payload["items"]),
-        Decimal(0),
-    )
+    """Return the products and the total, without the customer."""
+    prices = (Decimal(item["unitPrice"]) * item["quantity"] for item in order.payload["items"])
+    total = sum(prices, Decimal(0))
     return {**goods(order, results), "amount": f"{total:.2f}", "currency": "EUR"}
 
 
 def shipment(order: Order, results: Results) -> dict[str, Any]:
-    """Return what is sent, and from which reservation."""
+    """Return the products, and the reservation to ship them from."""
     return {**goods(order, results), "reservation": results["stock"].get("reference")}
 
 
 def capture(order: Order, results: Results) -> dict[str, Any]:
-    """Return which authorisation is captured, and for how much."""
+    """Return the authorisation to capture, and the total."""
     return {**payment(order, results), "authorisation": results["payment"].get("reference")}
 
 
@@ -53,7 +51,7 @@ ORDER_1 = Workflow(
         ),
     ),
 )
-"""The first version, for orders that were placed when there was nothing but a payment."""
+"""The first version, for orders from the time when the payment was the only step."""
 
 ORDER = Workflow(
     name="order",

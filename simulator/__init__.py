@@ -1,1 +1,4 @@
-"""Simulated remote services that fail on demand, for local runs, tests and demonstrations; never in production."""
+"""Simulated remote services that fail on demand, for local runs, tests and demonstrations.
+
+They are never part of production.
+"""

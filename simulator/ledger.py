@@ -1,8 +1,8 @@
 """The simulated services' ledger, in table `simulator`: one partition for each service.
 
-Rows: `call|<order>|<id>`, `effect|<order>|<key>|<action>`, `fault|<key>`. With its own effect row an undo writes that
-of what it undoes, marked as forbidden: so a call that comes later is refused. What a row has as its effect happened; a
-row without one is there only because it must not.
+Rows: `call|<order>|<id>`, `effect|<order>|<key>|<action>`, `fault|<key>`. An undo writes its own
+effect row, and marks the row of the undone action as forbidden, so that a later call is refused. An
+effect row with an effect means that it happened; one without an effect only forbids it.
 """
 
 import contextlib
@@ -21,29 +21,27 @@ LAST = "~"
 EFFECT = TypeAdapter(Effect)
 
 MAX_CHARACTERS = 200
-"""Of one part of a row key: three of them stay far below the 512 characters that Azure takes."""
+"""Maximum length of one part of a row key: three parts stay far below Azure's 512 characters."""
 
 MAX_TRIES = 4
-"""Whatever happens meanwhile: what is undone appears, then another undo of it; one more shows how things stand."""
+"""Enough tries: the undone action may appear, then another undo of it; one more finds the rest."""
 
 
 def _part(text: str) -> str:
-    """Return the text as one part of a row key, shortened to a digest if it is too long."""
+    """Return the text as one part of a row key, or its digest if it is too long."""
     part = key_part(text).replace("|", "=7c=")
-    return (
-        part
-        if len(part) <= MAX_CHARACTERS
-        else f"=sha256={hashlib.sha256(text.encode()).hexdigest()}"
-    )
+    if len(part) <= MAX_CHARACTERS:
+        return part
+    return f"=sha256={hashlib.sha256(text.encode()).hexdigest()}"
 
 
 def _order_of(key: str) -> str:
-    """Return the order that an idempotency key `<order>:<step>` speaks of."""
+    """Return the row-key part for the order in an idempotency key `<order>:<step>`."""
     return _part(key.partition(":")[0])
 
 
 class Ledger:
-    """What really happened, and which faults are in force; survives kills and spans hosts."""
+    """The effects that happened and the faults in force, in a table that all hosts share."""
 
     def __init__(self, table: Table) -> None:
         self._table = table
@@ -51,17 +49,17 @@ class Ledger:
     async def count_call(self, service: str, key: str, action: str) -> None:
         """Record that a call arrived."""
         row = f"call|{_order_of(key)}|{secrets.token_hex(13)}"
-        with contextlib.suppress(
-            ConflictError
-        ):  # nobody else writes this row: an earlier try did, its answer was lost
+        # The row's id is unique: after a conflict, an earlier try wrote it and its answer was lost.
+        with contextlib.suppress(ConflictError):
             await self._table.submit(service, [Insert(row, {"Key": key, "Action": action})])
 
     async def effect(self, service: str, effect: Effect, *, forbids: str | None) -> Effect | None:
         """Let the effect happen unless it did before; return the one that stands.
 
-        `forbids` names the action that is refused under this key from now on, whether or not it has happened. None is
-        returned, and nothing happens, if this effect's own action was forbidden before. A conflict means that it is a
-        repetition, or that what it forbids has changed since it was read, which can happen but a few times.
+        `forbids` names the action that is refused under this key from now on, whether or not it has
+        happened. Return None, without an effect, if this effect's own action was forbidden before.
+        A conflict means that the call is a repetition, or that the forbidden action's row has
+        changed since it was read; the latter can happen only a few times.
         """
         row = _effect_row(effect.key, effect.action)
         for tries_left in reversed(range(MAX_TRIES)):
@@ -81,16 +79,16 @@ class Ledger:
         return effect
 
     async def _forbid(self, service: str, key: str, action: str) -> Operation:
-        """Return the write that makes the action refused from now on, whether it has happened or not."""
+        """Return the write by which the action is refused from now on, even if it has happened."""
         row = _effect_row(key, action)
         if (stored := await self._table.get(service, row)) is not None:
             return Replace(row, columns_of(stored) | {"Forbidden": True}, stored.etag)
         return Insert(row, {"Forbidden": True})
 
     async def contents(self, service: str, order_id: str | None) -> tuple[int, Sequence[Effect]]:
-        """Return the number of calls, and the effects, oldest first; of one order if it is named.
+        """Return the number of calls and the effects, oldest first, of all orders or of one.
 
-        Which order that is, the idempotency key `<order>:<step>` says.
+        The order of a call is that of its idempotency key `<order>:<step>`.
         """
         part = f"{_part(order_id)}|" if order_id else ""
         calls = await self._table.rows(service, f"call|{part}", f"call|{part}{LAST}")
@@ -104,7 +102,7 @@ class Ledger:
         return [FaultInForce.model_validate_json(columns_of(row)["Fault"]) for row in rows]
 
     async def set_fault(self, service: str, fault: FaultInForce) -> None:
-        """Put a fault in force, in place of the one that meets the same calls."""
+        """Put a fault in force, in place of one for the same calls."""
         columns = {"Fault": fault.model_dump_json(by_alias=True, exclude_none=True)}
         await self._table.submit(service, [Put(f"fault|{fault.key()}", columns)])
 

@@ -1,4 +1,4 @@
-"""What the simulated services do with a call, and which fault meets it."""
+"""The effects of calls to the simulated services, and the faults that apply to them."""
 
 import hashlib
 import json
@@ -15,7 +15,7 @@ from core.business import Agent, Business
 from core.errors import InvalidError
 
 LONGEST_WAIT_SECONDS = 10.0
-"""How long `hang` and `late` hold an answer back unless told otherwise: longer than callers wait."""
+"""Default delay of the answers of `hang` and `late`: longer than callers wait."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -23,17 +23,17 @@ class Service:
     """The simulated service of one agent."""
 
     name: str
-    """Whose effects and keys these are: agents that offer the same share them, though each fails by itself."""
+    """The capability: agents that offer the same share effects and keys, but not faults."""
     actions: frozenset[str]
     undoes: Mapping[str, str]
-    """Which action each undo takes back: under the same key it is refused from then on (UND-2)."""
+    """The action that each undo reverses: under the same key it is refused from then on (UND-2)."""
     refusal: str
     marks: Mapping[str, Callable[[Mapping[str, Any]], Iterable[str]]]
-    """As the business declares them: by what a fault may tell the calls that it meets."""
+    """The business's declared marks of a call, by which a fault may select calls."""
 
 
 def simulated(business: Business) -> Mapping[str, Service]:
-    """Return the service of each agent, which does what the workflows ask of it."""
+    """Return the service of each agent, with the actions that the workflows need."""
     return {agent.name: _service(agent, business) for agent in business.agents}
 
 
@@ -55,7 +55,7 @@ Name = Annotated[str, Field(min_length=1, max_length=64)]
 
 
 class Match(BaseModel):
-    """Which calls a fault meets; what is not named here is a mark of the business."""
+    """Selects the calls of a fault; other properties than those below are marks of the business."""
 
     model_config = ConfigDict(
         frozen=True, extra="allow", strict=True, alias_generator=to_camel, populate_by_name=True
@@ -66,7 +66,7 @@ class Match(BaseModel):
 
     @property
     def marks(self) -> Mapping[str, str]:
-        """What the calls have to say of themselves."""
+        """The required marks of a call."""
         return self.__pydantic_extra__ or {}
 
 
@@ -78,27 +78,27 @@ class Fault(BaseModel):
     )
     mode: Literal["none", "down", "slow", "flaky", "reject", "hang", "late"]
     latency_ms: Annotated[int, Field(ge=0, le=30_000)] | None = None
-    """How long `slow`, `hang` and `late` hold the answer back."""
+    """Delay of the answer for `slow`, `hang` and `late`."""
     failure_rate: Annotated[float, Field(ge=0, le=1)] = 0.5
-    """The share of calls that `flaky` lets fail."""
+    """The share of calls that fail with `flaky`."""
     for_seconds: Annotated[float | None, Field(gt=0, le=86_400, alias="for")] = None
     """After this time the fault lapses."""
     match: Match = Match()
 
     def key(self) -> str:
-        """Return what tells this fault from others of its service."""
+        """Return the fault's key, unique for its match within its service."""
         text = json.dumps(self.match.model_dump(), sort_keys=True)
         return "all" if self.match == Match() else hashlib.sha256(text.encode()).hexdigest()[:16]
 
     def meets(self, action: str, call: "Call", marks: Mapping[str, Collection[str]]) -> bool:
-        """Whether the fault is meant for this call, which has these marks."""
+        """Whether the fault applies to this call, which has these marks."""
         wanted = self.match
         fits = wanted.order_id in (None, call.order_id) and wanted.action in (None, action)
         return fits and all(value in marks.get(name, ()) for name, value in wanted.marks.items())
 
 
 class Call(BaseModel):
-    """What a client asks of a service."""
+    """The body of a call to a service."""
 
     model_config = ConfigDict(
         frozen=True, extra="ignore", alias_generator=to_camel, populate_by_name=True
@@ -110,7 +110,7 @@ class Call(BaseModel):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Effect:
-    """Something that really happened: at most once for each key and action."""
+    """An effect that happened, at most once for each key and action."""
 
     key: str
     action: str
@@ -120,14 +120,14 @@ class Effect:
 
 
 class FaultInForce(Fault):
-    """A fault, and when it lapses."""
+    """A fault with the time at which it lapses."""
 
     until: datetime | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Plan:
-    """What happens to one call: a delay, perhaps an effect before or after it, and an answer."""
+    """The course of one call: a delay, perhaps an effect before or after it, and an answer."""
 
     effect: bool = True
     effect_is_late: bool = False
@@ -142,28 +142,28 @@ def in_force(faults: Iterable[FaultInForce], now: datetime) -> list[FaultInForce
 
 
 def check(service: Service, fault: Fault) -> None:
-    """Raise `InvalidError` with every mark by which no call of the service can be told."""
-    unknown = fault.match.marks.keys() - service.marks.keys()
+    """Raise `InvalidError` with every mark that the business does not declare."""
+    unknown = sorted(fault.match.marks.keys() - service.marks.keys())
     if unknown:
         raise InvalidError(
-            [f"match.{name[:40]}: the business knows no such mark" for name in sorted(unknown)]
+            [f"match.{name[:40]}: the business knows no such mark" for name in unknown]
         )
 
 
 def fault_for(service: Service, faults: Iterable[Fault], action: str, call: Call) -> Fault | None:
-    """Return the fault that meets this call: one for its order comes before one for a mark, and that before all."""
-    marks = {name: set(said(call.order)) for name, said in service.marks.items()}
+    """Return the fault for this call: by its order first, then by marks, then a general one."""
+    marks = {name: set(marks_of(call.order)) for name, marks_of in service.marks.items()}
     meeting = (fault for fault in faults if fault.meets(action, call, marks))
     return max(meeting, key=_precedence, default=None)
 
 
 def _precedence(fault: Fault) -> tuple[bool, int, str]:
-    """Rank the faults that meet one call; the key comes last, so that every host takes the same one of two equals."""
+    """Rank the faults of one call; the key breaks ties, so that every host chooses the same one."""
     return fault.match.order_id is not None, len(fault.match.marks), fault.key()
 
 
 def plan(service: Service, fault: Fault | None, chance: float) -> Plan:
-    """Return what a call meets; `chance` is a random number from 0 to 1."""
+    """Return the course of a call; `chance` is a random number from 0 to 1."""
     if fault is None:
         return Plan()
     wait = LONGEST_WAIT_SECONDS if fault.latency_ms is None else fault.latency_ms / 1000
@@ -182,7 +182,7 @@ def plan(service: Service, fault: Fault | None, chance: float) -> Plan:
 
 
 def _flaky(failure_rate: float, chance: float) -> Plan:
-    """Half of the failures come before the effect, the other half lose the answer after it."""
+    """Return a success, or a failure: half of them before the effect, half lose the answer."""
     if chance >= failure_rate:
         return Plan()
     if chance < failure_rate / 2:
@@ -191,9 +191,10 @@ def _flaky(failure_rate: float, chance: float) -> Plan:
 
 
 def result_of(service: str, action: str, key: str, call: Call) -> dict[str, Any]:
-    """Return what the service answers; the same for every repetition."""
+    """Return the result of a call, which is the same for every repetition."""
     reference = hashlib.sha256(f"{service}:{action}:{key}".encode()).hexdigest()[:12]
+    result = {"reference": f"{service}-{reference}", "action": action}
     amount = call.order.get("amount")
-    return {"reference": f"{service}-{reference}", "action": action} | (
-        {"amount": amount} if isinstance(amount, str) else {}
-    )
+    if isinstance(amount, str):
+        result["amount"] = amount
+    return result

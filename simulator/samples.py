@@ -1,4 +1,4 @@
-"""The sample order of the business: which simulated services it needs, and how it is submitted."""
+"""The sample order of the business: its steps, its simulated services and its submission."""
 
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ class Trial(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
     refuse: Annotated[str, Field(min_length=1, max_length=41)] | None = None
-    """The step that its services refuse to do for this order, until that fault is mended."""
+    """The step that its services refuse for this order, until that fault is lifted."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -30,25 +30,25 @@ class SampleStep:
 
     name: str
     services: Sequence[str]
-    """The simulated services that may be asked for it."""
+    """The simulated services that may receive its request."""
     action: str
     waits: bool
-    """Whether an order to which it is refused waits for an operator; others are undone."""
+    """Whether an order waits for an operator after a refusal of this step; others are undone."""
 
     def refused(self, order_id: str) -> Fault:
-        """Return the fault by which it is refused to one order."""
+        """Return the fault by which the step is refused for one order."""
         return Fault(mode="reject", match=Match(order_id=order_id, action=self.action))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SampleOrder:
-    """The sample order of the business, where all that it takes is simulated."""
+    """The sample order of the business, if all services that it needs are simulated."""
 
     sample: Sample
     steps: Sequence[SampleStep]
 
     def submission(self, order_id: str, placed_at: datetime) -> Submission:
-        """Return the message that submits such an order, as any sender would."""
+        """Return the submission message of a sample order, like that of any sender."""
         payload, workflow = self.sample.payload, self.sample.workflow
         return Submission(
             schema_version=1, order_id=order_id, placed_at=placed_at, workflow=workflow, **payload
@@ -63,7 +63,7 @@ class SampleOrder:
 
 
 def simulated_agents(addresses: Mapping[str, str]) -> Sequence[str]:
-    """Return the agents, of those with these addresses, whose services are simulated."""
+    """Return the agents whose addresses lead to simulated services."""
     return [
         name
         for name, address in addresses.items()
@@ -74,18 +74,16 @@ def simulated_agents(addresses: Mapping[str, str]) -> Sequence[str]:
 def sample_order(
     business: Business, deployed: Sequence[Agent], simulated: Container[str]
 ) -> SampleOrder | None:
-    """Return the sample order; None without one, or if any service that may be asked is real."""
+    """Return the sample order; None if there is none, or if one of its services is real."""
     sample = business.sample
     workflow = sample and business.workflows.latest(sample.workflow or business.default_workflow)
     if not sample or not workflow:
         return None
     steps = [_step(definition, deployed) for definition in workflow.steps]
     services = chain.from_iterable(step.services for step in steps)
-    return (
-        SampleOrder(sample=sample, steps=steps)
-        if all(name in simulated for name in services)
-        else None
-    )
+    if not all(name in simulated for name in services):
+        return None
+    return SampleOrder(sample=sample, steps=steps)
 
 
 def _step(definition: StepDefinition, deployed: Sequence[Agent]) -> SampleStep:

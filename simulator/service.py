@@ -1,4 +1,4 @@
-"""The simulated services: they remember every effect, and fail as they are told."""
+"""The simulated services: they record every effect, and fail by the faults in force."""
 
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -17,12 +17,12 @@ from simulator.samples import SampleOrder, Trial
 log = logging.getLogger(__name__)
 
 FAULT_CACHE_SECONDS = 0.25
-"""How long a host may go by the faults it has read: reading them for each call is too dear."""
+"""Time for which a host caches the faults: reading them for each call would cost too much."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Answer:
-    """What the caller gets to hear."""
+    """The answer to a call."""
 
     status: int
     reason: str = ""
@@ -35,28 +35,28 @@ class Simulator:
     """All simulated services of this app."""
 
     services: Mapping[str, Service]
-    """By agent."""
+    """The service of each agent."""
     called: Sequence[str]
-    """The agents of this deployment that call their services here, and no real ones."""
+    """The agents of this deployment that call simulated services."""
     ledger: Ledger
     clock: Clock
     sleep: Callable[[float], Awaitable[None]]
     chance: Callable[[], float]
     _known: dict[str, tuple[datetime, Sequence[FaultInForce]]] = field(default_factory=dict)
-    """By service: its faults, and when they began to be read: what was found was in force at no earlier time."""
+    """By service, when the last reading of its faults began, and the faults."""
     _readings: GroupCommit[None, None] = field(init=False)
-    """Of all that want to know the faults at the same time one reads them."""
+    """Lets calls at the same time share one reading of the faults."""
 
     def __post_init__(self) -> None:
         self._readings = GroupCommit(self._read)
 
     def knows(self, agent: str, action: str | None = None) -> bool:
-        """Whether there is a service of this agent, and whether it does this."""
+        """Whether the agent has a simulated service, and whether that has the action, if given."""
         service = self.services.get(agent)
         return service is not None and (action is None or action in service.actions)
 
     async def call(self, agent: str, action: str, key: str, call: Call) -> Answer:
-        """Do what the action says, at most once for each key, unless a fault is in the way."""
+        """Carry out the action, at most once for each key, unless a fault prevents it."""
         service = self.services[agent]
         await self.ledger.count_call(service.name, key, action)
         fault = rules.fault_for(service, await self._faults(agent), action, call)
@@ -68,9 +68,8 @@ class Simulator:
             return Answer(status=410, reason="it was undone under this key, and is refused since")
         if not plan.effect_is_late:
             await self.sleep(plan.delay_seconds)
-        return Answer(
-            status=plan.status, reason=plan.reason, result=stands.result if stands else {}
-        )
+        result = stands.result if stands else {}
+        return Answer(status=plan.status, reason=plan.reason, result=result)
 
     async def _happen(self, service: Service, action: str, key: str, call: Call) -> Effect | None:
         effect = Effect(
@@ -83,53 +82,46 @@ class Simulator:
         return await self.ledger.effect(service.name, effect, forbids=service.undoes.get(action))
 
     async def report(self, agent: str, order_id: str | None) -> Mapping[str, Any]:
-        """Return the ledger of an agent's service: every effect that really happened, once."""
-        calls, effects = await self.ledger.contents(self.services[agent].name, order_id)
-        return {
-            "calls": calls,
-            "effects": [
-                {"idempotencyKey": effect.key, "action": effect.action, "at": effect.at.isoformat()}
-                for effect in effects
-            ],
-        }
+        """Return the ledger of an agent's service: the number of calls, and every effect once."""
+        calls, found = await self.ledger.contents(self.services[agent].name, order_id)
+        effects = [
+            {"idempotencyKey": effect.key, "action": effect.action, "at": effect.at.isoformat()}
+            for effect in found
+        ]
+        return {"calls": calls, "effects": effects}
 
     async def set_fault(self, service: str, fault: Fault) -> Mapping[str, Any]:
-        """Put a fault in force; returns once every host goes by it. Raises `InvalidError`."""
+        """Put a fault in force; returns once every host applies it. Raises `InvalidError`."""
         rules.check(self.services[service], fault)
         if fault.mode == "none":
             await self.ledger.clear_faults(service, None if fault.match == Match() else fault.key())
         else:
-            until = (
-                self.clock() + timedelta(seconds=fault.for_seconds) if fault.for_seconds else None
-            )
+            lasts = timedelta(seconds=fault.for_seconds) if fault.for_seconds else None
+            until = self.clock() + lasts if lasts else None
             await self.ledger.set_fault(service, FaultInForce(**dict(fault), until=until))
         await self.sleep(FAULT_CACHE_SECONDS)
         return await self.faults(service)
 
     async def faults(self, service: str) -> Mapping[str, Any]:
-        """Return what is in force."""
-        return {
-            "faults": [
-                fault.model_dump(by_alias=True, exclude_none=True)
-                for fault in await self._faults(service)
-            ]
-        }
+        """Return the faults in force."""
+        found = await self._faults(service)
+        return {"faults": [each.model_dump(by_alias=True, exclude_none=True) for each in found]}
 
     async def _faults(self, service: str) -> Sequence[FaultInForce]:
-        """Return the faults in force, by what was read a moment ago if there is such a reading."""
+        """Return the faults in force, from a fresh reading if there is one."""
         if not self._is_fresh(service):
             await self._readings.submit(service, None)
         return rules.in_force(self._known[service][1], self.clock())
 
     def _is_fresh(self, service: str) -> bool:
-        """Whether a host may still go by what it has read."""
+        """Whether the last reading of the service's faults is fresh enough."""
         began, _ = self._known.get(service, (None, ()))
-        return (
-            began is not None and 0 <= (self.clock() - began).total_seconds() < FAULT_CACHE_SECONDS
-        )
+        if began is None:
+            return False
+        return 0 <= (self.clock() - began).total_seconds() < FAULT_CACHE_SECONDS
 
     async def _read(self, service: str, waiting: Sequence[None]) -> Sequence[None]:
-        """Read the faults, unless that was done while these waited."""
+        """Read the faults, unless another call has done so meanwhile."""
         if not self._is_fresh(service):
             began = self.clock()
             self._known[service] = (began, await self.ledger.faults(service))
@@ -138,7 +130,7 @@ class Simulator:
 
 @dataclass(frozen=True, kw_only=True)
 class SampleService:
-    """Shows operators what they can break, and places orders that meet it."""
+    """Shows operators the simulated services and faults, and places sample orders."""
 
     simulator: Simulator
     order: SampleOrder | None
@@ -147,24 +139,25 @@ class SampleService:
     new_order_id: Callable[[], str]
 
     async def overview(self) -> Mapping[str, Any]:
-        """Return the services that are called, with their faults, and what a fault and an order may say."""
-        services = [
-            {"name": name, **await self.simulator.faults(name)} for name in self.simulator.called
-        ]
-        marks = {
-            mark for name in self.simulator.called for mark in self.simulator.services[name].marks
-        }
+        """Return the called services with their faults, the known marks, and the sample's steps."""
+        services: list[Mapping[str, Any]] = []
+        marks: set[str] = set()
+        for name in self.simulator.called:
+            services.append({"name": name, **await self.simulator.faults(name)})
+            marks |= self.simulator.services[name].marks.keys()
         sample = {"steps": [asdict(step) for step in self.order.steps]} if self.order else None
         return {"services": services, "marks": sorted(marks), "sample": sample}
 
     async def place(self, trial: Trial) -> str:
-        """Place a sample order, perhaps one that will be refused a step; return its id.
+        """Place a sample order, with a refusal of one step if the trial names it; return its id.
 
-        Raises `RefusedError` where there is no such order, and `InvalidError` if it has no such step.
+        Raises `RefusedError` if there is no sample order, and `InvalidError` if it has no such
+        step.
         """
         if self.order is None:
             raise RefusedError(
-                "the business has no sample order, or one of the services that it needs is a real one"
+                "the business has no sample order,"
+                " or one of the services that it needs is a real one"
             )
         order_id = self.new_order_id()
         if trial.refuse is not None:

@@ -30,11 +30,9 @@ def blueprint(service: Simulator, samples: SampleService) -> func.Blueprint:
         if not service.knows(name, action):
             return _unknown()
         answer = await service.call(name, action, _key(req), body_of(req, Call))
-        return (
-            ok(answer.result)
-            if answer.status == 200
-            else problem(answer.status, "The call failed", answer.reason)
-        )
+        if answer.status == 200:
+            return ok(answer.result)
+        return problem(answer.status, "The call failed", answer.reason)
 
     return triggers
 
@@ -45,11 +43,9 @@ def _bind_operators(triggers: Functions, service: Simulator) -> None:
     )
     async def simulator_ledger(req: func.HttpRequest) -> func.HttpResponse:
         name = req.route_params["service"]
-        return (
-            ok(await service.report(name, req.params.get("orderId")))
-            if service.knows(name)
-            else _unknown()
-        )
+        if not service.knows(name):
+            return _unknown()
+        return ok(await service.report(name, req.params.get("orderId")))
 
     @triggers.route(
         "simulator/{service}/faults", methods=["GET", "PUT"], auth_level=func.AuthLevel.FUNCTION

@@ -1,9 +1,10 @@
-"""What a submission message becomes: a new order, or a refusal that names every fault."""
+"""Makes a new order of a submission message, or a refusal that names every fault."""
 
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import chain
 from typing import Any
 
 from pydantic import BaseModel, Field
@@ -21,7 +22,7 @@ from core.workflow import Workflow, Workflows
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Terms:
-    """What holds for every new order unless its workflow says otherwise."""
+    """The settings of new orders; a workflow may override those of its steps."""
 
     workflows: Workflows
     default_workflow: str
@@ -36,7 +37,8 @@ class Terms:
 def read(body: bytes, terms: Terms) -> tuple[Submission, Workflow]:
     """Decode and check one message; raises `InvalidError` with all faults (SUB-4).
 
-    That is `UnknownNameError` if a newer version of the app might know better (FLT-12), `NewerMessageError` if it does.
+    The error is `NewerMessageError` for a message of a newer version of the app, and
+    `UnknownNameError` if only a newer version might know the names in it (FLT-12).
     """
     payload, errors = payload_in(body), list[InvalidError]()
     try:
@@ -55,8 +57,11 @@ def read(body: bytes, terms: Terms) -> tuple[Submission, Workflow]:
 
 
 def _as_one(errors: Sequence[InvalidError]) -> InvalidError:
-    """Return one error that names all faults; of a newer message this version cannot tell what is wrong."""
-    faults = [fault for error in errors for fault in error.faults]
+    """Return one error that names all faults, by the rule of `read`.
+
+    This version cannot judge a newer message, so `NewerMessageError` comes first.
+    """
+    faults = list(chain.from_iterable(error.faults for error in errors))
     if any(isinstance(error, NewerMessageError) for error in errors):
         return NewerMessageError(faults)
     unknown = all(isinstance(error, UnknownNameError) for error in errors)
@@ -64,7 +69,7 @@ def _as_one(errors: Sequence[InvalidError]) -> InvalidError:
 
 
 class Placed(BaseModel):
-    """What a submission of any version says: when the order was placed."""
+    """The part that submissions of all versions share: when the order was placed."""
 
     placed_at: Moment = Field(alias="placedAt")
 
@@ -73,29 +78,31 @@ SHORTEST_PAUSE, LONGEST_PAUSE = timedelta(seconds=5), timedelta(minutes=10)
 
 
 def pause_of_newer(body: bytes, now: datetime, longest: timedelta) -> timedelta | None:
-    """Return how long a message of a newer version is put off; None if its order was placed too long ago (FLT-12).
+    """Return how long to put off a message of a newer version; None if it is too old (FLT-12).
 
-    `placedAt` tells the message's age however often it was put on its queue again; the pause grows with it.
+    The pause grows with the message's age. `placedAt` shows the age, however often the message was
+    put back on its queue.
     """
     try:
         age = now - decode(Placed, body).placed_at
     except InvalidError:
         return None
-    return (
-        max(SHORTEST_PAUSE, min(LONGEST_PAUSE, age / 10)) if timedelta() <= age < longest else None
-    )
+    if not timedelta() <= age < longest:
+        return None
+    return max(SHORTEST_PAUSE, min(LONGEST_PAUSE, age / 10))
 
 
 def _workflow_of(message: Submission, terms: Terms) -> Workflow:
-    """Return the workflow that the order is to follow; raises `InvalidError` for names of which we know nothing."""
+    """Return the workflow of the order; raises `InvalidError` for unknown names."""
     name = message.workflow or terms.default_workflow
     unknown, workflow = [], terms.workflows.latest(name)
     if bucket_of(message.order_id) not in terms.buckets:
         unknown.append(f"orderId: the bucket is none of {', '.join(sorted(terms.buckets))}")
     if workflow is None:
         unknown.append(f"workflow: there is no workflow {name}")
-    if message.reply_to and not message.reply_to.startswith(terms.reply_to_prefix):
-        fault = f"replyTo: only queues whose names begin with {terms.reply_to_prefix} are accepted"  # SUB-5
+    prefix = terms.reply_to_prefix
+    if message.reply_to and not message.reply_to.startswith(prefix):  # SUB-5
+        fault = f"replyTo: only queues whose names begin with {prefix} are accepted"
         raise InvalidError([*unknown, fault])
     if unknown or workflow is None:
         raise UnknownNameError(unknown)
@@ -103,11 +110,10 @@ def _workflow_of(message: Submission, terms: Terms) -> Workflow:
 
 
 def _check_form(payload: Mapping[str, Any], terms: Terms) -> None:
-    """Raise `InvalidError` for what a row cannot hold, now or once it is erased."""
+    """Raise `InvalidError` if a row cannot hold the payload, now or after its erasure."""
+    versions = (payload, terms.payload.erased(payload))
     try:
-        texts = [
-            json_text(each, allow_nan=False) for each in (payload, terms.payload.erased(payload))
-        ]
+        texts = [json_text(each, allow_nan=False) for each in versions]
     except ValueError as fault:
         raise InvalidError([f"body: {fault}"]) from None
     length = max(map(utf16_units, texts))
@@ -120,7 +126,10 @@ def _check_form(payload: Mapping[str, Any], terms: Terms) -> None:
 def new_order(
     message: Submission, workflow: Workflow, terms: Terms, now: datetime, actor: str
 ) -> Change:
-    """Return the order's first version: all its rows in one transaction, then a wake-up (SUB-2, SUB-6)."""
+    """Return the order's first version: its rows in one transaction, then a wake-up.
+
+    Implements SUB-2 and SUB-6.
+    """
     snapshot = Snapshot(
         order=Order(
             order_id=message.order_id, placed_at=message.placed_at, payload=message.payload
@@ -147,9 +156,13 @@ def new_order(
 
 
 def same_submission(existing: Snapshot, new: Snapshot, business: Payload) -> bool:
-    """Whether a message that came again says what the recorded order says, as far as that is not erased (SUB-3)."""
-    was, sent = existing.order.payload, new.order.payload
-    same_payload = was == (business.erased(sent) if was == business.erased(was) else sent)
+    """Whether a repeated message has the content of the recorded order (SUB-3).
+
+    If the recorded order is erased, the message is compared after the same erasure.
+    """
+    recorded, sent = existing.order.payload, new.order.payload
+    is_erased = recorded == business.erased(recorded)
+    same_payload = recorded == (business.erased(sent) if is_erased else sent)
 
     def rest(snapshot: Snapshot) -> tuple[object, ...]:
         state = snapshot.state
@@ -164,7 +177,7 @@ OTHER_CONTENT = "an order with this id is recorded already, with other content"
 def refusal_of(
     existing: Snapshot, body: bytes, arrived: datetime, now: datetime, actor: str
 ) -> Note:
-    """Return the record of a message that would have overwritten an order (SUB-3), with one alert for the message."""
+    """Return the record, with an alert, of a message that would overwrite an order (SUB-3)."""
     digest = hashlib.sha256(body).hexdigest()[:16]
     state = existing.state
     event_id = f"{state.order_id}:refused:{digest}"
@@ -180,7 +193,8 @@ def refusal_of(
 def rejection_of(body: bytes, fault: InvalidError, arrived: datetime) -> Event:
     """Return the alert for a message that cannot be used (SUB-4).
 
-    The same message gives the same event, down to its time; one that was put back arrives anew, and is told of anew.
+    The same message gives the same event, including its time. A message that was put back arrives
+    anew, and gives a new event.
     """
     event_id = f"rejected:{hashlib.sha256(body).hexdigest()[:32]}:{sortable(arrived)}"
     return alerts.submission_rejected(None, str(fault)[:1000], event_id, arrived)

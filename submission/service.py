@@ -1,4 +1,4 @@
-"""Records submitted orders."""
+"""Records the orders that submission messages hold."""
 
 import logging
 from dataclasses import dataclass
@@ -26,16 +26,18 @@ class SubmissionService:
     terms: Terms
     instance: str
     unknown_name_tries: int
-    """How often a message is delivered that names what only a newer version of the app may know (FLT-12)."""
+    """Maximum deliveries of a message with names that only a newer app may know (FLT-12)."""
     queue: TextQueue
     longest_upgrade: timedelta
-    """How long after it was placed an order of a newer version is left to newer hosts."""
+    """How long after its placement an order of a newer version is left to newer hosts."""
 
     async def record(self, body: bytes, arrival: Arrival | None = None, delivery: int = 1) -> None:
-        """Handle one message of the queue; `delivery` counts how often it was delivered, this time included.
+        """Record the order of one message, or keep the message as poison.
 
-        Raises `UnavailableError` when it should be delivered again, and `UnknownNameError` when to a newer host.
-        Alerts bear the time at which it arrived, so that however often it is handled there is one.
+        `delivery` counts the deliveries of the message, including this one. Raises
+        `UnavailableError` if it should be delivered again, and `UnknownNameError` if a newer host
+        should receive it. The alert bears the time of arrival, so that there is one, however often
+        it is handled.
         """
         arrival = arrival or Arrival(at=self.transitions.clock())
         try:
@@ -63,9 +65,10 @@ class SubmissionService:
             await self.poison.put(QUEUE, body, rules.OTHER_CONTENT, arrival)
 
     async def _left_to_newer(self, body: bytes, fault: NewerMessageError) -> bool:
-        """Put the message on its queue again, to come after a pause; False if it has come for long enough.
+        """Put the message back on its queue with a pause; return False if it is too old for that.
 
-        The host removes the one that it has only then: after a crash in between there are two, which make one order.
+        The host removes the received copy afterwards. A crash in between leaves two copies, which
+        make one order.
         """
         pause = rules.pause_of_newer(body, self.transitions.clock(), self.longest_upgrade)
         if pause is None:
@@ -78,7 +81,7 @@ class SubmissionService:
         return True
 
     async def _reject(self, body: bytes, fault: InvalidError, arrival: Arrival) -> None:
-        """Tell the operators, then keep the message: a crash in between repeats both, and loses neither."""
+        """Alert the operators, then keep the message: a crash in between repeats both."""
         log.warning("submission.rejected", extra={"reason": str(fault)})
         store = self.transitions.store
         rejection = rules.rejection_of(body, fault, arrival.at)

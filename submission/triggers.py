@@ -1,5 +1,7 @@
 """Binds submission to its Storage Queue (SUB-1)."""
 
+from functools import partial
+
 import azure.functions as func
 
 from entrypoints.functions import Functions, on_storage_queue, through_outages
@@ -12,11 +14,8 @@ def blueprint(service: SubmissionService) -> func.Blueprint:
 
     @triggers.queue_trigger(arg_name="message", queue_name=QUEUE, connection="StateStorage")
     async def submission_record(message: func.QueueMessage) -> None:
-        body, arrival, delivery = (
-            message.get_body(),
-            on_storage_queue(message),
-            message.dequeue_count or 1,
-        )
-        await through_outages("submission_record", lambda: service.record(body, arrival, delivery))
+        body, delivery = message.get_body(), message.dequeue_count or 1
+        record = partial(service.record, body, on_storage_queue(message), delivery)
+        await through_outages("submission_record", record)
 
     return triggers

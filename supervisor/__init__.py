@@ -1,1 +1,4 @@
-"""Supervisor: finds what timed out and asks for another try, or gives up (pattern.md, 6). It knows no workflow."""
+"""Supervisor: finds steps that timed out, and gives the order back or up (pattern.md, 6).
+
+It knows no workflow.
+"""

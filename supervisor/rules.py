@@ -1,8 +1,9 @@
-"""What follows when a step's complete-by time has passed without a valid reply (SUP-3)."""
+"""The decision after a step's complete-by time has passed without a valid reply (SUP-3)."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from itertools import chain
 from zlib import crc32
 
 from core.changes import Change, HistoryEntry, transition
@@ -26,7 +27,7 @@ LASTING = ": the cause is held to be lasting"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SupervisorRules:
-    """The decisions of one supervisor instance; pure: the time is an argument, and nothing is read or sent."""
+    """The decisions of one supervisor instance: pure, with the time as an argument."""
 
     instance: str
     clock_tolerance: timedelta
@@ -34,10 +35,11 @@ class SupervisorRules:
     def recover(
         self, order: Snapshot, now: datetime, heard: Sequence[AgentHealth]
     ) -> Change | None:
-        """Ask for another try of every expired step, and of no other, or give up; `heard` is what the agents said.
+        """Ask for another try of the expired steps, or give up; None if no step has expired.
 
-        An attempt that an agent has begun is a failure, counted once. A step is given up once its count *reaches* the
-        threshold: with a threshold of 3 it is tried three times. An attempt that no agent has begun is not charged.
+        An attempt that an agent has begun counts as one failure; `heard` are the agents' health
+        reports. A step is given up once its count *reaches* the threshold: with a threshold of 3 it
+        is tried three times. An attempt that no agent has begun is not counted.
         """
         expired = [step for step in order.steps if step.expired(now, self.clock_tolerance)]
         if not expired:
@@ -47,7 +49,7 @@ class SupervisorRules:
         after = order.with_steps(*(verdict.step for verdict in verdicts))
         after = after.with_state(failure_count=order.state.failure_count + counted)
         failing = after.state.direction is Direction.FORWARD and after.in_state(StepState.FAILED)
-        happened = tuple(each for verdict in verdicts for each in verdict.happened)
+        happened = tuple(chain.from_iterable(verdict.happened for verdict in verdicts))
         entry = HistoryEntry(at=now, actor=f"supervisor/{self.instance}", happened=happened)
         if not failing or after.state.process_state is ProcessState.PENDING:
             return _ask_again(order, after, expired, entry)
@@ -56,7 +58,10 @@ class SupervisorRules:
     def asked_in_vain(
         self, order: Snapshot, now: datetime, heard: Sequence[AgentHealth]
     ) -> Iterator[tuple[str, datetime]]:
-        """Yield which agents were asked for expired steps, and when, of which nobody has heard since."""
+        """Yield the agents of expired steps that have not reported since they were asked, and when.
+
+        `heard` are the agents' health reports.
+        """
         for step in order.steps:
             asked_at = step.started_at
             if (
@@ -69,7 +74,7 @@ class SupervisorRules:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Verdict:
-    """What becomes of an expired step, and what the history says of it."""
+    """The new state of an expired step, and its history events."""
 
     step: Step
     expired: Expired
@@ -77,47 +82,44 @@ class _Verdict:
 
     @property
     def counts(self) -> bool:
-        """Whether it is a failure."""
+        """Whether the attempt counts as a failure."""
         return self.expired.failure is not None
 
     @property
     def happened(self) -> tuple[Happening, ...]:
-        """All of it, in its order."""
+        """All history events in their order."""
         return (self.expired, *self.then)
 
 
 def _verdict(order: Snapshot, step: Step, heard: Sequence[AgentHealth], now: datetime) -> _Verdict:
-    """Return what becomes of a step whose time is up; its reason says why its last attempt came to nothing."""
+    """Return the verdict on an expired step; its reason is the fault of the last attempt."""
     waits = StepState.UNDOING if step.state is StepState.UNDOING else StepState.NOT_STARTED
     waiting = replace(step, state=waits, complete_by=None, in_doubt=True)
     fault = fault_since(heard, step.agent, step.started_at)
     request = request_id_of(order.order_id, step)
     verdict = _counted(waiting, fault) if has_begun(heard, request) else _not_begun(waiting)
     if verdict.step.failure_count > 1 and not fault:
-        verdict = replace(
-            verdict, step=replace(verdict.step, not_before=now + _apart(request, step.timeout))
-        )
-    if (
-        order.state.direction is Direction.UNDO and waits is StepState.NOT_STARTED
-    ):  # it is not tried again
+        delayed = replace(verdict.step, not_before=now + _apart(request, step.timeout))
+        verdict = replace(verdict, step=delayed)
+    if order.state.direction is Direction.UNDO and waits is StepState.NOT_STARTED:
+        # The order is being undone: the step is not tried again.
         return replace(verdict, step=to_be_undone(waiting))
-    return (
-        _lasting(verdict, fault, now) if verdict.step.failure_count >= step.threshold else verdict
-    )
+    if verdict.step.failure_count >= step.threshold:
+        return _lasting(verdict, fault, now)
+    return verdict
 
 
 def _not_begun(waiting: Step) -> _Verdict:
-    """Return the verdict on an attempt that died on its way: nobody has failed at it."""
-    return _Verdict(
-        step=replace(waiting, reason=not_begun(waiting.agent)), expired=_expired(waiting)
-    )
+    """Return the verdict on an attempt that no agent has begun: no failure is counted."""
+    step = replace(waiting, reason=not_begun(waiting.agent))
+    return _Verdict(step=step, expired=_expired(waiting))
 
 
 def _counted(waiting: Step, fault: AgentHealth | None) -> _Verdict:
     """Return the verdict on a failure: the step waits for another try."""
-    said, count = (fault and fault.fault) or "", waiting.failure_count + 1
-    failed = replace(waiting, failure_count=count, reason=f"timed out{last_answer(said)}")
-    return _Verdict(step=failed, expired=replace(_expired(waiting), failure=count, fault=said))
+    reported, count = (fault and fault.fault) or "", waiting.failure_count + 1
+    failed = replace(waiting, failure_count=count, reason=f"timed out{last_answer(reported)}")
+    return _Verdict(step=failed, expired=replace(_expired(waiting), failure=count, fault=reported))
 
 
 def _expired(step: Step) -> Expired:
@@ -127,22 +129,24 @@ def _expired(step: Step) -> Expired:
 
 
 def _apart(request: str, within: timedelta) -> timedelta:
-    """Return for how long a request waits that came to nothing more than once, and its agent has not said why.
+    """Return the delay of a request that has timed out repeatedly without a reported fault.
 
-    Perhaps it, or one beside it, ends the process each time: coming together, it would take the others along again.
+    It, or another request, may end the agent's process each time. Requests that come apart do not
+    fail together again.
     """
     return within * (crc32(request.encode()) / 2**32)
 
 
 def _lasting(verdict: _Verdict, fault: AgentHealth | None, now: datetime) -> _Verdict:
-    """Return the verdict on a step that has reached its threshold: it cools down before another try, or is given up."""
+    """Return the verdict on a step at its threshold: it cools down, or is given up at last."""
     failed = verdict.step
     if failed.cooldowns < failed.max_cooldowns:
         until, number = now + failed.cooldown, failed.cooldowns + 1
         step = replace(failed, failure_count=0, cooldowns=number, not_before=until)
         rest = CoolsDown(step=failed.name, number=number, most=failed.max_cooldowns, until=until)
         return replace(verdict, step=step, then=(rest,))
-    reason = f"{failed.name} timed out {failed.failure_count} times{last_answer(verdict.expired.fault) or LASTING}"
+    cause = last_answer(verdict.expired.fault) or LASTING
+    reason = f"{failed.name} timed out {failed.failure_count} times{cause}"
     at_door = bool(fault and fault.at_door)
     given_up = replace(
         failed, state=StepState.FAILED, not_before=None, reason=reason, for_operator=at_door
@@ -154,7 +158,7 @@ def _lasting(verdict: _Verdict, fault: AgentHealth | None, now: datetime) -> _Ve
 def _ask_again(
     before: Snapshot, after: Snapshot, expired: list[Step], entry: HistoryEntry
 ) -> Change:
-    """Give the order back: those that still run keep running, and their replies stay valid (SUP-3)."""
+    """Give the order back; its other running steps and their replies stay valid (SUP-3)."""
     begins = after.chosen_time(entry.at) or entry.at
     after = after.with_state(
         process_state=ProcessState.PENDING,

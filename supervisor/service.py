@@ -21,7 +21,7 @@ from supervisor.rules import SupervisorRules
 log = logging.getLogger(__name__)
 
 PAGE = 100
-"""Orders that are looked at between two looks at the lease."""
+"""Maximum number of orders that are recovered between two checks of the lease."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,9 +36,10 @@ class SupervisorService:
     clock_guard: ClockGuard
 
     async def sweep(self) -> int:
-        """Recover every order that is overdue (SUP-2); return how many were.
+        """Recover every overdue order (SUP-2); return how many were recovered.
 
-        Does nothing unless elected, nor with a clock that is off: to one that is ahead, all that runs is overdue.
+        It does nothing without the lease, or if the clock is off: a clock that is ahead would make
+        every running order overdue.
         """
         if not await self.clock_guard.agrees():
             return 0
@@ -50,7 +51,7 @@ class SupervisorService:
             recovered = sum(await run_all(self._sweep_bucket(bucket, silent) for bucket in buckets))
         finally:
             await self._tell_of_silence(silent)
-        if self.leadership.held():  # else it did not come to its end
+        if self.leadership.held():  # else the sweep is incomplete
             log.info("supervisor.swept", extra={"recovered": recovered})  # an alert counts these
         await self.sweeps.record(
             Sweep(at=self.transitions.clock(), instance=self.rules.instance, recovered=recovered)
@@ -58,9 +59,9 @@ class SupervisorService:
         return recovered
 
     async def _sweep_bucket(self, bucket: str, silent: dict[str, datetime]) -> int:
-        """Go through the overdue orders page by page, for as long as the lease is held.
+        """Recover the overdue orders of a bucket page by page, for as long as the lease is held.
 
-        Note in `silent` since when the agents have been asked that have said nothing since.
+        Add to `silent` the agents that have not reported since they were asked, and when that was.
         """
         start, end = agenda.overdue(self.transitions.clock() - self.rules.clock_tolerance)
         found = 0
@@ -73,16 +74,16 @@ class SupervisorService:
         return found
 
     async def _recover_all(self, order_ids: Sequence[str], silent: dict[str, datetime]) -> int:
-        """Recover each of these orders; return how many were."""
+        """Recover each of these orders; return how many were recovered."""
         if not order_ids:
             return 0
         heard = await self._heard()
-        if heard is None:  # no attempt is charged, and no agent is called silent
+        if heard is None:  # no failure is counted, and no agent counts as silent
             heard, silent = (), {}
         return sum(await run_all(self._recover(order_id, heard, silent) for order_id in order_ids))
 
     async def _heard(self) -> Sequence[AgentHealth] | None:
-        """Return what the agents said of themselves; None if nobody can tell."""
+        """Return the agents' health reports; None if they cannot be read."""
         try:
             return await self.agent_health.since(self.transitions.clock() - KEPT)
         except UnavailableError as away:
@@ -92,9 +93,9 @@ class SupervisorService:
     async def _recover(
         self, order_id: str, heard: Sequence[AgentHealth], silent: dict[str, datetime]
     ) -> bool:
-        """Ask for another try; against a reply, a claim or another supervisor exactly one wins (SUP-4).
+        """Recover one order; of this and a concurrent reply, claim or recovery, one wins (SUP-4).
 
-        What is wrong with one order costs no other anything: it is logged at each sweep until somebody mends it.
+        An error with the order does not stop the others; it is logged at each sweep.
         """
         try:
             await self.transitions.apply(order_id, partial(self._recovered, heard, silent))
@@ -112,26 +113,28 @@ class SupervisorService:
         order: Snapshot,
         now: datetime,
     ) -> Decision:
-        """Decide about an order, and note which agents have said nothing since they were asked."""
+        """Decide about an order, and add to `silent` the agents that have not reported since."""
         for agent, asked_at in self.rules.asked_in_vain(order, now, heard):
             silent[agent] = min(asked_at, silent.get(agent, asked_at))
         return self.rules.recover(order, now, heard)
 
     async def _tell_of_silence(self, silent: Mapping[str, datetime]) -> None:
-        """Tell everybody, once for each agent and not for each order; its own next word overrules that."""
+        """Record each silent agent once; the agent's own next report overrules the record."""
         heard = await self._heard() if silent else None
         if heard is None:
             return
+        now = self.transitions.clock()
         try:
             for agent, asked_at in silent.items():
-                await self._tell(
-                    agent, silent_since(heard, agent, self.transitions.clock()) or asked_at, heard
-                )
+                since = silent_since(heard, agent, now) or asked_at
+                await self._record_silent(agent, since, heard)
         except UnavailableError as away:
             log.warning("supervisor.silence_not_told", extra={"why": str(away)})
 
-    async def _tell(self, agent: str, since: datetime, heard: Sequence[AgentHealth]) -> None:
-        """Say since when the agent is silent, in the place of what a supervisor said before."""
+    async def _record_silent(
+        self, agent: str, since: datetime, heard: Sequence[AgentHealth]
+    ) -> None:
+        """Record since when the agent is silent, in place of an earlier record."""
         before = next((each for each in heard if each.agent == agent and each.unheard_since), None)
         now, instance = self.transitions.clock(), self.rules.instance
         silence = AgentHealth(agent=agent, instance=instance, at=now, unheard_since=since)

@@ -7,7 +7,7 @@ from supervisor.service import SupervisorService
 
 
 def blueprint(service: SupervisorService) -> func.Blueprint:
-    """Return the function that sweeps."""
+    """Return the function that runs the sweep."""
     triggers = Functions()
 
     @triggers.timer_trigger(arg_name="timer", schedule="%SUPERVISOR_SCHEDULE%", use_monitor=False)

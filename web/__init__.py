@@ -1,1 +1,1 @@
-"""The pages: the operators' console and that of the business, as static files without a build step."""
+"""The operators' console and the page of the business, as static files without a build step."""

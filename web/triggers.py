@@ -1,4 +1,7 @@
-"""Binds the pages to HTTP, files that are read once. They hold no data: what they show, they ask the APIs for."""
+"""Binds the pages to HTTP.
+
+Their files are read once, and hold no data: the pages get it from the APIs.
+"""
 
 import gzip
 from collections.abc import Iterator, Mapping
@@ -16,7 +19,7 @@ from entrypoints.http import problem
 
 APP = Path(__file__).parents[1]
 STATIC = "web/static"
-"""Below the app's folder: the console, and what all pages share."""
+"""The folder of the console and of the files that all pages share, below the app's folder."""
 INDEX = "index.html"
 MEDIA_TYPES = {
     ".css": "text/css",
@@ -26,7 +29,7 @@ MEDIA_TYPES = {
 }
 
 HOME = "{home:maxlength(0)?}"
-"""The path `/`: Azure gives no function an empty route, but matches an optional part that may have no characters."""
+"""The path `/`: Azure takes no empty route, but matches an optional part without characters."""
 
 IMMUTABLE = "public, max-age=31536000, immutable"
 ASK_AGAIN = "no-cache"
@@ -40,13 +43,13 @@ POLICY = "; ".join(
         "trusted-types 'none'",
     )
 )
-"""Nothing inline, nothing from elsewhere, and no text that becomes markup: the pages need no exception."""
+"""No inline code, no foreign sources, and no text as markup: the pages need no exception."""
 
 HEADERS = {
     "Content-Security-Policy": POLICY,
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
-    "Referrer-Policy": "same-origin",  # with sign-in, Azure refuses a POST that does not say where it comes from
+    "Referrer-Policy": "same-origin",  # with sign-in, Azure refuses a POST without a referrer
     "Vary": "Accept-Encoding",
     "X-Content-Type-Options": "nosniff",
 }
@@ -54,19 +57,19 @@ HEADERS = {
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Page:
-    """The page of a business, which the app has beside the operators' console."""
+    """The page of a business, beside the operators' console."""
 
     path: str
-    """Below the root of the site, such as `buy` for `/buy`; the root of the site leads there."""
+    """The path below the root, such as `buy` for `/buy`; the root redirects there."""
     title: str
-    """What the console calls it."""
+    """The name of the page in the console."""
     folder: Path
-    """Its `index.html`, and the files that no other page needs; it lies within the app's folder."""
+    """The folder, within the app's, of its `index.html` and of the files that only it needs."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class File:
-    """What is sent of a file."""
+    """A file as it is sent."""
 
     body: bytes
     gzipped: bytes
@@ -75,19 +78,22 @@ class File:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Site:
-    """All files under one hash: modules import each other by relative paths, so none is of another version."""
+    """All files under one hash.
+
+    Modules import each other by relative paths, so a page never mixes files of two versions.
+    """
 
     hash: str
     files: Mapping[str, File]
-    """By path below the app's folder: so these relative paths are the same in a browser as on the disk."""
+    """By path below the app's folder: relative paths in a browser are the same as on the disk."""
     page: str | None = None
-    """Where the page of the business is found, if it has one."""
+    """The path of the business's page, if there is one."""
     index: str = ""
-    """Which file that page is."""
+    """The file of that page."""
 
     @classmethod
     def read(cls, page: Page | None = None, app: Path = APP) -> Self:
-        """Read the console, what pages share, and the page of the business."""
+        """Read the files of the console and of the page of the business."""
         folders = [app / STATIC, page.folder] if page else [app / STATIC]
         paths = chain.from_iterable(_paths(folder) for folder in folders)
         found = {path.relative_to(app).as_posix(): path.read_bytes() for path in paths}
@@ -101,14 +107,14 @@ class Site:
 
 
 def _paths(folder: Path) -> Iterator[Path]:
-    """Yield the files of a folder; what is no page's file, such as an editor's copy, is left out."""
+    """Yield the pages' files in a folder, without others such as an editor's copies."""
     for path in sorted(folder.rglob("*.*")):
         if path.suffix in MEDIA_TYPES and path.name[0] != ".":
             yield path
 
 
 def _file(name: str, body: bytes, words: Mapping[str, str]) -> File:
-    """Return what is sent of a file; a page says for each of the words what it stands for."""
+    """Return a file as it is sent; in HTML, each of the words is replaced by its meaning."""
     media_type = MEDIA_TYPES[Path(name).suffix]
     if media_type == "text/html":
         for word, meaning in words.items():
@@ -117,7 +123,7 @@ def _file(name: str, body: bytes, words: Mapping[str, str]) -> File:
 
 
 def blueprint(site: Site) -> func.Blueprint:
-    """Return the functions of the operators' console, of the page of the business, and of the files of both."""
+    """Return the functions of the console, of the page of the business, and of their files."""
     triggers = Functions()
 
     @triggers.route("console", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
@@ -129,7 +135,7 @@ def blueprint(site: Site) -> func.Blueprint:
         name = req.route_params.get("file", "")
         if name not in site.files:
             return problem(404, "There is no such file")
-        # During an upgrade a page may ask an app of another version: that gives what it has, for this time only.
+        # During an upgrade, an app of another version may be asked: it sends its own, uncached.
         known = req.route_params["hash"] == site.hash
         return _send(req, site, name, IMMUTABLE if known else "no-store")
 
@@ -151,7 +157,7 @@ def _bind_page(triggers: Functions, site: Site, path: str) -> None:
 
 
 def _page(req: func.HttpRequest, site: Site, name: str) -> func.HttpResponse:
-    """Answer with a page, or that it is still the same: it names its files by the hash, which so tells all of them."""
+    """Answer with a page, or 304 if the browser has it: its tag is the hash of all files."""
     tag = f'"{site.hash}"'
     if tag in req.headers.get("If-None-Match", ""):
         return func.HttpResponse(

@@ -1,4 +1,4 @@
-"""An insurance company, as the engine is given it."""
+"""An insurance company as a business of the engine."""
 
 from core.business import Agent, Business, Sample
 from core.workflow import Workflows

@@ -1,4 +1,4 @@
-"""The payload of a claim: what happened to whom, and what it costs."""
+"""The payload of a claim: policy holder, description and amount."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -13,7 +13,7 @@ from core.orders import ERASED
 
 
 class PolicyHolder(BaseModel):
-    """Who claims: personal data."""
+    """The policy holder: personal data."""
 
     model_config = ConfigDict(extra="forbid")
     name: Text
@@ -21,7 +21,7 @@ class PolicyHolder(BaseModel):
 
 
 class Claim(BaseModel):
-    """What a submitter sends; `amount` is a decimal string such as "950.00" (EUR)."""
+    """The submitted payload; `amount` is a decimal string such as "950.00" (EUR)."""
 
     model_config = ConfigDict(alias_generator=to_camel, extra="forbid", strict=True)
     claim_number: Annotated[str, Field(pattern=r"^C-\d{4,10}$")]
@@ -36,19 +36,18 @@ def check(payload: Mapping[str, Any]) -> None:
 
 
 def erased(payload: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the claim without its person; a description in free text may name anybody."""
+    """Return the claim without its person and its description, which is free text."""
     return {**payload, "policyHolder": {"name": ERASED, "email": ERASED}, "description": ERASED}
 
 
 def personal(payload: Mapping[str, Any]) -> Iterable[str]:
-    """Return what no log may show."""
-    return [
-        str(value) for value in (*_holder(payload).values(), payload.get("description")) if value
-    ]
+    """Return the values that no log may show."""
+    values = (*_holder(payload).values(), payload.get("description"))
+    return [str(value) for value in values if value]
 
 
 def belongs_to(payload: Mapping[str, Any], email: str) -> bool:
-    """Whether the policy holder has this address, in capitals or not."""
+    """Whether the policy holder has this email address, in any case."""
     return str(_holder(payload).get("email")).casefold() == email.casefold()
 
 

@@ -1,4 +1,4 @@
-"""What is done for a claim: assess the damage and check for fraud, at the same time; approve it; pay."""
+"""The workflow of a claim: assess the damage and check for fraud at a time; approve; pay."""
 
 from typing import Any
 
@@ -7,22 +7,22 @@ from core.workflow import Results, StepDefinition, Workflow
 
 
 def damage(order: Order, _: Results) -> dict[str, Any]:
-    """Return what the assessor looks at."""
+    """Return the content of the assessor's request."""
     return {name: order.payload[name] for name in ("claimNumber", "amount", "description")}
 
 
 def amount(order: Order, _: Results) -> dict[str, Any]:
-    """Return what the bank looks at: nothing of what happened, or to whom."""
+    """Return the claim number and the amount, without the description and the person."""
     return {name: order.payload[name] for name in ("claimNumber", "amount")}
 
 
 def decision(order: Order, results: Results) -> dict[str, Any]:
-    """Return what is approved, and on which assessment."""
+    """Return the amount to approve, and its assessment."""
     return {**amount(order, results), "assessment": results["assess"].get("reference")}
 
 
 def payout(order: Order, results: Results) -> dict[str, Any]:
-    """Return what is paid, and by whose approval."""
+    """Return the amount to pay, and its approval."""
     return {**amount(order, results), "approval": results["approve"].get("reference")}
 
 

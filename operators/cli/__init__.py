@@ -1,1 +1,1 @@
-"""The operators' command line: it knows their API over HTTP, and nothing of the app."""
+"""The operators' command line, which uses only their HTTP API."""

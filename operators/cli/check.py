@@ -24,11 +24,11 @@ class Check:
 
     api: Api
     patience_seconds: float
-    """How long each thing may take; the first ones may have to start instances."""
+    """How long each check may take; the first one may have to wait for new instances."""
     say: Callable[[str], None]
 
     def run(self) -> None:
-        """Try everything; raises `ApiError` with what was seen last of what did not come about."""
+        """Run all checks; raises `ApiError` with the last state of the one that failed."""
         self._until("health", self._healthy)
         steps = self._steps_of_sample()
         if not steps:
@@ -42,7 +42,7 @@ class Check:
         self._try_failure(step)
 
     def _try_failure(self, step: Json) -> None:
-        """Have an order refused this step, and put it right."""
+        """Let a service refuse this step of an order, then lift the fault and resubmit."""
         failed = self._place({"refuse": step["name"]})
         self._until("failure", partial(self._is, failed, "Error"))
         self._until("alert", partial(self._alerted, failed))
@@ -51,16 +51,16 @@ class Check:
         self._until("resubmit", partial(self._is, failed, "Processed"))
 
     def _until(self, what: str, seen: Callable[[], tuple[bool, str]]) -> None:
-        """Look until it is so."""
+        """Repeat a look until it succeeds; raises `ApiError` if that takes too long."""
         began = time.monotonic()
         while True:
-            done, said = _look(seen)
+            done, found = _look(seen)
             took = time.monotonic() - began
             if done:
-                self.say(f"ok  {what}: {said} ({took:.1f} s)")
+                self.say(f"ok  {what}: {found} ({took:.1f} s)")
                 return
             if took >= self.patience_seconds:
-                raise ApiError(f"{what}: {said}, still after {took:.0f} s")
+                raise ApiError(f"{what}: {found}, still after {took:.0f} s")
             time.sleep(PAUSE_SECONDS)
 
     def _healthy(self) -> tuple[bool, str]:
@@ -69,7 +69,7 @@ class Check:
         return status == 200, ", ".join(states) or f"{status} from {self.api.url}"
 
     def _steps_of_sample(self) -> Sequence[Json]:
-        """Return the steps of the order that may be placed; none where a service is real."""
+        """Return the steps of the sample order; none if there is no such order."""
         status, answer = self.api.ask("GET", SIMULATOR)
         if status in NOT_LET_IN:
             raise KeyRefusedError(f"the key was refused: {status} from {SIMULATOR}")
@@ -85,7 +85,7 @@ class Check:
         return str(answer["orderId"])
 
     def _mend(self, step: Json, order_id: str) -> None:
-        """Let the step's services do it for this order."""
+        """Lift the faults of the step's services for this order."""
         body = {"mode": "none", "match": {"orderId": order_id, "action": step["action"]}}
         for service in step["services"]:
             status, answer = self.api.ask("PUT", f"{SIMULATOR}/{service}/faults", json=body)
@@ -95,21 +95,17 @@ class Check:
     def _is(self, order_id: str, *wanted: str) -> tuple[bool, str]:
         order = self.api.get("orders", order_id)
         state = order["processState"]
-        return state in wanted, f"{order_id} is {state}" + (
-            f": {order['reason']}" if order["reason"] else ""
-        )
+        because = f": {order['reason']}" if order["reason"] else ""
+        return state in wanted, f"{order_id} is {state}{because}"
 
     def _alerted(self, order_id: str) -> tuple[bool, str]:
-        found = [
-            each["type"]
-            for each in self.api.get("alerts")["alerts"]
-            if each["subject"] == f"orders/{order_id}"
-        ]
+        alerts = self.api.get("alerts")["alerts"]
+        found = [each["type"] for each in alerts if each["subject"] == f"orders/{order_id}"]
         return bool(found), f"{found[0]} of {order_id}" if found else f"none of {order_id}"
 
 
 def _look(seen: Callable[[], tuple[bool, str]]) -> tuple[bool, str]:
-    """Return what is seen; what is away, or not recorded yet, may come."""
+    """Return the result of a look; an `ApiError` counts as not yet, but for a refused key."""
     try:
         return seen()
     except KeyRefusedError:

@@ -1,4 +1,4 @@
-"""The operators' API as the command line calls it: an address and a key, and a token where operators sign in."""
+"""The client of the operators' API, with its key, and a token where operators sign in."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -14,20 +14,20 @@ SIGN_IN = "; where operators sign in, OPERATOR_TOKEN has to be a token of theirs
 
 
 class ApiError(Exception):
-    """The API did not do what was asked; `exit_code` tells scripts why."""
+    """The API did not do what was asked; `exit_code` shows scripts why."""
 
     exit_code = 1
     """Refused, or not found."""
 
 
 class UnreachableError(ApiError):
-    """The app, or something that it needs, is away: worth another try."""
+    """The app, or a service that it needs, is away: another try may succeed."""
 
     exit_code = 3
 
 
 class BrokenError(ApiError):
-    """The app has failed in a way that nobody expected: another try may end the same way."""
+    """The app has failed with an unexpected error: another try may fail in the same way."""
 
     exit_code = 5
 
@@ -59,15 +59,12 @@ class Api:
         )
 
     def get(self, *path: str, **query: Any) -> Json:
-        """Ask; raises `ApiError` with what the API says of the fault."""
-        given = {name: value for name, value in query.items() if value is not None}
-        return self._answer("GET", path, params=given)
+        """Get an object; raises `ApiError` with the API's problem details."""
+        return self._answer("GET", path, params=_given(query))
 
     def post(self, *path: str, body: Mapping[str, Any]) -> Json:
-        """Have something done; raises `ApiError` with what the API says of the fault."""
-        return self._answer(
-            "POST", path, json={name: value for name, value in body.items() if value is not None}
-        )
+        """Carry out an action; raises `ApiError` with the API's problem details."""
+        return self._answer("POST", path, json=_given(body))
 
     def every(self, path: str, items: str, *, first_only: bool, **query: Any) -> Json:
         """Return all pages of a list as one, or only the first."""
@@ -79,13 +76,12 @@ class Api:
         return {**page, items: found}
 
     def each_page(self, body: Mapping[str, Any]) -> Iterator[Json]:
-        """Carry out a bulk action page by page; every page acts up to the time that the first one names."""
+        """Carry out a bulk action page by page, all up to the time that the first page returns."""
         page = self.post("bulk", body=body)
         yield page
         while page["continuation"]:
-            page = self.post(
-                "bulk", body={**body, "until": page["until"], "continuation": page["continuation"]}
-            )
+            following = {"until": page["until"], "continuation": page["continuation"]}
+            page = self.post("bulk", body={**body, **following})
             yield page
 
     def orders_of(self, email: str, signature: Mapping[str, str]) -> Iterator[Json]:
@@ -98,7 +94,7 @@ class Api:
             continuation = page["continuation"]
 
     def ask(self, method: str, path: str, **options: Any) -> tuple[int, Json]:
-        """Ask for any path of the app; return the status and the object that was answered, if it was one."""
+        """Call any path of the app; return the status, and the JSON object or an empty one."""
         response = self._send(method, path, **options)
         return response.status_code, _object_of(response) or {}
 
@@ -109,16 +105,21 @@ class Api:
             raise UnreachableError(f"{self.url} cannot be reached: {error}") from error
 
     def _answer(self, method: str, path: tuple[str, ...], **options: Any) -> Json:
-        place = "/".join(quote(part, safe="") for part in path)
-        response = self._send(method, f"/api/operator/{place}", **options)
+        quoted = "/".join(quote(part, safe="") for part in path)
+        response = self._send(method, f"/api/operator/{quoted}", **options)
         answer = _object_of(response)
         if response.is_success and answer is not None:
             return answer
         raise _error(response, answer or {})
 
 
+def _given(values: Mapping[str, Any]) -> Json:
+    """Return the values that are not None."""
+    return {name: value for name, value in values.items() if value is not None}
+
+
 def _object_of(response: httpx.Response) -> Json | None:
-    """Return the JSON object that was answered; None if it is something else."""
+    """Return the JSON object of the response; None if it holds none."""
     try:
         answer = response.json()
     except ValueError:
@@ -127,7 +128,7 @@ def _object_of(response: httpx.Response) -> Json | None:
 
 
 def _error(response: httpx.Response, problem: Json) -> ApiError:
-    """Return what the status means; whatever stands between us and the app may have answered it."""
+    """Return the error for a status, which a proxy before the app may have answered."""
     status = response.status_code
     if status == 401:
         return KeyRefusedError(
@@ -136,16 +137,15 @@ def _error(response: httpx.Response, problem: Json) -> ApiError:
     if status == 403 or response.is_redirect:
         return KeyRefusedError(f"{status}, the app does not let you in{SIGN_IN}")
     if response.is_success:
-        return UnreachableError(
-            f"{response.url} answers, but not as the operators' API does: is that the app's address?"
-        )
+        wrong = "answers, but not as the operators' API does: is that the app's address?"
+        return UnreachableError(f"{response.url} {wrong}")
     kind = BrokenError if status == 500 else UnreachableError if status > 500 else ApiError
     return kind(_fault(status, problem))
 
 
 def _fault(status: int, problem: Json) -> str:
-    """Return what the problem details say."""
+    """Return the texts of the problem details."""
     title = problem.get("title") or f"{status}, without a reason"
-    return "; ".join(
-        [str(title), *filter(None, [problem.get("detail")]), *problem.get("faults", ())]
-    )
+    detail = problem.get("detail")
+    details = [detail] if detail else []
+    return "; ".join([str(title), *details, *problem.get("faults", ())])

@@ -1,11 +1,12 @@
 """`python -m operators`: the operators' tools for those who live in a terminal.
 
-Exit codes: 0 done; 1 refused, or not found; 2 wrong usage; 3 the app is away; 4 the key, or the sign-in, was refused;
-5 the app has failed, and its log says why.
+Exit codes: 0 done; 1 refused, or not found; 2 wrong usage; 3 the app is away; 4 the key, or the
+sign-in, was refused; 5 the app has failed, and its log says why.
 """
 
 import getpass
 from collections.abc import Callable
+from itertools import chain
 from typing import Any, TypeVar
 
 import click
@@ -42,7 +43,7 @@ def signed(command: Command) -> Command:
 
 
 class Tools(click.Group):
-    """The commands; what the API says of a fault becomes a message and an exit code."""
+    """The commands; an API error becomes a message and an exit code."""
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command."""
@@ -112,16 +113,19 @@ def search(api: Api, *, beginning: str, in_json: bool) -> None:
 
     def draw() -> tuple[Json, str]:
         answer = api.get("search", id=beginning)
-        names = ("orderId", "processState", "outcome", "updatedAt", "reason")
-        rows = [[order[name] for name in names] for order in answer["orders"]]
-        rows += [
-            [order_id, "unreadable", None, None, "see: explain"]
-            for order_id in answer["unreadable"]
-        ]
+        rows = [_found_row(order) for order in answer["orders"]]
+        for order_id in answer["unreadable"]:
+            rows += [(order_id, "unreadable", None, None, "see: explain")]
         more = "\n(there are more: give more of the id)" if answer["more"] else ""
-        return answer, table(("ORDER", "STATE", "OUTCOME", "SINCE", "REASON"), rows) + more
+        header = ("ORDER", "STATE", "OUTCOME", "SINCE", "REASON")
+        return answer, table(header, rows) + more
 
     show(draw, in_json=in_json, every=None)
+
+
+def _found_row(order: Json) -> tuple[object, ...]:
+    names = ("orderId", "processState", "outcome", "updatedAt", "reason")
+    return tuple(order[name] for name in names)
 
 
 @main.command(name="show")
@@ -145,20 +149,18 @@ def show_order(api: Api, *, order_id: str, in_json: bool, watch: float | None) -
 @WATCH
 @click.pass_obj
 def explain(api: Api, *, order_id: str, in_json: bool, watch: float | None) -> None:
-    """Say why an order is where it is, who acts next and when, and what happens if nothing comes."""
+    """Say why an order is where it is, who acts next and when, and what happens otherwise."""
 
     def draw() -> tuple[Json, str]:
-        said = api.get("orders", order_id, "explain")
-        return (
-            said,
-            f"{printable(said['summary'])}\nIf nothing happens: {printable(said['ifNothingHappens'])}",
-        )
+        answer = api.get("orders", order_id, "explain")
+        otherwise = f"If nothing happens: {printable(answer['ifNothingHappens'])}"
+        return answer, f"{printable(answer['summary'])}\n{otherwise}"
 
     show(draw, in_json=in_json, every=watch)
 
 
 def _action_command(action: Action) -> click.Command:
-    """Return the command by which an operator does this to one order."""
+    """Return the command for an action on one order."""
 
     @click.argument("order_id")
     @signed
@@ -212,9 +214,11 @@ def bulk(
     in_json: bool,
     **where: str | None,
 ) -> None:
-    """Act on many orders: of those in Error, or for hold, release and hurry of other lists; first as a dry run.
+    """Act on many orders, first as a dry run.
 
-    Interrupted, it can be started again with the same --until: it does the rest, and touches no order twice.
+    They are orders in Error, or for hold, release and hurry those of other lists. After an
+    interruption, start it again with the same --until: it does the rest, and touches no order
+    twice.
     """
     until = where.pop("until")
     body = {
@@ -287,10 +291,10 @@ def acknowledge(
 ) -> None:
     """Take alerts upon yourself, by their keys or by their cause."""
     found = api.get("alerts", "causes")["causes"] if cause is not None else []
-    named = [
-        *keys,
-        *(key for each in found if each["reason"] == cause for key in each["unacknowledged"]),
-    ]
+    named = list(keys)
+    for each in found:
+        if each["reason"] == cause:
+            named += each["unacknowledged"]
     if not named:
         raise ApiError("no alert is meant by that")
     answer = api.post(
@@ -324,7 +328,7 @@ def overview(api: Api, *, in_json: bool, watch: float | None) -> None:
 )
 @click.pass_obj
 def check(api: Api, *, patience: float) -> None:
-    """Try the deployment: health; with simulated services also an order, an alert and a resubmit."""
+    """Try the deployment: its health; with simulated services an order, an alert, a resubmit."""
     Check(api=api, patience_seconds=patience, say=lambda line: click.echo(printable(line))).run()
 
 
@@ -348,25 +352,25 @@ def erase(
     """Forget who a customer is; the orders and their history stay."""
     signature = {"operator": operator, "note": note}
     pages = list(api.orders_of(email, signature)) if email else []
-    found = [*order_ids, *(order_id for page in pages for order_id in page["orders"])]
-    refused = [why for order_id in found if (why := _erased(api, order_id, signature, go=go))]
+    found = [*order_ids, *chain.from_iterable(page["orders"] for page in pages)]
+    outcomes = [_erase(api, order_id, signature, go=go) for order_id in found]
+    refused = [why for why in outcomes if why]
     click.echo(f"{len(found)} orders" + ("" if go else "; to erase who the customer is: --go"))
     if email:
         messages = api.every("poison", "messages", first_only=False)["messages"]
-        unreadable = [order_id for page in pages for order_id in page.get("unreadable", ())]
+        unreadable = chain.from_iterable(page.get("unreadable", ()) for page in pages)
         click.echo(formatting.out_of_reach(email, messages, unreadable))
     if refused:
         raise ApiError("; ".join(refused))
 
 
-def _erased(api: Api, order_id: str, signature: Json, *, go: bool) -> str:
-    """Erase who the customer of one order is; return why not, if it is refused: the others go on."""
+def _erase(api: Api, order_id: str, signature: Json, *, go: bool) -> str:
+    """Erase the customer's data of one order; return why it was refused, or an empty text."""
+    if not go:
+        click.echo(order_id)
+        return ""
     try:
-        click.echo(
-            formatting.acted(api.post("orders", order_id, "erase", body=signature))
-            if go
-            else order_id
-        )
+        click.echo(formatting.acted(api.post("orders", order_id, "erase", body=signature)))
     except ApiError as error:
         if error.exit_code != ApiError.exit_code:
             raise

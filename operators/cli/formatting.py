@@ -1,4 +1,4 @@
-"""What the API answers, in words and tables."""
+"""The API's answers as text and tables."""
 
 import json
 from collections.abc import Iterable
@@ -7,34 +7,34 @@ from operators.cli.client import Json
 from operators.cli.terminal import printable, table
 
 MAX_SHOWN = 20
-"""Orders of a dry run that are shown one by one."""
+"""Maximum number of orders of a dry run that are listed."""
 
 
 def acted(answer: Json) -> str:
-    """Say what was done."""
+    """Return the outcome of an action on an order."""
     return f"{printable(answer['orderId'])}: {answer['status']}"
 
 
 def with_more(text: str, answer: Json) -> str:
-    """Say that there is more than one page."""
+    """Return the text, with a hint if there are more pages."""
     return f"{text}\n(there are more: --all)" if answer["continuation"] else text
 
 
 def orders_table(orders: Iterable[Json]) -> str:
-    """Return what a list shows."""
+    """Return a list of orders as a table."""
     header = ("ORDER", "STATE", "SITUATION", "FAILED", "SINCE", "REASON")
-    rows = (
-        (
-            order["orderId"],
-            order["processState"],
-            order["situation"],
-            ",".join(order["failedSteps"]),
-            order["updatedAt"],
-            order["reason"],
-        )
-        for order in orders
+    return table(header, map(_order_row, orders))
+
+
+def _order_row(order: Json) -> tuple[object, ...]:
+    return (
+        order["orderId"],
+        order["processState"],
+        order["situation"],
+        ",".join(order["failedSteps"]),
+        order["updatedAt"],
+        order["reason"],
     )
-    return table(header, rows)
 
 
 def order_text(order: Json) -> str:
@@ -46,31 +46,24 @@ def order_text(order: Json) -> str:
     history = [
         (each["at"], each["actor"], each["event"], each["detail"]) for each in order["history"]
     ]
-    return "\n\n".join(
-        (
-            table(
-                ("ORDER", order["orderId"]),
-                [*facts, ("can be", " or ".join(order["actions"]) or "left alone")],
-            ),
-            table(("STEP", "STATE", "ATTEMPTS", "FAILURES", "RESTS", "REASON", "RESULT"), steps),
-            table(("AT", "ACTOR", "EVENT", "DETAIL"), history),
-        )
+    facts.append(("can be", " or ".join(order["actions"]) or "left alone"))
+    step_header = ("STEP", "STATE", "ATTEMPTS", "FAILURES", "RESTS", "REASON", "RESULT")
+    tables = (
+        table(("ORDER", order["orderId"]), facts),
+        table(step_header, steps),
+        table(("AT", "ACTOR", "EVENT", "DETAIL"), history),
     )
+    return "\n\n".join(tables)
 
 
 def _step_row(step: Json) -> tuple[object, ...]:
+    names = ("name", "state", "attempts", "failureCount", "cooldowns", "reason")
     result = json.dumps(step["result"]) if step["result"] else ""
-    return (
-        *(
-            step[name]
-            for name in ("name", "state", "attempts", "failureCount", "cooldowns", "reason")
-        ),
-        result,
-    )
+    return (*(step[name] for name in names), result)
 
 
 def bulk_text(summary: Json, *, go: bool) -> str:
-    """Return what was found, and done."""
+    """Return the orders that a dry run found, or the outcome of a bulk action."""
     if not go:
         shown = orders_table(summary["matching"][:MAX_SHOWN])
         hint = f"to {summary['action']} them: --go --until {summary['until']}"
@@ -86,7 +79,7 @@ def bulk_text(summary: Json, *, go: bool) -> str:
 
 
 def alerts_table(found: Iterable[Json]) -> str:
-    """Return what a list of alerts shows."""
+    """Return a list of alerts as a table."""
     rows = [
         (
             each["at"],
@@ -103,19 +96,23 @@ def alerts_table(found: Iterable[Json]) -> str:
 
 
 def poison_table(found: Iterable[Json]) -> str:
-    """Return what nobody could read."""
+    """Return a list of poison messages as a table."""
     rows = [(each["queue"], each["id"], each["reason"], each["body"]) for each in found]
     return table(("QUEUE", "ID", "REASON", "BODY"), rows)
 
 
 def out_of_reach(email: str, messages: Iterable[Json], unreadable: Iterable[str]) -> str:
-    """Return what may still name a customer whose orders are erased, and how to look after it."""
+    """Return what may still name a customer after an erasure, with the commands to look at it."""
     spellings = {email.casefold(), json.dumps(email)[1:-1].casefold()}
-    naming = [
-        each for each in messages if any(one in str(each["body"]).casefold() for one in spellings)
-    ]
+
+    def names_customer(message: Json) -> bool:
+        body = str(message["body"]).casefold()
+        return any(spelling in body for spelling in spellings)
+
     dropped = [
-        f"poison message of that name: poison drop {each['queue']} {each['id']}" for each in naming
+        f"poison message of that name: poison drop {each['queue']} {each['id']}"
+        for each in messages
+        if names_customer(each)
     ]
     orders = [
         f"order that cannot be read, whosever it is: explain {order_id}" for order_id in unreadable
@@ -125,7 +122,7 @@ def out_of_reach(email: str, messages: Iterable[Json], unreadable: Iterable[str]
 
 
 def overview_text(answer: Json) -> str:
-    """Return how the system is doing."""
+    """Return the overview as a table."""
 
     def shown(count: Json) -> str:
         return f"{count['count']}{' or more' if count['atLeast'] else ''}"
@@ -156,7 +153,7 @@ def _agent_text(agent: Json) -> str:
 
 
 def causes_table(found: Iterable[Json]) -> str:
-    """Return what the causes are."""
+    """Return the causes of alerts as a table."""
     rows = [
         (
             each["count"],

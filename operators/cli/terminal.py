@@ -1,4 +1,4 @@
-"""What the command line shows: tables, text, JSON. What others wrote is shown, and never obeyed."""
+"""The command line's output: tables, text and JSON, with control characters escaped."""
 
 import json
 import time
@@ -9,7 +9,7 @@ import click
 
 
 def printable(value: object) -> str:
-    """Return the text with everything escaped that a terminal could obey, or that could make it look otherwise."""
+    """Return the text with all characters escaped that are not printable."""
     text = "" if value is None else str(value)
     return "".join(
         each if each.isprintable() else each.encode("unicode_escape").decode() for each in text
@@ -17,19 +17,20 @@ def printable(value: object) -> str:
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """Return a table, its columns as wide as what stands in them."""
-    lines = [list(header), *([printable(cell) for cell in row] for row in rows)]
-    widths = [max(len(line[place]) for line in lines) for place in range(len(header))]
+    """Return a table whose columns are as wide as their widest cell."""
+    lines = [list(header), *(list(map(printable, row)) for row in rows)]
+    columns = list(zip(*lines, strict=True))
+    widths = [max(map(len, column)) for column in columns]
     return "\n".join("  ".join(map(str.ljust, line, widths)).rstrip() for line in lines)
 
 
 def as_json(answer: object) -> str:
-    """Return JSON, in which everything that is not ASCII is escaped."""
+    """Return indented JSON in ASCII."""
     return json.dumps(answer, indent=2)
 
 
 def show(draw: Callable[[], tuple[Any, str]], *, in_json: bool, every: float | None) -> None:
-    """Show what `draw` returns, as JSON or as text; `every` so many seconds anew, until Ctrl-C."""
+    """Print the JSON or the text that `draw` returns; repeat it `every` seconds, if given."""
     while True:
         answer, text = draw()
         if every is not None:

@@ -119,9 +119,8 @@ ROLES = (
         statement="ALR-1",
         fault="what was read before an alert came closes it",
         file="operators/alerts.py",
-        old="                await self.owed.look()\n                if any",
-        new="                (self.owed._last[0] if self.owed._last else await self.owed.look())\n"
-        "                if any",
+        old="owed = await self.owed.look() if",
+        new="owed = self.owed._last[0] if self.owed._last else await self.owed.look() if",
         tests=(f"{UNIT}closing.py::test_what_was_read_before_the_alert_came_closes_none",),
     ),
     Mutant(
@@ -311,8 +310,8 @@ EDGE = (
         statement="FLT-11",
         fault="a topic that is not there refuses the events",
         file="adapters/messaging/event_grid.py",
-        old='"Event Grid", UnavailableError\n',
-        new='"Event Grid"\n',
+        old='azure_errors("Event Grid", UnavailableError)',
+        new='azure_errors("Event Grid")',
         tests=(f"{UNIT}failures.py::test_a_topic_or_a_queue_that_is_not_there_is_away",),
     ),
     Mutant(

@@ -14,7 +14,7 @@ from builders import NOW, ORDER_ID, WORKFLOWS, answer, claimed, new_order, secon
 from pydantic import BaseModel, Field
 
 from agents.rules import latest_beginning, not_tried
-from alerts.rules import LONGEST_PAUSE, instead, pause, read
+from alerts.rules import LONGEST_PAUSE, pause, read, successor
 from core import alerts
 from core.agenda import AgendaRow
 from core.changes import Event
@@ -199,7 +199,7 @@ def test_a_notice_that_is_given_up_is_told_with_its_queue_and_the_fault():
     """In the alert that takes its place."""
     row = AgendaRow(key="k", order_id=ORDER_ID, data={"To": "status-x", "Tries": 2, "Kind": "notice"})
     told = alerts.notice_given_up(ORDER_ID, "status-x", "gone", NOW)
-    given_up = instead(row, ValueError("gone"), NOW, 1, counts=True)
+    given_up = successor(row, ValueError("gone"), NOW, 1, counts=True)
     assert str(told.data["reason"]) in str(given_up.data)
 
 
