@@ -39,8 +39,9 @@ def _order_row(order: Json) -> tuple[object, ...]:
 
 def order_text(order: Json) -> str:
     """Return an order with its steps and its history."""
-    said = {name: value for name, value in order.items() if not isinstance(value, list | dict)}
-    facts = [(name, value) for name, value in said.items() if value is not None]
+    left_out = (None, order["orderId"])
+    plain = [(name, value) for name, value in order.items() if not isinstance(value, list | dict)]
+    facts = [(name, value) for name, value in plain if value not in left_out]
     facts += [(name, json.dumps(value)) for name, value in order["payload"].items()]
     steps = [_step_row(step) for step in order["steps"]]
     history = [

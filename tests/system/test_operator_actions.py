@@ -202,3 +202,31 @@ async def test_what_makes_no_sense_is_refused_with_the_reason(client, stack):
             assert "the order is Processed" in await operator.act(action, done)
             assert "undone completely" in await operator.act(action, gone)
     assert [await client.order(order_id) for order_id in (done, gone)] == before
+
+
+@pytest.mark.proves("OPR-7", "OPR-8")
+@pytest.mark.parametrize("door", ["http", pytest.param("command line", marks=pytest.mark.soak)])
+async def test_an_order_that_is_held_while_a_step_runs_goes_on_after_its_release(client, stack, door):
+    """The step that runs times out once, and is not tried again before; meanwhile the order is listed as held."""
+    operator, order_id = doors(client)[door], new_order_id()
+    await fault(client, "payment", "hang", order_id)
+    await submit(stack, order_id, workflow="payment-only")
+    await client.until(order_id, "Processing")
+    assert await operator.act("hold", order_id) == ""
+
+    async def is_recovered():
+        order = await client.order(order_id)
+        return order if order["processState"] == "Pending" else None
+
+    held = await eventually(is_recovered)
+    assert (held["situation"], held["heldBy"], held["failureCount"]) == ("held", "grace", 1)
+    _, listed = await client.request("GET", "/api/operator/orders?state=Held&limit=500")
+    assert order_id in [each["orderId"] for each in listed["orders"]]
+    assert "holds the order already" in await operator.act("hold", order_id)
+    await fault(client, "payment", "none", order_id)
+    assert await operator.act("hurry", order_id) == ""
+    assert (await client.order(order_id))["steps"][0]["attempts"] == 1
+    assert await operator.act("release", order_id) == ""
+    order = await client.until(order_id, "Processed")
+    assert (order["priority"], order["heldBy"]) == ("high", None)
+    assert await client.actions(order_id) == ["authorize"]
