@@ -302,8 +302,8 @@ async def submit_text(stack, text):
 async def test_an_order_is_held_on_its_page_and_released_in_the_list_of_what_is_held(console, client, stack):
     """The page says who holds it; the list says why, and offers what can be done to all of it."""
     order_id = new_order_id()
-    await fault(client, "payment", "hang", order_id)
-    await submit(stack, order_id, workflow="payment-only")
+    await fault(client, "payment", "down", order_id)
+    await submit(stack, order_id, workflow="order")
     await client.until(order_id, "Processing")
     page = await console(f"/orders/{order_id}")
     await page.get_by_role("button", name="Hold", exact=True).click()

@@ -149,6 +149,10 @@ def allows(permissions, service, whats):
     return all(any(way <= permissions for way in ALLOWED_BY[service, what]) for what in whats)
 
 
+pytestmark = pytest.mark.soak
+"""Every call of the deployed package is made and compared with the roles: twenty seconds of CPU."""
+
+
 @pytest.fixture(scope="module")
 async def at_work(package, functions, tmp_path_factory):
     """What the package did, on a clean Python, when it had to do everything that it can do."""

@@ -61,6 +61,7 @@ async def histories(client, ids):
 
 
 @pytest.mark.proves("OPR-3", "OPR-6")
+@pytest.mark.soak
 @both_sizes(many=(220, 1000))
 async def test_a_bulk_resubmit_that_is_killed_finishes_when_it_is_repeated_and_touches_no_order_twice(breakable, many):
     """Command and host are killed in the middle; some orders fail again, and are left to their new alert."""

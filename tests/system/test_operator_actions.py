@@ -17,6 +17,8 @@ UNNEEDED = ("shipment", "capture")
 
 
 AT_ONCE = 12
+LATE = pytest.param("http, late", marks=pytest.mark.soak)
+"""Orders that failed since no answer came in time."""
 
 
 async def failed_at(client, stack, step, mode):
@@ -31,11 +33,11 @@ async def failed_at(client, stack, step, mode):
 
 
 @pytest.mark.proves("OPR-3", "OPR-4")
-@pytest.mark.parametrize("door", ["http", pytest.param("command line", marks=pytest.mark.soak)])
+@pytest.mark.parametrize("door", ["http", pytest.param("command line", marks=pytest.mark.soak), LATE])
 async def test_from_each_failed_state_an_operator_gets_the_order_to_its_right_end(client, stack, door):
     """Each step, refused or timed out for good: resubmitted, skipped or cancelled; the ledgers say what was done."""
-    modes = {"http": ("reject", "hang"), "command line": ("reject",)}[door]
-    operator = doors(client)[door]
+    modes = ("hang",) if door == "http, late" else ("reject",)
+    operator = doors(client)[door.partition(",")[0]]
     cases = [(step, mode, way) for step in OPERATIONS for mode in modes for way in WAYS]
     wrong = await run_all((put_right(client, stack, operator, case) for case in cases), at_most=AT_ONCE)
     assert [problem for problem in wrong if problem] == []
