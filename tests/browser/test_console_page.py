@@ -296,26 +296,3 @@ async def submit_text(stack, text):
 
     async with QueueClient.from_connection_string(stack.storage_connection_string, "order-submissions") as queue:
         await queue.send_message(text)
-
-
-@pytest.mark.proves("OPR-5", "OPR-7")
-async def test_an_order_is_held_on_its_page_and_released_in_the_list_of_what_is_held(console, client, stack):
-    """The page says who holds it; the list says why, and offers what can be done to all of it."""
-    order_id = new_order_id()
-    await fault(client, "payment", "down", order_id)
-    await submit(stack, order_id, workflow="order")
-    await client.until(order_id, "Processing")
-    page = await console(f"/orders/{order_id}")
-    await page.get_by_role("button", name="Hold", exact=True).click()
-    await fill(page)
-    await page.get_by_role("button", name="Hold it").click()
-    await expect(page.locator(".head .badge")).to_have_text("Held")
-    await expect(page.locator(".summary")).to_contain_text("holds it since")
-    await fault(client, "payment", "none", order_id)
-    await page.goto("/console#/orders?state=Held")
-    await expect(page.locator("tr", has_text=order_id)).to_contain_text("held by Grace")
-    await page.get_by_role("button", name="Release all of these").click()
-    await fill(page)
-    await page.get_by_role("dialog").get_by_role("button", name=re.compile(r"Release \d+ order")).click()
-    await expect(page.locator(".outcome")).to_contain_text("0 refused")
-    await client.until(order_id, "Processed")
