@@ -296,3 +296,36 @@ async def submit_text(stack, text):
 
     async with QueueClient.from_connection_string(stack.storage_connection_string, "order-submissions") as queue:
         await queue.send_message(text)
+
+
+async def is_meant(client, action, order_id):
+    """Whether a bulk action means the order by now: none that has only just changed."""
+    body = {"action": action, "operator": "Grace", "note": "looks", "limit": 200}
+    status, page = await client.request("POST", "/api/operator/bulk", json=body)
+    assert status == 200, page
+    return order_id in [each["orderId"] for each in page["matching"]]
+
+
+@pytest.mark.proves("OPR-5", "OPR-7")
+async def test_an_order_is_held_on_its_page_and_released_in_the_list_of_what_is_held(console, client, stack):
+    """The page says who holds it; the list says why, and offers what can be done to all of it."""
+    order_id = new_order_id()
+    await fault(client, "payment", "down", order_id)
+    await submit(stack, order_id, workflow="order")
+    await client.until(order_id, "Processing")
+    page = await console(f"/orders/{order_id}")
+    await page.get_by_role("button", name="Hold", exact=True).click()
+    await fill(page)
+    await page.get_by_role("button", name="Hold it").click()
+    await expect(page.locator(".head .badge")).to_have_text("Held")
+    await expect(page.locator(".summary")).to_contain_text("holds it since")
+    await fault(client, "payment", "none", order_id)
+    await client.until(order_id, "Pending")
+    await eventually(partial(is_meant, client, "release", order_id))
+    await page.goto("/console#/orders?state=Held")
+    await expect(page.locator("tr", has_text=order_id)).to_contain_text("held by Grace")
+    await page.get_by_role("button", name="Release all of these").click()
+    await fill(page)
+    await page.get_by_role("dialog").get_by_role("button", name=re.compile(r"Release [1-9]\d* order")).click()
+    await expect(page.locator(".outcome")).to_contain_text("0 refused")
+    await client.until(order_id, "Processed")
