@@ -164,10 +164,10 @@ def _claim(order: Snapshot, rules: ActingRules, at: datetime) -> Prospect | None
         if isinstance(change, Change):
             return Prospect(actor=Actor.SCHEDULER, at=then, change=change, circuits_open=then > at)
         why_not = why_not or (change.why if isinstance(change, NotClaimed) else None)
-    if why_not is WhyNot.UNKNOWN_WORKFLOW:
-        return _given_up(order, rules, at)
     if order.running():
         return _answer_or_recovery(order, rules, at)
+    if why_not is WhyNot.UNKNOWN_WORKFLOW:
+        return _given_up(order, rules, at)
     return Prospect(actor=Actor.OPERATOR, why_not=why_not)
 
 

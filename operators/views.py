@@ -8,12 +8,12 @@ from typing import Annotated, Any, TypeVar
 from pydantic import AliasGenerator, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel, to_pascal
 
-from core.agenda import AgendaRow
+from core.agenda import LISTS, AgendaRow, Kind
 from core.business import Payload
 from core.changes import HistoryEntry
 from core.errors import InvalidError
 from core.happenings import as_data
-from core.life import Direction, Outcome, ProcessState, StepState
+from core.life import Direction, Outcome, ProcessState, Situation, StepState, situation_of
 from core.orders import OnFailure, Priority, Snapshot
 from entrypoints.models import View
 from stores.orders import OrderStore
@@ -144,19 +144,30 @@ def listed(row: AgendaRow, state: str) -> ListedOrder:
     except ValidationError:
         return ListedOrder(
             order_id=row.order_id,
-            process_state=_state_of(state),
+            process_state=_state_in(state),
             failure_count=0,
             priority=Priority.NORMAL,
             workflow="unknown",
-            situation=state.lower(),
+            situation=situation_in(state),
             reason=f"row {row.key} cannot be read: {row.fault or 'it is no order of a list'}",
             updated_at=None,
         )
 
 
-def _state_of(name: str) -> ProcessState:
-    """Return the state of the orders in this list; some lists have orders in whatever state."""
-    return ProcessState(name) if name in list(ProcessState) else ProcessState.PENDING
+def _state_in(list_name: str) -> ProcessState:
+    """Return the state of the orders in this list; the held ones may be in any open state."""
+    return ProcessState(list_name) if list_name in list(ProcessState) else ProcessState.PENDING
+
+
+def situation_in(list_name: str) -> Situation:
+    """Return the usual situation of the orders in this list."""
+    return situation_of(
+        _state_in(list_name),
+        None,
+        Direction.FORWARD,
+        failed_before=False,
+        is_held=LISTS[list_name] is Kind.HELD,
+    )
 
 
 class OrderList(View):

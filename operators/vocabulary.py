@@ -5,6 +5,7 @@ from core.actions import Words
 from core.agenda import LISTS
 from core.life import Mark
 from entrypoints.models import View
+from operators.views import situation_in
 
 
 class Term(View):
@@ -54,8 +55,8 @@ class Vocabulary(View):
     steps: dict[str, StepTerm]
     """By state."""
     actions: list[ActionTerm]
-    lists: list[str]
-    """The lists of open orders."""
+    lists: dict[str, Mark]
+    """The lists of open orders, each with its mark."""
 
 
 def vocabulary() -> Vocabulary:
@@ -64,7 +65,7 @@ def vocabulary() -> Vocabulary:
         orders={name: OrderTerm.model_validate(each) for name, each in life.MEANINGS.items()},
         steps={name: StepTerm.model_validate(each) for name, each in life.STEPS.items()},
         actions=[*map(_term, actions.ACTIONS), *map(_term, actions.OTHERS)],
-        lists=list(LISTS),
+        lists={name: life.MEANINGS[situation_in(name)].mark for name in LISTS},
     )
 
 

@@ -12,14 +12,14 @@ from pydantic.config import JsonDict
 from pydantic.json_schema import SkipJsonSchema
 from pydantic_core import PydanticCustomError
 
-from core.life import Outcome, ProcessState, StepState
+from core.life import Mark, Outcome, ProcessState, StepState
 from core.messages import OrderId, Submission
 from core.orders import Priority, Snapshot, Step
 from entrypoints.models import Body, Parameters, View
 from shop import words
 from shop.catalogue import BY_SKU, Product
 from shop.payload import Customer
-from shop.words import Look, OrderWords, StepWords
+from shop.words import OrderWords, StepWords
 
 LARGEST_TOTAL = Decimal(5000)
 """Maximum total of a purchase in EUR: purchases are anonymous, and each is authorised."""
@@ -129,7 +129,7 @@ class StepStatus(View):
     name: str
     state: StepState
     trying_again: Annotated[bool, Field(exclude_if=not_)]
-    look: Look
+    look: Mark
     words: str
     more: str
     if_slow: Annotated[StepWords | SkipJsonSchema[None], IfSlow] = None
@@ -146,7 +146,7 @@ class Status(View):
     updated_at: datetime
     steps: list[StepStatus]
     outcome: Annotated[Outcome | SkipJsonSchema[None], Field(exclude_if=not_)] = None
-    look: Look
+    look: Mark
     line: str
     next: str
     if_slow: Annotated[OrderWords | SkipJsonSchema[None], IfSlow] = None

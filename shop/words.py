@@ -1,20 +1,16 @@
 """The customer's words for an order and its steps; the page shows them as they are."""
 
 from dataclasses import dataclass
-from typing import Literal
 
-from core.life import ENDED, Outcome, ProcessState, StepState
+from core.life import ENDED, Mark, Outcome, ProcessState, StepState
 from core.orders import Snapshot, Step
-
-Look = Literal["pending", "processing", "processed", "error", "again", "undo"]
-"""The mark beside the words (`web/static/common/marks.js`)."""
 
 
 @dataclass(frozen=True, slots=True)
 class StepWords:
     """The words for a step; `more` may be empty."""
 
-    look: Look
+    look: Mark
     words: str
     more: str = ""
 
@@ -23,7 +19,7 @@ class StepWords:
 class OrderWords:
     """The words for an order: one line, and what comes next."""
 
-    look: Look
+    look: Mark
     line: str
     next: str
 
@@ -37,18 +33,20 @@ STEPS = {
 """The words for each step: while it runs, once it is done, and once it is undone."""
 TRYING_AGAIN = "Taking longer; we try again"
 ACCEPTED = OrderWords(
-    "pending", "One moment.", "Your order has arrived, and is being written down."
+    Mark.PENDING, "One moment.", "Your order has arrived, and is being written down."
 )
-ON_IT = OrderWords("processing", "We are on it.", "This page follows your order by itself.")
+ON_IT = OrderWords(Mark.PROCESSING, "We are on it.", "This page follows your order by itself.")
 SLOW = OrderWords(
-    "again", f"{TRYING_AGAIN}.", "Your order is safe. You may close this page and come back."
+    Mark.AGAIN, f"{TRYING_AGAIN}.", "Your order is safe. You may close this page and come back."
 )
-DONE = OrderWords("processed", "All done. Your parcel is on its way.", "You need do nothing more.")
+DONE = OrderWords(
+    Mark.PROCESSED, "All done. Your parcel is on its way.", "You need do nothing more."
+)
 BEING_UNDONE = OrderWords(
-    "undo", "Your order is being cancelled.", "Everything that was done is taken back."
+    Mark.UNDO, "Your order is being cancelled.", "Everything that was done is taken back."
 )
 IN_DOUBT = OrderWords(
-    "error",
+    Mark.ERROR,
     "A person is looking at it.",
     "Something needs a hand. Your order is safe, and you need do nothing.",
 )
@@ -76,13 +74,13 @@ def of_step(order: Snapshot, step: Step) -> StepWords:
         return _slow(step)
     failed = "This could not be done" if is_over(order) else "A person is looking at it"
     words = {
-        StepState.NOT_STARTED: StepWords("pending", doing),
-        StepState.RUNNING: StepWords("processing", doing),
-        StepState.COMPLETED: StepWords("processed", done),
-        StepState.SKIPPED: StepWords("processed", done),
-        StepState.FAILED: StepWords("error", doing, failed),
-        StepState.UNDOING: StepWords("undo", "Taking it back", doing),
-        StepState.UNDONE: StepWords("undo", back),
+        StepState.NOT_STARTED: StepWords(Mark.PENDING, doing),
+        StepState.RUNNING: StepWords(Mark.PROCESSING, doing),
+        StepState.COMPLETED: StepWords(Mark.PROCESSED, done),
+        StepState.SKIPPED: StepWords(Mark.PROCESSED, done),
+        StepState.FAILED: StepWords(Mark.ERROR, doing, failed),
+        StepState.UNDOING: StepWords(Mark.UNDO, "Taking it back", doing),
+        StepState.UNDONE: StepWords(Mark.UNDO, back),
     }
     return words[step.state]
 
@@ -94,7 +92,7 @@ def of_step_if_slow(order: Snapshot, step: Step) -> StepWords | None:
 
 
 def _slow(step: Step) -> StepWords:
-    return StepWords("again", _names(step)[0], TRYING_AGAIN)
+    return StepWords(Mark.AGAIN, _names(step)[0], TRYING_AGAIN)
 
 
 def _names(step: Step) -> tuple[str, str, str]:
@@ -107,7 +105,7 @@ def of_order(order: Snapshot) -> OrderWords:
     if order.state.process_state is ProcessState.PROCESSED:
         return DONE
     if order.state.outcome is Outcome.UNDONE:
-        return OrderWords("undo", "Cancelled; all taken back.", _charge(order))
+        return OrderWords(Mark.UNDO, "Cancelled; all taken back.", _charge(order))
     if order.state.process_state is ProcessState.ERROR:
         return IN_DOUBT
     if order.in_state(StepState.UNDOING, StepState.UNDONE):

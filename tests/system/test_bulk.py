@@ -11,7 +11,6 @@ from builders import new_order, some
 from client import KILLED, PATIENT, events
 from doors import CommandLine
 from inspection import states_of, unfinished
-from scale import both_sizes
 from stacks import APP, running
 from submitting import new_order_id
 from waiting import eventually
@@ -62,7 +61,7 @@ async def histories(client, ids):
 
 @pytest.mark.proves("OPR-3", "OPR-6")
 @pytest.mark.soak
-@both_sizes(many=(220, 1000))
+@pytest.mark.parametrize("many", [1000])
 async def test_a_bulk_resubmit_that_is_killed_finishes_when_it_is_repeated_and_touches_no_order_twice(breakable, many):
     """Command and host are killed in the middle; some orders fail again, and are left to their new alert."""
     stack, client = breakable

@@ -10,7 +10,7 @@ import { live } from "./live.js";
 import { atLeast, listOf, many, nothing, since } from "./parts.js";
 import { ask } from "./session.js";
 import { agents, facts, isLate, openCircuits, poisoned } from "./system.js";
-import { orderLook } from "./words.js";
+import { markOf } from "./words.js";
 
 const EVERY_SECONDS = 10;
 const LISTED = 200;
@@ -123,7 +123,7 @@ function draw({ overview, causes, groups, hour }, place) {
               "a",
               { href: listOf({ state }) },
               h("span", { class: "big" }, atLeast(overview.openOrders[state])),
-              badge(orderLook({ situation: state === "Error" ? "failed" : state.toLowerCase() }).look, state),
+              badge(markOf(state), state),
             ),
           ),
         ),

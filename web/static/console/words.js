@@ -14,7 +14,7 @@ import { ask } from "./session.js";
  * @property {boolean} ofStep whether it concerns one of the steps that failed
  * @property {string[]} lists of which lists all orders can be meant at once
  */
-/** @typedef {{orders: Record<string, Term>, steps: Record<string, Term>, actions: Action[], lists?: string[]}} Vocabulary */
+/** @typedef {{orders: Record<string, Term>, steps: Record<string, Term>, actions: Action[], lists?: Record<string, Look>}} Vocabulary */
 
 /** @type {Vocabulary} */
 let vocabulary = { orders: {}, steps: {}, actions: [] };
@@ -64,4 +64,7 @@ export const action = (name) =>
 export const actionsOf = (list) => vocabulary.actions.filter(({ lists }) => lists.includes(list));
 
 /** The lists of open orders. */
-export const lists = () => vocabulary.lists ?? [];
+export const lists = () => Object.keys(vocabulary.lists ?? {});
+
+/** The mark of a list. @param {string} name @returns {Look} */
+export const markOf = (name) => vocabulary.lists?.[name] ?? "pending";
