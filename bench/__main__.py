@@ -75,19 +75,29 @@ class Options:
     default="both",
     help="A process for each function, or one.",
 )
-@click.option("--hosts", type=click.IntRange(1, 8), default=1, help="Functions hosts that share the work.")
-@click.option("--orders", type=click.IntRange(1), default=1000, help="Orders of the throughput phase.")
+@click.option(
+    "--hosts", type=click.IntRange(1, 8), default=1, help="Functions hosts that share the work."
+)
+@click.option(
+    "--orders", type=click.IntRange(1), default=1000, help="Orders of the throughput phase."
+)
 @click.option(
     "--rate",
     type=click.FloatRange(0.1),
     default=20.0,
     help="Orders per second of the latency phase.",
 )
-@click.option("--seconds", type=click.FloatRange(1), default=10.0, help="How long the latency phase submits.")
-@click.option("--crash-orders", type=click.IntRange(10), default=300, help="Orders of the crash phase.")
+@click.option(
+    "--seconds", type=click.FloatRange(1), default=10.0, help="How long the latency phase submits."
+)
+@click.option(
+    "--crash-orders", type=click.IntRange(10), default=300, help="Orders of the crash phase."
+)
 @click.option("--max-s", type=click.FloatRange(1), default=60.0, help="When a phase is given up.")
 @click.option("--phases", "chosen", default=",".join(PHASES), help="Which phases to run.")
-@click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="Replace a setting of the app.")
+@click.option(
+    "--set", "settings", multiple=True, metavar="NAME=VALUE", help="Replace a setting of the app."
+)
 def main(variant: str, shape: str, chosen: str, settings: tuple[str, ...], **given: Any) -> None:
     """Run orders through the embedded stack; print one JSON line with the results.
 
@@ -99,7 +109,9 @@ def main(variant: str, shape: str, chosen: str, settings: tuple[str, ...], **giv
     """
     wanted = [name.strip() for name in chosen.split(",")]
     if unknown := set(wanted) - set(PHASES):
-        raise click.BadParameter(f"there is no phase {', '.join(sorted(unknown))}", param_hint="--phases")
+        raise click.BadParameter(
+            f"there is no phase {', '.join(sorted(unknown))}", param_hint="--phases"
+        )
     own = dict(_setting(text) for text in settings)
     options = Options(workflow=VARIANTS[variant], phases=wanted, settings=own, **given)
     measured = asyncio.run(_measure_all(options, SHAPES[shape]))
@@ -144,7 +156,9 @@ async def _undisturbed(driver: Driver, options: Options, shape: str) -> Result:
     if "throughput" in options.phases:
         say(f"{shape}, throughput: {options.orders} orders")
         result |= await phases.throughput(driver, options.orders, options.max_s)
-        say(f"{shape}, throughput: {result['orders_per_s']} orders/s, {result['done']} of {options.orders} processed")
+        say(
+            f"{shape}, throughput: {result['orders_per_s']} orders/s, {result['done']} of {options.orders} processed"
+        )
     return result
 
 

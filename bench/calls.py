@@ -66,5 +66,9 @@ def begin(folder: Path) -> None:
 
 def called(folder: Path) -> Iterable[Called]:
     """Return what the hosts have called since then, each function once, in order."""
-    lines: Iterator[str] = (line for path in folder.glob(f"*{SUFFIX}") for line in path.read_text().splitlines())
-    return [(place, name) for place, _, name in (line.partition(" ") for line in dict.fromkeys(lines))]
+    lines: Iterator[str] = (
+        line for path in folder.glob(f"*{SUFFIX}") for line in path.read_text().splitlines()
+    )
+    return [
+        (place, name) for place, _, name in (line.partition(" ") for line in dict.fromkeys(lines))
+    ]

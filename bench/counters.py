@@ -42,7 +42,9 @@ class Counters:
         self._folder = folder
         self._place = {name: place for place, name in enumerate(NAMES)}
         self._open()
-        os.register_at_fork(after_in_child=self._open)  # two processes that share one would lose counts
+        os.register_at_fork(
+            after_in_child=self._open
+        )  # two processes that share one would lose counts
 
     def add(self, name: str, amount: int = 1) -> None:
         """Count something; raises KeyError for a name that is none of `NAMES`."""
@@ -77,5 +79,7 @@ def marked(folder: Path) -> Mapping[str, float]:
     """Return when each order was processed, in Unix seconds."""
     path = folder / MARKS
     lines = path.read_text().splitlines(keepends=True) if path.exists() else []
-    whole = (line.split() for line in lines if line.endswith("\n"))  # the last one may be half written
+    whole = (
+        line.split() for line in lines if line.endswith("\n")
+    )  # the last one may be half written
     return {order_id: float(at) for order_id, at in whole}

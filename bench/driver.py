@@ -56,7 +56,9 @@ class Driver:
         self.folder = folder
         self._workflow = workflow
         self._connections = Connections(settings)
-        self._submissions = StorageQueue(cache(partial(self._connections.queue, "order-submissions")))
+        self._submissions = StorageQueue(
+            cache(partial(self._connections.queue, "order-submissions"))
+        )
         self._orders = TableTransactions(cache(partial(self._connections.table, "orders")))
         self._new_id = order_ids(settings.buckets)
 
@@ -89,20 +91,26 @@ class Driver:
 
         await asyncio.gather(*(submitter() for _ in range(SUBMITTERS)))
 
-    async def wait_for(self, order_ids: Iterable[str], count: int, seconds: float) -> Mapping[str, float]:
+    async def wait_for(
+        self, order_ids: Iterable[str], count: int, seconds: float
+    ) -> Mapping[str, float]:
         """Wait until so many of the orders are processed, or the time is up; return when each was, in Unix seconds."""
         wanted, deadline = set(order_ids), time.monotonic() + seconds
         done: dict[str, float] = {}
         known, last_progress = -1, time.monotonic()
         while time.monotonic() < deadline:
-            done = {order_id: at for order_id, at in marked(self.folder).items() if order_id in wanted}
+            done = {
+                order_id: at for order_id, at in marked(self.folder).items() if order_id in wanted
+            }
             if len(done) >= count:
                 break
             if len(done) != known:
                 known, last_progress = len(done), time.monotonic()
             elif time.monotonic() - last_progress > QUIET_SECONDS:
                 final = await self.final_states(wanted)
-                if len(final) == len(wanted) and all(each.state in ("Processed", "Error") for each in final.values()):
+                if len(final) == len(wanted) and all(
+                    each.state in ("Processed", "Error") for each in final.values()
+                ):
                     break
                 last_progress = time.monotonic()
             await asyncio.sleep(LOOK_SECONDS)
@@ -120,7 +128,9 @@ class Driver:
         rows = await self._orders.rows(bucket, min(wanted), max(wanted) + LAST)
         return {row.row["OrderID"]: _final(row.row) for row in rows if row.key.endswith("|state")}
 
-    async def remote_ledger(self, order_ids: Iterable[str], service: str = "payment") -> "RemoteLedger":
+    async def remote_ledger(
+        self, order_ids: Iterable[str], service: str = "payment"
+    ) -> "RemoteLedger":
         """Return what the simulated service did for these orders."""
         wanted = set(order_ids)
         async with (

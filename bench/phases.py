@@ -55,7 +55,8 @@ def per_order(counted: Mapping[str, int], orders: int, submitted: int) -> Result
     """Return the operations for each order; the driver's own submissions count as the shop's."""
     summed = {
         "table_transactions": sum(
-            counted[name] for name in ("table_writes", "table_loads", "table_point_reads", "table_agenda_queries")
+            counted[name]
+            for name in ("table_writes", "table_loads", "table_point_reads", "table_agenda_queries")
         ),
         "table_entities": counted["table_entities"],
         "storage_queue_operations": counted["storage_queue_operations"] + submitted,
@@ -109,8 +110,13 @@ async def latency(driver: Driver, rate: float, seconds: float) -> Result:
         "p99_ms": percentile(taken, 0.99),
         "max_ms": percentile(taken, 1),
         "samples": len(taken),
-        "latency_client_cpu_ms": round((used_after.worker - used.worker) * 1000 / len(order_ids), 2),
-        **{f"latency_{name}": number for name, number in per_order(counted, len(order_ids), len(order_ids)).items()},
+        "latency_client_cpu_ms": round(
+            (used_after.worker - used.worker) * 1000 / len(order_ids), 2
+        ),
+        **{
+            f"latency_{name}": number
+            for name, number in per_order(counted, len(order_ids), len(order_ids)).items()
+        },
     }
 
 
@@ -130,14 +136,21 @@ async def crash(driver: Driver, orders: int, most_seconds: float) -> Result:
     done = await driver.wait_for(order_ids, orders, most_seconds)
     final = await driver.final_states(order_ids)
     ledger = await driver.remote_ledger(order_ids)
-    done = {order: each.updated_at for order, each in final.items() if each.state == "Processed"} | dict(done)
+    done = {
+        order: each.updated_at for order, each in final.items() if each.state == "Processed"
+    } | dict(done)
     lost = orders - _processed(final)
     called = {key.partition(":")[0] for key, at in ledger.effects if at <= killed_at}
-    in_flight = [done[order] for order in called if order not in at_kill and done.get(order, 0) > restarted_at]
+    in_flight = [
+        done[order]
+        for order in called
+        if order not in at_kill and done.get(order, 0) > restarted_at
+    ]
     after = [at for at in done.values() if at > restarted_at]
     return {
         "crash_orders": orders,
-        "crash_valid": len(at_kill) >= round(orders * KILL_AT),  # otherwise the kill came after all had ended
+        "crash_valid": len(at_kill)
+        >= round(orders * KILL_AT),  # otherwise the kill came after all had ended
         "processed_at_kill": len(at_kill),
         "inflight_at_kill": len(called - at_kill.keys()),
         "lost": lost,
@@ -154,7 +167,11 @@ async def crash(driver: Driver, orders: int, most_seconds: float) -> Result:
 def percentile(seconds: Sequence[float], share: float) -> float | None:
     """Return the percentile in milliseconds; None of no values."""
     ordered = sorted(seconds)
-    return round(ordered[min(len(ordered) - 1, int(share * len(ordered)))] * 1000, 1) if ordered else None
+    return (
+        round(ordered[min(len(ordered) - 1, int(share * len(ordered)))] * 1000, 1)
+        if ordered
+        else None
+    )
 
 
 def _processed(final: Mapping[str, Final]) -> int:

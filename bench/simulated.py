@@ -65,7 +65,11 @@ class Order:
     def startable(self, workflow: Workflow) -> list[StepDefinition]:
         """Return the steps that may begin."""
         tried = self.done | self.running.keys()
-        return [step for step in workflow.steps if step.name not in tried and self.done.issuperset(step.after)]
+        return [
+            step
+            for step in workflow.steps
+            if step.name not in tried and self.done.issuperset(step.after)
+        ]
 
     def go_on(self, workflow: Workflow) -> "Order":
         """Return the order once all that may begin has begun, as its next version."""

@@ -66,13 +66,19 @@ class Simulation:
         self._random = Random(seed)  # noqa: S311 - no secrets here
         self._steps = {step.name: step for step in setup.workflow.steps}
         agents = sorted({step.capability for step in setup.workflow.steps})
-        self._processes = self._start_processes(["submission", "wake", "poll", *self._functions_of(agents)])
-        self._queues = {name: simpy.Store(self.env) for name in ["wake", *self._functions_of(agents)]}
+        self._processes = self._start_processes(
+            ["submission", "wake", "poll", *self._functions_of(agents)]
+        )
+        self._queues = {
+            name: simpy.Store(self.env) for name in ["wake", *self._functions_of(agents)]
+        }
         self._submitted: deque[int] = deque()
         self._bus = Gate(rate=setup.limits.bus_credits)
         self._account = Gate(rate=setup.limits.account_requests)
         self._queue = Gate(rate=setup.limits.queue_messages)
-        self._partitions = [Gate(rate=setup.limits.partition_entities) for _ in range(setup.buckets)]
+        self._partitions = [
+            Gate(rate=setup.limits.partition_entities) for _ in range(setup.buckets)
+        ]
         self._all_done = self.env.event()
 
     @staticmethod
@@ -102,14 +108,19 @@ class Simulation:
 
     def per_order(self) -> dict[str, float]:
         """Return the counts for each order."""
-        return {name: round(number / len(self.came), 3) for name, number in sorted(self.counts.items())}
+        return {
+            name: round(number / len(self.came), 3) for name, number in sorted(self.counts.items())
+        }
 
     def shares(self) -> dict[str, float]:
         """Return how much of each limit is asked for while orders come; more than 1 is more than there is."""
         seconds = self.setup.seconds
         gates = {"bus": self._bus, "table account": self._account, "submission queue": self._queue}
         fullest = max(self._partitions, key=lambda gate: gate.passed)
-        found = {name: gate.passed / gate.rate / seconds for name, gate in {**gates, "partition": fullest}.items()}
+        found = {
+            name: gate.passed / gate.rate / seconds
+            for name, gate in {**gates, "partition": fullest}.items()
+        }
         return {name: round(share, 3) for name, share in found.items()}
 
     def _orders_come(self) -> Work:
@@ -124,7 +135,9 @@ class Simulation:
         setup, poller = self.setup, self._processes["poll"][0]
         self._at_times(setup.poll, lambda: self._look(poller, at_once=True))
         self._at_times(setup.sweep, self._sweep)
-        self._at_times(setup.relay, lambda: self._request("table_agenda_queries", times=setup.buckets))
+        self._at_times(
+            setup.relay, lambda: self._request("table_agenda_queries", times=setup.buckets)
+        )
         self._at_times(setup.watch, self._watch)
 
     def _at_times(self, period: float, work: Callable[[], Work]) -> None:
@@ -152,8 +165,12 @@ class Simulation:
             if not self._submitted:
                 yield self.env.timeout(SUBMISSION_PAUSE)
                 continue
-            found = [self._submitted.popleft() for _ in range(min(SUBMISSIONS, len(self._submitted)))]
-            self._account.wait(self.env.now, 2 * len(found) + 1)  # put and delete; what comes at once is got at once
+            found = [
+                self._submitted.popleft() for _ in range(min(SUBMISSIONS, len(self._submitted)))
+            ]
+            self._account.wait(
+                self.env.now, 2 * len(found) + 1
+            )  # put and delete; what comes at once is got at once
             yield self.env.timeout(self._queue.wait(self.env.now, 2 * len(found)))
             for number in found:
                 self.env.process(self._record(process, number))
@@ -195,7 +212,9 @@ class Simulation:
             if step not in order.running:
                 return None
             running = {name: began for name, began in order.running.items() if name != step}
-            return replace(order, done=order.done | {step}, running=running).go_on(self.setup.workflow)
+            return replace(order, done=order.done | {step}, running=running).go_on(
+                self.setup.workflow
+            )
 
         yield from self._apply(process, number, decide)
 
@@ -221,9 +240,13 @@ class Simulation:
         rows = Counter(dict.fromkeys(range(self.setup.buckets), 0))
         for number, order in self._orders.items():
             rows[self._buckets[number]] += len(order.agenda(self.setup.workflow))
-        queries = 1 + sum(1 + ceil(max(0, found - FIRST_PAGE + 1) / PAGE) for found in rows.values())
+        queries = 1 + sum(
+            1 + ceil(max(0, found - FIRST_PAGE + 1) / PAGE) for found in rows.values()
+        )
         self.counts.update(looks=1, table_look_queries=queries, table_entities_read=rows.total())
-        waits = [self._partitions[bucket].wait(self.env.now, found) for bucket, found in rows.items()]
+        waits = [
+            self._partitions[bucket].wait(self.env.now, found) for bucket, found in rows.items()
+        ]
         yield self.env.timeout(max(waits))
         yield from self._request("table_agenda_queries", times=queries)
 
@@ -259,7 +282,9 @@ class Simulation:
         if len(self.took) == round(self.setup.rate * self.setup.seconds):
             self._all_done.succeed()
 
-    def _commit(self, process: Process, number: int, before: Order, after: Order, entities: int) -> Work:
+    def _commit(
+        self, process: Process, number: int, before: Order, after: Order, entities: int
+    ) -> Work:
         """Write the change with all that wait for the same bucket; return whether nobody else was first."""
         bucket, ended = self._buckets[number], self.env.event()
         commit = Commit(order=number, before=before, after=after, entities=entities, ended=ended)
@@ -292,8 +317,13 @@ class Simulation:
         entities = sum(commit.entities for commit in group)
         yield self.env.timeout(self._partitions[bucket].wait(self.env.now, entities))
         yield from self._request("table_writes", entities=entities)
-        versions = {commit.order: self._orders.get(commit.order, Order(version=0)).version for commit in group}
-        late = next((commit for commit in group if commit.before.version != versions[commit.order]), None)
+        versions = {
+            commit.order: self._orders.get(commit.order, Order(version=0)).version
+            for commit in group
+        }
+        late = next(
+            (commit for commit in group if commit.before.version != versions[commit.order]), None
+        )
         if late:
             late.ended.succeed(value=False)
             return late
@@ -351,9 +381,15 @@ def workflow_of(variant: str) -> Workflow:
 @click.option("--rate", type=click.FloatRange(0.1), default=20.0, help="Orders per second.")
 @click.option("--seconds", type=click.FloatRange(1), default=10.0, help="How long orders come.")
 @click.option("--each/--one", default=True, help="Whether each function has processes of its own.")
-@click.option("--instances", type=click.IntRange(1), default=1, help="Processes of each function, or of all.")
-@click.option("--buckets", type=click.IntRange(1, 100), default=8, help="Partitions of the table `orders`.")
-@click.option("--hop-ms", type=click.FloatRange(0.1), default=5.0, help="A request, or the way of a message.")
+@click.option(
+    "--instances", type=click.IntRange(1), default=1, help="Processes of each function, or of all."
+)
+@click.option(
+    "--buckets", type=click.IntRange(1, 100), default=8, help="Partitions of the table `orders`."
+)
+@click.option(
+    "--hop-ms", type=click.FloatRange(0.1), default=5.0, help="A request, or the way of a message."
+)
 @click.option("--call-ms", type=click.FloatRange(0.1), default=5.0, help="A call of a service.")
 @click.option(
     "--bus-credits",

@@ -45,7 +45,9 @@ def install(folder: Path) -> None:
     services = _services()
 
     def http(request: Any, **_: Any) -> None:
-        service = next((name for prefix, name in services.items() if request.url.startswith(prefix)), None)
+        service = next(
+            (name for prefix, name in services.items() if request.url.startswith(prefix)), None
+        )
         match service:
             case "table":
                 _count_table(counters, request)

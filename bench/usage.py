@@ -34,7 +34,9 @@ class Usage:
         machine = (self.machine - earlier.machine) / seconds
         return {
             name: round(value, 2)
-            for name, value in (cores | {"others_on_machine": machine - sum(cores.values())}).items()
+            for name, value in (
+                cores | {"others_on_machine": machine - sum(cores.values())}
+            ).items()
         }
 
 
@@ -52,7 +54,9 @@ def usage(stack: Stack) -> Usage:
 
 def host_mb(stack: Stack) -> float:
     """Return the memory of the largest host with its workers; a page that several share counts once (Linux)."""
-    sizes = [sum(process.memory_full_info().pss for process in _processes(host)) for host in stack.hosts]
+    sizes = [
+        sum(process.memory_full_info().pss for process in _processes(host)) for host in stack.hosts
+    ]
     return round(max(sizes) / 1_000_000, 1)
 
 

@@ -56,7 +56,9 @@ async def remote_services() -> AsyncIterator[str]:
 async def way(folder: Path) -> list[calls.Called]:
     """Run one order to warm the app up, and another one that is watched; return what the second one passed through."""
     async with remote_services() as address:
-        settings = dict.fromkeys(SCHEDULES, NEVER) | {agent.address: address for agent in SHOP.agents}
+        settings = dict.fromkeys(SCHEDULES, NEVER) | {
+            agent.address: address for agent in SHOP.agents
+        }
         async with running(
             folder, 1, WORKFLOW, {**settings, "SIMULATOR_ENABLED": "false", calls.SWITCH: "on"}
         ) as driver:

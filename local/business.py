@@ -22,7 +22,9 @@ def named(name: str) -> tuple[Business, Path | None]:
     except (ImportError, AttributeError, ValueError) as error:
         raise StackError(f"BUSINESS={name}: {error}; expected a name such as {DEPLOYED}") from error
     if not isinstance(business, Business):
-        raise StackError(f"BUSINESS={name}: this is no business; expected a name such as {DEPLOYED}")
+        raise StackError(
+            f"BUSINESS={name}: this is no business; expected a name such as {DEPLOYED}"
+        )
     folder = Path(str(home.__file__)).parent
     return business, folder if (folder / "function_app.py").exists() else None
 

@@ -82,7 +82,9 @@ def start_all(environ: dict[str, str], data: Path) -> int:
     }
     with ExitStack() as at_exit:
         at_exit.callback(_run, *COMPOSE, "down", "--volumes", environ=environ)
-        click.echo("[func] starting the emulators (the first time Docker gets their images, about 2 GB)")
+        click.echo(
+            "[func] starting the emulators (the first time Docker gets their images, about 2 GB)"
+        )
         if code := _run(*COMPOSE, "up", "--detach", "--wait", environ=environ):
             return code
         asyncio.run(provision(storage_connection_string(Ports())))
@@ -102,10 +104,16 @@ def _run(*command: str, environ: Mapping[str, str]) -> int:
 def main() -> None:
     """Start everything, or say what is missing."""
     if faults := list(missing(os.environ)):
-        click.echo("\n".join(["Missing for make func:", *(f"- {fault}" for fault in faults)]), err=True)
+        click.echo(
+            "\n".join(["Missing for make func:", *(f"- {fault}" for fault in faults)]), err=True
+        )
         sys.exit(1)
     try:
-        sys.exit(start_all(dict(os.environ), Path(os.environ.get("DATA_DIR", ".data")).resolve() / "func"))
+        sys.exit(
+            start_all(
+                dict(os.environ), Path(os.environ.get("DATA_DIR", ".data")).resolve() / "func"
+            )
+        )
     except KeyboardInterrupt:
         sys.exit(130)
 

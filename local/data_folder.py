@@ -24,9 +24,13 @@ class DataFolder:
             self._check_layout()
         except BlockingIOError as error:
             self.release()
-            raise StackError(f"another stack uses the data in {self._path}: set DATA_DIR to another folder") from error
+            raise StackError(
+                f"another stack uses the data in {self._path}: set DATA_DIR to another folder"
+            ) from error
         except OSError as error:
-            raise StackError(f"the data folder {self._path} cannot be used ({error}): set DATA_DIR") from error
+            raise StackError(
+                f"the data folder {self._path} cannot be used ({error}): set DATA_DIR"
+            ) from error
 
     def _check_layout(self) -> None:
         """Refuse rows that this version of the app cannot read; those without a mark are older than the mark."""

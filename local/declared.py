@@ -38,10 +38,20 @@ def faults(agents: Sequence[Agent]) -> Iterator[str]:
 
 
 def _queue_faults(agents: Sequence[Agent]) -> Iterator[str]:
-    wanted = {queue for agent in agents for queue in (requests_queue(agent.name), responses_queue(agent.name))}
+    wanted = {
+        queue
+        for agent in agents
+        for queue in (requests_queue(agent.name), responses_queue(agent.name))
+    }
     there = {each["name"] for each in queues()["serviceBusQueues"]}
-    of_agents = {name for name in there if name.endswith(("-requests", "-responses")) and name != "scheduler-requests"}
-    yield from (f"{QUEUES}: there is no Service Bus queue {name}" for name in sorted(wanted - there))
+    of_agents = {
+        name
+        for name in there
+        if name.endswith(("-requests", "-responses")) and name != "scheduler-requests"
+    }
+    yield from (
+        f"{QUEUES}: there is no Service Bus queue {name}" for name in sorted(wanted - there)
+    )
     for name in sorted(of_agents - wanted):
         yield f"{QUEUES}: {name} belongs to no agent that the business declares"
 

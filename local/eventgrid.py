@@ -33,11 +33,15 @@ class Topic:
         if not hmac.compare_digest(request.headers.get("aeg-sas-key", "").encode(), self._key):
             return _refuse(401, "the header aeg-sas-key is missing or wrong")
         try:
-            messages = [_message(event) for event in _events(request.content_type, await request.read())]
+            messages = [
+                _message(event) for event in _events(request.content_type, await request.read())
+            ]
         except ValueError as fault:
             return _refuse(400, str(fault))
         if any(len(message) > MAX_MESSAGE_BYTES for message in messages):
-            return _refuse(413, "an event is larger than the 48 KiB that fit into a message of a Storage Queue")
+            return _refuse(
+                413, "an event is larger than the 48 KiB that fit into a message of a Storage Queue"
+            )
         return await self._deliver(messages)
 
     async def _deliver(self, messages: list[str]) -> web.Response:
@@ -118,7 +122,9 @@ def _refuse(status: int, message: str) -> web.Response:
 
 @click.command(help=__doc__)
 @click.option("--port", type=int, required=True)
-@click.option("--key", envvar="EVENT_GRID_KEY", required=True, help="What publishers send as aeg-sas-key.")
+@click.option(
+    "--key", envvar="EVENT_GRID_KEY", required=True, help="What publishers send as aeg-sas-key."
+)
 @click.option(
     "--storage",
     envvar="StateStorage",
@@ -127,7 +133,9 @@ def _refuse(status: int, message: str) -> web.Response:
 )
 def main(port: int, key: str, storage: str) -> None:
     """Serve until SIGTERM."""
-    web.run_app(application(key, storage, ALERTS), host=HOST, port=port, print=None, access_log=None)
+    web.run_app(
+        application(key, storage, ALERTS), host=HOST, port=port, print=None, access_log=None
+    )
 
 
 if __name__ == "__main__":

@@ -58,17 +58,27 @@ class Ports:
         users = defaultdict(list)
         for field in fields(self):
             users[getattr(self, field.name)].append(field.name.upper())
-        return [f"{' and '.join(names)} are both {port}" for port, names in users.items() if len(names) > 1]
+        return [
+            f"{' and '.join(names)} are both {port}"
+            for port, names in users.items()
+            if len(names) > 1
+        ]
 
     def check_free(self) -> None:
         """Raise `StackError` that names every port somebody else listens on, and the variable that moves it."""
         if taken := self.taken(*(field.name for field in fields(self))):
-            raise StackError("\n".join(["these ports are in use (is the stack running already?):", *taken]))
+            raise StackError(
+                "\n".join(["these ports are in use (is the stack running already?):", *taken])
+            )
 
     def taken(self, *names: str) -> list[str]:
         """Return a line for each of these ports that somebody listens on, with the variable that moves it."""
         numbers = {name: getattr(self, name) for name in names}
-        return [f"- {port}: set {name.upper()} to another one" for name, port in numbers.items() if not is_free(port)]
+        return [
+            f"- {port}: set {name.upper()} to another one"
+            for name, port in numbers.items()
+            if not is_free(port)
+        ]
 
 
 def is_free(port: int) -> bool:
@@ -107,7 +117,9 @@ def _reserve(port: int) -> bool:
     """
     held = socket.socket()
     try:
-        held.bind((HOST, port))  # without SO_REUSEADDR, so that it fails where another process holds the port
+        held.bind(
+            (HOST, port)
+        )  # without SO_REUSEADDR, so that it fails where another process holds the port
     except OSError:
         held.close()
         return False

@@ -15,6 +15,8 @@ async def missing_at(url: str, accept: Container[int]) -> str:
         async with aiohttp.ClientSession(timeout=timeout) as client, client.get(url) as response:
             if response.status in accept:
                 return ""
-            return f"GET {url} answers {response.status} {(await response.text())[:SHOWN_CHARACTERS]}"
+            return (
+                f"GET {url} answers {response.status} {(await response.text())[:SHOWN_CHARACTERS]}"
+            )
     except (aiohttp.ClientError, TimeoutError):
         return f"no answer from {url}"

@@ -84,12 +84,16 @@ class Process:
                 cwd=self._command.cwd,
                 start_new_session=True,
                 pass_fds=self._command.fds,
-                preexec_fn=functools.partial(end_with_parent, os.getpid(), self._command.orphan_signal),
+                preexec_fn=functools.partial(
+                    end_with_parent, os.getpid(), self._command.orphan_signal
+                ),
             )
         if self._child.stdout is not None:
             self._relay = asyncio.create_task(self._relay_output(self._child.stdout))
 
-    async def wait_ready(self, probe: Probe, seconds: float, say: Callable[[str], None] = lambda _: None) -> None:
+    async def wait_ready(
+        self, probe: Probe, seconds: float, say: Callable[[str], None] = lambda _: None
+    ) -> None:
         """Wait until the probe misses nothing; `say` gets what it waits for when that takes long.
 
         Raises `StackError` with the last output if the process ends or is late. The process is looked at after
@@ -99,9 +103,13 @@ class Process:
         while (missing := await probe()) or not self.alive:
             now = time.monotonic()
             if not self.alive:
-                raise StackError(f"{self.name} ended while starting ({self.how_it_ended}){self._last_words()}")
+                raise StackError(
+                    f"{self.name} ended while starting ({self.how_it_ended}){self._last_words()}"
+                )
             if now > began + seconds:
-                raise StackError(f"{self.name} was not ready after {seconds:.0f} s: {missing}{self._last_words()}")
+                raise StackError(
+                    f"{self.name} was not ready after {seconds:.0f} s: {missing}{self._last_words()}"
+                )
             if now > said + SAY_AGAIN_SECONDS:
                 said = now
                 say(f"still waiting for {self.name}: {missing}")

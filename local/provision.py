@@ -23,7 +23,10 @@ async def provision(connection_string: str) -> None:
     ):
         await asyncio.gather(
             *(tables.create_table_if_not_exists(name) for name in storage["tables"]),
-            *(_unless_there(storage_queues.create_queue(queue["name"])) for queue in queues()["storageQueues"]),
+            *(
+                _unless_there(storage_queues.create_queue(queue["name"]))
+                for queue in queues()["storageQueues"]
+            ),
             *(_unless_there(blobs.create_container(name)) for name in storage["containers"]),
         )
 

@@ -7,13 +7,17 @@ from local.business import AGENTS
 from local.ports import HOST, Ports
 
 AZURITE_ACCOUNT = "devstoreaccount1"
-AZURITE_KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
+AZURITE_KEY = (
+    "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
+)
 
 
 def storage_connection_string(ports: Ports) -> str:
     """Return how to reach Azurite."""
     services = {"Blob": ports.blob_port, "Queue": ports.queue_port, "Table": ports.table_port}
-    endpoints = "".join(f"{name}Endpoint=http://{HOST}:{port}/{AZURITE_ACCOUNT};" for name, port in services.items())
+    endpoints = "".join(
+        f"{name}Endpoint=http://{HOST}:{port}/{AZURITE_ACCOUNT};" for name, port in services.items()
+    )
     return f"DefaultEndpointsProtocol=http;AccountName={AZURITE_ACCOUNT};AccountKey={AZURITE_KEY};{endpoints}"
 
 

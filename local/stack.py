@@ -86,7 +86,9 @@ class Stack:
     out. All output is also in `<data>/logs`.
     """
 
-    def __init__(self, stack_config: StackConfig, say: Say = _say_nothing, show: Say | None = None) -> None:
+    def __init__(
+        self, stack_config: StackConfig, say: Say = _say_nothing, show: Say | None = None
+    ) -> None:
         self.config = stack_config
         self.ports = stack_config.ports
         self.http_url = f"http://{HOST}:{self.ports.http_port}"
@@ -100,7 +102,9 @@ class Stack:
         self._watchers: dict[Process, asyncio.Task[None]] = {}
         self._socket: socket.socket | None = None
         self._folder = DataFolder(stack_config.data)
-        defaults = settings.app_settings(self.ports, self.operator_key, secrets.token_urlsafe(24), stack_config.agents)
+        defaults = settings.app_settings(
+            self.ports, self.operator_key, secrets.token_urlsafe(24), stack_config.agents
+        )
         self._env = {**settings.HOST_SETTINGS, **os.environ, **defaults, **stack_config.settings}
         self.azurite = self._node("azurite", str(AZURITE), *self._azurite_arguments())
         self.broker = self._node("broker", str(BROKER), *self._broker_arguments())
@@ -127,13 +131,17 @@ class Stack:
         self._folder.claim()
         self._socket = listen(self.ports.http_port)
         self._put_old_logs_aside()
-        (self.config.data / "Config.json").write_text(json.dumps(config(self._more_queues()), indent=2))
+        (self.config.data / "Config.json").write_text(
+            json.dumps(config(self._more_queues()), indent=2)
+        )
         self._say("waiting for Azurite, the Service Bus broker and the Event Grid stand-in")
         await _together(self.start_azurite(), self.start_broker(), self.start_event_grid())
         self._say("making tables, queues and containers")
         await provision(self.storage_connection_string)
         self._say(f"waiting for {self.config.hosts} functions host(s)")
-        await _together(*(self._launch_host(self.config.functions) for _ in range(self.config.hosts)))
+        await _together(
+            *(self._launch_host(self.config.functions) for _ in range(self.config.hosts))
+        )
         await self.wait_healthy()
 
     def _more_queues(self) -> Mapping[str, Mapping[str, Any]]:
@@ -142,7 +150,10 @@ class Stack:
 
     def app_environment(self) -> dict[str, str]:
         """Return the settings that the hosts get."""
-        return {name: self._env[name] for name in settings.app_settings(self.ports, "", "", self.config.agents)}
+        return {
+            name: self._env[name]
+            for name in settings.app_settings(self.ports, "", "", self.config.agents)
+        }
 
     async def wait_healthy(self) -> None:
         """Wait until `GET /api/health` answers 200; hosts that run some functions only need not have it."""
@@ -190,7 +201,9 @@ class Stack:
             await self._event_grid.start()
         except OSError as error:
             taken = self.ports.taken("eventgrid_port")
-            raise StackError("\n".join([f"the Event Grid stand-in cannot listen ({error})", *taken])) from error
+            raise StackError(
+                "\n".join([f"the Event Grid stand-in cannot listen ({error})", *taken])
+            ) from error
 
     async def stop_event_grid(self) -> None:
         """Stop the Event Grid stand-in as an outage would."""
@@ -230,7 +243,9 @@ class Stack:
         if self._socket is None:
             raise StackError("the stack is not started")
         fd = self._socket.fileno()
-        arguments = ["--listen-fd", str(fd)] if functions == self.config.functions else ["--port", "0"]
+        arguments = (
+            ["--listen-fd", str(fd)] if functions == self.config.functions else ["--port", "0"]
+        )
         arguments += ["--functions", functions] if functions else []
         folder = app or self.config.app
         arguments += ["--app-dir", str(folder)] if folder else []
@@ -273,7 +288,11 @@ class Stack:
         while True:
             await process.ended()
             lived = time.monotonic() - began
-            pause = min(max(2 * pause, 0.5), LONGEST_PAUSE_SECONDS) if lived < SHORT_LIFE_SECONDS else 0.0
+            pause = (
+                min(max(2 * pause, 0.5), LONGEST_PAUSE_SECONDS)
+                if lived < SHORT_LIFE_SECONDS
+                else 0.0
+            )
             when = f" in {pause:.1f} s" if pause else ""
             why = f"{process.how_it_ended}, see {process.log}"
             self._say(f"{process.name} ended unexpectedly; starting it again{when} ({why})")
@@ -298,7 +317,9 @@ class Stack:
 
     def _command(self, name: str, *arguments: str) -> Command:
         env = self._env | {"PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"}
-        return Command(name=name, arguments=arguments, env=env, cwd=ROOT, log=self._logs / f"{name}.log")
+        return Command(
+            name=name, arguments=arguments, env=env, cwd=ROOT, log=self._logs / f"{name}.log"
+        )
 
     @property
     def _logs(self) -> Path:
@@ -316,7 +337,9 @@ class Stack:
         }
         arguments = ["--silent", "--disableTelemetry", "--skipApiVersionCheck"]
         arguments += (
-            ["--inMemoryPersistence"] if self.config.in_memory else ["--location", str(self.config.data / "azurite")]
+            ["--inMemoryPersistence"]
+            if self.config.in_memory
+            else ["--location", str(self.config.data / "azurite")]
         )
         for service, port in ports.items():
             arguments += [f"--{service}Host", HOST, f"--{service}Port", str(port)]

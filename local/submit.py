@@ -26,6 +26,8 @@ async def submit(ports: Ports, payload: Mapping[str, Any], workflow: str | None)
             "workflow": workflow,
         }
     )
-    async with QueueClient.from_connection_string(storage_connection_string(ports), "order-submissions") as queue:
+    async with QueueClient.from_connection_string(
+        storage_connection_string(ports), "order-submissions"
+    ) as queue:
         await queue.send_message(message.to_json())
     return order_id

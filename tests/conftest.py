@@ -6,7 +6,9 @@ import pytest
 from xdist.scheduler import LoadScopeScheduling
 
 gc.disable()  # what is loaded stays: to look through it for garbage took half of the time in which tests are collected
-pytest.register_assert_rewrite("client", "failing", "inspection", "private_queue", "reading", "waiting")
+pytest.register_assert_rewrite(
+    "client", "failing", "inspection", "private_queue", "reading", "waiting"
+)
 
 from bus_queues import QUEUES  # noqa: E402 - what is asserted is rewritten from here on
 from client import QUICK  # noqa: E402
@@ -84,7 +86,11 @@ def pytest_xdist_make_scheduler(config, log):
 
 def pytest_xdist_auto_num_workers(config):
     """Start workers for a whole run only: one test alone begins sooner without."""
-    return ALL_OF_THEM if config.args == config.getini("testpaths") and not config.option.keyword else 0
+    return (
+        ALL_OF_THEM
+        if config.args == config.getini("testpaths") and not config.option.keyword
+        else 0
+    )
 
 
 def pytest_configure(config):
@@ -93,7 +99,9 @@ def pytest_configure(config):
     if hasattr(config, "workerinput"):
         return
     plugins = config.pluginmanager
-    plugins.register(Progress(lambda line: plugins.getplugin("terminalreporter").write_line(line, flush=True)))
+    plugins.register(
+        Progress(lambda line: plugins.getplugin("terminalreporter").write_line(line, flush=True))
+    )
 
 
 def pytest_collection_modifyitems(items):
@@ -144,7 +152,9 @@ async def shared(tmp_path_factory):
 
     Whoever uses it lets things fail for orders of its own only, and expects other orders beside them.
     """
-    async with running(tmp_path_factory.mktemp("stack"), settings=SHARED, app=APP) as stack_and_client:
+    async with running(
+        tmp_path_factory.mktemp("stack"), settings=SHARED, app=APP
+    ) as stack_and_client:
         yield stack_and_client
 
 

@@ -41,7 +41,8 @@ def main(*, brief: bool) -> int:
     collected = io.StringIO()  # of interest only when something cannot be collected
     with redirect_stdout(collected):
         code = pytest.main(
-            ["--collect-only", "-qq", "--no-header", "-o", "addopts=--import-mode=importlib"], plugins=[collector]
+            ["--collect-only", "-qq", "--no-header", "-o", "addopts=--import-mode=importlib"],
+            plugins=[collector],
         )
     if code:
         print(collected.getvalue())
@@ -50,7 +51,11 @@ def main(*, brief: bool) -> int:
     if not brief:
         print(*table(known, collector.tests), sep="\n")
     wrong = list(faults(known, collector.tests))
-    print(*wrong, f"{len(collector.tests.keys() & set(known))} of {len(known)} statements proven", sep="\n")
+    print(
+        *wrong,
+        f"{len(collector.tests.keys() & set(known))} of {len(known)} statements proven",
+        sep="\n",
+    )
     return 1 if wrong else 0
 
 
@@ -70,11 +75,15 @@ def faults(known: Collection[str], tests: Mapping[str, Collection[str]]) -> Iter
         "named by tests, but no statement": tests.keys() - set(known),
     } | {
         f"failure modes without a test {where}": {
-            each for each in failures if not any(test.startswith(folder) for test in tests.get(each, ()))
+            each
+            for each in failures
+            if not any(test.startswith(folder) for test in tests.get(each, ()))
         }
         for where, folder in PLACES.items()
     }
-    yield from (f"{what}: {', '.join(sorted(which, key=_order))}" for what, which in wrong.items() if which)
+    yield from (
+        f"{what}: {', '.join(sorted(which, key=_order))}" for what, which in wrong.items() if which
+    )
 
 
 def _order(statement: str) -> tuple[str, int]:

@@ -45,7 +45,9 @@ EMPTY = {
 async def seen(found: Browser, url: str, width: int, theme: Any) -> AsyncIterator[Page]:
     """A page of this width and theme, with the operators' key."""
     size = {"width": width, "height": WIDTHS[width]}
-    context = await found.new_context(viewport=size, color_scheme=theme, reduced_motion="reduce", base_url=url)
+    context = await found.new_context(
+        viewport=size, color_scheme=theme, reduced_motion="reduce", base_url=url
+    )
     page = await context.new_page()
     await page.goto("/console")
     await page.evaluate(
@@ -59,7 +61,11 @@ async def take(page: Page, name: str) -> None:
     """Take a picture of the whole page once nothing is asked any more."""
     await page.wait_for_load_state("networkidle")
     size = page.viewport_size or {"width": 0}
-    theme = "dark" if await page.evaluate("matchMedia('(prefers-color-scheme: dark)').matches") else "light"
+    theme = (
+        "dark"
+        if await page.evaluate("matchMedia('(prefers-color-scheme: dark)').matches")
+        else "light"
+    )
     picture = f"{name}-{size['width']}-{theme}"
     await page.screenshot(path=FOLDER / f"{picture}.png", full_page=True)
     if picture in README:
@@ -75,7 +81,9 @@ async def visit(page: Page, name: str, path: str) -> None:
 
 async def fill(client: Client) -> dict[str, str]:
     """Have orders of every kind; returns an id of each."""
-    body = {"items": [{"sku": "TEA-EARL-GREY", "quantity": 1}, {"sku": "CUP-PORCELAIN", "quantity": 2}]}
+    body = {
+        "items": [{"sku": "TEA-EARL-GREY", "quantity": 1}, {"sku": "CUP-PORCELAIN", "quantity": 2}]
+    }
     ids = {"processed": await client.place(**body)}
     await client.until(ids["processed"], "Processed")
     await client.fault("reject")

@@ -10,12 +10,20 @@ from local.host.errors import HostError
 
 
 @click.command(context_settings={"max_content_width": 100})
-@click.option("--app-dir", type=click.Path(path_type=Path), default=Path(), help="Folder of function_app.py.")
-@click.option("--port", default=7071, show_default=True, help="HTTP port on 127.0.0.1; 0 takes a free one.")
+@click.option(
+    "--app-dir", type=click.Path(path_type=Path), default=Path(), help="Folder of function_app.py."
+)
+@click.option(
+    "--port", default=7071, show_default=True, help="HTTP port on 127.0.0.1; 0 takes a free one."
+)
 @click.option("--listen-fd", type=int, help="Inherited listening socket to use instead of --port.")
 @click.option("--functions", help="Run only these: names separated by commas.")
-@click.option("--log-level", default="INFO", show_default=True, help="DEBUG also logs each success.")
-def main(app_dir: Path, port: int, listen_fd: int | None, functions: str | None, log_level: str) -> None:
+@click.option(
+    "--log-level", default="INFO", show_default=True, help="DEBUG also logs each success."
+)
+def main(
+    app_dir: Path, port: int, listen_fd: int | None, functions: str | None, log_level: str
+) -> None:
     """Run an Azure Functions app (Python v2 model) without Azure and its tools.
 
     App settings are environment variables. A trigger's connection X is a connection string in variable X or
@@ -33,7 +41,11 @@ def main(app_dir: Path, port: int, listen_fd: int | None, functions: str | None,
 
     gc.freeze()
     gc.enable()
-    only = frozenset(name.strip() for name in functions.split(",") if name.strip()) if functions else None
+    only = (
+        frozenset(name.strip() for name in functions.split(",") if name.strip())
+        if functions
+        else None
+    )
     try:
         run(app_dir.resolve(), only, port, listen_fd, log_level)
     except HostError as error:

@@ -21,7 +21,9 @@ class Channel(asyncio.Protocol):
         self._transport: asyncio.Transport
 
     @classmethod
-    async def over(cls, end: socket.socket, received: Callable[[Any], None], lost: Callable[[], None]) -> Self:
+    async def over(
+        cls, end: socket.socket, received: Callable[[Any], None], lost: Callable[[], None]
+    ) -> Self:
         """Use this end of a pair of sockets."""
         loop = asyncio.get_running_loop()
         _, channel = await loop.create_unix_connection(lambda: cls(received, lost), sock=end)

@@ -18,7 +18,9 @@ def is_preflight(request: web.BaseRequest) -> bool:
 def permission(request: web.BaseRequest) -> web.Response:
     """Allow what is asked for: what a call needs besides, such as a key, the call itself is asked for."""
     asked = {f"{ALLOWED}Methods": f"{ASKED}Method", f"{ALLOWED}Headers": f"{ASKED}Headers"}
-    given = {name: request.headers[header] for name, header in asked.items() if header in request.headers}
+    given = {
+        name: request.headers[header] for name, header in asked.items() if header in request.headers
+    }
     return web.Response(status=204, headers=given)
 
 

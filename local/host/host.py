@@ -42,7 +42,9 @@ class Host:
         self._settings = AppSettings(values=environ)
         self._own = HostSettings.read(environ)
         self._config = read_host_json(app_dir, environ)
-        self._invoker = Invoker(timeout=self._config.function_timeout, process_for_each=self._own.process_for_each)
+        self._invoker = Invoker(
+            timeout=self._config.function_timeout, process_for_each=self._own.process_for_each
+        )
         self._stopping = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
         self.functions: Sequence[Function] = ()
@@ -55,7 +57,9 @@ class Host:
         self.functions = await self._invoker.start(fork_server, group)
         self._http = self._http_listener()
         listeners = ((each, self._listener(each)) for each in self.functions)
-        self._listeners = {function.name: found for function, found in listeners if found is not None}
+        self._listeners = {
+            function.name: found for function, found in listeners if found is not None
+        }
 
     async def start(self, listening: socket.socket, group: asyncio.TaskGroup) -> None:
         """Begin to serve; HTTP is ready on return, the others connect when they can."""
@@ -94,7 +98,9 @@ class Host:
         return make_listener(function, self._config, self._own, self._invoker)
 
 
-def make_listener(function: Function, config: HostJson, own: HostSettings, invoker: Invoker) -> Listener | None:
+def make_listener(
+    function: Function, config: HostJson, own: HostSettings, invoker: Invoker
+) -> Listener | None:
     """Return what serves a function's trigger; None for HTTP, which has one listener for all."""
     call, options = invoker.prepare(function), config.extensions
     match function.trigger:

@@ -67,7 +67,9 @@ class QueueOptions(_Section):
     @property
     def threshold(self) -> int:
         """Number of running calls at which more messages are fetched."""
-        return self.batch_size // 2 if self.new_batch_threshold is None else self.new_batch_threshold
+        return (
+            self.batch_size // 2 if self.new_batch_threshold is None else self.new_batch_threshold
+        )
 
 
 class ClientRetryOptions(_Section):

@@ -89,27 +89,40 @@ class HttpListener:
             return _last(status)
         if request.headers.get("Origin") not in self._origins:
             return await self._answer_call(request)
-        answer = cors.permission(request) if cors.is_preflight(request) else await self._answer_call(request)
+        answer = (
+            cors.permission(request)
+            if cors.is_preflight(request)
+            else await self._answer_call(request)
+        )
         return cors.readable(answer, request)
 
     async def _answer_call(self, request: web.BaseRequest) -> web.StreamResponse:
         path = percent_decoded(request.rel_url.raw_path, but="/")
         if f"{path}/".lower().startswith("/admin/"):
-            return _empty(401)  # the host's own pages: they want the master key, which nobody has here
+            return _empty(
+                401
+            )  # the host's own pages: they want the master key, which nobody has here
         if path == itself.PATH:
             return await itself.answer(request) if self._has_key(request) else _empty(401)
         for endpoint in self._endpoints:
-            if endpoint.takes(request.method) and (parameters := endpoint.route.match(path)) is not None:
+            if (
+                endpoint.takes(request.method)
+                and (parameters := endpoint.route.match(path)) is not None
+            ):
                 return await self._serve(endpoint, request, parameters)
         return self._nobody_takes(path)
 
-    async def _serve(self, endpoint: Endpoint, request: web.BaseRequest, parameters: Mapping[str, str]) -> web.Response:
+    async def _serve(
+        self, endpoint: Endpoint, request: web.BaseRequest, parameters: Mapping[str, str]
+    ) -> web.Response:
         if not self._may_call(endpoint.trigger, request):
             return _empty(401)
         length = request.content_length or 0
         if length > MAX_BODY_BYTES:
             return _last(500)
-        body = await request.read() if length else b""  # a body of unknown length is not handed over
+        body = (
+            await request.read() if length else b""
+        )  # a body of unknown length is not handed over
         try:
             return _response(await endpoint.call(_datum(request, parameters, body), None))
         except InvocationFailed:
@@ -121,7 +134,11 @@ class HttpListener:
     def _nobody_takes(self, path: str) -> web.Response:
         if path != "/":
             return _empty(404)
-        return web.Response(text="The local Functions host is running.") if self._home_page else _empty(204)
+        return (
+            web.Response(text="The local Functions host is running.")
+            if self._home_page
+            else _empty(204)
+        )
 
     def _may_call(self, trigger: HttpTrigger, request: web.BaseRequest) -> bool:
         """Tell whether the operator's key opens it; nothing opens what needs the master key."""
@@ -150,7 +167,9 @@ def _request(
     task: "asyncio.Task[None]",
 ) -> web.BaseRequest:
     """Make aiohttp's request without its limit of 1 MB: what is announced has been compared with Azure's."""
-    return web.BaseRequest(message, payload, protocol, writer, task, task.get_loop(), client_max_size=0)
+    return web.BaseRequest(
+        message, payload, protocol, writer, task, task.get_loop(), client_max_size=0
+    )
 
 
 def _refusal(request: web.BaseRequest, origins: Collection[str]) -> int:
@@ -195,11 +214,15 @@ def _joined(pairs: MultiMapping[str]) -> dict[str, Datum]:
 def _query(text: str) -> dict[str, Datum]:
     """Empty values do not reach a function in Python."""
     pairs = [pair.replace("+", " ").partition("=") for pair in text.split("&") if pair]
-    given = _joined(MultiDict((percent_decoded(name), percent_decoded(value)) for name, _, value in pairs))
+    given = _joined(
+        MultiDict((percent_decoded(name), percent_decoded(value)) for name, _, value in pairs)
+    )
     return {name: value for name, value in given.items() if value.value}
 
 
 def _response(answer: object) -> web.Response:
     if not isinstance(answer, HttpAnswer):
         raise TypeError(type(answer).__name__)
-    return web.Response(status=answer.status, headers=CIMultiDict(answer.headers), body=answer.body or None)
+    return web.Response(
+        status=answer.status, headers=CIMultiDict(answer.headers), body=answer.body or None
+    )

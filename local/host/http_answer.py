@@ -26,7 +26,9 @@ def http_answer(result: object) -> HttpAnswer:
 
 
 def _headers(response: func.HttpResponse) -> tuple[tuple[str, str], ...]:
-    headers = CIMultiDict((k, v) for k, v in response.headers.items() if k.lower() not in _HOSTS_OWN)
+    headers = CIMultiDict(
+        (k, v) for k, v in response.headers.items() if k.lower() not in _HOSTS_OWN
+    )
     if "content-type" not in headers:
         is_text = response.mimetype.startswith("text/")
         charset = f"; charset={response.charset}" if is_text else ""

@@ -88,7 +88,9 @@ def index_functions(
     by_name = {str(each.get_function_name()): each for each in decorated}
     unknown = sorted((only or frozenset()) - by_name.keys())
     if unknown:
-        raise HostError(f"no such function: {', '.join(unknown)} (there are: {', '.join(sorted(by_name))})")
+        raise HostError(
+            f"no such function: {', '.join(unknown)} (there are: {', '.join(sorted(by_name))})"
+        )
     chosen = only if only is not None else by_name.keys()
     names = [name for name in by_name if name in chosen and not settings.is_disabled(name)]
     functions = [_index_one(name, by_name[name], settings) for name in names]
@@ -149,7 +151,9 @@ def _service_bus(name: str, binding: Binding, settings: AppSettings) -> ServiceB
 
 def _timer(name: str, binding: Binding, settings: AppSettings) -> TimerTrigger:
     if binding.get("useMonitor") is not False:
-        raise HostError(f"function {name}: this host keeps no past times of timers; it needs use_monitor=False")
+        raise HostError(
+            f"function {name}: this host keeps no past times of timers; it needs use_monitor=False"
+        )
     return TimerTrigger(
         schedule=settings.substitute(binding["schedule"]),
         run_on_startup=bool(binding.get("runOnStartup")),

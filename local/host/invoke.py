@@ -38,7 +38,9 @@ class Invoker:
         first = WorkerProcess(fork_server=fork_server, timeout=self._timeout)
         functions = await first.start()
         purposes = list(dict.fromkeys(map(self._purpose, functions))) or [ALL]
-        self._workers = {each: WorkerProcess(fork_server=fork_server, timeout=self._timeout) for each in purposes}
+        self._workers = {
+            each: WorkerProcess(fork_server=fork_server, timeout=self._timeout) for each in purposes
+        }
         self._workers[purposes[0]] = first
         await asyncio.gather(*(self._workers[each].start() for each in purposes[1:]))
         for purpose, worker in self._workers.items():

@@ -18,7 +18,9 @@ async def answer(request: web.BaseRequest) -> web.StreamResponse:
     await response.prepare(request)
     await response.write_eof()
     if request.method == "DELETE":
-        os.kill(os.getpid(), signal.SIGKILL)  # nothing is finished, and nothing is said: as when a machine fails
+        os.kill(
+            os.getpid(), signal.SIGKILL
+        )  # nothing is finished, and nothing is said: as when a machine fails
     return response
 
 

@@ -20,7 +20,9 @@ class Outage:
     def failed(self, error: BaseException) -> float:
         """Note a failed try; returns the seconds to wait before the next."""
         if not self._pause:
-            _log.warning("%s is away, trying again until it is back: %s", self.what, in_a_few_words(error))
+            _log.warning(
+                "%s is away, trying again until it is back: %s", self.what, in_a_few_words(error)
+            )
         self._pause = longer(self._pause)
         return self._pause
 

@@ -27,7 +27,9 @@ def percent_decoded(text: str, *, but: str = "") -> str:
 
 
 def _is_integer(bits: int, text: str) -> bool:
-    return bool(re.fullmatch(r"\s*[+-]?[0-9]+\s*", text)) and -(2 ** (bits - 1)) <= int(text) < 2 ** (bits - 1)
+    return bool(re.fullmatch(r"\s*[+-]?[0-9]+\s*", text)) and -(2 ** (bits - 1)) <= int(
+        text
+    ) < 2 ** (bits - 1)
 
 
 def _is_like(pattern: str) -> Callable[[str], bool]:
@@ -59,7 +61,9 @@ class Route:
         if found is None:
             return None
         parameters = {name: value for name, value in found.groupdict().items() if value}
-        fits = all(holds(value) for name, value in parameters.items() for holds in self.constraints[name])
+        fits = all(
+            holds(value) for name, value in parameters.items() for holds in self.constraints[name]
+        )
         return parameters if fits else None
 
 
@@ -83,7 +87,10 @@ def _pattern_of(part: str, template: str) -> str:
     pattern, end = "", 0
     for found in _PARAMETER.finditer(part):
         stars, name, *_ = found.groups()
-        pattern += _literal(part[end : found.start()], template) + f"(?P<{name}>{'.*' if stars else '[^/]+'})"
+        pattern += (
+            _literal(part[end : found.start()], template)
+            + f"(?P<{name}>{'.*' if stars else '[^/]+'})"
+        )
         end = found.end()
     return pattern + _literal(part[end:], template)
 
@@ -96,7 +103,9 @@ def _literal(text: str, template: str) -> str:
 
 def _constraints_of(template: str) -> Mapping[str, tuple[Constraint, ...]]:
     named = {name: listed.split(":")[1:] for _, name, listed, _ in _PARAMETER.findall(template)}
-    if unknown := [each for listed in named.values() for each in listed if each not in _CONSTRAINTS]:
+    if unknown := [
+        each for listed in named.values() for each in listed if each not in _CONSTRAINTS
+    ]:
         raise HostError(f"route {template}: this host has no constraint {', '.join(unknown)}")
     return {name: tuple(_CONSTRAINTS[each] for each in listed) for name, listed in named.items()}
 

@@ -14,7 +14,9 @@ from local.host.host import Host
 from local.host.logs import configure_logging
 
 
-def run(app_dir: Path, only: frozenset[str] | None, port: int, listen_fd: int | None, log_level: str) -> None:
+def run(
+    app_dir: Path, only: frozenset[str] | None, port: int, listen_fd: int | None, log_level: str
+) -> None:
     """Run the app until a signal ends it. Raises `HostError`, also when what the host cannot do without has ended."""
     configure_logging(log_level)
     host = Host(app_dir=app_dir, environ=os.environ)

@@ -40,7 +40,9 @@ class Running:
 class ServiceBusListener:
     """Feeds the messages of one queue to one function."""
 
-    def __init__(self, *, trigger: ServiceBusTrigger, call: Call, options: ServiceBusOptions) -> None:
+    def __init__(
+        self, *, trigger: ServiceBusTrigger, call: Call, options: ServiceBusOptions
+    ) -> None:
         self._trigger = trigger
         self._call = call
         self._options = options
@@ -63,9 +65,13 @@ class ServiceBusListener:
         self._forget_unsettled()
 
     async def _serve(self, stopping: asyncio.Event) -> None:
-        async with ServiceBusClient.from_connection_string(self._trigger.connection, retry_total=0) as client:
+        async with ServiceBusClient.from_connection_string(
+            self._trigger.connection, retry_total=0
+        ) as client:
             # With a prefetch of its own the SDK keeps what arrives; how much may arrive is `allow`ed.
-            receiver = client.get_queue_receiver(self._trigger.queue, prefetch_count=1, keep_alive=None)
+            receiver = client.get_queue_receiver(
+                self._trigger.queue, prefetch_count=1, keep_alive=None
+            )
             link = Link(receiver)
             try:
                 await link.open()
@@ -120,7 +126,10 @@ class ServiceBusListener:
         now = time.monotonic()
         self._waiting_since = self._waiting_since or now
         waited = now - self._waiting_since
-        if count < self._options.min_message_batch_size and waited < self._options.max_batch_wait_time:
+        if (
+            count < self._options.min_message_batch_size
+            and waited < self._options.max_batch_wait_time
+        ):
             return False
         self._waiting_since = None
         return True
@@ -142,7 +151,9 @@ class ServiceBusListener:
 
     async def _handle(self, running: Running) -> None:
         try:
-            body, metadata = many(running.messages) if self._trigger.many else single(running.messages[0])
+            body, metadata = (
+                many(running.messages) if self._trigger.many else single(running.messages[0])
+            )
             running.succeeded = await self._call.succeeds(body, metadata)
         except Exception:  # noqa: BLE001 - a message that cannot be decoded is abandoned like any other
             _log.exception("queue %s: a message cannot be read", self._trigger.queue)
@@ -157,7 +168,9 @@ class ServiceBusListener:
             for message in running.messages:
                 await self._settle(link, running, message)
 
-    async def _settle(self, link: Link, running: Running, message: ServiceBusReceivedMessage) -> None:
+    async def _settle(
+        self, link: Link, running: Running, message: ServiceBusReceivedMessage
+    ) -> None:
         if running.link is not link:
             self._not_settled(message, "the connection was lost meanwhile")
             return
@@ -187,7 +200,9 @@ class ServiceBusListener:
             running.renew_at = time.monotonic() + _half_lock(running.messages[0])
         except ServiceBusError as error:
             running.renew_until = 0.0
-            _log.warning("queue %s: lock not renewed: %s", self._trigger.queue, in_a_few_words(error))
+            _log.warning(
+                "queue %s: lock not renewed: %s", self._trigger.queue, in_a_few_words(error)
+            )
 
 
 def _half_lock(message: ServiceBusReceivedMessage) -> float:

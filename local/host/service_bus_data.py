@@ -52,8 +52,14 @@ _NUMBERS: Mapping[str, _Getter] = {
 
 def single(message: ServiceBusReceivedMessage) -> tuple[Datum, Metadata]:
     """Return body and metadata of one message."""
-    metadata = {n: Datum(v, "string") for n, get in {**_TEXTS, **_TIMES}.items() if (v := get(message)) is not None}
-    metadata |= {n: Datum(v, "int") for n, get in _NUMBERS.items() if (v := get(message)) is not None}
+    metadata = {
+        n: Datum(v, "string")
+        for n, get in {**_TEXTS, **_TIMES}.items()
+        if (v := get(message)) is not None
+    }
+    metadata |= {
+        n: Datum(v, "int") for n, get in _NUMBERS.items() if (v := get(message)) is not None
+    }
     properties = Datum(json.dumps(_properties(message)), "json")
     metadata["ApplicationProperties"] = metadata["UserProperties"] = properties
     return Datum(_body(message), "bytes"), metadata
@@ -80,7 +86,10 @@ def many(messages: Sequence[ServiceBusReceivedMessage]) -> tuple[Datum, Metadata
 
 
 def _properties(message: ServiceBusReceivedMessage) -> dict[str, object]:
-    return {str(_text(key)): _plain(value) for key, value in (message.application_properties or {}).items()}
+    return {
+        str(_text(key)): _plain(value)
+        for key, value in (message.application_properties or {}).items()
+    }
 
 
 def _text(value: object) -> object:
@@ -98,4 +107,8 @@ def _body(message: ServiceBusReceivedMessage) -> bytes:
         return b"".join(message.body)
     if isinstance(message.body, bytes):
         return message.body
-    return message.body.encode() if isinstance(message.body, str) else json.dumps(message.body).encode()
+    return (
+        message.body.encode()
+        if isinstance(message.body, str)
+        else json.dumps(message.body).encode()
+    )

@@ -80,7 +80,9 @@ class HostSettings:
                 origins=origins_in(values.get("Host__CORS", "")),
                 queue_lock_seconds=max(1, int(_seconds("LOCAL_QUEUE_LOCK_SECONDS", values))),
                 host_id=values.get("AzureFunctionsWebHost__hostid", "local"),
-                timer_lock_seconds=min(max(1, int(_seconds("LOCAL_TIMER_LOCK_SECONDS", values))), LEASE_SECONDS),
+                timer_lock_seconds=min(
+                    max(1, int(_seconds("LOCAL_TIMER_LOCK_SECONDS", values))), LEASE_SECONDS
+                ),
                 shutdown_seconds=float(values.get("LOCAL_SHUTDOWN_SECONDS", "10")),
                 process_for_each=_process_for_each(values.get("LOCAL_FUNCTION_PROCESSES", "one")),
                 shortened=[

@@ -64,7 +64,10 @@ class ShortLease(Lease):
         try:
             await super().acquire()
         except ResourceExistsError:
-            if datetime.now(UTC) - (await self._blob.get_blob_properties()).last_modified < self._longest:
+            if (
+                datetime.now(UTC) - (await self._blob.get_blob_properties()).last_modified
+                < self._longest
+            ):
                 raise
             await BlobLeaseClient(self._blob).break_lease(lease_break_period=0)
             await super().acquire()
@@ -120,7 +123,11 @@ class Singleton:
                     await pause(stopping, self._pause)
 
     def _lease_in(self, container: ContainerClient) -> Lease:
-        return ShortLease(container, self._path, self._seconds) if self._short else Lease(container, self._path)
+        return (
+            ShortLease(container, self._path, self._seconds)
+            if self._short
+            else Lease(container, self._path)
+        )
 
     async def _serve(self, stopping: asyncio.Event) -> None:
         """Run the listener until the host stops or the lock is lost; it is held for as long as something runs."""

@@ -43,7 +43,9 @@ class Held:
 class StorageQueueListener:
     """Feeds the messages of one queue to one function; `lock_seconds` is how long a message stays hidden."""
 
-    def __init__(self, *, trigger: StorageQueueTrigger, call: Call, options: QueueOptions, lock_seconds: int) -> None:
+    def __init__(
+        self, *, trigger: StorageQueueTrigger, call: Call, options: QueueOptions, lock_seconds: int
+    ) -> None:
         self._trigger = trigger
         self._call = call
         self._options = options
@@ -215,7 +217,9 @@ class StorageQueueListener:
         except (AzureError, OSError) as error:
             reason = in_a_few_words(error)
             _log.warning("queue %s: lock not renewed: %s", self._trigger.queue, reason)
-            held.renew_after = math.inf if _is_lost(error) else max(held.renew_after / 2, self._lock_seconds / 10)
+            held.renew_after = (
+                math.inf if _is_lost(error) else max(held.renew_after / 2, self._lock_seconds / 10)
+            )
         else:
             held.receipt = renewed.pop_receipt or held.receipt
             held.renew_after = self._lock_seconds / 2

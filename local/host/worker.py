@@ -102,13 +102,17 @@ class Worker:
     def __init__(self) -> None:
         self.functions: Mapping[str, IndexedFunction] = {}
         threads = os.environ.get("PYTHON_THREADPOOL_THREAD_COUNT")
-        self._pool = ThreadPoolExecutor(int(threads) if threads else None, thread_name_prefix="function")
+        self._pool = ThreadPoolExecutor(
+            int(threads) if threads else None, thread_name_prefix="function"
+        )
         self._tasks: set[asyncio.Task[None]] = set()
 
     def received(self, call: tuple[int, str, Datum, Mapping[str, Datum] | None]) -> None:
         """Begin a call of the host."""
         number, name, datum, metadata = call
-        task = asyncio.get_running_loop().create_task(self._run(number, self.functions[name], datum, metadata))
+        task = asyncio.get_running_loop().create_task(
+            self._run(number, self.functions[name], datum, metadata)
+        )
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
@@ -161,7 +165,9 @@ def import_app(app_dir: Path) -> ModuleType:
     try:
         return importlib.import_module("function_app")
     except Exception as error:
-        if hasattr(error, "faults"):  # it names what is wrong: where in the code that was seen is no help
+        if hasattr(
+            error, "faults"
+        ):  # it names what is wrong: where in the code that was seen is no help
             raise HostError(str(error)) from error
         raise
 
@@ -170,5 +176,7 @@ def find_app(module: ModuleType) -> FunctionRegister:
     """Return the module's only `FunctionApp`; raises `HostError` when there is none or more."""
     found = {id(v): v for v in vars(module).values() if isinstance(v, FunctionRegister)}
     if len(found) != 1:
-        raise HostError(f"function_app.py must have one FunctionApp at top level; it has {len(found)}")
+        raise HostError(
+            f"function_app.py must have one FunctionApp at top level; it has {len(found)}"
+        )
     return next(iter(found.values()))

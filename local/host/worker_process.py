@@ -48,11 +48,17 @@ class WorkerProcess:
             await self._life.ended.wait()
             how = await self._fork_server.reap(self._life.pid)
             by_itself = not self._life.why_killed
-            pause = longer(pause) if by_itself and time.monotonic() < began + SHORT_LIFE_SECONDS else 0.0
+            pause = (
+                longer(pause)
+                if by_itself and time.monotonic() < began + SHORT_LIFE_SECONDS
+                else 0.0
+            )
             self._say_why(how, pause)
             await self._replace(pause)
 
-    async def call(self, function: str, datum: Datum, metadata: Mapping[str, Datum] | None) -> object:
+    async def call(
+        self, function: str, datum: Datum, metadata: Mapping[str, Datum] | None
+    ) -> object:
         """Return what a function returned; raises `InvocationFailed`, also when the process ends meanwhile.
 
         A function that runs for too long ends the process. A call waits while there is none.
@@ -75,7 +81,9 @@ class WorkerProcess:
             life.kill(str(error))
             await life.ended.wait()
             how = await self._fork_server.reap(pid)
-            raise HostError(str(error) or f"the worker process ended while it loaded the app ({how})") from error
+            raise HostError(
+                str(error) or f"the worker process ended while it loaded the app ({how})"
+            ) from error
         self._life = life
         if not life.ended.is_set():
             self._ready.set()
@@ -127,7 +135,9 @@ class Life:
         life._channel = await Channel.over(connection, life._answered, life._gone)
         return life
 
-    async def ask(self, function: str, datum: Datum, metadata: Mapping[str, Datum] | None) -> object:
+    async def ask(
+        self, function: str, datum: Datum, metadata: Mapping[str, Datum] | None
+    ) -> object:
         """Call a function and wait for the answer, however long that takes."""
         if self.ended.is_set():
             raise InvocationFailed(function)

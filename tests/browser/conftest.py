@@ -33,7 +33,9 @@ class Visitor:
         self.complaints, self.requests, self._contexts, self._pending = [], [], [], set()
 
     async def context(self, **more):
-        context = await self._browser.new_context(base_url=self._url, reduced_motion="reduce", **more)
+        context = await self._browser.new_context(
+            base_url=self._url, reduced_motion="reduce", **more
+        )
         self._contexts.append(context)
         if self._answers:
             await context.route("**", self._answers)

@@ -49,14 +49,20 @@ async def test_from_an_alert_to_an_order_that_is_right_again(visitor, stuck):
         await page.get_by_label("Operators' key").fill(key)
         await page.get_by_role("button", name="Open the console").click()
         if key == WRONG:
-            await expect(page.get_by_role("alert")).to_have_text("The operators' key was not accepted.")
+            await expect(page.get_by_role("alert")).to_have_text(
+                "The operators' key was not accepted."
+            )
             assert await page.evaluate("sessionStorage.getItem('operator-key')") is None
     await page.get_by_role("link", name=order_id).click()
     await expect(page.locator(".summary")).to_contain_text("because: address not deliverable")
     await expect(page.locator(".graph g.error")).to_contain_text("shipment")
 
     await page.get_by_role("link", name="Faults", exact=True).first.click()
-    await page.locator("li li", has_text=f"reject for order {order_id}").get_by_role("button", name="Mend").click()
+    await (
+        page.locator("li li", has_text=f"reject for order {order_id}")
+        .get_by_role("button", name="Mend")
+        .click()
+    )
     await expect(page.locator("main")).not_to_contain_text(order_id)
 
     await page.go_back()
@@ -86,7 +92,9 @@ async def test_a_cancel_asks_first_and_then_shows_the_undo(visitor, console, stu
     page = await console(f"/orders/{order_id}")
     for leave in ("Escape", "Enter"):
         await page.get_by_role("button", name="Cancel the order").click()
-        await expect(page.get_by_role("dialog").get_by_role("button", name="Cancel", exact=True)).to_be_focused()
+        await expect(
+            page.get_by_role("dialog").get_by_role("button", name="Cancel", exact=True)
+        ).to_be_focused()
         await page.keyboard.press(leave)
         await expect(page.get_by_role("dialog")).to_have_count(0)
     await page.get_by_role("button", name="Cancel the order").click()
@@ -96,7 +104,11 @@ async def test_a_cancel_asks_first_and_then_shows_the_undo(visitor, console, stu
     assert visitor.sent("POST") == []
     await page.get_by_role("button", name="Take all of it back").click()
     await expect(page.locator(".head .badge")).to_have_text("Undone")
-    assert sorted(await page.locator(".graph g.undo .name").all_text_contents()) == ["payment", "shipment", "stock"]
+    assert sorted(await page.locator(".graph g.undo .name").all_text_contents()) == [
+        "payment",
+        "shipment",
+        "stock",
+    ]
 
 
 async def away_for_a_cancel(route):
@@ -107,7 +119,9 @@ async def away_for_a_cancel(route):
 
 
 @pytest.mark.proves("OPR-5", "OPR-3")
-async def test_a_bulk_action_touches_what_was_shown_and_leaves_later_failures_alone(console, client, stack):
+async def test_a_bulk_action_touches_what_was_shown_and_leaves_later_failures_alone(
+    console, client, stack
+):
     """Two were listed; the third failed while the operator was still writing the note."""
     listed = await failed(client, stack, 2, "stock")
     page = await console("/orders?state=Error&step=stock&reason=out+of+stock")
@@ -127,10 +141,14 @@ async def test_a_bulk_action_touches_what_was_shown_and_leaves_later_failures_al
     await page.get_by_role("button", name="Resubmit all of these").click()
     await fill(page)
     await page.get_by_role("dialog").get_by_role("button", name="Resubmit").click()
-    await expect(page.locator(".outcome")).to_contain_text(re.compile(r"\d+ done, 0 refused, 0 changed"))
+    await expect(page.locator(".outcome")).to_contain_text(
+        re.compile(r"\d+ done, 0 refused, 0 changed")
+    )
     for order_id in listed:
         await client.until(order_id, "Processed")
-    assert [entry["event"] for entry in (await client.order(later))["history"]].count("resubmitted") == 0
+    assert [entry["event"] for entry in (await client.order(later))["history"]].count(
+        "resubmitted"
+    ) == 0
 
 
 async def two_pages(route):
@@ -206,7 +224,12 @@ async def test_of_very_many_orders_a_part_is_read_and_the_page_says_so(visitor, 
 
 async def has_more(route):
     """As if there were always more orders than are listed."""
-    order = {"orderId": new_order_id(), "processState": "Error", "failureCount": 0, "reason": "it is late"}
+    order = {
+        "orderId": new_order_id(),
+        "processState": "Error",
+        "failureCount": 0,
+        "reason": "it is late",
+    }
     orders = [order | {"failedSteps": [], "updatedAt": "2026-01-31T08:15:00+00:00"}]
     await route.fulfill(json={"orders": orders, "continuation": "more"})
 
@@ -238,7 +261,9 @@ async def test_the_last_hour_is_shown_in_pictures_and_as_a_table(visitor, consol
     await page.goto("/console#/")
     last = page.locator("section").last
     await expect(last.get_by_role("heading", name="The last hour")).to_be_visible()
-    await expect(last.get_by_role("img").first).to_have_attribute("aria-label", re.compile(r"orders? processed"))
+    await expect(last.get_by_role("img").first).to_have_attribute(
+        "aria-label", re.compile(r"orders? processed")
+    )
     await expect(last.locator("rect.processed").first).to_be_visible()
     payment = last.locator(".spark", has_text="payment")
     await expect(payment).to_contain_text(re.compile(r"latest .+s, longest .+s"))
@@ -252,7 +277,9 @@ async def test_the_last_hour_is_shown_in_pictures_and_as_a_table(visitor, consol
     await page.route(f"**{FIGURES}", nothing_ended)
     await page.clock.run_for(61_000)
     await expect(last).to_contain_text("Nothing ended in the last hour.")
-    await page.route(f"**{FIGURES}", lambda route: route.fulfill(status=503, json={"title": "away"}))
+    await page.route(
+        f"**{FIGURES}", lambda route: route.fulfill(status=503, json={"title": "away"})
+    )
     async with page.expect_response(f"**{FIGURES}"):
         await page.clock.run_for(61_000)
     await visitor.has_its_answers()
@@ -267,7 +294,9 @@ async def two_orders_ended(route):
 
 
 async def nothing_ended(route):
-    await route.fulfill(json={"since": "2026-01-31T07:15:00Z", "until": "2026-01-31T08:15:00Z", "minutes": []})
+    await route.fulfill(
+        json={"since": "2026-01-31T07:15:00Z", "until": "2026-01-31T08:15:00Z", "minutes": []}
+    )
 
 
 @pytest.mark.proves("OPR-5")
@@ -294,7 +323,9 @@ async def test_a_poison_message_is_read_and_dropped(console, client, stack):
 async def submit_text(stack, text):
     from azure.storage.queue.aio import QueueClient  # noqa: PLC0415
 
-    async with QueueClient.from_connection_string(stack.storage_connection_string, "order-submissions") as queue:
+    async with QueueClient.from_connection_string(
+        stack.storage_connection_string, "order-submissions"
+    ) as queue:
         await queue.send_message(text)
 
 
@@ -307,7 +338,9 @@ async def is_meant(client, action, order_id):
 
 
 @pytest.mark.proves("OPR-5", "OPR-7")
-async def test_an_order_is_held_on_its_page_and_released_in_the_list_of_what_is_held(console, client, stack):
+async def test_an_order_is_held_on_its_page_and_released_in_the_list_of_what_is_held(
+    console, client, stack
+):
     """The page says who holds it; the list says why, and offers what can be done to all of it."""
     order_id = new_order_id()
     await fault(client, "payment", "down", order_id)
@@ -326,6 +359,10 @@ async def test_an_order_is_held_on_its_page_and_released_in_the_list_of_what_is_
     await expect(page.locator("tr", has_text=order_id)).to_contain_text("held by Grace")
     await page.get_by_role("button", name="Release all of these").click()
     await fill(page)
-    await page.get_by_role("dialog").get_by_role("button", name=re.compile(r"Release [1-9]\d* order")).click()
+    await (
+        page.get_by_role("dialog")
+        .get_by_role("button", name=re.compile(r"Release [1-9]\d* order"))
+        .click()
+    )
     await expect(page.locator(".outcome")).to_contain_text("0 refused")
     await client.until(order_id, "Processed")

@@ -14,7 +14,15 @@ PAGES = [
     *("/shop", "/shop#/basket", "/shop#/orders", "/shop#/orders/b00-01JCX0000000000000000000AA"),
     *(
         f"/console#/{name}"
-        for name in ("", "orders?state=open", "orders?state=Error", "alerts", "poison", "search", "faults")
+        for name in (
+            "",
+            "orders?state=open",
+            "orders?state=Error",
+            "alerts",
+            "poison",
+            "search",
+            "faults",
+        )
     ),
 ]
 SIZES = {"a desk": 1280, "a small phone": 360, "a desk at 200 %": 640}
@@ -42,10 +50,15 @@ async def failed(client, stack):
 
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("theme", ["light", "dark"])
-async def test_no_page_has_a_fault_that_axe_finds_or_is_wider_than_the_screen(visitor, failed, theme, size):
+async def test_no_page_has_a_fault_that_axe_finds_or_is_wider_than_the_screen(
+    visitor, failed, theme, size
+):
     """With a key and without, empty and full, and a dialog; the keyboard begins at a link that skips the head."""
     viewport = {"width": SIZES[size], "height": 800}
-    for path in [*PAGES, *(f"/{page}#/orders/{order_id}" for order_id in failed for page in ("shop", "console"))]:
+    for path in [
+        *PAGES,
+        *(f"/{page}#/orders/{order_id}" for order_id in failed for page in ("shop", "console")),
+    ]:
         page = await visitor.page(path, key=KEY, viewport=viewport, color_scheme=theme)
         await visitor.has_its_answers()
         if "state=Error" in path:
@@ -66,15 +79,27 @@ async def violations(page):
     package, file = AXE
     await page.evaluate(files(package).joinpath(file).read_text())
     found = (await page.evaluate("axe.run()"))["violations"]
-    return [f"{each['id']}: {each['help']}: {[node['html'][:120] for node in each['nodes']]}" for each in found]
+    return [
+        f"{each['id']}: {each['help']}: {[node['html'][:120] for node in each['nodes']]}"
+        for each in found
+    ]
 
 
 def listed(number, reason="out of stock"):
     order_id = f"b00-01JCX{number:021d}"
-    more = {"priority": "normal", "workflow": "order", "outcome": "failed", "failedSteps": ["stock"]}
-    return {"orderId": order_id, "processState": "Error", "failureCount": 0, "reason": reason, **more} | {
-        "updatedAt": "2026-01-31T08:15:00+00:00"
+    more = {
+        "priority": "normal",
+        "workflow": "order",
+        "outcome": "failed",
+        "failedSteps": ["stock"],
     }
+    return {
+        "orderId": order_id,
+        "processState": "Error",
+        "failureCount": 0,
+        "reason": reason,
+        **more,
+    } | {"updatedAt": "2026-01-31T08:15:00+00:00"}
 
 
 @pytest.fixture
@@ -83,7 +108,9 @@ async def listing(console):
     orders = [listed(number) for number in range(ROWS)]
 
     async def answer(route):
-        await route.fulfill(json={"matching": orders, "until": "2026-01-31T08:15:00+00:00", "continuation": None})
+        await route.fulfill(
+            json={"matching": orders, "until": "2026-01-31T08:15:00+00:00", "continuation": None}
+        )
 
     page = await console("/orders?state=Error")
     await page.route("**/api/operator/bulk", answer)
@@ -116,5 +143,7 @@ async def test_of_a_list_of_a_thousand_only_the_rows_move_that_have_to(listing):
     orders.append(orders.pop(0))
     await page.keyboard.press("r")
     await expect(page.locator("[data-row]").last).to_have_text(orders[-1]["orderId"])
-    assert await page.locator("[data-row]").all_inner_texts() == [each["orderId"] for each in orders]
+    assert await page.locator("[data-row]").all_inner_texts() == [
+        each["orderId"] for each in orders
+    ]
     assert await page.evaluate("[...moved]") == [orders[-1]["orderId"]]

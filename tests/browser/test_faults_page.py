@@ -34,7 +34,11 @@ async def test_only_simulated_services_are_there_to_be_broken(console, client):
     names = page.locator(".service h3")
     await expect(names).to_have_text(["payment", "inventory", "shipping"])
     await page.get_by_label("only for sku").fill("NOTHING")
-    await page.get_by_role("group", name="Fault of shipping").get_by_role("button", name="Down").click()
+    await (
+        page.get_by_role("group", name="Fault of shipping")
+        .get_by_role("button", name="Down")
+        .click()
+    )
     fault = page.locator("li li", has_text="down for sku NOTHING")
     await expect(fault).to_be_visible()
     await fault.get_by_role("button", name="Mend").click()

@@ -60,7 +60,9 @@ async def test_what_is_wanted_during_a_call_is_asked_when_that_ends(visitor, con
 async def test_while_the_app_is_away_the_page_keeps_what_it_has(visitor, console):
     """It says of when that is, asks ever more seldom, and goes on when the app is back."""
     page = await opened(console)
-    await page.route("**/api/operator/**", lambda route: route.fulfill(status=503, json={"title": "away"}))
+    await page.route(
+        "**/api/operator/**", lambda route: route.fulfill(status=503, json={"title": "away"})
+    )
     await page.keyboard.press("r")
     await expect(page.get_by_role("alert")).to_contain_text("This is as of")
     await expect(page.locator("#sentence")).to_be_visible()

@@ -36,7 +36,9 @@ async def test_a_customer_orders_and_sees_the_order_finish(visitor, client):
     assert UUID((await sent.all_headers())["idempotency-key"]).version == 4
     await page.goto("/shop#/orders")
     await page.reload()
-    await expect(page.get_by_role("link", name=re.compile("1 . Sencha.*All done", re.DOTALL))).to_be_visible()
+    await expect(
+        page.get_by_role("link", name=re.compile("1 . Sencha.*All done", re.DOTALL))
+    ).to_be_visible()
 
 
 async def test_a_basket_whose_answer_was_lost_is_bought_once(visitor):
@@ -56,13 +58,23 @@ async def test_a_basket_whose_answer_was_lost_is_bought_once(visitor):
     await expect(page.locator("#faults")).to_contain_text("Nothing is lost: try again in a moment.")
     await page.get_by_label("Name").fill("Grace")
     await page.get_by_role("button", name="Order now").click()
-    await expect(page.locator("#faults")).to_contain_text("This basket was sent before with other details")
+    await expect(page.locator("#faults")).to_contain_text(
+        "This basket was sent before with other details"
+    )
     await page.get_by_label("Name").fill("Ada")
     await page.get_by_role("button", name="Order now").click()
     await page.wait_for_url(re.compile("#/orders/b"))
     answers = [await each.response() for each in visitor.sent("POST", "/api/orders")]
     assert [answer and answer.status for answer in answers] == [None, 409, 202]
-    assert len({(await each.all_headers())["idempotency-key"] for each in visitor.sent("POST", "/api/orders")}) == 1
+    assert (
+        len(
+            {
+                (await each.all_headers())["idempotency-key"]
+                for each in visitor.sent("POST", "/api/orders")
+            }
+        )
+        == 1
+    )
 
 
 async def test_a_payment_that_hangs_and_recovers_is_told_calmly(visitor, client, stack):

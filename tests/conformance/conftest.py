@@ -61,7 +61,9 @@ class OpenQueues:
         if name not in self.users:
             user = QueueUser.of(self.client, name)
             await self.stack.enter_async_context(opened(*user.links))
-            assert await user.receiver.peek_messages(1, sequence_number=1) == [], f"{name} is somebody else's"
+            assert await user.receiver.peek_messages(1, sequence_number=1) == [], (
+                f"{name} is somebody else's"
+            )
             self.users[name] = user
         return self.users[name]
 

@@ -24,7 +24,9 @@ class Clients(MessagingHandler):
             connection = event.container.connect(
                 self.address, reconnect=False, allowed_mechs="ANONYMOUS", sasl_enabled=True
             )
-            receiver = event.container.create_receiver(connection, self.queue, name=str(number), options=AtMostOnce())
+            receiver = event.container.create_receiver(
+                connection, self.queue, name=str(number), options=AtMostOnce()
+            )
             receiver.flow(self.each)
 
     def on_message(self, event):

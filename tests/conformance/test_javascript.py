@@ -16,13 +16,19 @@ async def installed() -> None:
     """Install the SDK as the lock file says, unless it is there."""
     stamp, lock = HERE / "node_modules" / ".package-lock.json", HERE / "package-lock.json"
     if not stamp.exists() or stamp.stat().st_mtime < lock.stat().st_mtime:
-        await run(NODE, NPM, "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error")
+        await run(
+            NODE, NPM, "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"
+        )
 
 
 async def run(*command: str | Path, **environment: str) -> None:
     pipe = asyncio.subprocess.PIPE
-    environment = os.environ | environment | {"PATH": f"{NODE.parent}{os.pathsep}{os.environ['PATH']}"}
-    process = await asyncio.create_subprocess_exec(*command, cwd=HERE, env=environment, stdout=pipe, stderr=pipe)
+    environment = (
+        os.environ | environment | {"PATH": f"{NODE.parent}{os.pathsep}{os.environ['PATH']}"}
+    )
+    process = await asyncio.create_subprocess_exec(
+        *command, cwd=HERE, env=environment, stdout=pipe, stderr=pipe
+    )
     output, error = await process.communicate()
     assert process.returncode == 0, (output + error).decode()
 

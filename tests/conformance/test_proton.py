@@ -25,7 +25,9 @@ async def proton() -> None:
     """Qpid Proton, which has no wheel for Python: `apt install python3-qpid-proton`."""
     code, _, error = await run(PYTHON, "-c", "import proton")
     if code:
-        pytest.skip(f"no Qpid Proton (apt install python3-qpid-proton): {error.strip().splitlines()[-1]}")
+        pytest.skip(
+            f"no Qpid Proton (apt install python3-qpid-proton): {error.strip().splitlines()[-1]}"
+        )
 
 
 @pytest.mark.soak
@@ -35,7 +37,9 @@ async def test_a_hundred_connections_attach_and_ask_at_once(connection_string, u
     sent = [str(number) for number in range(CONNECTIONS * EACH)]
     await unread.sender.send_messages([ServiceBusMessage(body) for body in sent])
     port = urlsplit(connection_string.partition(";")[0].removeprefix("Endpoint=")).port
-    code, output, error = await run(PYTHON, CLIENTS, str(port), unread.name, str(CONNECTIONS), str(EACH))
+    code, output, error = await run(
+        PYTHON, CLIENTS, str(port), unread.name, str(CONNECTIONS), str(EACH)
+    )
     assert code == 0, error
     told = json.loads(output)
     assert told["faults"] == []

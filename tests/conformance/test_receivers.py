@@ -13,7 +13,10 @@ from waiting import PATIENCE_SECONDS
 async def test_peek_locked_message_is_hidden_from_other_receivers(client, unread):
     """A locked message is delivered to nobody else, and bears its lock and when that ends."""
     await unread.send("locked", "free")
-    async with client.get_queue_receiver(unread.name) as one, client.get_queue_receiver(unread.name) as other:
+    async with (
+        client.get_queue_receiver(unread.name) as one,
+        client.get_queue_receiver(unread.name) as other,
+    ):
         [locked] = await one.receive_messages(1, max_wait_time=PATIENCE_SECONDS)
         [free] = await other.receive_messages(2, max_wait_time=PATIENCE_SECONDS)
         assert locked.lock_token != free.lock_token
@@ -31,7 +34,9 @@ async def test_receive_and_delete_removes_on_delivery(client, unread):
     async with client.get_queue_receiver(unread.name, receive_mode=mode) as deleting:
         messages = []
         while len(messages) < 2:
-            messages += await deleting.receive_messages(2 - len(messages), max_wait_time=PATIENCE_SECONDS)
+            messages += await deleting.receive_messages(
+                2 - len(messages), max_wait_time=PATIENCE_SECONDS
+            )
         with pytest.raises(ValueError, match="RECEIVE_AND_DELETE"):
             await deleting.complete_message(messages[0])
     assert [str(message) for message in messages] == ["r1", "r2"]
@@ -58,7 +63,9 @@ async def test_prefetched_messages_are_given_back_at_close(client, unread):
         await prefetching.complete_message(first)
     messages = await unread.receive(19)
     await unread.complete(*messages)
-    assert sorted(str(message) for message in (first, *messages)) == sorted(f"f{i}" for i in range(20))
+    assert sorted(str(message) for message in (first, *messages)) == sorted(
+        f"f{i}" for i in range(20)
+    )
     assert {message.delivery_count for message in messages} == {0}
 
 
@@ -74,6 +81,9 @@ async def test_receivers_of_one_queue_share_its_messages(client, unread):
                 taken.append(str(message))
         return taken
 
-    async with client.get_queue_receiver(unread.name) as one, client.get_queue_receiver(unread.name) as other:
+    async with (
+        client.get_queue_receiver(unread.name) as one,
+        client.get_queue_receiver(unread.name) as other,
+    ):
         first, second = await asyncio.gather(take_all(one), take_all(other))
     assert sorted(first + second) == sorted(f"s{i}" for i in range(20))

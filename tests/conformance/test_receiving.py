@@ -4,7 +4,11 @@ import asyncio
 
 import pytest
 from azure.servicebus import NEXT_AVAILABLE_SESSION, ServiceBusMessage, ServiceBusMessageState
-from azure.servicebus.exceptions import MessageNotFoundError, MessagingEntityNotFoundError, ServiceBusError
+from azure.servicebus.exceptions import (
+    MessageNotFoundError,
+    MessagingEntityNotFoundError,
+    ServiceBusError,
+)
 
 
 async def test_receiving_waits_for_the_first_message(queue):
@@ -40,7 +44,11 @@ async def test_peek_goes_on_where_it_stopped(client, queue):
     """Without a sequence number a receiver peeks on; with one it begins there."""
     await queue.send("p1", "p2", "p3", "p4")
     async with client.get_queue_receiver(queue.name) as peeking:
-        seen = [await peeking.peek_messages(1), await peeking.peek_messages(2), await peeking.peek_messages(5)]
+        seen = [
+            await peeking.peek_messages(1),
+            await peeking.peek_messages(2),
+            await peeking.peek_messages(5),
+        ]
         [[first], _, [fourth]] = seen
         from_second = await peeking.peek_messages(2, sequence_number=first.sequence_number + 1)
         assert await peeking.peek_messages(1, sequence_number=fourth.sequence_number + 1) == []

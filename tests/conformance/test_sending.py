@@ -6,7 +6,11 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from azure.servicebus import ServiceBusMessage, ServiceBusMessageState
 from azure.servicebus.amqp import AmqpAnnotatedMessage, AmqpMessageHeader, AmqpMessageProperties
-from azure.servicebus.exceptions import MessageSizeExceededError, MessagingEntityNotFoundError, ServiceBusError
+from azure.servicebus.exceptions import (
+    MessageSizeExceededError,
+    MessagingEntityNotFoundError,
+    ServiceBusError,
+)
 
 
 def soon(seconds: float) -> datetime:
@@ -80,7 +84,9 @@ async def test_every_section_of_an_amqp_message_arrives(queue):
     sent = AmqpAnnotatedMessage(
         data_body="all of it",
         header=AmqpMessageHeader(priority=5, durable=True),
-        properties=AmqpMessageProperties(message_id="amqp", group_sequence=3, content_encoding="utf-8"),
+        properties=AmqpMessageProperties(
+            message_id="amqp", group_sequence=3, content_encoding="utf-8"
+        ),
         annotations={"ours": 1},
         delivery_annotations={"on the way": 2},
         application_properties={"kept": 3},
@@ -116,7 +122,9 @@ async def test_batch_is_taken_apart(queue):
     await queue.sender.send_messages(batch)
     messages = await queue.receive(100)
     await queue.complete(*messages)
-    assert [(str(each), each.correlation_id) for each in messages] == [(f"b{i}", f"c{i}") for i in range(100)]
+    assert [(str(each), each.correlation_id) for each in messages] == [
+        (f"b{i}", f"c{i}") for i in range(100)
+    ]
 
 
 async def test_batch_takes_as_many_messages_as_it_may_hold(queue):
@@ -160,10 +168,16 @@ async def test_scheduled_message_waits_for_its_time(queue):
 
 async def test_scheduling_gives_numbers_that_cancel(queue):
     """Scheduled messages can be seen by their numbers, cancelled once, and otherwise arrive at their time."""
-    far = await queue.sender.schedule_messages([ServiceBusMessage("a"), ServiceBusMessage("b")], soon(600))
+    far = await queue.sender.schedule_messages(
+        [ServiceBusMessage("a"), ServiceBusMessage("b")], soon(600)
+    )
     [near] = await queue.sender.schedule_messages(ServiceBusMessage("c"), soon(0.5))
     seen = await queue.receiver.peek_messages(3, sequence_number=far[0])
-    assert [(str(each), each.sequence_number) for each in seen] == [("a", far[0]), ("b", far[1]), ("c", near)]
+    assert [(str(each), each.sequence_number) for each in seen] == [
+        ("a", far[0]),
+        ("b", far[1]),
+        ("c", near),
+    ]
     assert {each.state for each in seen} == {ServiceBusMessageState.SCHEDULED}
     await queue.sender.cancel_scheduled_messages(far)
     with pytest.raises(ServiceBusError):

@@ -40,10 +40,15 @@ async def test_dead_lettered_message_waits_in_the_sub_queue(queue):
     """A dead-lettered message is in the dead-letter queue with reason and description, and can be completed."""
     await queue.send("bad", application_properties={"kept": "yes"}, correlation_id="c")
     [message] = await queue.receive()
-    await queue.receiver.dead_letter_message(message, reason="Malformed", error_description="no order id")
+    await queue.receiver.dead_letter_message(
+        message, reason="Malformed", error_description="no order id"
+    )
     dead = await queue.bury()
     assert (str(dead), dead.correlation_id, dead.message_id) == ("bad", "c", message.message_id)
-    assert (dead.dead_letter_reason, dead.dead_letter_error_description) == ("Malformed", "no order id")
+    assert (dead.dead_letter_reason, dead.dead_letter_error_description) == (
+        "Malformed",
+        "no order id",
+    )
     assert dead.application_properties == {
         b"kept": b"yes",
         b"DeadLetterReason": b"Malformed",
@@ -67,9 +72,14 @@ async def test_deferred_message_can_be_dead_lettered(queue):
     [message] = await queue.receive()
     await queue.receiver.defer_message(message)
     [deferred] = await queue.receiver.receive_deferred_messages(message.sequence_number)
-    await queue.receiver.dead_letter_message(deferred, reason="GivenUp", error_description="after deferral")
+    await queue.receiver.dead_letter_message(
+        deferred, reason="GivenUp", error_description="after deferral"
+    )
     dead = await queue.bury()
-    assert (dead.dead_letter_reason, dead.dead_letter_error_description) == ("GivenUp", "after deferral")
+    assert (dead.dead_letter_reason, dead.dead_letter_error_description) == (
+        "GivenUp",
+        "after deferral",
+    )
 
 
 async def test_dead_letter_stays_until_it_is_completed(hasty):

@@ -30,7 +30,9 @@ from stores.tables import Delete
 
 NOW = datetime(2020, 6, 1, 12, tzinfo=UTC)
 DAY = timedelta(days=1)
-SAME_PARTITION = [key for key in map(str, range(4000)) if sha256(key.encode()).hexdigest().startswith("00")]
+SAME_PARTITION = [
+    key for key in map(str, range(4000)) if sha256(key.encode()).hexdigest().startswith("00")
+]
 GRACE = {"operator": "grace", "note": "the customer asked for it"}
 
 
@@ -50,13 +52,20 @@ class Kept:
         """Record an order that was made so many days ago, and ended then unless it is said otherwise."""
         made, ended = NOW - days * DAY, NOW - (days if ended is None else ended) * DAY
         order_id = f"b00-{ULID.from_datetime(made)!s}"
-        order = new_order(updated_at=ended, waits_since=ended, **state).with_state(order_id=order_id)
-        order = replace(order, order=replace(order.order, order_id=order_id, payload=content_of(email)))
-        entry = HistoryEntry(at=made, actor="submission/i", happened=some("submitted"), change_id=order_id)
+        order = new_order(updated_at=ended, waits_since=ended, **state).with_state(
+            order_id=order_id
+        )
+        order = replace(
+            order, order=replace(order.order, order_id=order_id, payload=content_of(email))
+        )
+        entry = HistoryEntry(
+            at=made, actor="submission/i", happened=some("submitted"), change_id=order_id
+        )
         await self.made.store.commit(Change(before=None, after=order, entry=entry))
         entry = HistoryEntry(at=made, actor="t", happened=some("noted"))
         all_notes = [
-            Note(note_id=f"n{number:04d}", order_id=order_id, version=1, entry=entry) for number in range(notes)
+            Note(note_id=f"n{number:04d}", order_id=order_id, version=1, entry=entry)
+            for number in range(notes)
         ]
         await asyncio.gather(*(self.made.store.note(note) for note in all_notes))
         return order_id
@@ -65,7 +74,10 @@ class Kept:
         """Which of the orders are there, each whole: an order that is gone left no history."""
         found = []
         for order_id in order_ids:
-            order, history = await self.made.store.load(order_id), await self.made.store.history(order_id)
+            order, history = (
+                await self.made.store.load(order_id),
+                await self.made.store.history(order_id),
+            )
             assert (order is None) == (history == []), order_id
             found += [order_id] if order else []
         return found
@@ -116,7 +128,9 @@ async def test_nothing_is_removed_unless_it_is_said_for_how_long_to_keep_it(kept
 async def test_figures_are_removed_once_they_are_shown_no_more(kept, monkeypatch):
     """Also where all else is kept for ever."""
     monkeypatch.setattr(stores.figures, "MAX_REMOVED", 1)
-    *old, shown = (Figures(at=NOW - timedelta(minutes=minutes), processed=1) for minutes in (63, 62, 61, 59))
+    *old, shown = (
+        Figures(at=NOW - timedelta(minutes=minutes), processed=1) for minutes in (63, 62, 61, 59)
+    )
     for each in (*old, shown):
         await kept.made.figures.add(each)
     await replace(kept.retention, keep=None).sweep()
@@ -144,7 +158,9 @@ async def short_run(kept, parts):
     return await replace(there.retention, clock=time_for(parts)).sweep()
 
 
-async def test_many_old_orders_that_stay_keep_none_behind_them_from_being_removed(kept, monkeypatch):
+async def test_many_old_orders_that_stay_keep_none_behind_them_from_being_removed(
+    kept, monkeypatch
+):
     """A run that cannot read all goes on where the last one ended, on whichever instance, and begins anew at the end.
 
     Its timer comes once an hour, and hardly ever finds the instance of the hour before.
@@ -230,14 +246,19 @@ async def fill(made, at):
     """Seven alerts, poison messages and keys of that time."""
     made.submission_keys._clock = lambda: at
     for number in range(7):
-        await made.alert_log.record(Event(event_id=f"{at}{number}", type="T", subject="s", at=at, data={}))
+        await made.alert_log.record(
+            Event(event_id=f"{at}{number}", type="T", subject="s", at=at, data={})
+        )
         await made.poison_store.put(SUBMISSIONS, f"{number}".encode(), "r", Arrival(at=at))
         await made.submission_keys.claim(SAME_PARTITION[number], "order", "p")
 
 
 async def left_of(made):
     """How many alerts, poison messages and keys there are."""
-    alerts, poison = await made.alert_log.newest(100), await made.poison_store.page(SUBMISSIONS, 100)
+    alerts, poison = (
+        await made.alert_log.newest(100),
+        await made.poison_store.page(SUBMISSIONS, 100),
+    )
     keys = await made.adapters.table("submissionkeys").rows("00", "!", "~")
     return len(alerts), len(poison), len([row for row in keys if not row.key.startswith("!")])
 
@@ -247,7 +268,9 @@ async def test_what_a_crash_leaves_of_an_order_is_removed_the_next_time(kept):
     order_id = await kept.order(days=40, notes=3, **PROCESSED)
     (order,) = (await kept.made.archive.oldest("b00", NOW, "")).orders
     start, end = history_range(order_id)
-    await kept.made.archive.remove(replace(order, keys=[key for key in order.keys if not start <= key < end]))
+    await kept.made.archive.remove(
+        replace(order, keys=[key for key in order.keys if not start <= key < end])
+    )
     assert await kept.made.store.load(order_id) is None
     assert len(await kept.made.store.history(order_id)) == 4
     assert await kept.retention.sweep() == 1
@@ -265,7 +288,10 @@ async def test_removing_what_somebody_else_removes_is_no_error(kept):
 
 async def test_old_alerts_are_removed_too(kept):
     """Whether or not somebody has acknowledged them."""
-    alerts = [Event(event_id=str(uuid4()), type="T", subject="s", at=NOW - days * DAY, data={}) for days in (40, 20)]
+    alerts = [
+        Event(event_id=str(uuid4()), type="T", subject="s", at=NOW - days * DAY, data={})
+        for days in (40, 20)
+    ]
     for alert in alerts:
         await kept.made.alert_log.record(alert)
     await kept.retention.sweep()
@@ -277,7 +303,9 @@ async def test_old_alerts_are_removed_too(kept):
 async def test_old_poison_messages_are_removed_too(kept):
     """By when they arrived, whole and exactly those."""
     for days in (40, 30.0001, 20):
-        await kept.made.poison_store.put(SUBMISSIONS, b"x" * 70_000, "r", Arrival(at=NOW - days * DAY))
+        await kept.made.poison_store.put(
+            SUBMISSIONS, b"x" * 70_000, "r", Arrival(at=NOW - days * DAY)
+        )
     await kept.retention.sweep()
     (left,) = await kept.made.poison_store.page(SUBMISSIONS, 100)
     assert left.at == NOW - 20 * DAY
@@ -300,7 +328,9 @@ async def test_old_keys_of_customers_are_forgotten_too(made):
 
 async def test_a_customer_is_erased_and_the_history_stays(kept):
     """All orders of that customer, found by the e-mail address, and of nobody else; the history says who did it."""
-    hers = [await kept.order(days=days, email="Ada@Example.com", **PROCESSED) for days in (300, 20, 1)]
+    hers = [
+        await kept.order(days=days, email="Ada@Example.com", **PROCESSED) for days in (300, 20, 1)
+    ]
     other = await kept.order(days=2, email="grace@example.com")
     assert sorted(await found(kept, "ada@example.com")) == sorted(hers)
     for order_id in hers:
@@ -308,7 +338,10 @@ async def test_a_customer_is_erased_and_the_history_stays(kept):
         order = await kept.made.store.load(order_id)
         assert order.order.payload["customer"] == {"name": "erased", "email": "erased"}
         assert order.order.payload["items"]
-        assert [entry.event for entry in await kept.made.store.history(order_id)] == ["submitted", "erased"]
+        assert [entry.event for entry in await kept.made.store.history(order_id)] == [
+            "submitted",
+            "erased",
+        ]
     assert await found(kept, "ada@example.com") == []
     assert (await kept.made.store.load(other)).order.payload == content_of("grace@example.com")
 
@@ -317,7 +350,9 @@ async def test_a_customer_is_looked_for_in_every_bucket():
     """One after the other, to the last."""
     retention, places, continuation = app(in_memory(), buckets=3).operators.retention, [], None
     while not places or continuation:
-        page = await retention.find(FindRequest(email="ada@example.com", continuation=continuation, **GRACE))
+        page = await retention.find(
+            FindRequest(email="ada@example.com", continuation=continuation, **GRACE)
+        )
         places.append(continuation := page.continuation)
     assert places == ["b01-", "b02-", None]
 
@@ -334,9 +369,15 @@ async def found(kept, email):
 
 async def test_with_a_customer_go_submissions_that_nobody_could_read(kept):
     """Those that name the order, also if it was never recorded; others stay."""
-    recorded, refused, other = (await kept.order(days=1, **PROCESSED), "b00-" + "7" * 26, "b00-" + "8" * 26)
+    recorded, refused, other = (
+        await kept.order(days=1, **PROCESSED),
+        "b00-" + "7" * 26,
+        "b00-" + "8" * 26,
+    )
     for order_id in (recorded, refused, other):
-        await kept.made.poison_store.put(SUBMISSIONS, f'{{"orderId": "{order_id}"'.encode(), "r", Arrival(at=NOW))
+        await kept.made.poison_store.put(
+            SUBMISSIONS, f'{{"orderId": "{order_id}"'.encode(), "r", Arrival(at=NOW)
+        )
     await kept.retention.erase(recorded, OperatorRequest(**GRACE))
     with pytest.raises(UnknownOrderError):
         await kept.retention.erase(refused, OperatorRequest(**GRACE))
@@ -351,11 +392,16 @@ def test_an_erased_order_goes_on_as_before():
     now = order.state.waits_since
     change = erase(order, OperatorRequest(**GRACE), PAYLOAD, now)
     assert change.after.steps == order.steps
-    assert (change.entry.actor, change.entry.detail) == ("operator/grace", "the customer asked for it")
+    assert (change.entry.actor, change.entry.detail) == (
+        "operator/grace",
+        "the customer asked for it",
+    )
     assert change.after.state == replace(order.state, version=2, updated_at=now)
 
 
-async def test_what_a_sweep_costs_does_not_depend_on_how_many_young_orders_there_are(on_azurite, transport):
+async def test_what_a_sweep_costs_does_not_depend_on_how_many_young_orders_there_are(
+    on_azurite, transport
+):
     """One range of each partition, up to the age: orders, alerts, poison, keys, figures, health; and bucket's place."""
     kept, costs = Kept(on_azurite, on_azurite.submission_keys), []
     await kept.empty()
@@ -372,7 +418,9 @@ async def test_what_a_sweep_costs_does_not_depend_on_how_many_young_orders_there
 async def test_an_order_that_is_not_there_whole_is_kept_and_named_to_who_looks_for_a_customer(kept):
     """It may be theirs, and nobody can erase it before it is mended."""
     halves = [await kept.order(days=40, email="half@example.com", **PROCESSED) for _ in range(2)]
-    missing = [Delete(key(order_id)) for key, order_id in zip((state_key, order_key), halves, strict=True)]
+    missing = [
+        Delete(key(order_id)) for key, order_id in zip((state_key, order_key), halves, strict=True)
+    ]
     await kept.made.store.table.submit("b00", missing)
     assert await kept.retention.sweep() == 0
     page = await kept.retention.find(FindRequest(email="half@example.com", **GRACE))

@@ -25,7 +25,9 @@ def request(number, life=timedelta(seconds=60)):
     times = {"issuedAt": "2026-01-31T08:14:00Z", "completeBy": "2026-01-31T08:15:00Z"}
     fields = {"operation": "ship", "idempotencyKey": "k", "content": {}, **times}
     order_id = f"b00-{number:026d}"
-    named = AgentRequest.model_validate({"orderId": order_id, "step": "shipping", "attempt": 1, **fields})
+    named = AgentRequest.model_validate(
+        {"orderId": order_id, "step": "shipping", "attempt": 1, **fields}
+    )
     return named.to_bus("shipping", time_to_live=life)
 
 
@@ -73,7 +75,9 @@ class BehindAGateway:
 
     async def arrived(self):
         async with (
-            ServiceBusClient.from_connection_string(self._services.service_bus_connection_string) as client,
+            ServiceBusClient.from_connection_string(
+                self._services.service_bus_connection_string
+            ) as client,
             client.get_queue_receiver(QUEUE) as receiver,
         ):
             return {message.message_id for message in await receiver.peek_messages(100)}

@@ -41,7 +41,13 @@ from stores.tables import Delete, Put, first
 
 
 def alert(number: int) -> Event:
-    return Event(event_id=f"a:{number}", type="T", subject="orders/x", at=NOW + seconds(number), data={"n": number})
+    return Event(
+        event_id=f"a:{number}",
+        type="T",
+        subject="orders/x",
+        at=NOW + seconds(number),
+        data={"n": number},
+    )
 
 
 async def test_alerts_are_kept_once_and_shown_newest_first(made):
@@ -50,7 +56,11 @@ async def test_alerts_are_kept_once_and_shown_newest_first(made):
         await made.alert_log.record(alert(number))
     newest = await made.alert_log.newest(2)
     assert [each.event for each in newest] == [alert(3), alert(2)]
-    assert [each.event for each in await made.alert_log.newest(100)] == [alert(3), alert(2), alert(1)]
+    assert [each.event for each in await made.alert_log.newest(100)] == [
+        alert(3),
+        alert(2),
+        alert(1),
+    ]
     assert [each.event for each in await made.alert_log.newest(100, newest[-1].key)] == [alert(1)]
 
 
@@ -67,10 +77,18 @@ async def test_an_alert_that_comes_again_with_another_time_is_kept_once(made):
     event = replace(alert(-900), event_id=str(uuid4()))
     for late in (0, 5):
         await made.alert_log.record(replace(event, at=event.at + seconds(late)))
-    assert [each.event for each in await made.alert_log.newest(100) if each.event.event_id == event.event_id] == [event]
+    assert [
+        each.event
+        for each in await made.alert_log.newest(100)
+        if each.event.event_id == event.event_id
+    ] == [event]
     assert await made.alert_log.remove_before(event.at + seconds(1), 1000) == 1
     await made.alert_log.record(event)
-    assert [each.event for each in await made.alert_log.newest(100) if each.event.event_id == event.event_id] == [event]
+    assert [
+        each.event
+        for each in await made.alert_log.newest(100)
+        if each.event.event_id == event.event_id
+    ] == [event]
     assert await made.alert_log.remove_before(event.at + seconds(1), 1000) == 1
 
 
@@ -91,7 +109,9 @@ async def test_of_several_who_acknowledge_an_alert_the_first_stands(made):
 async def test_a_submission_key_is_bound_once(made):
     """Of many claims of one key the first stands, whatever the key looks like."""
     key = "k/\\#?\u00e9" * 10
-    claims = [made.submission_keys.claim(key, f"order-{number}", f"print-{number}") for number in range(5)]
+    claims = [
+        made.submission_keys.claim(key, f"order-{number}", f"print-{number}") for number in range(5)
+    ]
     assert len(set(await asyncio.gather(*claims))) == 1
 
 
@@ -109,7 +129,9 @@ async def test_a_submission_key_is_forgotten_by_its_age(made):
 
 
 def effect(key: str, action: str) -> Effect:
-    return Effect(key=key, action=action, order_id=key.partition(":")[0], at=NOW, result={"reference": "r"})
+    return Effect(
+        key=key, action=action, order_id=key.partition(":")[0], at=NOW, result={"reference": "r"}
+    )
 
 
 def ledger_of(made):
@@ -122,7 +144,9 @@ async def test_an_effect_happens_once_for_each_key(made):
 
     async def call():
         await ledger_of(made).count_call("payment", "o1:payment", "authorise")
-        return await ledger_of(made).effect("payment", effect("o1:payment", "authorise"), forbids=None)
+        return await ledger_of(made).effect(
+            "payment", effect("o1:payment", "authorise"), forbids=None
+        )
 
     stands = await asyncio.gather(*(call() for _ in range(50)))
     calls, effects = await ledger_of(made).contents("payment", "o1")
@@ -133,17 +157,25 @@ async def test_an_effect_happens_once_for_each_key(made):
 async def test_what_was_undone_cannot_happen_later(made):
     """An undo that comes before what it undoes keeps that from ever taking effect."""
     await ledger_of(made).effect("payment", effect("o2:payment", "void"), forbids="authorise")
-    assert await ledger_of(made).effect("payment", effect("o2:payment", "authorise"), forbids=None) is None
+    assert (
+        await ledger_of(made).effect("payment", effect("o2:payment", "authorise"), forbids=None)
+        is None
+    )
     _, effects = await ledger_of(made).contents("payment", "o2")
     assert [each.action for each in effects] == ["void"]
     await ledger_of(made).effect("payment", effect("o3:payment", "authorise"), forbids=None)
-    undone = await ledger_of(made).effect("payment", effect("o3:payment", "void"), forbids="authorise")
+    undone = await ledger_of(made).effect(
+        "payment", effect("o3:payment", "void"), forbids="authorise"
+    )
     assert undone is not None
 
 
 async def test_faults_stand_side_by_side_until_they_are_lifted(made):
     """One fault for each kind of call; lifting one leaves the others."""
-    for_all, for_tea = Fault(mode="down"), Fault.model_validate({"mode": "hang", "match": {"sku": "TEA"}})
+    for_all, for_tea = (
+        Fault(mode="down"),
+        Fault.model_validate({"mode": "hang", "match": {"sku": "TEA"}}),
+    )
     for fault in (for_all, for_tea):
         await ledger_of(made).set_fault("shipping", FaultInForce(**dict(fault), until=NOW))
     await ledger_of(made).clear_faults("shipping", for_tea.key())
@@ -163,7 +195,10 @@ class Pair:
 def pair_in_memory():
     now = [0.0]
     lease, clock = MemoryLease(), lambda: NOW + seconds(now[0])
-    return Pair(*(MemoryLeadership(lease, name, clock, 15) for name in "ab"), lambda: now.__setitem__(0, 20.0))
+    return Pair(
+        *(MemoryLeadership(lease, name, clock, 15) for name in "ab"),
+        lambda: now.__setitem__(0, 20.0),
+    )
 
 
 @pytest.fixture
@@ -226,21 +261,33 @@ async def test_a_message_reaches_its_queue_with_all_that_it_says(services, on_az
     """Ids, body and addressing arrive; a burst goes out in batches and complete."""
     order_ids = [f"b00-{number:026d}" for number in range(300)]
     bus = on_azurite.adapters.bus
-    await asyncio.gather(*(bus.send([WakeUp(order_id=order_id).to_bus()]) for order_id in order_ids))
+    await asyncio.gather(
+        *(bus.send([WakeUp(order_id=order_id).to_bus()]) for order_id in order_ids)
+    )
     received = await received_from(services, "scheduler-requests", 300)
     assert {message.correlation_id for message in received} == set(order_ids)
     first = min(received, key=lambda message: message.correlation_id)
     assert first.message_id == f"{order_ids[0]}:wake"
-    body = {"schemaVersion": 1, "orderId": order_ids[0], "steps": [], "priority": "normal", "again": False}
+    body = {
+        "schemaVersion": 1,
+        "orderId": order_ids[0],
+        "steps": [],
+        "priority": "normal",
+        "again": False,
+    }
     assert json.loads(str(first)) == body
 
 
 async def test_a_message_arrives_no_sooner_than_it_says(services, on_azurite):
     """It is in nobody's way until then."""
     due = on_azurite.adapters.clock() + seconds(0.5)
-    await on_azurite.adapters.bus.send([replace(WakeUp(order_id=f"b00-{1:026d}").to_bus(), not_before=due)])
+    await on_azurite.adapters.bus.send(
+        [replace(WakeUp(order_id=f"b00-{1:026d}").to_bus(), not_before=due)]
+    )
     (arrived,) = await received_from(services, "scheduler-requests", 1)
-    assert abs(arrived.scheduled_enqueue_time_utc - due) <= seconds(0.001)  # in whole milliseconds on the wire
+    assert abs(arrived.scheduled_enqueue_time_utc - due) <= seconds(
+        0.001
+    )  # in whole milliseconds on the wire
     assert arrived.enqueued_time_utc >= arrived.scheduled_enqueue_time_utc
 
 
@@ -276,7 +323,9 @@ async def test_what_a_queue_cannot_give_out_again_is_not_put_into_it(services, m
     if texts := getattr(submissions, "texts", None):
         assert len(texts) == 1
         return
-    async with QueueClient.from_connection_string(services.storage_connection_string, "order-submissions") as queue:
+    async with QueueClient.from_connection_string(
+        services.storage_connection_string, "order-submissions"
+    ) as queue:
         (message,) = [message async for message in queue.receive_messages()]
         await queue.delete_message(message)
 
@@ -285,7 +334,9 @@ async def test_what_a_queue_cannot_give_out_again_is_not_put_into_it(services, m
 async def test_a_message_waits_until_somebody_takes_it(services, on_azurite):
     """Azure drops one after seven days unless it says otherwise, and with it an order that was accepted."""
     await on_azurite.adapters.queue("order-submissions").put("x")
-    async with QueueClient.from_connection_string(services.storage_connection_string, "order-submissions") as queue:
+    async with QueueClient.from_connection_string(
+        services.storage_connection_string, "order-submissions"
+    ) as queue:
         (message,) = [message async for message in queue.receive_messages()]
         await queue.delete_message(message)
     assert message.expires_on - message.inserted_on > timedelta(days=365)
@@ -297,7 +348,9 @@ async def test_a_text_that_is_put_off_is_there_for_nobody_before(services, on_az
     due = clock() + seconds(2)
     await submissions.put("later", seconds(2))
     assert await submissions.waiting() == 1
-    async with QueueClient.from_connection_string(services.storage_connection_string, "order-submissions") as queue:
+    async with QueueClient.from_connection_string(
+        services.storage_connection_string, "order-submissions"
+    ) as queue:
 
         async def taken():
             return [message async for message in queue.receive_messages()]
@@ -320,11 +373,22 @@ async def test_events_reach_the_operators_queue_through_event_grid(services, on_
 
 def test_every_wrong_setting_is_named_at_once(monkeypatch):
     """One message lists all that is missing or wrong."""
-    for name, value in {"BUCKETS": "0", "LEASE_SECONDS": "5", "STEP_TIMEOUT_SECONDS": "soon"}.items():
+    for name, value in {
+        "BUCKETS": "0",
+        "LEASE_SECONDS": "5",
+        "STEP_TIMEOUT_SECONDS": "soon",
+    }.items():
         monkeypatch.setenv(name, value)
     with pytest.raises(SettingsError) as caught:
         Settings.read(SHOP.agents)
-    for name in ("BUCKETS", "LEASE_SECONDS", "STEP_TIMEOUT_SECONDS", "StateStorage", "ServiceBus", "PAYMENT_URL"):
+    for name in (
+        "BUCKETS",
+        "LEASE_SECONDS",
+        "STEP_TIMEOUT_SECONDS",
+        "StateStorage",
+        "ServiceBus",
+        "PAYMENT_URL",
+    ):
         assert name in str(caught.value)
 
 
@@ -333,7 +397,9 @@ async def test_an_agent_instance_is_known_by_what_it_said_last(made):
     """In the place of what it said before; what is too old is not returned."""
 
     def health(instance, at):
-        return AgentHealth(agent="payment", instance=instance, at=NOW + seconds(at), running=3, rate=1.5)
+        return AgentHealth(
+            agent="payment", instance=instance, at=NOW + seconds(at), running=3, rate=1.5
+        )
 
     before, after, other = health("i1", 0), health("i1", 2), health("i2", 0)
     for each in (before, other):
@@ -409,7 +475,9 @@ async def test_the_figures_of_processes_stand_side_by_side_until_they_are_remove
 @pytest.mark.proves("SUP-7")
 async def test_since_when_a_sweep_is_awaited_is_what_the_first_one_said(made):
     """Also if several say it at once; a sweep changes nothing of it."""
-    said = await asyncio.gather(*(made.sweeps.awaited_since(NOW + seconds(late)) for late in (0, 1, 2)))
+    said = await asyncio.gather(
+        *(made.sweeps.awaited_since(NOW + seconds(late)) for late in (0, 1, 2))
+    )
     assert len(set(said)) == 1
     await made.sweeps.record(Sweep(at=NOW + seconds(5), instance="v1", recovered=0))
     assert await made.sweeps.awaited_since(NOW + seconds(9)) == said[0]
@@ -439,10 +507,17 @@ async def test_a_poison_message_is_kept_once_and_shown_in_the_order_of_arrival(m
     second, first = (Arrival(at=NOW + seconds(number), number="7") for number in (2, 1))
     assert await made.poison_store.page(source, 10) == []
     for arrival in (second, first, second):
-        await made.poison_store.put(source, b"{broken", "Invalid JSON", arrival, "order-1:payment:1:do")
+        await made.poison_store.put(
+            source, b"{broken", "Invalid JSON", arrival, "order-1:payment:1:do"
+        )
     await made.poison_store.put(source, b"{broken", "Invalid JSON", replace(second, number="8"))
     one, *others = await made.poison_store.page(source, 10)
-    assert (one.source, one.body, one.reason, one.at) == (source, b"{broken", "Invalid JSON", first.at)
+    assert (one.source, one.body, one.reason, one.at) == (
+        source,
+        b"{broken",
+        "Invalid JSON",
+        first.at,
+    )
     assert (one.correlation_id, one.shortened) == ("order-1:payment:1:do", False)
     assert {each.correlation_id for each in others} == {"order-1:payment:1:do", None}
     assert len(others) == 2
@@ -477,7 +552,9 @@ UNWIELDY = {
 @pytest.mark.parametrize("label", UNWIELDY)
 async def test_a_poison_message_is_kept_whole(made, source, label):
     """Whatever its bytes, and whatever the reason."""
-    await made.poison_store.put(source, UNWIELDY[label], "why\ud800\x00", Arrival(at=NOW), "c" * 128)
+    await made.poison_store.put(
+        source, UNWIELDY[label], "why\ud800\x00", Arrival(at=NOW), "c" * 128
+    )
     (kept,) = await made.poison_store.page(source, 10)
     assert (kept.body, kept.reason, kept.correlation_id) == (UNWIELDY[label], "why?\x00", "c" * 128)
 
@@ -496,6 +573,8 @@ async def test_what_no_row_can_hold_is_kept_shortened(made, source):
 async def test_a_queue_that_does_not_exist_is_away(on_azurite, services):
     """What is there answers; what is not is of no use."""
     await on_azurite.adapters.queue("order-submissions").waiting()
-    async with QueueClient.from_connection_string(services.storage_connection_string, "missing") as queue:
+    async with QueueClient.from_connection_string(
+        services.storage_connection_string, "missing"
+    ) as queue:
         with pytest.raises(UnavailableError):
             await StorageQueue(lambda: queue).waiting()

@@ -44,7 +44,9 @@ def submission(order_id=None, **state) -> Change:
     order_id = order_id or new_id()
     order = new_order(**state).with_state(order_id=order_id)
     order = replace(order, order=replace(order.order, order_id=order_id))
-    entry = HistoryEntry(at=NOW, actor="submission/i", happened=some("submitted"), change_id=f"create-{order_id}")
+    entry = HistoryEntry(
+        at=NOW, actor="submission/i", happened=some("submitted"), change_id=f"create-{order_id}"
+    )
     return Change(before=None, after=order, entry=entry)
 
 
@@ -69,7 +71,11 @@ async def test_an_order_comes_back_as_it_was_recorded(made):
     change = submission()
     await made.store.commit(change)
     order = await made.store.load(change.after.order_id)
-    assert (order.order, order.state, order.steps) == (change.after.order, change.after.state, change.after.steps)
+    assert (order.order, order.state, order.steps) == (
+        change.after.order,
+        change.after.state,
+        change.after.steps,
+    )
     assert await made.store.history(order.order_id) == [change.entry]
     assert await agenda_of(made.store, order.order_id) == list(agenda.obligations(order))
 
@@ -83,7 +89,11 @@ OF_A_NEWER_VERSION = {"Tenant": "acme", "Rank": 7, "Weight": 3.0, "Gift": True, 
 async def test_what_a_newer_version_keeps_in_an_order_outlives_every_change_by_an_older_one(made):
     """Columns of either row and fields of a step, with their types: through a claim, a reply, and an erasure."""
     order_id, store = (await recorded(made.store)).order_id, made.store
-    bucket, keys, of_step = bucket_of(order_id), (order_key(order_id), state_key(order_id)), {"Region": ["eu"]}
+    bucket, keys, of_step = (
+        bucket_of(order_id),
+        (order_key(order_id), state_key(order_id)),
+        {"Region": ["eu"]},
+    )
 
     async def rows():
         return [columns_of(row) for key in keys if (row := await store.table.get(bucket, key))]
@@ -97,7 +107,9 @@ async def test_what_a_newer_version_keeps_in_an_order_outlives_every_change_by_a
     reply = answer(order_id=order_id, result={"reference": "r"})
     await store.commit(scheduler.receive(claimed, reply, NOW).identified("reply-1"))
     request = OperatorRequest(operator="grace", note="x")
-    await store.commit(erase(await store.load(order_id), request, PAYLOAD, NOW).identified("erase-1"))
+    await store.commit(
+        erase(await store.load(order_id), request, PAYLOAD, NOW).identified("erase-1")
+    )
     of_order, of_state = await rows()
     assert (of_state["Version"], "Result00" in of_state) == (4, True)
     for columns in (of_order, of_state):
@@ -148,7 +160,11 @@ async def test_a_property_that_becomes_null_is_gone(made):
     order = await recorded(made.store, locked_by="s9", complete_by=NOW)
     after = order.with_state(locked_by=None, complete_by=None, version=2)
     await made.store.commit(
-        Change(before=order, after=after, entry=HistoryEntry(at=NOW, actor="t", happened=some("freed"), change_id="f"))
+        Change(
+            before=order,
+            after=after,
+            entry=HistoryEntry(at=NOW, actor="t", happened=some("freed"), change_id="f"),
+        )
     )
     state = (await made.store.load(order.order_id)).state
     assert (state.locked_by, state.complete_by) == (None, None)
@@ -163,7 +179,9 @@ async def test_the_agenda_follows_the_state(made):
 
 
 @pytest.mark.proves("FLT-12")
-async def test_an_order_goes_on_after_a_version_that_had_other_keys_for_what_it_owed(made, monkeypatch):
+async def test_an_order_goes_on_after_a_version_that_had_other_keys_for_what_it_owed(
+    made, monkeypatch
+):
     """What was written is removed, whatever this version would have written: nothing conflicts, and nothing is left."""
     with monkeypatch.context() as former:
         former.setattr(agenda, "claim_lane", lambda priority, needs: f"!pending|{priority}|")
@@ -185,7 +203,9 @@ async def test_what_the_agenda_says_of_an_order_follows_its_state(made):
     order = await made.store.commit(transition(order, both, entry))
     one = order.with_steps(replace(running[1], state=StepState.COMPLETED, complete_by=None))
     await made.store.commit(transition(order, one, replace(entry, change_id="c2")))
-    rows = await made.store.agenda(bucket_of(order.order_id), *agenda.all_of(agenda.Kind.RUNNING), 1000)
+    rows = await made.store.agenda(
+        bucket_of(order.order_id), *agenda.all_of(agenda.Kind.RUNNING), 1000
+    )
     assert [row.data["Agents"] for row in rows if row.order_id == order.order_id] == ["payment"]
 
 
@@ -201,7 +221,9 @@ async def test_the_agenda_is_read_in_order_and_by_pages(made):
     end = last.key
     rows = await made.store.agenda(bucket, start, end, 100)
     assert rows == every[:-1]
-    assert [row.key for row in await made.store.agenda(bucket, start, end, 2)] == [row.key for row in rows[:2]]
+    assert [row.key for row in await made.store.agenda(bucket, start, end, 2)] == [
+        row.key for row in rows[:2]
+    ]
     assert await made.store.agenda(bucket, rows[1].key, rows[3].key, 100) == rows[1:3]
 
 
@@ -214,12 +236,19 @@ async def test_a_note_is_kept_once_and_changes_no_state(made):
         order_id=order.order_id,
         version=1,
         entry=HistoryEntry(at=NOW, actor="t", happened=some("noted", HOSTILE)),
-        events=(Event(event_id="e1", type="T", subject="orders/x", at=NOW, data={"a": [1, {"b": None}]}),),
+        events=(
+            Event(
+                event_id="e1", type="T", subject="orders/x", at=NOW, data={"a": [1, {"b": None}]}
+            ),
+        ),
     )
     await made.store.note(note)
     await made.store.note(note)
     assert await made.store.load(order.order_id) == order
-    assert [entry.event for entry in await made.store.history(order.order_id)] == ["submitted", "noted"]
+    assert [entry.event for entry in await made.store.history(order.order_id)] == [
+        "submitted",
+        "noted",
+    ]
     assert note.events[0] in await events_owed(made.store, bucket_of(order.order_id))
 
 
@@ -227,7 +256,9 @@ async def test_a_note_is_kept_once_and_changes_no_state(made):
 async def test_the_outbox_keeps_an_event_until_it_is_confirmed(made):
     """Announced twice it stands there once, comes back as it was, and confirming it twice is no error."""
     data = {"orderId": None, "reason": HOSTILE}
-    event = Event(event_id="rejected:abc/1?#", type="T", subject="orders/unknown", at=NOW, data=data)
+    event = Event(
+        event_id="rejected:abc/1?#", type="T", subject="orders/unknown", at=NOW, data=data
+    )
     bucket = "b98"
     await made.store.announce(bucket, event)
     await made.store.announce(bucket, event)
@@ -242,7 +273,9 @@ async def test_the_outbox_keeps_an_event_until_it_is_confirmed(made):
 async def test_what_is_put_off_stands_in_the_outbox_once_and_what_was_sent_not_again(made):
     """Whoever comes second changes nothing more; what takes the place of several things stands there once."""
     bucket = "b97"
-    await made.store.announce(bucket, Event(event_id="e", type="T", subject="orders/x", at=NOW, data={}))
+    await made.store.announce(
+        bucket, Event(event_id="e", type="T", subject="orders/x", at=NOW, data={})
+    )
     (first,) = await owed(made.store, bucket)
     later = outbox.put_off(first, NOW + seconds(5), 1)
     for _ in range(2):
@@ -296,7 +329,10 @@ async def test_a_row_that_cannot_be_read_concerns_its_order_alone(made, wrong):
     assert [row.key for row in left] == [row.key for row in unsent]
     assert (left[0], left[2]) == (unsent[0], unsent[2])
     assert not left[1].data
-    kept = {each.order_id: (each.snapshot is None, bool(each.fault)) for each in await all_kept(made.archive, bucket)}
+    kept = {
+        each.order_id: (each.snapshot is None, bool(each.fault))
+        for each in await all_kept(made.archive, bucket)
+    }
     assert kept == {one: (False, False), bad: (True, True), other: (False, False)}
     with pytest.raises(UnreadableRowError):
         await made.store.load(bad)
@@ -328,18 +364,30 @@ async def test_an_order_without_steps_cannot_be_read(made):
 async def test_an_order_of_which_a_row_is_missing_cannot_be_read_and_is_kept(made, missing):
     """It is no unknown order, and none that nobody needs: what is left of it is all there is to mend it by."""
     order = await recorded(made.store)
-    rows, bucket = {f"{order.order_id}|{kind}" for kind in ("order", "state")}, bucket_of(order.order_id)
+    rows, bucket = (
+        {f"{order.order_id}|{kind}" for kind in ("order", "state")},
+        bucket_of(order.order_id),
+    )
     gone = f"{order.order_id}|{missing}"
     await made.store.table.submit(bucket, [Delete(gone)])
     with pytest.raises(UnreadableRowError, match="one is missing"):
         await made.store.load(order.order_id)
-    (kept,) = [each for each in await all_kept(made.archive, bucket) if each.order_id == order.order_id]
-    assert (kept.snapshot, kept.fault) == (None, "the order cannot be read: of its two rows one is missing")
-    await made.store.table.submit(bucket, [Delete(key) for key in rows - {gone}])  # nobody else would
+    (kept,) = [
+        each for each in await all_kept(made.archive, bucket) if each.order_id == order.order_id
+    ]
+    assert (kept.snapshot, kept.fault) == (
+        None,
+        "the order cannot be read: of its two rows one is missing",
+    )
+    await made.store.table.submit(
+        bucket, [Delete(key) for key in rows - {gone}]
+    )  # nobody else would
 
 
 @pytest.mark.proves("FLT-6", "SCH-2")
-async def test_an_order_that_conflicts_for_ever_takes_no_other_of_its_group_commit_along(on_azurite):
+async def test_an_order_that_conflicts_for_ever_takes_no_other_of_its_group_commit_along(
+    on_azurite,
+):
     """The history row of its next version is there: who commits with it, at the same time, is committed."""
     store = on_azurite.store
     ids = await three_in(store, "b84")
@@ -354,7 +402,10 @@ async def test_an_order_that_conflicts_for_ever_takes_no_other_of_its_group_comm
 async def test_hostile_text_comes_back_unchanged(made):
     """Whatever people write into names, reasons and notes is text."""
     change = submission(reason=HOSTILE)
-    change = replace(change, after=replace(change.after, order=replace(change.after.order, payload={HOSTILE: HOSTILE})))
+    change = replace(
+        change,
+        after=replace(change.after, order=replace(change.after.order, payload={HOSTILE: HOSTILE})),
+    )
     await made.store.commit(change)
     order = await made.store.load(change.after.order_id)
     assert (order.order.payload, order.state.reason) == ({HOSTILE: HOSTILE}, HOSTILE)
@@ -397,10 +448,15 @@ async def test_orders_of_one_bucket_are_committed_together(on_azurite, transport
     assert len(transport.requests) <= 6
     fresh = [f"b97-{number:026d}" for number in range(100, 110)]
     outcomes = await asyncio.gather(
-        *(on_azurite.store.commit(submission(order_id)) for order_id in [*fresh[:5], ids[0], *fresh[5:]]),
+        *(
+            on_azurite.store.commit(submission(order_id))
+            for order_id in [*fresh[:5], ids[0], *fresh[5:]]
+        ),
         return_exceptions=True,
     )
-    assert [isinstance(outcome, ConflictError) for outcome in outcomes] == [False] * 5 + [True] + [False] * 5
+    assert [isinstance(outcome, ConflictError) for outcome in outcomes] == [False] * 5 + [True] + [
+        False
+    ] * 5
 
 
 async def test_many_conflicts_in_a_group_do_not_hold_up_the_others(on_azurite, transport):
@@ -411,9 +467,12 @@ async def test_many_conflicts_in_a_group_do_not_hold_up_the_others(on_azurite, t
     mixed = [order_id for pair in zip(taken, fresh, strict=True) for order_id in pair]
     transport.requests.clear()
     outcomes = await asyncio.gather(
-        *(on_azurite.store.commit(submission(order_id)) for order_id in mixed), return_exceptions=True
+        *(on_azurite.store.commit(submission(order_id)) for order_id in mixed),
+        return_exceptions=True,
     )
-    assert [not isinstance(outcome, Exception) for outcome in outcomes] == [order_id in fresh for order_id in mixed]
+    assert [not isinstance(outcome, Exception) for outcome in outcomes] == [
+        order_id in fresh for order_id in mixed
+    ]
     assert len(transport.requests) <= len(mixed) + 6
 
 
@@ -440,7 +499,9 @@ async def test_an_order_that_is_refused_takes_no_other_of_its_group_along(on_azu
     await on_azurite.store.commit(submission(taken))
     group = [*fresh[:place], taken, *fresh[place:]]
     outcomes = await at_once(*(on_azurite.store.commit(submission(order_id)) for order_id in group))
-    assert [isinstance(outcome, ConflictError) for outcome in outcomes] == [each == taken for each in group]
+    assert [isinstance(outcome, ConflictError) for outcome in outcomes] == [
+        each == taken for each in group
+    ]
     for order_id in fresh:
         assert await on_azurite.store.load(order_id), order_id
 
@@ -452,16 +513,28 @@ async def test_what_is_there_already_keeps_nothing_new_from_being_written(on_azu
     store, alerts = on_azurite.store, on_azurite.alert_log
     order = await recorded(store)
     bucket, event_ids = bucket_of(order.order_id), [new_id() for _ in range(4)]
-    events = [Event(event_id=each, type="T", subject="orders/x", at=NOW, data={}) for each in event_ids]
+    events = [
+        Event(event_id=each, type="T", subject="orders/x", at=NOW, data={}) for each in event_ids
+    ]
     entry = HistoryEntry(at=NOW, actor="t", happened=some("noted"))
-    notes = [Note(note_id=each, order_id=order.order_id, version=1, entry=entry) for each in event_ids]
+    notes = [
+        Note(note_id=each, order_id=order.order_id, version=1, entry=entry) for each in event_ids
+    ]
     await store.announce(bucket, events[0])
     await store.note(notes[0])
     await alerts.record(events[0])
-    assert not any(await at_once(*(store.announce(bucket, each) for each in (*events[1:3], *events))))
+    assert not any(
+        await at_once(*(store.announce(bucket, each) for each in (*events[1:3], *events)))
+    )
     assert not any(await at_once(*(store.note(each) for each in (notes[1], notes[0], *notes[2:]))))
-    assert not any(await at_once(*(alerts.record(each) for each in (events[1], events[0], *events[2:]))))
-    keys = {row.data["EventId"]: row.key for row in await owed(store, bucket) if not outbox.is_notice(row)}
+    assert not any(
+        await at_once(*(alerts.record(each) for each in (events[1], events[0], *events[2:])))
+    )
+    keys = {
+        row.data["EventId"]: row.key
+        for row in await owed(store, bucket)
+        if not outbox.is_notice(row)
+    }
     assert keys.keys() >= set(event_ids)
     assert len(await store.history(order.order_id)) == 1 + len(notes)
     kept = [alert.event.event_id for alert in await alerts.newest(1000)]

@@ -12,7 +12,11 @@ from local.settings import app_settings
 
 def pytest_collection_modifyitems(config, items):
     """Leave to Azure's Python what runs on no other one."""
-    elsewhere = [item for item in items if item.path.name == "test_package_as_in_azure.py" and PYTHON != AZURE_PYTHON]
+    elsewhere = [
+        item
+        for item in items
+        if item.path.name == "test_package_as_in_azure.py" and PYTHON != AZURE_PYTHON
+    ]
     items[:] = [item for item in items if item not in elsewhere]
     config.hook.pytest_deselected(items=elsewhere)
 

@@ -28,9 +28,9 @@ FOLDERS = (
     "operators",
 )
 WORKBOOK = json.loads((ROOT / "infra/workbook.json").read_text())
-QUERIES = {path.name: path.read_text() for path in sorted((ROOT / "infra/queries").glob("*.kql"))} | {
-    item["name"]: item["content"]["query"] for item in WORKBOOK["items"] if item["type"] == 3
-}
+QUERIES = {
+    path.name: path.read_text() for path in sorted((ROOT / "infra/queries").glob("*.kql"))
+} | {item["name"]: item["content"]["query"] for item in WORKBOOK["items"] if item["type"] == 3}
 STEP = re.compile(r'step\[1\] == "(\w+)"')
 PARAMETER = re.compile(r"\{([A-Za-z]\w*)(?::grain)?\}")
 
@@ -51,7 +51,11 @@ def fields_of(extra, path):
     """The names in a dictionary that is passed, or that a function of the same file returns."""
     if isinstance(extra, ast.Call):
         name = extra.func.id
-        functions = (each for each in ast.walk(ast.parse(path.read_text())) if isinstance(each, ast.FunctionDef))
+        functions = (
+            each
+            for each in ast.walk(ast.parse(path.read_text()))
+            if isinstance(each, ast.FunctionDef)
+        )
         [function] = [each for each in functions if each.name == name]
         extra = next(each.value for each in ast.walk(function) if isinstance(each, ast.Return))
     return {key.value for key in getattr(extra, "keys", ()) if key}
@@ -71,7 +75,9 @@ def test_lines_that_are_looked_for_are_logged(name):
 
 def test_lines_that_are_looked_for_are_never_sampled_away():
     """An alert may rest on a single one."""
-    sampling = json.loads((ROOT / "host.json").read_text())["logging"]["applicationInsights"]["samplingSettings"]
+    sampling = json.loads((ROOT / "host.json").read_text())["logging"]["applicationInsights"][
+        "samplingSettings"
+    ]
     assert "Trace" in sampling["excludedTypes"].split(";")
 
 
@@ -99,7 +105,13 @@ RULES = {
         "GreaterThan",
         0,
         "PT10M",
-        ["outage.lasts", "right.missing", "clock.off", "supervisor.not_recovered", "retention.behind"],
+        [
+            "outage.lasts",
+            "right.missing",
+            "clock.off",
+            "supervisor.not_recovered",
+            "retention.behind",
+        ],
     ),
     "poison": (1, "GreaterThan", 0, "PT10M", ["poison.kept"]),
     "no-sweep": (0, "LessThan", 1, "PT15M", ["supervisor.swept"]),
@@ -129,7 +141,9 @@ def test_each_rule_fires_for_what_it_says(rules):
     found = {}
     for name, (rule, criterion) in rules.items():
         query = criterion.get("query")
-        messages = query and [each.strip() for each in re.findall(r'message startswith "([^"]+)"', query)]
+        messages = query and [
+            each.strip() for each in re.findall(r'message startswith "([^"]+)"', query)
+        ]
         fires = (criterion["operator"], criterion["threshold"], rule["windowSize"])
         found[name] = (rule["severity"], *fires, messages or criterion["metricName"])
         often, far = (int(rule[each][2:-1]) for each in ("evaluationFrequency", "windowSize"))
@@ -153,7 +167,9 @@ def test_events_that_are_looked_for_exist():
     """A value of the history is called so."""
     kinds = (get_type_hints(kind)["what"] for kind in get_args(Happening))
     events = {event for kind in kinds for event in get_args(kind)}
-    looked_for = {event for query in QUERIES.values() for event in re.findall(r'event == "([\w-]+)"', query)}
+    looked_for = {
+        event for query in QUERIES.values() for event in re.findall(r'event == "([\w-]+)"', query)
+    }
     assert "recovered" in looked_for
     assert looked_for <= events
 

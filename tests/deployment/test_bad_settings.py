@@ -37,9 +37,13 @@ def named(lines):
 def test_the_app_does_not_start_and_says_why():
     """Each wrong value is named, and what is missing besides; what is empty is not set. No secret is told."""
     settings = app_settings(Ports(), "k", "k") | WRONG | SECRETS | {"INVENTORY_URL": ""}
-    environment = {name: value for name, value in os.environ.items() if name in ("PATH", "HOME")} | settings
+    environment = {
+        name: value for name, value in os.environ.items() if name in ("PATH", "HOME")
+    } | settings
     command = [sys.executable, "-m", "local.host", "--port", "0"]
-    ran = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False, timeout=60)
+    ran = subprocess.run(
+        command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False, timeout=60
+    )
     assert ran.returncode == 1
     assert "very-secret" not in ran.stdout + ran.stderr
     wrong = {*WRONG, "INVENTORY_URL"} - {"REPLY_TO_PREFIX"}
@@ -89,6 +93,8 @@ def test_services_are_called_where_nobody_listens(address, good, monkeypatch):
 
 def test_an_agent_is_told_for_whom_its_service_wants_a_token(monkeypatch):
     """By a setting beside the one with the address; whoever has none shows none."""
-    for name, value in (app_settings(Ports(), "k", "k") | {"PAYMENT_URL_SCOPE": "api://pay/.default"}).items():
+    for name, value in (
+        app_settings(Ports(), "k", "k") | {"PAYMENT_URL_SCOPE": "api://pay/.default"}
+    ).items():
         monkeypatch.setenv(name, value)
     assert Settings.read(SHOP.agents).scopes == {"payment": "api://pay/.default"}

@@ -39,7 +39,9 @@ NOT_ON_FLEX = {
 """Properties of `siteConfig` that other plans have."""
 TABLE_SERVICE = "Microsoft.Storage/storageAccounts/tableServices"
 QUERY_RULES = "Microsoft.Insights/scheduledQueryRules"
-SECRETS = re.compile(r"listKeys|listAccountSas|listSecrets|AccountKey|SharedAccessKey|@secure", re.IGNORECASE)
+SECRETS = re.compile(
+    r"listKeys|listAccountSas|listSecrets|AccountKey|SharedAccessKey|@secure", re.IGNORECASE
+)
 
 
 def of_type(template, kind):
@@ -51,7 +53,12 @@ def test_two_parsers_read_the_same(path):
     """pycep-parser takes the file too, and finds the same declarations: none is nested, where it would be lost."""
     theirs = pycep.BicepParser().parse(text=path.read_text())
     ours = read(path)
-    plural = {"param": "parameters", "var": "variables", "resource": "resources", "module": "modules"}
+    plural = {
+        "param": "parameters",
+        "var": "variables",
+        "resource": "resources",
+        "module": "modules",
+    }
     for kind, section in plural.items():
         assert set(theirs.get(section, {})) == {each.name for each in ours if each.kind == kind}
     assert set(theirs.get("outputs", {})) == {each.name for each in ours if each.kind == "output"}
@@ -71,7 +78,12 @@ def test_nothing_is_declared_in_vain(path):
 
 def test_every_file_is_used():
     """Each module is deployed by some other file."""
-    used = {each.detail.rpartition("/")[2] for path in FILES for each in read(path) if each.kind == "module"}
+    used = {
+        each.detail.rpartition("/")[2]
+        for path in FILES
+        for each in read(path)
+        if each.kind == "module"
+    }
     assert {path.name for path in FILES} - used == {"main.bicep"}
 
 
@@ -96,9 +108,15 @@ def test_every_parameter_is_described_and_can_be_set():
 
 def test_defaults_of_azd_are_those_of_the_template():
     """Who sets nothing gets the same from both."""
-    for name, each in json.loads((INFRA / "main.parameters.json").read_text())["parameters"].items():
+    for name, each in json.loads((INFRA / "main.parameters.json").read_text())[
+        "parameters"
+    ].items():
         if name not in GIVEN:
-            [parameter] = [one for one in read(INFRA / "main.bicep") if one.name == name and one.kind == "param"]
+            [parameter] = [
+                one
+                for one in read(INFRA / "main.bicep")
+                if one.name == name and one.kind == "param"
+            ]
             default = parameter.value[1]
             text = str(default).lower() if isinstance(default, bool) else str(default)
             assert each["value"].partition("=")[2].rstrip("}") == text
@@ -133,10 +151,17 @@ def test_keys_are_off(deployed):
     [site] = of_type(deployed, "Microsoft.Web/sites")
     assert site.properties["httpsOnly"] is True
     passwords = of_type(deployed, "Microsoft.Web/sites/basicPublishingCredentialsPolicies")
-    assert {each.name: each.properties["allow"] for each in passwords} == {"ftp": False, "scm": False}
+    assert {each.name: each.properties["allow"] for each in passwords} == {
+        "ftp": False,
+        "scm": False,
+    }
     packages = site.properties["functionAppConfig"]["deployment"]["storage"]["authentication"]
     assert packages["type"] == "UserAssignedIdentity"
-    assert site.properties["siteConfig"]["minTlsVersion"] == site.properties["siteConfig"]["scmMinTlsVersion"] == "1.2"
+    assert (
+        site.properties["siteConfig"]["minTlsVersion"]
+        == site.properties["siteConfig"]["scmMinTlsVersion"]
+        == "1.2"
+    )
 
 
 def test_the_site_names_nothing_that_flex_consumption_refuses(deployed):
@@ -149,7 +174,9 @@ def test_no_setting_is_a_secret(deployed):
     """Every connection goes by identity."""
     [settings] = [each.properties for each in deployed.resources if each.name == "appsettings"]
     assert [
-        name for name, value in settings.items() if re.search(r"key|secret|password", f"{name}={value}", re.IGNORECASE)
+        name
+        for name, value in settings.items()
+        if re.search(r"key|secret|password", f"{name}={value}", re.IGNORECASE)
     ] == []
     for connection in ("AzureWebJobsStorage", "StateStorage", "ServiceBus"):
         assert settings[f"{connection}__credential"] == "managedidentity"
@@ -174,7 +201,9 @@ def test_one_api_version_for_each_type():
         for each in read(path):
             if each.kind == "resource":
                 kind, _, version = each.detail.partition("@")
-                versions.setdefault(kind.split("/")[0] if "Storage" in kind else kind, set()).add(version)
+                versions.setdefault(kind.split("/")[0] if "Storage" in kind else kind, set()).add(
+                    version
+                )
     assert {kind: found for kind, found in versions.items() if len(found) > 1} == {}
 
 
@@ -187,7 +216,12 @@ def test_isolation_leaves_no_public_door(deployed):
     [site] = of_type(deployed, "Microsoft.Web/sites")
     isolated = bool(deployed.given.get("networkIsolation"))
     assert bool(site.properties["virtualNetworkSubnetId"]) == isolated
-    kinds = ("Storage/storageAccounts", "ServiceBus/namespaces", "EventGrid/topics", "DocumentDB/databaseAccounts")
+    kinds = (
+        "Storage/storageAccounts",
+        "ServiceBus/namespaces",
+        "EventGrid/topics",
+        "DocumentDB/databaseAccounts",
+    )
     for each in (each for each in deployed.resources if each.type.endswith(kinds)):
         assert bool(endpoints[each.id]) == isolated, each
         closed = each.properties["publicNetworkAccess"] == "Disabled"
@@ -199,7 +233,9 @@ def test_isolation_leaves_no_public_door(deployed):
 
 def test_private_endpoints_are_made_one_after_another():
     """Azure refuses two at the same time on one account."""
-    [loop] = [each for each in read(INFRA / "modules/private-endpoints.bicep") if each.kind == "module"]
+    [loop] = [
+        each for each in read(INFRA / "modules/private-endpoints.bicep") if each.kind == "module"
+    ]
     assert loop.decorators["batchSize"] == ("value", 1)
     uses = [path.name for path in FILES if "'private-endpoint.bicep'" in path.read_text()]
     assert uses == ["private-endpoints.bicep"]
@@ -208,17 +244,23 @@ def test_private_endpoints_are_made_one_after_another():
 def test_private_endpoints_resolve_to_zones_that_exist(deployed):
     """Each has its name in a zone that is linked to the network."""
     zones = {each.id for each in of_type(deployed, "Microsoft.Network/privateDnsZones")}
-    linked = {each.parent.id for each in of_type(deployed, "Microsoft.Network/privateDnsZones/virtualNetworkLinks")}
+    linked = {
+        each.parent.id
+        for each in of_type(deployed, "Microsoft.Network/privateDnsZones/virtualNetworkLinks")
+    }
     assert linked == zones
     groups = of_type(deployed, "Microsoft.Network/privateEndpoints/privateDnsZoneGroups")
     assert len(groups) == len(of_type(deployed, "Microsoft.Network/privateEndpoints"))
     for each in groups:
-        assert each.properties["privateDnsZoneConfigs"][0]["properties"]["privateDnsZoneId"] in zones
+        assert (
+            each.properties["privateDnsZoneConfigs"][0]["properties"]["privateDnsZoneId"] in zones
+        )
 
 
 @pytest.mark.proves("WRK-4")
 @pytest.mark.parametrize(
-    ("redundancy", "sku"), [("zone", "Standard_ZRS"), ("geo", "Standard_GRS"), ("geo-zone", "Standard_GZRS")]
+    ("redundancy", "sku"),
+    [("zone", "Standard_ZRS"), ("geo", "Standard_GRS"), ("geo-zone", "Standard_GZRS")],
 )
 def test_state_is_as_redundant_as_asked(redundancy, sku):
     """The account of the orders; the host's own has zones, but where a region may have none."""
@@ -229,13 +271,20 @@ def test_state_is_as_redundant_as_asked(redundancy, sku):
 
 
 @pytest.mark.proves("WRK-4")
-@pytest.mark.parametrize(("redundancy", "backups"), [("zone", "Zone"), ("geo", "Geo"), ("geo-zone", "Geo")])
+@pytest.mark.parametrize(
+    ("redundancy", "backups"), [("zone", "Zone"), ("geo", "Geo"), ("geo-zone", "Geo")]
+)
 def test_orders_in_cosmos_db_are_in_several_zones_always(redundancy, backups):
     """In one region; a second one, if any, has the backups."""
-    template = Template(INFRA / "main.bicep", GIVEN | {"redundancy": redundancy, "cosmosForTables": True})
+    template = Template(
+        INFRA / "main.bicep", GIVEN | {"redundancy": redundancy, "cosmosForTables": True}
+    )
     [account] = of_type(template, "Microsoft.DocumentDB/databaseAccounts")
     assert [each["isZoneRedundant"] for each in account.properties["locations"]] == [True]
-    assert account.properties["backupPolicy"]["periodicModeProperties"]["backupStorageRedundancy"] == backups
+    assert (
+        account.properties["backupPolicy"]["periodicModeProperties"]["backupStorageRedundancy"]
+        == backups
+    )
 
 
 def test_event_grid_is_asked_to_deliver_when_its_roles_are_known():
@@ -243,9 +292,16 @@ def test_event_grid_is_asked_to_deliver_when_its_roles_are_known():
     statements = {each.name: each for each in read(INFRA / "main.bicep")}
     after = {key[1]: value for key, value in statements["eventSubscription"].value[1]}["dependsOn"]
     assert after == ("array", [("name", "app"), ("name", "alerts")])
-    given_early = [each.name for each in read(INFRA / "modules/event-grid.bicep") if "roleAssignments" in each.detail]
+    given_early = [
+        each.name
+        for each in read(INFRA / "modules/event-grid.bicep")
+        if "roleAssignments" in each.detail
+    ]
     assert {"topicDelivers", "topicKeepsUndelivered"} <= set(given_early)
-    assert "eventGrid.outputs" in (INFRA / "main.bicep").read_text().partition("module app ")[2].partition("module ")[0]
+    assert (
+        "eventGrid.outputs"
+        in (INFRA / "main.bicep").read_text().partition("module app ")[2].partition("module ")[0]
+    )
 
 
 @functools.cache
@@ -284,14 +340,19 @@ def test_pages_of_other_sites_may_call_if_they_are_listed():
     listed = site_config(whole(corsOrigins="https://tea.example, http://localhost:5173"))["cors"]
     assert listed["allowedOrigins"] == ["https://tea.example", "http://localhost:5173"]
     assert site_config(whole())["cors"]["allowedOrigins"] == []
-    assert {site_config(each)["cors"]["supportCredentials"] for each in (whole(), whole(corsOrigins="*"))} == {False}
+    assert {
+        site_config(each)["cors"]["supportCredentials"]
+        for each in (whole(), whole(corsOrigins="*"))
+    } == {False}
 
 
 def test_who_reads_the_orders_is_logged(deployed):
     """On whatever holds the tables; unless that is not wanted."""
     [log] = of_type(deployed, "Microsoft.Insights/diagnosticSettings")
     on_cosmos = bool(deployed.given.get("cosmosForTables"))
-    assert log.scope.type == ("Microsoft.DocumentDB/databaseAccounts" if on_cosmos else TABLE_SERVICE)
+    assert log.scope.type == (
+        "Microsoft.DocumentDB/databaseAccounts" if on_cosmos else TABLE_SERVICE
+    )
     assert {each["category"] for each in log.properties["logs"]} == (
         {"TableApiRequests"} if on_cosmos else {"StorageRead", "StorageWrite", "StorageDelete"}
     )
@@ -302,7 +363,9 @@ def test_who_reads_the_orders_is_logged(deployed):
 def test_a_budget_is_made_if_there_is_one():
     """It tells the operators before the money is spent."""
     assert of_type(whole(), "Microsoft.Consumption/budgets") == []
-    [budget] = of_type(whole(monthlyBudget=50, budgetStart="2026-12-01"), "Microsoft.Consumption/budgets")
+    [budget] = of_type(
+        whole(monthlyBudget=50, budgetStart="2026-12-01"), "Microsoft.Consumption/budgets"
+    )
     assert budget.properties["amount"] == 50
     assert budget.properties["timePeriod"]["startDate"] == "2026-12-01T00:00:00Z"
     for each in budget.properties["notifications"].values():
@@ -317,15 +380,22 @@ def test_finished_orders_are_removed_some_day_unless_somebody_wants_to_keep_them
 
 def test_no_client_can_keep_an_alert_fired_and_so_mute_it():
     """An order of the same cause tells again, and one of another cause by itself; lines are never late for a rule."""
-    rules = {each.name.rpartition("-")[0]: each.properties for each in of_type(whole(), QUERY_RULES)}
+    rules = {
+        each.name.rpartition("-")[0]: each.properties for each in of_type(whole(), QUERY_RULES)
+    }
     [criterion] = rules["order-events"]["criteria"]["allOf"]
-    assert [(each["name"], each["values"]) for each in criterion["dimensions"]] == [("cause", ["*"])]
+    assert [(each["name"], each["values"]) for each in criterion["dimensions"]] == [
+        ("cause", ["*"])
+    ]
     assert "| extend cause =" in criterion["query"]
     assert rules["order-events"]["autoMitigate"] is False
     assert all(rule["autoMitigate"] for name, rule in rules.items() if name != "order-events")
     for rule in rules.values():
         assert rule["skipQueryValidation"] is True
-        assert (rule["evaluationFrequency"], rule["windowSize"] in ("PT10M", "PT15M")) == ("PT5M", True)
+        assert (rule["evaluationFrequency"], rule["windowSize"] in ("PT10M", "PT15M")) == (
+            "PT5M",
+            True,
+        )
 
 
 MICROSOFTS = {
@@ -361,7 +431,9 @@ def test_sign_in_leaves_open_what_needs_no_key(functions):
 
     Its page holds nothing, but a browser that opens it is sent to sign in, and its calls are let through from then on.
     """
-    template = Template(INFRA / "main.bicep", GIVEN | {"operatorSignInClientId": "an-id", "simulatedServices": True})
+    template = Template(
+        INFRA / "main.bicep", GIVEN | {"operatorSignInClientId": "an-id", "simulatedServices": True}
+    )
     [sign_in] = [each.properties for each in template.resources if each.name == "authsettingsV2"]
     assert sign_in["globalValidation"]["requireAuthentication"] is True
     open_paths = [path.replace("*", ".*") for path in sign_in["globalValidation"]["excludedPaths"]]
@@ -376,7 +448,9 @@ def test_sign_in_leaves_open_what_needs_no_key(functions):
 def test_alerts_reach_the_operators(deployed):
     """Every rule is on, and sends to the group that has the operators' address."""
     [group] = of_type(deployed, "Microsoft.Insights/actionGroups")
-    assert [each["emailAddress"] for each in group.properties["emailReceivers"]] == [GIVEN["operatorEmail"]]
+    assert [each["emailAddress"] for each in group.properties["emailReceivers"]] == [
+        GIVEN["operatorEmail"]
+    ]
     rules = of_type(deployed, "Microsoft.Insights/metricAlerts") + of_type(
         deployed, "Microsoft.Insights/scheduledQueryRules"
     )

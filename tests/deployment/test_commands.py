@@ -13,7 +13,10 @@ MAKEFILE = (ROOT / "Makefile").read_text()
 
 def made(target, arguments):
     """What a command prints, with the environment that the tests run in; nothing is installed."""
-    stamps = [f"--old-file={stamp}" for stamp in (f"{sys.prefix}/.installed", "local/node_modules/.installed")]
+    stamps = [
+        f"--old-file={stamp}"
+        for stamp in (f"{sys.prefix}/.installed", "local/node_modules/.installed")
+    ]
     command = ["make", *stamps, target, f"VENV={sys.prefix}", f"ARGS={arguments}"]
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
 

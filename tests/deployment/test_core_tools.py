@@ -57,28 +57,41 @@ def test_images_are_pinned_and_healthy(name):
     assert re.search(r":\d+(\.\d+\.\d+|-CU\d+-ubuntu-\d\d\.\d\d)$", service["image"])
     neighbours = [each["healthcheck"]["test"] for each in COMPOSE.values() if "healthcheck" in each]
     asked = "".join(map(str, neighbours))
-    assert "healthcheck" in service or (f"nc -z {name} 5672" in asked and f"http://{name}:5300/health" in asked)
+    assert "healthcheck" in service or (
+        f"nc -z {name} 5672" in asked and f"http://{name}:5300/health" in asked
+    )
 
 
 def test_only_this_machine_reaches_the_emulators():
     """Their ports are those that the settings name, on the loopback address."""
     published = {port for service in COMPOSE.values() for port in service.get("ports", [])}
     ports = Ports()
-    wanted = [ports.blob_port, ports.queue_port, ports.table_port, ports.amqp_port, ports.broker_health_port]
+    wanted = [
+        ports.blob_port,
+        ports.queue_port,
+        ports.table_port,
+        ports.amqp_port,
+        ports.broker_health_port,
+    ]
     assert published == {f"127.0.0.1:{port}:{port}" for port in wanted}
 
 
 def test_azurite_is_the_one_that_is_tested():
     """The same version in Docker as in the embedded stack."""
     lock = json.loads((ROOT / "local/package-lock.json").read_text())
-    assert COMPOSE["azurite"]["image"].endswith(f":{lock['packages']['node_modules/azurite']['version']}")
+    assert COMPOSE["azurite"]["image"].endswith(
+        f":{lock['packages']['node_modules/azurite']['version']}"
+    )
 
 
 def test_the_emulator_gets_every_queue(tmp_path):
     """Config.json has the queues of infra/queues.json, with their properties."""
     written = json.loads(core_tools.write_config(tmp_path / "new").read_text())
     assert written == config()
-    made = {each["Name"]: each["Properties"] for each in written["UserConfig"]["Namespaces"][0]["Queues"]}
+    made = {
+        each["Name"]: each["Properties"]
+        for each in written["UserConfig"]["Namespaces"][0]["Queues"]
+    }
     for queue in queues()["serviceBusQueues"]:
         assert made[queue["name"]]["LockDuration"] == queue["lockDuration"]
     assert len(made) == len(queues()["serviceBusQueues"])
@@ -86,8 +99,14 @@ def test_the_emulator_gets_every_queue(tmp_path):
 
 async def test_the_app_opens_no_more_connections_than_the_emulator_allows(services, monkeypatch):
     """Counted on this process, with a sender to every queue, one for responses too, and the health check's receiver."""
-    triggers = index(json.loads((ROOT / "local.settings.template.json").read_text())["Values"]).values()
-    used = {each["queueName"].partition("/")[0] for each in triggers if each["type"] == "serviceBusTrigger"}
+    triggers = index(
+        json.loads((ROOT / "local.settings.template.json").read_text())["Values"]
+    ).values()
+    used = {
+        each["queueName"].partition("/")[0]
+        for each in triggers
+        if each["type"] == "serviceBusTrigger"
+    }
     for name, value in services.app_environment().items():
         monkeypatch.setenv(name, value)
     parts = connect(Settings.read(SHOP.agents))
@@ -100,7 +119,9 @@ async def test_the_app_opens_no_more_connections_than_the_emulator_allows(servic
     assert len(open_now) > len([*used, RESPONSES])
     assert len(open_now) + HOST_CONNECTIONS <= MAX_CONNECTIONS
     without_private_queue = len(open_now) - 1
-    assert without_private_queue + HOST_CONNECTIONS < MAX_CONNECTIONS, "there is no room to replace a link"
+    assert without_private_queue + HOST_CONNECTIONS < MAX_CONNECTIONS, (
+        "there is no room to replace a link"
+    )
 
 
 def fake(folder, *names):
@@ -114,7 +135,9 @@ def test_everything_that_is_missing_is_named(tmp_path):
     """With nothing there, one message names all of it, and nothing is started."""
     environ = {"PATH": str(tmp_path), "PYTHONPATH": str(ROOT)}
     command = [sys.executable, "-m", "local.core_tools"]
-    ran = subprocess.run(command, cwd=tmp_path, env=environ, capture_output=True, text=True, check=False)
+    ran = subprocess.run(
+        command, cwd=tmp_path, env=environ, capture_output=True, text=True, check=False
+    )
     assert ran.returncode == 1
     assert [line.split(":")[0] for line in ran.stderr.splitlines()] == [
         "Missing for make func", "- func", "- docker", "- ACCEPT_EULA=Y",
@@ -127,7 +150,10 @@ def test_a_docker_that_does_not_answer_is_missing(tmp_path):
     environ = {"PATH": f"{tmp_path}:{os.environ['PATH']}", "ACCEPT_EULA": "Y"}
     assert list(core_tools.missing(environ)) == []
     (tmp_path / "docker").write_text("#!/bin/sh\nexit 1\n")
-    assert [line.split(":")[0] for line in core_tools.missing(environ)] == ["docker compose", "a running Docker"]
+    assert [line.split(":")[0] for line in core_tools.missing(environ)] == [
+        "docker compose",
+        "a running Docker",
+    ]
 
 
 FUNC = """#!{python}
@@ -154,16 +180,22 @@ async def test_make_func_starts_everything_and_stops_it_again(services, tmp_path
     ports = replace(services.ports, eventgrid_port=Ports.free().eventgrid_port)
     (programs / "docker").write_text(f'#!/bin/sh\necho docker "$@" | sed "s|{ROOT}/||" >> {said}\n')
     (programs / "func").write_text(
-        FUNC.format(python=sys.executable, port=ports.eventgrid_port, attempts=10 * PATIENCE_SECONDS)
+        FUNC.format(
+            python=sys.executable, port=ports.eventgrid_port, attempts=10 * PATIENCE_SECONDS
+        )
     )
     for program in programs.iterdir():
         program.chmod(stat.S_IRWXU)
     monkeypatch.setattr(core_tools, "Ports", lambda: ports)
     monkeypatch.setattr(core_tools, "SETTINGS", tmp_path / "local.settings.json")
-    (tmp_path / "local.settings.json").write_text(json.dumps({"Values": app_settings(ports, "", "a-key")}))
+    (tmp_path / "local.settings.json").write_text(
+        json.dumps({"Values": app_settings(ports, "", "a-key")})
+    )
     monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
     environ = os.environ | {"SAID": str(said)}
-    async with QueueClient.from_connection_string(services.storage_connection_string, "operator-alerts") as queue:
+    async with QueueClient.from_connection_string(
+        services.storage_connection_string, "operator-alerts"
+    ) as queue:
         await queue.delete_queue()
         assert await asyncio.to_thread(core_tools.start_all, environ, tmp_path / "data") == 7
         await queue.get_queue_properties()  # it is there again

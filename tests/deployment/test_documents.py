@@ -20,16 +20,24 @@ SCALE = (ROOT / "docs/scale.md").read_text()
 def rows(text, first):
     """The cells of a table, of which the first heading is known."""
     lines = text.split(f"| {first} |", 1)[1].splitlines()[2:]
-    table = lines[: next((number for number, line in enumerate(lines) if not line.startswith("|")), len(lines))]
+    table = lines[
+        : next(
+            (number for number, line in enumerate(lines) if not line.startswith("|")), len(lines)
+        )
+    ]
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in table]
 
 
 def test_every_choice_is_described_with_its_default():
     """The table of what can be chosen has the variables that azd passes on, and their defaults."""
-    parameters = json.loads((ROOT / "infra/main.parameters.json").read_text())["parameters"].values()
+    parameters = json.loads((ROOT / "infra/main.parameters.json").read_text())[
+        "parameters"
+    ].values()
     passed = dict(re.fullmatch(r"\$\{(\w+)=?(.*)\}", each["value"]).groups() for each in parameters)  # type: ignore[union-attr]
     described = {
-        name: cells[1].strip("`") for cells in rows(DEPLOY, "name") for name in re.findall(r"`(\w+)`", cells[0])
+        name: cells[1].strip("`")
+        for cells in rows(DEPLOY, "name")
+        for name in re.findall(r"`(\w+)`", cells[0])
     }
     asked_by_azd = {"AZURE_ENV_NAME", "AZURE_LOCATION"}
     assert set(described) == set(passed) - asked_by_azd
@@ -40,14 +48,25 @@ def test_every_choice_is_described_with_its_default():
 def test_every_alert_is_described():
     """Each rule that is deployed stands in the table, and no other."""
     template = Template(ROOT / "infra/main.bicep", GIVEN)
-    rules = [each.name for each in template.resources if each.type.endswith(("metricAlerts", "scheduledQueryRules"))]
-    assert {cells[0] for cells in rows(DEPLOY, "alert")} == {name.rpartition("-")[0] for name in rules}
+    rules = [
+        each.name
+        for each in template.resources
+        if each.type.endswith(("metricAlerts", "scheduledQueryRules"))
+    ]
+    assert {cells[0] for cells in rows(DEPLOY, "alert")} == {
+        name.rpartition("-")[0] for name in rules
+    }
 
 
 def test_every_role_is_described():
     """The roles of the table are those that the templates assign."""
-    used = re.findall(r"roleDefinitions',\s*roles\.(\w+)", "".join(p.read_text() for p in ROOT.glob("infra/modules/*")))
-    described = " ".join(cells[1].replace("…", "Azure Service Bus") for cells in rows(SECURITY, "identity"))
+    used = re.findall(
+        r"roleDefinitions',\s*roles\.(\w+)",
+        "".join(p.read_text() for p in ROOT.glob("infra/modules/*")),
+    )
+    described = " ".join(
+        cells[1].replace("…", "Azure Service Bus") for cells in rows(SECURITY, "identity")
+    )
     assert used
     for role in set(used) | set(json.loads((ROOT / "infra/roles.json").read_text())):
         words = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", role)
@@ -58,7 +77,9 @@ def test_every_role_is_described():
 def test_only_the_roles_that_are_used_are_listed():
     """No role lies ready for somebody to assign it."""
     text = "".join(path.read_text() for path in ROOT.glob("infra/modules/*.bicep"))
-    assert set(json.loads((ROOT / "infra/roles.json").read_text())) == set(re.findall(r"(?<!/)\broles\.(\w+)", text))
+    assert set(json.loads((ROOT / "infra/roles.json").read_text())) == set(
+        re.findall(r"(?<!/)\broles\.(\w+)", text)
+    )
 
 
 def test_what_the_page_about_the_embedded_host_proves_by_a_test_has_that_test():
@@ -67,9 +88,13 @@ def test_what_the_page_about_the_embedded_host_proves_by_a_test_has_that_test():
     named = re.findall(r"`([\w/.]+)::(\w+)`", EMBEDDED)
     assert len(named) > 20
     for file, test in named:
-        assert re.search(rf"def {test}\(", (ROOT / "tests" / shortened.get(file, file)).read_text()), f"{file}::{test}"
+        assert re.search(
+            rf"def {test}\(", (ROOT / "tests" / shortened.get(file, file)).read_text()
+        ), f"{file}::{test}"
     lines = [line for line in EMBEDDED.splitlines() if line.startswith("|")]
-    assert [line for line in lines if not line.strip("| ").strip() or line.rstrip().endswith("| |")] == []
+    assert [
+        line for line in lines if not line.strip("| ").strip() or line.rstrip().endswith("| |")
+    ] == []
 
 
 def number(cell):
@@ -109,7 +134,13 @@ def test_what_the_page_about_scale_says_of_many_processes_is_what_the_model_says
         )  # fmt: skip
         simulation = Simulation(setup).run()
         costs, shares = simulation.per_order(), simulation.shares()
-        assert (queries, read) == (round(costs["table_look_queries"], 1), round(costs["table_entities_read"]))
-        assert (account, partition) == (round(100 * shares["table account"]), round(100 * shares["partition"]))
+        assert (queries, read) == (
+            round(costs["table_look_queries"], 1),
+            round(costs["table_entities_read"]),
+        )
+        assert (account, partition) == (
+            round(100 * shares["table account"]),
+            round(100 * shares["partition"]),
+        )
         found += 1
     assert found

@@ -28,7 +28,8 @@ def check(content, schema):
     schema = json.loads((SCHEMAS / f"{schema}.schema.json").read_text())
     jsonschema.Draft202012Validator.check_schema(schema)
     faults = [
-        f"{each.json_path}: {each.message}" for each in jsonschema.Draft202012Validator(schema).iter_errors(content)
+        f"{each.json_path}: {each.message}"
+        for each in jsonschema.Draft202012Validator(schema).iter_errors(content)
     ]
     assert faults == []
 
@@ -55,7 +56,10 @@ def test_the_emulators_configuration_fits_its_schema():
 
 @pytest.mark.parametrize(
     ("schema", "paths"),
-    [("vendor.compose-spec", [ROOT / "local/compose.yaml"]), ("vendor.github-workflows", WORKFLOWS)],
+    [
+        ("vendor.compose-spec", [ROOT / "local/compose.yaml"]),
+        ("vendor.github-workflows", WORKFLOWS),
+    ],
     ids=["compose", "workflows"],
 )
 def test_a_file_fits_its_owners_schema(schema, paths):
@@ -90,8 +94,12 @@ def test_an_outage_of_minutes_wears_out_no_message():
         assert TypeAdapter(timedelta).validate_python(queue["lockDuration"]) > patience
     tries = Settings.model_fields["unknown_name_tries"]
     (most,) = [each.le for each in tries.metadata if hasattr(each, "le")]
-    assert most < queues["maxDequeueCount"], "the platform would give up a message before the app says why"
-    assert timedelta(minutes=1) <= tries.default * pause <= OUTAGE, "for as long as hosts of two versions run"
+    assert most < queues["maxDequeueCount"], (
+        "the platform would give up a message before the app says why"
+    )
+    assert timedelta(minutes=1) <= tries.default * pause <= OUTAGE, (
+        "for as long as hosts of two versions run"
+    )
 
 
 @pytest.mark.parametrize("file", ["host.json", "bench/app/host.json", "examples/claims/host.json"])
@@ -118,7 +126,9 @@ def test_azd_finds_its_service():
     assert (ROOT / azure["infra"]["path"] / f"{azure['infra']['module']}.bicep").is_file()
 
 
-REMOTE = dict.fromkeys(("PAYMENT_URL", "INVENTORY_URL", "SHIPPING_URL"), "https://service.example.com")
+REMOTE = dict.fromkeys(
+    ("PAYMENT_URL", "INVENTORY_URL", "SHIPPING_URL"), "https://service.example.com"
+)
 HOOK = ROOT / "infra/hooks/preprovision.sh"
 
 
@@ -142,9 +152,13 @@ HOOK = ROOT / "infra/hooks/preprovision.sh"
 )
 def test_what_could_not_start_is_not_deployed(environment, wrong):
     """azd asks first, and each fault is named at once."""
-    ran = subprocess.run(["/bin/sh", HOOK], env=environment, capture_output=True, text=True, check=False)
+    ran = subprocess.run(
+        ["/bin/sh", HOOK], env=environment, capture_output=True, text=True, check=False
+    )
     assert ran.returncode == (1 if wrong else 0), ran.stderr
-    assert {line.removeprefix("- ").partition(":")[0] for line in ran.stderr.splitlines()[1:]} == wrong
+    assert {
+        line.removeprefix("- ").partition(":")[0] for line in ran.stderr.splitlines()[1:]
+    } == wrong
 
 
 def test_windows_is_asked_the_same():
@@ -152,7 +166,10 @@ def test_windows_is_asked_the_same():
     hook = yaml.safe_load((ROOT / "azure.yaml").read_text())["hooks"]["preprovision"]
     posix, windows = ((ROOT / hook[system]["run"]).read_text() for system in ("posix", "windows"))
     assert hook["posix"]["run"] == str(HOOK.relative_to(ROOT))
-    names, faults = re.compile(r"[A-Z]+_[A-Z_]+"), re.compile(r'"(?:[$]\{?name\}?|[A-Z_]+): ([^"]+)"')
+    names, faults = (
+        re.compile(r"[A-Z]+_[A-Z_]+"),
+        re.compile(r'"(?:[$]\{?name\}?|[A-Z_]+): ([^"]+)"'),
+    )
     assert set(names.findall(posix)) == set(names.findall(windows))
     assert len(faults.findall(posix)) == 4
     assert faults.findall(posix) == faults.findall(windows)
@@ -167,7 +184,11 @@ def test_the_pipeline_deploys_with_every_choice():
     [job] = yaml.safe_load((ROOT / ".github/workflows/azure-dev.yml").read_text())["jobs"].values()
     of_azd = {"AZURE_ENV_NAME", "AZURE_LOCATION"}
     assert handed_on == chosen - of_azd
-    assert set(job["env"]) == chosen | {"AZURE_CLIENT_ID", "AZURE_TENANT_ID", "AZURE_SUBSCRIPTION_ID"}
+    assert set(job["env"]) == chosen | {
+        "AZURE_CLIENT_ID",
+        "AZURE_TENANT_ID",
+        "AZURE_SUBSCRIPTION_ID",
+    }
     assert all(value == f"${{{{ vars.{name} }}}}" for name, value in job["env"].items())
 
 
@@ -176,7 +197,9 @@ def test_actions_are_what_they_were(path):
     """Each by its commit, since a tag can be moved; the tag stands beside it for people."""
     used = re.findall(r"uses: (.*)", path.read_text())
     assert used
-    assert [each for each in used if not re.fullmatch(r"[\w/-]+@[0-9a-f]{40} # v[\d.]+", each)] == []
+    assert [
+        each for each in used if not re.fullmatch(r"[\w/-]+@[0-9a-f]{40} # v[\d.]+", each)
+    ] == []
 
 
 def test_the_dev_container_has_what_the_three_ways_need():
@@ -193,4 +216,7 @@ def test_the_dev_container_has_what_the_three_ways_need():
     wanted = container["customizations"]["vscode"]["extensions"]
     assert json.loads((ROOT / ".vscode/extensions.json").read_text())["recommendations"] == wanted
     editor = json.loads((ROOT / ".vscode/settings.json").read_text())
-    assert (editor["azureFunctions.projectLanguage"], editor["azureFunctions.pythonVenv"]) == ("Python", ".venv")
+    assert (editor["azureFunctions.projectLanguage"], editor["azureFunctions.pythonVenv"]) == (
+        "Python",
+        ".venv",
+    )

@@ -38,9 +38,13 @@ print(json.dumps({
 @pytest.fixture(scope="module")
 def loaded(package):
     """What comes of the package when it is loaded: the modules that are imported, and how functions are annotated."""
-    environment = os.environ | app_settings(Ports(), "key", "key") | {"PYTHONDONTWRITEBYTECODE": "1"}
+    environment = (
+        os.environ | app_settings(Ports(), "key", "key") | {"PYTHONDONTWRITEBYTECODE": "1"}
+    )
     command = [clean_python(), "-c", LOAD]
-    ran = subprocess.run(command, cwd=package, env=environment, capture_output=True, text=True, check=True)
+    ran = subprocess.run(
+        command, cwd=package, env=environment, capture_output=True, text=True, check=True
+    )
     return json.loads(ran.stdout)
 
 
@@ -85,7 +89,11 @@ def test_one_python_everywhere():
     ).groups()
     supported = {f"3.{minor}" for minor in range(int(lowest), int(highest))}
     jobs = yaml.safe_load((ROOT / ".github/workflows/checks.yml").read_text())["jobs"]
-    [whole] = [step["with"]["python-version"] for step in jobs["test"]["steps"] if "python-version" in str(step)]
+    [whole] = [
+        step["with"]["python-version"]
+        for step in jobs["test"]["steps"]
+        if "python-version" in str(step)
+    ]
     assert whole == AZURE_PYTHON
     assert {whole, *jobs["versions"]["strategy"]["matrix"]["python"]} == supported
     assert f"Python {AZURE_PYTHON}" in (ROOT / "docs/deploy.md").read_text()
@@ -96,4 +104,8 @@ def test_no_package_can_be_exchanged_for_another(name):
     """Each has one version and the digests of its files, so Azure's build and everybody else install the same."""
     packages = re.sub(r"\\\n\s*", "", (ROOT / name).read_text()).splitlines()
     assert len(packages) > 30
-    assert [line for line in packages if not re.match(r"[\w.-]+==[\w.]+ .*--hash=sha256:[0-9a-f]{64}", line)] == []
+    assert [
+        line
+        for line in packages
+        if not re.match(r"[\w.-]+==[\w.]+ .*--hash=sha256:[0-9a-f]{64}", line)
+    ] == []

@@ -20,7 +20,13 @@ async def test_every_function_runs_as_in_azure(package, functions, tmp_path):
         environment = os.environ | stack.app_environment() | everything(stack.ports)
         command = [python, ROOT / "tests/support/azure_worker.py", package]
         ran = await asyncio.to_thread(
-            subprocess.run, command, cwd=package, env=environment, capture_output=True, text=True, timeout=120
+            subprocess.run,
+            command,
+            cwd=package,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=120,
         )
     assert ran.returncode == 0, ran.stderr
     assert json.loads(ran.stdout.splitlines()[-1]) == dict.fromkeys(functions, "")

@@ -84,7 +84,10 @@ ALLOWED_BY = {
 HOST_ON_TRIGGER_QUEUE = ("GET comp", "GET messages", "PUT messages", "DELETE messages")
 """What the real Functions host does for a queue trigger; a retry is an update. It reads the length to scale."""
 
-ELSEWHERE = {("account", "host"): {"storageBlobDataOwner"}, ("telemetry", ""): {"monitoringMetricsPublisher"}}
+ELSEWHERE = {
+    ("account", "host"): {"storageBlobDataOwner"},
+    ("telemetry", ""): {"monitoringMetricsPublisher"},
+}
 """What the host needs for itself, by Azure's documentation: its own account, and to publish telemetry."""
 
 APP, DEPLOYER = "userAssignedIdentities/id-app-", "userAssignedIdentities/id-deploy-"
@@ -106,7 +109,10 @@ def place_of(scope):
     whole = {
         "Microsoft.EventGrid/topics": ("topic", ""),
         "Microsoft.Insights/components": ("telemetry", ""),
-        "Microsoft.Storage/storageAccounts": ("account", "host" if scope.name.startswith("sthost") else "state"),
+        "Microsoft.Storage/storageAccounts": (
+            "account",
+            "host" if scope.name.startswith("sthost") else "state",
+        ),
     }
     return whole[scope.type]
 
@@ -116,16 +122,22 @@ def assigned(template, identity):
     names = template_roles()
     found = defaultdict(set)
     for each in template.resources:
-        if each.type == "Microsoft.Authorization/roleAssignments" and identity in str(each.properties["principalId"]):
+        if each.type == "Microsoft.Authorization/roleAssignments" and identity in str(
+            each.properties["principalId"]
+        ):
             role = names[each.properties["roleDefinitionId"].rpartition("/")[2]]
-            assert role not in found[place_of(each.scope)], f"{role} is assigned twice on {each.scope}"
+            assert role not in found[place_of(each.scope)], (
+                f"{role} is assigned twice on {each.scope}"
+            )
             found[place_of(each.scope)].add(role)
     return dict(found)
 
 
 def template_roles():
     """The names of the roles that the templates use, by id."""
-    return {role: name for name, role in json.loads((ROOT / "infra/roles.json").read_text()).items()}
+    return {
+        role: name for name, role in json.loads((ROOT / "infra/roles.json").read_text()).items()
+    }
 
 
 def needed(calls):
@@ -140,7 +152,11 @@ def narrowest(service, whats):
     """Of all sets of built-in roles that allow these calls, the one with the fewest permissions."""
     roles = BUILT_IN[service]
     sets = [set(some) for size in range(1, len(roles) + 1) for some in combinations(roles, size)]
-    enough = [some for some in sets if allows(set().union(*(roles[name] for name in some)), service, whats)]
+    enough = [
+        some
+        for some in sets
+        if allows(set().union(*(roles[name] for name in some)), service, whats)
+    ]
     assert enough, f"no built-in role allows {whats} on a {service}"
     return min(enough, key=lambda some: (sum(len(roles[name]) for name in some), len(some)))
 
@@ -196,7 +212,11 @@ def every_call(calls, functions):
     assert queues
     return calls | {
         *(Call("queue", queue, what) for queue in queues for what in HOST_ON_TRIGGER_QUEUE),
-        *(Call("queue", f"{queue}-poison", "POST messages") for queue in queues if not queue.endswith("-poison")),
+        *(
+            Call("queue", f"{queue}-poison", "POST messages")
+            for queue in queues
+            if not queue.endswith("-poison")
+        ),
     }
 
 
@@ -230,7 +250,10 @@ def test_what_the_app_is_cannot_change_the_code_that_runs(deployed):
 
 def test_roles_that_azure_may_turn_out_to_want_are_a_parameter():
     """On the account instead of each table, for transactions; to manage the queues, for scaling."""
-    wide = assigned(Template(ROOT / "infra/main.bicep", GIVEN | {"roleOnAccount": True, "scaleByLength": True}), APP)
+    wide = assigned(
+        Template(ROOT / "infra/main.bicep", GIVEN | {"roleOnAccount": True, "scaleByLength": True}),
+        APP,
+    )
     assert wide["account", "state"] == {"storageTableDataContributor"}
     assert [place for place in wide if place[0] == "table"] == []
     assert wide["bus", "payment-requests"] == {"serviceBusDataSender", "serviceBusDataOwner"}
@@ -239,9 +262,13 @@ def test_roles_that_azure_may_turn_out_to_want_are_a_parameter():
 
 def test_event_grid_may_deliver_and_nothing_else(deployed):
     """The topic's own identity may add to the queue of its subscription, and keep what it cannot deliver."""
-    [subscription] = [each for each in deployed.resources if each.type.endswith("eventSubscriptions")]
+    [subscription] = [
+        each for each in deployed.resources if each.type.endswith("eventSubscriptions")
+    ]
     delivered = subscription.properties["deliveryWithResourceIdentity"]["destination"]["properties"]
-    undelivered = subscription.properties["deadLetterWithResourceIdentity"]["deadLetterDestination"]["properties"]
+    undelivered = subscription.properties["deadLetterWithResourceIdentity"][
+        "deadLetterDestination"
+    ]["properties"]
     assert assigned(deployed, "EventGrid/topics") == needed(
         {
             Call("queue", delivered["queueName"], "POST messages"),
@@ -287,7 +314,9 @@ def test_every_table_is_there_and_used(deployed, calls):
 @pytest.mark.proves("WRK-5")
 def test_every_storage_queue_is_there_and_used(deployed, calls):
     """Poison queues too: the app may not create queues."""
-    assert provisioned(deployed, "queueServices/queues") == {call.resource for call in calls if call.service == "queue"}
+    assert provisioned(deployed, "queueServices/queues") == {
+        call.resource for call in calls if call.service == "queue"
+    }
 
 
 @pytest.mark.proves("WRK-5")
@@ -298,16 +327,27 @@ def test_every_service_bus_queue_is_there_and_used(deployed, calls, functions):
     own = {queue for queue in queues if not queue.startswith(settings["REPLY_TO_PREFIX"])}
     assert {call.resource for call in calls if call[::2] == ("bus", "send")} == queues
     assert {call.resource for call in calls if call[::2] == ("bus", "receive")} == own
-    triggers = {each["queueName"] for each in functions.values() if each["type"] == "serviceBusTrigger"}
+    triggers = {
+        each["queueName"] for each in functions.values() if each["type"] == "serviceBusTrigger"
+    }
     assert triggers == own | {f"{queue}/$DeadLetterQueue" for queue in own}
 
 
 @pytest.mark.proves("WRK-5")
 def test_every_container_is_there_and_used(deployed, calls):
     """By the app, by Event Grid for what it cannot deliver, or for deployed packages."""
-    [subscription] = [each for each in deployed.resources if each.type.endswith("eventSubscriptions")]
-    dead_letters = subscription.properties["deadLetterWithResourceIdentity"]["deadLetterDestination"]["properties"]
+    [subscription] = [
+        each for each in deployed.resources if each.type.endswith("eventSubscriptions")
+    ]
+    dead_letters = subscription.properties["deadLetterWithResourceIdentity"][
+        "deadLetterDestination"
+    ]["properties"]
     [site] = [each for each in deployed.resources if each.type == "Microsoft.Web/sites"]
-    packages = site.properties["functionAppConfig"]["deployment"]["storage"]["value"].rpartition(">")[2]
+    packages = site.properties["functionAppConfig"]["deployment"]["storage"]["value"].rpartition(
+        ">"
+    )[2]
     used = {call.resource for call in calls if call.service == "blob"}
-    assert provisioned(deployed, "blobServices/containers") == used | {dead_letters["blobContainerName"], packages}
+    assert provisioned(deployed, "blobServices/containers") == used | {
+        dead_letters["blobContainerName"],
+        packages,
+    }

@@ -26,13 +26,19 @@ KEYS = {"StateStorage", "ServiceBus", "EVENT_GRID_KEY"}
 """The other way to connect, for emulators; in Azure there are no keys."""
 SCOPES = {each.address + SCOPE for each in SHOP.agents}
 """For agents whose services want a token; any may be left out."""
-ALL = {field.alias for field in Settings.model_fields.values() if field.alias} | {each.address for each in SHOP.agents}
+ALL = {field.alias for field in Settings.model_fields.values() if field.alias} | {
+    each.address for each in SHOP.agents
+}
 """What the app reads, for itself and for its agents."""
 
 
 def test_service_bus_queues_have_the_properties_of_the_file(deployed):
     """What queues.json says of a queue reaches Azure, whatever it is."""
-    provisioned = {each.name: each.properties for each in deployed.resources if each.type.endswith("namespaces/queues")}
+    provisioned = {
+        each.name: each.properties
+        for each in deployed.resources
+        if each.type.endswith("namespaces/queues")
+    }
     for queue in json.loads((ROOT / "infra/queues.json").read_text())["serviceBusQueues"]:
         wanted = {name: value for name, value in queue.items() if name != "name"}
         assert {name: provisioned[queue["name"]].get(name) for name in wanted} == wanted
@@ -40,8 +46,12 @@ def test_service_bus_queues_have_the_properties_of_the_file(deployed):
 
 def test_event_grid_delivers_to_the_queue_that_the_app_reads(deployed, functions):
     """Alerts come back to the function that records them."""
-    [subscription] = [each for each in deployed.resources if each.type.endswith("eventSubscriptions")]
-    destination = subscription.properties["deliveryWithResourceIdentity"]["destination"]["properties"]
+    [subscription] = [
+        each for each in deployed.resources if each.type.endswith("eventSubscriptions")
+    ]
+    destination = subscription.properties["deliveryWithResourceIdentity"]["destination"][
+        "properties"
+    ]
     assert destination["queueName"] == functions["alerts_record"]["queueName"]
     assert destination["queueMessageTimeToLiveInSeconds"] == -1
 
@@ -92,9 +102,13 @@ CHOSEN = {"SIMULATOR_ENABLED", "RETENTION_DAYS"}
 def test_a_setting_is_in_azure_what_it_is_where_nobody_sets_it(deployed):
     """And both are what is written here: one that is changed is changed in all three places."""
     fields = {field.alias: field for field in Settings.model_fields.values() if field.alias}
-    defaults = {name: field.get_default(call_default_factory=True) for name, field in fields.items()}
+    defaults = {
+        name: field.get_default(call_default_factory=True) for name, field in fields.items()
+    }
     unset = (None, PydanticUndefined)
-    assert {name: str(default) for name, default in defaults.items() if default not in unset} == USUAL
+    assert {
+        name: str(default) for name, default in defaults.items() if default not in unset
+    } == USUAL
     [settings] = [each.properties for each in deployed.resources if each.name == "appsettings"]
     in_azure = {name: settings[name] for name in USUAL}
     assert in_azure == USUAL | {name: settings[name] for name in CHOSEN}
@@ -116,14 +130,19 @@ def test_the_app_accepts_its_settings(deployed, monkeypatch):
 def known(value):
     """An address that exists after the deployment only, as some address of that kind."""
     return (
-        value if "<" not in value else value.split("<", 1)[0] + "https://example.com"[8 * value.startswith("https") :]
+        value
+        if "<" not in value
+        else value.split("<", 1)[0] + "https://example.com"[8 * value.startswith("https") :]
     )
 
 
 def test_every_function_in_the_templates_exists(deployed, functions):
     """Instances are kept ready for functions of the app, or for a kind of trigger."""
     [site] = [each for each in deployed.resources if each.type == "Microsoft.Web/sites"]
-    ready = [each["name"] for each in site.properties["functionAppConfig"]["scaleAndConcurrency"]["alwaysReady"]]
+    ready = [
+        each["name"]
+        for each in site.properties["functionAppConfig"]["scaleAndConcurrency"]["alwaysReady"]
+    ]
     assert bool(ready) == bool(deployed.given.get("alwaysReadyInstances"))
     assert {name.removeprefix("function:") for name in ready} <= {"http", *functions}
 

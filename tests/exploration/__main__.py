@@ -12,7 +12,9 @@ def main(wanted: str) -> None:
     if not worlds:
         sys.exit(f"no world is described with: {wanted}")
     seen = [_explore(world) for world in worlds]
-    print(f"{len(seen)} worlds, {sum(each.states for each in seen)} states, {sum(each.seconds for each in seen):.0f} s")
+    print(
+        f"{len(seen)} worlds, {sum(each.states for each in seen)} states, {sum(each.seconds for each in seen):.0f} s"
+    )
 
 
 def _explore(world: WorldOf) -> Explored:

@@ -12,7 +12,9 @@ from scheduler.admission import ANNOUNCED_FOR, LOOK_INTERVAL, TURN_OF_NORMAL, Ad
 def recalled(admission: Admission, clock: Clock) -> Admission:
     """A copy to go on with; what is remembered is never changed."""
     copied = copy(admission)
-    copied.__dict__.update({name: _copied(value) for name, value in vars(admission).items()}, clock=clock)
+    copied.__dict__.update(
+        {name: _copied(value) for name, value in vars(admission).items()}, clock=clock
+    )
     return copied
 
 

@@ -11,7 +11,9 @@ from exploration.worlds import HAPPENS
 def each(worlds):
     """The worlds as parameters of a test, each marked with what it is about, and what a planted fault breaks in it."""
     return [
-        pytest.param(world, marks=pytest.mark.proves(*sorted({*about, *broken_in(world)})), id=str(world))
+        pytest.param(
+            world, marks=pytest.mark.proves(*sorted({*about, *broken_in(world)})), id=str(world)
+        )
         for world, about in worlds.items()
     ]
 
@@ -27,9 +29,13 @@ def explored_to_closure(world, about):
     judge = Judge() if "OPR-2" in failures else None
     failures.discard("OPR-2")
     with world.running():
-        seen = explore(world.beginning(), world.bounds(), **({"watch": judge.watch} if judge else {}))
+        seen = explore(
+            world.beginning(), world.bounds(), **({"watch": judge.watch} if judge else {})
+        )
     assert seen.ends > 0
-    assert [what for failure in failures for what in HAPPENS[failure] if not seen.happened(what)] == []
+    assert [
+        what for failure in failures for what in HAPPENS[failure] if not seen.happened(what)
+    ] == []
     print(f"{world}: {seen}")
     if judge:
         print(f"{judge.transitions} transitions foreseen, {judge.silences} silences")

@@ -114,7 +114,9 @@ class Ended:
 Begin = Callable[[Tape, Handler], Coroutine[Any, Any, Any]]
 
 
-def run(handler: Handler, begin: Begin, ask: Callable[[str], Any]) -> tuple[Handler, Effect | Ended]:
+def run(
+    handler: Handler, begin: Begin, ask: Callable[[str], Any]
+) -> tuple[Handler, Effect | Ended]:
     """Run the handler on its log until it asks for something new, or ends."""
     tape = Tape(log=list(handler.log), ask=ask, belief=handler.belief)
     coroutine = begin(tape, handler)

@@ -16,7 +16,10 @@ from scheduler.service import WAKE_UP_TIME
 
 def is_due(world: World, kind: str, now: datetime) -> bool:
     """Whether a timer should find something, or would; a run that finds nothing changes nothing."""
-    return any(should_find(part, kind, now) or _would_find(part.agenda(), kind, now) for part in world.each())
+    return any(
+        should_find(part, kind, now) or _would_find(part.agenda(), kind, now)
+        for part in world.each()
+    )
 
 
 def should_find(world: World, kind: str, now: datetime) -> bool:

@@ -32,7 +32,9 @@ class Explored:
 
     def __str__(self) -> str:
         what = f"{self.states} states, {self.transitions} transitions, {self.ends} ends"
-        return f"{what}, at most {self.longest.total_seconds():.0f} s to the end; {self.seconds:.1f} s"
+        return (
+            f"{what}, at most {self.longest.total_seconds():.0f} s to the end; {self.seconds:.1f} s"
+        )
 
 
 class FoundError(AssertionError):
@@ -80,12 +82,21 @@ class _Search:
         latest = self._latest(self.quiet)
         stranded = next((number for number in range(len(self.times)) if number not in latest), None)
         if stranded is not None:
-            raise FoundError("from here no end can be reached, though nothing else goes wrong", self.way_to(stranded))
+            raise FoundError(
+                "from here no end can be reached, though nothing else goes wrong",
+                self.way_to(stranded),
+            )
 
     def longest(self, order_id: str, bound: timedelta | None) -> timedelta:
         """How long the order takes at most to its end; raises `FoundError` for a state from which that is too long."""
-        takes = {number: end - self.times[number] for number, end in self._latest(self.ended[order_id]).items()}
-        too_long = min((number for number in takes if bound is not None and takes[number] > bound), default=None)
+        takes = {
+            number: end - self.times[number]
+            for number, end in self._latest(self.ended[order_id]).items()
+        }
+        too_long = min(
+            (number for number in takes if bound is not None and takes[number] > bound),
+            default=None,
+        )
         if too_long is not None:
             what = f"from here {order_id} may take {takes[too_long]}, though nothing else goes wrong: more than {bound}"
             raise FoundError(what, self.way_to(too_long))
@@ -139,7 +150,9 @@ def explore(
                 search.ended[part.order_id].add(number)
             watch(world, following)
         except ViolationError as violation:
-            raise FoundError(str(violation), [*search.way_to(number), *_last_step(world)]) from violation
+            raise FoundError(
+                str(violation), [*search.way_to(number), *_last_step(world)]
+            ) from violation
         for move in following:
             seen.transitions += 1
             seen.labels.add(move.label)
@@ -158,7 +171,11 @@ def explore(
 
 def _last_step(world: World) -> list[str]:
     """What was about to happen when a move itself violated something: a hint for the reader."""
-    waiting = [f"{slot} waits to {each.pending.name}" for slot, each in world.handlers.items() if each.pending]
+    waiting = [
+        f"{slot} waits to {each.pending.name}"
+        for slot, each in world.handlers.items()
+        if each.pending
+    ]
     return [f"(then: {', '.join(waiting)})"] if waiting else []
 
 
@@ -169,7 +186,9 @@ def replay(beginning: World, labels: Sequence[str]) -> World:
     for label in labels:
         found: Move | None = next((move for move in moves(world) if move.label == label), None)
         if found is None:
-            raise LookupError(f"“{label}” cannot happen here; this can: {[move.label for move in moves(world)]}")
+            raise LookupError(
+                f"“{label}” cannot happen here; this can: {[move.label for move in moves(world)]}"
+            )
         world = found.world
         check(world)
     return world

@@ -78,7 +78,10 @@ def _ended_as_its_steps_say(order: Snapshot) -> None:
     standing = [step.name for step in order.steps if stands(step)]
     gone = roles.WORKFLOWS.find(state.workflow, state.workflow_version) is None or roles.KNOWN
     if state.process_state is ProcessState.PROCESSED:
-        demand(set(steps.values()) <= {StepState.COMPLETED, StepState.SKIPPED}, f"the order is Processed: {steps}")
+        demand(
+            set(steps.values()) <= {StepState.COMPLETED, StepState.SKIPPED},
+            f"the order is Processed: {steps}",
+        )
     if state.process_state is ProcessState.ERROR:
         holds = {
             Outcome.FAILED: order.in_state(StepState.FAILED) or gone,
@@ -90,14 +93,21 @@ def _ended_as_its_steps_say(order: Snapshot) -> None:
 
 def _over_for_good(world: World) -> None:
     """What was processed, or undone completely, is never touched again."""
-    transitions = [world.rows[history_key(world.order_id, number)][1] for number in range(1, world.state().version + 1)]
+    transitions = [
+        world.rows[history_key(world.order_id, number)][1]
+        for number in range(1, world.state().version + 1)
+    ]
     over = [entry.event for entry in transitions[:-1] if entry.event in {"processed", "undone"}]
     demand(not over, f"“{transitions[-1].event}” although the order was {over}")
 
 
 def _nothing_stands_half_done(world: World, order: Snapshot) -> None:
     """What an order says of its end is true at the remote services."""
-    keys = {f"{world.order_id}:{step.name}" for step in order.steps if step.state is not StepState.SKIPPED}
+    keys = {
+        f"{world.order_id}:{step.name}"
+        for step in order.steps
+        if step.state is not StepState.SKIPPED
+    }
     undoable = {f"{world.order_id}:{step.name}" for step in order.steps if step.undoable}
     done = {key for key in keys if f"{key} do" in world.effects}
     undone = {key for key in keys if f"{key} undo" in world.effects}
@@ -118,7 +128,9 @@ def _not_lost(world: World) -> None:
 
 def _numbered_without_gaps(world: World, order: Snapshot) -> None:
     for version in range(1, order.state.version + 1):
-        demand(history_key(world.order_id, version) in world.rows, f"version {version} has no history")
+        demand(
+            history_key(world.order_id, version) in world.rows, f"version {version} has no history"
+        )
     beyond = history_key(world.order_id, order.state.version + 1)
     demand(beyond not in world.rows, "the history is ahead of the state")
 
@@ -132,18 +144,31 @@ def _handled_by_one(world: World, order: Snapshot) -> None:
             demand(held == (entry.event != "claimed"), f"“{entry.event}” while {whose} had it")
         if entry.event == "claimed" or entry.event in GIVES_BACK | ENDS:
             held = entry.event == "claimed"
-    demand(held == (order.state.locked_by is not None), f"held: {held}, but LockedBy is {order.state.locked_by}")
-    demand(held == (order.state.process_state is ProcessState.PROCESSING), f"{order.state.process_state}, held: {held}")
+    demand(
+        held == (order.state.locked_by is not None),
+        f"held: {held}, but LockedBy is {order.state.locked_by}",
+    )
+    demand(
+        held == (order.state.process_state is ProcessState.PROCESSING),
+        f"{order.state.process_state}, held: {held}",
+    )
 
 
 def _shown_as_it_is(order: Snapshot) -> None:
     running, state = order.running(), order.state
     if state.process_state is ProcessState.PROCESSING:
         demand(running, "the order is Processing, but no step runs")
-        demand(state.complete_by == order.earliest_complete_by(), "CompleteBy is not the earliest of the steps'")
+        demand(
+            state.complete_by == order.earliest_complete_by(),
+            "CompleteBy is not the earliest of the steps'",
+        )
     elif state.process_state is not ProcessState.PENDING:
-        demand(not running, f"a step runs, and nobody looks at it: the order is {state.process_state}")
-    both = order.in_state(StepState.RUNNING) and any(step.runs and step.state is StepState.UNDOING for step in running)
+        demand(
+            not running, f"a step runs, and nobody looks at it: the order is {state.process_state}"
+        )
+    both = order.in_state(StepState.RUNNING) and any(
+        step.runs and step.state is StepState.UNDOING for step in running
+    )
     demand(not both, "a step is being undone while another is being done")
 
 
@@ -167,12 +192,23 @@ def _acted_on(order: Snapshot) -> dict[str, object]:
 
 def _owed(order: Snapshot) -> Iterator[str]:
     """What is owed to an order, read off its records here once more: the shipped code is not asked."""
-    state, due = order.state, [step.complete_by for step in order.steps if step.state in RUNS and step.complete_by]
+    state, due = (
+        order.state,
+        [step.complete_by for step in order.steps if step.state in RUNS and step.complete_by],
+    )
     if may_go_on(order):
         turn = ready(order)
-        first = min(turn, key=lambda step: step.not_before or state.waits_since).capability if turn else "-"
+        first = (
+            min(turn, key=lambda step: step.not_before or state.waits_since).capability
+            if turn
+            else "-"
+        )
         rank = {"high": 0, "normal": 1}[state.priority]
-        place = f"later|{sortable(state.not_before)}" if state.not_before else sortable(state.waits_since)
+        place = (
+            f"later|{sortable(state.not_before)}"
+            if state.not_before
+            else sortable(state.waits_since)
+        )
         yield f"!pending|{rank}|{first}|{place}|{state.order_id}"
     if due:
         yield f"!running|{sortable(min(due))}|{state.order_id}"
@@ -190,7 +226,10 @@ def _waits_for_nothing_else(order: Snapshot) -> None:
     state, now = order.state, order.state.updated_at
     first = min((step.not_before or now for step in ready(order)), default=now)
     chosen = first if first > now else None
-    demand(state.not_before == chosen, f"the order waits until {state.not_before}; its steps wait until {chosen}")
+    demand(
+        state.not_before == chosen,
+        f"the order waits until {state.not_before}; its steps wait until {chosen}",
+    )
 
 
 def _attempts_counted_once(world: World, order: Snapshot) -> None:
@@ -200,7 +239,10 @@ def _attempts_counted_once(world: World, order: Snapshot) -> None:
         claims += entry.event == "claimed" or (entry.event == "not-tried" and begins)
     attempts = sum(step.attempts for step in order.steps)
     single = len(order.steps) == 1 and order.state.direction is Direction.FORWARD
-    demand(not single or attempts == claims, f"{attempts} attempts, though the order was claimed {claims} times")
+    demand(
+        not single or attempts == claims,
+        f"{attempts} attempts, though the order was claimed {claims} times",
+    )
 
 
 def _failures_counted_once(change: Change) -> None:
@@ -217,16 +259,28 @@ def _counted_by_the_rules(change: Change, after: Step) -> None:
     """Each expiry of a step counts once, until it begins afresh; a full count makes it rest, or fail (SUP-3, SUP-4)."""
     before = change.before.step(after.name)
     charged = _expired(change, before) and _expiries(after) > _expiries(before)
-    again = before.state is StepState.FAILED and after.state not in (StepState.FAILED, StepState.SKIPPED)
+    again = before.state is StepState.FAILED and after.state not in (
+        StepState.FAILED,
+        StepState.SKIPPED,
+    )
     mended = again and change.entry.actor.startswith("operator/")
     afresh = mended or after.state is StepState.UNDOING is not before.state
     expiries = 0 if afresh else _expiries(before) + bool(charged)
-    demand(_expiries(after) == expiries, f"{after.name} counts {_expiries(after)} expiries, and had {expiries}")
+    demand(
+        _expiries(after) == expiries,
+        f"{after.name} counts {_expiries(after)} expiries, and had {expiries}",
+    )
     forward = change.after.state.direction is Direction.FORWARD
     tried_again = after.state is StepState.UNDOING or (forward and after.state in OPEN)
     full = after.failure_count >= after.threshold
-    demand(not (full and tried_again), f"{after.name} is {after.state} after {after.failure_count} failures")
-    demand(after.cooldowns <= after.max_cooldowns, f"{after.name} rests for the {after.cooldowns}th time")
+    demand(
+        not (full and tried_again),
+        f"{after.name} is {after.state} after {after.failure_count} failures",
+    )
+    demand(
+        after.cooldowns <= after.max_cooldowns,
+        f"{after.name} rests for the {after.cooldowns}th time",
+    )
 
 
 def _expired(change: Change, before: Step) -> bool:
@@ -244,18 +298,26 @@ def check_charged(handler: Handler, change: Change) -> None:
     over = [step for step in change.before.running() if _expired(change, step)]
     expired = {step.name: request_id_of(change.before.order_id, step) in said for step in over}
     counted = change.after.state.failure_count - change.before.state.failure_count
-    demand(counted == any(expired.values()), f"{counted} failures counted; begun: {expired} (SUP-3)")
+    demand(
+        counted == any(expired.values()), f"{counted} failures counted; begun: {expired} (SUP-3)"
+    )
     for name, begun in expired.items():
         before, after = change.before.step(name), change.after.step(name)
-        taken_back = change.after.state.direction is Direction.UNDO and before.state is StepState.RUNNING
+        taken_back = (
+            change.after.state.direction is Direction.UNDO and before.state is StepState.RUNNING
+        )
         charged = _expiries(after) > _expiries(before)
-        demand(taken_back or charged == begun, f"{name} is charged: {charged}, begun: {begun} (SUP-3)")
+        demand(
+            taken_back or charged == begun, f"{name} is charged: {charged}, begun: {begun} (SUP-3)"
+        )
 
 
 def health_in(answer: Answer) -> list[AgentHealth]:
     """What the agents were heard to have begun, if this is the answer that says so."""
     value = answer.value if isinstance(answer, Returned) else None
-    return [each for each in value if isinstance(each, AgentHealth)] if isinstance(value, list) else []
+    return (
+        [each for each in value if isinstance(each, AgentHealth)] if isinstance(value, list) else []
+    )
 
 
 def _expiries(step: Step) -> int:
@@ -265,7 +327,9 @@ def _expiries(step: Step) -> int:
 
 def _alerted_once(world: World) -> None:
     """One alert for each time that the order ended in `Error`: sent, or owed (ALR-1)."""
-    failed = [entry for entry in world.history() if entry.event in {"failed", "undone", "undo-incomplete"}]
+    failed = [
+        entry for entry in world.history() if entry.event in {"failed", "undone", "undo-incomplete"}
+    ]
     waiting = {row.data["EventId"] for row in unsent(world) if row.data["To"] == OPERATORS}
     alerts = waiting | world.published
     demand(len(alerts) == len(failed), f"{len(failed)} times Error, {len(alerts)} alerts")
@@ -277,7 +341,9 @@ def check_commit(world: World, change: Change) -> None:
     if change.before is None or stored is None:
         demand(stored is None, "an order was written over a recorded one")
         return
-    demand(change.before.state.version == stored.state.version, "a change was written over another one")
+    demand(
+        change.before.state.version == stored.state.version, "a change was written over another one"
+    )
     _nothing_begun_after_a_failure(change)
     _nothing_begun_while_it_is_held(change)
     _nothing_done_again(change)
@@ -296,7 +362,9 @@ def check_commit(world: World, change: Change) -> None:
         if now and now.runs and now.attempts == step.attempts:
             continue  # this change is not about it
         if change.entry.actor.startswith("supervisor/"):  # whatever its own clock says (FLT-9)
-            demand(world.now > step.complete_by, "a step was called expired whose time had not passed")
+            demand(
+                world.now > step.complete_by, "a step was called expired whose time had not passed"
+            )
         else:
             in_time = change.entry.at <= step.complete_by + TOLERANCE
             demand(in_time, f"a reply of {step.name} counted that came too late")
@@ -304,8 +372,15 @@ def check_commit(world: World, change: Change) -> None:
 
 def _out_of_error_by_an_operator(change: Change) -> None:
     """What has failed stays so until somebody has mended it."""
-    out = change.before.state.process_state is ProcessState.ERROR is not change.after.state.process_state
-    demand(not out or change.entry.actor.startswith("operator/"), f"{change.entry.actor} took the order out of Error")
+    out = (
+        change.before.state.process_state
+        is ProcessState.ERROR
+        is not change.after.state.process_state
+    )
+    demand(
+        not out or change.entry.actor.startswith("operator/"),
+        f"{change.entry.actor} took the order out of Error",
+    )
 
 
 def _comes_to_something(change: Change) -> None:
@@ -324,12 +399,17 @@ def _tells_what_changed(change: Change) -> None:
     was = {step.name: step for step in before.steps}
     moved = [step for step in after.steps if step.state is not was[step.name].state]
     begun = {step.name for step in after.running() if step.attempts > was[step.name].attempts}
-    done, undone = ({step.name for step in moved if step.state is state} for state in (COMPLETED, UNDONE))
+    done, undone = (
+        {step.name for step in moved if step.state is state} for state in (COMPLETED, UNDONE)
+    )
     expected = {StepStarted: begun, StepCompleted: done, StepUndone: undone}
     for kind, names in expected.items():
         told = {each.step for each in change.entry.happened if isinstance(each, kind)}
         demand(told >= names, f"{kind.__name__} of {names}, and the history tells of {told}")
-    ended = after.state.process_state in ENDED and after.state.process_state is not before.state.process_state
+    ended = (
+        after.state.process_state in ENDED
+        and after.state.process_state is not before.state.process_state
+    )
     ends = [each.what for each in change.entry.happened if isinstance(each, Processed | Ended)]
     how = [after.state.outcome or "processed"] if ended else []
     demand(ends == how, f"the order ends as {how}, and the history tells {ends}")
@@ -338,12 +418,17 @@ def _tells_what_changed(change: Change) -> None:
 def _keeps_its_place(change: Change) -> None:
     """An order goes to the end of its queue when something has come of it, or somebody has acted on it (SCH-11)."""
     before, after, now = change.before, change.after, change.entry.at
-    settled = [[step.name for step in each.steps if step.state not in WAITS] for each in (before, after)]
+    settled = [
+        [step.name for step in each.steps if step.state not in WAITS] for each in (before, after)
+    ]
     turned = before.state.direction is not after.state.direction
     released = before.state.held_since and not after.state.held_since
     anew = settled[0] != settled[1] or turned or released or before.state.process_state in ENDED
     place = after.state.not_before or (now if anew else min(before.state.waits_since, now))
-    demand(after.state.waits_since == place, f"“{change.entry.event}”: waits since {after.state.waits_since}: {place}")
+    demand(
+        after.state.waits_since == place,
+        f"“{change.entry.event}”: waits since {after.state.waits_since}: {place}",
+    )
 
 
 def _attempted_by_the_rules(world: World, change: Change, after: Step) -> None:
@@ -353,14 +438,26 @@ def _attempted_by_the_rules(world: World, change: Change, after: Step) -> None:
     demand(begun in (0, 1), f"{after.name}: attempt {before.attempts}, then {after.attempts}")
     if not begun:
         return
-    demand(after.attempts <= roles.MOST_ATTEMPTS, f"{after.name} is tried for the {after.attempts}th time")
+    demand(
+        after.attempts <= roles.MOST_ATTEMPTS,
+        f"{after.name} is tried for the {after.attempts}th time",
+    )
     _stays_where_its_key_is_known(before, after)
-    demand(after.complete_by == now + after.timeout, f"{after.name} has until {after.complete_by}, begun at {now}")
+    demand(
+        after.complete_by == now + after.timeout,
+        f"{after.name} has until {after.complete_by}, begun at {now}",
+    )
     late = change.entry.event == "claimed" or before.complete_by is None
-    demand(not late or (before.not_before or now) <= now, f"{after.name} begun before {before.not_before}")
+    demand(
+        not late or (before.not_before or now) <= now,
+        f"{after.name} begun before {before.not_before}",
+    )
     if after.state is StepState.UNDOING and after.late_effect_window:
         settled = _tried_at(world, after) + after.timeout + TOLERANCE + after.late_effect_window
-        demand(now >= settled, f"{after.name} undone at {now}; a call may take effect until {settled} (UND-2)")
+        demand(
+            now >= settled,
+            f"{after.name} undone at {now}; a call may take effect until {settled} (UND-2)",
+        )
 
 
 def _tried_at(world: World, step: Step) -> datetime:
@@ -369,14 +466,18 @@ def _tried_at(world: World, step: Step) -> datetime:
     def begins(each: Happening) -> bool:
         return isinstance(each, StepStarted) and each.step == step.name and not each.undo
 
-    return max((entry.at for entry in world.history() if any(map(begins, entry.happened))), default=NEVER)
+    return max(
+        (entry.at for entry in world.history() if any(map(begins, entry.happened))), default=NEVER
+    )
 
 
 def _stays_where_its_key_is_known(before: Step, after: Step) -> None:
     """What may have been done is tried again, and undone, where its idempotency key is known (AGT-3)."""
     if before.attempts and (before.in_doubt or after.state is StepState.UNDOING):
         asked, now = (roles.PROVIDERS[step.agent] for step in (before, after))
-        demand(asked == now, f"{after.name} may have been done at {asked}, and goes to {now} (AGT-3)")
+        demand(
+            asked == now, f"{after.name} may have been done at {asked}, and goes to {now} (AGT-3)"
+        )
 
 
 def check_answered(handler: Handler, change: Change) -> None:
@@ -386,8 +487,14 @@ def check_answered(handler: Handler, change: Change) -> None:
     reply = decode(AgentReply, handler.job.body)
     named = (reply.order_id, reply.step, reply.attempt, handler.job.agent)
     answered = [step for step in change.before.running() if step not in change.after.steps]
-    others = [step.name for step in answered if (change.after.order_id, step.name, step.attempts, step.agent) != named]
-    demand(not others, f"a reply to attempt {reply.attempt} of {reply.step} changed {others} (SCH-6)")
+    others = [
+        step.name
+        for step in answered
+        if (change.after.order_id, step.name, step.attempts, step.agent) != named
+    ]
+    demand(
+        not others, f"a reply to attempt {reply.attempt} of {reply.step} changed {others} (SCH-6)"
+    )
 
 
 def _nothing_begun_after_a_failure(change: Change) -> None:
@@ -400,7 +507,10 @@ def _nothing_begun_while_it_is_held(change: Change) -> None:
     """What runs while an order is held ran before (OPR-7)."""
     ran = {(step.name, step.attempts) for step in change.before.steps}
     begun = [step.name for step in change.after.steps if (step.name, step.attempts) not in ran]
-    demand(not (begun and change.before.state.held_since), f"{begun} begun although the order is held (OPR-7)")
+    demand(
+        not (begun and change.before.state.held_since),
+        f"{begun} begun although the order is held (OPR-7)",
+    )
 
 
 def _nothing_done_again(change: Change) -> None:
@@ -413,11 +523,16 @@ def _nothing_done_again(change: Change) -> None:
 def _by_one_who_knows_it(change: Change) -> None:
     """Of an order that follows a newer workflow than it knows, a scheduler keeps its hands off (FLT-12)."""
     role, _, slot = change.entry.actor.partition("/")
-    demand(role != "scheduler" or not _is_newer(change.before, slot), f"{slot} changed an order that it does not know")
+    demand(
+        role != "scheduler" or not _is_newer(change.before, slot),
+        f"{slot} changed an order that it does not know",
+    )
 
 
 def _is_newer(order: Snapshot, slot: str) -> bool:
-    versions = [each.version for each in roles.known_to(slot).all if each.name == order.state.workflow]
+    versions = [
+        each.version for each in roles.known_to(slot).all if each.name == order.state.workflow
+    ]
     return order.state.workflow_version > max(versions, default=0)
 
 
@@ -430,7 +545,11 @@ def check_note(world: World, handler: Handler, note: Note) -> None:
     step = order.step(answered.step)
     if roles.known_to(handler.slot).was_retired(order.state.workflow, order.state.workflow_version):
         return
-    runs = step and step.complete_by and (step.agent, step.attempts) == (handler.job.agent, answered.attempt)
+    runs = (
+        step
+        and step.complete_by
+        and (step.agent, step.attempts) == (handler.job.agent, answered.attempt)
+    )
     right = runs and (step.state is StepState.UNDOING) == (answered.action == "undo")
     counts = right and note.entry.at <= step.complete_by + TOLERANCE
     demand(not counts, f"a reply that counts was refused: {note.entry.detail} (SCH-6)")
@@ -439,7 +558,10 @@ def check_note(world: World, handler: Handler, note: Note) -> None:
 def check_acted(world: World, handler: Handler) -> None:
     """Check what an operator was told that it is done: it stands in the state (OPR-6)."""
     events = {entry.event for entry in world.history() if entry.actor.startswith("operator/")}
-    demand(events & EVENTS_OF[handler.job.kind], f"{handler.job.kind} is said to be done, and is not recorded (OPR-6)")
+    demand(
+        events & EVENTS_OF[handler.job.kind],
+        f"{handler.job.kind} is said to be done, and is not recorded (OPR-6)",
+    )
 
 
 def check_read(world: World, handler: Handler, effect: Effect) -> None:
@@ -452,7 +574,9 @@ def check_read(world: World, handler: Handler, effect: Effect) -> None:
 def check_call(world: World, request: AgentRequest) -> None:
     """Check what is about to happen at a remote service: in the order of dependence, and back in reverse (UND-1)."""
     order = world.order()
-    workflow = roles.WORKFLOWS.find(order.state.workflow, order.state.workflow_version) if order else None
+    workflow = (
+        roles.WORKFLOWS.find(order.state.workflow, order.state.workflow_version) if order else None
+    )
     if workflow is None:
         return
     skipped = {step.name for step in order.in_state(StepState.SKIPPED)}
@@ -491,22 +615,33 @@ def check_effect(world: World, handler: Handler, effect: Effect) -> None:
 
 
 def _called_in_time(world: World, request: AgentRequest) -> None:
-    demand(world.now < request.complete_by, "the service was called after the complete-by time (AGT-5)")
+    demand(
+        world.now < request.complete_by, "the service was called after the complete-by time (AGT-5)"
+    )
     key = f"{request.order_id}:{request.step}"
-    demand(request.idempotency_key == key, f"idempotency key {request.idempotency_key} for {key} (AGT-3)")
+    demand(
+        request.idempotency_key == key,
+        f"idempotency key {request.idempotency_key} for {key} (AGT-3)",
+    )
 
 
 def _replied_in_time(world: World, agent: Handler, reply: BusMessage) -> None:
     request = decode(AgentRequest, agent.job.body)
     demand(world.now < request.complete_by, "an agent replied after the complete-by time (AGT-4)")
     left = request.complete_by - roles.clock_of(agent.slot, world.now)
-    demand(reply.time_to_live and reply.time_to_live <= left, "a reply outlives the complete-by time (AGT-4)")
+    demand(
+        reply.time_to_live and reply.time_to_live <= left,
+        "a reply outlives the complete-by time (AGT-4)",
+    )
 
 
 def _recorded_first(world: World, request: AgentRequest) -> None:
     order = world.about(request.order_id).order()
     step = order.step(request.step) if order else None
-    demand(step and step.attempts >= request.attempt, "a request goes out that is not recorded as running (SCH-3)")
+    demand(
+        step and step.attempts >= request.attempt,
+        "a request goes out that is not recorded as running (SCH-3)",
+    )
 
 
 def has_ended(world: World) -> bool:
@@ -533,7 +668,9 @@ def _check_end(world: World) -> None:
     state = world.state()
     if state is None:
         to_come = any(world.order_id in each.body for each in world.to_come)
-        demand(world.poison or to_come, "nothing can happen any more, and the order is not recorded")
+        demand(
+            world.poison or to_come, "nothing can happen any more, and the order is not recorded"
+        )
         return
     demand(has_ended(world), f"nothing can happen any more, and the order is {state.process_state}")
     waits = state.process_state is ProcessState.ERROR and state.outcome is not Outcome.UNDONE

@@ -42,7 +42,15 @@ def effect(order, entry):
     """What a transition makes of an order, but for who did it and when."""
     state = order.state
     steps = [(step.name, step.state, step.attempts, step.failure_count) for step in order.steps]
-    return state.process_state, state.outcome, state.direction, state.failure_count, steps, entry.event, entry.detail
+    return (
+        state.process_state,
+        state.outcome,
+        state.direction,
+        state.failure_count,
+        steps,
+        entry.event,
+        entry.detail,
+    )
 
 
 def foreseen(prospect):
@@ -76,19 +84,37 @@ class Judge:
         demand(expected, f"“{entry.event}” although nobody was to act any more")
         if role == "operator":
             actions = possible(order)
-            demand(ACT_OF[entry.event] in actions, f"“{entry.event}”, but an operator could only {actions}")
+            demand(
+                ACT_OF[entry.event] in actions,
+                f"“{entry.event}”, but an operator could only {actions}",
+            )
         elif role == "supervisor":
             recovery = explaining._recovery(order, rules, since)
-            demand(recovery and recovery.at <= entry.at, f"the supervisor acted, foreseen was {recovery}")
+            demand(
+                recovery and recovery.at <= entry.at,
+                f"the supervisor acted, foreseen was {recovery}",
+            )
             now = explaining._recovery(order, rules, entry.at)
             demand(now, "the supervisor acted, although nothing ran")
-            demand(foreseen(now) == effect(after, entry), f"{effect(after, entry)}, foreseen was {foreseen(now)}")
+            demand(
+                foreseen(now) == effect(after, entry),
+                f"{effect(after, entry)}, foreseen was {foreseen(now)}",
+            )
         elif answered := [step for step in order.running() if step not in after.running()]:
             self.judge_answer(order, answered, expected, entry)
         else:
-            demand(expected.actor is Actor.SCHEDULER, f"a scheduler acted, foreseen was {expected.actor}")
-            demand(expected.at <= entry.at, f"the scheduler acted at {entry.at}, foreseen was {expected.at}")
-            demand(foreseen(expected) == effect(after, entry), f"{entry}, foreseen was {foreseen(expected)}")
+            demand(
+                expected.actor is Actor.SCHEDULER,
+                f"a scheduler acted, foreseen was {expected.actor}",
+            )
+            demand(
+                expected.at <= entry.at,
+                f"the scheduler acted at {entry.at}, foreseen was {expected.at}",
+            )
+            demand(
+                foreseen(expected) == effect(after, entry),
+                f"{entry}, foreseen was {foreseen(expected)}",
+            )
 
     def judge_answer(self, order, answered, expected, entry):
         said = explain(order, [], acting_rules(), order.state.updated_at)
@@ -96,7 +122,10 @@ class Judge:
         if expected.actor is Actor.AGENT:
             demand(expected.at == due, f"an answer was due by {due}, foreseen was {expected.at}")
         for step in answered:
-            demand(f" {step.name}, attempt {step.attempts}" in said.waiting_for, f"{step} answered: {said}")
+            demand(
+                f" {step.name}, attempt {step.attempts}" in said.waiting_for,
+                f"{step} answered: {said}",
+            )
             demand(entry.at <= step.complete_by + TOLERANCE, f"{step} answered at {entry.at}")
 
     def judge_silence(self, world, order):
@@ -104,7 +133,10 @@ class Judge:
         said = what_comes_otherwise(order, acting_rules(begun_by(world)), world.now)
         later = left_alone(world, order)
         if said is None or later is None:
-            demand(said is None and later is None, f"if nothing comes: {said}, but {later and newest(later)}")
+            demand(
+                said is None and later is None,
+                f"if nothing comes: {said}, but {later and newest(later)}",
+            )
             return
         entry = newest(later)
         what = f"if nothing comes: {said.actor} at {said.at}; it was {entry.actor} at {entry.at}"

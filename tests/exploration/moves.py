@@ -87,13 +87,17 @@ def _moves(world: World) -> Iterator[Move]:
         urgent += _outcomes(world, handler)
     yield from urgent
     in_time = all(move.fault for move in urgent)
-    if (in_time or world.faults_left) and (tick := _tick(world if in_time else _spoiled(world), in_time=in_time)):
+    if (in_time or world.faults_left) and (
+        tick := _tick(world if in_time else _spoiled(world), in_time=in_time)
+    ):
         yield tick
     for name in sorted(world.open - world.broken):
         yield Move(f"the circuit of {name} closes", world.but(open=world.open - {name}))
     for message in world.to_come:
         rest = tuple(each for each in world.to_come if each != message)
-        yield Move("another order is submitted", world.but(to_come=rest).with_messages([message]), act=True)
+        yield Move(
+            "another order is submitted", world.but(to_come=rest).with_messages([message]), act=True
+        )
     yield from _late_effects(world)
     if world.faults_left:
         yield from _faults(_spoiled(world))
@@ -107,12 +111,18 @@ def _beginnings(world: World) -> Iterator[Move]:
         for slot in _idle(world, message.kind):
             if slot in world.broken & world.open:
                 continue
-            job = Job(kind=message.kind, body=message.body, agent=message.agent, expires=message.expires)
-            yield _begun(world.without_message(message), slot, job, f"{slot} takes the {message.kind}")
+            job = Job(
+                kind=message.kind, body=message.body, agent=message.agent, expires=message.expires
+            )
+            yield _begun(
+                world.without_message(message), slot, job, f"{slot} takes the {message.kind}"
+            )
     for kind in TIMERS:
         for slot in _idle(world, kind):
             if is_due(world, kind, clock_of(slot, world.now)):
-                begun = _begun(world, slot, Job(kind=kind, body=world.order_id), f"{slot} begins to {kind}")
+                begun = _begun(
+                    world, slot, Job(kind=kind, body=world.order_id), f"{slot} begins to {kind}"
+                )
                 if kind != "poll" or begun.world.key() != world.key():
                     yield begun  # where there is no room, a poll finds the same again and again
 
@@ -134,7 +144,12 @@ def _acts(world: World) -> Iterator[Move]:
         order = part.order()
         for kind in possible(order) if order else ():
             if kind in world.operator:
-                begun = _begun(spent, "operator", Job(kind=kind, body=part.order_id), f"operator begins to {kind}")
+                begun = _begun(
+                    spent,
+                    "operator",
+                    Job(kind=kind, body=part.order_id),
+                    f"operator begins to {kind}",
+                )
                 yield replace(begun, act=True)
 
 
@@ -208,7 +223,9 @@ def _causes(error: Exception | None) -> Iterator[Exception]:
     """What was raised, of several things each; a fault among them is no outage, and comes alone."""
     if isinstance(error, ExceptionGroup):
         causes = [cause for each in error.exceptions for cause in _causes(each)]
-        yield from [cause for cause in causes if not isinstance(cause, UnavailableError)][:1] or causes
+        yield from [cause for cause in causes if not isinstance(cause, UnavailableError)][
+            :1
+        ] or causes
     elif error is not None:
         yield error
 
@@ -219,7 +236,9 @@ def _given_back(world: World, handler: Handler) -> World:
         return world.but(acts_left=world.acts_left + 1)
     if job.kind not in QUEUES or (job.expires and job.expires <= world.now):
         return world
-    return world.with_messages([Sent(kind=job.kind, body=job.body, agent=job.agent, expires=job.expires)])
+    return world.with_messages(
+        [Sent(kind=job.kind, body=job.body, agent=job.agent, expires=job.expires)]
+    )
 
 
 def _read(world: World, handler: Handler, effect: Effect) -> tuple[World, Answer]:
@@ -248,7 +267,9 @@ def _circuits(world: World) -> list[AgentHealth]:
     said = []
     for name in sorted(world.open):
         agent = next((agent for agent, slots in INSTANCES.items() if name in slots), name)
-        working = [slot for slot in INSTANCES[agent] if slot not in world.open] if name != agent else []
+        working = (
+            [slot for slot in INSTANCES[agent] if slot not in world.open] if name != agent else []
+        )
         said += [AgentHealth(agent=agent, instance=name, at=now, open_until=until)]
         said += [AgentHealth(agent=agent, instance=slot, at=now) for slot in working]
     return said
@@ -269,7 +290,11 @@ def _outcomes(world: World, handler: Handler) -> Iterator[Move]:
             if world.faults_left and handler.slot not in moved.handlers:
                 yield from _crash_after(_spoiled(after), handler, label)
         elif world.faults_left:
-            yield Move(f"{handler.slot}: {label}", _go_on(_spoiled(after), handler.told(answer)), fault=True)
+            yield Move(
+                f"{handler.slot}: {label}",
+                _go_on(_spoiled(after), handler.told(answer)),
+                fault=True,
+            )
 
 
 def _spoiled(world: World) -> World:
@@ -280,8 +305,14 @@ def _spoiled(world: World) -> World:
 def _crash_after(world: World, handler: Handler, label: str) -> Iterator[Move]:
     """The last thing that a handler does may be followed by a crash before its message is settled."""
     if handler.job.kind in QUEUES:
-        crashed = _given_back(world.without_handler(handler.slot).believing(handler.slot, None), handler)
-        yield Move(f"{handler.slot}: {label}, and crashes before its message is settled", crashed, fault=True)
+        crashed = _given_back(
+            world.without_handler(handler.slot).believing(handler.slot, None), handler
+        )
+        yield Move(
+            f"{handler.slot}: {label}, and crashes before its message is settled",
+            crashed,
+            fault=True,
+        )
 
 
 Outcome = tuple[str, World, Answer, bool]
@@ -330,14 +361,21 @@ def _note(world: World, handler: Handler, note: Any) -> Iterator[Outcome]:
 def _send(world: World, handler: Handler, messages: tuple[BusMessage, ...]) -> Iterator[Outcome]:
     notices = [message.body for message in messages if message.queue.startswith(SENDERS)]
     sent = [_sent(message, world.now) for message in messages if message.body not in notices]
-    what = f"sends the {' and the '.join([each.kind for each in sent] + ['notice' for _ in notices])}"
+    what = (
+        f"sends the {' and the '.join([each.kind for each in sent] + ['notice' for _ in notices])}"
+    )
     after = world.with_messages(sent).but(heard=world.heard.union(notices))
     yield what, after, Returned(), False
     yield f"{what}, but does not learn of it", after, Raised(UnavailableError), True
     yield f"{what}: the bus is away", world, Raised(UnavailableError), True
     dead = [each.expires for each in sent if each.kind == "request" and each.expires]
     if dead:
-        yield f"{what}: the bus says nothing until it is dead", _at(world, max(dead)), Raised(UnavailableError), True
+        yield (
+            f"{what}: the bus says nothing until it is dead",
+            _at(world, max(dead)),
+            Raised(UnavailableError),
+            True,
+        )
 
 
 def _sent(message: BusMessage, now: datetime) -> Sent:
@@ -347,7 +385,9 @@ def _sent(message: BusMessage, now: datetime) -> Sent:
     return Sent(kind=kind, body=message.body, agent=agent, expires=expires)
 
 
-def _call(world: World, handler: Handler, request: AgentRequest, timeout: timedelta) -> Iterator[Outcome]:
+def _call(
+    world: World, handler: Handler, request: AgentRequest, timeout: timedelta
+) -> Iterator[Outcome]:
     happened = _served(world, handler, request)
     happened = happened.but(effects=_with_effect(world, request.idempotency_key, request.action))
     transient, rejected = Raised(TransientError), Raised(RejectedError, "card declined")
@@ -358,7 +398,12 @@ def _call(world: World, handler: Handler, request: AgentRequest, timeout: timede
     invariants.check_call(world.about(request.order_id), request)
     if world.now >= handler.since + timeout:
         yield "the service has not answered in time", _hanging(world, request), transient, False
-        yield "the service has not answered in time, though it did its work", happened, transient, False
+        yield (
+            "the service has not answered in time, though it did its work",
+            happened,
+            transient,
+            False,
+        )
         return
     done = Returned({"reference": "r"})
     yield "the service does its work", happened, done, False
@@ -373,7 +418,9 @@ def _served(world: World, handler: Handler, request: AgentRequest) -> World:
     """The world in which this provider has served the request; only where there are several, that is noted."""
     if len(set(roles.PROVIDERS.values())) == 1:
         return world
-    provider = roles.PROVIDERS["payment-backup" if handler.job.kind == "backup-request" else "payment"]
+    provider = roles.PROVIDERS[
+        "payment-backup" if handler.job.kind == "backup-request" else "payment"
+    ]
     invariants.check_served(world, request, provider)
     return world.but(served=world.served | {(request.idempotency_key, provider)})
 
@@ -426,7 +473,9 @@ def _publish(world: World, handler: Handler, events: tuple[Any, ...]) -> Iterato
     yield "publishes the alert: Event Grid is away", world, Raised(UnavailableError), True
 
 
-def _confirm(world: World, handler: Handler, bucket: str, keys: tuple[str, ...]) -> Iterator[Outcome]:
+def _confirm(
+    world: World, handler: Handler, bucket: str, keys: tuple[str, ...]
+) -> Iterator[Outcome]:
     rows = Rows({key: row for key, row in world.rows.items() if key not in keys})
     yield "clears the outbox", world.but(rows=rows), Returned(), False
 
@@ -437,8 +486,15 @@ def _postpone(world: World, handler: Handler, bucket: str, key: str, row: Any) -
     yield "puts it off", world.but(rows=Rows(store.rows[bucket])), Returned(), False
 
 
-def _poison(world: World, handler: Handler, source: str, body: bytes, reason: str) -> Iterator[Outcome]:
-    yield "keeps the message as poison", world.but(poison=world.poison | {reason}), Returned(), False
+def _poison(
+    world: World, handler: Handler, source: str, body: bytes, reason: str
+) -> Iterator[Outcome]:
+    yield (
+        "keeps the message as poison",
+        world.but(poison=world.poison | {reason}),
+        Returned(),
+        False,
+    )
 
 
 def _announce(world: World, handler: Handler, bucket: str, event: Any) -> Iterator[Outcome]:
@@ -471,7 +527,11 @@ def _landings(world: World) -> Iterator[Move]:
         rest = world.but(landing=tuple(each for each in world.landing if each is not arriving))
         written = _write(rest, arriving)
         label = f"the late write “{arriving.entry.event}” arrives"
-        yield Move(label, written[0]) if written else Move(f"{label}, and finds the order changed", rest)
+        yield (
+            Move(label, written[0])
+            if written
+            else Move(f"{label}, and finds the order changed", rest)
+        )
 
 
 def _tick(world: World, *, in_time: bool) -> Move | None:
@@ -479,7 +539,9 @@ def _tick(world: World, *, in_time: bool) -> Move | None:
     later = min((moment for moment in _moments(world) if moment > world.now), default=None)
     if later is None:
         return None
-    label = f"time passes to {later:%H:%M:%S.%f}" + ("" if in_time else ", too fast for what is going on")
+    label = f"time passes to {later:%H:%M:%S.%f}" + (
+        "" if in_time else ", too fast for what is going on"
+    )
     return Move(label, _at(world, later), fault=not in_time)
 
 
@@ -495,7 +557,9 @@ def _moments(world: World) -> Iterator[datetime]:
     yield from _set_moments(world)
     if world.lease and any(handler.job.kind == "sweep" for handler in world.handlers.values()):
         yield world.lease[1]  # nobody else asks whether it still holds
-    elif world.lease and any(is_due(world, "sweep", clock_of(slot, world.now)) for slot in SLOTS["sweep"]):
+    elif world.lease and any(
+        is_due(world, "sweep", clock_of(slot, world.now)) for slot in SLOTS["sweep"]
+    ):
         yield world.lease[1]  # another supervisor may take over
     for handler in world.handlers.values():
         if handler.pending and handler.pending.name == "call":
@@ -516,7 +580,9 @@ def _moments_of(order: Snapshot, world: World) -> Iterator[datetime]:
         begins = polled_from(order)
         looks = map(next_look, () if world.open else world.beliefs.values())
         soon = begins + WAKE_UP_TIME  # of what becomes of one order, later looks say the same
-        yield from (look for look in looks if look <= soon or (world.shared and is_due(world, "poll", look)))
+        yield from (
+            look for look in looks if look <= soon or (world.shared and is_due(world, "poll", look))
+        )
         yield from (until for belief in world.beliefs.values() for until in closed_until(belief))
         yield from _shown("poll", begins)
     for step in order.running():
@@ -535,13 +601,21 @@ def _shown(kind: str, moment: datetime) -> set[datetime]:
 def _faults(world: World) -> Iterator[Move]:
     """What goes wrong by itself; the world has one fault less left."""
     for message in dict.fromkeys(world.queue):
-        if message.kind != "submission":  # a Storage Queue loses nothing; the bus may expire what it holds
+        if (
+            message.kind != "submission"
+        ):  # a Storage Queue loses nothing; the bus may expire what it holds
             yield Move(f"the {message.kind} is lost", world.without_message(message), fault=True)
-        yield Move(f"the {message.kind} is delivered twice", world.with_messages([message]), fault=True)
+        yield Move(
+            f"the {message.kind} is delivered twice", world.with_messages([message]), fault=True
+        )
         if message.expires:
             kept = replace(message, expires=None)
-            late = _at(world.without_message(message), message.expires + TOLERANCE + INSTANT).with_messages([kept])
-            yield Move(f"the {message.kind} is held up, and delivered after its time", late, fault=True)
+            late = _at(
+                world.without_message(message), message.expires + TOLERANCE + INSTANT
+            ).with_messages([kept])
+            yield Move(
+                f"the {message.kind} is held up, and delivered after its time", late, fault=True
+            )
     for name in sorted(world.may_open - world.open):
         yield Move(f"the circuit of {name} opens", world.but(open=world.open | {name}), fault=True)
     yield from _sent_to_the_broken(world)
@@ -556,8 +630,18 @@ def _sent_to_the_broken(world: World) -> Iterator[Move]:
     for message in dict.fromkeys(world.queue):
         for slot in _idle(world, message.kind):
             if slot in world.broken & world.open:
-                job = Job(kind=message.kind, body=message.body, agent=message.agent, expires=message.expires)
-                begun = _begun(world.without_message(message), slot, job, f"{slot}, which is broken, takes the request")
+                job = Job(
+                    kind=message.kind,
+                    body=message.body,
+                    agent=message.agent,
+                    expires=message.expires,
+                )
+                begun = _begun(
+                    world.without_message(message),
+                    slot,
+                    job,
+                    f"{slot}, which is broken, takes the request",
+                )
                 yield replace(begun, fault=True)
 
 

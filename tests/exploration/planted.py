@@ -108,7 +108,9 @@ def claims_what_is_taken() -> AbstractContextManager[Any]:
     def claim(self, order, now, room):
         workflow = self.workflows.find(order.state.workflow, order.state.workflow_version)
         ended = order.state.process_state in (ProcessState.PROCESSED, ProcessState.ERROR)
-        again = [replace(step, state=StepState.NOT_STARTED) for step in order.in_state(StepState.RUNNING)]
+        again = [
+            replace(step, state=StepState.NOT_STARTED) for step in order.in_state(StepState.RUNNING)
+        ]
         going_on = self._progress(order, workflow, self._entry(now, Claimed()), room)
         return None if ended else going_on.proceed(order.with_steps(*again))
 
@@ -170,7 +172,8 @@ def recovers_before_the_time_is_up() -> AbstractContextManager[Any]:
         return self.state is StepState.RUNNING
 
     return _Both(
-        patch.object(Step, "expired", expired), patch.object(agenda, "overdue", lambda now: agenda.all_of(Kind.RUNNING))
+        patch.object(Step, "expired", expired),
+        patch.object(agenda, "overdue", lambda now: agenda.all_of(Kind.RUNNING)),
     )
 
 
@@ -186,14 +189,18 @@ def owes_nothing_to_what_is_held() -> AbstractContextManager[Any]:
     obligations = agenda.obligations
 
     def owed(order):
-        return {key: row for key, row in obligations(order).items() if not key.startswith(Kind.HELD)}
+        return {
+            key: row for key, row in obligations(order).items() if not key.startswith(Kind.HELD)
+        }
 
     return patch.object(agenda, "obligations", owed)
 
 
 def _does_otherwise(name: str, decide: Any, **more: Any) -> AbstractContextManager[Any]:
     """An action that decides something else."""
-    return patch.dict(actions.BY_NAME, {name: replace(actions.BY_NAME[name], decide=decide, **more)})
+    return patch.dict(
+        actions.BY_NAME, {name: replace(actions.BY_NAME[name], decide=decide, **more)}
+    )
 
 
 def gives_up_without_an_alert() -> AbstractContextManager[Any]:
@@ -220,7 +227,9 @@ def another_key_for_each_attempt() -> AbstractContextManager[Any]:
     def requests(self, order, started):
         messages, failed = original_requests(self, order, started)
         return [
-            replace(message, body=message.body.replace(':payment"', f':payment-{started[0].attempts}"'))
+            replace(
+                message, body=message.body.replace(':payment"', f':payment-{started[0].attempts}"')
+            )
             for message in messages
         ], failed
 
@@ -245,7 +254,9 @@ def calls_after_its_time() -> AbstractContextManager[Any]:
 
 
 def counts_attempts_afresh() -> AbstractContextManager[Any]:
-    return patch.object(actions, "_afresh", lambda *args: replace(original_afresh(*args), attempts=0))
+    return patch.object(
+        actions, "_afresh", lambda *args: replace(original_afresh(*args), attempts=0)
+    )
 
 
 def never_polls() -> AbstractContextManager[Any]:
@@ -282,7 +293,9 @@ def confirms_before_it_sends() -> AbstractContextManager[Any]:
 
 def starts_steps_in_any_order() -> AbstractContextManager[Any]:
     def ready(order):
-        forward = order.state.direction is Direction.FORWARD and not order.in_state(StepState.FAILED)
+        forward = order.state.direction is Direction.FORWARD and not order.in_state(
+            StepState.FAILED
+        )
         return order.in_state(StepState.NOT_STARTED) if forward else original_ready(order)
 
     return patch.object(Snapshot, "ready", ready)
@@ -291,7 +304,11 @@ def starts_steps_in_any_order() -> AbstractContextManager[Any]:
 def undoes_steps_in_any_order() -> AbstractContextManager[Any]:
     def ready(order):
         back = order.state.direction is Direction.UNDO and not order.in_state(StepState.RUNNING)
-        return tuple(step for step in order.steps if step.waits_for_undo) if back else original_ready(order)
+        return (
+            tuple(step for step in order.steps if step.waits_for_undo)
+            if back
+            else original_ready(order)
+        )
 
     return patch.object(Snapshot, "ready", ready)
 
@@ -299,7 +316,11 @@ def undoes_steps_in_any_order() -> AbstractContextManager[Any]:
 def starts_steps_after_a_failure() -> AbstractContextManager[Any]:
     def proceed(self, after):
         waiting = after.in_state(StepState.NOT_STARTED)
-        if after.in_state(StepState.FAILED) and after.state.direction is Direction.FORWARD and waiting:
+        if (
+            after.in_state(StepState.FAILED)
+            and after.state.direction is Direction.FORWARD
+            and waiting
+        ):
             return self._start(after, waiting)
         return original_proceed(self, after)
 
@@ -329,7 +350,9 @@ def takes_running_steps_for_ended() -> AbstractContextManager[Any]:
 def takes_the_order_from_its_scheduler() -> AbstractContextManager[Any]:
     def cancel(order, request, now):
         change = original_cancel(order, request, now)
-        after = change.after.with_state(process_state=ProcessState.PENDING, locked_by=None, complete_by=None)
+        after = change.after.with_state(
+            process_state=ProcessState.PENDING, locked_by=None, complete_by=None
+        )
         return replace(change, after=after)
 
     return _does_otherwise("cancel", cancel)
@@ -355,7 +378,10 @@ def cancels_what_is_over() -> AbstractContextManager[Any]:
 def skips_into_processed() -> AbstractContextManager[Any]:
     def skip(order, request, now):
         change = original_skip(order, request, now)
-        done = [replace(step, state=StepState.COMPLETED) for step in change.after.in_state(StepState.SKIPPED)]
+        done = [
+            replace(step, state=StepState.COMPLETED)
+            for step in change.after.in_state(StepState.SKIPPED)
+        ]
         return replace(change, after=change.after.with_steps(*done))
 
     return _does_otherwise("skip", skip)
@@ -393,7 +419,9 @@ def rests_without_giving_the_order_back() -> AbstractContextManager[Any]:
 
 
 def answers_without_a_time_to_live() -> AbstractContextManager[Any]:
-    return patch.object(AgentReply, "to_bus", lambda *args: replace(original_to_bus(*args), time_to_live=None))
+    return patch.object(
+        AgentReply, "to_bus", lambda *args: replace(original_to_bus(*args), time_to_live=None)
+    )
 
 
 def keeps_no_margin() -> AbstractContextManager[Any]:
@@ -416,7 +444,9 @@ def allows_for_no_other_clock() -> AbstractContextManager[Any]:
 def sweeps_without_being_elected() -> AbstractContextManager[Any]:
     async def sweep(self):
         await self.leadership.acquire()
-        return sum([await self._sweep_bucket(bucket, {}) for bucket in self.transitions.store.buckets])
+        return sum(
+            [await self._sweep_bucket(bucket, {}) for bucket in self.transitions.store.buckets]
+        )
 
     return _Both(patch.object(SupervisorService, "sweep", sweep), goes_on_without_the_lease())
 
@@ -435,7 +465,10 @@ def goes_on_without_the_lease() -> AbstractContextManager[Any]:
 def does_again_what_was_done() -> AbstractContextManager[Any]:
     def ask_again(before, after, expired, entry):
         change = original_ask_again(before, after, expired, entry)
-        again = [replace(step, state=StepState.NOT_STARTED) for step in change.after.in_state(StepState.COMPLETED)]
+        again = [
+            replace(step, state=StepState.NOT_STARTED)
+            for step in change.after.in_state(StepState.COMPLETED)
+        ]
         return replace(change, after=change.after.with_steps(*again))
 
     return patch.object(supervisor_rules, "_ask_again", ask_again)
@@ -457,7 +490,9 @@ def forgets_that_the_undo_goes_on() -> AbstractContextManager[Any]:
 
 
 def takes_the_newer_for_retired() -> AbstractContextManager[Any]:
-    return patch.object(Workflows, "was_retired", lambda self, name, version: self.find(name, version) is None)
+    return patch.object(
+        Workflows, "was_retired", lambda self, name, version: self.find(name, version) is None
+    )
 
 
 def refuses_replies_to_newer_orders() -> AbstractContextManager[Any]:
@@ -477,7 +512,9 @@ def waits_for_what_was_retired() -> AbstractContextManager[Any]:
 
 def takes_replies_of_former_attempts() -> AbstractContextManager[Any]:
     def why_invalid(self, step, reply, agent, now):
-        return original_why_invalid(self, step, reply.model_copy(update={"attempt": step.attempts}), agent, now)
+        return original_why_invalid(
+            self, step, reply.model_copy(update={"attempt": step.attempts}), agent, now
+        )
 
     return patch.object(SchedulerRules, "_why_invalid", why_invalid)
 
@@ -491,7 +528,9 @@ def waits_out_every_rest() -> AbstractContextManager[Any]:
 
 
 def undoes_before_the_attempt_is_over() -> AbstractContextManager[Any]:
-    return patch.object(compensation, "settled_at", lambda step, start, tolerance: start + step.late_effect_window)
+    return patch.object(
+        compensation, "settled_at", lambda step, start, tolerance: start + step.late_effect_window
+    )
 
 
 def undoes_what_completed_at_once() -> AbstractContextManager[Any]:
@@ -504,7 +543,9 @@ def undoes_what_completed_at_once() -> AbstractContextManager[Any]:
 
 def ends_what_was_retired_while_it_runs() -> AbstractContextManager[Any]:
     def end(self, order, entry):
-        return compensation.end(order, order.with_state(reason="retired"), Outcome.FAILED, None, entry)
+        return compensation.end(
+            order, order.with_state(reason="retired"), Outcome.FAILED, None, entry
+        )
 
     return patch.object(SchedulerRules, "_end_of_retired", end)
 
@@ -522,7 +563,9 @@ def passes_on_what_a_workflow_raises() -> AbstractContextManager[Any]:
 def a_counted_step(change: Callable[[Step, Step], Step]) -> AbstractContextManager[Any]:
     """What the supervisor makes of a step that has expired, changed once more, by the step before and after."""
     counted = supervisor_rules._counted
-    return patch.object(supervisor_rules, "_counted", lambda step, *args: change(step, counted(step, *args)))
+    return patch.object(
+        supervisor_rules, "_counted", lambda step, *args: change(step, counted(step, *args))
+    )
 
 
 def rests_for_twice_as_long() -> AbstractContextManager[Any]:
@@ -544,16 +587,22 @@ def tries_once_more() -> AbstractContextManager[Any]:
     counted = supervisor_rules._counted
 
     def patient(step, *args):
-        return replace(counted(replace(step, threshold=step.threshold + 1), *args), threshold=step.threshold)
+        return replace(
+            counted(replace(step, threshold=step.threshold + 1), *args), threshold=step.threshold
+        )
 
     return patch.object(supervisor_rules, "_counted", patient)
 
 
-def a_started_step(before: dict[str, Any], after: Callable[[Step], Step]) -> AbstractContextManager[Any]:
+def a_started_step(
+    before: dict[str, Any], after: Callable[[Step], Step]
+) -> AbstractContextManager[Any]:
     """The steps that begin, changed before it is asked whether they may, and again once they have begun."""
     started = Progress._started
     return patch.object(
-        Progress, "_started", lambda self, ready: map(after, started(self, [replace(each, **before) for each in ready]))
+        Progress,
+        "_started",
+        lambda self, ready: map(after, started(self, [replace(each, **before) for each in ready])),
     )
 
 
@@ -589,7 +638,9 @@ def publishes_no_reasons() -> AbstractContextManager[Any]:
     published = Publisher.publish
 
     async def publish(self, events):
-        await published(self, [replace(event, data={**event.data, "reason": None}) for event in events])
+        await published(
+            self, [replace(event, data={**event.data, "reason": None}) for event in events]
+        )
 
     return patch.object(Publisher, "publish", publish)
 
@@ -647,21 +698,27 @@ def forgets_what_an_order_that_runs_could_start() -> AbstractContextManager[Any]
 
 def writes_though_nothing_starts() -> AbstractContextManager[Any]:
     def start(self, after, ready):
-        return original_start(self, after.with_state(failure_count=after.state.failure_count), ready)
+        return original_start(
+            self, after.with_state(failure_count=after.state.failure_count), ready
+        )
 
     return patch.object(Progress, "_start", start)
 
 
 def closes_the_agent_on_the_word_of_one() -> AbstractContextManager[Any]:
     def closed_until(health, agent, now):
-        return next((each.open_until for each in health if each.agent == agent and each.open_until), None)
+        return next(
+            (each.open_until for each in health if each.agent == agent and each.open_until), None
+        )
 
     return patch.object(admission, "closed_until", closed_until)
 
 
 def asks_another_provider() -> AbstractContextManager[Any]:
     return patch.object(
-        Progress, "_agent_for", lambda self, step: original_agent_for(replace(self, providers={}), step)
+        Progress,
+        "_agent_for",
+        lambda self, step: original_agent_for(replace(self, providers={}), step),
     )
 
 
@@ -727,7 +784,10 @@ PLANTED: Mapping[str, tuple[Plant, WorldOf]] = {
     "SCH-2 claims what another scheduler has that polls": (claims_what_is_taken, NEVER_POLLS),
     "SUP-4 counts a failure twice, of two orders at once": (counts_a_failure_twice, TWO_AT_ONCE),
     "SCH-6 takes replies after their time": (takes_replies_after_their_time, SKIPPED),
-    "SCH-6 takes replies to steps that do not run": (takes_replies_to_steps_that_do_not_run, SKIPPED),
+    "SCH-6 takes replies to steps that do not run": (
+        takes_replies_to_steps_that_do_not_run,
+        SKIPPED,
+    ),
     "SCH-1 never polls": (never_polls, RESTED),
     "WRK-2 believes for ever what it did": (believes_for_ever_what_it_did, ONE_SLOT),
     "AGT-3 another idempotency key for each attempt": (another_key_for_each_attempt, UNDISTURBED),
@@ -762,9 +822,18 @@ PLANTED: Mapping[str, tuple[Plant, WorldOf]] = {
     "SCH-6 takes replies of former attempts": (takes_replies_of_former_attempts, TRIED_AGAIN),
     "SUP-3 waits out every rest": (waits_out_every_rest, RESTS_BESIDE),
     "UND-2 undoes before the attempt is over": (undoes_before_the_attempt_is_over, SETTLES),
-    "UND-2 undoes at once what completed after a call that hangs": (undoes_what_completed_at_once, SETTLES_DONE),
-    "UND-2 undoes at once what completed and was delivered twice": (undoes_what_completed_at_once, SETTLES_TWICE),
-    "SCH-12 ends what was retired while it runs": (ends_what_was_retired_while_it_runs, RETIRED_WHILE_IT_RUNS),
+    "UND-2 undoes at once what completed after a call that hangs": (
+        undoes_what_completed_at_once,
+        SETTLES_DONE,
+    ),
+    "UND-2 undoes at once what completed and was delivered twice": (
+        undoes_what_completed_at_once,
+        SETTLES_TWICE,
+    ),
+    "SCH-12 ends what was retired while it runs": (
+        ends_what_was_retired_while_it_runs,
+        RETIRED_WHILE_IT_RUNS,
+    ),
     "SCH-8 passes on what a workflow raises": (passes_on_what_a_workflow_raises, NOT_BUILT),
     "SUP-3 rests for twice as long": (rests_for_twice_as_long, RESTED),
     "SUP-4 counts no failure of the step": (counts_no_failure_of_the_step, TRIED_AGAIN),
@@ -778,20 +847,35 @@ PLANTED: Mapping[str, tuple[Plant, WorldOf]] = {
     "ALR-2 tells of a step again": (tells_of_a_step_again, TOLD),
     "ALR-2 numbers notices by their transition": (numbers_notices_by_transition, TOLD),
     "ALR-2 confirms notices before it sends them": (confirms_before_it_sends, TOLD),
-    "AGT-4 the backup answers without a time to live": (backup_answers_without_a_time_to_live, REROUTED),
+    "AGT-4 the backup answers without a time to live": (
+        backup_answers_without_a_time_to_live,
+        REROUTED,
+    ),
     "AGT-10 names no agents in the agenda": (names_no_agents_in_the_agenda, UNDISTURBED),
     "WRK-2 claims more than fits": (claims_more_than_fits, URGENT_FIRST),
     "SCH-11 takes normal orders first": (takes_normal_orders_first, URGENT_FIRST),
-    "SCH-11 ends the poll at a row that nobody can read": (ends_the_poll_at_a_row_that_nobody_can_read, UNCLAIMABLE),
+    "SCH-11 ends the poll at a row that nobody can read": (
+        ends_the_poll_at_a_row_that_nobody_can_read,
+        UNCLAIMABLE,
+    ),
     "SUP-3 charges what nobody has begun": (charges_what_nobody_has_begun, TRIED_AGAIN),
     "SUP-3 charges nobody for what was begun": (charges_what_was_begun_to_nobody, UNANSWERED),
     "SUP-3 says what it begins once it is done": (says_what_it_begins_once_it_is_done, UNANSWERED),
     "SUP-3 never says at once what it begins": (never_says_at_once_what_it_begins, KILLED),
-    "SCH-1 forgets what an order that runs could start": (forgets_what_an_order_that_runs_could_start, STARTS_BESIDE),
+    "SCH-1 forgets what an order that runs could start": (
+        forgets_what_an_order_that_runs_could_start,
+        STARTS_BESIDE,
+    ),
     "SCH-2 writes though nothing starts": (writes_though_nothing_starts, ELSEWHERE),
-    "AGT-8 closes the agent on the word of one": (closes_the_agent_on_the_word_of_one, ONE_INSTANCE_BREAKS),
+    "AGT-8 closes the agent on the word of one": (
+        closes_the_agent_on_the_word_of_one,
+        ONE_INSTANCE_BREAKS,
+    ),
     "AGT-3 asks another provider": (asks_another_provider, ELSEWHERE),
-    "AGT-3 asks another provider what was not tried": (asks_another_provider_what_was_not_tried, ELSEWHERE),
+    "AGT-3 asks another provider what was not tried": (
+        asks_another_provider_what_was_not_tried,
+        ELSEWHERE,
+    ),
     "SCH-11 sends it to the end of the queue": (sends_it_to_the_end_of_the_queue, TRIED_AGAIN),
     "SCH-11 takes the newest first": (takes_the_newest_first, ARRIVES),
     "OPR-3 counts attempts afresh": (counts_attempts_afresh, GIVEN_UP),

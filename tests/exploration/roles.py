@@ -118,7 +118,9 @@ QUEUES = {
     "backup-request": requests_queue("payment-backup"),
     "reply": responses_queue("payment"),
 }
-KINDS = {queue: kind for kind, queue in QUEUES.items()} | {responses_queue("payment-backup"): "reply"}
+KINDS = {queue: kind for kind, queue in QUEUES.items()} | {
+    responses_queue("payment-backup"): "reply"
+}
 
 
 @lru_cache
@@ -142,7 +144,13 @@ def settings_of(slot: str, threshold: int, offers: tuple[str, ...]) -> Settings:
 
 def declared(name: str, capability: str) -> Agent:
     """An agent that offers this."""
-    return Agent(name=name, offers=capability, address=name, calls_in_flight=CALLS_IN_FLIGHT, provider=PROVIDERS[name])
+    return Agent(
+        name=name,
+        offers=capability,
+        address=name,
+        calls_in_flight=CALLS_IN_FLIGHT,
+        provider=PROVIDERS[name],
+    )
 
 
 def nothing(*_: Any) -> None:
@@ -161,7 +169,9 @@ class Explored(App):
         business = Business(
             workflows=known_to(slot),
             default_workflow="order",
-            agents=[declared(name, capability) for capability, names in OFFERS.items() for name in names],
+            agents=[
+                declared(name, capability) for capability, names in OFFERS.items() for name in names
+            ],
             payload=builders.PAYLOAD,
         )
         adapters = Adapters(
@@ -190,7 +200,9 @@ class Explored(App):
     def admission(self) -> Admission:
         """What the process believes."""
         belief = (
-            recalled(self.tape.belief, self.adapters.clock) if BELIEVING and self.tape.belief else super().admission
+            recalled(self.tape.belief, self.adapters.clock)
+            if BELIEVING and self.tape.belief
+            else super().admission
         )
         self.tape.belief = belief if BELIEVING else None
         return belief
@@ -207,7 +219,11 @@ class Explored(App):
             _said_at=clock() if HAS_JUST_SPOKEN else None,
         )
         return replace(
-            super().agent(agent), sleep=sleep, circuit=circuit, bulkhead=NoBulkhead(), health_reporter=reporter
+            super().agent(agent),
+            sleep=sleep,
+            circuit=circuit,
+            bulkhead=NoBulkhead(),
+            health_reporter=reporter,
         )
 
 
@@ -226,7 +242,9 @@ _DOES: Mapping[str, Callable[[Explored, Job], Coroutine[Any, Any, Any]]] = {
     "reply": lambda app, job: app.scheduler.receive(decode(AgentReply, job.body), job.agent),
     "poll": lambda app, job: app.scheduler.poll(),
     "request": lambda app, job: app.agent("payment").handle(decode(AgentRequest, job.body)),
-    "backup-request": lambda app, job: app.agent("payment-backup").handle(decode(AgentRequest, job.body)),
+    "backup-request": lambda app, job: app.agent("payment-backup").handle(
+        decode(AgentRequest, job.body)
+    ),
     "sweep": lambda app, job: app.supervisor.sweep(),
     "relay": lambda app, job: app.relay.relay(),
     "resubmit": lambda app, job: app.orders.act(BY_NAME["resubmit"], job.body, GRACE),

@@ -24,9 +24,17 @@ def check_turn(world: World, handler: Handler, change: Change) -> None:
     found = _found(handler)
     for part in world.each():
         order = part.order()
-        if order and part.order_id in found and _needs(order) & _needs(claimed) and _is_before(order, claimed):
+        if (
+            order
+            and part.order_id in found
+            and _needs(order) & _needs(claimed)
+            and _is_before(order, claimed)
+        ):
             waits = may_go_on(order) and (order.state.not_before or world.now) <= world.now
-            demand(not waits, f"{claimed.order_id} is claimed, and {part.order_id} is passed over (SCH-11)")
+            demand(
+                not waits,
+                f"{claimed.order_id} is claimed, and {part.order_id} is passed over (SCH-11)",
+            )
 
 
 def _is_before(one: Snapshot, other: Snapshot) -> bool:
@@ -37,8 +45,17 @@ def _is_before(one: Snapshot, other: Snapshot) -> bool:
 
 def _found(handler: Handler) -> set[str]:
     """The pending orders that its look has read of."""
-    pages = [answer.value for answer in handler.log if isinstance(answer, Returned) and isinstance(answer.value, list)]
-    return {row.order_id for page in pages for row in page if getattr(row, "key", "").startswith(Kind.PENDING)}
+    pages = [
+        answer.value
+        for answer in handler.log
+        if isinstance(answer, Returned) and isinstance(answer.value, list)
+    ]
+    return {
+        row.order_id
+        for page in pages
+        for row in page
+        if getattr(row, "key", "").startswith(Kind.PENDING)
+    }
 
 
 def _needs(order: Snapshot) -> set[str]:
@@ -54,9 +71,15 @@ def check_room(after: World, change: Change) -> None:
     if not roles.BELIEVING or change.entry.event != "claimed":
         return
     orders = [order for part in after.each() if (order := part.order())]
-    answered = {order.order_id for order in orders for sent in after.queue if _answers(sent, order.order_id)}
+    answered = {
+        order.order_id for order in orders for sent in after.queue if _answers(sent, order.order_id)
+    }
     for agent in {step.agent for step in change.after.running()}:
-        running = (order for order in orders if any(_is_at(step, agent, after.now) for step in order.running()))
+        running = (
+            order
+            for order in orders
+            if any(_is_at(step, agent, after.now) for step in order.running())
+        )
         there = sum(order.order_id not in answered for order in running)
         demand(there <= roles.CALLS_IN_FLIGHT * roles.PROCESSES, f"{there} orders are at {agent}")
 

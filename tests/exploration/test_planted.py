@@ -34,16 +34,22 @@ def test_a_planted_fault_is_found(label):
 
 def a_rule_changed(name, change):
     """The acting rules as they were before somebody changed them elsewhere: what drift would look like."""
-    return patch.object(judge, "acting_rules", lambda *heard: replace(acting_rules(*heard), **{name: change}))
+    return patch.object(
+        judge, "acting_rules", lambda *heard: replace(acting_rules(*heard), **{name: change})
+    )
 
 
 DRIFTS = {
     "the poll comes sooner": lambda: a_rule_changed("poll_delay", WAKE_UP_TIME / 2),
     "the supervisor is more patient": lambda: a_rule_changed("clock_tolerance", TOLERANCE * 2),
-    "the supervisor counts otherwise": lambda: a_rule_changed("recover", lambda order, now, heard: None),
+    "the supervisor counts otherwise": lambda: a_rule_changed(
+        "recover", lambda order, now, heard: None
+    ),
     "the scheduler waits": lambda: a_rule_changed("claim", lambda order, now, room: None),
     "an agent has longer": lambda: patch.object(
-        explaining, "what_comes", lambda *args: replace(found, at=NOW) if (found := what_comes(*args)) else None
+        explaining,
+        "what_comes",
+        lambda *args: replace(found, at=NOW) if (found := what_comes(*args)) else None,
     ),
 }
 

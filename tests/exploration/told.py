@@ -55,7 +55,9 @@ def _says_what_is(order: Snapshot, entry: HistoryEntry, told: Event) -> None:
     demand(said == expected, f"the alert says {said}, the order {expected}")
     kind = "OrderProcessing.OrderUndone" if undone else "OrderProcessing.OrderFailed"
     about = (kind, f"orders/{state.order_id}", entry.at)
-    demand((told.type, told.subject, told.at) == about, f"the alert is {told}, and should be {about}")
+    demand(
+        (told.type, told.subject, told.at) == about, f"the alert is {told}, and should be {about}"
+    )
     _names_the_cause(order, entry, told)
     can = possible(order)
     offered = told.data["actions"]
@@ -66,8 +68,15 @@ def _names_the_cause(order: Snapshot, entry: HistoryEntry, told: Event) -> None:
     """Check which step is named: one that has failed, with its own reason; none if none has."""
     cause = order.step(told.data["step"])
     if cause is None:
-        blamed = [step.name for step in order.in_state(StepState.FAILED) if step.reason == told.data["reason"]]
-        demand(not (told.data["step"] or blamed), f"the alert names “{told.data['step']}”, and {blamed} failed")
+        blamed = [
+            step.name
+            for step in order.in_state(StepState.FAILED)
+            if step.reason == told.data["reason"]
+        ]
+        demand(
+            not (told.data["step"] or blamed),
+            f"the alert names “{told.data['step']}”, and {blamed} failed",
+        )
         return
     failed = cause.state is StepState.FAILED and cause.reason == told.data["reason"]
     end = entry.happened[-1]
@@ -77,27 +86,41 @@ def _names_the_cause(order: Snapshot, entry: HistoryEntry, told: Event) -> None:
 
 def check_published(world: World, events: Sequence[Event]) -> None:
     """Check that what goes to Event Grid is, to the letter, what was written with the transitions."""
-    written = {row.data["EventId"]: row.data for row in unsent(world) if row.data["To"] == OPERATORS}
+    written = {
+        row.data["EventId"]: row.data for row in unsent(world) if row.data["To"] == OPERATORS
+    }
     for event in events:
         row = written.get(event.event_id)
         demand(row, f"published is what nobody wrote: {event}")
-        same = (event.type, event.subject, event.data) == (row["Type"], row["Subject"], json.loads(row["Data"]))
+        same = (event.type, event.subject, event.data) == (
+            row["Type"],
+            row["Subject"],
+            json.loads(row["Data"]),
+        )
         demand(same, f"published is {event}, written was {row}")
 
 
 def check_notices(world: World) -> None:
     """Check that the sender was told, or will be, of each thing that happened, once and in order (ALR-2)."""
     if not world.state().reply_to:
-        demand(all(row.data["To"] == OPERATORS for row in unsent(world)), "somebody is told who did not ask")
+        demand(
+            all(row.data["To"] == OPERATORS for row in unsent(world)),
+            "somebody is told who did not ask",
+        )
         return
     owed = {row.data["Body"] for row in unsent(world) if row.data["To"] != OPERATORS}
     bodies = map(json.loads, owed | world.heard)
-    notices = {(each["sequence"], each["noticeId"]): (each["event"], each.get("step")) for each in bodies}
+    notices = {
+        (each["sequence"], each["noticeId"]): (each["event"], each.get("step")) for each in bodies
+    }
     told = [notices[key] for key in sorted(notices)]
     happened = _happened(world)
     demand(told == happened, f"the sender hears {told}; it happened {happened} (ALR-2)")
     sequences, ids = {sequence for sequence, _ in notices}, {name for _, name in notices}
-    demand(len(sequences) == len(ids) == len(told), f"notices share a sequence or an id: {sorted(notices)}")
+    demand(
+        len(sequences) == len(ids) == len(told),
+        f"notices share a sequence or an id: {sorted(notices)}",
+    )
 
 
 def _happened(world: World) -> list[Told]:

@@ -13,11 +13,19 @@ def ready(order: Snapshot) -> list[Step]:
     workflow = next(each for each in roles.WORKFLOWS.all if each.name == order.state.workflow)
     by_name = {step.name: step for step in order.steps}
     if order.state.direction is Direction.UNDO:
-        owed = {step.name for step in order.steps if step.state is StepState.UNDOING or step.undo_failed}
-        waiting = [step for step in order.steps if step.state is StepState.UNDOING and step.complete_by is None]
+        owed = {
+            step.name for step in order.steps if step.state is StepState.UNDOING or step.undo_failed
+        }
+        waiting = [
+            step
+            for step in order.steps
+            if step.state is StepState.UNDOING and step.complete_by is None
+        ]
         forward = order.in_state(StepState.RUNNING)
         return [step for step in waiting if not (forward or owed & dependents(workflow, step.name))]
-    over = {step.name for step in order.steps if step.state in (StepState.COMPLETED, StepState.SKIPPED)}
+    over = {
+        step.name for step in order.steps if step.state in (StepState.COMPLETED, StepState.SKIPPED)
+    }
     open_now = [each.name for each in workflow.steps if over.issuperset(each.after)]
     first = [by_name[name] for name in open_now if by_name[name].state is StepState.NOT_STARTED]
     return [] if order.in_state(StepState.FAILED) else first

@@ -43,13 +43,22 @@ class Rows(dict[str, tuple[int, Any]]):
         """The rows of each order by themselves."""
         parts: dict[str, Rows] = defaultdict(Rows)
         for key, row in self.items():
-            parts[row[1].order_id if isinstance(row[1], AgendaRow) else key.partition("|")[0]][key] = row
+            parts[row[1].order_id if isinstance(row[1], AgendaRow) else key.partition("|")[0]][
+                key
+            ] = row
         return parts
 
     @cached_property
     def order(self) -> Snapshot | None:
         """The order as it is stored."""
-        order_id = next((record.state.order_id for _, record in self.values() if isinstance(record, StateRecord)), None)
+        order_id = next(
+            (
+                record.state.order_id
+                for _, record in self.values()
+                if isinstance(record, StateRecord)
+            ),
+            None,
+        )
         return settled(self.store(order_id).load(order_id)) if order_id else None
 
     @cached_property
@@ -66,7 +75,9 @@ class Rows(dict[str, tuple[int, Any]]):
     def text(self) -> str:
         """What tells these rows from others; nobody acts on a note."""
         return "\n".join(
-            f"{key} {self[key][0]} {text_of(self[key][1])}" for key in sorted(self) if not NOTE.search(key)
+            f"{key} {self[key][0]} {text_of(self[key][1])}"
+            for key in sorted(self)
+            if not NOTE.search(key)
         )
 
     @cached_property
@@ -199,16 +210,22 @@ class World:
     def saying(self, begun: Collection[str]) -> "World":
         """The world in which the agents have said this; without what tells of no attempt that runs."""
         orders = [order for part in self.each() if begun and (order := part.order())]
-        running = {request_id_of(order.order_id, step) for order in orders for step in order.running()}
+        running = {
+            request_id_of(order.order_id, step) for order in orders for step in order.running()
+        }
         return self.but(begun=tuple(sorted(running.intersection(begun))))
 
     def without_handler(self, slot: str) -> "World":
         """The world in which this slot is idle."""
-        return self.but(handlers={name: each for name, each in self.handlers.items() if name != slot})
+        return self.but(
+            handlers={name: each for name, each in self.handlers.items() if name != slot}
+        )
 
     def with_messages(self, messages: Collection[Sent]) -> "World":
         """The world with more messages on their way; their order means nothing."""
-        return self.but(queue=tuple(sorted([*self.queue, *messages], key=lambda sent: (sent.kind, sent.body))))
+        return self.but(
+            queue=tuple(sorted([*self.queue, *messages], key=lambda sent: (sent.kind, sent.body)))
+        )
 
     def without_message(self, message: Sent) -> "World":
         """The world with one message less."""
@@ -222,15 +239,26 @@ class World:
             (
                 f"{self.now} {self.faults_left} {self.acts_left} {self.lease} {self.late}",
                 *(text_of(sent) for sent in self.queue),
-                *(f"{slot} {text}" for _, text, slot in sorted(map(_handler_text, self.handlers.values()))),
-                *(str(sorted(each)) for each in (self.effects, self.published, self.poison, self.open, self.heard)),
+                *(
+                    f"{slot} {text}"
+                    for _, text, slot in sorted(map(_handler_text, self.handlers.values()))
+                ),
+                *(
+                    str(sorted(each))
+                    for each in (self.effects, self.published, self.poison, self.open, self.heard)
+                ),
                 f"{self.begun} {sorted(self.served)} {len(self.to_come)}",
                 *(text_of(change) for change in self.landing),
-                *(f"{slot} {text_of_belief(belief, self.now)}" for slot, belief in sorted(self.beliefs.items())),
+                *(
+                    f"{slot} {text_of_belief(belief, self.now)}"
+                    for slot, belief in sorted(self.beliefs.items())
+                ),
             )
         )
         text = _with_canonical_ids(rest, self.rows)
-        return blake2b((_with_canonical_names(text) if self.alike else text).encode(), digest_size=16).digest()
+        return blake2b(
+            (_with_canonical_names(text) if self.alike else text).encode(), digest_size=16
+        ).digest()
 
 
 NOTE = re.compile(r"\|history\|\d+\|")

@@ -23,14 +23,21 @@ NOW = datetime(2026, 1, 31, 8, 15, tzinfo=UTC)
 ORDER_ID = "b00-01JCX4T9Q8ZK7M2N5P6R3S1V0W"
 BESIDE_ID = "b00-01JCX4T9Q8ZK7M2N5P6R3S1V0X"
 GARBAGE_ID, NEWER_ID = "b00-01JCX4T9Q8ZK7M2N5P6R3S1V0A", "b00-01JCX4T9Q8ZK7M2N5P6R3S1V0B"
-A_PROCESS_EACH = (("wake", ("scheduler-1",)), ("reply", ("scheduler-2",)), ("poll", ("scheduler-3",)))
+A_PROCESS_EACH = (
+    ("wake", ("scheduler-1",)),
+    ("reply", ("scheduler-2",)),
+    ("poll", ("scheduler-3",)),
+)
 """Each of the scheduler's functions has a process of its own."""
 ONE_NEVER_POLLS = (
     ("wake", ("scheduler-1", "scheduler-2")),
     ("reply", ("scheduler-1", "scheduler-2")),
     ("poll", ("scheduler-2",)),
 )
-PROCESSES = {A_PROCESS_EACH: "a process for each function", ONE_NEVER_POLLS: "scheduler-1 never polls"}
+PROCESSES = {
+    A_PROCESS_EACH: "a process for each function",
+    ONE_NEVER_POLLS: "scheduler-1 never polls",
+}
 """Which of the scheduler's processes does what, and how that is called."""
 """For how long orders have waited equally long, here: so that some have waited longer than others."""
 SUBMISSION = {
@@ -54,7 +61,9 @@ def _broken(order: Any, results: Any) -> dict[str, Any]:
 LONG = timedelta(seconds=30)
 
 
-def _step(name: str, *after: str, on_failure: OnFailure = OnFailure.UNDO, cooldowns: int = 0) -> StepDefinition:
+def _step(
+    name: str, *after: str, on_failure: OnFailure = OnFailure.UNDO, cooldowns: int = 0
+) -> StepDefinition:
     """A step that can be undone; one agent does them all."""
     return StepDefinition(
         name=name,
@@ -69,32 +78,54 @@ def _step(name: str, *after: str, on_failure: OnFailure = OnFailure.UNDO, cooldo
 
 
 SINGLE = PAYMENT_ONLY
-IN_SEQUENCE = Workflow(name="in-sequence", version=1, steps=(_step("a"), _step("b", "a"), _step("c", "b")))
+IN_SEQUENCE = Workflow(
+    name="in-sequence", version=1, steps=(_step("a"), _step("b", "a"), _step("c", "b"))
+)
 ONE = Workflow(name="one", version=1, steps=(_step("a"),))
-RESTING = Workflow(name="resting", version=1, steps=(_step("a", on_failure=OnFailure.COOLDOWN, cooldowns=1),))
+RESTING = Workflow(
+    name="resting", version=1, steps=(_step("a", on_failure=OnFailure.COOLDOWN, cooldowns=1),)
+)
 PAIR = Workflow(name="pair", version=1, steps=(_step("a"), _step("b", "a")))
-PLAIN = Workflow(name="plain", version=1, steps=(replace(_step("a", on_failure=OnFailure.ERROR), compensation=None),))
+PLAIN = Workflow(
+    name="plain",
+    version=1,
+    steps=(replace(_step("a", on_failure=OnFailure.ERROR), compensation=None),),
+)
 NEWER = Workflow(name="one", version=2, steps=(_step("a"),))
 PARALLEL = Workflow(name="parallel", version=1, steps=(_step("a"), _step("b")))
-PARALLEL_ERROR = Workflow(name="parallel-error", version=1, steps=(_step("a", on_failure=OnFailure.ERROR), _step("b")))
+PARALLEL_ERROR = Workflow(
+    name="parallel-error", version=1, steps=(_step("a", on_failure=OnFailure.ERROR), _step("b"))
+)
 
 
 BESIDE = Workflow(
     name="beside",
     version=1,
     steps=(
-        replace(_step("a", on_failure=OnFailure.COOLDOWN, cooldowns=1), threshold=1, compensation=None),
+        replace(
+            _step("a", on_failure=OnFailure.COOLDOWN, cooldowns=1), threshold=1, compensation=None
+        ),
         replace(_step("b"), timeout=LONG),
         _step("c", "b"),
     ),
 )
 """A step that rests may leave others to run, or to begin."""
 BESIDE_ONE = replace(BESIDE, name="beside-one", steps=BESIDE.steps[:2])
-LATE_EFFECT_WINDOW = Workflow(name="late-effect", version=1, steps=(replace(_step("a"), late_effect_window=LONG),))
-LATE_PAIR = Workflow(name="late-pair", version=1, steps=(replace(_step("a"), late_effect_window=LONG), _step("b", "a")))
+LATE_EFFECT_WINDOW = Workflow(
+    name="late-effect", version=1, steps=(replace(_step("a"), late_effect_window=LONG),)
+)
+LATE_PAIR = Workflow(
+    name="late-pair",
+    version=1,
+    steps=(replace(_step("a"), late_effect_window=LONG), _step("b", "a")),
+)
 """The first step may be done, and then have to be taken back because of the second."""
-RETIRING = Workflow(name="retiring", version=1, steps=(_step("a"), replace(_step("b"), timeout=LONG)))
-BROKEN = Workflow(name="broken", version=1, steps=(_step("a"), replace(_step("b", "a"), request=_broken)))
+RETIRING = Workflow(
+    name="retiring", version=1, steps=(_step("a"), replace(_step("b"), timeout=LONG))
+)
+BROKEN = Workflow(
+    name="broken", version=1, steps=(_step("a"), replace(_step("b", "a"), request=_broken))
+)
 BEFORE = "!pending|0|payment|2026-01-31T08:00:00.000000Z"
 NEIGHBOURS = (
     AgendaRow(key=f"{BEFORE}|{GARBAGE_ID}", order_id=GARBAGE_ID, data={"NotBefore": "early"}),
@@ -167,7 +198,10 @@ class WorldOf:
             f"{' and '.join(self.broken)} may break" if self.broken else "",
             "side by side in either order" if self.either_way else "",
             *(f"{slot} ahead {ahead.total_seconds():+}" for slot, ahead in self.clocks),
-            *(f"{slot} knows version {known.version} of {self.workflow.version}" for slot, known in self.others),
+            *(
+                f"{slot} knows version {known.version} of {self.workflow.version}"
+                for slot, known in self.others
+            ),
             "alone" if self.alone else "",
             "what schedulers believe lasts" if self.believes else "",
             PROCESSES[self.processes] if self.processes else "",
@@ -190,7 +224,9 @@ class WorldOf:
             broken=frozenset(self.broken),
             order_id=ORDER_ID,
             others=(BESIDE_ID,) if self._second() else (),
-            alike=not (self.clocks or self.others or self.believes or self.processes or self.broken),
+            alike=not (
+                self.clocks or self.others or self.believes or self.processes or self.broken
+            ),
             shared=bool(self._second() or self.neighbours),
             rows=Rows({row.key: (1, row) for row in NEIGHBOURS} if self.neighbours else {}),
             to_come=(sent(self._submission_beside(self.arrives)),) if self.arrives else (),
@@ -256,7 +292,9 @@ class WorldOf:
         An operator lets it begin afresh.
         """
         steps = [*self.workflow.steps, *(second.steps if (second := self._second()) else ())]
-        failures = max((step.threshold or self.threshold) * (self._cooldowns(step) + 1) for step in steps)
+        failures = max(
+            (step.threshold or self.threshold) * (self._cooldowns(step) + 1) for step in steps
+        )
         ways = 2 if any(step.compensation for step in steps) else 1
         return (ways * (failures + self.busy) + self.faults) * (1 + self.acts)
 
@@ -270,7 +308,9 @@ class WorldOf:
 
     def _is_answered(self) -> bool:
         """Whether replies count: not for whom the workflow is retired."""
-        return self.answered and all(known.version <= self.workflow.version for _, known in self.others)
+        return self.answered and all(
+            known.version <= self.workflow.version for _, known in self.others
+        )
 
     @contextmanager
     def running(self) -> Iterator[None]:
@@ -279,7 +319,9 @@ class WorldOf:
         logged = logging.root.manager.disable
         logging.disable(logging.CRITICAL)
         with ExitStack() as patches:
-            patches.enter_context(patch("exploration.moves.SLOTS", {kind: self._slots(kind) for kind in SLOTS}))
+            patches.enter_context(
+                patch("exploration.moves.SLOTS", {kind: self._slots(kind) for kind in SLOTS})
+            )
             for module in modules:
                 patches.enter_context(patch(f"{module}.run_all", one_after_another))
             patches.enter_context(patch("stores.orders.settle_all", each_settled))
@@ -287,7 +329,9 @@ class WorldOf:
             patches.enter_context(patch("exploration.roles.THRESHOLD", self.threshold))
             patches.enter_context(patch("scheduler.service.log.exception", _must_not_happen))
             patches.enter_context(patch("exploration.roles.BELIEVING", self.believes))
-            patches.enter_context(patch("exploration.roles.CALLS_IN_FLIGHT", 1 if self.believes else 10))
+            patches.enter_context(
+                patch("exploration.roles.CALLS_IN_FLIGHT", 1 if self.believes else 10)
+            )
             patches.enter_context(patch("bootstrap.FOR_EACH_CALL", 1))
             patches.enter_context(patch("exploration.roles.OFFERS", {"payment": self.agents}))
             patches.enter_context(patch("exploration.roles.PROVIDERS", self._providers()))
@@ -301,7 +345,9 @@ class WorldOf:
             known = {slot: Workflows(workflow) for slot, workflow in self.others}
             patches.enter_context(patch("exploration.roles.KNOWN", known))
             patches.enter_context(patch("exploration.roles.CLOCKS", dict(self.clocks)))
-            patches.enter_context(patch("supervisor.service.SupervisorService._tell_of_silence", _tells_nobody))
+            patches.enter_context(
+                patch("supervisor.service.SupervisorService._tell_of_silence", _tells_nobody)
+            )
             page = 2 if self._second() else 1  # so that a sweep of all orders has two pages
             patches.enter_context(patch("supervisor.service.PAGE", page))
             try:
@@ -320,7 +366,11 @@ class WorldOf:
         if kind in dict(self.processes):
             return dict(self.processes)[kind]
         extra = {slot for slot, _ in self.others}.union(self.broken)
-        return tuple(name for place, name in enumerate(SLOTS[kind]) if not (self.alone and place) or name in extra)
+        return tuple(
+            name
+            for place, name in enumerate(SLOTS[kind])
+            if not (self.alone and place) or name in extra
+        )
 
 
 async def _tells_nobody(_: Any, silent: Mapping[str, datetime]) -> None:
@@ -340,7 +390,14 @@ GIVEN_UP = WorldOf(faults=1, acts=1, threshold=1)
 TRIED_AGAIN = WorldOf(faults=1, acts=1)
 CANCELLED = WorldOf(acts=1, operator=("cancel",), workflow=PAIR)
 SKIPPED = WorldOf(faults=1, acts=1, operator=("skip",), threshold=1, alone=True)
-HELD = WorldOf(faults=1, only=("request is lost",), acts=2, operator=("hold", "release"), workflow=ONE, alone=True)
+HELD = WorldOf(
+    faults=1,
+    only=("request is lost",),
+    acts=2,
+    operator=("hold", "release"),
+    workflow=ONE,
+    alone=True,
+)
 HELD_BACK = WorldOf(acts=2, operator=("hold", "cancel"), workflow=PAIR, alone=True)
 CIRCUIT = WorldOf(faults=1, circuits=True)
 REROUTED = WorldOf(faults=1, circuits=True, agents=("payment", "payment-backup"))
@@ -349,16 +406,30 @@ THREE_STEPS = WorldOf(faults=1, threshold=1, workflow=IN_SEQUENCE)
 TWO_STEPS = WorldOf(faults=1, workflow=PAIR, alone=True)
 UNANSWERED = WorldOf(faults=1, threshold=1, answered=False)
 CLOCKS_DIFFER = WorldOf(faults=1, alone=True, clocks=(("supervisor-1", HALF), ("agent-1", -HALF)))
-CLOCKS_DIFFER_BACK = WorldOf(faults=1, alone=True, clocks=(("supervisor-1", -HALF), ("agent-1", HALF)))
+CLOCKS_DIFFER_BACK = WorldOf(
+    faults=1, alone=True, clocks=(("supervisor-1", -HALF), ("agent-1", HALF))
+)
 TAKEN_BACK = WorldOf(
-    faults=1, only=("reply is lost", "rejects"), acts=1, operator=("cancel",), threshold=1, workflow=ONE, alone=True
+    faults=1,
+    only=("reply is lost", "rejects"),
+    acts=1,
+    operator=("cancel",),
+    threshold=1,
+    workflow=ONE,
+    alone=True,
 )
 """With any other fault it is a part of the next."""
 UNDO_FAILS = WorldOf(faults=1, acts=2, operator=ALL_ACTS, threshold=1, workflow=ONE, alone=True)
 UPGRADED = WorldOf(faults=1, workflow=NEWER, others=(("scheduler-2", ONE),), alone=True)
-RESTS_BESIDE = WorldOf(faults=1, only=("request is held up",), workflow=BESIDE, threshold=1, alone=True)
-REFUSED_BESIDE = WorldOf(faults=2, only=("hears too late", "rejects"), workflow=BESIDE_ONE, threshold=1, alone=True)
-RESTS_CANCELLED = WorldOf(acts=1, operator=("cancel",), workflow=BESIDE, threshold=1, alone=True, answered=False)
+RESTS_BESIDE = WorldOf(
+    faults=1, only=("request is held up",), workflow=BESIDE, threshold=1, alone=True
+)
+REFUSED_BESIDE = WorldOf(
+    faults=2, only=("hears too late", "rejects"), workflow=BESIDE_ONE, threshold=1, alone=True
+)
+RESTS_CANCELLED = WorldOf(
+    acts=1, operator=("cancel",), workflow=BESIDE, threshold=1, alone=True, answered=False
+)
 SETTLES = WorldOf(faults=2, workflow=LATE_EFFECT_WINDOW, threshold=1, alone=True)
 SETTLES_DONE = WorldOf(faults=2, only=("too fast", "rejects"), workflow=LATE_PAIR, alone=True)
 """A call hangs, the next attempt completes, and then the next step is refused."""
@@ -372,30 +443,50 @@ SETTLES_TWICE = WorldOf(
 )
 """One request completes the first step; the same one, once more, may do so until its time is up."""
 RETIRED_WHILE_IT_RUNS = WorldOf(
-    workflow=RETIRING, others=(("scheduler-2", replace(RETIRING, version=2)),), alone=True, answered=False
+    workflow=RETIRING,
+    others=(("scheduler-2", replace(RETIRING, version=2)),),
+    alone=True,
+    answered=False,
 )
 NOT_BUILT = WorldOf(faults=1, workflow=BROKEN, alone=True)
 GONE = WorldOf(workflow=ONE, others=(("scheduler-1", NEWER),), alone=True)
 RETIRED = WorldOf(workflow=ONE, others=(("scheduler-2", NEWER),), alone=True)
 
 ONE_SLOT = WorldOf(faults=1, alone=True, believes=True)
-ONE_SLOT_EACH = WorldOf(faults=1, circuits=True, agents=("payment", "payment-backup"), alone=True, believes=True)
+ONE_SLOT_EACH = WorldOf(
+    faults=1, circuits=True, agents=("payment", "payment-backup"), alone=True, believes=True
+)
 ONE_SLOT_FOR_TWO = WorldOf(faults=1, workflow=PARALLEL, alone=True, believes=True)
 ONE_SLOT_CANCELLED = WorldOf(acts=1, operator=("cancel",), workflow=PAIR, believes=True)
 
-URGENT_FIRST = WorldOf(faults=2, only=("wake is lost",), workflow=ONE, beside=PAIR, alone=True, believes=True)
-RESTS_IN_ANOTHER = WorldOf(faults=1, only=("hears too late",), threshold=1, beside=RESTING, alone=True, believes=True)
+URGENT_FIRST = WorldOf(
+    faults=2, only=("wake is lost",), workflow=ONE, beside=PAIR, alone=True, believes=True
+)
+RESTS_IN_ANOTHER = WorldOf(
+    faults=1, only=("hears too late",), threshold=1, beside=RESTING, alone=True, believes=True
+)
 UNCLAIMABLE = WorldOf(faults=1, workflow=ONE, neighbours=True, alone=True, believes=True)
 PROCESS_EACH = WorldOf(faults=1, processes=A_PROCESS_EACH, alone=True, believes=True, workflow=PAIR)
 NEVER_POLLS = WorldOf(faults=1, processes=ONE_NEVER_POLLS, alone=True, believes=True, workflow=ONE)
-ARRIVES = WorldOf(faults=1, only=("request is lost",), workflow=ONE, arrives=ONE, alone=True, believes=True)
+ARRIVES = WorldOf(
+    faults=1, only=("request is lost",), workflow=ONE, arrives=ONE, alone=True, believes=True
+)
 """The first order has to wait for another try when the second comes, or is there already."""
 TWO_AT_ONCE = WorldOf(
-    faults=2, only=("wake is lost", "request is lost"), workflow=ONE, beside=ONE, either_way=True, alone=True
+    faults=2,
+    only=("wake is lost", "request is lost"),
+    workflow=ONE,
+    beside=ONE,
+    either_way=True,
+    alone=True,
 )
 """Both may be claimed, and be overdue, at the same time."""
 ONE_INSTANCE_BREAKS = WorldOf(
-    faults=3, only=("circuit of agent-2", "which is broken"), broken=("agent-2",), workflow=PAIR, alone=True
+    faults=3,
+    only=("circuit of agent-2", "which is broken"),
+    broken=("agent-2",),
+    workflow=PAIR,
+    alone=True,
 )
 """The other instance is at work all the time."""
 ELSEWHERE = WorldOf(
@@ -420,7 +511,9 @@ STARTS_BESIDE = WorldOf(
 """A step that was not tried begins while another runs."""
 KILLED = WorldOf(faults=1, answered=False, busy=True, alone=True, workflow=ONE)
 """What each call kills is heard of at the latest at the second attempt, and still ends."""
-TOLD = WorldOf(faults=1, only=("relay", "rejects"), threshold=1, workflow=PAIR, tells=True, alone=True)
+TOLD = WorldOf(
+    faults=1, only=("relay", "rejects"), threshold=1, workflow=PAIR, tells=True, alone=True
+)
 
 CIRCUITS = (
     WorldOf(faults=2, circuits=True, threshold=1, agents=("payment", "payment-backup"), alone=True),
@@ -429,7 +522,9 @@ CIRCUITS = (
 """In which agents cannot be asked, steps go to others, or rest."""
 
 PARALLEL_CANCELLED = WorldOf(acts=1, operator=("cancel",), workflow=PARALLEL)
-PLAIN_ENDED = WorldOf(faults=1, acts=1, operator=("skip", "cancel"), threshold=1, workflow=PLAIN, alone=True)
+PLAIN_ENDED = WorldOf(
+    faults=1, acts=1, operator=("skip", "cancel"), threshold=1, workflow=PLAIN, alone=True
+)
 
 ANYTHING = ("FLT-1", "FLT-2", "FLT-3", "FLT-4", "FLT-6", "FLT-7", "FLT-8")
 
@@ -494,7 +589,12 @@ LARGE: Mapping[WorldOf, tuple[str, ...]] = {
 """The worlds of `make soak`."""
 
 HAPPENS: Mapping[str, tuple[str, ...]] = {
-    "OPR-7": ("operator begins to hold", "operator begins to release", "commits “held”", "commits “released”"),
+    "OPR-7": (
+        "operator begins to hold",
+        "operator begins to release",
+        "commits “held”",
+        "commits “released”",
+    ),
     "FLT-1": (
         "the service stumbles",
         "the service rejects the order",
@@ -519,7 +619,11 @@ HAPPENS: Mapping[str, tuple[str, ...]] = {
         "supervisor-1: commits “failed”: another writer was first",
         "supervisor-2: commits “failed”: another writer was first",
     ),
-    "FLT-6": ("the reply is lost", "the reply is delivered twice", "is held up, and delivered after its time"),
+    "FLT-6": (
+        "the reply is lost",
+        "the reply is delivered twice",
+        "is held up, and delivered after its time",
+    ),
     "FLT-7": ("the store is away", "the answer is lost", "no answer, it may arrive later"),
     "FLT-8": (
         "sends the request: the bus is away",
@@ -527,16 +631,40 @@ HAPPENS: Mapping[str, tuple[str, ...]] = {
         "sends the request, and crashes before its message is settled",
     ),
     "FLT-9": ("supervisor-1: commits “recovered”", "which the agent hears too late"),
-    "FLT-10": ("commits “undo-incomplete”", "commits “resubmitted”", "commits “undone”", "publishes the alert"),
+    "FLT-10": (
+        "commits “undo-incomplete”",
+        "commits “resubmitted”",
+        "commits “undone”",
+        "publishes the alert",
+    ),
     "FLT-11": ("publishes the alert: Event Grid is away",),
-    "FLT-12": ("scheduler-2 takes the wake", "scheduler-2 takes the reply", "scheduler-1: commits “processed”"),
-    "SCH-1": ("scheduler-1: goes from the last to the first", "supervisor-1: goes from the last to the first"),
+    "FLT-12": (
+        "scheduler-2 takes the wake",
+        "scheduler-2 takes the reply",
+        "scheduler-1: commits “processed”",
+    ),
+    "SCH-1": (
+        "scheduler-1: goes from the last to the first",
+        "supervisor-1: goes from the last to the first",
+    ),
     "SCH-10": ("commits “not-tried”", "commits “step-started”"),
     "SCH-11": ("another order is submitted", "the request is lost"),
-    "AGT-3": ("the request is lost", "the circuit of payment opens", "agent-3: the service does its work"),
+    "AGT-3": (
+        "the request is lost",
+        "the circuit of payment opens",
+        "agent-3: the service does its work",
+    ),
     "AGT-8": ("agent-2, which is broken, takes the request", "commits “not-tried”"),
-    "SUP-3": ("the call kills the process", "says what it begins: the table is away", "commits “undo-incomplete”"),
-    "UND-2": ("the service has not answered in time", "the call of a takes effect late", "commits “undone”"),
+    "SUP-3": (
+        "the call kills the process",
+        "says what it begins: the table is away",
+        "commits “undo-incomplete”",
+    ),
+    "UND-2": (
+        "the service has not answered in time",
+        "the call of a takes effect late",
+        "commits “undone”",
+    ),
 }
 """What has to happen somewhere in a world that is said to be about a documented failure, or about a statement."""
 
@@ -550,7 +678,9 @@ EXPLORED = (
     replace(TOLD, faults=2),
     replace(TOLD, either_way=True),
     replace(ELSEWHERE, only=()),
-    replace(STARTS_BESIDE, faults=2, only=("circuit of payment opens", "reply is lost"), answered=True),
+    replace(
+        STARTS_BESIDE, faults=2, only=("circuit of payment opens", "reply is lost"), answered=True
+    ),
     replace(ARRIVES, only=()),
     replace(TWO_AT_ONCE, faults=1, only=()),
     replace(NEVER_POLLS, beside=ONE, only=("is lost",)),

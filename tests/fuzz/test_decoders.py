@@ -34,10 +34,23 @@ from submission.rules import Terms, new_order, read
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=20), inner, max_size=4),
+    lambda inner: (
+        st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=20), inner, max_size=4)
+    ),
     max_leaves=12,
 )
-MODELS = (Content, WakeUp, AgentRequest, AgentReply, OperatorRequest, BulkRequest, Purchase, Call, Fault, Trial)
+MODELS = (
+    Content,
+    WakeUp,
+    AgentRequest,
+    AgentReply,
+    OperatorRequest,
+    BulkRequest,
+    Purchase,
+    Call,
+    Fault,
+    Trial,
+)
 EXAMPLES = {
     Submission: {
         "schemaVersion": 1,
@@ -74,7 +87,10 @@ EXAMPLES = {
         "where": {"since": "2026-01-31T08:15:00Z"},
         "until": "2026-01-31T08:16:00Z",
     },
-    Purchase: {"customer": {"name": "A", "email": "a@b"}, "items": [{"sku": "TEA-SENCHA", "quantity": 1}]},
+    Purchase: {
+        "customer": {"name": "A", "email": "a@b"},
+        "items": [{"sku": "TEA-SENCHA", "quantity": 1}],
+    },
     Call: {"orderId": ORDER_ID, "order": {"items": [{"sku": "X"}]}},
     Fault: {"mode": "slow", "latencyMs": 5, "for": 3, "match": {"sku": "X"}},
     Trial: {"refuse": "payment"},
@@ -83,9 +99,13 @@ EXAMPLES = {
 
 def spoiled(example):
     """The example with some of its fields replaced by anything, taken away, or joined by others."""
-    changes = st.dictionaries(st.sampled_from(sorted(example)) | st.text(max_size=10), JSON, max_size=3)
+    changes = st.dictionaries(
+        st.sampled_from(sorted(example)) | st.text(max_size=10), JSON, max_size=3
+    )
     return st.tuples(changes, st.sets(st.sampled_from(sorted(example)), max_size=2)).map(
-        lambda drawn: json.dumps({k: v for k, v in (example | drawn[0]).items() if k not in drawn[1]}).encode()
+        lambda drawn: json.dumps(
+            {k: v for k, v in (example | drawn[0]).items() if k not in drawn[1]}
+        ).encode()
     )
 
 
@@ -115,14 +135,19 @@ def test_a_message_is_read_or_refused(model, data):
 
 
 @given(
-    body=ANYTHING | spoiled({"specversion": "1.0", "id": "a", "type": "t", "time": "2026-01-31T08:15:00Z", "data": {}})
+    body=ANYTHING
+    | spoiled(
+        {"specversion": "1.0", "id": "a", "type": "t", "time": "2026-01-31T08:15:00Z", "data": {}}
+    )
 )
 def test_an_alert_is_read_or_refused(body):
     """Plain, in base64, or neither."""
     decodes_or_says_why(alert_rules.read, body)
 
 
-ROW = EVENT.columns(Event(event_id="e", type="t", subject="s", at=datetime(2026, 1, 31, tzinfo=UTC), data={"a": 1}))
+ROW = EVENT.columns(
+    Event(event_id="e", type="t", subject="s", at=datetime(2026, 1, 31, tzinfo=UTC), data={"a": 1})
+)
 CELLS = JSON | JSON.map(json.dumps) | st.datetimes()
 
 
@@ -194,7 +219,9 @@ def test_every_valid_submission_can_be_stored_and_read_again(name, mail, quantit
     """Nothing that is accepted is too long, too strange, or lost on the way through the queue to the rows and back."""
     line = {"sku": "TEA-SENCHA", "quantity": quantity, "unitPrice": "9999999.99"}
     changes = {"customer": {"name": name, "email": f"{mail}@{mail}"}, "items": [line] * lines}
-    accepted = decodes_or_says_why(lambda body: read(body, TERMS), json.dumps(EXAMPLES[Submission] | changes).encode())
+    accepted = decodes_or_says_why(
+        lambda body: read(body, TERMS), json.dumps(EXAMPLES[Submission] | changes).encode()
+    )
     if accepted is None:
         return
     message, workflow = accepted
@@ -215,13 +242,19 @@ def as_stored(write, **more):
 @example(version=OLDEST_ORDERS - 1)
 def test_a_row_of_a_version_that_this_one_cannot_read_is_refused(version):
     """It is not guessed at."""
-    change = new_order(*read(json.dumps(EXAMPLES[Submission]).encode(), TERMS), TERMS, datetime.now(UTC), "s")
+    change = new_order(
+        *read(json.dumps(EXAMPLES[Submission]).encode(), TERMS), TERMS, datetime.now(UTC), "s"
+    )
     write = of_change(change)[1][0]
     with pytest.raises(UnreadableRowError, match="has schema version"):
         record_of(as_stored(write, SchemaVersion=version))
 
 
-@given(body=st.binary(max_size=300), reason=st.text(max_size=50), correlation_id=st.none() | st.text(max_size=20))
+@given(
+    body=st.binary(max_size=300),
+    reason=st.text(max_size=50),
+    correlation_id=st.none() | st.text(max_size=20),
+)
 def test_a_poison_message_is_kept_as_it_is_whatever_it_is(body, reason, correlation_id):
     """With its reason, and its id if it has one."""
 
@@ -238,7 +271,11 @@ def handlers():
     """Every HTTP function of the app, on parts in memory."""
     engine = app(in_memory(), simulator_enabled=True)
     bound = functions(engine, shop.triggers.routes(shop_of(engine))).get_functions()
-    return {each.get_function_name(): each.get_user_function() for each in bound if each.is_http_function()}
+    return {
+        each.get_function_name(): each.get_user_function()
+        for each in bound
+        if each.is_http_function()
+    }
 
 
 HANDLERS = handlers()
@@ -255,13 +292,18 @@ PARAMETERS = {
 @given(data=st.data())
 def test_an_http_function_never_breaks(name, data):
     """Any body, path, query and header: an answer below 500."""
-    bodies = ANYTHING | st.sampled_from([json.dumps(example).encode() for example in EXAMPLES.values()])
+    bodies = ANYTHING | st.sampled_from(
+        [json.dumps(example).encode() for example in EXAMPLES.values()]
+    )
     request = func.HttpRequest(
         method=data.draw(st.sampled_from(["GET", "POST", "PUT"])),
         url="http://x/",
         body=data.draw(bodies),
         headers={"Idempotency-Key": data.draw(st.text(max_size=40))},
-        params={key: data.draw(st.text(max_size=30)) for key in ("state", "limit", "continuation", "orderId", "id")},
+        params={
+            key: data.draw(st.text(max_size=30))
+            for key in ("state", "limit", "continuation", "orderId", "id")
+        },
         route_params={key: data.draw(strategy) for key, strategy in PARAMETERS.items()},
     )
     answer = asyncio.run(HANDLERS[name](request))
@@ -269,7 +311,11 @@ def test_an_http_function_never_breaks(name, data):
     assert "Traceback" not in answer.get_body().decode()
 
 
-ENDS_OF_THE_CALENDAR = ["0001-01-01T00:00:00+01:00", "1600-12-31T00:00:00Z", "9999-12-31T23:59:59-01:00"]
+ENDS_OF_THE_CALENDAR = [
+    "0001-01-01T00:00:00+01:00",
+    "1600-12-31T00:00:00Z",
+    "9999-12-31T23:59:59-01:00",
+]
 
 
 @pytest.mark.parametrize("field", ["where", "until"])
@@ -284,7 +330,9 @@ def test_a_time_that_nothing_can_hold_is_refused_by_name(time, field):
 
 
 @pytest.mark.proves("SUB-4")
-@pytest.mark.parametrize("time", [*ENDS_OF_THE_CALENDAR, "1999-12-31T23:59:59Z", "2100-01-01T00:00:00Z"])
+@pytest.mark.parametrize(
+    "time", [*ENDS_OF_THE_CALENDAR, "1999-12-31T23:59:59Z", "2100-01-01T00:00:00Z"]
+)
 def test_an_order_that_was_placed_at_no_plausible_time_is_refused(time):
     """It could not be stored, or would sort before or after all others."""
     with pytest.raises(InvalidError, match="placedAt"):

@@ -20,7 +20,12 @@ _host_ids = itertools.count()
 @pytest.fixture(scope="session")
 def settings(services):
     """What every host needs to start."""
-    names = {"WORK_QUEUE": "unused", "SINGLES": "unused", "BATCHES": "unused", "TICK": "0 0 0 1 1 *"}
+    names = {
+        "WORK_QUEUE": "unused",
+        "SINGLES": "unused",
+        "BATCHES": "unused",
+        "TICK": "0 0 0 1 1 *",
+    }
     storage = dict.fromkeys(("Storage", "AzureWebJobsStorage"), services.storage_connection_string)
     return storage | {"Bus": services.service_bus_connection_string, **names}
 
@@ -50,7 +55,12 @@ def shared_queue(storage_queue):
 @pytest.fixture(scope="session")
 def _everything(tmp_path_factory, settings, shared_queue):
     """One host with all functions, for the tests that do not end it."""
-    own = {"WORK_QUEUE": "shared", "SINGLES": "singles", "BATCHES": "batches", "TICK": "00:00:00.05"}
+    own = {
+        "WORK_QUEUE": "shared",
+        "SINGLES": "singles",
+        "BATCHES": "batches",
+        "TICK": "00:00:00.05",
+    }
     own |= {"LOCAL_QUEUE_LOCK_SECONDS": "2", "AzureWebJobsDisableHomepage": "true"}
     own |= {"Host__CORS": ", ".join(LISTED_ORIGINS)}
     host = HostProcess(tmp_path_factory.mktemp("host"), settings | own)
@@ -73,7 +83,9 @@ def start_host(tmp_path, settings):
     with ExitStack() as at_exit:
 
         def start(functions, **more):
-            host = HostProcess(tmp_path, settings | own_locks | more, functions=f"seen_of,{functions}")
+            host = HostProcess(
+                tmp_path, settings | own_locks | more, functions=f"seen_of,{functions}"
+            )
             at_exit.callback(host.stop)
             return host.ready()
 
@@ -89,8 +101,14 @@ def work_queue(storage_queue):
 @pytest.fixture
 def lease_of(services):
     """Say in which state the lease on a timer's lock is."""
-    with ContainerClient.from_connection_string(services.storage_connection_string, CONTAINER) as container:
-        yield lambda name: container.get_blob_client(f"locks/{name}").get_blob_properties().lease.state
+    with ContainerClient.from_connection_string(
+        services.storage_connection_string, CONTAINER
+    ) as container:
+        yield (
+            lambda name: (
+                container.get_blob_client(f"locks/{name}").get_blob_properties().lease.state
+            )
+        )
 
 
 @pytest.fixture(scope="module")

@@ -9,8 +9,12 @@ async def test_storage_and_broker_away_and_back(services, start_host, work_queue
     """The host starts without them, serves HTTP, and says once of each that it is away and once that it is back."""
     storage, bus = Gateway(services.ports.queue_port), Gateway(services.ports.amqp_port)
     connections = {
-        "Storage": services.storage_connection_string.replace(f":{services.ports.queue_port}/", f":{storage.port}/"),
-        "Bus": services.service_bus_connection_string.replace(f":{services.ports.amqp_port};", f":{bus.port};"),
+        "Storage": services.storage_connection_string.replace(
+            f":{services.ports.queue_port}/", f":{storage.port}/"
+        ),
+        "Bus": services.service_bus_connection_string.replace(
+            f":{services.ports.amqp_port};", f":{bus.port};"
+        ),
     }
     work_queue.send_message("hello")
     queues = {"WORK_QUEUE": work_queue.queue_name, "SINGLES": own_bus_queue.name}

@@ -28,7 +28,8 @@ def test_what_has_no_route_is_404(host, path, status):
 
 
 @pytest.mark.parametrize(
-    ("method", "status"), [("GET", 200), ("DELETE", 200), ("HEAD", 404), ("OPTIONS", 404), ("POST", 404)]
+    ("method", "status"),
+    [("GET", 200), ("DELETE", 200), ("HEAD", 404), ("OPTIONS", 404), ("POST", 404)],
 )
 def test_a_method_that_the_function_does_not_name_is_404(host, method, status):
     """HEAD and OPTIONS too: the route is not there for them."""
@@ -146,7 +147,10 @@ def test_an_exception_is_500_and_logged_once(host):
     """The caller learns nothing; the log has the function's name and one traceback."""
     answer = host.call("/broken")
     assert (answer.status, answer.body) == (500, b"")
-    assert (host.logged("function broken failed"), host.logged("RuntimeError: broken on purpose")) == (1, 1)
+    assert (
+        host.logged("function broken failed"),
+        host.logged("RuntimeError: broken on purpose"),
+    ) == (1, 1)
 
 
 def test_a_function_that_returns_nothing_is_500(host):
@@ -172,7 +176,9 @@ def test_keys(host, headers, query, status):
 
 
 @pytest.mark.parametrize("path", ["/admin-only", "/admin/functions", "/ADMIN"])
-@pytest.mark.parametrize("headers", [{}, {"x-functions-key": OPERATOR_KEY}], ids=["no key", "the key"])
+@pytest.mark.parametrize(
+    "headers", [{}, {"x-functions-key": OPERATOR_KEY}], ids=["no key", "the key"]
+)
 def test_what_needs_the_master_key_stays_shut(host, path, headers):
     """ADMIN level and the host's own pages: this host has no such key."""
     assert host.call(path, headers=headers).status == 401
@@ -197,15 +203,24 @@ def test_pages_of_other_sites_get_nothing(host, headers, status):
 @pytest.mark.parametrize("origin", LISTED_ORIGINS)
 def test_a_page_of_a_listed_origin_is_told_that_it_may_call(host, origin):
     """Whatever it asks for, also where a key is needed, which a question has not; and for that origin alone."""
-    asked = {"Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "idempotency-key,content-type"}
+    asked = {
+        "Access-Control-Request-Method": "POST",
+        "Access-Control-Request-Headers": "idempotency-key,content-type",
+    }
     answer = host.call("/secret", "OPTIONS", {"Origin": origin} | asked)
     assert (answer.status, answer.body) == (204, b"")
-    assert {name: answer.headers[f"Access-Control-Allow-{name}"] for name in ("Origin", "Methods", "Headers")} == {
+    assert {
+        name: answer.headers[f"Access-Control-Allow-{name}"]
+        for name in ("Origin", "Methods", "Headers")
+    } == {
         "Origin": origin,
         "Methods": "POST",
         "Headers": "idempotency-key,content-type",
     }
-    assert (answer.headers["Vary"], answer.headers["Access-Control-Allow-Credentials"]) == ("Origin", None)
+    assert (answer.headers["Vary"], answer.headers["Access-Control-Allow-Credentials"]) == (
+        "Origin",
+        None,
+    )
     for foreign in ("https://evil.example", f"{origin}.evil.example", "*", ""):
         refused = host.call("/secret", "OPTIONS", {"Origin": foreign} | asked)
         assert (refused.status, refused.headers["Access-Control-Allow-Origin"]) == (403, None)
@@ -214,9 +229,17 @@ def test_a_page_of_a_listed_origin_is_told_that_it_may_call(host, origin):
 def test_a_page_of_a_listed_origin_reads_what_is_answered_and_needs_the_key_as_ever(host):
     """It reads refusals too. Whoever comes without an origin is told nothing of it."""
     listed = {"Origin": LISTED_ORIGINS[0]}
-    for path, status in (("/items/5", 200), ("/nowhere", 404), ("/secret", 401), (f"/secret?code={OPERATOR_KEY}", 200)):
+    for path, status in (
+        ("/items/5", 200),
+        ("/nowhere", 404),
+        ("/secret", 401),
+        (f"/secret?code={OPERATOR_KEY}", 200),
+    ):
         answer = host.call(path, headers=listed)
-        assert (answer.status, answer.headers["Access-Control-Allow-Origin"]) == (status, LISTED_ORIGINS[0])
+        assert (answer.status, answer.headers["Access-Control-Allow-Origin"]) == (
+            status,
+            LISTED_ORIGINS[0],
+        )
         assert host.call(path).headers["Access-Control-Allow-Origin"] is None
 
 
@@ -235,4 +258,6 @@ async def test_without_a_key_nothing_is_open():
     """An empty OPERATOR_KEY matches no key, not even an empty one."""
     listener = HttpListener(functions=[], prefix="", own=HostSettings.read({}), invoker=None)
     assert not listener._has_key(make_mocked_request("GET", "/secret"))
-    assert not listener._has_key(make_mocked_request("GET", "/secret?code=", {"x-functions-key": ""}))
+    assert not listener._has_key(
+        make_mocked_request("GET", "/secret?code=", {"x-functions-key": ""})
+    )

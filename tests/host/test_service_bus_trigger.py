@@ -27,7 +27,11 @@ def test_a_single_message_with_all_its_properties(host, singles):
     singles.send("hello", application_properties={"text": "t", "number": 3}, **names)
     [message] = host.wait_for("single")
     until(singles.under_way, is_empty)
-    assert (message["id"], message["correlation"], message["reply_to"]) == ("id-1", "c-1", "answers")
+    assert (message["id"], message["correlation"], message["reply_to"]) == (
+        "id-1",
+        "c-1",
+        "answers",
+    )
     assert message["properties"] == {"text": "t", "number": 3}
     assert (message["body"], message["tries"]) == ("hello", 1)
 
@@ -44,7 +48,9 @@ def test_no_more_run_at_once_than_allowed(host, singles):
     """maxConcurrentCalls 4 runs four of twelve, and a slow one does not hold up the others."""
     singles.send("gate", *["slow 0.05"] * 11)
     host.wait_for("single", lambda seen: len({message["id"] for message in seen}) == 12)
-    assert host.running("single")[1] == 4  # of the slow one a lock may have been lost: how many run now is no claim
+    assert (
+        host.running("single")[1] == 4
+    )  # of the slow one a lock may have been lost: how many run now is no claim
     host.open_gate()
     until(singles.under_way, is_empty)
 
@@ -67,14 +73,20 @@ def test_one_batch_at_a_time(host, batches):
     host.let_time_pass(0.3)
     assert host.running("batch") == (1, 1)
     host.open_gate()
-    host.wait_for("batch", lambda seen: [body for batch in seen for body in batch["bodies"]] == ["gate", "next"])
+    host.wait_for(
+        "batch",
+        lambda seen: [body for batch in seen for body in batch["bodies"]] == ["gate", "next"],
+    )
     until(batches.under_way, is_empty)
     assert host.running("batch") == (0, 1)
 
 
 def test_texts_that_are_missing_are_left_out_of_a_batch_and_the_others_move_up(host, batches):
     """As on Azure's host: whoever takes the ids of a batch by their places gets those of others."""
-    several = [ServiceBusMessage(f"m{i}", correlation_id=each) for i, each in enumerate([None, "c-1", "", "c-3"])]
+    several = [
+        ServiceBusMessage(f"m{i}", correlation_id=each)
+        for i, each in enumerate([None, "c-1", "", "c-3"])
+    ]
     several[2].time_to_live = timedelta(minutes=1)
     batches.send_together(several)
     [batch] = host.wait_for("batch")

@@ -69,9 +69,18 @@ BUS = {"arg_name": "x", "queue_name": "q", "connection": "C"}
     ("decorate", "message"),
     [
         (lambda app: app.blob_trigger("x", "a/b", "C"), "this host has no trigger blobTrigger"),
-        (lambda app: app.route("admin/x"), "route admin/x: paths under /admin and /runtime are the host's own"),
-        (lambda app: app.route("{a:regex(x)}"), "route {a:regex(x)}: this host has no constraint regex(x)"),
-        (lambda app: app.timer_trigger("x", "* * *", use_monitor=False), "schedule '* * *': Wrong number of fields"),
+        (
+            lambda app: app.route("admin/x"),
+            "route admin/x: paths under /admin and /runtime are the host's own",
+        ),
+        (
+            lambda app: app.route("{a:regex(x)}"),
+            "route {a:regex(x)}: this host has no constraint regex(x)",
+        ),
+        (
+            lambda app: app.timer_trigger("x", "* * *", use_monitor=False),
+            "schedule '* * *': Wrong number of fields",
+        ),
         (
             lambda app: app.timer_trigger("x", "0 0 * * * *"),
             "this host keeps no past times of timers; it needs use_monitor=False",
@@ -100,7 +109,9 @@ def test_what_the_host_cannot_do_is_refused(decorate, message):
 
 
 def start_up(app):
-    [function] = index_functions(app.get_functions(), AppSettings(values={"C": "c", "AzureWebJobsStorage": "s"}), None)
+    [function] = index_functions(
+        app.get_functions(), AppSettings(values={"C": "c", "AzureWebJobsStorage": "s"}), None
+    )
     invoker = SimpleNamespace(prepare=lambda function: Call(function=function, worker=None))
     if isinstance(function.trigger, HttpTrigger):
         HttpListener(functions=[function], prefix="", own=HostSettings.read({}), invoker=invoker)
@@ -112,14 +123,19 @@ def test_an_app_that_ends_its_process_when_it_is_loaded_ends_the_host(tmp_path):
     """At the first start: later ones are tried again."""
     host = HostProcess(tmp_path, {"WHEN_LOADED": "exit"})
     assert host.ended() == 1
-    assert host.said().endswith("error: the worker process ended while it loaded the app (exit code 3)\n")
+    assert host.said().endswith(
+        "error: the worker process ended while it loaded the app (exit code 3)\n"
+    )
 
 
 def test_times_are_those_of_azure_and_what_is_shorter_is_said_at_the_start(host):
     """So whoever reads the log of a run knows what it flatters."""
     in_azure = HostSettings.read({})
     assert (in_azure.queue_lock_seconds, in_azure.shortened) == (600, [])
-    assert "shorter than in Azure: LOCAL_QUEUE_LOCK_SECONDS is 2 instead of 600\n" in host.log.read_text()
+    assert (
+        "shorter than in Azure: LOCAL_QUEUE_LOCK_SECONDS is 2 instead of 600\n"
+        in host.log.read_text()
+    )
 
 
 def test_how_functions_share_processes_is_one_of_two_words():
@@ -201,13 +217,17 @@ def test_hosts_may_not_ask_for_a_lock_more_often_than_in_azure(tmp_path):
     name = "AzureFunctionsJobHost__singleton__listenerLockRecoveryPollingInterval"
     times = [read_host_json(tmp_path, given).singleton for given in ({}, {name: "00:00:15"})]
     assert [each.listener_lock_recovery_polling_interval for each in times] == [60, 15]
-    with pytest.raises(HostError, match=r"singleton\.listenerLockRecoveryPollingInterval: .* or equal to 15"):
+    with pytest.raises(
+        HostError, match=r"singleton\.listenerLockRecoveryPollingInterval: .* or equal to 15"
+    ):
         read_host_json(tmp_path, {name: "00:00:14"})
 
 
 def test_an_app_setting_replaces_a_value_of_host_json(tmp_path):
     """As in Azure, by its path; a value that makes no sense is refused like one in the file."""
-    (tmp_path / "host.json").write_text('{"version": "2.0", "extensions": {"queues": {"batchSize": 8}}}')
+    (tmp_path / "host.json").write_text(
+        '{"version": "2.0", "extensions": {"queues": {"batchSize": 8}}}'
+    )
     name = "AzureFunctionsJobHost__extensions__queues__maxPollingInterval"
     queues = read_host_json(tmp_path, {name: "00:00:00.500"}).extensions.queues
     assert (queues.batch_size, queues.max_polling_interval) == (8, 0.5)
@@ -221,11 +241,16 @@ def test_a_host_shares_an_inherited_socket_and_runs_only_what_it_is_told(tmp_pat
     """Functions not chosen need no settings and have no route; when it stops, others go on with the socket."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         listen = ("--listen-fd", str(listening.fileno()))
-        host = HostProcess(tmp_path, {}, "special, secret", listen, pass_fds=[listening.fileno()]).ready()
+        host = HostProcess(
+            tmp_path, {}, "special, secret", listen, pass_fds=[listening.fileno()]
+        ).ready()
         assert host.line.endswith("with functions: special, secret\n")
         assert host.call("/items/special").status == 200
         assert host.call("/items/5").status == 404
         assert b"is running" in host.call("/").body
         assert host.stop(signal.SIGINT) == 0
-        with socket.create_connection(listening.getsockname()) as caller, listening.accept()[0] as other:
+        with (
+            socket.create_connection(listening.getsockname()) as caller,
+            listening.accept()[0] as other,
+        ):
             assert other.getpeername() == caller.getsockname()

@@ -13,7 +13,11 @@ def test_sigterm_lets_running_calls_end_and_settles_their_messages(
 
     The lock of the timer is free when its last run has ended, and not before.
     """
-    queues = {"SINGLES": own_bus_queue.name, "BATCHES": other_bus_queue.name, "WORK_QUEUE": work_queue.queue_name}
+    queues = {
+        "SINGLES": own_bus_queue.name,
+        "BATCHES": other_bus_queue.name,
+        "WORK_QUEUE": work_queue.queue_name,
+    }
     own = {"TICK_DOES": "gate", "AzureFunctionsWebHost__hostid": "stopping"}
     host = start_host("hold,from_queue,from_bus,from_bus_many,tick", **own, **queues)
     with socket.create_connection(("127.0.0.1", host.port)) as held:
@@ -46,7 +50,9 @@ def test_a_call_that_does_not_end_is_cut_off_after_the_grace_time(start_host, ow
 
 def test_a_second_signal_ends_at_once(start_host, work_queue):
     """Whoever does not want to wait sends it twice; what the host held is free again once its lock has run out."""
-    host = start_host("hold,from_queue", WORK_QUEUE=work_queue.queue_name, LOCAL_QUEUE_LOCK_SECONDS="1")
+    host = start_host(
+        "hold,from_queue", WORK_QUEUE=work_queue.queue_name, LOCAL_QUEUE_LOCK_SECONDS="1"
+    )
     work_queue.send_message("gate")
     with socket.create_connection(("127.0.0.1", host.port)) as held:
         held.sendall(b"GET /hold HTTP/1.1\r\nHost: localhost\r\n\r\n")

@@ -89,7 +89,9 @@ async def test_a_renewal_that_failed_is_tried_sooner_and_never_again_once_the_me
     mismatch.error_code = "PopReceiptMismatch"
     away = AzureError("away")
     trigger = StorageQueueTrigger(queue="q", connection="")
-    listener = StorageQueueListener(trigger=trigger, call=Called(), options=QueueOptions(), lock_seconds=600)
+    listener = StorageQueueListener(
+        trigger=trigger, call=Called(), options=QueueOptions(), lock_seconds=600
+    )
     listener._queue = Answering(away, away, away, away, None, mismatch)
     held = Held(message=QueueMessage(id="m"), receipt="r", renew_after=300, renew_at=0)
     pauses = []
@@ -103,11 +105,15 @@ async def test_a_renewal_that_failed_is_tried_sooner_and_never_again_once_the_me
 async def test_what_fails_in_a_poison_queue_stays_there():
     """It has no poison queue of its own, as in Azure: however often it was tried, nothing is done with it."""
     trigger = StorageQueueTrigger(queue="q-poison", connection="")
-    listener = StorageQueueListener(trigger=trigger, call=Called(), options=QueueOptions(), lock_seconds=600)
+    listener = StorageQueueListener(
+        trigger=trigger, call=Called(), options=QueueOptions(), lock_seconds=600
+    )
     for tries in (1, 1000):
         message = QueueMessage(id="m", dequeue_count=tries)
         held = Held(message=message, receipt="r", renew_after=300, renew_at=0)
-        await listener._settle(held, listener._verdict(message, succeeded=False))  # there is no queue to call
+        await listener._settle(
+            held, listener._verdict(message, succeeded=False)
+        )  # there is no queue to call
 
 
 class Noting:
@@ -136,7 +142,9 @@ class Noting:
 def holding(queues):
     """A listener that works on a message, on these queues."""
     trigger = StorageQueueTrigger(queue="q", connection="")
-    listener = StorageQueueListener(trigger=trigger, call=Called(), options=QueueOptions(), lock_seconds=600)
+    listener = StorageQueueListener(
+        trigger=trigger, call=Called(), options=QueueOptions(), lock_seconds=600
+    )
     listener._queue = listener._poison = queues
     message = QueueMessage(id="m", content="body")
     return listener, Held(message=message, receipt="r", renew_after=300, renew_at=0)
@@ -170,13 +178,19 @@ class Called:
 
 async def test_what_is_not_base64_is_poison_without_a_call(services, work_queue):
     """With messageEncoding base64, which is the default, plain text never reaches the function."""
-    trigger = StorageQueueTrigger(queue=work_queue.queue_name, connection=services.storage_connection_string)
+    trigger = StorageQueueTrigger(
+        queue=work_queue.queue_name, connection=services.storage_connection_string
+    )
     called, stopping = Called(), asyncio.Event()
-    listener = StorageQueueListener(trigger=trigger, call=called, options=QueueOptions(), lock_seconds=60)
+    listener = StorageQueueListener(
+        trigger=trigger, call=called, options=QueueOptions(), lock_seconds=60
+    )
     work_queue.send_message("not base64!")
     work_queue.send_message("aGVsbG8=")
     serving = asyncio.create_task(listener.run(stopping))
-    await asyncio.to_thread(until, lambda: poisoned(work_queue), lambda found: found == ["not base64!"])
+    await asyncio.to_thread(
+        until, lambda: poisoned(work_queue), lambda found: found == ["not base64!"]
+    )
     await asyncio.to_thread(until, lambda: messages_in(work_queue), is_empty)
     stopping.set()
     await serving

@@ -17,7 +17,9 @@ SOON = {"TICK": "00:00:00.2", "TICK_DOES": "note", "LOCAL_TIMER_LOCK_SECONDS": "
 @pytest.fixture
 async def container(services):
     """The container of the locks."""
-    async with ContainerClient.from_connection_string(services.storage_connection_string, CONTAINER) as container:
+    async with ContainerClient.from_connection_string(
+        services.storage_connection_string, CONTAINER
+    ) as container:
         yield container
 
 
@@ -41,7 +43,9 @@ def fires_from(host, others):
     assert [len(each.seen("timer")) for each in others] == before
 
 
-def test_one_host_fires_and_another_takes_over_from_one_that_is_frozen_stopped_or_killed(start_host):
+def test_one_host_fires_and_another_takes_over_from_one_that_is_frozen_stopped_or_killed(
+    start_host,
+):
     """A frozen one that goes on notices that it has lost its lock, and fires no more until it has it again."""
     one = start_host("tick", **SOON)
     one.wait_for("timer")
@@ -63,14 +67,18 @@ def test_one_host_fires_and_another_takes_over_from_one_that_is_frozen_stopped_o
     third.wait_for("timer")
 
 
-async def test_a_host_whose_storage_is_away_fires_nothing_until_it_is_back(services, start_host, host):
+async def test_a_host_whose_storage_is_away_fires_nothing_until_it_is_back(
+    services, start_host, host
+):
     """It has lost its lock by then, and says so."""
     storage, port = Gateway(services.ports.blob_port), services.ports.blob_port
     through = services.storage_connection_string.replace(f":{port}/", f":{storage.port}/")
     away = await asyncio.to_thread(start_host, "tick", **SOON, AzureWebJobsStorage=through)
 
     async def logged(text, times):
-        await asyncio.to_thread(away.wait_for_log, f"the storage of the lock of function tick is {text}", times)
+        await asyncio.to_thread(
+            away.wait_for_log, f"the storage of the lock of function tick is {text}", times
+        )
 
     await logged("away", 1)
     assert away.seen("timer") == []

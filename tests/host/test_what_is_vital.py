@@ -15,7 +15,9 @@ from local.servicebus_config import ROOT
 ENDED = "error: the process that forks the workers has ended (killed by SIGKILL)\n"
 NO_FILES = "no process can be forked: Too many open files"
 NO_PROCESS = "no process can be forked: Resource temporarily unavailable"
-PROCESSES = pytest.mark.parametrize("processes", [pytest.param("one", marks=pytest.mark.soak), "each"])
+PROCESSES = pytest.mark.parametrize(
+    "processes", [pytest.param("one", marks=pytest.mark.soak), "each"]
+)
 
 
 @pytest.fixture
@@ -25,7 +27,11 @@ def start(tmp_path, settings):
 
     def start(processes="one", patch=""):
         (tmp_path / "sitecustomize.py").write_text(patch)
-        own = {"LOCAL_FUNCTION_PROCESSES": processes, "PYTHONPATH": f"{tmp_path}:{ROOT}", "WORK_QUEUE": "vital"}
+        own = {
+            "LOCAL_FUNCTION_PROCESSES": processes,
+            "PYTHONPATH": f"{tmp_path}:{ROOT}",
+            "WORK_QUEUE": "vital",
+        }
         started.append(HostProcess(tmp_path, settings | own, "does,from_queue"))
         return started[-1].ready()
 
@@ -85,7 +91,9 @@ def test_no_worker_outlives_a_fork_server_that_is_killed(start, tmp_path):
     host = start()
     fork_server, workers = family_of(host)
     with socket.create_connection(("127.0.0.1", host.port)) as held:
-        held.sendall(f"GET /does/spin?begun={tmp_path / 'spins'} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+        held.sendall(
+            f"GET /does/spin?begun={tmp_path / 'spins'} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
+        )
         until((tmp_path / "spins").exists)
         fork_server.kill()
         assert host.ended() == 1
@@ -113,9 +121,17 @@ SERVING = "the trigger of function from_queue"
     [
         (KEEPER, "RuntimeError('told to')", f"{KEEPING} has ended: RuntimeError: told to"),
         (TRIGGER, "RuntimeError('told to')", f"{SERVING} has ended: RuntimeError: told to"),
-        pytest.param(TRIGGER, "asyncio.CancelledError", f"{SERVING} has ended: CancelledError", marks=pytest.mark.soak),
         pytest.param(
-            RENEWALS, "RuntimeError('told to')", f"{SERVING} has ended: RuntimeError: told to", marks=pytest.mark.soak
+            TRIGGER,
+            "asyncio.CancelledError",
+            f"{SERVING} has ended: CancelledError",
+            marks=pytest.mark.soak,
+        ),
+        pytest.param(
+            RENEWALS,
+            "RuntimeError('told to')",
+            f"{SERVING} has ended: RuntimeError: told to",
+            marks=pytest.mark.soak,
         ),
     ],
     ids=["keeper", "trigger", "cancelled", "renewals"],
@@ -138,7 +154,9 @@ def test_without_a_free_file_descriptor_a_fork_is_tried_again(start, who):
     host = start()
     fork_server, workers = family_of(host)
     pid = {"host": host.process.pid, "fork server": fork_server.pid}[who]
-    usual = resource.prlimit(pid, resource.RLIMIT_NOFILE, (3, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+    usual = resource.prlimit(
+        pid, resource.RLIMIT_NOFILE, (3, resource.getrlimit(resource.RLIMIT_NOFILE)[1])
+    )
     for worker in workers:
         worker.kill()
     until(lambda: host.logged(NO_FILES), lambda times: times > len(workers))

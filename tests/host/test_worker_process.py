@@ -40,7 +40,11 @@ def queues(storage_queue, bus_queue, _own_names):
 def _mortal(folder, settings, queues):
     _, single, batch = queues
     names = {"WORK_QUEUE": "mortal", "SINGLES": single.name, "BATCHES": batch.name}
-    does = {"TICK": "00:00:00.1", "TICK_DOES": f"once {folder / 'timer'}", "FAIL_TO_LOAD": str(folder / "fail")}
+    does = {
+        "TICK": "00:00:00.1",
+        "TICK_DOES": f"once {folder / 'timer'}",
+        "FAIL_TO_LOAD": str(folder / "fail"),
+    }
     host = HostProcess(folder, settings | TIMEOUT | TRIES | names | does)
     yield host.ready()
     host.stop()
@@ -68,11 +72,16 @@ def replaced(host, worker):
 
 
 @pytest.mark.parametrize("how", ["overruns", "exits"])
-def test_what_ran_beside_a_function_that_ends_the_worker_is_done_all_the_same(host, folder, queues, calls, how):
+def test_what_ran_beside_a_function_that_ends_the_worker_is_done_all_the_same(
+    host, folder, queues, calls, how
+):
     """Messages are handled again, the timer goes on, a caller gets 500 and may ask again; the host stays."""
     storage, single, batch = queues
     worker = host.workers()[-1]
-    armed = {name: folder / name for name in ("overrunning", "timer", "caller", "storage", "single", "batch")}
+    armed = {
+        name: folder / name
+        for name in ("overrunning", "timer", "caller", "storage", "single", "batch")
+    }
     begun = {name: path.with_suffix(".begun") for name, path in armed.items()}
     for path in begun.values():
         path.unlink(missing_ok=True)
@@ -99,11 +108,14 @@ def test_what_ran_beside_a_function_that_ends_the_worker_is_done_all_the_same(ho
     until(batch.under_way, is_empty)
     until(lambda: storage.get_queue_properties().approximate_message_count, is_empty)
     host.wait_for("timer")
-    assert (OVERRUN.findall(host.said()), host.logged("it ended by itself (exit code 3)")) == ENDED[how]
+    assert (OVERRUN.findall(host.said()), host.logged("it ended by itself (exit code 3)")) == ENDED[
+        how
+    ]
 
 
 @pytest.mark.parametrize(
-    ("path", "functions"), [("/does/block", {"does", "tick"}), ("/does/cancel", {"does"}), ("/blocks", {"blocks"})]
+    ("path", "functions"),
+    [("/does/block", {"does", "tick"}), ("/does/cancel", {"does"}), ("/blocks", {"blocks"})],
 )
 def test_a_function_that_does_not_answer_is_ended(host, path, functions):
     """One that blocks the loop or its thread; and one that raises CancelledError has given no answer, as on Azure.
@@ -122,7 +134,9 @@ def test_a_call_waits_for_a_worker_that_cannot_start_and_is_tried_ever_later(hos
     (folder / "fail").touch()
     assert host.call("/does/exit").status == 500
     waiting = calls.submit(host.call, "/does/nothing")
-    first, second, *_ = until(lambda: FAILED_START.findall(host.said()), lambda found: len(found) > 1)
+    first, second, *_ = until(
+        lambda: FAILED_START.findall(host.said()), lambda found: len(found) > 1
+    )
     (folder / "fail").unlink()
     assert waiting.result().status == 200
     assert float(second) == 2 * float(first)
@@ -181,7 +195,9 @@ def test_no_worker_outlives_a_host_that_is_killed(each, folder):
     processes = psutil.Process(each.process.pid).children(recursive=True)
     assert len(processes) == 4
     with socket.create_connection(("127.0.0.1", each.port)) as held:
-        held.sendall(f"GET /does/spin?begun={folder / 'spins'} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+        held.sendall(
+            f"GET /does/spin?begun={folder / 'spins'} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
+        )
         until((folder / "spins").exists)
         each.process.kill()
         until(lambda: alive(processes), lambda left: left == [])

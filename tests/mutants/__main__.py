@@ -19,7 +19,9 @@ def main(arguments: Sequence[str]) -> int:
     """Run the parts that are asked for; return the exit code."""
     asked = _parse(arguments)
     modules = generated.chosen(asked.parts) if asked.parts else generated.MODULES
-    labels = [each for each in asked.parts if not generated.chosen([each])] if asked.parts else [TABLE]
+    labels = (
+        [each for each in asked.parts if not generated.chosen([each])] if asked.parts else [TABLE]
+    )
     codes = [generated.run(modules)] if modules else []
     codes += [planted.run("" if label == TABLE else label, asked.where) for label in labels]
     return max(codes)
@@ -27,7 +29,9 @@ def main(arguments: Sequence[str]) -> int:
 
 def _parse(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
-        prog="python -m tests.mutants", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+        prog="python -m tests.mutants",
+        description=__doc__,
+        formatter_class=argparse.RawTextHelpFormatter,
     )
     parser.add_argument(
         "parts",

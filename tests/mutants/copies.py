@@ -17,7 +17,16 @@ from tests.mutants.mutant import Mutant
 
 ROOT = Path(__file__).parents[2]
 LINKED = (".venv", "local/node_modules")
-LEFT_OUT = (".git", ".venv*", "node_modules", ".data", ".pictures", ".hypothesis", "__pycache__", ".*_cache")
+LEFT_OUT = (
+    ".git",
+    ".venv*",
+    "node_modules",
+    ".data",
+    ".pictures",
+    ".hypothesis",
+    "__pycache__",
+    ".*_cache",
+)
 LONGEST_SECONDS = 120
 """For one test."""
 
@@ -80,9 +89,20 @@ class Copy:
 
     def run(self, tests: Sequence[str]) -> Result:
         """Run these tests until one fails."""
-        options = ["-x", "-q", "-n", "0", "-rfE", "--tb=line", "--no-header", f"--timeout={LONGEST_SECONDS}"]
+        options = [
+            "-x",
+            "-q",
+            "-n",
+            "0",
+            "-rfE",
+            "--tb=line",
+            "--no-header",
+            f"--timeout={LONGEST_SECONDS}",
+        ]
         command = [sys.executable, "-m", "pytest", *options, *tests]
-        ran = subprocess.run(command, cwd=self.root, env=ENVIRONMENT, capture_output=True, text=True, check=False)
+        ran = subprocess.run(
+            command, cwd=self.root, env=ENVIRONMENT, capture_output=True, text=True, check=False
+        )
         if ran.returncode == 0:
             return Result(verdict="SURVIVED")
         failed = FAILED.search(ran.stdout)

@@ -52,7 +52,11 @@ def run(modules: Sequence[str]) -> int:
         with chdir(copy.root):
             results = _results(modules)
             found = {_survivor(name) for name, code in results.items() if not _noticed(code)}
-    known = {each for each in listed() if each.function.startswith(tuple(f"{module}." for module in modules))}
+    known = {
+        each
+        for each in listed()
+        if each.function.startswith(tuple(f"{module}." for module in modules))
+    }
     _tell(results, modules)
     faults = [f"survives: {each.function}: {each.change}" for each in found - known]
     faults += [f"listed, but is noticed: {each.function}: {each.change}" for each in known - found]
@@ -88,7 +92,9 @@ def _tell(results: Mapping[str, int | None], modules: Iterable[str]) -> None:
         if codes:
             noticed = sum(map(_noticed, codes))
             timed_out = sum(code in TIMED_OUT for code in codes)
-            print(f"{module:22} {len(codes):4} mutants, {noticed:4} noticed, {timed_out} of them since they hang")
+            print(
+                f"{module:22} {len(codes):4} mutants, {noticed:4} noticed, {timed_out} of them since they hang"
+            )
 
 
 def _survivor(name: str) -> Survivor:
@@ -115,7 +121,9 @@ def _alike(one: Sequence[str], other: Sequence[str]) -> int:
 
 
 def _words(diff: str, sign: str) -> list[str]:
-    lines = [line[1:].strip() for line in diff.splitlines() if line[:1] == sign and line[:3] != 3 * sign]
+    lines = [
+        line[1:].strip() for line in diff.splitlines() if line[:1] == sign and line[:3] != 3 * sign
+    ]
     return re.findall(r"\w+|[<>=!]=|\s+|[^\w\s]", " ".join(lines))
 
 
@@ -129,4 +137,8 @@ def listed() -> Iterator[Survivor]:
 
 def chosen(asked: Sequence[str]) -> list[str]:
     """Return the modules that are named, or that are in a package which is."""
-    return [each for each in MODULES if any(fnmatchcase(each, name) or each.startswith(f"{name}.") for name in asked)]
+    return [
+        each
+        for each in MODULES
+        if any(fnmatchcase(each, name) or each.startswith(f"{name}.") for name in asked)
+    ]

@@ -57,10 +57,17 @@ class Mutant:
 @cache
 def _claims(path: Path) -> Mapping[str, set[object]]:
     """Return by the name of each test what stands in its marks."""
-    functions = [node for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(node, FUNCTION)]
+    functions = [
+        node
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, FUNCTION)
+    ]
     return {
         function.name: {
-            part.value for mark in function.decorator_list for part in ast.walk(mark) if isinstance(part, ast.Constant)
+            part.value
+            for mark in function.decorator_list
+            for part in ast.walk(mark)
+            if isinstance(part, ast.Constant)
         }
         for function in functions
     }

@@ -15,7 +15,9 @@ AT_A_TIME = 2
 
 def run(named: str, where: Collection[Where]) -> int:
     """Plant the faults whose label contains this; return 1 if one survives, or the table or a test is wrong."""
-    chosen = [each for each in MUTANTS if each.where in where and named.lower() in each.label.lower()]
+    chosen = [
+        each for each in MUTANTS if each.where in where and named.lower() in each.label.lower()
+    ]
     if faults := [fault for mutant in MUTANTS for fault in mutant.faults(ROOT)]:
         print("\n".join(faults))
         return 1
@@ -29,7 +31,9 @@ def run(named: str, where: Collection[Where]) -> int:
         for mutant, result in _side_by_side(copies, chosen):
             survived += not result.killed
             print(f"{result.verdict:9} {mutant.label:90} {result.by}", flush=True)
-    print(f"{len(chosen) - survived} of {len(chosen)} faults noticed, in {monotonic() - began:.0f} s")
+    print(
+        f"{len(chosen) - survived} of {len(chosen)} faults noticed, in {monotonic() - began:.0f} s"
+    )
     return 1 if survived or not chosen else 0
 
 
@@ -40,7 +44,9 @@ def _without_any_fault(copy: Copy, chosen: Iterable[Mutant]) -> str:
     return "" if result is None or result.passed else f"{result.verdict} {result.by}"
 
 
-def _side_by_side(copies: Sequence[Copy], mutants: Sequence[Mutant]) -> Iterator[tuple[Mutant, Result]]:
+def _side_by_side(
+    copies: Sequence[Copy], mutants: Sequence[Mutant]
+) -> Iterator[tuple[Mutant, Result]]:
     """Run the mutants, each in a copy that is free; the results come in the order of the table."""
     free: SimpleQueue[Copy] = SimpleQueue()
     for copy in copies:

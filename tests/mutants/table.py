@@ -63,7 +63,9 @@ ROLES = (
         file="stores/outbox.py",
         old=":{state.version}:{number}",
         new=":{state.version}",
-        tests=(f"{UNIT}notices_of_changes.py::test_the_sender_is_told_what_happens_and_nothing_else",),
+        tests=(
+            f"{UNIT}notices_of_changes.py::test_the_sender_is_told_what_happens_and_nothing_else",
+        ),
     ),
     Mutant(
         statement="ALR-2",
@@ -87,7 +89,9 @@ ROLES = (
         file="submission/service.py",
         old='raise UnavailableError("the order was refused as if',
         new='return print("the order was refused as if',
-        tests=(f"{UNIT}services.py::test_a_submission_is_handed_back_if_it_is_refused_and_no_order_is_there",),
+        tests=(
+            f"{UNIT}services.py::test_a_submission_is_handed_back_if_it_is_refused_and_no_order_is_there",
+        ),
     ),
     Mutant(
         statement="SUB-4",
@@ -96,7 +100,9 @@ ROLES = (
         old="        store = self.transitions.store\n        rejection",
         new="        await self.poison.put(QUEUE, body, str(fault), arrival)\n"
         "        store = self.transitions.store\n        rejection",
-        tests=(f"{UNIT}services.py::test_a_message_is_kept_only_once_the_operators_are_sure_to_be_told",),
+        tests=(
+            f"{UNIT}services.py::test_a_message_is_kept_only_once_the_operators_are_sure_to_be_told",
+        ),
     ),
     Mutant(
         statement="SUB-4",
@@ -113,7 +119,9 @@ ROLES = (
         file="operators/views.py",
         old="payload.erased(order.order.payload)",
         new="order.order.payload",
-        tests=(f"{UNIT}operator_rules.py::test_the_full_view_shows_the_documented_properties_and_no_personal_data",),
+        tests=(
+            f"{UNIT}operator_rules.py::test_the_full_view_shows_the_documented_properties_and_no_personal_data",
+        ),
     ),
     Mutant(
         statement="ALR-1",
@@ -147,7 +155,9 @@ ROLES = (
         file="supervisor/service.py",
         old="        except UnavailableError:\n            raise\n",
         new="",
-        tests=(f"{UNIT}supervisor_service.py::test_a_sweep_that_could_not_see_to_every_bucket_is_none[recovering]",),
+        tests=(
+            f"{UNIT}supervisor_service.py::test_a_sweep_that_could_not_see_to_every_bucket_is_none[recovering]",
+        ),
     ),
     Mutant(
         statement="FLT-9",
@@ -155,7 +165,9 @@ ROLES = (
         file="scheduler/service.py",
         old="return await self.clock_guard.agrees()",
         new="return True",
-        tests=(f"{UNIT}clocks.py::test_who_has_a_clock_that_is_off_claims_nothing_until_it_is_right",),
+        tests=(
+            f"{UNIT}clocks.py::test_who_has_a_clock_that_is_off_claims_nothing_until_it_is_right",
+        ),
     ),
     Mutant(
         statement="SCH-6",
@@ -179,7 +191,9 @@ ROLES = (
         file="agents/service.py",
         old="        if not self._is_too_late(request):\n            message",
         new="        if reply:\n            message",
-        tests=(f"{UNIT}agent_service.py::test_an_answer_is_passed_on_until_a_margin_before_complete_by",),
+        tests=(
+            f"{UNIT}agent_service.py::test_an_answer_is_passed_on_until_a_margin_before_complete_by",
+        ),
     ),
     Mutant(
         statement="AGT-10",
@@ -195,7 +209,9 @@ ROLES = (
         file="agents/service.py",
         old="NotTriedError(LATE, timedelta()), was_called=again)",
         new="NotTriedError(LATE, timedelta()), was_called=False)",
-        tests=(f"{UNIT}agent_service.py::test_a_request_that_is_delivered_again_is_not_called_untried",),
+        tests=(
+            f"{UNIT}agent_service.py::test_a_request_that_is_delivered_again_is_not_called_untried",
+        ),
     ),
 )
 """What the roles and their stores do: in which order they write and send, what they hold back, what they say."""
@@ -222,7 +238,9 @@ EDGE = (
         file="supervisor/triggers.py",
         old='await in_turn("supervisor_sweep", ',
         new='await (lambda _, work: work())("supervisor_sweep", ',
-        tests=(f"{UNIT}bootstrap.py::test_every_timer_comes_in_turn_and_ends_quietly_while_the_store_is_away",),
+        tests=(
+            f"{UNIT}bootstrap.py::test_every_timer_comes_in_turn_and_ends_quietly_while_the_store_is_away",
+        ),
     ),
     Mutant(
         statement="AGT-10",
@@ -245,7 +263,9 @@ EDGE = (
         file="adapters/tables/transactions.py",
         old="if index is None:\n        return None",
         new="if index is None:\n        return 0",
-        tests=(f"{CONTRACT}state_store.py::test_an_order_that_is_refused_takes_no_other_of_its_group_along",),
+        tests=(
+            f"{CONTRACT}state_store.py::test_an_order_that_is_refused_takes_no_other_of_its_group_along",
+        ),
         where=Where.CONTRACT,
     ),
     Mutant(
@@ -254,7 +274,9 @@ EDGE = (
         file="adapters/tables/wire.py",
         old="more = _continuation(answer.headers)",
         new='more = _continuation(answer.headers) if _json_of(answer)["value"] else None',
-        tests=(f"{UNIT}wire.py::test_a_range_ends_with_the_last_page_and_not_with_one_that_is_empty_or_short",),
+        tests=(
+            f"{UNIT}wire.py::test_a_range_ends_with_the_last_page_and_not_with_one_that_is_empty_or_short",
+        ),
     ),
     Mutant(
         statement="FLT-7",
@@ -287,7 +309,9 @@ EDGE = (
         file="adapters/messaging/bus.py",
         old="                break  # it goes with the next batch",
         new="                outcomes.append(None)\n                continue",
-        tests=(f"{UNIT}bus.py::test_what_does_not_fit_into_a_batch_goes_with_the_next_one[by size]",),
+        tests=(
+            f"{UNIT}bus.py::test_what_does_not_fit_into_a_batch_goes_with_the_next_one[by size]",
+        ),
     ),
     Mutant(
         statement="FLT-6",
@@ -395,7 +419,9 @@ EDGE = (
         file="web/triggers.py",
         old='("base-uri", "form-action", "frame-ancestors")',
         new='("base-uri", "form-action")',
-        tests=(f"{UNIT}pages.py::test_a_page_may_load_nothing_but_what_is_ours_and_is_shown_in_no_other",),
+        tests=(
+            f"{UNIT}pages.py::test_a_page_may_load_nothing_but_what_is_ours_and_is_shown_in_no_other",
+        ),
     ),
     Mutant(
         fault="what operators see is left on the disk",
@@ -433,7 +459,9 @@ EDGE = (
         file="web/static/console/dialog.js",
         old="Number(given.number) === question.orders",
         new="given.number",
-        tests=(f"{BROWSER}console_page.py::test_whoever_acts_on_many_orders_types_their_number_and_means_every_page",),
+        tests=(
+            f"{BROWSER}console_page.py::test_whoever_acts_on_many_orders_types_their_number_and_means_every_page",
+        ),
         where=Where.SYSTEM,
     ),
     Mutant(
@@ -442,7 +470,9 @@ EDGE = (
         file="web/static/console/bulk.js",
         old="} while (continuation);",
         new="} while (false);",
-        tests=(f"{BROWSER}console_page.py::test_whoever_acts_on_many_orders_types_their_number_and_means_every_page",),
+        tests=(
+            f"{BROWSER}console_page.py::test_whoever_acts_on_many_orders_types_their_number_and_means_every_page",
+        ),
         where=Where.SYSTEM,
     ),
     Mutant(
@@ -459,7 +489,9 @@ EDGE = (
         old="        try:\n            await self._poison.send_message(held.message.content)",
         new="        await self._delete(held)\n"
         "        try:\n            await self._poison.send_message(held.message.content)",
-        tests=(f"{HOST}storage_queue_trigger.py::test_a_message_is_in_the_poison_queue_before_it_is_deleted",),
+        tests=(
+            f"{HOST}storage_queue_trigger.py::test_a_message_is_in_the_poison_queue_before_it_is_deleted",
+        ),
         where=Where.CONTRACT,
     ),
     Mutant(

@@ -26,7 +26,9 @@ async def recorder():
 @pytest.fixture(scope="module")
 async def table(services, recorder):
     """Table `simulator`."""
-    connections = Connections(Settings.model_validate(services.app_environment()), transport=lambda: recorder)
+    connections = Connections(
+        Settings.model_validate(services.app_environment()), transport=lambda: recorder
+    )
     yield lambda: connections.table("simulator")
     await connections.close()
 
@@ -40,4 +42,8 @@ async def table_ledger(table):
 @pytest.fixture(params=["memory", "azurite"])
 def ledger(request):
     """The ledger, of either kind."""
-    return Ledger(of_columns()) if request.param == "memory" else request.getfixturevalue("table_ledger")
+    return (
+        Ledger(of_columns())
+        if request.param == "memory"
+        else request.getfixturevalue("table_ledger")
+    )

@@ -32,7 +32,11 @@ def order():
 
 def effect(order, action="authorise", step="payment", after=0.0) -> Effect:
     return Effect(
-        key=f"{order}:{step}", action=action, order_id=order, at=NOW + seconds(after), result={"reference": "r"}
+        key=f"{order}:{step}",
+        action=action,
+        order_id=order,
+        at=NOW + seconds(after),
+        result={"reference": "r"},
     )
 
 
@@ -73,7 +77,9 @@ async def test_what_was_done_and_undone_is_refused_from_then_on(ledger, order):
     undo = effect(order, "void", after=1)
     assert await ledger.effect("payment", undo, forbids="authorise") == undo
     assert await ledger.effect("payment", effect(order), forbids=None) is None
-    assert await ledger.effect("payment", effect(order, "void", after=2), forbids="authorise") == undo
+    assert (
+        await ledger.effect("payment", effect(order, "void", after=2), forbids="authorise") == undo
+    )
     assert await actions(ledger, order) == ["authorise", "void"]
 
 
@@ -123,14 +129,30 @@ async def test_the_effects_of_all_orders_are_shown_oldest_first(ledger):
 
 
 @pytest.mark.parametrize(
-    "key", ["~", "a|b:step", "=7c=", "it's:100%", "x" * 200, "|" * 200, "o:" + "é" * 198, ":", "o:a|authorise"]
+    "key",
+    [
+        "~",
+        "a|b:step",
+        "=7c=",
+        "it's:100%",
+        "x" * 200,
+        "|" * 200,
+        "o:" + "é" * 198,
+        ":",
+        "o:a|authorise",
+    ],
 )
 async def test_a_key_may_hold_anything(ledger, order, key):
     """Whatever a key looks like, its effect is found again, and belongs to no other key."""
-    like_it = [Effect(key=each, action="capture", order_id=order, at=NOW, result={}) for each in (key, key + "!")]
+    like_it = [
+        Effect(key=each, action="capture", order_id=order, at=NOW, result={})
+        for each in (key, key + "!")
+    ]
     for each in like_it:
         assert await ledger.effect("payment", each, forbids=None) == each
-        assert await ledger.effect("payment", replace(each, at=NOW + seconds(1)), forbids=None) == each
+        assert (
+            await ledger.effect("payment", replace(each, at=NOW + seconds(1)), forbids=None) == each
+        )
 
 
 async def test_an_order_whose_id_begins_alike_is_another_one(ledger, order):
@@ -143,7 +165,10 @@ async def test_an_order_whose_id_begins_alike_is_another_one(ledger, order):
 
 async def test_faults_stand_side_by_side(ledger):
     """One for each kind of call: the last one set stands, and each is lifted by itself or with all."""
-    for_all, for_tea = Fault(mode="down"), Fault.model_validate({"mode": "hang", "match": {"sku": "TEA"}})
+    for_all, for_tea = (
+        Fault(mode="down"),
+        Fault.model_validate({"mode": "hang", "match": {"sku": "TEA"}}),
+    )
     entries = [FaultInForce(**dict(for_all), until=NOW), FaultInForce(**dict(for_tea))]
     for entry in (FaultInForce(**dict(for_all)), *entries):
         await ledger.set_fault("shipping", entry)
@@ -218,7 +243,10 @@ async def test_an_effect_that_appears_between_read_and_write_is_undone(ledger, o
 
     other = ledger
     undo = effect(order, "void", after=1)
-    assert await Ledger(OtherHostWritesFirst(table)).effect("payment", undo, forbids="authorise") == undo
+    assert (
+        await Ledger(OtherHostWritesFirst(table)).effect("payment", undo, forbids="authorise")
+        == undo
+    )
     assert await ledger.effect("payment", effect(order), forbids=None) is None
     assert await actions(ledger, order) == ["authorise", "void"]
 

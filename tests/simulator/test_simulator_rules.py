@@ -8,11 +8,24 @@ from core.errors import InvalidError
 from core.messages import decode
 from examples.claims.business import CLAIMS
 from shop.business import SHOP
-from simulator.rules import Call, Fault, FaultInForce, Plan, check, fault_for, in_force, plan, result_of, simulated
+from simulator.rules import (
+    Call,
+    Fault,
+    FaultInForce,
+    Plan,
+    check,
+    fault_for,
+    in_force,
+    plan,
+    result_of,
+    simulated,
+)
 
 PAYMENT = simulated(SHOP)["payment"]
 
-CALL = Call.model_validate({"orderId": "o1", "step": "payment", "order": {"items": [{"sku": "TEA"}, {"sku": "CUP"}]}})
+CALL = Call.model_validate(
+    {"orderId": "o1", "step": "payment", "order": {"items": [{"sku": "TEA"}, {"sku": "CUP"}]}}
+)
 
 
 def fault(mode="down", **more) -> Fault:
@@ -37,19 +50,40 @@ FOR_ORDER_WITH_TEA = entry(mode="slow", match={"orderId": "o1", "sku": "TEA"})
     ("mode", "chance", "expected"),
     [
         pytest.param("none", 0, Plan(effect=True, status=200), id="none"),
-        pytest.param("down", 0.9, Plan(effect=False, status=503, reason="the service is down"), id="down"),
+        pytest.param(
+            "down", 0.9, Plan(effect=False, status=503, reason="the service is down"), id="down"
+        ),
         pytest.param("slow", 0, Plan(effect=True, status=200, delay_seconds=1), id="slow"),
-        pytest.param("hang", 0, Plan(effect=False, status=504, reason="no answer", delay_seconds=10), id="hang"),
+        pytest.param(
+            "hang",
+            0,
+            Plan(effect=False, status=504, reason="no answer", delay_seconds=10),
+            id="hang",
+        ),
         pytest.param(
             "late",
             0,
-            Plan(effect=True, effect_is_late=True, status=504, reason="the answer came too late", delay_seconds=10),
+            Plan(
+                effect=True,
+                effect_is_late=True,
+                status=504,
+                reason="the answer came too late",
+                delay_seconds=10,
+            ),
             id="late",
         ),
         pytest.param(
-            "flaky", 0.19, Plan(effect=False, status=503, reason="the service stumbled"), id="flaky before the effect"
+            "flaky",
+            0.19,
+            Plan(effect=False, status=503, reason="the service stumbled"),
+            id="flaky before the effect",
         ),
-        pytest.param("flaky", 0.2, Plan(effect=True, status=502, reason="the answer was lost"), id="flaky after it"),
+        pytest.param(
+            "flaky",
+            0.2,
+            Plan(effect=True, status=502, reason="the answer was lost"),
+            id="flaky after it",
+        ),
         pytest.param("flaky", 0.4, Plan(effect=True, status=200), id="flaky and lucky"),
     ],
 )
@@ -79,11 +113,17 @@ def test_the_latency_is_in_milliseconds(mode):
 
 @pytest.mark.parametrize(
     ("service", "reason"),
-    [("payment", "card declined"), ("inventory", "out of stock"), ("shipping", "address not deliverable")],
+    [
+        ("payment", "card declined"),
+        ("inventory", "out of stock"),
+        ("shipping", "address not deliverable"),
+    ],
 )
 def test_a_refusal_says_why(service, reason):
     """Each service refuses for a reason of its own, and nothing happens."""
-    assert plan(simulated(SHOP)[service], fault("reject"), 0) == Plan(effect=False, status=422, reason=reason)
+    assert plan(simulated(SHOP)[service], fault("reject"), 0) == Plan(
+        effect=False, status=422, reason=reason
+    )
 
 
 @pytest.mark.parametrize(
@@ -93,9 +133,15 @@ def test_a_refusal_says_why(service, reason):
         pytest.param([FOR_ALL], FOR_ALL, id="for all"),
         pytest.param([FOR_ALL, FOR_TEA], FOR_TEA, id="a product before all"),
         pytest.param([FOR_TEA, FOR_ORDER, FOR_ALL], FOR_ORDER, id="an order before a product"),
-        pytest.param([FOR_ORDER, FOR_ORDER_WITH_TEA, FOR_TEA], FOR_ORDER_WITH_TEA, id="both before one"),
+        pytest.param(
+            [FOR_ORDER, FOR_ORDER_WITH_TEA, FOR_TEA], FOR_ORDER_WITH_TEA, id="both before one"
+        ),
         pytest.param([entry(match={"sku": "POT"})], None, id="another product"),
-        pytest.param([entry(match={"orderId": "o1", "sku": "POT"})], None, id="the order, but another product"),
+        pytest.param(
+            [entry(match={"orderId": "o1", "sku": "POT"})],
+            None,
+            id="the order, but another product",
+        ),
         pytest.param([entry(match={"orderId": "o10"})], None, id="an order whose id begins alike"),
     ],
 )
@@ -132,7 +178,10 @@ def test_a_fault_is_for_nothing_that_the_business_cannot_tell():
     check(PAYMENT, fault(match={"sku": "TEA", "orderId": "o1", "action": "void"}))
     with pytest.raises(InvalidError) as caught:
         check(PAYMENT, fault(match={"sku": "TEA", "size": "7", "colour": "red"}))
-    assert [text.partition(":")[0] for text in caught.value.faults] == ["match.colour", "match.size"]
+    assert [text.partition(":")[0] for text in caught.value.faults] == [
+        "match.colour",
+        "match.size",
+    ]
     with pytest.raises(InvalidError):
         check(simulated(CLAIMS)["bank"], fault(match={"sku": "TEA"}))
 
@@ -145,10 +194,14 @@ def test_a_fault_for_a_mark_that_only_another_version_knows_meets_nothing():
 def test_the_same_match_is_the_same_fault_however_it_is_written():
     """The second one takes the place of the first."""
     one, other = ({"sku": "TEA", "orderId": "o1"}, {"orderId": "o1", "sku": "TEA"})
-    assert fault(match=one).key() == fault(match=other).key() != fault(match={"orderId": "o1"}).key()
+    assert (
+        fault(match=one).key() == fault(match=other).key() != fault(match={"orderId": "o1"}).key()
+    )
 
 
-@pytest.mark.parametrize("order", [{}, {"items": None}, {"items": "TEA"}, {"items": [{}, "TEA", None, {"sku": 7}]}])
+@pytest.mark.parametrize(
+    "order", [{}, {"items": None}, {"items": "TEA"}, {"items": [{}, "TEA", None, {"sku": 7}]}]
+)
 def test_an_order_may_look_like_anything(order):
     """What names no product is met by no fault for a product."""
     call = Call.model_validate({"orderId": "o1", "order": order})
@@ -183,4 +236,6 @@ def test_what_is_kept_of_faults_and_results_has_the_same_names_on_every_host():
     result = result_of("payment", "authorise", "k", Call(order_id="o", order={"amount": 5}))
     assert result == {"reference": "payment-85a1941fbe15", "action": "authorise"}
     only = Fault(mode="down", match={"action": "void"})
-    assert [fault_for(PAYMENT, [only], action, Call(order_id="o")) for action in ("void", "authorise")] == [only, None]
+    assert [
+        fault_for(PAYMENT, [only], action, Call(order_id="o")) for action in ("void", "authorise")
+    ] == [only, None]

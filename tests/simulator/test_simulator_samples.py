@@ -60,7 +60,12 @@ def test_an_agent_that_is_not_deployed_does_not_matter():
     """Nobody can ask it."""
     deployed = [agent for agent in SHOP.agents if agent.name != "payment-backup"]
     order = sample_order(SHOP, deployed, [agent.name for agent in deployed])
-    assert [step.services for step in order.steps] == [["inventory"], ["payment"], ["shipping"], ["payment"]]
+    assert [step.services for step in order.steps] == [
+        ["inventory"],
+        ["payment"],
+        ["shipping"],
+        ["payment"],
+    ]
 
 
 async def test_a_business_without_a_sample_has_none(world):
@@ -72,13 +77,19 @@ async def test_a_business_without_a_sample_has_none(world):
     assert (len(overview["services"]), overview["sample"]) == (4, None)
 
 
-@pytest.mark.parametrize(("business", "services"), [(SHOP, EVERY_SERVICE), (CLAIMS, CLAIMS_SERVICES)])
+@pytest.mark.parametrize(
+    ("business", "services"), [(SHOP, EVERY_SERVICE), (CLAIMS, CLAIMS_SERVICES)]
+)
 async def test_a_sample_is_submitted_as_any_sender_would(world, business, services):
     """What the business checks in a submission, it finds right."""
     assert await world.samples(business, services).place(Trial()) == ORDER_ID
     (text,) = world.submissions.texts
     submitted = decode(Submission, text)
-    assert (submitted.order_id, submitted.placed_at, submitted.workflow) == (ORDER_ID, world.now, None)
+    assert (submitted.order_id, submitted.placed_at, submitted.workflow) == (
+        ORDER_ID,
+        world.now,
+        None,
+    )
     business.payload.check(submitted.payload)
     assert (await world.samples(business, services).overview())["services"][0]["faults"] == []
 

@@ -153,7 +153,9 @@ async def test_faults_for_different_calls_stand_side_by_side(world):
 
     async def statuses():
         calls = [("o1", "TEA"), ("o2", "CUP"), ("o3", "CUP")]
-        return [(await world.call(key=f"{order}:payment", skus=(sku,))).status for order, sku in calls]
+        return [
+            (await world.call(key=f"{order}:payment", skus=(sku,))).status for order, sku in calls
+        ]
 
     assert await statuses() == [422, 504, 503]
     assert len(await world.fault("none", match={"orderId": "o2"})) == 2
@@ -230,5 +232,8 @@ async def test_the_report_can_be_of_one_order(world):
     assert await world.effects("o2") == (2, ["authorise"])
     report = await world.host.report("payment", None)
     assert report["calls"] == 3
-    assert [effect["idempotencyKey"] for effect in report["effects"]] == ["o1:payment", "o2:payment"]
+    assert [effect["idempotencyKey"] for effect in report["effects"]] == [
+        "o1:payment",
+        "o2:payment",
+    ]
     assert report["effects"][0]["at"] == "2026-01-31T08:15:00+00:00"

@@ -66,7 +66,11 @@ def test_the_calls_are_open_and_the_rest_needs_the_key(api):
     """Agents call without a key; what is the operator's has auth level FUNCTION."""
     triggers = {name: each.get_trigger().get_dict_repr() for name, each in api.functions.items()}
     assert {
-        name: (each["authLevel"].value.lower(), each["route"], sorted(method.value for method in each["methods"]))
+        name: (
+            each["authLevel"].value.lower(),
+            each["route"],
+            sorted(method.value for method in each["methods"]),
+        )
         for name, each in triggers.items()
     } == {
         "simulator_call": ("anonymous", "simulator/{service}/{action}", ["POST"]),
@@ -86,11 +90,15 @@ async def test_a_call_answers_with_its_result_and_a_repetition_likewise(api):
     assert await api.call() == first
     status, ledger, _ = await api.ledger()
     assert (status, ledger["calls"]) == (200, 2)
-    assert [(each["idempotencyKey"], each["action"]) for each in ledger["effects"]] == [("o1:payment", "authorise")]
+    assert [(each["idempotencyKey"], each["action"]) for each in ledger["effects"]] == [
+        ("o1:payment", "authorise")
+    ]
     assert (await api.ledger(orderId="o2"))[1] == {"calls": 0, "effects": []}
 
 
-@pytest.mark.parametrize("path", ["bank/authorise", "payment/ship", "payment/ledger", "inventory/void", "payment/"])
+@pytest.mark.parametrize(
+    "path", ["bank/authorise", "payment/ship", "payment/ledger", "inventory/void", "payment/"]
+)
 async def test_an_unknown_service_or_action_is_not_found(api, path):
     """Nothing is counted for it."""
     status, body, kind = await api.call(path)
@@ -98,7 +106,9 @@ async def test_an_unknown_service_or_action_is_not_found(api, path):
     assert (await api.ledger())[1]["calls"] == 0
 
 
-@pytest.mark.parametrize("call", [lambda api: api.ledger("bank"), lambda api: api.faults({"mode": "down"}, "bank")])
+@pytest.mark.parametrize(
+    "call", [lambda api: api.ledger("bank"), lambda api: api.faults({"mode": "down"}, "bank")]
+)
 async def test_an_unknown_service_has_neither_ledger_nor_faults(api, call):
     """It is not found either."""
     assert (await call(api))[0] == 404
@@ -119,7 +129,9 @@ async def test_other_keys_are_accepted(api, key):
     assert (await api.call(key=key))[0] == 200
 
 
-@pytest.mark.parametrize("body", [b"", b"{", b"[]", {"step": "payment"}, {"orderId": ""}, CALL | {"order": "tea"}])
+@pytest.mark.parametrize(
+    "body", [b"", b"{", b"[]", {"step": "payment"}, {"orderId": ""}, CALL | {"order": "tea"}]
+)
 async def test_a_body_that_is_no_call_is_refused(api, body):
     """The problem says what is wrong with it."""
     status, problem, kind = await api.call(body=body)
@@ -127,7 +139,9 @@ async def test_a_body_that_is_no_call_is_refused(api, body):
     assert problem["faults"]
 
 
-@pytest.mark.parametrize(("mode", "status"), [("down", 503), ("reject", 422), ("hang", 504), ("late", 504)])
+@pytest.mark.parametrize(
+    ("mode", "status"), [("down", 503), ("reject", 422), ("hang", 504), ("late", 504)]
+)
 @pytest.mark.proves("FLT-1")
 async def test_a_failing_service_answers_with_a_problem(api, mode, status):
     """Its detail says why, for the agent to report."""
@@ -149,19 +163,33 @@ async def test_an_undone_key_is_refused(api):
 
 async def test_faults_are_set_shown_and_lifted(api):
     """Put answers with what is in force, and get shows the same."""
-    status, put, _ = await api.faults({"mode": "slow", "latencyMs": 5, "for": 60, "match": {"sku": "TEA"}})
+    status, put, _ = await api.faults(
+        {"mode": "slow", "latencyMs": 5, "for": 60, "match": {"sku": "TEA"}}
+    )
     assert status == 200
     (shown,) = put["faults"]
-    assert (shown["mode"], shown["latencyMs"], shown["for"], shown["match"]) == ("slow", 5, 60, {"sku": "TEA"})
+    assert (shown["mode"], shown["latencyMs"], shown["for"], shown["match"]) == (
+        "slow",
+        5,
+        60,
+        {"sku": "TEA"},
+    )
     assert (await api.faults(None, method="GET"))[1] == put
     assert (await api.faults({"mode": "none"}))[1] == {"faults": []}
 
 
 async def test_every_fault_of_a_faults_body_is_named(api):
     """Unknown fields included; nothing comes into force."""
-    status, body, kind = await api.faults({"mode": "sad", "latencyMs": "soon", "match": {"colour": ""}, "why": 1})
+    status, body, kind = await api.faults(
+        {"mode": "sad", "latencyMs": "soon", "match": {"colour": ""}, "why": 1}
+    )
     assert (status, kind) == (400, "application/problem+json")
-    assert {text.partition(":")[0] for text in body["faults"]} == {"mode", "latencyMs", "match.colour", "why"}
+    assert {text.partition(":")[0] for text in body["faults"]} == {
+        "mode",
+        "latencyMs",
+        "match.colour",
+        "why",
+    }
     status, body, _ = await api.faults({"mode": "down", "match": {"colour": "red"}})
     assert (status, body["faults"]) == (400, ["match.colour: the business knows no such mark"])
     assert (await api.faults(None, method="GET"))[1] == {"faults": []}
@@ -180,11 +208,19 @@ async def test_all_services_are_told_with_what_is_wrong_with_them(api):
     await api.faults({"mode": "down"})
     status, answer, _ = await api.send("simulator_services", "GET", "")
     assert status == 200
-    assert {each["name"]: [fault["mode"] for fault in each["faults"]] for each in answer["services"]} == {
-        name: ["down"] if name == "payment" else [] for name in ("payment", "payment-backup", "inventory", "shipping")
+    assert {
+        each["name"]: [fault["mode"] for fault in each["faults"]] for each in answer["services"]
+    } == {
+        name: ["down"] if name == "payment" else []
+        for name in ("payment", "payment-backup", "inventory", "shipping")
     }
     assert answer["marks"] == ["sku"]
-    assert [step["name"] for step in answer["sample"]["steps"]] == ["stock", "payment", "shipment", "capture"]
+    assert [step["name"] for step in answer["sample"]["steps"]] == [
+        "stock",
+        "payment",
+        "shipment",
+        "capture",
+    ]
 
 
 async def test_a_sample_order_is_placed_like_any_other(api, world):
@@ -193,5 +229,7 @@ async def test_a_sample_order_is_placed_like_any_other(api, world):
     assert status == 202
     (message,) = world.submissions.texts
     assert json.loads(message)["orderId"] == answer["orderId"]
-    status, answer, _ = await api.send("simulator_sample", "POST", "sample", {"refuse": "teatime", "by": 1})
+    status, answer, _ = await api.send(
+        "simulator_sample", "POST", "sample", {"refuse": "teatime", "by": 1}
+    )
     assert (status, {text.partition(":")[0] for text in answer["faults"]}) == (400, {"by"})

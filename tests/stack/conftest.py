@@ -17,7 +17,9 @@ from local.stack import Stack, StackConfig
 async def own_parts(tmp_path_factory):
     """A stack without hosts, for tests that stop its parts and start them again; no host could run on its settings."""
     wrong = {"LEASE_SECONDS": "3", "BUCKETS": "none"}
-    config = StackConfig.for_tests(tmp_path_factory.mktemp("parts"), hosts=0, in_memory=False, settings=wrong)
+    config = StackConfig.for_tests(
+        tmp_path_factory.mktemp("parts"), hosts=0, in_memory=False, settings=wrong
+    )
     async with Stack(config) as running:
         yield running
 
@@ -34,7 +36,10 @@ async def start_runner(tmp_path):
             *(sys.executable, "-m", "local", "run"),
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.STDOUT,
-            env=os.environ | moved | {"DATA_DIR": str(tmp_path), "LOCAL_SHUTDOWN_SECONDS": "2"} | variables,
+            env=os.environ
+            | moved
+            | {"DATA_DIR": str(tmp_path), "LOCAL_SHUTDOWN_SECONDS": "2"}
+            | variables,
             cwd=ROOT,
         )
         started.append(process)

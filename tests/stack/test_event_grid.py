@@ -21,14 +21,23 @@ def publisher(stack, key=None):
 
 
 async def post(stack, body, content_type=BATCH):
-    headers = {"aeg-sas-key": stack.app_environment()["EVENT_GRID_KEY"], "Content-Type": content_type}
-    async with aiohttp.ClientSession() as http, http.post(stack.event_grid_url, data=body, headers=headers) as answer:
+    headers = {
+        "aeg-sas-key": stack.app_environment()["EVENT_GRID_KEY"],
+        "Content-Type": content_type,
+    }
+    async with (
+        aiohttp.ClientSession() as http,
+        http.post(stack.event_grid_url, data=body, headers=headers) as answer,
+    ):
         return answer.status, await answer.text()
 
 
 async def test_each_published_event_becomes_a_message_of_its_own(services):
     """As the deployed subscription delivers: base64, one CloudEvent in each message."""
-    events = [CloudEvent(source="test", type="Tested", subject=f"orders/{n}", data={"n": n}) for n in range(3)]
+    events = [
+        CloudEvent(source="test", type="Tested", subject=f"orders/{n}", data={"n": n})
+        for n in range(3)
+    ]
     async with publisher(services) as client:
         await client.send(events)
     delivered = await take_events(services)
@@ -55,12 +64,20 @@ async def test_a_wrong_key_is_refused(services):
     [
         pytest.param("{", BATCH, 400, "no JSON", id="no JSON"),
         pytest.param("[1]", BATCH, 400, "lacks specversion, id, source, type", id="no object"),
-        pytest.param(json.dumps([EVENT, EVENT | {"id": ""}]), BATCH, 400, "event 1 lacks id", id="no id"),
-        pytest.param(json.dumps(EVENT), "text/plain", 400, "content type is text/plain", id="content type"),
-        pytest.param(json.dumps(EVENT | {"data": "x" * 50_000}), SINGLE, 413, "48 KiB", id="too large"),
+        pytest.param(
+            json.dumps([EVENT, EVENT | {"id": ""}]), BATCH, 400, "event 1 lacks id", id="no id"
+        ),
+        pytest.param(
+            json.dumps(EVENT), "text/plain", 400, "content type is text/plain", id="content type"
+        ),
+        pytest.param(
+            json.dumps(EVENT | {"data": "x" * 50_000}), SINGLE, 413, "48 KiB", id="too large"
+        ),
     ],
 )
-async def test_what_is_malformed_is_refused_with_the_reason(services, body, content_type, status, reason):
+async def test_what_is_malformed_is_refused_with_the_reason(
+    services, body, content_type, status, reason
+):
     """Nothing of such a request is delivered, not even the events that are right."""
     answered, text = await post(services, body, content_type)
     assert (answered, reason in text) == (status, True), text

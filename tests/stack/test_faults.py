@@ -14,7 +14,13 @@ from local.stack import Stack, StackConfig
 
 def test_every_wrong_variable_is_named_in_one_message(monkeypatch):
     """One start shows all faults."""
-    wrong = {"HTTP_PORT": "70000", "AMQP_PORT": "amqp", "HOSTS": "0", "OPERATOR_KEY": "", "BUSINESS": "tea"}
+    wrong = {
+        "HTTP_PORT": "70000",
+        "AMQP_PORT": "amqp",
+        "HOSTS": "0",
+        "OPERATOR_KEY": "",
+        "BUSINESS": "tea",
+    }
     for name, value in wrong.items():
         monkeypatch.setenv(name, value)
     with pytest.raises(StackError) as raised:
@@ -70,7 +76,9 @@ async def test_every_taken_port_is_named_before_anything_starts(tmp_path):
             sockets.enter_context(socket.create_server((HOST, getattr(ports, name))))
         with pytest.raises(StackError) as raised:
             await Stack(StackConfig.for_tests(tmp_path, ports=ports)).start()
-    named = [name for name in Ports.__dataclass_fields__ if f"set {name.upper()}" in str(raised.value)]
+    named = [
+        name for name in Ports.__dataclass_fields__ if f"set {name.upper()}" in str(raised.value)
+    ]
     assert named == list(taken)
     assert list(tmp_path.iterdir()) == []
 
@@ -94,7 +102,9 @@ async def test_two_stacks_cannot_use_one_data_folder(services):
 async def test_data_of_a_former_layout_are_refused_with_what_to_do(tmp_path):
     """Before anything is started, and nothing of them is touched."""
     (tmp_path / "azurite").mkdir()
-    with pytest.raises(StackError, match=r"are of layout 1, .*: empty the folder with `make clean`"):
+    with pytest.raises(
+        StackError, match=r"are of layout 1, .*: empty the folder with `make clean`"
+    ):
         await Stack(StackConfig.for_tests(tmp_path)).start()
     assert {each.name for each in tmp_path.iterdir()} == {"azurite", "lock"}
 

@@ -42,20 +42,28 @@ async def test_everything_is_provisioned_and_once_more_changes_nothing(own_parts
     async with TableServiceClient.from_connection_string(connection) as tables:
         assert await names(tables.list_tables()) == set(wanted["tables"])
     async with QueueServiceClient.from_connection_string(connection) as storage_queues:
-        assert await names(storage_queues.list_queues()) == {each["name"] for each in queues()["storageQueues"]}
+        assert await names(storage_queues.list_queues()) == {
+            each["name"] for each in queues()["storageQueues"]
+        }
     async with BlobServiceClient.from_connection_string(connection) as blobs:
         assert await names(blobs.list_containers()) == set(wanted["containers"])
 
 
 async def test_azurite_ends_and_keeps_its_data_although_somebody_holds_a_connection(own_parts):
     """A connection on which nothing was asked keeps a plain Azurite alive for ever; the stack would have to kill it."""
-    async with TableServiceClient.from_connection_string(own_parts.storage_connection_string) as tables:
-        await tables.get_table_client("orders").create_entity({"PartitionKey": "b00", "RowKey": "row"})
+    async with TableServiceClient.from_connection_string(
+        own_parts.storage_connection_string
+    ) as tables:
+        await tables.get_table_client("orders").create_entity(
+            {"PartitionKey": "b00", "RowKey": "row"}
+        )
     with socket.create_connection((HOST, own_parts.ports.blob_port)):
         await own_parts.stop_azurite()
     assert own_parts.azurite.how_it_ended == "exit code 0"
     await own_parts.start_azurite()
-    async with TableServiceClient.from_connection_string(own_parts.storage_connection_string) as tables:
+    async with TableServiceClient.from_connection_string(
+        own_parts.storage_connection_string
+    ) as tables:
         assert await tables.get_table_client("orders").get_entity("b00", "row")
 
 
@@ -80,7 +88,16 @@ async def test_a_part_that_cannot_be_started_again_is_tried_until_it_can(tmp_pat
         await stack.azurite.kill()
 
         async def failed_twice():
-            return len([line for line in said if line.startswith("azurite cannot be started: [Errno 17]")]) > 1
+            return (
+                len(
+                    [
+                        line
+                        for line in said
+                        if line.startswith("azurite cannot be started: [Errno 17]")
+                    ]
+                )
+                > 1
+            )
 
         await eventually(failed_twice)
         logs.unlink()
@@ -96,17 +113,27 @@ async def test_a_part_that_cannot_be_started_again_is_tried_until_it_can(tmp_pat
 
 async def test_a_signal_that_comes_again_does_not_end_a_part_before_it_has_saved(own_parts):
     """Linux tells a child more than once that its runner was killed."""
-    async with TableServiceClient.from_connection_string(own_parts.storage_connection_string) as tables:
-        await tables.get_table_client("orders").create_entity({"PartitionKey": "b01", "RowKey": "row"})
-    async with ServiceBusClient.from_connection_string(own_parts.service_bus_connection_string) as bus:
+    async with TableServiceClient.from_connection_string(
+        own_parts.storage_connection_string
+    ) as tables:
+        await tables.get_table_client("orders").create_entity(
+            {"PartitionKey": "b01", "RowKey": "row"}
+        )
+    async with ServiceBusClient.from_connection_string(
+        own_parts.service_bus_connection_string
+    ) as bus:
         await _send_to(bus, 2000)
     for part in (own_parts.azurite, own_parts.broker):
         await _signal_again_and_again(part)
     await own_parts.start_azurite()
     await own_parts.start_broker()
-    async with TableServiceClient.from_connection_string(own_parts.storage_connection_string) as tables:
+    async with TableServiceClient.from_connection_string(
+        own_parts.storage_connection_string
+    ) as tables:
         assert await tables.get_table_client("orders").get_entity("b01", "row")
-    async with ServiceBusClient.from_connection_string(own_parts.service_bus_connection_string) as bus:
+    async with ServiceBusClient.from_connection_string(
+        own_parts.service_bus_connection_string
+    ) as bus:
         assert len(await bus.get_queue_receiver(SCHEDULER_REQUESTS).peek_messages(1)) == 1
 
 
@@ -143,13 +170,17 @@ async def test_an_outage_of_the_storage_or_of_event_grid_loses_no_event(own_part
 async def test_what_a_process_has_started_is_frozen_and_killed_with_it(tmp_path):
     """A functions host and its workers are one machine to those who break it."""
     arguments = ["sh", "-c", "sleep 1000 & wait"]
-    process = Process(Command(name="two", arguments=arguments, env={}, cwd=tmp_path, log=tmp_path / "log"))
+    process = Process(
+        Command(name="two", arguments=arguments, env={}, cwd=tmp_path, log=tmp_path / "log")
+    )
     await process.start()
     children = await asyncio.to_thread(until, psutil.Process(process.pid).children)
     both = [psutil.Process(process.pid), *children]
 
     async def become(status):
-        await asyncio.to_thread(until, lambda: {each.status() for each in both}, lambda seen: seen == {status})
+        await asyncio.to_thread(
+            until, lambda: {each.status() for each in both}, lambda seen: seen == {status}
+        )
 
     process.signal(signal.SIGSTOP)
     await become(psutil.STATUS_STOPPED)

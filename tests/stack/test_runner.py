@@ -29,7 +29,9 @@ async def test_it_runs_until_ctrl_c(start_runner):
     assert "x-functions-key: a-key" in runner.output
     assert "shorter than in Azure: LOCAL_QUEUE_LOCK_SECONDS is 30 instead of 600" in runner.output
     await eventually(partial(is_healthy, runner))
-    azurite, broker, host = sorted(runner.children(), key=lambda child: "local.host" in child.cmdline())
+    azurite, broker, host = sorted(
+        runner.children(), key=lambda child: "local.host" in child.cmdline()
+    )
     before = runner.descendants()
     host.kill()
     await runner.until_it_says("host-1 ended unexpectedly; starting it again (killed by SIGKILL")
@@ -88,7 +90,10 @@ async def test_no_order_is_lost_with_a_runner_that_is_killed(start_runner):
 
 async def place(shop):
     """Place an order, and return its id once it is recorded."""
-    body = {"customer": {"name": "Ada", "email": "ada@example.com"}, "items": [{"sku": "TEA-SENCHA", "quantity": 2}]}
+    body = {
+        "customer": {"name": "Ada", "email": "ada@example.com"},
+        "items": [{"sku": "TEA-SENCHA", "quantity": 2}],
+    }
     async with shop.post("/api/orders", json=body) as response:
         assert response.status == 202, await response.text()
         order_id = (await response.json())["orderId"]

@@ -36,7 +36,9 @@ class Agency:
         self.agent = replace(self.app.agent(self.app.agents[0]), sleep=self.sleep)
         self.circuit = self.agent.circuit
         order = new_order(waits_since=begins, updated_at=begins)
-        (message,) = scheduler.claim(order.with_steps(replace(order.steps[0], timeout=timeout)), begins).messages
+        (message,) = scheduler.claim(
+            order.with_steps(replace(order.steps[0], timeout=timeout)), begins
+        ).messages
         self.request = AgentRequest.model_validate_json(message.body)
 
     def clock(self):
@@ -47,7 +49,9 @@ class Agency:
         self.now += seconds(time)
 
     def replies(self):
-        return [(m.correlation_id, AgentReply.model_validate_json(m.body)) for m in self.parts.bus.sent]
+        return [
+            (m.correlation_id, AgentReply.model_validate_json(m.body)) for m in self.parts.bus.sent
+        ]
 
     async def agent_health(self):
         """What the agent says of itself."""

@@ -11,9 +11,16 @@ class Answering:
     """Gives a page's requests to the functions of an app, as a host does; it asks nobody for a key."""
 
     def __init__(self, app: FunctionApp) -> None:
-        triggers = [(each.get_trigger().get_dict_repr(), each.get_user_function()) for each in app.get_functions()]
+        triggers = [
+            (each.get_trigger().get_dict_repr(), each.get_user_function())
+            for each in app.get_functions()
+        ]
         bound = [
-            (compile_route("", trigger["route"]), {str(method) for method in trigger["methods"]}, function)
+            (
+                compile_route("", trigger["route"]),
+                {str(method) for method in trigger["methods"]},
+                function,
+            )
             for trigger, function in triggers
             if trigger["type"] == "httpTrigger"
         ]
@@ -26,7 +33,9 @@ class Answering:
             if asked.method in methods and (parameters := path.match(url.path)) is not None:
                 answer = await function(_as_azure_gives_it(asked, url, parameters))
                 headers = {**answer.headers, "Content-Type": answer.mimetype}
-                return await route.fulfill(status=answer.status_code, headers=headers, body=answer.get_body())
+                return await route.fulfill(
+                    status=answer.status_code, headers=headers, body=answer.get_body()
+                )
         return await route.fulfill(status=404)
 
 
@@ -34,5 +43,10 @@ def _as_azure_gives_it(asked: Request, url: URL, parameters) -> HttpRequest:
     body = asked.post_data_buffer or b""
     headers = {**asked.headers, "content-length": str(len(body))}
     return HttpRequest(
-        method=asked.method, url=asked.url, headers=headers, params=dict(url.query), route_params=parameters, body=body
+        method=asked.method,
+        url=asked.url,
+        headers=headers,
+        params=dict(url.query),
+        route_params=parameters,
+        body=body,
     )

@@ -25,7 +25,9 @@ ALONE = {capability: (capability,) for capability in ("payment", "inventory", "s
 
 def set_to(**fields) -> Settings:
     """The tests' settings, but for these."""
-    assert fields.keys() <= Settings.model_fields.keys(), fields.keys() - Settings.model_fields.keys()
+    assert fields.keys() <= Settings.model_fields.keys(), (
+        fields.keys() - Settings.model_fields.keys()
+    )
     return SETTINGS.model_copy(update=fields)
 
 
@@ -35,12 +37,19 @@ def app(parts, *, workflows=WORKFLOWS, offers=ALONE, declared=None, **settings) 
     Its agents for the same are ways to one provider, unless what is declared says otherwise.
     """
     agents = [
-        Agent(name=name, offers=capability, address=name, **{"provider": capability} | (declared or {}))
+        Agent(
+            name=name,
+            offers=capability,
+            address=name,
+            **{"provider": capability} | (declared or {}),
+        )
         for capability, names in offers.items()
         for name in names
     ]
     addresses = {agent.name: f"http://{agent.name}" for agent in agents}
-    business = Business(workflows=workflows, default_workflow=workflows.all[0].name, agents=agents, payload=PAYLOAD)
+    business = Business(
+        workflows=workflows, default_workflow=workflows.all[0].name, agents=agents, payload=PAYLOAD
+    )
     return bootstrap(set_to(addresses=addresses, **settings), business, parts)
 
 

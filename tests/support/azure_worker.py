@@ -67,13 +67,20 @@ def trigger_of(binding: dict[str, Any]) -> tuple[Data, dict[str, Data]]:
             )  # fmt: skip
             return Data(http=http), {}
         case {"type": "queueTrigger"}:
-            return Data(string="unreadable"), {"Id": Data(string="an-id"), "DequeueCount": Data(json="1")}
+            return Data(string="unreadable"), {
+                "Id": Data(string="an-id"),
+                "DequeueCount": Data(json="1"),
+            }
         case {"type": "serviceBusTrigger", "cardinality": many} if str(many).lower() == "many":
-            arrays = {f"{name}Array": Data(json=json.dumps([value])) for name, value in METADATA.items()}
+            arrays = {
+                f"{name}Array": Data(json=json.dumps([value])) for name, value in METADATA.items()
+            }
             arrays["UserPropertiesArray"] = Data(json="[{}]")
             return Data(collection_bytes=SimpleNamespace(bytes=[b"unreadable"])), arrays
         case {"type": "serviceBusTrigger"}:
-            return Data(bytes=b"unreadable"), {name: Data(json=json.dumps(value)) for name, value in METADATA.items()}
+            return Data(bytes=b"unreadable"), {
+                name: Data(json=json.dumps(value)) for name, value in METADATA.items()
+            }
     return Data(json=json.dumps({"Schedule": {"AdjustForDST": True}, "IsPastDue": False})), {}
 
 
@@ -87,7 +94,9 @@ async def invoke(function: Any) -> str:
         retry_context=SimpleNamespace(retry_count=0, max_retry_count=0, exception=None),
         input_data=[Parameter(name=binding["name"], data=data)], trigger_metadata=metadata,
     )  # fmt: skip
-    answer = await runtime.invocation_request(SimpleNamespace(request=SimpleNamespace(invocation_request=request)))
+    answer = await runtime.invocation_request(
+        SimpleNamespace(request=SimpleNamespace(invocation_request=request))
+    )
     if answer.result.status != "Success":
         return str(answer.result.exception.message)
     status = answer.return_value.http.status_code if binding["type"] == "httpTrigger" else "200"
@@ -112,7 +121,8 @@ async def main(folder: str) -> None:
     init = SimpleNamespace(function_app_directory=folder, capabilities={})
     started = await runtime.worker_init_request(
         SimpleNamespace(
-            request=SimpleNamespace(worker_init_request=init), properties={"host": "127.0.0.1", "protos": Protos()}
+            request=SimpleNamespace(worker_init_request=init),
+            properties={"host": "127.0.0.1", "protos": Protos()},
         )
     )
     if started.result.status != "Success":

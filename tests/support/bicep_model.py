@@ -71,10 +71,16 @@ class Template:
     resources: list[Resource] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self._statements = {statement.name: statement for statement in read(self.path) if statement.kind != "output"}
-        self._outputs = {statement.name: statement for statement in read(self.path) if statement.kind == "output"}
+        self._statements = {
+            statement.name: statement for statement in read(self.path) if statement.kind != "output"
+        }
+        self._outputs = {
+            statement.name: statement for statement in read(self.path) if statement.kind == "output"
+        }
         self._known: dict[str, Any] = {}
-        if strange := set(self.given) - {s.name for s in self._statements.values() if s.kind == "param"}:
+        if strange := set(self.given) - {
+            s.name for s in self._statements.values() if s.kind == "param"
+        }:
             raise ValueError(f"{self.path.name} has no parameter {', '.join(sorted(strange))}")
         for name in self._statements:
             if name:
@@ -85,13 +91,20 @@ class Template:
             if name not in self._statements:
                 raise NameError(f"{self.path.name}: {name} is not declared")
             statement = self._statements[name]
-            readers = {"param": self._param, "var": self._var, "resource": self._bodies, "module": self._bodies}
+            readers = {
+                "param": self._param,
+                "var": self._var,
+                "resource": self._bodies,
+                "module": self._bodies,
+            }
             self._known[name] = readers[statement.kind](statement)
         return self._known[name]
 
     @cached_property
     def outputs(self) -> dict[str, Any]:
-        return {name: self.evaluate(statement.value, {}) for name, statement in self._outputs.items()}
+        return {
+            name: self.evaluate(statement.value, {}) for name, statement in self._outputs.items()
+        }
 
     def evaluate(self, expression: Expression | None, local: Mapping[str, Any]) -> Any:
         if expression is None:
@@ -119,7 +132,10 @@ class Template:
             return self._body(statement, {})
         names, over = statement.loop
         items = self.evaluate(over, {})
-        return [self._body(statement, dict(zip(names, (item, i), strict=False))) for i, item in enumerate(items)]
+        return [
+            self._body(statement, dict(zip(names, (item, i), strict=False)))
+            for i, item in enumerate(items)
+        ]
 
     def _body(self, statement: Statement, local: Mapping[str, Any]) -> Any:
         config = self.evaluate(statement.value, local)
@@ -128,7 +144,9 @@ class Template:
             self.resources += child.resources
             return child
         kind, _, version = statement.detail.partition("@")
-        resource = Resource(kind, version, statement.existing, config, self.path.name, statement.name)
+        resource = Resource(
+            kind, version, statement.existing, config, self.path.name, statement.name
+        )
         if not statement.existing:
             self.resources.append(resource)
         return resource
@@ -153,11 +171,17 @@ def check_limits(statement: Statement, value: Any, evaluate: Callable[[Expressio
         "maxLength": lambda limit: len(value) <= limit,
     }
     for name, limit in statement.decorators.items():
-        if name in bulkhead and not isinstance(value, Unknown) and not bulkhead[name](evaluate(limit)):
+        if (
+            name in bulkhead
+            and not isinstance(value, Unknown)
+            and not bulkhead[name](evaluate(limit))
+        ):
             raise ValueError(f"{statement.name}: {value!r} breaks {name} {evaluate(limit)}")
 
 
-def _member(template: Template, local: Mapping[str, Any], owner: Expression, key: Expression, safe: bool) -> Any:
+def _member(
+    template: Template, local: Mapping[str, Any], owner: Expression, key: Expression, safe: bool
+) -> Any:
     value, name = template.evaluate(owner, local), template.evaluate(key, local)
     if value is None and safe:
         return None
@@ -185,12 +209,20 @@ def _text(template: Template, local: Mapping[str, Any], pieces: list[Expression]
     return "".join(str(template.evaluate(piece, local)) for piece in pieces)
 
 
-def _object(template: Template, local: Mapping[str, Any], entries: list[tuple[Expression, Expression]]) -> Any:
-    return {str(template.evaluate(key, local)): template.evaluate(value, local) for key, value in entries}
+def _object(
+    template: Template, local: Mapping[str, Any], entries: list[tuple[Expression, Expression]]
+) -> Any:
+    return {
+        str(template.evaluate(key, local)): template.evaluate(value, local)
+        for key, value in entries
+    }
 
 
 def _for(
-    template: Template, local: Mapping[str, Any], loop: tuple[tuple[str, ...], Expression], value: Expression
+    template: Template,
+    local: Mapping[str, Any],
+    loop: tuple[tuple[str, ...], Expression],
+    value: Expression,
 ) -> list[Any]:
     names, over = loop
     items = template.evaluate(over, local)
@@ -209,14 +241,18 @@ LAZY: Mapping[str, Callable[[Any], bool]] = {
 """When the left side decides alone."""
 
 
-def _binary(template: Template, local: Mapping[str, Any], sign: str, left: Expression, right: Expression) -> Any:
+def _binary(
+    template: Template, local: Mapping[str, Any], sign: str, left: Expression, right: Expression
+) -> Any:
     first = template.evaluate(left, local)
     if sign in LAZY:
         return first if LAZY[sign](first) else template.evaluate(right, local)
     return OPERATORS[sign](first, template.evaluate(right, local))
 
 
-def _call(template: Template, local: Mapping[str, Any], name: str, arguments: list[Expression]) -> Any:
+def _call(
+    template: Template, local: Mapping[str, Any], name: str, arguments: list[Expression]
+) -> Any:
     values = [template.evaluate(argument, local) for argument in arguments]
     if name in ("loadJsonContent", "loadTextContent"):
         text = (template.path.parent / values[0]).read_text()
@@ -265,5 +301,7 @@ EVALUATORS: Mapping[str, Callable[..., Any]] = {
     "if": lambda template, local, test, yes, no: template.evaluate(
         yes if template.evaluate(test, local) else no, local
     ),
-    "lambda": lambda template, local, name, body: lambda value: template.evaluate(body, {**local, name: value}),
+    "lambda": lambda template, local, name, body: (
+        lambda value: template.evaluate(body, {**local, name: value})
+    ),
 }

@@ -23,7 +23,15 @@ TOKEN = re.compile(
     re.DOTALL,
 )
 PIECE = re.compile(r"\$\{((?:[^{}]|\{[^{}]*\})*)\}|\\(.)|([^\\$]+|\$)", re.DOTALL)
-BINARY = (("??",), ("||",), ("&&",), ("==", "!="), ("<", "<=", ">", ">="), ("+", "-"), ("*", "/", "%"))
+BINARY = (
+    ("??",),
+    ("||",),
+    ("&&",),
+    ("==", "!="),
+    ("<", "<=", ">", ">="),
+    ("+", "-"),
+    ("*", "/", "%"),
+)
 """Operators that bind loosest first."""
 
 
@@ -111,7 +119,9 @@ class Parser:
 
     def _expect(self, text: str) -> None:
         if not self._take(text):
-            raise SyntaxError(f"line {self._next.line}: expected {text!r}, found {self._next.text!r}")
+            raise SyntaxError(
+                f"line {self._next.line}: expected {text!r}, found {self._next.text!r}"
+            )
 
     def _decorators(self) -> dict[str, Expression]:
         found = {}
@@ -148,7 +158,9 @@ class Parser:
     def _output(self, kind: str, decorators: dict[str, Expression]) -> Statement:
         name, declared = self._advance().text, self._advance().text
         self._expect("=")
-        return Statement(kind=kind, name=name, detail=declared, value=self.expression(), decorators=decorators)
+        return Statement(
+            kind=kind, name=name, detail=declared, value=self.expression(), decorators=decorators
+        )
 
     def _body(self, kind: str, decorators: dict[str, Expression]) -> Statement:
         name, detail = self._advance().text, self._advance().text.strip("'")
@@ -254,7 +266,12 @@ class Parser:
         while not self._take("}"):
             key = self._advance()
             self._expect(":")
-            found.append((text_of(key.text) if key.kind == "text" else ("value", key.text), self.expression()))
+            found.append(
+                (
+                    text_of(key.text) if key.kind == "text" else ("value", key.text),
+                    self.expression(),
+                )
+            )
             self._take(",")
         return ("object", found)
 

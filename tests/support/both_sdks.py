@@ -36,7 +36,9 @@ class SyncClient:
     """A client of the synchronous SDK whose links are awaited."""
 
     def __init__(self, connection_string: str, **options: Any) -> None:
-        self._client = azure.servicebus.ServiceBusClient.from_connection_string(connection_string, **options)
+        self._client = azure.servicebus.ServiceBusClient.from_connection_string(
+            connection_string, **options
+        )
 
     def __getattr__(self, name: str) -> Any:
         open_link = getattr(self._client, name)
@@ -56,7 +58,9 @@ CLIENTS: dict[str, Any] = {
 
 
 @asynccontextmanager
-async def renewed_locks(receiver: Any, messages: Iterable[ServiceBusReceivedMessage]) -> AsyncIterator[None]:
+async def renewed_locks(
+    receiver: Any, messages: Iterable[ServiceBusReceivedMessage]
+) -> AsyncIterator[None]:
     """Have the SDK's `AutoLockRenewer` renew the locks of these messages."""
     if isinstance(receiver, Awaited):
         renewer = Awaited(azure.servicebus.AutoLockRenewer())

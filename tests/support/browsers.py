@@ -10,7 +10,9 @@ if TYPE_CHECKING:
 
 KEY = "local-operator"
 """The operators' key of the embedded run."""
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+CHROMIUM = (
+    shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+)
 MISSING = "the pages, for there is no browser; on Debian: apt-get install chromium"
 
 
@@ -20,7 +22,9 @@ async def browser() -> "AsyncIterator[Browser]":
     from playwright.async_api import async_playwright  # noqa: PLC0415 - most runs need none
 
     async with async_playwright() as playwright:
-        found = await playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
+        found = await playwright.chromium.launch(
+            executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"]
+        )
         try:
             yield found
         finally:

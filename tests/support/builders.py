@@ -30,7 +30,12 @@ CONTENT = {
 SOMEWHERE = {capability: (capability,) for capability in ("payment", "inventory", "shipping")}
 """Room at the agent that is named like the capability."""
 
-PROVIDERS = {"payment": "psp", "payment-backup": "psp", "inventory": "inventory", "shipping": "shipping"}
+PROVIDERS = {
+    "payment": "psp",
+    "payment-backup": "psp",
+    "inventory": "inventory",
+    "shipping": "shipping",
+}
 
 
 class All:
@@ -42,7 +47,10 @@ class All:
 
 def begun_by(now: datetime, *agents: str, **more) -> list[AgentHealth]:
     """What the agents say of themselves that have begun whatever they were asked for."""
-    return [AgentHealth(agent=agent, instance="1", at=now, begun=All(), **more) for agent in agents or PROVIDERS]
+    return [
+        AgentHealth(agent=agent, instance="1", at=now, begun=All(), **more)
+        for agent in agents or PROVIDERS
+    ]
 
 
 def under_way(order) -> tuple[str, ...]:
@@ -58,7 +66,9 @@ class Rules(SchedulerRules):
 
     def receive(self, order, reply, now, room=SOMEWHERE, agent=None):
         step = order.step(reply.step)
-        return super().receive(order, reply, now, room, agent or (step.agent if step else "payment"))
+        return super().receive(
+            order, reply, now, room, agent or (step.agent if step else "payment")
+        )
 
 
 WORKFLOWS, PAYLOAD = MEASURED.workflows, MEASURED.payload

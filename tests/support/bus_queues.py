@@ -10,7 +10,9 @@ OF_THE_BROKERS_TESTS = {
     "unique": {"RequiresDuplicateDetection": True, "DuplicateDetectionHistoryTimeWindow": "PT3S"},
 }
 
-OF_THE_SHARED_HOST = {name: {"LockDuration": "PT3S", "MaxDeliveryCount": 2} for name in ("singles", "batches")}
+OF_THE_SHARED_HOST = {
+    name: {"LockDuration": "PT3S", "MaxDeliveryCount": 2} for name in ("singles", "batches")
+}
 """Here a lock is lost before a test gets impatient."""
 
 OF_ONE_TEST = {f"own-{number}": {"LockDuration": "PT1M"} for number in range(8)}

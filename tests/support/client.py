@@ -31,7 +31,11 @@ and queues that are asked once a second: a stack on which nothing happens leaves
 KILLED = {"LOCAL_TIMER_LOCK_SECONDS": "2"}
 """For stacks whose hosts are killed: with Azure's times no timer of theirs runs for up to half a minute."""
 
-PATIENT = QUICK | {"STEP_TIMEOUT_SECONDS": "10", "FAILURE_THRESHOLD": "20", "REMOTE_CALL_TIMEOUT_SECONDS": "4"}
+PATIENT = QUICK | {
+    "STEP_TIMEOUT_SECONDS": "10",
+    "FAILURE_THRESHOLD": "20",
+    "REMOTE_CALL_TIMEOUT_SECONDS": "4",
+}
 """For tests that put much on a machine that many share: no order is given up because the machine is slow."""
 
 SERVICES = ("payment", "inventory", "shipping")
@@ -52,14 +56,21 @@ class Client:
     async def close(self) -> None:
         await self.http.close()
 
-    async def request(self, method: str, path: str, key: bool = True, **options: Any) -> tuple[int, Any]:
+    async def request(
+        self, method: str, path: str, key: bool = True, **options: Any
+    ) -> tuple[int, Any]:
         headers = options.pop("headers", {}) | (self.key if key else {})
-        async with self.http.request(method, self.url + path, headers=headers, **options) as response:
+        async with self.http.request(
+            method, self.url + path, headers=headers, **options
+        ) as response:
             text = await response.text()
             return response.status, json.loads(text) if "json" in response.content_type else None
 
     async def place(self, sku: str = "TEA-SENCHA", **more: Any) -> str:
-        body = {"customer": {"name": "Ada", "email": "ada@example.com"}, "items": [{"sku": sku, "quantity": 2}]}
+        body = {
+            "customer": {"name": "Ada", "email": "ada@example.com"},
+            "items": [{"sku": sku, "quantity": 2}],
+        }
         status, answer = await self.request("POST", "/api/orders", key=False, json=body | more)
         assert status == 202, answer
         return answer["orderId"]
@@ -82,7 +93,9 @@ class Client:
 
         return await eventually(as_wanted)
 
-    async def fault(self, mode: str, sku: str | None = None, service: str = "payment", **more: Any) -> None:
+    async def fault(
+        self, mode: str, sku: str | None = None, service: str = "payment", **more: Any
+    ) -> None:
         body = {"mode": mode} | ({"match": {"sku": sku}} if sku else {}) | more
         status, answer = await self.request("PUT", f"/simulator/{service}/faults", json=body)
         assert status == 200, answer
@@ -96,7 +109,9 @@ class Client:
         """What really happened at the remote services for this order, each effect once."""
         found = []
         for service in services:
-            status, answer = await self.request("GET", f"/simulator/{service}/ledger?orderId={order_id}")
+            status, answer = await self.request(
+                "GET", f"/simulator/{service}/ledger?orderId={order_id}"
+            )
             assert status == 200
             found += [effect["action"] for effect in answer["effects"]]
         return sorted(found)
@@ -149,4 +164,12 @@ def claims_and_recoveries_alternate(order: dict[str, Any]) -> bool:
 
 
 TAKES = {"claimed"}
-GIVES = {"recovered", "put-back", "undo-requested", "processed", "failed", "undone", "undo-incomplete"}
+GIVES = {
+    "recovered",
+    "put-back",
+    "undo-requested",
+    "processed",
+    "failed",
+    "undone",
+    "undo-incomplete",
+}

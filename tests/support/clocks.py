@@ -37,7 +37,9 @@ class Host:
         request = PipelineRequest(None, PipelineContext(None))
         self.check.asked(request)
         headers = {"Date": format_datetime(self.world.now, usegmt=True)} if date else {}
-        self.check.answered(PipelineResponse(None, SimpleNamespace(headers=headers), request.context))
+        self.check.answered(
+            PipelineResponse(None, SimpleNamespace(headers=headers), request.context)
+        )
 
     async def ask(self):
         """Ask the store for anything."""

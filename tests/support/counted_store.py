@@ -50,13 +50,18 @@ class Store:
         """Have one more order in Error, and its alert."""
         order = an_order(new_order_id(), **FAILED)
         await self._commit(Change(before=None, after=order, entry=entry("failed")))
-        about = {"subject": f"orders/{order.order_id}", "data": {"step": "payment", "reason": "declined"}}
+        about = {
+            "subject": f"orders/{order.order_id}",
+            "data": {"step": "payment", "reason": "declined"},
+        }
         alert = Event(event_id=new_id(), type="OrderProcessing.OrderFailed", at=utc_now(), **about)
         await self._other.alert_log.record(alert)
 
     async def fill(self, processed, failed):
         """Have so many more, many to a transaction."""
-        orders = [an_order(new_order_id(), process_state=ProcessState.PROCESSED) for _ in range(processed)]
+        orders = [
+            an_order(new_order_id(), process_state=ProcessState.PROCESSED) for _ in range(processed)
+        ]
         orders += [an_order(new_order_id(), updated_at=LONG_AGO, **FAILED) for _ in range(failed)]
         await run_all((self._submit(order) for order in orders), at_most=200)
 
@@ -83,7 +88,9 @@ class Store:
 
 
 def an_order(order_id, **state):
-    order = new_order(**{"waits_since": utc_now(), "updated_at": utc_now()} | state).with_state(order_id=order_id)
+    order = new_order(**{"waits_since": utc_now(), "updated_at": utc_now()} | state).with_state(
+        order_id=order_id
+    )
     return replace(order, order=replace(order.order, order_id=order_id))
 
 

@@ -11,7 +11,9 @@ from local.stack import Stack
 
 async def take_events(stack: Stack) -> list[dict[str, Any]]:
     """Empty the queue of the subscription; return the events."""
-    async with QueueClient.from_connection_string(stack.storage_connection_string, "operator-alerts") as queue:
+    async with QueueClient.from_connection_string(
+        stack.storage_connection_string, "operator-alerts"
+    ) as queue:
         messages = [message async for message in queue.receive_messages(max_messages=32)]
         await queue.clear_messages()
     return [json.loads(base64.b64decode(message.content)) for message in messages]

@@ -56,8 +56,20 @@ def clean_python(*more: str) -> Path:
 
     def make(folder: Path) -> None:
         subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)
-        pip = [sys.executable, "-m", "pip", "--python", folder / "bin/python", "install", "-q", "--no-compile"]
-        subprocess.run([*pip, "--disable-pip-version-check", "--require-hashes", "-r", requirements], check=True)
+        pip = [
+            sys.executable,
+            "-m",
+            "pip",
+            "--python",
+            folder / "bin/python",
+            "install",
+            "-q",
+            "--no-compile",
+        ]
+        subprocess.run(
+            [*pip, "--disable-pip-version-check", "--require-hashes", "-r", requirements],
+            check=True,
+        )
         if more:
             subprocess.run([*pip, "--disable-pip-version-check", *more], check=True)
 
@@ -96,7 +108,9 @@ class DeployedStack(Stack):
         self._clean, self._tools = python, tools
 
     def _host(self, name: str, fd: int, own: Mapping[str, str], *arguments: str) -> Process:
-        command = self._command(name, str(self._clean), "-m", "recording", "--log-level", "DEBUG", *arguments)
+        command = self._command(
+            name, str(self._clean), "-m", "recording", "--log-level", "DEBUG", *arguments
+        )
         env = {**command.env, **own, "PYTHONPATH": str(self._tools)}
         return Process(replace(command, fds=(fd,), cwd=self._tools, env=env))
 

@@ -15,7 +15,11 @@ from waiting import eventually
 
 from local.servicebus_config import ROOT, queues
 
-GIVEN = {"environmentName": "test", "location": "westeurope", "operatorEmail": "operators@example.com"}
+GIVEN = {
+    "environmentName": "test",
+    "location": "westeurope",
+    "operatorEmail": "operators@example.com",
+}
 VARIANTS = {
     "default": {},
     "isolated": {"networkIsolation": True, "alwaysReadyInstances": 2},
@@ -41,14 +45,24 @@ def index(settings):
         for name, value in settings.items():
             environment.setenv(name, value)
         app = runpy.run_path(str(ROOT / "function_app.py"))["app"]
-    bindings = {each.get_function_name(): each.get_bindings_dict()["bindings"] for each in app.get_functions()}
+    bindings = {
+        each.get_function_name(): each.get_bindings_dict()["bindings"]
+        for each in app.get_functions()
+    }
     found = json.loads(json.dumps(bindings, default=str))
-    return {name: next(each for each in some if each["type"].endswith("Trigger")) for name, some in found.items()}
+    return {
+        name: next(each for each in some if each["type"].endswith("Trigger"))
+        for name, some in found.items()
+    }
 
 
 def in_time(functions):
     """Those that a test can wait for: all but timers whose schedule is no setting."""
-    return {name for name, each in functions.items() if each["type"] != "timerTrigger" or "%" in each["schedule"]}
+    return {
+        name
+        for name, each in functions.items()
+        if each["type"] != "timerTrigger" or "%" in each["schedule"]
+    }
 
 
 class AtWork(NamedTuple):
@@ -95,7 +109,9 @@ async def call_every_route(client, functions):
         if trigger["type"] == "httpTrigger":
             path = "/" + re.sub(r"\{\*?\w+\}", "none", trigger["route"])
             path = re.sub(r"\{\w+:[^}]*\?\}", "", path)
-            status, _ = await client.request((trigger.get("methods") or ["GET"])[0], path, data=b"{}")
+            status, _ = await client.request(
+                (trigger.get("methods") or ["GET"])[0], path, data=b"{}"
+            )
             assert status < 500, name
 
 
@@ -107,7 +123,10 @@ async def recovered(client, order_id):
 
 async def place_with_key(client):
     """Place an order under a key of the customer's; the second time it is the same order."""
-    body = {"customer": {"name": "Ada", "email": "ada@example.com"}, "items": [{"sku": "TEA-SENCHA", "quantity": 2}]}
+    body = {
+        "customer": {"name": "Ada", "email": "ada@example.com"},
+        "items": [{"sku": "TEA-SENCHA", "quantity": 2}],
+    }
     headers = {"Idempotency-Key": "one-key-for-one-purchase"}
     _, answer = await client.request("POST", "/api/orders", json=body, headers=headers)
     return answer["orderId"]
@@ -128,4 +147,8 @@ async def poison_every_queue(stack, client):
 async def kept(client, sources):
     """The poison messages, once there is one of every queue."""
     _, answer = await client.request("GET", "/api/operator/poison")
-    return answer["messages"] if {each["queue"] for each in answer["messages"]} == set(sources) else None
+    return (
+        answer["messages"]
+        if {each["queue"] for each in answer["messages"]} == set(sources)
+        else None
+    )

@@ -46,7 +46,10 @@ class CommandLine:
 
     async def start(self, *arguments: str, **environment: str) -> asyncio.subprocess.Process:
         """Start a command."""
-        pipe, options = asyncio.subprocess.PIPE, {"cwd": ROOT, "env": self._environment | environment}
+        pipe, options = (
+            asyncio.subprocess.PIPE,
+            {"cwd": ROOT, "env": self._environment | environment},
+        )
         return await asyncio.create_subprocess_exec(
             sys.executable, "-m", "operators", *arguments, stdout=pipe, stderr=pipe, **options
         )

@@ -34,11 +34,14 @@ class Gateway:
         service_reader, service_writer = await asyncio.open_connection(HOST, self._service_port)
         self._writers += writer, service_writer
         await asyncio.gather(
-            self._copy(reader, service_writer, lambda: True), self._copy(service_reader, writer, lambda: self.answers)
+            self._copy(reader, service_writer, lambda: True),
+            self._copy(service_reader, writer, lambda: self.answers),
         )
 
     @staticmethod
-    async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, goes: Callable[[], bool]) -> None:
+    async def _copy(
+        reader: asyncio.StreamReader, writer: asyncio.StreamWriter, goes: Callable[[], bool]
+    ) -> None:
         with contextlib.suppress(OSError):
             while data := await reader.read(65536):
                 if goes():

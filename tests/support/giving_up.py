@@ -12,7 +12,9 @@ DESCRIPTION = "it was delivered ten times"
 async def give_up(stack, source, text):
     """Have the platform give up a message; on the bus the app gets copies: those who receive take turns."""
     if source in ("order-submissions", "operator-alerts"):
-        async with QueueClient.from_connection_string(stack.storage_connection_string, f"{source}-poison") as queue:
+        async with QueueClient.from_connection_string(
+            stack.storage_connection_string, f"{source}-poison"
+        ) as queue:
             await queue.send_message(text)
         return
     async with (
@@ -25,4 +27,6 @@ async def give_up(stack, source, text):
             await sender.send_messages(ServiceBusMessage(text))
             await asyncio.wait({receiving}, timeout=0.2)
         (message,) = receiving.result()
-        await receiver.dead_letter_message(message, reason="MaxDeliveryCountExceeded", error_description=DESCRIPTION)
+        await receiver.dead_letter_message(
+            message, reason="MaxDeliveryCountExceeded", error_description=DESCRIPTION
+        )

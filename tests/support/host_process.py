@@ -45,11 +45,17 @@ class HostProcess:
         command = [sys.executable, "-m", "local.host", "--app-dir", SAMPLE_APP, *listen]
         if functions:
             command += ["--functions", functions]
-        options["env"] = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), "OPERATOR_KEY": OPERATOR_KEY}
+        options["env"] = {
+            "PATH": os.environ["PATH"],
+            "PYTHONPATH": str(ROOT),
+            "OPERATOR_KEY": OPERATOR_KEY,
+        }
         options["env"] |= {"AzureFunctionsWebHost__hostid": f"alone{number}"} | settings
         with self.log.open("w") as log:
             STARTED["hosts"] += 1
-            self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True, **options)
+            self.process = subprocess.Popen(
+                command, stdout=subprocess.PIPE, stderr=log, text=True, **options
+            )
 
     def ready(self):
         self.line = self.process.stdout.readline()

@@ -24,7 +24,9 @@ async def states_of(client: Client, order_ids: Iterable[str]) -> dict[str, dict[
     for order_id in order_ids:
         by_bucket[order_id[:3]].append(order_id)
     wanted = {f"{order_id}|state" for ids in by_bucket.values() for order_id in ids}
-    rows = await _rows(client, {bucket: (min(ids), max(ids) + "~") for bucket, ids in by_bucket.items()})
+    rows = await _rows(
+        client, {bucket: (min(ids), max(ids) + "~") for bucket, ids in by_bucket.items()}
+    )
     return {row["OrderID"]: row for row in rows if row["RowKey"] in wanted}
 
 
@@ -89,14 +91,20 @@ async def processed(client: Client, order_ids: Iterable[str]) -> int:
 
 async def poisoned(stack: Stack) -> list[str]:
     """Every message that is kept as poison, or lies in a poison queue or a dead-letter queue, with the queue's name."""
-    async with TableClient.from_connection_string(stack.storage_connection_string, "poison") as table:
+    async with TableClient.from_connection_string(
+        stack.storage_connection_string, "poison"
+    ) as table:
         found = [f"{row['PartitionKey']}: {row['Reason']}" async for row in table.list_entities()]
-    async with QueueServiceClient.from_connection_string(stack.storage_connection_string) as service:
+    async with QueueServiceClient.from_connection_string(
+        stack.storage_connection_string
+    ) as service:
         async for queue in service.list_queues():
             if queue.name.endswith("-poison"):
                 messages = await service.get_queue_client(queue.name).peek_messages(max_messages=32)
                 found += [f"{queue.name}: {message.content}" for message in messages]
-    async with ServiceBusClient.from_connection_string(stack.app_environment()["ServiceBus"]) as client:
+    async with ServiceBusClient.from_connection_string(
+        stack.app_environment()["ServiceBus"]
+    ) as client:
         names = [queue["name"] for queue in queues()["serviceBusQueues"]]
         for letters in await asyncio.gather(*(_dead_letters(client, name) for name in names)):
             found += letters
@@ -104,5 +112,9 @@ async def poisoned(stack: Stack) -> list[str]:
 
 
 async def _dead_letters(client: ServiceBusClient, queue: str) -> list[str]:
-    async with client.get_queue_receiver(queue, sub_queue=ServiceBusSubQueue.DEAD_LETTER) as receiver:
-        return [f"{queue}: {message}" for message in await receiver.peek_messages(max_message_count=32)]
+    async with client.get_queue_receiver(
+        queue, sub_queue=ServiceBusSubQueue.DEAD_LETTER
+    ) as receiver:
+        return [
+            f"{queue}: {message}" for message in await receiver.peek_messages(max_message_count=32)
+        ]

@@ -7,7 +7,11 @@ SUBMISSIONS = "order-submissions"
 
 async def kept(poison):
     """All messages that are kept in memory, by the names of their queues, oldest first."""
-    return [message for source in sorted(poison._table.partitions) for message in await poison.page(source, 1000)]
+    return [
+        message
+        for source in sorted(poison._table.partitions)
+        for message in await poison.page(source, 1000)
+    ]
 
 
 def poison_on(made, *bus_queues):

@@ -20,7 +20,17 @@ from core.keys import buckets
 from core.messages import AgentRequest, BusMessage
 from core.ports import Clock, NewId
 from stores.orders import OrderStore, Record, columns_of_record, record_of
-from stores.tables import Delete, ETags, Insert, Operation, Put, Replace, Stored, entity, stored_form
+from stores.tables import (
+    Delete,
+    ETags,
+    Insert,
+    Operation,
+    Put,
+    Replace,
+    Stored,
+    entity,
+    stored_form,
+)
 
 
 class MemoryTable:
@@ -40,7 +50,11 @@ class MemoryTable:
         return [str(rows[each.key][0]) if each.key in rows else None for each in operations]
 
     def _stored(self, operation: Operation) -> Operation:
-        return operation if isinstance(operation, Delete) else replace(operation, row=self._as_stored(operation.row))
+        return (
+            operation
+            if isinstance(operation, Delete)
+            else replace(operation, row=self._as_stored(operation.row))
+        )
 
     async def submit_each(self, partition: str, operations: Sequence[Operation]) -> None:
         """See `Table.submit_each`."""
@@ -53,10 +67,14 @@ class MemoryTable:
         count, row = self.partitions.get(partition, {}).get(key, (0, None))
         return None if row is None else Stored(key, row, str(count))
 
-    async def rows(self, partition: str, start: str, end: str, limit: int | None = None) -> list[Stored]:
+    async def rows(
+        self, partition: str, start: str, end: str, limit: int | None = None
+    ) -> list[Stored]:
         """See `Table.rows`."""
         rows = self.partitions.get(partition, {})
-        found = sorted(key for key in rows if start <= key < end)[: None if limit is None else max(limit, 0)]
+        found = sorted(key for key in rows if start <= key < end)[
+            : None if limit is None else max(limit, 0)
+        ]
         return [Stored(key, rows[key][1], str(rows[key][0])) for key in found]
 
 
@@ -171,7 +189,9 @@ class MemoryLease:
 class MemoryLeadership:
     """`Leadership` in memory."""
 
-    def __init__(self, lease: MemoryLease, instance_id: str, clock: Clock, lease_seconds: float = 30) -> None:
+    def __init__(
+        self, lease: MemoryLease, instance_id: str, clock: Clock, lease_seconds: float = 30
+    ) -> None:
         self.lease = lease
         self._instance_id = instance_id
         self._clock = clock
@@ -181,13 +201,18 @@ class MemoryLeadership:
         """See `Leadership.acquire`."""
         free = self.lease.until is None or self._clock() >= self.lease.until
         if free or self.lease.holder == self._instance_id:
-            self.lease.holder, self.lease.until = self._instance_id, self._clock() + self._lease_time
+            self.lease.holder, self.lease.until = (
+                self._instance_id,
+                self._clock() + self._lease_time,
+            )
         return self.held()
 
     def held(self) -> bool:
         """See `Leadership.held`."""
         until = self.lease.until
-        return self.lease.holder == self._instance_id and until is not None and self._clock() < until
+        return (
+            self.lease.holder == self._instance_id and until is not None and self._clock() < until
+        )
 
 
 @dataclass
@@ -207,7 +232,9 @@ class MemoryRemoteService:
         return self.answer
 
 
-def in_memory(*, clock: Clock = utc_now, new_id: NewId = new_id, instance_id: str = "memory") -> Adapters:
+def in_memory(
+    *, clock: Clock = utc_now, new_id: NewId = new_id, instance_id: str = "memory"
+) -> Adapters:
     """Return all parts in memory."""
 
     async def close() -> None:

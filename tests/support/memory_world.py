@@ -23,9 +23,21 @@ class World:
         self.ids = iter(range(10**6))
         self.parts = in_memory(clock=lambda: self.now, new_id=lambda: f"c{next(self.ids)}")
         self.app = app(self.parts, unknown_name_tries=UNKNOWN_NAME_TRIES, notice_tries=3)
-        self.submission, self.scheduler, self.supervisor = self.app.submission, self.app.scheduler, self.app.supervisor
-        self.store, self.poison_store, self.alert_log = self.app.store, self.app.poison_store, self.app.alert_log
-        self.outbox, self.transitions, self.terms = self.app.relay, self.app.transitions, self.app.submission.terms
+        self.submission, self.scheduler, self.supervisor = (
+            self.app.submission,
+            self.app.scheduler,
+            self.app.supervisor,
+        )
+        self.store, self.poison_store, self.alert_log = (
+            self.app.store,
+            self.app.poison_store,
+            self.app.alert_log,
+        )
+        self.outbox, self.transitions, self.terms = (
+            self.app.relay,
+            self.app.transitions,
+            self.app.submission.terms,
+        )
 
     def supervised_by(self, instance, lease=None):
         """Another instance of the supervisor."""

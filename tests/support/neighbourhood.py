@@ -91,7 +91,9 @@ class Street(Scheduling):
         change = self.one.rules.claim(order, self.now, SOMEWHERE)
         claimed = change.after.steps[0].complete_by - seconds(ago)
         (running,) = change.after.steps
-        after = change.after.with_steps(replace(running, complete_by=claimed)).with_state(complete_by=claimed)
+        after = change.after.with_steps(replace(running, complete_by=claimed)).with_state(
+            complete_by=claimed
+        )
         await self.store.commit(replace(change, after=after))
         self.begun += under_way(after)
         return order_id
@@ -104,13 +106,21 @@ class Street(Scheduling):
         """An order that runs, and whose reply comes with the others."""
         order_id = await self.runs(*what, **more)
         step = (await self.load(order_id)).steps[0]
-        self.replies.append(answer(step.name, order_id=order_id, complete_by=step.complete_by, result={}))
+        self.replies.append(
+            answer(step.name, order_id=order_id, complete_by=step.complete_by, result={})
+        )
         return order_id
 
     async def failed(self, ago):
         """An order in Error, of which no operator has heard yet."""
         at = self.now - seconds(ago)
-        order = self.made("payment", BUCKET, process_state=ProcessState.ERROR, outcome=Outcome.FAILED, updated_at=at)
+        order = self.made(
+            "payment",
+            BUCKET,
+            process_state=ProcessState.ERROR,
+            outcome=Outcome.FAILED,
+            updated_at=at,
+        )
         entry = HistoryEntry(at=at, actor="t", happened=some("failed"))
         await self.store.commit(Change(before=None, after=order, entry=entry))
         return order.order_id
@@ -123,7 +133,9 @@ class Street(Scheduling):
     async def is_over(self, ago):
         """An order that is to be removed."""
         at = self.now - timedelta(days=60) - seconds(ago)
-        return await self.record("payment", BUCKET, process_state=ProcessState.PROCESSED, updated_at=at)
+        return await self.record(
+            "payment", BUCKET, process_state=ProcessState.PROCESSED, updated_at=at
+        )
 
     # What is wrong with one
 
@@ -141,7 +153,10 @@ class Street(Scheduling):
         """Let a row of the order be as no version of the app writes it."""
         rows, key = self.rows(order_id), self.key(order_id, kind)
         count, row = rows[key]
-        rows[key] = (count, {name: value for name, value in {**row, **columns}.items() if name not in without})
+        rows[key] = (
+            count,
+            {name: value for name, value in {**row, **columns}.items() if name not in without},
+        )
 
     # What happens
 
@@ -174,11 +189,15 @@ class Street(Scheduling):
             await run_all(map(handle, batch))
 
     async def _wake(self, wake_up):
-        await self.inbox.wake("scheduler_wake", wake_up.to_json().encode(), wake_up.order_id, Arrival(at=self.now))
+        await self.inbox.wake(
+            "scheduler_wake", wake_up.to_json().encode(), wake_up.order_id, Arrival(at=self.now)
+        )
 
     async def _receive(self, reply):
         agent = reply.step  # here steps have the names of the agents that do them
-        await self.inbox.receive("responses", agent, reply.to_json().encode(), reply.request_id, Arrival(at=self.now))
+        await self.inbox.receive(
+            "responses", agent, reply.to_json().encode(), reply.request_id, Arrival(at=self.now)
+        )
 
     async def through_outages(self, function, work, patience_seconds=45.0):
         """Stands in for the one of `entrypoints`, and keeps its function busy for as long without waiting."""
@@ -190,7 +209,10 @@ class Street(Scheduling):
 
     def _post(self):
         """Bring what was sent to where it is to go: agents answer everything within a second."""
-        self.replies += [answer_to(each, result={}, complete_by=each.complete_by) for each in self.requests("payment")]
+        self.replies += [
+            answer_to(each, result={}, complete_by=each.complete_by)
+            for each in self.requests("payment")
+        ]
         sent, self.parts.bus.sent = self.parts.bus.sent, []
         for message in sent:
             if message.queue == SCHEDULER_REQUESTS:

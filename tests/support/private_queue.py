@@ -27,8 +27,13 @@ class Mailbox:
             while messages := await queue.receive_messages(100, max_wait_time=1):
                 for message in messages:
                     notice = json.loads(str(message))
-                    if (message.correlation_id, message.message_id) != (notice["orderId"], notice["noticeId"]):
-                        pytest.fail(f"{notice} came as message {message.message_id} of {message.correlation_id}")
+                    if (message.correlation_id, message.message_id) != (
+                        notice["orderId"],
+                        notice["noticeId"],
+                    ):
+                        pytest.fail(
+                            f"{notice} came as message {message.message_id} of {message.correlation_id}"
+                        )
                     self.received[notice["orderId"]][notice["noticeId"]] = notice
                     await queue.complete_message(message)
 

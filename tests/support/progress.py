@@ -61,7 +61,9 @@ class Progress:
     def pytest_terminal_summary(self) -> None:
         """Say what was started, and what all of it has cost."""
         started = self.started + STARTED
-        usage = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+        usage = [
+            resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+        ]
         seconds = sum(each.ru_utime + each.ru_stime for each in usage)
         counts = ", ".join(f"{started[name]} {name}" for name in sorted(started)) or "nothing"
         self._say(f"started: {counts}")
@@ -73,6 +75,8 @@ class Progress:
             self._say(f"NOT TESTED: {MISSING}")
 
     def _line(self, folder: str) -> str:
-        outcomes = ", ".join(f"{count} {outcome}" for outcome, count in self._outcomes[folder].items())
+        outcomes = ", ".join(
+            f"{count} {outcome}" for outcome, count in self._outcomes[folder].items()
+        )
         now = time.monotonic() - self._began
         return f"[{now:4.0f} s] {folder:<12} {outcomes} ({self._seconds[folder]:.0f} s of tests)"

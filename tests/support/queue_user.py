@@ -50,12 +50,16 @@ class QueueUser:
         for body in bodies:
             await self.sender.send_messages(ServiceBusMessage(body, **properties))
 
-    async def receive(self, count: int = 1, wait: float = PATIENCE_SECONDS) -> list[ServiceBusReceivedMessage]:
+    async def receive(
+        self, count: int = 1, wait: float = PATIENCE_SECONDS
+    ) -> list[ServiceBusReceivedMessage]:
         """Receive exactly `count` messages, or fail."""
         messages: list[ServiceBusReceivedMessage] = []
         while len(messages) < count:
             more = await self.receiver.receive_messages(count - len(messages), max_wait_time=wait)
-            assert more, f"{self.name}: only {len(messages)} of {count} messages came within {wait} s"
+            assert more, (
+                f"{self.name}: only {len(messages)} of {count} messages came within {wait} s"
+            )
             messages += more
             self.received.extend(more)
         return messages
@@ -101,5 +105,7 @@ class QueueUser:
         return not left
 
 
-def _numbers(messages: Iterable[ServiceBusReceivedMessage], state: ServiceBusMessageState) -> list[int]:
+def _numbers(
+    messages: Iterable[ServiceBusReceivedMessage], state: ServiceBusMessageState
+) -> list[int]:
     return [message.sequence_number for message in messages if message.state == state]

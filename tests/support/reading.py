@@ -41,7 +41,9 @@ class Shell:
     @classmethod
     async def open(cls, port: int, **options: object) -> "Shell":
         pipe = asyncio.subprocess.PIPE
-        return cls(await asyncio.create_subprocess_exec("bash", stdin=pipe, stdout=pipe, **options), port)  # type: ignore[arg-type]
+        return cls(
+            await asyncio.create_subprocess_exec("bash", stdin=pipe, stdout=pipe, **options), port
+        )  # type: ignore[arg-type]
 
     async def run(self, command: str) -> str:
         command = command.replace(":7071", f":{self._port}")
@@ -73,7 +75,9 @@ async def answered(shell: Shell, command: str, expected: str) -> bool:
     return True
 
 
-async def follow(page: Path, port: int, *, cwd: Path | None = None, env: dict[str, str] | None = None) -> None:
+async def follow(
+    page: Path, port: int, *, cwd: Path | None = None, env: dict[str, str] | None = None
+) -> None:
     """Run every command of the page; what only asks may be asked again for a while."""
     shell = await Shell.open(port, cwd=cwd, env={**os.environ, **(env or {})})
     try:

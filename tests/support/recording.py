@@ -59,7 +59,11 @@ def install(folder: Path) -> None:
 
 def calls_in(folder: Path) -> set[Call]:
     """Return what all processes have written down."""
-    return {Call(*json.loads(line)) for path in folder.glob(f"*{SUFFIX}") for line in path.read_text().splitlines()}
+    return {
+        Call(*json.loads(line))
+        for path in folder.glob(f"*{SUFFIX}")
+        for line in path.read_text().splitlines()
+    }
 
 
 def _endpoints() -> dict[str, str]:
@@ -76,14 +80,23 @@ def _table(request: Any, path: str) -> list[Call]:
     if not path.endswith("$batch"):
         return [Call("table", TABLE.findall(urlsplit(path).path)[0], request.method)]
     body = request.content.decode()
-    return [Call("table", TABLE.findall(unquote(url))[-1], method) for method, url in PARTS.findall(body)]
+    return [
+        Call("table", TABLE.findall(unquote(url))[-1], method)
+        for method, url in PARTS.findall(body)
+    ]
 
 
 def _queue(request: Any, path: str) -> list[Call]:
     url = urlsplit(path)
     queue, _, messages = url.path.strip("/").partition("/")
     asked = next((name for name in ("peekonly", "comp") if name in parse_qs(url.query)), "")
-    return [Call("queue", queue, " ".join(filter(None, [request.method, messages.partition("/")[0], asked])))]
+    return [
+        Call(
+            "queue",
+            queue,
+            " ".join(filter(None, [request.method, messages.partition("/")[0], asked])),
+        )
+    ]
 
 
 def _blob(request: Any, path: str) -> list[Call]:

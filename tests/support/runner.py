@@ -45,4 +45,6 @@ class Runner:
 
 def alive(processes: list[psutil.Process]) -> list[psutil.Process]:
     """Return those that have not ended."""
-    return [each for each in processes if each.is_running() and each.status() != psutil.STATUS_ZOMBIE]
+    return [
+        each for each in processes if each.is_running() and each.status() != psutil.STATUS_ZOMBIE
+    ]

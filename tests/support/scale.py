@@ -10,5 +10,8 @@ def both_sizes(**sizes: tuple[object, object]) -> pytest.MarkDecorator:
     against a limit.
     """
     small, full = zip(*sizes.values(), strict=True)
-    runs = [pytest.param(*small, id="small"), pytest.param(*full, id="full", marks=pytest.mark.soak)]
+    runs = [
+        pytest.param(*small, id="small"),
+        pytest.param(*full, id="full", marks=pytest.mark.soak),
+    ]
     return pytest.mark.parametrize(tuple(sizes), runs)

@@ -45,7 +45,9 @@ class Scheduling:
         self.now, self.most, self.buckets = NOW, most, buckets
         self.offers = offers or {need: (need,) for need in NEEDS}
         self.parts = in_memory(clock=lambda: self.now)
-        self.workflows = Workflows(*extra, *(only(need) for need in NEEDS if need not in {each.name for each in extra}))
+        self.workflows = Workflows(
+            *extra, *(only(need) for need in NEEDS if need not in {each.name for each in extra})
+        )
         self.numbers, self.said = iter(range(10**9)), {}
         there = app(self.parts, buckets=buckets)
         self.store, self.agent_health = there.store, there.agent_health
@@ -73,7 +75,8 @@ class Scheduling:
         known = self.workflows.latest(workflow)
         version = known.version if known else 1
         order = new_order(
-            **{"waits_since": since, "updated_at": since - seconds(60), "workflow_version": version} | state
+            **{"waits_since": since, "updated_at": since - seconds(60), "workflow_version": version}
+            | state
         )
         order = order.with_state(order_id=order_id, workflow=workflow)
         order = replace(order, order=replace(order.order, order_id=order_id))
@@ -94,18 +97,30 @@ class Scheduling:
 
     async def pending(self, order_ids):
         """Those of the orders that are still to be claimed."""
-        return [each for each in order_ids if (await self.load(each)).state.process_state is ProcessState.PENDING]
+        return [
+            each
+            for each in order_ids
+            if (await self.load(each)).state.process_state is ProcessState.PENDING
+        ]
 
     def requests(self, agent="payment"):
         """Take all requests to the agent out of its queue."""
         sent, self.parts.bus.sent = self.parts.bus.sent, []
-        self.parts.bus.sent += [message for message in sent if message.queue != requests_queue(agent)]
-        return [decode(AgentRequest, message.body) for message in sent if message.queue == requests_queue(agent)]
+        self.parts.bus.sent += [
+            message for message in sent if message.queue != requests_queue(agent)
+        ]
+        return [
+            decode(AgentRequest, message.body)
+            for message in sent
+            if message.queue == requests_queue(agent)
+        ]
 
     async def keep_busy(self, *agents):
         """Let the agents say once and for all that they begin as much as they may be asked."""
         for agent in agents or [name for names in self.offers.values() for name in names]:
-            said = AgentHealth(agent=agent, instance="busy", at=self.now + timedelta(days=365), rate=1e6)
+            said = AgentHealth(
+                agent=agent, instance="busy", at=self.now + timedelta(days=365), rate=1e6
+            )
             await self.agent_health.publish(said)
 
     async def tell(self, agent, instance="1", **how):
@@ -154,7 +169,9 @@ class Working:
         if not self.has_news or (self.told_at and world.now - self.told_at < seconds(1)):
             return
         under_way = tuple(request.request_id for _, request in self.calls[:MOST_BEGUN])
-        await world.tell(self.name, rate=self.rate.until(world.now), begun=under_way, running=len(self.calls))
+        await world.tell(
+            self.name, rate=self.rate.until(world.now), begun=under_way, running=len(self.calls)
+        )
         self.has_news, self.told_at = False, world.now
 
 
@@ -172,7 +189,9 @@ async def work(world, pollers, agents, is_over, receivers):
         for agent in agents:
             for request in await agent.go_on(world):
                 reached += 1
-                await receivers[reached % len(receivers)].receive(answer_to(request, result={}), agent.name)
+                await receivers[reached % len(receivers)].receive(
+                    answer_to(request, result={}), agent.name
+                )
         if number % round(seconds(1) / TICK) == 0:
             for instance in pollers:
                 await instance.poll()

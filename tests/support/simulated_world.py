@@ -56,13 +56,19 @@ class World:
         self.now += seconds(delay)
         await asyncio.sleep(0)
 
-    async def call(self, action="authorise", key="o1:payment", service="payment", skus=("TEA",)) -> Answer:
+    async def call(
+        self, action="authorise", key="o1:payment", service="payment", skus=("TEA",)
+    ) -> Answer:
         order = {"items": [{"sku": sku} for sku in skus]}
-        call = Call.model_validate({"orderId": key.partition(":")[0], "step": "payment", "order": order})
+        call = Call.model_validate(
+            {"orderId": key.partition(":")[0], "step": "payment", "order": order}
+        )
         return await self.host.call(service, action, key, call)
 
     async def fault(self, mode, service="payment", **more):
-        return (await self.host.set_fault(service, Fault.model_validate({"mode": mode} | more)))["faults"]
+        return (await self.host.set_fault(service, Fault.model_validate({"mode": mode} | more)))[
+            "faults"
+        ]
 
     async def effects(self, order_id=None, service="payment") -> tuple[int, list[str]]:
         report = await self.host.report(service, order_id)

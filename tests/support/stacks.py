@@ -17,7 +17,11 @@ APP = Path(__file__).parents[1] / "system/app"
 FUNCTIONS = (
     *("health_report", "shop_place_order", "shop_order", "shop_products", "submission_record"),
     *("scheduler_wake", "scheduler_poll"),
-    *("scheduler_payment_responses", "scheduler_inventory_responses", "scheduler_shipping_responses"),
+    *(
+        "scheduler_payment_responses",
+        "scheduler_inventory_responses",
+        "scheduler_shipping_responses",
+    ),
     *("agent_payment", "agent_inventory", "agent_shipping", "supervisor_sweep"),
     *("alerts_relay", "alerts_record", "operator_order", "operator_overview", "operator_alerts"),
     *("simulator_call", "simulator_faults", "simulator_ledger"),

@@ -20,11 +20,18 @@ TEA = {
 }
 
 
-async def submit(stack: Stack, *order_ids: str, payload: Mapping[str, Any] = TEA, **more: Any) -> None:
+async def submit(
+    stack: Stack, *order_ids: str, payload: Mapping[str, Any] = TEA, **more: Any
+) -> None:
     """Put orders on the queue, for tea unless told otherwise."""
-    async with QueueClient.from_connection_string(stack.storage_connection_string, "order-submissions") as queue:
+    async with QueueClient.from_connection_string(
+        stack.storage_connection_string, "order-submissions"
+    ) as queue:
         await asyncio.gather(
-            *(queue.send_message(json.dumps(_message(order_id, payload) | more)) for order_id in order_ids)
+            *(
+                queue.send_message(json.dumps(_message(order_id, payload) | more))
+                for order_id in order_ids
+            )
         )
 
 

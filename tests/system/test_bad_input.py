@@ -17,7 +17,10 @@ from submitting import new_order_id
 from submitting import submit as submit_orders
 from waiting import eventually
 
-GOOD = {"customer": {"name": "Ada", "email": "ada@example.com"}, "items": [{"sku": "TEA-SENCHA", "quantity": 1}]}
+GOOD = {
+    "customer": {"name": "Ada", "email": "ada@example.com"},
+    "items": [{"sku": "TEA-SENCHA", "quantity": 1}],
+}
 HOSTILE = [
     "\x00",
     "a\u202eb",
@@ -67,10 +70,16 @@ BAD_BODIES = {
     "not a number": (item().replace('"quantity": 1', '"quantity": NaN'), ["items.0.quantity"]),
     "no e-mail": (order(customer={"name": "Ada", "email": "ada"}), ["customer.email"]),
     "two faults": (order(customer={"name": ""}), ["customer.name", "customer.email"]),
-    "a lone surrogate": ('{"customer": {"name": "\\ud800", "email": "a@b"}, "items": []}', ["body"]),
+    "a lone surrogate": (
+        '{"customer": {"name": "\\ud800", "email": "a@b"}, "items": []}',
+        ["body"],
+    ),
     "a megabyte": (order(customer={"name": "x" * 2**20, "email": "a@b"}), ["body"]),
     "deeply nested": ("[" * 100_000, ["body"]),
-    "a deeply nested field": (order(x=0).replace('"x": 0', f'"x": {"[" * 5000}{"]" * 5000}'), ["body"]),
+    "a deeply nested field": (
+        order(x=0).replace('"x": 0', f'"x": {"[" * 5000}{"]" * 5000}'),
+        ["body"],
+    ),
 }
 
 
@@ -113,15 +122,24 @@ async def test_hostile_text_does_no_harm_in_any_field(client, text):
     for body in bodies:
         async with client.http.post(f"{client.url}/api/orders", data=body) as response:
             assert response.status in (202, 400)
-    for path in ("/api/orders/{}", "/api/operator/orders/{}", "/api/operator/poison/{}/x/drop", "/simulator/{}/ledger"):
-        async with client.http.get(client.url + path.format(quoted(text)), headers=client.key) as response:
+    for path in (
+        "/api/orders/{}",
+        "/api/operator/orders/{}",
+        "/api/operator/poison/{}/x/drop",
+        "/simulator/{}/ledger",
+    ):
+        async with client.http.get(
+            client.url + path.format(quoted(text)), headers=client.key
+        ) as response:
             assert response.status in (400, 404, 414), path
     for name in ("state", "limit", "continuation"):
         query = f"/api/operator/orders?{name}={quoted(text)}"
         async with client.http.get(client.url + query, headers=client.key) as response:
             assert response.status in (200, 400, 414), name
     body = {"operator": text, "note": text}
-    status, _ = await client.request("POST", "/api/operator/orders/b00-01JCX4T9Q8ZK7M2N5P6R3S1V0W/resubmit", json=body)
+    status, _ = await client.request(
+        "POST", "/api/operator/orders/b00-01JCX4T9Q8ZK7M2N5P6R3S1V0W/resubmit", json=body
+    )
     assert status in (400, 404)
 
 
@@ -143,14 +161,22 @@ def quoted(text: str) -> str:
     return quote(text, safe="")
 
 
-KEYS = {"long": "x" * 5000, "short": "4711", "space": "a b" * 9, "not ascii": "ключ" * 9, "quote": "'; --" * 9}
+KEYS = {
+    "long": "x" * 5000,
+    "short": "4711",
+    "space": "a b" * 9,
+    "not ascii": "ключ" * 9,
+    "quote": "'; --" * 9,
+}
 
 
 @pytest.mark.parametrize("key", KEYS.values(), ids=KEYS)
 async def test_any_idempotency_key_is_a_key_or_a_fault(client, key):
     """The same key stands for the same order, whatever it looks like."""
     answers = [
-        await client.request("POST", "/api/orders", key=False, json=GOOD, headers={"Idempotency-Key": key})
+        await client.request(
+            "POST", "/api/orders", key=False, json=GOOD, headers={"Idempotency-Key": key}
+        )
         for _ in range(2)
     ]
     assert {status for status, _ in answers} in ({202}, {400})
@@ -172,11 +198,23 @@ BAD_SUBMISSIONS = {
     "no json": ("}{ no json", "Invalid JSON"),
     "base64": ("eyJzY2hlbWFWZXJzaW9uIjoxfQ==", "Invalid JSON"),
     "unknown schema": (submission(schemaVersion=2), "schemaVersion: Input should be 1"),
-    "foreign order id": (submission(orderId="../b00|state"), "orderId: String should match pattern"),
-    "foreign bucket": (submission(orderId="b99-01JCX4T9Q8ZK7M2N5P6R3S1V0W"), "orderId: the bucket is none of"),
-    "unknown product": (submission(items=[{"sku": "X", "quantity": 1, "unitPrice": "1.00"}]), "no product X"),
+    "foreign order id": (
+        submission(orderId="../b00|state"),
+        "orderId: String should match pattern",
+    ),
+    "foreign bucket": (
+        submission(orderId="b99-01JCX4T9Q8ZK7M2N5P6R3S1V0W"),
+        "orderId: the bucket is none of",
+    ),
+    "unknown product": (
+        submission(items=[{"sku": "X", "quantity": 1, "unitPrice": "1.00"}]),
+        "no product X",
+    ),
     "unknown workflow": (submission(workflow="other"), "there is no workflow other"),
-    "foreign reply queue": (submission(replyTo="scheduler-requests"), "only queues whose names begin with status-"),
+    "foreign reply queue": (
+        submission(replyTo="scheduler-requests"),
+        "only queues whose names begin with status-",
+    ),
     "unknown field": (submission(admin=True), "admin: Extra inputs are not permitted"),
 }
 
@@ -187,13 +225,21 @@ NOBODY = "b00-01JCX4T9Q8ZK7M2N5P6R3S1V0W"
 def reply(order_id, **changes):
     """A payment agent's answer."""
     named = {"orderId": order_id, "step": "payment", "attempt": 1, "action": "do"}
-    said = {"outcome": "completed", "completeBy": (datetime.now(UTC) + timedelta(minutes=5)).isoformat()}
+    said = {
+        "outcome": "completed",
+        "completeBy": (datetime.now(UTC) + timedelta(minutes=5)).isoformat(),
+    }
     return json.dumps({"schemaVersion": 1, **named, **said, **changes})
 
 
 BAD_MESSAGES = {
     "wake-up: no json": ("scheduler-requests", "no json", None, "Invalid JSON"),
-    "wake-up: unknown schema": ("scheduler-requests", '{"schemaVersion":0,"orderId":"x"}', None, "schemaVersion"),
+    "wake-up: unknown schema": (
+        "scheduler-requests",
+        '{"schemaVersion":0,"orderId":"x"}',
+        None,
+        "schemaVersion",
+    ),
     "request: garbage": ("payment-requests", "[1,2]", None, "body: "),
     "reply: to nothing": (
         "payment-responses",
@@ -202,7 +248,12 @@ BAD_MESSAGES = {
         "orderId: Field req",
     ),
     "reply: odd id": ("payment-responses", reply(NOBODY), "a:b:c:d", "correlation id"),
-    "reply: other id": ("payment-responses", reply(NOBODY, attempt=2), f"{NOBODY}:payment:1:do", "correlation id"),
+    "reply: other id": (
+        "payment-responses",
+        reply(NOBODY, attempt=2),
+        f"{NOBODY}:payment:1:do",
+        "correlation id",
+    ),
     "reply: unknown outcome": (
         "payment-responses",
         reply(NOBODY, outcome="not one"),
@@ -219,16 +270,28 @@ async def test_bad_messages_are_kept_with_their_reasons_and_hold_nothing_up(clie
     earlier = {(each["queue"], each["body"]): each["reason"] for each in answer["messages"]}
     before = [await client.place() for _ in range(3)]
     recorded = await client.until(before[0], "Processed")
-    contradicting = submission(orderId=before[0], customer={"name": "Mallory", "email": "m@example.com"})
+    contradicting = submission(
+        orderId=before[0], customer={"name": "Mallory", "email": "m@example.com"}
+    )
     submissions = dict(BAD_SUBMISSIONS.values()) | {contradicting: "with other content"}
     await submit(stack, submissions)
-    await send(stack, [(queue, body, correlation) for queue, body, correlation, _ in BAD_MESSAGES.values()])
+    await send(
+        stack, [(queue, body, correlation) for queue, body, correlation, _ in BAD_MESSAGES.values()]
+    )
     harmless = [
         ("scheduler-requests", json.dumps({"orderId": NOBODY, "later": "{"}), None),
         ("payment-responses", reply(NOBODY), f"{NOBODY}:payment:1:do"),
         ("payment-responses", reply(NOBODY), None),
-        ("payment-responses", reply(before[0], attempt=99, later="x"), f"{before[0]}:payment:99:do"),
-        ("payment-responses", reply(before[0], step="nothing", action="undo"), f"{before[0]}:nothing:1:undo"),
+        (
+            "payment-responses",
+            reply(before[0], attempt=99, later="x"),
+            f"{before[0]}:payment:99:do",
+        ),
+        (
+            "payment-responses",
+            reply(before[0], step="nothing", action="undo"),
+            f"{before[0]}:nothing:1:undo",
+        ),
     ]
     await send(stack, harmless)
     after = [await client.place() for _ in range(3)]
@@ -249,7 +312,9 @@ async def test_bad_messages_are_kept_with_their_reasons_and_hold_nothing_up(clie
         assert reason in kept[place], place
     for order_id in [*before, *after]:
         await client.until(order_id, "Processed")
-    assert kept.keys() - earlier.keys() == (await kept_now()).keys() - earlier.keys() == wanted.keys()
+    assert (
+        kept.keys() - earlier.keys() == (await kept_now()).keys() - earlier.keys() == wanted.keys()
+    )
     order = await client.order(before[0])
     assert order["payload"] == recorded["payload"]
     assert "submission-refused" in events(order)
@@ -284,7 +349,10 @@ async def test_a_stranger_among_replies_costs_no_order_its_own_answer(client, st
     orders = list(attempts)
     stranger = json.dumps({"outcome": "failed", "reason": f"a stranger beside {orders[0]}"})
     replies = [
-        (reply(order_id, attempt=attempt, result={"reference": f"of {order_id}"}), f"{order_id}:payment:{attempt}:do")
+        (
+            reply(order_id, attempt=attempt, result={"reference": f"of {order_id}"}),
+            f"{order_id}:payment:{attempt}:do",
+        )
         for order_id, attempt in attempts.items()
     ]
     await send_as_batch(stack, "payment-responses", [(stranger, None), *replies])
@@ -310,7 +378,10 @@ async def test_a_reply_over_the_queue_of_another_agent_changes_nothing(client, s
 
     order = await eventually(was_refused)
     assert [step["state"] for step in order["steps"]] == ["Running"]
-    assert "it came over the queue of shipping, but payment was asked" in order["history"][-1]["detail"]
+    assert (
+        "it came over the queue of shipping, but payment was asked"
+        in order["history"][-1]["detail"]
+    )
     await send(stack, [("payment-responses", reply(order_id, attempt=attempt), correlation)])
     await client.until(order_id, "Processed")
 
@@ -321,7 +392,10 @@ async def under_way(client, stack, count):
     for order_id in orders:
         await fault(client, "payment", "hang", order_id)
     await submit_orders(stack, *orders, workflow="payment-only")
-    return {order_id: await eventually(partial(attempt_under_way, client, order_id)) for order_id in orders}
+    return {
+        order_id: await eventually(partial(attempt_under_way, client, order_id))
+        for order_id in orders
+    }
 
 
 async def attempt_under_way(client, order_id):
@@ -334,18 +408,24 @@ async def attempt_under_way(client, order_id):
 async def alerts_of_refusals(client, count):
     """Whether an alert has come for each."""
     _, answer = await client.request("GET", "/api/operator/alerts")
-    told = [each for each in answer["alerts"] if each["type"] == "OrderProcessing.SubmissionRejected"]
+    told = [
+        each for each in answer["alerts"] if each["type"] == "OrderProcessing.SubmissionRejected"
+    ]
     assert len(told) >= count, told
     return told
 
 
 async def submit(stack, bodies):
-    async with QueueClient.from_connection_string(stack.storage_connection_string, "order-submissions") as queue:
+    async with QueueClient.from_connection_string(
+        stack.storage_connection_string, "order-submissions"
+    ) as queue:
         await asyncio.gather(*map(queue.send_message, bodies))
 
 
 async def send(stack, messages):
-    async with ServiceBusClient.from_connection_string(stack.app_environment()["ServiceBus"]) as bus:
+    async with ServiceBusClient.from_connection_string(
+        stack.app_environment()["ServiceBus"]
+    ) as bus:
         for name, body, correlation in messages:
             async with bus.get_queue_sender(name) as sender:
                 await sender.send_messages(ServiceBusMessage(body, correlation_id=correlation))
@@ -356,4 +436,6 @@ async def send_as_batch(stack, name, messages):
         ServiceBusClient.from_connection_string(stack.app_environment()["ServiceBus"]) as bus,
         bus.get_queue_sender(name) as sender,
     ):
-        await sender.send_messages([ServiceBusMessage(body, correlation_id=each) for body, each in messages])
+        await sender.send_messages(
+            [ServiceBusMessage(body, correlation_id=each) for body, each in messages]
+        )

@@ -29,7 +29,10 @@ SIGNED = ("--operator", "grace", "-m", "the provider is back")
 @pytest.fixture(scope="module")
 async def breakable(tmp_path_factory):
     """A stack whose host may be killed."""
-    async with running(tmp_path_factory.mktemp("stack"), app=APP, settings=PATIENT | KILLED) as (stack, client):
+    async with running(tmp_path_factory.mktemp("stack"), app=APP, settings=PATIENT | KILLED) as (
+        stack,
+        client,
+    ):
         yield stack, client
 
 
@@ -38,17 +41,29 @@ async def in_error(stack, count, reason=REASON, **more):
     parts = connect(Settings.model_validate(stack.app_environment()))
     store, since = app(parts).store, datetime.now(UTC) - timedelta(minutes=1)
     ids = [new_order_id() for _ in range(count)]
-    await run_all((store.commit(failed(order_id, reason, since, **more)) for order_id in ids), at_most=200)
+    await run_all(
+        (store.commit(failed(order_id, reason, since, **more)) for order_id in ids), at_most=200
+    )
     await parts.close()
     return ids
 
 
 def failed(order_id, reason, since, *, is_needed=False, **more):
-    order = new_order(process_state=ProcessState.ERROR, outcome=Outcome.FAILED, reason=reason, updated_at=since, **more)
-    steps = tuple(replace(step, state=StepState.FAILED, attempts=1, reason=reason) for step in order.steps)
+    order = new_order(
+        process_state=ProcessState.ERROR,
+        outcome=Outcome.FAILED,
+        reason=reason,
+        updated_at=since,
+        **more,
+    )
+    steps = tuple(
+        replace(step, state=StepState.FAILED, attempts=1, reason=reason) for step in order.steps
+    )
     if is_needed:
         steps += (replace(order.steps[0], name="capture", after=("payment",), uses=("payment",)),)
-    order = replace(order, order=replace(order.order, order_id=order_id), steps=steps).with_state(order_id=order_id)
+    order = replace(order, order=replace(order.order, order_id=order_id), steps=steps).with_state(
+        order_id=order_id
+    )
     entry = HistoryEntry(at=since, actor="scheduler/s", happened=some("failed"), change_id=order_id)
     return Change(before=None, after=order, entry=entry)
 
@@ -62,23 +77,42 @@ async def histories(client, ids):
 @pytest.mark.proves("OPR-3", "OPR-6")
 @pytest.mark.soak
 @pytest.mark.parametrize("many", [1000])
-async def test_a_bulk_resubmit_that_is_killed_finishes_when_it_is_repeated_and_touches_no_order_twice(breakable, many):
+async def test_a_bulk_resubmit_that_is_killed_finishes_when_it_is_repeated_and_touches_no_order_twice(
+    breakable, many
+):
     """Command and host are killed in the middle; some orders fail again, and are left to their new alert."""
     stack, client = breakable
     ids = await in_error(stack, many)
     others = await in_error(stack, 5, reason="the provider is down")
     again = set(ids[::100])
     await run_all(
-        client.request("PUT", "/simulator/payment/faults", json={"mode": "reject", "match": {"orderId": order_id}})
+        client.request(
+            "PUT",
+            "/simulator/payment/faults",
+            json={"mode": "reject", "match": {"orderId": order_id}},
+        )
         for order_id in again
     )
     operator = CommandLine(client)
-    code, out, err = await operator.run("bulk", "resubmit", "--step", "payment", "--reason", REASON, "--json", *SIGNED)
+    code, out, err = await operator.run(
+        "bulk", "resubmit", "--step", "payment", "--reason", REASON, "--json", *SIGNED
+    )
     assert code == 0, err
     plan = json.loads(out)
     assert ({each["orderId"] for each in plan["matching"]}, plan["done"]) == (set(ids), [])
 
-    go = ("bulk", "resubmit", "--step", "payment", "--reason", REASON, "--until", plan["until"], "--go", *SIGNED)
+    go = (
+        "bulk",
+        "resubmit",
+        "--step",
+        "payment",
+        "--reason",
+        REASON,
+        "--until",
+        plan["until"],
+        "--go",
+        *SIGNED,
+    )
     command = await operator.start(*go)
     await command.stderr.readline()  # the first page of three is done, the second one under way
     command.kill()

@@ -96,11 +96,25 @@ async def test_an_order_costs_a_transaction_for_each_step_and_two_more_and_a_rea
         assert await one_by_one.wait_for([order_id], 1, 60)
     counted = totals(one_by_one.folder) - counts
     idle = math.ceil(IDLE_WRITES_PER_SECOND * cost.steps * (time.monotonic() - began))
-    assert cost.transactions * ONE_BY_ONE <= counted["table_writes"] <= cost.transactions * ONE_BY_ONE + idle
-    assert cost.entities * ONE_BY_ONE <= counted["table_entities"] <= cost.entities * ONE_BY_ONE + idle
-    assert cost.reads * ONE_BY_ONE <= counted["table_loads"] <= (1 + IN_DOUBT) * cost.reads * ONE_BY_ONE
+    assert (
+        cost.transactions * ONE_BY_ONE
+        <= counted["table_writes"]
+        <= cost.transactions * ONE_BY_ONE + idle
+    )
+    assert (
+        cost.entities * ONE_BY_ONE <= counted["table_entities"] <= cost.entities * ONE_BY_ONE + idle
+    )
+    assert (
+        cost.reads * ONE_BY_ONE
+        <= counted["table_loads"]
+        <= (1 + IN_DOUBT) * cost.reads * ONE_BY_ONE
+    )
     assert counted["table_point_reads"] <= idle  # the watch's look at the last sweep
-    assert cost.messages * ONE_BY_ONE <= counted["service_bus_messages"] <= (1 + IN_DOUBT) * cost.messages * ONE_BY_ONE
+    assert (
+        cost.messages * ONE_BY_ONE
+        <= counted["service_bus_messages"]
+        <= (1 + IN_DOUBT) * cost.messages * ONE_BY_ONE
+    )
     assert counted["remote_calls"] == cost.steps * ONE_BY_ONE
     assert (counted["storage_queue_operations"], counted["event_grid_operations"]) == (0, 0)
 

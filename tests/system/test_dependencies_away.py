@@ -26,7 +26,10 @@ STORAGE = ("stateStore", "submissionQueue")
 @pytest.fixture(scope="module")
 async def lasting(tmp_path_factory):
     """A stack that keeps what it has when it stops; every test leaves it whole."""
-    async with running(tmp_path_factory.mktemp("stack"), settings=SETTINGS, in_memory=False) as (stack, client):
+    async with running(tmp_path_factory.mktemp("stack"), settings=SETTINGS, in_memory=False) as (
+        stack,
+        client,
+    ):
         yield stack, client
 
 
@@ -64,7 +67,10 @@ async def orders_placed(client):
 
     async def keep_placing():
         while not ending.is_set():
-            customer, items = {"name": "Ada", "email": "ada@example.com"}, [{"sku": "CUP-PORCELAIN", "quantity": 1}]
+            customer, items = (
+                {"name": "Ada", "email": "ada@example.com"},
+                [{"sku": "CUP-PORCELAIN", "quantity": 1}],
+            )
             body = {"customer": customer, "items": items}
             status, answer = await client.request("POST", "/api/orders", key=False, json=body)
             assert status in (202, 503), answer

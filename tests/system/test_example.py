@@ -37,7 +37,12 @@ async def test_an_order_is_processed_and_leaves_nothing_to_do(client):
     assert "CompleteBy" not in state
     assert json.loads(rows[f"{order_id}|order"]["Payload"])["customer"]["name"] == "Ada"
     _, step = json.loads(state["Steps"])[:2]
-    assert (step["Name"], step["Agent"], step["State"], step["Attempts"]) == ("payment", "payment", "Completed", 1)
+    assert (step["Name"], step["Agent"], step["State"], step["Attempts"]) == (
+        "payment",
+        "payment",
+        "Completed",
+        1,
+    )
     assert len([key for key in rows if "|history|" in key]) == state["Version"] == 6
     assert await client.agenda_of(order_id) == []
 
@@ -69,8 +74,12 @@ async def test_the_customer_follows_the_order_without_seeing_internals(client):
         ("shipment", "Completed", "Sent to you"),
         ("capture", "Completed", "Paid"),
     ]
-    assert {frozenset(step) for step in view["steps"]} == {frozenset({"name", "state", "look", "words", "more"})}
-    async with client.http.get(f"{client.url}/api/orders/b00-00000000000000000000000000") as response:
+    assert {frozenset(step) for step in view["steps"]} == {
+        frozenset({"name", "state", "look", "words", "more"})
+    }
+    async with client.http.get(
+        f"{client.url}/api/orders/b00-00000000000000000000000000"
+    ) as response:
         assert (response.status, response.headers["Retry-After"]) == (404, "1")
 
 
@@ -100,7 +109,9 @@ async def test_an_order_comes_back_by_itself_when_the_payment_hangs(client, stac
 
 
 @pytest.mark.proves("SUP-3", "ALR-1", "OPR-1", "OPR-3", "OPR-6", "SCH-9")
-async def test_a_lasting_fault_ends_in_error_with_one_alert_and_an_operator_resubmits(client, stack):
+async def test_a_lasting_fault_ends_in_error_with_one_alert_and_an_operator_resubmits(
+    client, stack
+):
     """At the threshold the order is Error, one alert came through Event Grid, and a resubmit brings it to its end."""
     order_id = await placed_to_fail(client, stack, "hang", "payment-error")
     order = await client.until(order_id, "Error", failures=2)
@@ -121,7 +132,10 @@ async def test_a_lasting_fault_ends_in_error_with_one_alert_and_an_operator_resu
     order = await client.until(order_id, "Processed")
     assert (order["failureCount"], order["outcome"], order["reason"]) == (0, None, None)
     (resubmitted,) = [entry for entry in order["history"] if entry["event"] == "resubmitted"]
-    assert (resubmitted["actor"], resubmitted["detail"]) == ("operator/grace", "the provider is back")
+    assert (resubmitted["actor"], resubmitted["detail"]) == (
+        "operator/grace",
+        "the provider is back",
+    )
     assert claims_and_recoveries_alternate(order)
     assert await client.actions(order_id) == DONE
     assert len(await client.alerts(order_id)) == 1
@@ -146,7 +160,9 @@ async def test_a_rejected_payment_is_an_error_at_once_with_the_services_reason(c
 @pytest.mark.proves("AGT-2")
 async def test_a_flaky_service_is_tried_again_within_one_attempt(client, stack):
     """Transient faults are the agent's to retry: the order needs no recovery."""
-    orders = [await placed_to_fail(client, stack, "flaky", "order", failureRate=1) for _ in range(3)]
+    orders = [
+        await placed_to_fail(client, stack, "flaky", "order", failureRate=1) for _ in range(3)
+    ]
     for order_id in orders:
         await eventually(partial(tried_again, client, order_id))
         await fault(client, "payment", "none", order_id)
@@ -162,7 +178,10 @@ async def tried_again(client, order_id):
 
 async def test_an_idempotency_key_stands_for_one_purchase(client):
     """Same key and content: the same order; same key and other content: 409."""
-    purchase = {"customer": {"name": "Ada", "email": "a@example.com"}, "items": [{"sku": "TEA-SENCHA", "quantity": 1}]}
+    purchase = {
+        "customer": {"name": "Ada", "email": "a@example.com"},
+        "items": [{"sku": "TEA-SENCHA", "quantity": 1}],
+    }
     headers = {"Idempotency-Key": str(uuid4())}
     first = await client.request("POST", "/api/orders", key=False, json=purchase, headers=headers)
     again = await client.request("POST", "/api/orders", key=False, json=purchase, headers=headers)
@@ -175,12 +194,17 @@ async def test_an_idempotency_key_stands_for_one_purchase(client):
 
 async def test_who_has_the_key_places_an_order_before_others(client):
     """Anybody else is told that there is no such field, or no such call."""
-    purchase = {"customer": {"name": "Ada", "email": "a@example.com"}, "items": [{"sku": "TEA-SENCHA", "quantity": 1}]}
+    purchase = {
+        "customer": {"name": "Ada", "email": "a@example.com"},
+        "items": [{"sku": "TEA-SENCHA", "quantity": 1}],
+    }
     urgent = purchase | {"priority": "high"}
     status, answer = await client.request("POST", "/api/operator/orders", json=urgent)
     assert status == 202
     assert (await client.until(answer["orderId"], "Processed"))["priority"] == "high"
-    refused = [await client.request("POST", f"/api/{path}", key=False, json=urgent) for path in PLACES]
+    refused = [
+        await client.request("POST", f"/api/{path}", key=False, json=urgent) for path in PLACES
+    ]
     assert [status for status, _ in refused] == [400, 401]
 
 
@@ -195,5 +219,7 @@ async def test_whoever_follows_an_order_never_hears_that_there_is_none(client):
     await client.until(order_id, "Processed")
     async with client.http.get(f"{client.url}/api/orders/{order_id}") as answer:
         tag = answer.headers["ETag"]
-    async with client.http.get(f"{client.url}/api/orders/{order_id}", headers={"If-None-Match": tag}) as again:
+    async with client.http.get(
+        f"{client.url}/api/orders/{order_id}", headers={"If-None-Match": tag}
+    ) as again:
         assert (again.status, await again.read()) == (304, b"")

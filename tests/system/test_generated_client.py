@@ -60,11 +60,15 @@ async def shop(client, generated):
 async def operator(client, generated):
     """The app as somebody calls it who has the key."""
     key = client.key["x-functions-key"]
-    async with generated.AuthenticatedClient(client.url, key, prefix="", auth_header_name="x-functions-key") as made:
+    async with generated.AuthenticatedClient(
+        client.url, key, prefix="", auth_header_name="x-functions-key"
+    ) as made:
         yield made
 
 
-async def test_a_generated_client_places_an_order_and_follows_it_until_it_is_processed(shop, operator):
+async def test_a_generated_client_places_an_order_and_follows_it_until_it_is_processed(
+    shop, operator
+):
     """As the shop does, and as an operator; what is refused says why."""
     placed = await call("post_api_orders")(client=shop, body=model("Purchase").from_dict(PURCHASE))
     assert isinstance(placed, model("Placed"))
@@ -77,6 +81,11 @@ async def test_a_generated_client_places_an_order_and_follows_it_until_it_is_pro
     status = await eventually(processed)
     assert {step.state for step in status.steps} == {model("StepState").COMPLETED}
     order = await call("get_api_operator_orders_order_id")(placed.order_id, client=operator)
-    assert (order.order_id, order.process_state) == (placed.order_id, model("ProcessState").PROCESSED)
-    refused = await call("post_api_orders")(client=shop, body=model("Purchase").from_dict(PURCHASE | {"items": []}))
+    assert (order.order_id, order.process_state) == (
+        placed.order_id,
+        model("ProcessState").PROCESSED,
+    )
+    refused = await call("post_api_orders")(
+        client=shop, body=model("Purchase").from_dict(PURCHASE | {"items": []})
+    )
     assert isinstance(refused, model("Problem"))

@@ -28,7 +28,10 @@ async def test_orders_go_on_in_a_host_that_was_started_again(tmp_path):
             return host.pid != ended and HOST_IS_READY in host.output()
 
         await eventually(is_started_again)
-        assert "error: the process that forks the workers has ended (killed by SIGKILL)\n" in host.log.read_text()
+        assert (
+            "error: the process that forks the workers has ended (killed by SIGKILL)\n"
+            in host.log.read_text()
+        )
         await stack.wait_healthy()
         orders.append(await client.place())
         await until_processed(client, orders)

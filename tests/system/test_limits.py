@@ -36,7 +36,10 @@ WITHOUT_WAKE_UPS = names(*FUNCTIONS, but={"scheduler_wake"})
 async def idle(tmp_path_factory):
     """A stack without hosts: each test starts what it needs."""
     folder = tmp_path_factory.mktemp("stack")
-    async with running(folder, hosts=0, app=APP, functions=WITHOUT_WAKE_UPS, settings=SETTINGS) as (stack, client):
+    async with running(folder, hosts=0, app=APP, functions=WITHOUT_WAKE_UPS, settings=SETTINGS) as (
+        stack,
+        client,
+    ):
         yield stack, client
 
 
@@ -69,13 +72,18 @@ def at(entry):
 async def first_claims(client, order_ids):
     """When each order was claimed first."""
     orders = await orders_of(client, order_ids)
-    return {o["orderId"]: next(at(entry) for entry in o["history"] if entry["event"] == "claimed") for o in orders}
+    return {
+        o["orderId"]: next(at(entry) for entry in o["history"] if entry["event"] == "claimed")
+        for o in orders
+    }
 
 
 async def effects(client, service, order_ids):
     """When things happened at the service for these orders, in this order."""
     _, ledger = await client.request("GET", f"/simulator/{service}/ledger")
-    found = [each for each in ledger["effects"] if each["idempotencyKey"].partition(":")[0] in order_ids]
+    found = [
+        each for each in ledger["effects"] if each["idempotencyKey"].partition(":")[0] in order_ids
+    ]
     return sorted(map(at, found))
 
 
@@ -102,8 +110,12 @@ async def test_high_priority_goes_first(idle, start, orders):
     await client.fault("none", service="payment")
 
     claimed = await first_claims(client, [*low, *urgent])
-    between = [order_id for order_id in low if claimed[order_id] < max(claimed[each] for each in urgent)]
-    assert high / 10 <= len(between) <= high  # each fifth turn, and more where hosts were after the same urgent order
+    between = [
+        order_id for order_id in low if claimed[order_id] < max(claimed[each] for each in urgent)
+    ]
+    assert (
+        high / 10 <= len(between) <= high
+    )  # each fifth turn, and more where hosts were after the same urgent order
 
 
 @pytest.mark.proves("AGT-10", "WRK-2")
@@ -123,7 +135,9 @@ async def test_no_host_has_more_calls_in_flight_than_its_agent_may(idle, start, 
 
 
 @pytest.mark.proves("SUP-7")
-async def test_an_alert_comes_while_scheduler_and_supervisor_are_switched_off(idle, connections, start):
+async def test_an_alert_comes_while_scheduler_and_supervisor_are_switched_off(
+    idle, connections, start
+):
     """One for the order that nobody claims, one for the sweep that stays away."""
     stack, _ = idle
     await start(1, names("submission_record", "alerts_relay", "alerts_record", "alerts_watch"))

@@ -64,7 +64,10 @@ OUTAGES = {
 async def stories(tmp_path_factory):
     """What happens in each outage, under way."""
     folders = {name: tmp_path_factory.mktemp("stack") for name in OUTAGES}
-    tasks = {name: asyncio.create_task(live_through(OUTAGES[name], folder)) for name, folder in folders.items()}
+    tasks = {
+        name: asyncio.create_task(live_through(OUTAGES[name], folder))
+        for name, folder in folders.items()
+    }
     yield tasks
     for task in tasks.values():
         task.cancel()
@@ -101,13 +104,20 @@ async def live_through(outage, folder):
         await all_have_ended(client, every)
         orders = await orders_of(client, every)
         nothing_is_charged(orders, began, gone)
-        assert {in_flight(order, began, began) for order in orders if order["orderId"] in told} == {True, False}
+        assert {in_flight(order, began, began) for order in orders if order["orderId"] in told} == {
+            True,
+            False,
+        }
         refused = [order_id for order_id, sku in placed.items() if sku == REFUSED]
-        assert {order["orderId"] for order in orders if order["processState"] == "Error"} == set(refused)
+        assert {order["orderId"] for order in orders if order["processState"] == "Error"} == set(
+            refused
+        )
         assert all(map(claims_and_recoveries_alternate, orders))
         effects = await client.all_actions()
         other = {order_id: ["authorise"] for order_id in resting} | of_the_refused(orders, refused)
-        assert {order_id: effects.get(order_id, []) for order_id in every} == dict.fromkeys(every, DONE) | other
+        assert {order_id: effects.get(order_id, []) for order_id in every} == dict.fromkeys(
+            every, DONE
+        ) | other
         await eventually(partial(operators_are_told, client, refused))
         await eventually(partial(Mailbox(stack).tells, STORY, told))
         assert await poisoned(stack) == []
@@ -132,7 +142,10 @@ async def some_at_work_and_some_waiting(stack, client):
 
     async def so():
         states = await states_of(client, orders)
-        return len(states) == 20 and {row["ProcessState"] for row in states.values()} == {"Pending", "Processing"}
+        return len(states) == 20 and {row["ProcessState"] for row in states.values()} == {
+            "Pending",
+            "Processing",
+        }
 
     await eventually(so)
     return orders
@@ -164,10 +177,15 @@ async def orders_placed(client):
 
 async def place(client, sku):
     """Order one piece, again and again until the order is taken; what was answered 503 may have been taken too."""
-    body = {"customer": {"name": "Ada", "email": "ada@example.com"}, "items": [{"sku": sku, "quantity": 1}]}
+    body = {
+        "customer": {"name": "Ada", "email": "ada@example.com"},
+        "items": [{"sku": sku, "quantity": 1}],
+    }
     key = {"Idempotency-Key": str(uuid4())}
     while True:
-        status, answer = await client.request("POST", "/api/orders", key=False, json=body, headers=key)
+        status, answer = await client.request(
+            "POST", "/api/orders", key=False, json=body, headers=key
+        )
         if status == 202:
             return answer["orderId"]
         assert status == 503, answer
@@ -198,7 +216,10 @@ def of_the_refused(orders, refused):
     But for one whose request for the stock got lost, or found no room beside that for the payment: nothing starts any
     more once that is refused. Most find room.
     """
-    steps = {order["orderId"]: {step["name"]: step["state"] for step in order["steps"]} for order in orders}
+    steps = {
+        order["orderId"]: {step["name"]: step["state"] for step in order["steps"]}
+        for order in orders
+    }
     unsent = {order_id for order_id in refused if steps[order_id]["stock"] == "NotStarted"}
     assert len(unsent) <= len(refused) / 2
     return {order_id: [] if order_id in unsent else ["reserve"] for order_id in refused}
@@ -208,26 +229,37 @@ def nothing_is_charged(orders, began, gone):
     """Of an order that was in flight one failure of each step may be; tell the story of any that has more."""
     charged = [order for order in orders if failures(order, began) > in_flight(order, began, gone)]
     stories = "\n\n".join(story_of(order) for order in charged)
-    assert not charged, f"{len(charged)} of {len(orders)} are charged for what began at {began}:\n{stories}"
+    assert not charged, (
+        f"{len(charged)} of {len(orders)} are charged for what began at {began}:\n{stories}"
+    )
 
 
 def story_of(order):
     return "\n".join(
-        f"{entry['at']} {entry['actor']}: {entry['event']} {entry['detail']}" for entry in order["history"]
+        f"{entry['at']} {entry['actor']}: {entry['event']} {entry['detail']}"
+        for entry in order["history"]
     )
 
 
 def failures(order, since):
     """Count the time-outs since then that were charged to the step with the most of them."""
-    happened = (each for entry in order["history"] if at(entry) >= since for each in entry["happened"])
+    happened = (
+        each for entry in order["history"] if at(entry) >= since for each in entry["happened"]
+    )
     charged = Counter(each["step"] for each in happened if "failure" in each)
     return max(charged.values(), default=0)
 
 
 def in_flight(order, began, gone):
     """Whether a scheduler handled the order at some moment between these two."""
-    before = [entry["event"] for entry in order["history"] if at(entry) < began and entry["event"] in TAKES | GIVES]
-    claimed = any(entry["event"] == "claimed" and began <= at(entry) <= gone for entry in order["history"])
+    before = [
+        entry["event"]
+        for entry in order["history"]
+        if at(entry) < began and entry["event"] in TAKES | GIVES
+    ]
+    claimed = any(
+        entry["event"] == "claimed" and began <= at(entry) <= gone for entry in order["history"]
+    )
     return claimed or before[-1:] == ["claimed"]
 
 

@@ -25,7 +25,10 @@ MANY = 300
 @pytest.fixture(scope="module")
 async def three_hosts(tmp_path_factory):
     """A stack of three hosts; a test that kills one starts another."""
-    async with running(tmp_path_factory.mktemp("stack"), hosts=3, app=APP, settings=SETTINGS) as (stack, client):
+    async with running(tmp_path_factory.mktemp("stack"), hosts=3, app=APP, settings=SETTINGS) as (
+        stack,
+        client,
+    ):
         yield stack, client
 
 
@@ -52,7 +55,9 @@ async def test_each_of_three_hosts_takes_a_part_of_the_orders(three_hosts, at_on
         await until_processed(client, fresh)
         found = [entry for order in await orders_of(client, fresh) for entry in order["history"]]
         claims = [entry for entry in found if entry["event"] == "claimed"]
-        claimers.update(host.name for host in stack.hosts if any(is_by(host, claim) for claim in claims))
+        claimers.update(
+            host.name for host in stack.hosts if any(is_by(host, claim) for claim in claims)
+        )
         all_have_claimed.__name__ = f"all hosts have claimed orders, but only {claimers} have"
         return len(claimers) == 3
 
@@ -87,7 +92,9 @@ async def test_orders_end_right_when_hosts_are_killed_at_any_moment(three_hosts,
     orders = []
     for _ in range(kills):
         orders += await asyncio.gather(*(client.place() for _ in range(4)))
-        await asyncio.sleep(random.uniform(0, 0.4))  # not awaiting anything: the kill has to hit any moment
+        await asyncio.sleep(
+            random.uniform(0, 0.4)
+        )  # not awaiting anything: the kill has to hit any moment
         await stack.kill_host()
         await stack.start_host()
     await right_at_last(client, orders, DONE)

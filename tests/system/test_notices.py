@@ -10,7 +10,9 @@ from waiting import eventually
 
 
 @pytest.mark.proves("ALR-2")
-async def test_a_queue_that_is_not_there_is_given_up_with_an_alert_and_holds_nobody_else_up(client, stack):
+async def test_a_queue_that_is_not_there_is_given_up_with_an_alert_and_holds_nobody_else_up(
+    client, stack
+):
     """The order itself is processed, and others hear of theirs at once."""
     lost, heard = new_order_id(), new_order_id()
     await submit(stack, lost, workflow="payment-only", replyTo="status-nobody")
@@ -19,8 +21,16 @@ async def test_a_queue_that_is_not_there_is_given_up_with_an_alert_and_holds_nob
     await client.until(lost, "Processed")
 
     async def given_up():
-        alerts = [each for each in await client.alerts(lost) if each["type"] == "OrderProcessing.NoticeGivenUp"]
-        return alerts if not [key for key in await client.agenda_of(lost) if "!outbox" in key] else None
+        alerts = [
+            each
+            for each in await client.alerts(lost)
+            if each["type"] == "OrderProcessing.NoticeGivenUp"
+        ]
+        return (
+            alerts
+            if not [key for key in await client.agenda_of(lost) if "!outbox" in key]
+            else None
+        )
 
     (alert,) = await eventually(given_up)
     assert "status-nobody" in alert["reason"]
@@ -41,6 +51,8 @@ async def test_an_order_that_is_undone_says_so(client, stack):
         return story
 
     await eventually(told)
-    (last,) = [each for each in mailbox.received[order_id].values() if each["event"] == "order-undone"]
+    (last,) = [
+        each for each in mailbox.received[order_id].values() if each["event"] == "order-undone"
+    ]
     assert "address not deliverable" in last["reason"]
     assert mailbox.story_of(order_id)[-1] == "order-undone"

@@ -13,9 +13,14 @@ from waiting import eventually
 
 
 @pytest.mark.proves("ALR-2", "ALR-3", "FLT-3", "FLT-8")
-async def test_every_notice_arrives_though_hosts_are_killed_and_the_broker_is_started_again(tmp_path):
+async def test_every_notice_arrives_though_hosts_are_killed_and_the_broker_is_started_again(
+    tmp_path,
+):
     """At least once, and in an order that the receiver can restore; nothing personal is in them."""
-    async with running(tmp_path, app=APP, settings=PATIENT | KILLED, in_memory=False) as (stack, client):
+    async with running(tmp_path, app=APP, settings=PATIENT | KILLED, in_memory=False) as (
+        stack,
+        client,
+    ):
         orders = [new_order_id() for _ in range(40)]
         await submit(stack, *orders, workflow="payment-only", replyTo=REPLY_TO)
 

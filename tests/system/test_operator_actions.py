@@ -33,13 +33,19 @@ async def failed_at(client, stack, step, mode):
 
 
 @pytest.mark.proves("OPR-3", "OPR-4")
-@pytest.mark.parametrize("door", ["http", pytest.param("command line", marks=pytest.mark.soak), LATE])
-async def test_from_each_failed_state_an_operator_gets_the_order_to_its_right_end(client, stack, door):
+@pytest.mark.parametrize(
+    "door", ["http", pytest.param("command line", marks=pytest.mark.soak), LATE]
+)
+async def test_from_each_failed_state_an_operator_gets_the_order_to_its_right_end(
+    client, stack, door
+):
     """Each step, refused or timed out for good: resubmitted, skipped or cancelled; the ledgers say what was done."""
     modes = ("hang",) if door == "http, late" else ("reject",)
     operator = doors(client)[door.partition(",")[0]]
     cases = [(step, mode, way) for step in OPERATIONS for mode in modes for way in WAYS]
-    wrong = await run_all((put_right(client, stack, operator, case) for case in cases), at_most=AT_ONCE)
+    wrong = await run_all(
+        (put_right(client, stack, operator, case) for case in cases), at_most=AT_ONCE
+    )
     assert [problem for problem in wrong if problem] == []
 
 
@@ -48,7 +54,10 @@ async def put_right(client, stack, operator, case):
     order_id = await failed_at(client, stack, step, mode)
     wrong = await WAYS[way](client, operator, order_id, step)
     order = await client.order(order_id)
-    if order["history"][-1]["event"] not in ("processed", "undone") or not claims_and_recoveries_alternate(order):
+    if order["history"][-1]["event"] not in (
+        "processed",
+        "undone",
+    ) or not claims_and_recoveries_alternate(order):
         wrong = f"{wrong}, and its history is {events(order)}"
     return wrong and f"{step}, {mode}, {way}: {wrong}"
 
@@ -63,13 +72,18 @@ async def by_skip(client, operator, order_id, step):
     before = await client.order(order_id)
     refused = await operator.act("skip", order_id, step=step)
     if step not in UNNEEDED:
-        if f"cannot be done without what {step} answers" not in refused or await client.order(order_id) != before:
+        if (
+            f"cannot be done without what {step} answers" not in refused
+            or await client.order(order_id) != before
+        ):
             return f"not refused, or something changed: {refused}"
         return await by_resubmit(client, operator, order_id, step)
     if refused:
         return refused
     wrong = await is_done(client, order_id, [each for each in DONE if each != OPERATIONS[step][1]])
-    return wrong or ("" if steps_of(await client.order(order_id))[step] == "Skipped" else "it is not Skipped")
+    return wrong or (
+        "" if steps_of(await client.order(order_id))[step] == "Skipped" else "it is not Skipped"
+    )
 
 
 async def by_cancel(client, operator, order_id, step):
@@ -138,12 +152,22 @@ async def test_an_order_can_be_cancelled_at_every_point(client, stack, cases):
 
 async def cancelled_at(client, stack, step, mode, moment):
     order_id = new_order_id()
-    await fault(client, step, mode, order_id, **({"latencyMs": 1200} if mode in ("slow", "hang", "late") else {}))
+    await fault(
+        client,
+        step,
+        mode,
+        order_id,
+        **({"latencyMs": 1200} if mode in ("slow", "hang", "late") else {}),
+    )
     await submit(stack, order_id, workflow=f"{step}-error")
 
     async def is_there():
         order = await client.order(order_id)
-        now = next(each for each in order["steps"] if each["name"] == step) if order else {"attempts": 0}
+        now = (
+            next(each for each in order["steps"] if each["name"] == step)
+            if order
+            else {"attempts": 0}
+        )
         failed = now["attempts"] and (now["failureCount"] or now["state"] == "Failed")
         return failed if moment == FAILED else now["attempts"]
 
@@ -162,7 +186,12 @@ async def cancelled_at(client, stack, step, mode, moment):
     return "" if good else f"{is_there.__name__}: {left} stands after {events(order)}"
 
 
-DONE_BEFORE = {"stock": "Completed", "payment": "Completed", "shipment": "NotStarted", "capture": "NotStarted"}
+DONE_BEFORE = {
+    "stock": "Completed",
+    "payment": "Completed",
+    "shipment": "NotStarted",
+    "capture": "NotStarted",
+}
 TOO_LATE = 99
 """A version that no order of these reaches: it is processed before."""
 
@@ -172,7 +201,9 @@ TOO_LATE = 99
 async def test_a_cancel_at_any_moment_undoes_the_order_or_comes_too_late(client, stack, times):
     """Nothing in between: what was not refused is undone to the last step, what was refused is processed."""
     versions = [version for version in (*range(1, 7), TOO_LATE) for _ in range(times)]
-    ends = await run_all((cancelled_after(client, stack, version) for version in versions), at_most=AT_ONCE)
+    ends = await run_all(
+        (cancelled_after(client, stack, version) for version in versions), at_most=AT_ONCE
+    )
     wrong = [end for end in ends if end[:2] not in (("undone", set()), ("processed", set(DONE)))]
     assert wrong == []
     assert {end[0] for end in ends} == {"undone", "processed"}
@@ -209,7 +240,9 @@ async def test_what_makes_no_sense_is_refused_with_the_reason(client, stack):
 
 @pytest.mark.proves("OPR-7", "OPR-8")
 @pytest.mark.parametrize("door", ["http", pytest.param("command line", marks=pytest.mark.soak)])
-async def test_an_order_that_is_held_while_a_step_runs_goes_on_after_its_release(client, stack, door):
+async def test_an_order_that_is_held_while_a_step_runs_goes_on_after_its_release(
+    client, stack, door
+):
     """The step that runs is answered, and the next one waits; meanwhile the order is listed as held."""
     operator, order_id = doors(client)[door], new_order_id()
     await fault(client, "payment", "down", order_id)

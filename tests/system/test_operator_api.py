@@ -59,7 +59,9 @@ async def order_in_error(client, stack):
 
 async def poison_message(client, stack):
     body = f"{{broken {uuid4()}"
-    async with QueueClient.from_connection_string(stack.storage_connection_string, "order-submissions") as queue:
+    async with QueueClient.from_connection_string(
+        stack.storage_connection_string, "order-submissions"
+    ) as queue:
         await queue.send_message(body)
 
     async def kept():
@@ -81,7 +83,11 @@ def routes():
     """Every route of the operators and the shop, with its method and level, as the functions are bound."""
     app = func.FunctionApp()
     app.register_functions(blueprint(ROUTES))
-    bound = [each.get_trigger().get_dict_repr() for each in app.get_functions() if each.is_http_function()]
+    bound = [
+        each.get_trigger().get_dict_repr()
+        for each in app.get_functions()
+        if each.is_http_function()
+    ]
     return [
         (each["route"], each["methods"][0].value, each["authLevel"].value)
         for each in bound
@@ -91,7 +97,9 @@ def routes():
 
 def test_the_description_names_every_route_and_no_other():
     """As the triggers bind them."""
-    described = {(path, method) for path, methods in DESCRIBED["paths"].items() for method in methods}
+    described = {
+        (path, method) for path, methods in DESCRIBED["paths"].items() for method in methods
+    }
     assert described == {(f"/{path}", method.lower()) for path, method, _ in routes()}
 
 
@@ -99,7 +107,11 @@ async def test_without_the_key_every_call_answers_401_and_changes_nothing(client
     """No key, a wrong one, and an empty one; on an order and a message that are there."""
     order_id, message_id = await order_in_error(client, stack), await poison_message(client, stack)
     before = await client.order(order_id), await client.request("GET", "/api/operator/poison")
-    body = {**GRACE, "alerts": [alert["key"] for alert in await client.alerts(order_id)], "action": "cancel"}
+    body = {
+        **GRACE,
+        "alerts": [alert["key"] for alert in await client.alerts(order_id)],
+        "action": "cancel",
+    }
     names = {"{orderId}": order_id, "{queue}": "order-submissions", "{messageId}": message_id}
     for path, method, level in routes():
         assert (level == "function") is path.startswith("api/operator"), path
@@ -107,11 +119,16 @@ async def test_without_the_key_every_call_answers_401_and_changes_nothing(client
             continue
         place = re.sub(r"\{\w+\}", lambda found: names[found[0]], path)
         for headers in ({}, {"x-functions-key": "wrong"}, {"x-functions-key": ""}):
-            status, _ = await client.request(method, f"/{place}", key=False, headers=headers, json=body)
+            status, _ = await client.request(
+                method, f"/{place}", key=False, headers=headers, json=body
+            )
             assert status == 401, (method, place, headers)
     for method, path in SIMULATORS:
         assert (await client.request(method, path, key=False, json={}))[0] == 401, path
-    assert (await client.order(order_id), await client.request("GET", "/api/operator/poison")) == before
+    assert (
+        await client.order(order_id),
+        await client.request("GET", "/api/operator/poison"),
+    ) == before
     assert [alert["acknowledged"] for alert in await client.alerts(order_id)] == [None]
 
 
@@ -128,7 +145,9 @@ async def test_every_answer_is_as_it_is_described(client, stack, tmp_path, examp
     calls = (call for path in told["paths"].values() for call in path.values())
     for parameter in (each for call in calls for each in call.get("parameters", ())):
         if parameter["in"] == "path":
-            parameter["schema"] = {"anyOf": [parameter["schema"], {"enum": known[parameter["name"]]}]}
+            parameter["schema"] = {
+                "anyOf": [parameter["schema"], {"enum": known[parameter["name"]]}]
+            }
     (tmp_path / "openapi.json").write_text(json.dumps(told))
     code, said = await schemathesis(tmp_path, client, examples, "openapi.json", "--url", client.url)
     assert code == 0, said
@@ -139,10 +158,14 @@ async def test_an_answer_that_is_not_described_is_found(client, tmp_path):
     """So the test above can fail: the description forgets one field, and one status."""
     told = deepcopy(DESCRIBED)
     del told["components"]["schemas"]["OrderList"]["properties"]["continuation"]
-    told["paths"] = {path: calls for path, calls in told["paths"].items() if path == "/api/operator/orders"}
+    told["paths"] = {
+        path: calls for path, calls in told["paths"].items() if path == "/api/operator/orders"
+    }
     del told["paths"]["/api/operator/orders"]["get"]["responses"]["400"]
     (tmp_path / "openapi.json").write_text(json.dumps(told))
-    code, said = await schemathesis(tmp_path, client, 25, "openapi.json", "--url", client.url, "--continue-on-failure")
+    code, said = await schemathesis(
+        tmp_path, client, 25, "openapi.json", "--url", client.url, "--continue-on-failure"
+    )
     assert code == 1
     assert "Undocumented status code" in said
     assert "Response violates schema" in said
@@ -151,7 +174,17 @@ async def test_an_answer_that_is_not_described_is_found(client, tmp_path):
 async def schemathesis(folder, client, examples, *arguments):
     """Run it in a process of its own, with so many examples of each call; return its exit code, and what it says."""
     key = f"x-functions-key:{client.key['x-functions-key']}"
-    options = ["--checks", ",".join(CHECKS), "--phases", "fuzzing", "--seed", "6", "-n", str(examples), "--no-color"]
+    options = [
+        "--checks",
+        ",".join(CHECKS),
+        "--phases",
+        "fuzzing",
+        "--seed",
+        "6",
+        "-n",
+        str(examples),
+        "--no-color",
+    ]
     environment = os.environ | {
         "SCHEMATHESIS_HOOKS": "schemathesis_hooks",
         "PYTHONPATH": str(ROOT / "tests" / "support"),
@@ -170,13 +203,21 @@ async def test_hostile_text_is_kept_as_it_is_and_obeyed_by_nothing(client, stack
     """An operator's note comes back as text over HTTP; a terminal is shown no character that it could obey."""
     order_id = await order_in_error(client, stack)
     status, _ = await client.request(
-        "POST", f"/api/operator/orders/{order_id}/resubmit", json={"operator": HOSTILE[:80], "note": HOSTILE}
+        "POST",
+        f"/api/operator/orders/{order_id}/resubmit",
+        json={"operator": HOSTILE[:80], "note": HOSTILE},
     )
     assert status == 202
     order = await client.until(order_id, "Error")
     assert HOSTILE in [entry["detail"] for entry in order["history"]]
     operator = CommandLine(client)
-    for arguments in (("show", order_id), ("show", order_id, "--json"), ("list",), ("alerts",), ("explain", order_id)):
+    for arguments in (
+        ("show", order_id),
+        ("show", order_id, "--json"),
+        ("list",),
+        ("alerts",),
+        ("explain", order_id),
+    ):
         code, out, err = await operator.run(*arguments)
         assert code == 0, err
         assert [each for each in out if not each.isprintable() and each != "\n"] == []
@@ -189,7 +230,11 @@ async def test_hostile_text_is_kept_as_it_is_and_obeyed_by_nothing(client, stack
         (("show", "b00-00000000000000000000000000"), 1, "No such order is recorded"),
         (("resubmit", "not an id", "-m", "x"), 1, "No such order is recorded"),
         (("list", "--limit", "0"), 1, "limit: Input should be greater than or equal to 1"),
-        (("bulk", "resubmit", "-m", "x", "--go"), 1, "until: a dry run says up to which time to act"),
+        (
+            ("bulk", "resubmit", "-m", "x", "--go"),
+            1,
+            "until: a dry run says up to which time to act",
+        ),
         (("bulk", "resubmit", "-m", "x", "--since", "yesterday"), 1, "where.since"),
         (("resubmit", "b00-00000000000000000000000000"), 2, "--note"),
         (("list", "--state", "Processed"), 2, "--state"),

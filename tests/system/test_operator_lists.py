@@ -31,7 +31,9 @@ async def pages(client, path, items):
     found, continuation = [], ""
     while continuation is not None:
         more = f"&continuation={continuation}" if continuation else ""
-        status, page = await client.request("GET", f"{path}{'&' if '?' in path else '?'}limit={PAGE}{more}")
+        status, page = await client.request(
+            "GET", f"{path}{'&' if '?' in path else '?'}limit={PAGE}{more}"
+        )
         assert status == 200, page
         assert len(page[items]) <= PAGE
         found.append(page[items])
@@ -42,13 +44,23 @@ async def pages(client, path, items):
 @pytest.mark.proves("OPR-1")
 async def test_orders_are_listed_by_pages_the_longest_waiting_first(client, failed):
     """Each once, with what failed and why; the command line shows the same."""
-    listed = [order for page in await pages(client, "/api/operator/orders?state=Error", "orders") for order in page]
-    assert [order["updatedAt"] for order in listed] == sorted(order["updatedAt"] for order in listed)
+    listed = [
+        order
+        for page in await pages(client, "/api/operator/orders?state=Error", "orders")
+        for order in page
+    ]
+    assert [order["updatedAt"] for order in listed] == sorted(
+        order["updatedAt"] for order in listed
+    )
     ids = [order["orderId"] for order in listed]
     assert len(set(ids)) == len(ids)
     assert set(failed) <= set(ids)
     (one,) = [order for order in listed if order["orderId"] == failed[0]]
-    assert (one["failedSteps"], one["outcome"], one["reason"]) == (["payment"], "failed", "card declined")
+    assert (one["failedSteps"], one["outcome"], one["reason"]) == (
+        ["payment"],
+        "failed",
+        "card declined",
+    )
     code, out, _ = await CommandLine(client).run("list", "--limit", str(PAGE), "--all", "--json")
     assert code == 0
     assert {order["orderId"] for order in json.loads(out)["orders"]} >= set(failed)
@@ -57,10 +69,14 @@ async def test_orders_are_listed_by_pages_the_longest_waiting_first(client, fail
 
 
 @pytest.mark.proves("OPR-1", "UND-5")
-async def test_an_order_that_was_undone_completely_waits_for_nobody_and_is_not_listed(client, failed):
+async def test_an_order_that_was_undone_completely_waits_for_nobody_and_is_not_listed(
+    client, failed
+):
     """It is found by its id, also by the beginning of it."""
     order_id = failed[-1]
-    assert (await client.request("POST", f"/api/operator/orders/{order_id}/cancel", json=GRACE))[0] == 202
+    assert (await client.request("POST", f"/api/operator/orders/{order_id}/cancel", json=GRACE))[
+        0
+    ] == 202
 
     async def is_undone():
         order = await client.order(order_id)
@@ -68,7 +84,11 @@ async def test_an_order_that_was_undone_completely_waits_for_nobody_and_is_not_l
         return order
 
     await eventually(is_undone)
-    listed = [order for page in await pages(client, "/api/operator/orders?state=Error", "orders") for order in page]
+    listed = [
+        order
+        for page in await pages(client, "/api/operator/orders?state=Error", "orders")
+        for order in page
+    ]
     assert order_id not in {order["orderId"] for order in listed}
     status, found = await client.request("GET", f"/api/operator/search?id={order_id[:16]}")
     assert status == 200
@@ -81,8 +101,12 @@ async def test_an_order_that_was_undone_completely_waits_for_nobody_and_is_not_l
 @pytest.mark.proves("ALR-1")
 async def test_alerts_are_grouped_by_cause_and_acknowledged(client, failed):
     """Of many with one cause all at once; whoever comes second changes nothing, and is told what is unknown."""
-    alerts = [alert for page in await pages(client, "/api/operator/alerts", "alerts") for alert in page]
-    assert [alert["at"] for alert in alerts] == sorted((alert["at"] for alert in alerts), reverse=True)
+    alerts = [
+        alert for page in await pages(client, "/api/operator/alerts", "alerts") for alert in page
+    ]
+    assert [alert["at"] for alert in alerts] == sorted(
+        (alert["at"] for alert in alerts), reverse=True
+    )
     assert {alert["subject"].removeprefix("orders/") for alert in alerts} >= set(failed)
     _, answer = await client.request("GET", "/api/operator/alerts/causes")
     wanted = {"type": "OrderProcessing.OrderFailed", "step": "payment", "reason": "card declined"}
@@ -92,13 +116,24 @@ async def test_alerts_are_grouped_by_cause_and_acknowledged(client, failed):
     status, done = await client.request(
         "POST", "/api/operator/alerts/acknowledge", json=GRACE | {"alerts": [*ours, "no-such-key"]}
     )
-    assert (status, sorted(done["acknowledged"]), done["unknown"]) == (200, sorted(ours), ["no-such-key"])
-    code, _, err = await CommandLine(client).run("acknowledge", ours[0], "gone", "-m", "me too", "--operator", "alan")
+    assert (status, sorted(done["acknowledged"]), done["unknown"]) == (
+        200,
+        sorted(ours),
+        ["no-such-key"],
+    )
+    code, _, err = await CommandLine(client).run(
+        "acknowledge", ours[0], "gone", "-m", "me too", "--operator", "alan"
+    )
     assert (code, "unknown: gone" in err) == (1, True)
     (first,) = [each for each in await client.alerts(failed[0]) if each["key"] in ours]
-    assert (first["acknowledged"]["by"], first["acknowledged"]["note"]) == ("grace", "I call the bank")
+    assert (first["acknowledged"]["by"], first["acknowledged"]["note"]) == (
+        "grace",
+        "I call the bank",
+    )
     assert not set(ours) & await unacknowledged(client)
-    code, _, err = await CommandLine(client).run("acknowledge", "--cause", "there is no such cause", "-m", "again")
+    code, _, err = await CommandLine(client).run(
+        "acknowledge", "--cause", "there is no such cause", "-m", "again"
+    )
     assert (code, "no alert is meant by that" in err) == (1, True)
 
 
@@ -159,7 +194,10 @@ async def test_an_order_explains_itself_while_things_happen_to_it(client, stack)
     waits = await eventually(lambda: explained("agent"))
     order = await client.order(order_id)
     assert "agent payment's answer to step payment, attempt" in waits["waitingFor"]
-    assert waits["nextAt"] <= order["steps"][0]["completeBy"] or order["steps"][0]["completeBy"] is None
+    assert (
+        waits["nextAt"] <= order["steps"][0]["completeBy"]
+        or order["steps"][0]["completeBy"] is None
+    )
     assert "the supervisor's sweep finds it: payment " in waits["ifNothingHappens"]
     called = await eventually(lambda: explained("operator"))
     assert (called["nextAt"], called["ifNothingHappens"]) == (None, "It stays as it is.")

@@ -26,7 +26,9 @@ from tests.mutants.copies import LEFT_OUT
 ROOT = Path(__file__).parent.parent.parent
 PAGE = ROOT / "docs/your-own-workflow.md"
 PLACE = "examples/claims"
-WRITTEN = re.compile(rf"`({PLACE}/\w+\.py)`[^\n]*:\n\n```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
+WRITTEN = re.compile(
+    rf"`({PLACE}/\w+\.py)`[^\n]*:\n\n```python\n(.*?)^```", re.MULTILINE | re.DOTALL
+)
 STORM = {
     "claimNumber": "C-2041",
     "policyHolder": {"name": "Ada", "email": "ada@example.com"},
@@ -43,7 +45,9 @@ async def claims(tmp_path_factory):
     """What `BUSINESS=examples.claims.business:CLAIMS make run` starts, and somebody who uses it."""
     business, app = named("examples.claims.business:CLAIMS")
     folder = tmp_path_factory.mktemp("stack")
-    async with running(folder, app=app, agents=business.agents, settings=KILLED | PATIENT) as stack_and_client:
+    async with running(
+        folder, app=app, agents=business.agents, settings=KILLED | PATIENT
+    ) as stack_and_client:
         yield stack_and_client
 
 
@@ -87,7 +91,9 @@ async def test_the_page_leads_to_a_running_business(claims, copy):
 def test_all_unit_tests_pass_in_what_the_page_leads_to(copy):
     """None of them needs more of the claims than the page makes."""
     command = [sys.executable, "-m", "pytest", "-n", "0", "tests/unit"]
-    ran = subprocess.run(command, cwd=copy, env=os.environ, capture_output=True, text=True, check=False)
+    ran = subprocess.run(
+        command, cwd=copy, env=os.environ, capture_output=True, text=True, check=False
+    )
     assert ran.returncode == 0, ran.stdout[-4000:]
 
 
@@ -125,11 +131,19 @@ async def test_the_check_of_a_deployment_works_with_claims(claims):
     done = [line.removeprefix("ok  ").partition(":")[0] for line in out.splitlines()]
     assert done == ["health", "order", "failure", "alert", "resubmit"]
     _, told = await client.request("GET", "/simulator")
-    assert {each["name"]: each["faults"] for each in told["services"]} == {"assessor": [], "bank": []}
+    assert {each["name"]: each["faults"] for each in told["services"]} == {
+        "assessor": [],
+        "bank": [],
+    }
     assert told["marks"] == []
 
 
-IN_TURN = ("fraud completed", "approve attempt 1 started", "approve completed", "pay attempt 1 started")
+IN_TURN = (
+    "fraud completed",
+    "approve attempt 1 started",
+    "approve completed",
+    "pay attempt 1 started",
+)
 
 
 @pytest.mark.proves("SCH-10")
@@ -193,7 +207,12 @@ async def test_a_claim_whose_payment_is_refused_is_undone(claims):
     await submit(stack, order_id, payload=STORM)
     order = await ended(client, order_id)
     assert (order["outcome"], order["reason"]) == ("undone", "pay: account closed")
-    assert steps_of(order) == {"assess": "Undone", "fraud": "Completed", "approve": "Undone", "pay": "Undone"}
+    assert steps_of(order) == {
+        "assess": "Undone",
+        "fraud": "Completed",
+        "approve": "Undone",
+        "pay": "Undone",
+    }
     happened = await actions(client, order_id)
     assert "pay" not in happened
     assert [do for do, undo in UNDONE_BY.items() if do in happened and undo not in happened] == []

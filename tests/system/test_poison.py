@@ -29,7 +29,11 @@ OTHERS = ("payment-backup-", "status-")
 SOURCES = [
     "order-submissions",
     "operator-alerts",
-    *(queue["name"] for queue in queues()["serviceBusQueues"] if not queue["name"].startswith(OTHERS)),
+    *(
+        queue["name"]
+        for queue in queues()["serviceBusQueues"]
+        if not queue["name"].startswith(OTHERS)
+    ),
 ]
 
 
@@ -52,14 +56,18 @@ class Poison:
         status, answer = await self._client.request("GET", "/api/operator/poison?limit=500")
         assert status == 200
         return {
-            each["id"]: each for each in answer["messages"] if each["queue"] == source and body in (None, each["body"])
+            each["id"]: each
+            for each in answer["messages"]
+            if each["queue"] == source and body in (None, each["body"])
         }
 
     async def kept_anew(self, source, body, *but):
         """The message of this body that comes to be kept, and is none of these."""
 
         async def found():
-            return [each for each in (await self.kept(source, body)).values() if each["id"] not in but]
+            return [
+                each for each in (await self.kept(source, body)).values() if each["id"] not in but
+            ]
 
         (message,) = await eventually(found)
         return message
@@ -174,7 +182,9 @@ async def test_a_reply_put_back_is_known_by_what_it_names(client, poison):
     correlation = f"{order_id}:payment:1:do"
     named = {"orderId": order_id, "step": "payment", "attempt": 1, "action": "do"}
     named["completeBy"] = (datetime.now(UTC) + timedelta(seconds=30)).isoformat()
-    message_id = await poison.keep("payment-responses", named | {"outcome": "failed", "reason": "no"}, correlation)
+    message_id = await poison.keep(
+        "payment-responses", named | {"outcome": "failed", "reason": "no"}, correlation
+    )
     assert await poison.act("redrive", "payment-responses", message_id) == 202
 
     async def was_refused():
@@ -208,7 +218,11 @@ async def test_nothing_of_it_works_without_key_or_reason(client, poison):
         assert await poison.act(action, "order-submissions", message_id, key=False) == 401
         for body in ({}, {"operator": "grace"}, GRACE | {"more": 1}, GRACE | {"note": ""}):
             assert await poison.act(action, "order-submissions", message_id, json=body) == 400
-        for source, unknown in (("order-submissions", "nothing"), ("status-x", message_id), ("leases", message_id)):
+        for source, unknown in (
+            ("order-submissions", "nothing"),
+            ("status-x", message_id),
+            ("leases", message_id),
+        ):
             assert await poison.act(action, source, unknown) == 404
     assert message_id in await poison.kept("order-submissions")
     assert await poison.act("drop", "order-submissions", message_id) == 202
@@ -219,7 +233,9 @@ async def test_what_two_operators_put_back_at_once_is_done_once(client, poison):
     """Both may send it, or one finds that it is gone: there is one order, and each of its effects once."""
     order_id = new_order_id()
     message_id = await poison.keep("order-submissions", submission(order_id))
-    answers = await asyncio.gather(*(poison.act("redrive", "order-submissions", message_id) for _ in range(2)))
+    answers = await asyncio.gather(
+        *(poison.act("redrive", "order-submissions", message_id) for _ in range(2))
+    )
     assert 202 in answers
     assert set(answers) <= {202, 404}
     await client.until(order_id, "Processed")

@@ -38,7 +38,9 @@ class Recorder(AioHttpTransport):
     async def send(self, request, **options):
         url = urlsplit(request.url)
         target = url.path.partition("/devstoreaccount1/")[2].partition("(")[0]
-        self.requests.append((request.method, target, parse_qs(url.query).get("$filter", [None])[0]))
+        self.requests.append(
+            (request.method, target, parse_qs(url.query).get("$filter", [None])[0])
+        )
         return await super().send(request, **options)
 
     def operations(self):
@@ -89,7 +91,10 @@ async def fill(store, count):
     """Record that many finished orders, many to a transaction."""
     table, new_id = store.table, order_ids(len(buckets(8)))
     await run_all(
-        (table.submit(bucket_of(order_id), operations_of(order_id)) for order_id in (new_id() for _ in range(count))),
+        (
+            table.submit(bucket_of(order_id), operations_of(order_id))
+            for order_id in (new_id() for _ in range(count))
+        ),
         at_most=400,
     )
 
@@ -100,14 +105,18 @@ def operations_of(order_id):
 
 @pytest.mark.proves("SUP-2", "SCH-1")
 @both_sizes(finished=(500, 5_000))
-async def test_periodic_work_costs_the_same_with_a_store_full_of_finished_orders(periodic, finished):
+async def test_periodic_work_costs_the_same_with_a_store_full_of_finished_orders(
+    periodic, finished
+):
     """Poll, sweep, relay and list ask for key ranges only, and as many with thousands of finished orders as before."""
     app, recorder, roles = periodic
     await run_once(roles)  # creates the lease's blob
     recorder.requests.clear()
     assert await run_once(roles) == (0, [])
     empty, filters = recorder.operations(), recorder.filters()
-    assert len(filters) == 8 * len(("poll", "sweep", "relay", "list")) + len(["health of the agents"])
+    assert len(filters) == 8 * len(("poll", "sweep", "relay", "list")) + len(
+        ["health of the agents"]
+    )
     assert [asked for asked in filters if not RANGE.match(asked)] == []
 
     await fill(app.store, finished)
@@ -129,7 +138,9 @@ async def end(store, order_id):
     """Leave nothing to do for the order."""
     order = await store.load(order_id)
     entry = HistoryEntry(at=utc_now(), actor="t", happened=some("processed"), change_id=new_id())
-    await store.commit(transition(order, order.with_state(process_state=ProcessState.PROCESSED), entry))
+    await store.commit(
+        transition(order, order.with_state(process_state=ProcessState.PROCESSED), entry)
+    )
 
 
 @pytest.mark.proves("SUP-2")
@@ -144,7 +155,11 @@ async def test_a_sweep_costs_as_much_as_there_is_to_recover(periodic):
     claimed = scheduler.claim(order, utc_now() - TIMEOUT - 2 * TOLERANCE)
     assert claimed
     await app.store.commit(
-        Change(before=None, after=claimed.after, entry=HistoryEntry(at=utc_now(), actor="t", happened=some("claimed")))
+        Change(
+            before=None,
+            after=claimed.after,
+            entry=HistoryEntry(at=utc_now(), actor="t", happened=some("claimed")),
+        )
     )
     said = AgentHealth(agent="payment", instance="1", at=utc_now(), begun=under_way(claimed.after))
     await app.agent_health.publish(said)

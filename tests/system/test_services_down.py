@@ -45,8 +45,12 @@ async def apart(tmp_path_factory):
     backup = {"PAYMENT_BACKUP_URL": f"http://127.0.0.1:{ports.http_port}/simulator/payment-backup"}
     rest = names(*EVERY, but={"scheduler_poll", *RESPONSES})
     folder = tmp_path_factory.mktemp("stack")
-    async with running(folder, ports=ports, app=APP, functions=rest, settings=SETTINGS | backup) as (stack, client):
-        poller, _ = await asyncio.gather(stack.start_host("scheduler_poll"), stack.start_host(names(*RESPONSES)))
+    async with running(
+        folder, ports=ports, app=APP, functions=rest, settings=SETTINGS | backup
+    ) as (stack, client):
+        poller, _ = await asyncio.gather(
+            stack.start_host("scheduler_poll"), stack.start_host(names(*RESPONSES))
+        )
         yield stack, client, poller
 
 
@@ -66,7 +70,11 @@ async def opened_until(client, agent, meanwhile=None):
             await meanwhile()
         _, overview = await client.request("GET", "/api/operator/overview")
         told.__name__ = f"the circuit of {agent} is open; agents say {overview['agents']}"
-        return [each["openUntil"] for each in overview["agents"] if each["agent"] == agent and each["openUntil"]]
+        return [
+            each["openUntil"]
+            for each in overview["agents"]
+            if each["agent"] == agent and each["openUntil"]
+        ]
 
     return datetime.fromisoformat((await eventually(told))[0])
 
@@ -81,7 +89,9 @@ async def latency(stack, client):
 
 @pytest.mark.proves("AGT-8", "SUP-3", "FLT-1", "WRK-2")
 @both_sizes(count=(40, 300), outages=(1, 4), times_as_long=(None, 3))
-async def test_orders_wait_while_a_service_is_down_and_hold_up_nobody_else(apart, count, outages, times_as_long):
+async def test_orders_wait_while_a_service_is_down_and_hold_up_nobody_else(
+    apart, count, outages, times_as_long
+):
     """None goes to a service whose circuit is open, whoever found that out, and none fails; all go on when it closes.
 
     `outages` counts how long the service is down, in times of its circuit.
@@ -140,6 +150,8 @@ async def test_work_goes_to_a_backup_while_the_first_agent_hangs_and_back_again(
     await client.fault("none")
     await eventually(goes_to_the_first)
     effects = await client.all_actions()
-    assert {order_id: effects[order_id] for order_id in orders} == {order_id: ["authorise"] for order_id in orders}
+    assert {order_id: effects[order_id] for order_id in orders} == {
+        order_id: ["authorise"] for order_id in orders
+    }
     assert all(map(claims_and_recoveries_alternate, await orders_of(client, orders)))
     assert await poisoned(stack) == []

@@ -20,7 +20,17 @@ PATIENT = ("--set", "STEP_TIMEOUT_SECONDS=120", "--set", "REMOTE_CALL_TIMEOUT_SE
 @pytest.mark.parametrize("variant", ["3-step", "shop"])
 async def test_the_model_agrees_with_the_running_stack(variant):
     """The line of the benchmark has both shapes, and the model says for each what was counted, within a tenth."""
-    arguments = ["--variant", variant, "--phases", "latency", "--rate", str(RATE), "--seconds", str(SECONDS), *PATIENT]
+    arguments = [
+        "--variant",
+        variant,
+        "--phases",
+        "latency",
+        "--rate",
+        str(RATE),
+        "--seconds",
+        str(SECONDS),
+        *PATIENT,
+    ]
     bench = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "bench", *arguments, cwd=ROOT, stdout=asyncio.subprocess.PIPE
     )

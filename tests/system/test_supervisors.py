@@ -29,7 +29,9 @@ async def supervised(tmp_path):
     """One host for all roles but the supervisor, and two that are supervisors only."""
     but_supervisor = names(*FUNCTIONS, but={"supervisor_sweep"})
     async with running(tmp_path, functions=but_supervisor, settings=SETTINGS) as (stack, client):
-        supervisors = await asyncio.gather(*(start_supervisor(stack, slot) for slot in ("one", "other")))
+        supervisors = await asyncio.gather(
+            *(start_supervisor(stack, slot) for slot in ("one", "other"))
+        )
         yield stack, client, supervisors
 
 

@@ -54,7 +54,9 @@ async def test_old_and_new_hosts_work_side_by_side(side_by_side):
         fresh = await submit_new(stack, 3, workflow="payment-only")
         await until_processed(client, fresh)
         histories = [order["history"] for order in await orders_of(client, fresh)]
-        made_by_old |= {entry["event"] for history in histories for entry in history if is_by(old, entry)}
+        made_by_old |= {
+            entry["event"] for history in histories for entry in history if is_by(old, entry)
+        }
         handed_back = "there is no workflow restock" in old.output()
         if handed_back and made_by_old >= {"submitted", "claimed", "processed"}:
             break
@@ -95,7 +97,9 @@ async def test_a_supervisor_whose_clock_is_ahead_takes_no_order_before_its_time_
         assert claims_and_recoveries_alternate(order), order["history"]
         for claim, recovery in turns(order):
             assert true_time(recovery) >= true_time(claim) + TIMEOUT
-    assert {order_id: await client.actions(order_id) for order_id in orders} == dict.fromkeys(orders, DONE)
+    assert {order_id: await client.actions(order_id) for order_id in orders} == dict.fromkeys(
+        orders, DONE
+    )
     assert await poisoned(stack) == []
 
 

@@ -39,10 +39,21 @@ async def test_the_page_does_what_it_says(embedded, page):
 @pytest.mark.proves("ALR-2")
 async def test_the_example_follows_an_order_to_its_end(embedded):
     """It prints each step, and ends well; what is told of other orders stays on the queue, and nothing of its own."""
-    other = {"orderId": "b00-other", "noticeId": "n1", "sequence": 1, "at": "2026-01-31T08:15:00Z", "event": "received"}
+    other = {
+        "orderId": "b00-other",
+        "noticeId": "n1",
+        "sequence": 1,
+        "at": "2026-01-31T08:15:00Z",
+        "event": "received",
+    }
     bus = embedded.service_bus_connection_string
-    async with ServiceBusClient.from_connection_string(bus) as client, client.get_queue_sender(REPLY_TO) as queue:
-        await queue.send_messages(ServiceBusMessage(json.dumps(other), correlation_id="b00-other", message_id="n1"))
+    async with (
+        ServiceBusClient.from_connection_string(bus) as client,
+        client.get_queue_sender(REPLY_TO) as queue,
+    ):
+        await queue.send_messages(
+            ServiceBusMessage(json.dumps(other), correlation_id="b00-other", message_id="n1")
+        )
     addresses = {"STATE_STORAGE": embedded.storage_connection_string, "SERVICE_BUS": bus}
     process = await asyncio.create_subprocess_exec(
         sys.executable, EXAMPLE, env=os.environ | addresses, stdout=asyncio.subprocess.PIPE

@@ -63,7 +63,9 @@ HOW = {
 }
 
 
-@pytest.mark.proves("SCH-8", "SCH-12", "SUP-3", "UND-1", "UND-2", "UND-5", "AGT-9", "ALR-1", "FLT-1")
+@pytest.mark.proves(
+    "SCH-8", "SCH-12", "SUP-3", "UND-1", "UND-2", "UND-5", "AGT-9", "ALR-1", "FLT-1"
+)
 @both_sizes(cases=(EACH_STEP_IN_EACH_WAY, MATRIX))
 async def test_each_step_failing_in_each_way_under_each_policy(client, stack, cases):
     """All cases side by side: each ends as the pattern says, and the ledgers balance."""
@@ -80,20 +82,29 @@ async def judge(client, stack, step, mode, on_failure):
     order = await ended(client, order_id)
     actions = await client.actions(order_id)
     steps = steps_of(order)
-    wrong = [] if claims_and_recoveries_alternate(order) else ["claims and recoveries do not alternate"]
+    wrong = (
+        [] if claims_and_recoveries_alternate(order) else ["claims and recoveries do not alternate"]
+    )
 
     def expect(what, holds):
         if not holds:
             wrong.append(what)
 
     expect("an effect happened twice", max(Counter(actions).values(), default=0) <= 1)
-    if mode == "flaky" and order["failureCount"] < THRESHOLD:  # on a slow machine it may be given up like any other
+    if (
+        mode == "flaky" and order["failureCount"] < THRESHOLD
+    ):  # on a slow machine it may be given up like any other
         expect("it is not processed", order["processState"] == "Processed")
         expect("something is missing", actions == DONE)
     elif on_failure == "error":
-        expect("it does not wait for an operator", (order["processState"], order["outcome"]) == ("Error", "failed"))
+        expect(
+            "it does not wait for an operator",
+            (order["processState"], order["outcome"]) == ("Error", "failed"),
+        )
         expect("another step is called failed", steps[step] == "Failed")
-        done = ("Completed",) if step in AFTER_OTHERS else ("Completed", "NotStarted")  # beside it: if there was room
+        done = (
+            ("Completed",) if step in AFTER_OTHERS else ("Completed", "NotStarted")
+        )  # beside it: if there was room
         expect("a step before is not done", all(steps[name] in done for name in BEFORE[step]))
         expect(
             "a step after was begun",
@@ -108,7 +119,10 @@ async def judge(client, stack, step, mode, on_failure):
     if order["processState"] == "Error":
         alerts = await eventually(partial(client.alerts, order_id))
         expect("it has not exactly one alert", len(alerts) == 1)
-        expect("an operator is called for nothing", alerts[0]["actionRequired"] == (order["outcome"] != "undone"))
+        expect(
+            "an operator is called for nothing",
+            alerts[0]["actionRequired"] == (order["outcome"] != "undone"),
+        )
     return [(step, mode, on_failure, problem, events(order), actions) for problem in wrong]
 
 
@@ -132,7 +146,12 @@ async def test_an_undo_that_keeps_failing_waits_for_an_operator(client, stack):
     await submit(stack, order_id, workflow="stock-undo")
     order = await ended(client, order_id)
     assert (order["processState"], order["outcome"]) == ("Error", "undo-incomplete")
-    assert steps_of(order) == {"stock": "Failed", "payment": "Undone", "shipment": "Undone", "capture": "NotStarted"}
+    assert steps_of(order) == {
+        "stock": "Failed",
+        "payment": "Undone",
+        "shipment": "Undone",
+        "capture": "NotStarted",
+    }
     (alert,) = await eventually(partial(client.alerts, order_id))
     assert (alert["stillToBeUndone"], alert["actionRequired"]) == (["stock"], True)
     await fault(client, "stock", "none", order_id, action="release")
@@ -205,7 +224,11 @@ def begun(entry, **how):
 
 def times(order, **how):
     """When attempts at the payment began."""
-    return [datetime.fromisoformat(entry["at"]) for entry in order["history"] if begun(entry, step="payment", **how)]
+    return [
+        datetime.fromisoformat(entry["at"])
+        for entry in order["history"]
+        if begun(entry, step="payment", **how)
+    ]
 
 
 async def test_several_workflows_and_versions_run_side_by_side(client, stack):
@@ -221,7 +244,10 @@ async def test_several_workflows_and_versions_run_side_by_side(client, stack):
     assert await client.actions(ids["return"]) == ["refund", "release"]
     assert await client.actions(ids["in-sequence"]) == ["authorise", "reserve", "ship"]
     order = await ended(client, gone)
-    assert (order["processState"], order["reason"]) == ("Error", "workflow order version 0 is not part of this app")
+    assert (order["processState"], order["reason"]) == (
+        "Error",
+        "workflow order version 0 is not part of this app",
+    )
 
 
 async def recorded_by_an_older_app(stack, version):
@@ -231,7 +257,9 @@ async def recorded_by_an_older_app(stack, version):
     old = new_order(workflow_version=version, not_before=now, updated_at=now)
     old = replace(old, order=replace(old.order, order_id=order_id), steps=steps)
     old = old.with_state(order_id=order_id, workflow="order", workflow_version=version)
-    entry = HistoryEntry(at=now, actor="submission/old", happened=some("submitted"), change_id="old")
+    entry = HistoryEntry(
+        at=now, actor="submission/old", happened=some("submitted"), change_id="old"
+    )
     parts = connect(Settings.model_validate(stack.app_environment()))
     await app(parts).store.commit(Change(before=None, after=old, entry=entry))
     await parts.close()

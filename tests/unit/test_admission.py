@@ -21,7 +21,14 @@ from scheduler.admission import (
     limit,
     said_in,
 )
-from stores.agent_health import FRESH, SILENCE, AgentHealth, AgentHealthLog, closed_until, silent_since
+from stores.agent_health import (
+    FRESH,
+    SILENCE,
+    AgentHealth,
+    AgentHealthLog,
+    closed_until,
+    silent_since,
+)
 
 MOST = 200
 CAPACITY = Capacity(most=MOST, first=FIRST, allowance=seconds(10))
@@ -39,14 +46,24 @@ opened = partial(health, open_until=NOW + seconds(60))
         pytest.param([], FIRST, id="nothing: it has had nothing to do, or nobody works there"),
         pytest.param([health()], FEW, id="it has just begun"),
         pytest.param([health(rate=6.0)], FEW + 18, id="what it begins in three tenths of the time"),
-        pytest.param([health(rate=6.0), health(instance="b", rate=3.2)], FEW + 28, id="all instances together"),
+        pytest.param(
+            [health(rate=6.0), health(instance="b", rate=3.2)],
+            FEW + 28,
+            id="all instances together",
+        ),
         pytest.param([health(rate=1000.0)], MOST, id="no more than its service takes"),
         pytest.param([health(rate=6.0, at=NOW - FRESH)], FIRST, id="what it said is old"),
         pytest.param([health(agent="second", rate=1.0)], FIRST, id="another agent said it"),
         pytest.param([opened()], 0, id="its circuit is open"),
-        pytest.param([opened(), health(instance="b", rate=6.0)], FEW + 18, id="of another instance it is not"),
-        pytest.param([opened(), opened(instance="b")], 0, id="the circuits of all instances are open"),
-        pytest.param([opened(), health(instance="b", at=NOW - FRESH)], 0, id="the other one is silent"),
+        pytest.param(
+            [opened(), health(instance="b", rate=6.0)], FEW + 18, id="of another instance it is not"
+        ),
+        pytest.param(
+            [opened(), opened(instance="b")], 0, id="the circuits of all instances are open"
+        ),
+        pytest.param(
+            [opened(), health(instance="b", at=NOW - FRESH)], 0, id="the other one is silent"
+        ),
         pytest.param([health(open_until=NOW)], FEW, id="its circuit closed a moment ago"),
         pytest.param(
             [health(at=NOW - FRESH, open_until=NOW)],
@@ -54,10 +71,16 @@ opened = partial(health, open_until=NOW + seconds(60))
             id="its circuit closed, and it has said nothing since it opened",
         ),
         pytest.param(
-            [health(asked_until=NOW + seconds(9)), health(instance="b", rate=6.0)], 0, id="its service asks for it"
+            [health(asked_until=NOW + seconds(9)), health(instance="b", rate=6.0)],
+            0,
+            id="its service asks for it",
         ),
         pytest.param([health(asked_until=NOW)], FEW, id="its service asked for it until now"),
-        pytest.param([health(instance="v", unheard_since=NOW - seconds(60))], FEW, id="silent since it was asked"),
+        pytest.param(
+            [health(instance="v", unheard_since=NOW - seconds(60))],
+            FEW,
+            id="silent since it was asked",
+        ),
     ],
 )
 def test_how_many_requests_may_be_open_follows_from_what_the_instances_say(said, expected):
@@ -76,7 +99,9 @@ def test_an_agent_is_closed_until_the_first_instance_makes_calls_again():
     """But as long as its service asks for, if that is what it waits for."""
     both = [opened(), opened(instance="b", open_until=NOW + seconds(9))]
     assert closed_until(both, "first", NOW) == NOW + seconds(9)
-    assert closed_until([*both, health(instance="c", asked_until=NOW + seconds(30))], "first", NOW) == NOW + seconds(30)
+    assert closed_until(
+        [*both, health(instance="c", asked_until=NOW + seconds(30))], "first", NOW
+    ) == NOW + seconds(30)
     assert closed_until([], "first", NOW) is None
 
 
@@ -118,7 +143,9 @@ class Believing(Admission):
         """See that these orders run, each at the agents that are named behind it, and that these wait."""
         self.now += LOOK_INTERVAL
         assert self.begin_look()
-        self.saw(rows(running), waiting, [replace(each, at=max(self.now, each.at)) for each in said])
+        self.saw(
+            rows(running), waiting, [replace(each, at=max(self.now, each.at)) for each in said]
+        )
 
     def fill(self, needs="payment"):
         """Take slots until there is no room; return at whom."""
@@ -131,7 +158,10 @@ class Believing(Admission):
 
 def rows(running):
     found = (each.partition(" ") for each in running)
-    return [AgendaRow(key=f"!running|{name}", order_id=name, data={"Agents": agents}) for name, _, agents in found]
+    return [
+        AgendaRow(key=f"!running|{name}", order_id=name, data={"Agents": agents})
+        for name, _, agents in found
+    ]
 
 
 @pytest.fixture
@@ -228,7 +258,9 @@ def test_a_look_that_hears_nothing_of_the_agents_goes_on_with_what_was_believed(
 def test_the_word_of_one_instance_concerns_that_instance(admission):
     """It says with a reply that its circuit is open: another one goes on, unless the service asks to be left alone."""
     said = health(agent="third", instance="b", at=NOW + seconds(1))
-    turned_away = partial(answer, outcome="notTried", retry_after=30.0, circuit_open=True, instance="a")
+    turned_away = partial(
+        answer, outcome="notTried", retry_after=30.0, circuit_open=True, instance="a"
+    )
     admission.look(said=[said])
     admission.learn(said_in(turned_away(), "third", admission.clock()))
     assert "stock" in admission.room()
@@ -242,7 +274,9 @@ def test_the_word_of_an_instance_outlives_a_look_that_has_not_found_it():
     admission = Believing()
     admission.learn(
         said_in(
-            answer(outcome="notTried", retry_after=5.0, circuit_open=True, instance="a"), "third", admission.clock()
+            answer(outcome="notTried", retry_after=5.0, circuit_open=True, instance="a"),
+            "third",
+            admission.clock(),
         )
     )
     for _ in range(3):
@@ -255,7 +289,9 @@ def test_the_word_of_an_instance_outlives_a_look_that_has_not_found_it():
 @pytest.mark.proves("AGT-8")
 def test_what_an_instance_says_next_takes_the_place_of_what_it_said(admission):
     """Its service asks for nothing any more: nobody waits out the time for which it asked before."""
-    asked = answer(outcome="notTried", retry_after=30.0, circuit_open=True, asked=True, instance="a")
+    asked = answer(
+        outcome="notTried", retry_after=30.0, circuit_open=True, asked=True, instance="a"
+    )
     admission.learn(said_in(asked, "third", admission.clock()))
     assert "stock" not in admission.room()
     admission.look(said=[health(agent="third", at=admission.now)])
@@ -288,14 +324,23 @@ def test_high_priority_goes_first_and_starves_nobody(admission):
         order += taken(admission, 3)
         for name in order:
             admission.is_at(name, [])
-    assert [name[:-3] for name in order] == [*["high"] * 4, "normal", *["high"] * 4, "normal", "high", "high"]
+    assert [name[:-3] for name in order] == [
+        *["high"] * 4,
+        "normal",
+        *["high"] * 4,
+        "normal",
+        "high",
+        "high",
+    ]
 
 
 @pytest.mark.proves("SCH-11", "WRK-3")
 def test_who_has_waited_longest_is_taken_first(admission):
     """Whatever its bucket, and whatever was announced here: that comes last."""
     admission.hear(candidate("announced"))
-    admission.look(waiting=[candidate(f"b{age}", since=NOW - age * seconds(1)) for age in (2, 3, 1)])
+    admission.look(
+        waiting=[candidate(f"b{age}", since=NOW - age * seconds(1)) for age in (2, 3, 1)]
+    )
     admission.hear(candidate("heard since"))
     assert taken(admission) == ["b3", "b2", "b1", "heard since"]
 
@@ -314,7 +359,9 @@ def test_no_more_are_taken_than_there_is_room_for(admission):
     """Each has a slot from then on; orders with other needs, or with none, are in nobody's way."""
     pays, ends = candidate("pays", needs="payment"), candidate("ends", needs=NOTHING)
     admission.look(waiting=[*some(2 * ROOM), pays, ends])
-    assert sorted(taken(admission)) == sorted([*(each.order_id for each in some(ROOM)), "pays", "ends"])
+    assert sorted(taken(admission)) == sorted(
+        [*(each.order_id for each in some(ROOM)), "pays", "ends"]
+    )
     assert "stock" not in admission.room()
 
 

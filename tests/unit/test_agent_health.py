@@ -37,7 +37,13 @@ def clock():
 health = partial(AgentHealth, instance="i", at=NOW)
 
 
-NONSENSE = [("Rate", "NaN"), ("Rate", float("inf")), ("Rate", "x"), ("At", "yesterday"), ("OpenUntil", "soon")]
+NONSENSE = [
+    ("Rate", "NaN"),
+    ("Rate", float("inf")),
+    ("Rate", "x"),
+    ("At", "yesterday"),
+    ("OpenUntil", "soon"),
+]
 
 
 @pytest.mark.proves("AGT-10", "FLT-6")
@@ -47,7 +53,9 @@ async def test_what_no_agent_tells_is_passed_over(name, value):
     table = of_columns()
     await AgentHealthLog(table).publish(health(agent="good"))
     columns = agent_health.FORM.columns(health(agent="bad"))
-    await table.submit(agent_health.PARTITION, [Put(f"{sortable(NOW)}|bad|1", columns | {name: value})])
+    await table.submit(
+        agent_health.PARTITION, [Put(f"{sortable(NOW)}|bad|1", columns | {name: value})]
+    )
     assert await AgentHealthLog(table).since(NOW) == [health(agent="good")]
 
 
@@ -56,7 +64,9 @@ async def test_a_sweep_that_was_at_no_time_that_all_know_counts_for_nothing():
     """It could not be compared with any other time; the next sweep takes its place."""
     table = of_columns()
     row = sweeps.FORM.columns(sweeps.Sweep(at=NOW, instance="v1", recovered=0))
-    await table.submit(sweeps.PARTITION, [Put(sweeps.ROW, row | {"At": NOW.replace(tzinfo=None).isoformat()})])
+    await table.submit(
+        sweeps.PARTITION, [Put(sweeps.ROW, row | {"At": NOW.replace(tzinfo=None).isoformat()})]
+    )
     assert await sweeps.SweepLog(table).last() is None
 
 
@@ -66,7 +76,11 @@ class Recorded(AgentHealthLog):
     def __init__(self):
         super().__init__(of_columns())
         self.rows = []
-        self.may_write, self.is_writing, self.has_written = asyncio.Event(), asyncio.Event(), asyncio.Event()
+        self.may_write, self.is_writing, self.has_written = (
+            asyncio.Event(),
+            asyncio.Event(),
+            asyncio.Event(),
+        )
         self.may_write.set()
 
     async def publish(self, health, before=None):
@@ -89,7 +103,9 @@ def reporter(clock, recorded):
 
 def reporter_of(clock, agent_health):
     circuit = CircuitBreaker(orders=10, open_for=seconds(30), clock=clock)
-    return HealthReporter(agent="payment", instance="a1", circuit=circuit, agent_health=agent_health, clock=clock)
+    return HealthReporter(
+        agent="payment", instance="a1", circuit=circuit, agent_health=agent_health, clock=clock
+    )
 
 
 def request(issued=0.0, attempt=1):
@@ -154,7 +170,10 @@ async def test_a_row_names_what_has_begun_until_a_supervisor_has_seen_it(reporte
     """Also what came to nothing; a sweep comes a while after the time is over."""
     first, later = request(), request(issued=5, attempt=2)
     await reporter.begins(first)
-    for seconds_later, names in ((5, [first, later]), (100 + SWEPT_BY.total_seconds() - 0.001, [first, later])):
+    for seconds_later, names in (
+        (5, [first, later]),
+        (100 + SWEPT_BY.total_seconds() - 0.001, [first, later]),
+    ):
         clock.now = NOW + seconds(seconds_later)
         await reporter.begins(later)
         assert recorded.rows[-1].begun == tuple(each.request_id for each in names)
@@ -164,7 +183,9 @@ async def test_a_row_names_what_has_begun_until_a_supervisor_has_seen_it(reporte
 
 
 @pytest.mark.proves("AGT-10", "SUP-3")
-async def test_what_was_answered_is_named_no_more_unless_it_was_tried_before(reporter, recorded, clock):
+async def test_what_was_answered_is_named_no_more_unless_it_was_tried_before(
+    reporter, recorded, clock
+):
     """A reply that gets lost once is nobody's fault; an order of which each reply is lost has to end in Error."""
     for attempt in (1, 2):
         asked = request(attempt=attempt)
@@ -179,7 +200,10 @@ async def test_what_was_answered_is_named_no_more_unless_it_was_tried_before(rep
 async def test_a_row_names_no_more_than_it_can_hold(reporter, recorded):
     """What is left out is charged to nobody."""
     step = "s" * 60
-    begun = [request().model_copy(update={"step": step, "attempt": number}) for number in range(1, 2 * MOST_BEGUN)]
+    begun = [
+        request().model_copy(update={"step": step, "attempt": number})
+        for number in range(1, 2 * MOST_BEGUN)
+    ]
     for each in begun:
         await reporter.begins(each)
     assert len(recorded.rows[-1].begun) == MOST_BEGUN
@@ -187,7 +211,9 @@ async def test_a_row_names_no_more_than_it_can_hold(reporter, recorded):
 
 
 @pytest.mark.proves("AGT-10", "SUP-3")
-async def test_a_request_that_was_tried_before_is_heard_of_before_it_is_called(reporter, recorded, clock):
+async def test_a_request_that_was_tried_before_is_heard_of_before_it_is_called(
+    reporter, recorded, clock
+):
     """It may kill the process each time; what the row names already adds no other."""
     await begin(reporter, clock, 0, 0.1)
     await begin(reporter, clock, 0.2, attempt=2)
@@ -214,7 +240,9 @@ async def test_a_request_that_kills_its_process_is_heard_of_the_second_time_at_t
     for attempt in (1, 2):
         agency.now += INTERVAL / 4
         times = {"issued_at": agency.now, "complete_by": agency.now + seconds(5)}
-        request = agency.request.model_copy(update={"order_id": "b01-another", "attempt": attempt, **times})
+        request = agency.request.model_copy(
+            update={"order_id": "b01-another", "attempt": attempt, **times}
+        )
         with pytest.raises(KilledError):
             await agency.agent.handle(request)
     assert killed == [1, 2]
@@ -227,7 +255,8 @@ async def test_all_who_wait_at_the_same_time_share_one_row(reporter, recorded, c
     recorded.may_write.clear()
     begun = [request(attempt=2 + number) for number in range(100)]
     waiting = asyncio.gather(
-        *(reporter.begins(each) for each in begun), *(reporter.came_to_nothing("503") for _ in begun)
+        *(reporter.begins(each) for each in begun),
+        *(reporter.came_to_nothing("503") for _ in begun),
     )
     await recorded.is_writing.wait()
     late = [asyncio.create_task(reporter.came_to_nothing("504")) for _ in begun]
@@ -240,7 +269,9 @@ async def test_all_who_wait_at_the_same_time_share_one_row(reporter, recorded, c
 
 
 @pytest.mark.proves("AGT-10", "FLT-9")
-async def test_an_agent_goes_on_saying_how_it_is_when_its_clock_was_put_back(reporter, recorded, clock):
+async def test_an_agent_goes_on_saying_how_it_is_when_its_clock_was_put_back(
+    reporter, recorded, clock
+):
     """A second after the last time by either clock, not once the old time has come again."""
     await begin(reporter, clock, 3600, 0, 1)
     assert [row.at - NOW for row in recorded.rows] == [seconds(3600), seconds(0), seconds(1)]
@@ -265,7 +296,9 @@ async def test_a_table_that_is_away_stops_no_request(clock):
     assert len(tries) == 3
 
 
-async def test_a_table_that_does_not_answer_stops_no_request_for_long(reporter, recorded, monkeypatch):
+async def test_a_table_that_does_not_answer_stops_no_request_for_long(
+    reporter, recorded, monkeypatch
+):
     """Whoever waits for it goes on after a while, and takes nothing back; who comes within a second need not wait."""
     monkeypatch.setattr("agents.protection.PATIENCE", seconds(0.01))
     recorded.may_write.clear()

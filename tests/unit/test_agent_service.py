@@ -32,7 +32,9 @@ async def test_pauses_between_tries_grow_exponentially():
     assert 0.1 <= agency.pauses[0] <= 0.2
     growing = [pause for pause in agency.pauses if pause < max(agency.pauses)]
     assert len(growing) > 5
-    for earlier, later in itertools.pairwise(growing[2:]):  # the first ones are jitter for the most part
+    for earlier, later in itertools.pairwise(
+        growing[2:]
+    ):  # the first ones are jitter for the most part
         assert 1.5 < later / earlier < 2.5
     assert max(agency.pauses) <= 10
 
@@ -49,7 +51,9 @@ async def test_agents_that_failed_at_the_same_time_do_not_come_again_at_the_same
 
 
 @pytest.mark.proves("AGT-4")
-@pytest.mark.parametrize(("early", "replies"), [(seconds(0.001), 1), (seconds(0), 0), (-MARGIN, 0)], ids=str)
+@pytest.mark.parametrize(
+    ("early", "replies"), [(seconds(0.001), 1), (seconds(0), 0), (-MARGIN, 0)], ids=str
+)
 async def test_an_answer_is_passed_on_until_a_margin_before_complete_by(early, replies):
     """The service answered, but the time was up: the agent says nothing."""
     agency = Agency()
@@ -104,7 +108,9 @@ async def test_a_fault_that_is_no_word_of_the_service_is_one_for_an_operator():
 
 
 @pytest.mark.proves("AGT-10")
-@pytest.mark.parametrize("failures", [[], [RejectedError("no")], [NotTriedError("busy", seconds(1))]], ids=str)
+@pytest.mark.parametrize(
+    "failures", [[], [RejectedError("no")], [NotTriedError("busy", seconds(1))]], ids=str
+)
 async def test_a_reply_says_which_instance_says_it(failures):
     """So that the word of one instance may be taken for that instance's alone."""
     agency = Agency(*failures)

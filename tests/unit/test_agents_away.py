@@ -44,7 +44,11 @@ async def for_minutes(world, app, minutes, each_time):
 async def test_an_order_of_a_dead_agent_goes_to_the_idle_backup(count):
     """Nobody takes the first agent's queue: orders are tried there once, a few again, and all are processed."""
     world = Scheduling(offers=BESIDE)
-    app, backup, asked = world.app(), Working("payment-backup", in_flight=50, takes=seconds(0.25)), Counter()
+    app, backup, asked = (
+        world.app(),
+        Working("payment-backup", in_flight=50, takes=seconds(0.25)),
+        Counter(),
+    )
     orders = await recorded(world, count)
     for _ in range(60):
         world.now += seconds(1)
@@ -75,7 +79,9 @@ async def _nothing(world):
 
 
 @pytest.mark.proves("SUP-3", "SUP-7", "AGT-10")
-@pytest.mark.parametrize(("count", "minutes"), [(20, 4), pytest.param(200, 25, marks=pytest.mark.soak)])
+@pytest.mark.parametrize(
+    ("count", "minutes"), [(20, 4), pytest.param(200, 25, marks=pytest.mark.soak)]
+)
 async def test_no_attempt_is_charged_that_no_agent_began(count, minutes):
     """Nobody takes the only agent's queue: nothing fails, few try, and it is told once for the agent."""
     world = Scheduling(only("payment", STEP), most=2000)
@@ -138,7 +144,14 @@ async def test_an_order_that_waits_on_an_open_circuit_for_hours_is_told_once_and
     async def turned_away():
         for request in world.requests("payment"):
             tries.append(request)
-            refused = answer_to(request, "notTried", reason="open", retry_after=60.0, circuit_open=True, instance="a")
+            refused = answer_to(
+                request,
+                "notTried",
+                reason="open",
+                retry_after=60.0,
+                circuit_open=True,
+                instance="a",
+            )
             await app.scheduler.receive(refused, "payment")
         await app.watch.look()
         await app.relay.relay()
@@ -168,7 +181,12 @@ async def _time_of(count, *, is_broken):
             if is_broken and taken % 2:
                 await world.tell("payment", "broken", open_until=world.now + seconds(30))
                 no = answer_to(
-                    request, "notTried", reason="open", retry_after=30.0, circuit_open=True, instance="broken"
+                    request,
+                    "notTried",
+                    reason="open",
+                    retry_after=30.0,
+                    circuit_open=True,
+                    instance="broken",
                 )
                 await app.scheduler.receive(no, "payment")
             else:

@@ -31,7 +31,11 @@ class Door:
     @asynccontextmanager
     async def post(self, url, **_):
         del url
-        text = b"<html>Site Disabled</html>" if self.status != 200 else json.dumps({"reference": "r-1"}).encode()
+        text = (
+            b"<html>Site Disabled</html>"
+            if self.status != 200
+            else json.dumps({"reference": "r-1"}).encode()
+        )
 
         class Content:
             async def iter_chunked(self, _):
@@ -67,7 +71,9 @@ class Street:
             await self.app.supervisor.sweep()
             for name in ("payment", "shipping"):
                 for request in self.world.requests(name):
-                    await self.app.scheduler.receive(answer_to(request, result={"reference": "r"}), name)
+                    await self.app.scheduler.receive(
+                        answer_to(request, result={"reference": "r"}), name
+                    )
             for request in self.world.requests("inventory"):
                 await self.agent.handle(request)
             for reply in self._replies():
@@ -77,7 +83,9 @@ class Street:
     def _replies(self):
         """Take the replies of the one that stands behind the door out of their queue."""
         bus, queue = self.world.parts.bus, responses_queue("inventory")
-        replies = [decode(AgentReply, message.body) for message in bus.sent if message.queue == queue]
+        replies = [
+            decode(AgentReply, message.body) for message in bus.sent if message.queue == queue
+        ]
         bus.sent = [message for message in bus.sent if message.queue != queue]
         return replies
 
@@ -95,7 +103,9 @@ async def test_orders_outlast_a_door_that_is_closed_for_two_minutes(status):
     assert not any(order.state.outcome for order in await street.orders(ids))
     street.door.status = 200
     await street.live(seconds(600))
-    assert {order.state.process_state for order in await street.orders(ids)} == {ProcessState.PROCESSED}
+    assert {order.state.process_state for order in await street.orders(ids)} == {
+        ProcessState.PROCESSED
+    }
 
 
 @pytest.mark.proves("AGT-6", "SUP-3", "OPR-1")

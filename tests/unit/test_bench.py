@@ -29,7 +29,9 @@ def test_one_line_has_both_shapes(monkeypatch):
     assert line["each"] == dict.fromkeys(FIXED, "each")
 
 
-@pytest.mark.parametrize(("shape", "top", "nested"), [("one", "one", None), ("each", None, {"lost": "each"})])
+@pytest.mark.parametrize(
+    ("shape", "top", "nested"), [("one", "one", None), ("each", None, {"lost": "each"})]
+)
 def test_a_shape_alone_stands_where_it_stands_beside_the_other(monkeypatch, shape, top, nested):
     """So nobody takes the one for the other; what was not measured is null."""
     line = line_of(monkeypatch, "--shape", shape)

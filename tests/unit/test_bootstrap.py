@@ -75,7 +75,9 @@ def test_every_function_always_answers(settings):
     plain = {each.get_function_name(): each.get_user_function().__code__ for each in bound}
     assert len(plain) > 30
     assert [
-        name for name, code in plain.items() if code is not answering(test_every_function_always_answers).__code__
+        name
+        for name, code in plain.items()
+        if code is not answering(test_every_function_always_answers).__code__
     ] == []
 
 
@@ -92,8 +94,14 @@ class AwayTable:
 @pytest.mark.proves("FLT-7")
 async def test_every_timer_comes_in_turn_and_ends_quietly_while_the_store_is_away(settings, caplog):
     """It is an outage of the function, told as one; its timer comes again."""
-    app = bootstrap(Settings.read(SHOP.agents), SHOP, replace(in_memory(), table=lambda _: AwayTable()))
-    timers = {name: each for name, each in indexed(app, settings).items() if hasattr(each.trigger, "schedule")}
+    app = bootstrap(
+        Settings.read(SHOP.agents), SHOP, replace(in_memory(), table=lambda _: AwayTable())
+    )
+    timers = {
+        name: each
+        for name, each in indexed(app, settings).items()
+        if hasattr(each.trigger, "schedule")
+    }
     with patch.dict(entrypoints.functions._away, clear=True), caplog.at_level(logging.WARNING):
         for timer in timers.values():
             await timer.handler(None)
@@ -184,17 +192,28 @@ def test_each_setting_reaches_what_goes_by_it(settings, monkeypatch):
     terms, scheduler, watch = submission.terms, app.scheduler, app.watch
     assert (agent.margin, agent.call_timeout) == (timedelta(seconds=1.5), timedelta(seconds=11))
     assert (agent.circuit._orders, agent.circuit._open_for) == (12, timedelta(seconds=13))
-    assert (terms.timeout, terms.threshold, terms.cooldown) == (timedelta(seconds=61), 14, timedelta(seconds=62))
+    assert (terms.timeout, terms.threshold, terms.cooldown) == (
+        timedelta(seconds=61),
+        14,
+        timedelta(seconds=62),
+    )
     assert (len(terms.buckets), submission.unknown_name_tries) == (20, 17)
     left_to_newer = (submission, scheduler.rules, app.unread, app.orders.acting)
     assert {each.longest_upgrade for each in left_to_newer} == {timedelta(seconds=65)}
     assert scheduler.rules.clock_tolerance == app.supervisor.rules.clock_tolerance
     assert scheduler.rules.clock_tolerance == timedelta(seconds=2.5)
     capacity = scheduler.admission.capacity
-    assert {agent: each.most for agent, each in capacity.items()} == {"payment": 6, "inventory": 200, "shipping": 200}
+    assert {agent: each.most for agent, each in capacity.items()} == {
+        "payment": 6,
+        "inventory": 200,
+        "shipping": 200,
+    }
     assert {each.allowance for each in capacity.values()} == {timedelta(seconds=61)}
     assert app.relay.max_tries == 18
-    assert (watch.longest_pending, watch.longest_without_sweep) == (timedelta(seconds=63), timedelta(seconds=64))
+    assert (watch.longest_pending, watch.longest_without_sweep) == (
+        timedelta(seconds=63),
+        timedelta(seconds=64),
+    )
     assert app.operators.retention.keep == timedelta(days=19)
     monkeypatch.setenv("RETENTION_DAYS", "0")
     assert made().operators.retention.keep is None
@@ -209,7 +228,9 @@ def test_health_asks_all_that_the_app_cannot_work_without(settings):
 def test_a_default_that_is_no_workflow_is_told_at_the_start(settings):
     """And not of each submission that names none."""
     with pytest.raises(DeclarationError, match="there is no workflow teatime"):
-        bootstrap(Settings.read(SHOP.agents), replace(SHOP, default_workflow="teatime"), in_memory())
+        bootstrap(
+            Settings.read(SHOP.agents), replace(SHOP, default_workflow="teatime"), in_memory()
+        )
 
 
 def test_a_sample_that_cannot_be_placed_is_told_at_the_start(settings):
@@ -226,16 +247,31 @@ def test_a_sample_that_cannot_be_placed_is_told_at_the_start(settings):
 
 AGENT = Agent(name="post", offers="post", address="POST_URL")
 FAULTY_AGENTS = {
-    "a name that sorts before the others": (replace(AGENT, name="3ds"), "agent 3ds: its name has to match ^[a-z]"),
-    "a name with a capital": (replace(AGENT, name="Post"), "agent Post: its name has to match ^[a-z]"),
-    "a name that no queue can have": (replace(AGENT, name="post/air"), "agent post/air: its name has to match ^[a-z]"),
-    "the scheduler's": (replace(AGENT, name="scheduler"), "agent scheduler: its queue would be that of the scheduler"),
+    "a name that sorts before the others": (
+        replace(AGENT, name="3ds"),
+        "agent 3ds: its name has to match ^[a-z]",
+    ),
+    "a name with a capital": (
+        replace(AGENT, name="Post"),
+        "agent Post: its name has to match ^[a-z]",
+    ),
+    "a name that no queue can have": (
+        replace(AGENT, name="post/air"),
+        "agent post/air: its name has to match ^[a-z]",
+    ),
+    "the scheduler's": (
+        replace(AGENT, name="scheduler"),
+        "agent scheduler: its queue would be that of the scheduler",
+    ),
     "another's": (replace(AGENT, name="payment"), "agent payment is declared twice"),
     "what no key can hold": (
         replace(AGENT, offers="card|eu"),
         "agent post: what it offers, card|eu, has to match ^[a-z]",
     ),
-    "no call": (replace(AGENT, calls_in_flight=0), "agent post: calls_in_flight is 0; it has to be more"),
+    "no call": (
+        replace(AGENT, calls_in_flight=0),
+        "agent post: calls_in_flight is 0; it has to be more",
+    ),
 }
 
 

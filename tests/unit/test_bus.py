@@ -61,7 +61,9 @@ class Working:
 
 
 def message(number, **changes):
-    return replace(BusMessage(queue="q", message_id=f"m-{number}", correlation_id="c", body="{}"), **changes)
+    return replace(
+        BusMessage(queue="q", message_id=f"m-{number}", correlation_id="c", body="{}"), **changes
+    )
 
 
 @pytest.mark.proves("FLT-6")
@@ -74,8 +76,12 @@ async def test_a_message_that_cannot_be_sent_takes_no_other_of_its_batch_along(f
     client = Working()
     bus = ServiceBus(lambda: client)
     messages = [message(number, **(fault if number == place else {})) for number in range(5)]
-    outcomes = await asyncio.gather(*(bus.send([each]) for each in messages), return_exceptions=True)
-    assert [isinstance(outcome, InvalidError) for outcome in outcomes] == [number == place for number in range(5)]
+    outcomes = await asyncio.gather(
+        *(bus.send([each]) for each in messages), return_exceptions=True
+    )
+    assert [isinstance(outcome, InvalidError) for outcome in outcomes] == [
+        number == place for number in range(5)
+    ]
     assert sum(client.sent) == 4
     await bus.close()
 
@@ -103,7 +109,9 @@ class Noting(Working):
 
 
 @pytest.mark.proves("FLT-6")
-@pytest.mark.parametrize(("characters", "most"), [(1_000, 500), (1, 3)], ids=["by size", "by number"])
+@pytest.mark.parametrize(
+    ("characters", "most"), [(1_000, 500), (1, 3)], ids=["by size", "by number"]
+)
 async def test_what_does_not_fit_into_a_batch_goes_with_the_next_one(characters, most, monkeypatch):
     """Each message once, in the order in which they were sent, however many wait."""
     monkeypatch.setattr(bus_module, "MAX_IN_A_BATCH", most)
@@ -123,7 +131,9 @@ def test_there_is_no_message_without_its_ids(ids):
 
 
 @pytest.mark.proves("FLT-6")
-async def test_who_is_refused_by_a_queue_does_not_try_for_as_long_as_the_message_lives(pauses, monkeypatch):
+async def test_who_is_refused_by_a_queue_does_not_try_for_as_long_as_the_message_lives(
+    pauses, monkeypatch
+):
     """The batch that waits for it has orders of other queues; the queue may be mended in a moment all the same."""
     now, monotonic, tries = [0.0], time.monotonic, []
     monkeypatch.setattr(time, "monotonic", lambda: monotonic() + now[0])
@@ -177,7 +187,9 @@ async def test_however_many_private_queues_there_are_few_links_stay_open():
     links = Links()
     bus = ServiceBus(lambda: links)
     for number in range(3 * MAX_SENDERS):
-        await bus.send([message(number, queue=f"status-{number}"), message(number, queue="scheduler-requests")])
+        await bus.send(
+            [message(number, queue=f"status-{number}"), message(number, queue="scheduler-requests")]
+        )
     await asyncio.gather(*bus._closing)
     latest = {f"status-{number}" for number in range(2 * MAX_SENDERS + 1, 3 * MAX_SENDERS)}
     assert links.open == {"scheduler-requests", *latest}
@@ -316,7 +328,9 @@ async def test_a_bus_that_says_nothing_is_waited_for_as_long_as_a_message_lives(
 
 
 @pytest.mark.proves("FLT-8")
-@pytest.mark.parametrize("faults", [["open"], ["send", "open"], ["send"] * 10], ids=["no link", "both", "no answer"])
+@pytest.mark.parametrize(
+    "faults", [["open"], ["send", "open"], ["send"] * 10], ids=["no link", "both", "no answer"]
+)
 async def test_a_request_is_sent_again_for_as_long_as_it_lives(faults, pauses):
     """Were it given up, its order would wait for the whole of its time; a pause lies between two tries."""
     client = Stumbling(*faults)

@@ -151,7 +151,10 @@ class Throttled:
 def orders(agency, count):
     """Requests of so many orders, issued at this moment."""
     updates = {"issued_at": agency.now, "complete_by": agency.now + HOUR}
-    return [agency.request.model_copy(update={**updates, "order_id": f"b03-{number:026d}"}) for number in range(count)]
+    return [
+        agency.request.model_copy(update={**updates, "order_id": f"b03-{number:026d}"})
+        for number in range(count)
+    ]
 
 
 @pytest.mark.proves("AGT-8", "AGT-10")
@@ -166,9 +169,9 @@ async def test_a_service_that_asks_for_a_minute_is_left_alone_for_a_minute():
     service.answers.set()
     await handling
     assert len(service.calls) == IN_FLIGHT
-    assert Counter((reply.outcome, reply.asked, reply.circuit_open) for _, reply in agency.replies()) == {
-        ("notTried", True, True): 500
-    }
+    assert Counter(
+        (reply.outcome, reply.asked, reply.circuit_open) for _, reply in agency.replies()
+    ) == {("notTried", True, True): 500}
     assert {reply.retry_after for _, reply in agency.replies()} == {60.0}
     assert {reply.in_doubt for _, reply in agency.replies()} == {True, False}
     (row,) = await agency.agent_health()

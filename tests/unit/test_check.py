@@ -34,7 +34,10 @@ def run(api):
 
 def sample_of(*steps):
     """What is told of the sample order, whose steps have these names and wait for an operator or do not."""
-    told = [{"name": name, "services": ["one", "two"], "action": f"do-{name}", "waits": waits} for name, waits in steps]
+    told = [
+        {"name": name, "services": ["one", "two"], "action": f"do-{name}", "waits": waits}
+        for name, waits in steps
+    ]
     return {"GET_simulator": (200, {"services": [], "marks": [], "sample": {"steps": told}})}
 
 
@@ -43,7 +46,9 @@ SIMULATED = {"GET_health": (200, HEALTHY), "PUT_faults": (200, {})} | sample_of(
 PLACED = SIMULATED | {"POST_sample": (202, {"orderId": "b01-x"})}
 
 
-@pytest.mark.parametrize("simulator", [(404, {}), (200, {"services": [], "marks": [], "sample": None})])
+@pytest.mark.parametrize(
+    "simulator", [(404, {}), (200, {"services": [], "marks": [], "sample": None})]
+)
 def test_nothing_is_ordered_where_the_services_are_real(simulator):
     """What is ordered would be done."""
     api, asked = deployment(GET_health=(200, HEALTHY), GET_simulator=simulator)
@@ -66,7 +71,9 @@ def test_the_order_that_fails_is_refused_the_last_step_that_waits(monkeypatch):
     api, _ = deployment(**PLACED | alerts)
     ask = api.ask
     monkeypatch.setattr(
-        api, "ask", lambda *call, **more: sent.append((call[1], more.get("json"))) or ask(*call, **more)
+        api,
+        "ask",
+        lambda *call, **more: sent.append((call[1], more.get("json"))) or ask(*call, **more),
     )
     monkeypatch.setattr(api, "get", lambda *path: _get(path, [ALERT], states))
     assert [line.partition(":")[0] for line in run(api)] == [
@@ -88,7 +95,10 @@ def test_the_order_that_fails_is_refused_the_last_step_that_waits(monkeypatch):
 @pytest.mark.parametrize(
     ("answers", "fault"),
     [
-        ({"GET_health": (503, {"dependencies": {"serviceBus": "refused"}})}, "health: serviceBus refused, still"),
+        (
+            {"GET_health": (503, {"dependencies": {"serviceBus": "refused"}})},
+            "health: serviceBus refused, still",
+        ),
         ({"GET_health": (404, {})}, "health: 404 from http://app, still"),
         (SIMULATED | {"GET_simulator": (503, {"title": "away"})}, "sample: 503"),
         (SIMULATED | {"POST_sample": (503, {"title": "away"})}, "order: 503"),
@@ -118,7 +128,9 @@ def test_a_key_that_is_refused_is_not_tried_again():
 def test_each_step_is_checked_after_the_one_before(alerts, fault, monkeypatch):
     """An alert that does not come through Event Grid; an order that does not go on."""
     states = iter([ORDER])
-    api, _ = deployment(**PLACED | {"GET_alerts": (200, {"alerts": alerts}), "POST_resubmit": (202, {})})
+    api, _ = deployment(
+        **PLACED | {"GET_alerts": (200, {"alerts": alerts}), "POST_resubmit": (202, {})}
+    )
     monkeypatch.setattr(api, "get", lambda *path: _get(path, alerts, states))
     with pytest.raises(ApiError, match=fault):
         run(api)

@@ -100,7 +100,9 @@ def test_one_call_tries_and_closes_the_circuit_for_all(circuit, clock):
 
 
 @pytest.mark.proves("AGT-8")
-@pytest.mark.parametrize("order_id", ["tries", "order-0"], ids=["another order", "one that failed before"])
+@pytest.mark.parametrize(
+    "order_id", ["tries", "order-0"], ids=["another order", "one that failed before"]
+)
 def test_one_call_that_fails_keeps_the_circuit_open(circuit, clock, order_id):
     """And the next one may try when the time is over again."""
     opened(circuit)

@@ -29,7 +29,10 @@ def two_steps(**state):
 
 def runs(order, *names):
     """The order, of which these steps run."""
-    steps = (replace(order.step(name), state=StepState.RUNNING, complete_by=NOW + TIMEOUT) for name in names)
+    steps = (
+        replace(order.step(name), state=StepState.RUNNING, complete_by=NOW + TIMEOUT)
+        for name in names
+    )
     return order.with_steps(*steps)
 
 
@@ -101,7 +104,12 @@ def test_an_order_may_be_claimed_once_its_time_has_come(order, late, may):
 def test_who_was_announced_is_left_to_its_wake_up():
     """One that waits for a chosen time was announced to nobody, nor was a step that waits beside one that runs."""
     orders = [new_order(), new_order(not_before=NOW), runs(PROCESSING, "payment")]
-    rows = [row for order in orders for row in obligations(order).values() if row.key.startswith("!pending")]
+    rows = [
+        row
+        for order in orders
+        for row in obligations(order).values()
+        if row.key.startswith("!pending")
+    ]
     assert [agenda.was_announced(row) for row in rows] == [True, False, False]
 
 
@@ -167,7 +175,9 @@ async def test_however_many_wait_for_a_later_time_a_look_costs_two_queries_at_mo
 
 
 @pytest.mark.proves("SCH-1", "SCH-11")
-async def test_the_head_of_a_lane_is_found_in_one_query_before_those_that_wait_for_a_later_time(store):
+async def test_the_head_of_a_lane_is_found_in_one_query_before_those_that_wait_for_a_later_time(
+    store,
+):
     """Though it came last; the second query only finds that there is no other lane."""
     store.fill(1_000, not_before=LATER, waits_since=LATER)
     ids = store.fill(3)
@@ -194,7 +204,9 @@ async def test_those_that_are_not_chosen_hide_nobody(store):
     """Of a workflow that nobody here knows, say: behind more of them than two pages stands one that is."""
     store.fill(2_500, waits_since=NOW - seconds(60))
     ids = store.fill(1)
-    (known,) = (await looked(store, lambda row: row.order_id if row.order_id in ids else None)).chosen
+    (known,) = (
+        await looked(store, lambda row: row.order_id if row.order_id in ids else None)
+    ).chosen
     assert known == ids[0]
 
 
@@ -227,7 +239,9 @@ async def test_a_look_sees_all_that_runs_however_many_wait(store):
 
 
 @pytest.mark.proves("FLT-6")
-@pytest.mark.parametrize("key", ["!pending|", "!pending|0", "!pending|1|payment", "!pending|1|payment|later"])
+@pytest.mark.parametrize(
+    "key", ["!pending|", "!pending|0", "!pending|1|payment", "!pending|1|payment|later"]
+)
 def test_a_key_that_no_version_writes_is_no_trouble_to_who_looks(key):
     """It may be the last of a page: from it the look has to know where to read on."""
     row = agenda.AgendaRow(key=key, order_id="x")

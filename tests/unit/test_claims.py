@@ -29,7 +29,11 @@ def test_every_fault_of_a_claim_is_named():
     wrong = STORM | {"claimNumber": "2041", "amount": 950, "items": []}
     with pytest.raises(InvalidError) as raised:
         PAYLOAD.check(wrong)
-    assert {fault.partition(":")[0] for fault in raised.value.faults} == {"claimNumber", "amount", "items"}
+    assert {fault.partition(":")[0] for fault in raised.value.faults} == {
+        "claimNumber",
+        "amount",
+        "items",
+    }
 
 
 def test_what_is_left_of_an_erased_claim_is_nothing_personal():
@@ -64,7 +68,10 @@ def test_its_workflow_can_be_carried_out_by_its_agents():
 def test_no_service_is_told_whose_claim_it_is():
     """Only the assessor learns what happened."""
     order = Order(order_id=ORDER_ID, placed_at=NOW, payload=STORM)
-    told = {step.name: step.request(order, {name: RESULTS[name] for name in step.uses}) for step in CLAIM.steps}
+    told = {
+        step.name: step.request(order, {name: RESULTS[name] for name in step.uses})
+        for step in CLAIM.steps
+    }
     assert "ada@example.com" not in json_text(told)
     assert [name for name, content in told.items() if "description" in content] == ["assess"]
     assert (told["approve"]["assessment"], told["pay"]["approval"]) == ("a", "b")
@@ -74,4 +81,6 @@ def test_the_fraud_check_rests_while_its_service_is_away():
     """As long as the settings say; meanwhile nothing of the claim is given up, or taken back."""
     hour = timedelta(hours=1)
     steps = CLAIM.initial_steps(timeout=timedelta(seconds=5), threshold=3, cooldown=hour)
-    assert {step.name: step.cooldown for step in steps if step.on_failure is OnFailure.COOLDOWN} == {"fraud": hour}
+    assert {
+        step.name: step.cooldown for step in steps if step.on_failure is OnFailure.COOLDOWN
+    } == {"fraud": hour}

@@ -176,7 +176,9 @@ def app(world, host):
 
 @pytest.mark.proves("FLT-9", "SCH-1", "SCH-2")
 @pytest.mark.parametrize("ahead", [FAR, -FAR])
-async def test_who_has_a_clock_that_is_off_claims_nothing_until_it_is_right(world, host, app, ahead):
+async def test_who_has_a_clock_that_is_off_claims_nothing_until_it_is_right(
+    world, host, app, ahead
+):
     """Neither what it finds nor what it is woken for; then it goes on by itself."""
     host.ahead = ahead
     order_id = await world.record(since=world.now - seconds(100))
@@ -271,7 +273,9 @@ async def test_who_has_a_clock_that_is_far_ahead_removes_nothing(world, host):
     """To its clock all is older than it has to be kept."""
     world.parts = host.parts
     app, order_id = world.app(retention_days=30), f"b03-{ULID.from_datetime(NOW)!s}"
-    ended = world.made(process_state=ProcessState.PROCESSED, updated_at=NOW).with_state(order_id=order_id)
+    ended = world.made(process_state=ProcessState.PROCESSED, updated_at=NOW).with_state(
+        order_id=order_id
+    )
     ended = replace(ended, order=replace(ended.order, order_id=order_id))
     entry = HistoryEntry(at=NOW, actor="t", happened=some("processed"))
     await world.store.commit(Change(before=None, after=ended, entry=entry))

@@ -30,9 +30,14 @@ def event(type_, subject=SUBJECT):
 
 
 def owed_to(*ids, since=NOW, bucket="b03", more=False, kinds=tuple(Kind)):
-    rows = [AgendaRow(key=pending_since(since, order_id), order_id=order_id) for order_id in (*OTHERS, *ids)]
+    rows = [
+        AgendaRow(key=pending_since(since, order_id), order_id=order_id)
+        for order_id in (*OTHERS, *ids)
+    ]
     whole = set() if more else {(bucket, kind) for kind in Kind}
-    return Look(at=NOW, rows=dict.fromkeys(Kind, ()) | dict.fromkeys(kinds, rows), whole=whole, buckets=1)
+    return Look(
+        at=NOW, rows=dict.fromkeys(Kind, ()) | dict.fromkeys(kinds, rows), whole=whole, buckets=1
+    )
 
 
 def pending_since(time, order_id):
@@ -48,20 +53,40 @@ ALERTS = {
     "the order is mended": (FAILED, owed_to(), None, True),
     "the order still waits for an operator": (FAILED, owed_to(ORDER_ID), None, False),
     "there are more orders than were read": (FAILED, owed_to(more=True), None, False),
-    "the order is in a bucket that this host does not know": (FAILED, owed_to(bucket="b00"), None, False),
+    "the order is in a bucket that this host does not know": (
+        FAILED,
+        owed_to(bucket="b00"),
+        None,
+        False,
+    ),
     "its subject is no order": (event(life.ORDER_FAILED, "b03"), owed_to(), None, False),
     "the order was undone": (event(life.ORDER_UNDONE), owed_to(), None, True),
     "somebody claimed the order": (event(alerts.STALLED), owed_to(), None, True),
     "nobody claims the order": (event(alerts.STALLED), owed_to(ORDER_ID), None, False),
-    "nobody recovers the order": (event(alerts.STALLED), owed_to(ORDER_ID, kinds=[Kind.RUNNING]), None, False),
-    "the order waits once more": (event(alerts.STALLED), owed_to(ORDER_ID, since=NOW + seconds(1)), None, True),
+    "nobody recovers the order": (
+        event(alerts.STALLED),
+        owed_to(ORDER_ID, kinds=[Kind.RUNNING]),
+        None,
+        False,
+    ),
+    "the order waits once more": (
+        event(alerts.STALLED),
+        owed_to(ORDER_ID, since=NOW + seconds(1)),
+        None,
+        True,
+    ),
     "what is owed could not be read": (FAILED, None, None, False),
     "somebody has swept": (UNDER_WAY, owed_to(), swept(1), True),
     "nobody has swept since": (UNDER_WAY, owed_to(), swept(0), False),
     "nobody has swept ever": (UNDER_WAY, owed_to(), None, False),
     "a message is kept as poison": (event(alerts.SUBMISSION_REJECTED), owed_to(), None, False),
     "a notice was given up": (event(alerts.NOTICE_GIVEN_UP), owed_to(), None, False),
-    "a workflow was changed": (event(alerts.WORKFLOW_CHANGED, "workflows/order"), owed_to(), swept(1), False),
+    "a workflow was changed": (
+        event(alerts.WORKFLOW_CHANGED, "workflows/order"),
+        owed_to(),
+        swept(1),
+        False,
+    ),
 }
 
 

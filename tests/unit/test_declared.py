@@ -46,10 +46,15 @@ def test_a_business_is_found_by_its_name_and_its_app_beside_it():
     """The shop's app is the repository's own."""
     assert named(DEPLOYED) == (SHOP, None)
     business, app = named("examples.claims.business:CLAIMS")
-    assert ([agent.name for agent in business.agents], app and app.name) == (["assessor", "bank"], "claims")
+    assert ([agent.name for agent in business.agents], app and app.name) == (
+        ["assessor", "bank"],
+        "claims",
+    )
 
 
-@pytest.mark.parametrize("name", ["", "shop", "shop.no:SHOP", "shop.business:TEA", "shop.business:AGENTS"])
+@pytest.mark.parametrize(
+    "name", ["", "shop", "shop.no:SHOP", "shop.business:TEA", "shop.business:AGENTS"]
+)
 def test_a_name_of_no_business_is_said_with_what_is_expected(name):
     """However wrong it is."""
     with pytest.raises(StackError, match=f"^BUSINESS={name}: .*{DEPLOYED}"):

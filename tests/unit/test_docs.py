@@ -64,15 +64,21 @@ def symbols_in(cell):
 def test_the_architecture_can_be_read_in_one_sitting():
     """What is not needed at first has pages of its own, and each is linked from it or from the README."""
     assert ARCHITECTURE.stat().st_size <= LARGEST
-    linked = {target for page in (ARCHITECTURE, ROOT / "README.md") for target, _ in LINK.findall(page.read_text())}
-    assert {page.name for page in (ROOT / "docs").glob("*.md")} <= {Path(target).name for target in linked} | {
-        ARCHITECTURE.name
+    linked = {
+        target
+        for page in (ARCHITECTURE, ROOT / "README.md")
+        for target, _ in LINK.findall(page.read_text())
     }
+    assert {page.name for page in (ROOT / "docs").glob("*.md")} <= {
+        Path(target).name for target in linked
+    } | {ARCHITECTURE.name}
 
 
 def test_the_diagrams_have_every_state():
     """Of an order and of a step, and no state that there is not."""
-    diagrams = re.findall(r"^stateDiagram-v2$(.*?)^```", ARCHITECTURE.read_text(), re.MULTILINE | re.DOTALL)
+    diagrams = re.findall(
+        r"^stateDiagram-v2$(.*?)^```", ARCHITECTURE.read_text(), re.MULTILINE | re.DOTALL
+    )
     drawn = [set(re.findall(r"\b[A-Z][a-z]\w+", diagram)) for diagram in diagrams]
     assert drawn == [{str(state) for state in ProcessState}, {str(state) for state in StepState}]
     assert [outcome for outcome in Outcome if f"`{outcome}`" not in ARCHITECTURE.read_text()] == []
@@ -111,7 +117,11 @@ def test_every_place_of_a_change_exists():
     """The files and folders, and in each file what is named behind it."""
     for change, places, *more in changes():
         assert files_in(places), change
-        named = files_in(places) | {name for cell in (change, *more) for name in files_in(cell) if "/" in name}
+        named = files_in(places) | {
+            name for cell in (change, *more) for name in files_in(cell) if "/" in name
+        }
         assert [name for name in named if not (ROOT / name).exists()] == [], change
         for place, symbol in symbols_in(places):
-            assert re.search(rf"\b{re.escape(symbol)}\b", place.read_text()), f"{change}: {place.name} {symbol}"
+            assert re.search(rf"\b{re.escape(symbol)}\b", place.read_text()), (
+                f"{change}: {place.name} {symbol}"
+            )

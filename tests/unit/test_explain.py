@@ -39,7 +39,9 @@ def explained(order, rules=acting_rules, at=NOW):
 
 
 @pytest.mark.proves("OPR-2", "FLT-12")
-@pytest.mark.parametrize("unknown", [{"workflow_version": 9}, {"workflow": "gone"}], ids=["version", "name"])
+@pytest.mark.parametrize(
+    "unknown", [{"workflow_version": 9}, {"workflow": "gone"}], ids=["version", "name"]
+)
 def test_of_a_workflow_that_nobody_knows_it_says_until_when_it_is_waited_for(unknown):
     """And what happens then."""
     order = new_order().with_state(**unknown)
@@ -49,7 +51,9 @@ def test_of_a_workflow_that_nobody_knows_it_says_until_when_it_is_waited_for(unk
     name = f"workflow {order.state.workflow} version {order.state.workflow_version}"
     assert said.waiting_for == f"a newer version of the app: this one does not know {name}"
     assert f"{name} is not part of this app, and the order ends in Error (failed)" in said.summary
-    assert said.if_nothing_happens.startswith("From 2026-02-01 08:15:00 UTC on the scheduler's poll finds it: ")
+    assert said.if_nothing_happens.startswith(
+        "From 2026-02-01 08:15:00 UTC on the scheduler's poll finds it: "
+    )
 
 
 @pytest.mark.proves("OPR-2")
@@ -59,7 +63,9 @@ def test_of_a_workflow_that_was_retired_it_says_how_the_order_ends():
     said = explained(one_of_two_runs().with_state(workflow_version=0))
     assert (said.next_actor, said.next_at) == (Actor.AGENT, LATER)
     assert said.waiting_for == "agent payment's answer to step other, attempt 1"
-    assert said.if_nothing_happens.startswith("From 2026-01-31 08:16:01 UTC on the supervisor's sweep finds it: other ")
+    assert said.if_nothing_happens.startswith(
+        "From 2026-01-31 08:16:01 UTC on the supervisor's sweep finds it: other "
+    )
 
 
 def one_of_two_runs(**state):
@@ -107,7 +113,9 @@ def test_of_what_no_agent_offers_it_says_that():
 
 
 def health(agent, **more):
-    return AgentHealth(**{"agent": agent, "instance": "1", "at": LATER, "rate": 2.5, "running": 12} | more)
+    return AgentHealth(
+        **{"agent": agent, "instance": "1", "at": LATER, "rate": 2.5, "running": 12} | more
+    )
 
 
 @pytest.mark.proves("OPR-2", "AGT-10")
@@ -130,7 +138,10 @@ def test_of_an_order_that_waits_for_an_agent_that_is_silent_it_says_since_when()
     told = "nobody has taken payment's requests since 2026-01-31 08:15:00 UTC"
     waits = partial(explained, new_order(), at=LATER)
     assert told in waits(replace(acting_rules, agent_health=(silence,))).waiting_for
-    assert told not in waits(replace(acting_rules, agent_health=(silence, health("payment")))).waiting_for
+    assert (
+        told
+        not in waits(replace(acting_rules, agent_health=(silence, health("payment")))).waiting_for
+    )
     long_ago = replace(silence, at=LATER - SILENCE)
     assert told not in waits(replace(acting_rules, agent_health=(long_ago,))).waiting_for
 
@@ -140,7 +151,9 @@ def test_of_a_step_that_runs_it_says_what_went_wrong_so_far():
     """The agent has told its last fault; the supervisor will say it too."""
     told = begun_by(NOW, "payment", fault="503 down", fault_at=NOW + seconds(1))
     said = explained(claimed(), replace(acting_rules, agent_health=told))
-    assert said.waiting_for == "agent payment's answer to step payment, attempt 1 (so far: 503 down)"
+    assert (
+        said.waiting_for == "agent payment's answer to step payment, attempt 1 (so far: 503 down)"
+    )
     assert "payment timed out, failure 1 of 3; last answer: 503 down" in said.if_nothing_happens
     before = begun_by(NOW, "payment", fault="503 down", fault_at=NOW - seconds(1))
     assert "503" not in explained(claimed(), replace(acting_rules, agent_health=before)).summary
@@ -150,7 +163,10 @@ def test_of_a_step_that_runs_it_says_what_went_wrong_so_far():
 def test_of_a_step_that_no_agent_has_begun_it_says_what_the_supervisor_will_make_of_it():
     """No failure is counted for it."""
     said = explained(claimed(), replace(acting_rules, agent_health=()))
-    assert "payment attempt 1 came to nothing: payment is not known to have begun it" in said.if_nothing_happens
+    assert (
+        "payment attempt 1 came to nothing: payment is not known to have begun it"
+        in said.if_nothing_happens
+    )
 
 
 GARBAGE = {
@@ -188,7 +204,11 @@ async def test_of_an_order_whose_rows_are_garbage_it_says_that(garbage):
     made.store.load = load
     said = await made.orders.explain(order.order_id)
     assert said.summary.startswith(f"The order cannot be read: row {order.order_id}|state ")
-    assert (said.next_actor, said.next_at, said.if_nothing_happens) == (Actor.OPERATOR, None, "It stays as it is.")
+    assert (said.next_actor, said.next_at, said.if_nothing_happens) == (
+        Actor.OPERATOR,
+        None,
+        "It stays as it is.",
+    )
     with pytest.raises(UnreadableRowError):
         record_of(stored)
 
@@ -199,7 +219,10 @@ async def test_what_an_operator_can_do_is_said_of_an_order_at_a_step_that_its_wo
     made = app(in_memory(clock=lambda: NOW))
     failed = scheduler.receive(claimed(), answer(outcome="failed", reason="no"), NOW).after
     named = replace(failed.steps[0], name="paid")
-    order = replace(failed, steps=(named, replace(named, name="sent", uses=("paid",), state=StepState.NOT_STARTED)))
+    order = replace(
+        failed,
+        steps=(named, replace(named, name="sent", uses=("paid",), state=StepState.NOT_STARTED)),
+    )
     entry = HistoryEntry(at=NOW, actor="t", happened=some("submitted"))
     await made.store.commit(Change(before=None, after=order, entry=entry))
     said = await made.orders.explain(order.order_id)

@@ -42,7 +42,9 @@ async def some_orders(world, count, needs):
         (age,) = [AGES] if need == "shipping" else chance.choices(range(AGES), weights=(8, 4, 2, 1))
         (priority,) = chance.choices(list(Priority), weights=(3, 1))
         since = world.now - age * SPAN
-        order_id = await world.record(need, chance.choice(buckets(BUCKETS)), since=since, priority=priority)
+        order_id = await world.record(
+            need, chance.choice(buckets(BUCKETS)), since=since, priority=priority
+        )
         orders[order_id] = (need, age, priority)
     return orders
 
@@ -70,7 +72,9 @@ async def test_no_order_waits_longer_than_for_those_before_it(most_orders):
     the rate of its agent, after the time that takes, and the second until somebody looks.
     """
     world = Scheduling(*(only(need, TIMEOUT) for need in NEEDS), buckets=BUCKETS, most=500)
-    orders = await some_orders(world, most_orders, ("payment", "payment", "payment", "inventory", "shipping"))
+    orders = await some_orders(
+        world, most_orders, ("payment", "payment", "payment", "inventory", "shipping")
+    )
     await world.tell("shipping", open_until=world.now + timedelta(hours=1))
     world.now += WAKE_UP_TIME
     began, rates = world.now, {"payment": 40, "inventory": 20}
@@ -88,7 +92,11 @@ async def test_no_order_waits_longer_than_for_those_before_it(most_orders):
     def bound(order):
         return RAMP_UP + seconds(before(order, count) / rates[order[0]]) + LOOK_INTERVAL
 
-    late = [(orders[each], waited[each], bound(orders[each])) for each in waited if waited[each] > bound(orders[each])]
+    late = [
+        (orders[each], waited[each], bound(orders[each]))
+        for each in waited
+        if waited[each] > bound(orders[each])
+    ]
     assert late == []
     assert waited.keys() == expected
     assert [agent.expired for agent in agents] == [0, 0]
@@ -116,7 +124,9 @@ async def test_a_backlog_at_a_slow_agent_burns_no_attempt(count, in_flight, take
         return len(agent.asked_at) == count and not (agent.queue or agent.calls)
 
     pollers = [world.instance(f"i{number}") for number in range(INSTANCES)]
-    await work(world, pollers, [agent], all_are_done, [world.instance("hears")] if apart else pollers)
+    await work(
+        world, pollers, [agent], all_are_done, [world.instance("hears")] if apart else pollers
+    )
     assert agent.expired == 0
     assert agent.asked_at.keys() == set(ids)
 

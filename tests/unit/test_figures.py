@@ -39,7 +39,9 @@ def answered(outcome="completed", after=1.25):
 
 def test_the_end_of_an_order_counts_and_how_long_its_step_took():
     """In the minute in which it was counted; a step that failed has not taken any time."""
-    assert figures_of(answered(), LATER) == Figures(at=NOW, processed=1, steps={"payment": took(1250)})
+    assert figures_of(answered(), LATER) == Figures(
+        at=NOW, processed=1, steps={"payment": took(1250)}
+    )
     assert figures_of(answered("failed"), LATER) == Figures(at=NOW, failed=1)
 
 
@@ -47,7 +49,11 @@ def test_what_is_done_to_an_order_that_has_ended_or_begins_counts_nothing():
     """Only that it ends."""
     ended = answered("failed").after
     erased = erase(ended, OperatorRequest(operator="grace", note="asked"), PAYLOAD, NOW)
-    begun = Change(before=None, after=new_order(), entry=HistoryEntry(at=NOW, actor="t", happened=some("submitted")))
+    begun = Change(
+        before=None,
+        after=new_order(),
+        entry=HistoryEntry(at=NOW, actor="t", happened=some("submitted")),
+    )
     for change in (erased, begun, scheduler.claim(new_order(), NOW)):
         assert figures_of(change, NOW) == Figures(at=NOW), change.entry.event
 
@@ -79,7 +85,12 @@ async def test_a_process_writes_a_row_for_each_minute_in_which_something_ended()
     kept = app(in_memory()).figures
     process = Process(kept)
     process.now = LATER
-    for change in (answered(after=1), answered(after=3), scheduler.claim(new_order(), NOW), answered("failed")):
+    for change in (
+        answered(after=1),
+        answered(after=3),
+        scheduler.claim(new_order(), NOW),
+        answered("failed"),
+    ):
         process.tally.count(change)
     await asyncio.sleep(0)
     assert process.slept == [60 - 42]
@@ -124,7 +135,9 @@ async def test_the_figures_of_an_order_reach_the_operators(monkeypatch):
     await made.transitions.carry_out(Change(before=None, after=new_order(), entry=entry))
     await made.transitions.apply(ORDER_ID, scheduler.claim)
     now = NOW + seconds(2)
-    await made.transitions.apply(ORDER_ID, lambda order, now: scheduler.receive(order, answer(), now))
+    await made.transitions.apply(
+        ORDER_ID, lambda order, now: scheduler.receive(order, answer(), now)
+    )
     assert (await made.store.load(ORDER_ID)).state.process_state is ProcessState.PROCESSED
     now = NOW + seconds(60)
 
@@ -166,7 +179,12 @@ async def test_of_very_many_steps_those_are_shown_that_are_done_most():
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("Steps", '{"a": {"count": 0, "total": 1, "longest": 1}}'), ("Steps", "[]"), ("Processed", -1), ("At", "soon")],
+    [
+        ("Steps", '{"a": {"count": 0, "total": 1, "longest": 1}}'),
+        ("Steps", "[]"),
+        ("Processed", -1),
+        ("At", "soon"),
+    ],
 )
 async def test_a_row_that_nobody_can_read_costs_only_itself(name, value):
     """Whatever is wrong with it."""

@@ -37,7 +37,9 @@ async def test_what_is_cancelled_in_a_function_is_its_failure(name):
     app.register_functions(functions)
     for each in app.get_functions():
         with pytest.raises(CutOffError, match=r"test_functions\.handler was cancelled"):
-            await each.get_user_function()(func.HttpRequest(method="GET", url="http://x/", body=b""))
+            await each.get_user_function()(
+                func.HttpRequest(method="GET", url="http://x/", body=b"")
+            )
 
 
 @pytest.mark.proves("FLT-6")
@@ -57,7 +59,9 @@ async def test_what_is_cancelled_may_be_one_of_many(error):
 
 
 @pytest.mark.parametrize(
-    "error", [UnavailableError("away"), ExceptionGroup("1 of 2", [UnavailableError("away")]), SystemExit(3)], ids=repr
+    "error",
+    [UnavailableError("away"), ExceptionGroup("1 of 2", [UnavailableError("away")]), SystemExit(3)],
+    ids=repr,
 )
 async def test_any_other_failure_stays_what_it_is(error):
     """It is ordinary already, or not for a function to answer."""

@@ -37,7 +37,10 @@ async def test_what_is_cancelled_is_a_failure_of_itself_alone():
     """Were it counted as done, the message that it was to handle would be lost."""
     work, cut_off = Work(), asyncio.CancelledError()
     with pytest.raises(ExceptionGroup, match="2 of 4 failed") as caught:
-        await run_all([work.fine(1), work.fails(cut_off), work.fails(ValueError("x")), work.fine(2)], at_most=1)
+        await run_all(
+            [work.fine(1), work.fails(cut_off), work.fails(ValueError("x")), work.fine(2)],
+            at_most=1,
+        )
     cancelled, other = caught.value.exceptions
     assert isinstance(cancelled, CutOffError)
     assert cancelled.__cause__ is cut_off

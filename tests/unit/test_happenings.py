@@ -34,7 +34,9 @@ from core.happenings import (
 from stores.orders import columns_of_record, record_of
 from stores.tables import Stored, entity
 
-STARTED = StepStarted(step="stock", attempt=2, capability="inventory", agent="inventory", complete_by=NOW)
+STARTED = StepStarted(
+    step="stock", attempt=2, capability="inventory", agent="inventory", complete_by=NOW
+)
 EXPIRED = Expired(step="stock", attempt=1, agent="inventory", failure=1, threshold=3)
 EACH = {
     Submitted(workflow="order"): "workflow order",
@@ -50,7 +52,9 @@ EACH = {
     WorkflowChanged(
         workflow="claim", version=1, steps="pay (gone)"
     ): "claim v1 was changed without a new version: pay (gone)",
-    NotTried(step="stock", attempt=2, reason="the circuit is open"): "stock was not tried: the circuit is open",
+    NotTried(
+        step="stock", attempt=2, reason="the circuit is open"
+    ): "stock was not tried: the circuit is open",
     EXPIRED: "stock timed out, failure 1 of 3",
     Expired(
         step="stock", attempt=1, agent="inventory", failure=2, threshold=3, fault="503"
@@ -98,7 +102,11 @@ def test_what_happened_comes_back_from_the_history_as_it_was(each):
     ("happened", "event", "detail"),
     [
         ((Claimed(), STARTED), "claimed", "stock attempt 2 started"),
-        ((StepCompleted(step="pay", attempt=1), STARTED), "step-completed", "pay completed by attempt 1; stock att"),
+        (
+            (StepCompleted(step="pay", attempt=1), STARTED),
+            "step-completed",
+            "pay completed by attempt 1; stock att",
+        ),
         (
             (StepCompleted(step="pay", attempt=1), PutBack()),
             "put-back",
@@ -112,13 +120,18 @@ def test_what_happened_comes_back_from_the_history_as_it_was(each):
             "stock: stock timed out 3 times",
         ),
         (
-            (StepFailed(step="stock", attempt=1, reason="sold out"), UndoRequested(step="stock", reason="sold out")),
+            (
+                StepFailed(step="stock", attempt=1, reason="sold out"),
+                UndoRequested(step="stock", reason="sold out"),
+            ),
             "undo-requested",
             "stock: sold out",
         ),
     ],
 )
-def test_an_entry_is_named_by_what_says_most_and_says_why_a_step_failed_once(happened, event, detail):
+def test_an_entry_is_named_by_what_says_most_and_says_why_a_step_failed_once(
+    happened, event, detail
+):
     """The values have all of it."""
     assert entry(*happened).event == event
     assert entry(*happened).detail.startswith(detail)

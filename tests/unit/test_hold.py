@@ -58,7 +58,10 @@ def test_what_runs_while_an_order_is_held_keeps_its_time_and_is_answered():
     assert order.running()[0].complete_by == running.running()[0].complete_by
     assert kinds(order) == [Kind.HELD, Kind.RUNNING]
     answered = scheduler.receive(order, answer(), NOW + seconds(2))
-    assert [step.state for step in answered.after.steps] == [StepState.COMPLETED, StepState.NOT_STARTED]
+    assert [step.state for step in answered.after.steps] == [
+        StepState.COMPLETED,
+        StepState.NOT_STARTED,
+    ]
     assert answered.after.state.process_state is ProcessState.PENDING
     assert answered.messages == ()
     assert kinds(answered.after) == [Kind.HELD]
@@ -119,13 +122,18 @@ def test_an_order_that_is_turned_back_while_it_is_held_is_undone_after_its_relea
 @pytest.mark.proves("OPR-7", "SCH-12")
 def test_an_undo_that_is_answered_while_the_order_is_held_does_not_end_it_before_all_is_undone():
     """Another step still waits to be undone."""
-    payment = replace(new_order().steps[0], undoable=True, state=StepState.UNDOING, attempts=2, result={})
+    payment = replace(
+        new_order().steps[0], undoable=True, state=StepState.UNDOING, attempts=2, result={}
+    )
     undoing = replace(payment, complete_by=LATER)
     waiting = replace(payment, name="other")
     order = replace(
-        new_order(direction=Direction.UNDO, process_state=ProcessState.PROCESSING), steps=(undoing, waiting)
+        new_order(direction=Direction.UNDO, process_state=ProcessState.PROCESSING),
+        steps=(undoing, waiting),
     )
-    answered = scheduler.receive(held(order), answer(action="undo", attempt=2), NOW + seconds(1)).after
+    answered = scheduler.receive(
+        held(order), answer(action="undo", attempt=2), NOW + seconds(1)
+    ).after
     assert (answered.state.process_state, answered.state.outcome) == (ProcessState.PENDING, None)
     assert [step.state for step in answered.steps] == [StepState.UNDONE, StepState.UNDOING]
     assert kinds(answered) == [Kind.HELD]
@@ -134,7 +142,9 @@ def test_an_undo_that_is_answered_while_the_order_is_held_does_not_end_it_before
 @pytest.mark.proves("OPR-7")
 def test_an_order_stays_held_when_it_fails_and_is_not_when_it_is_over():
     """Whoever resubmits it does not set it going by that."""
-    failed = scheduler.receive(held(claimed(), NOW), answer(outcome="failed", reason="no"), NOW + seconds(1))
+    failed = scheduler.receive(
+        held(claimed(), NOW), answer(outcome="failed", reason="no"), NOW + seconds(1)
+    )
     assert failed.after.state.outcome is Outcome.FAILED
     assert kinds(failed.after) == [Kind.ERROR, Kind.HELD]
     assert told(failed)[0].data["actions"][-1] == "release"

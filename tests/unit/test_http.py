@@ -7,7 +7,13 @@ import pytest
 from builders import ORDER_ID
 from pydantic import BaseModel
 
-from core.errors import ConflictError, InvalidError, UnavailableError, UnknownOrderError, UnreadableRowError
+from core.errors import (
+    ConflictError,
+    InvalidError,
+    UnavailableError,
+    UnknownOrderError,
+    UnreadableRowError,
+)
 from entrypoints.http import MAX_BODY_BYTES, answers, body_of, ok, order_id_of, unless_known
 
 AWAY = UnavailableError("table away")
@@ -30,7 +36,11 @@ async def answer_to(error):
 @pytest.mark.proves("FLT-7")
 @pytest.mark.parametrize(
     "error",
-    [AWAY, ConflictError("busy"), ExceptionGroup("2 of 8 failed", [AWAY, ExceptionGroup("1 of 1 failed", [AWAY])])],
+    [
+        AWAY,
+        ConflictError("busy"),
+        ExceptionGroup("2 of 8 failed", [AWAY, ExceptionGroup("1 of 1 failed", [AWAY])]),
+    ],
     ids=["one", "a conflict", "several at once"],
 )
 async def test_what_is_away_is_to_be_tried_again(error):
@@ -42,8 +52,13 @@ async def test_what_is_away_is_to_be_tried_again(error):
 @pytest.mark.proves("OPR-2", "FLT-6")
 async def test_of_an_order_that_cannot_be_read_the_caller_hears_why():
     """It is no fault of the request, and nothing that passes."""
-    status, _, body = await answer_to(UnreadableRowError("row x|state cannot be read: KeyError 'Version'"))
-    assert (status, json.loads(body)["detail"]) == (409, "row x|state cannot be read: KeyError 'Version'")
+    status, _, body = await answer_to(
+        UnreadableRowError("row x|state cannot be read: KeyError 'Version'")
+    )
+    assert (status, json.loads(body)["detail"]) == (
+        409,
+        "row x|state cannot be read: KeyError 'Version'",
+    )
 
 
 @pytest.mark.parametrize(
@@ -83,7 +98,9 @@ async def asked(req):
 )
 async def test_a_body_whose_length_is_not_known_is_411(headers, body, status, caplog):
     """Azure's host hands over none of it; the caller is told what to do, and the log nothing."""
-    answer = await asked(func.HttpRequest(method="POST", url="http://x/", headers=headers, body=body))
+    answer = await asked(
+        func.HttpRequest(method="POST", url="http://x/", headers=headers, body=body)
+    )
     assert answer.status_code == status
     assert (b"send it with a Content-Length" in answer.get_body()) == (status == 411)
     assert caplog.records == []
@@ -99,7 +116,9 @@ async def test_every_fault_is_told():
 @pytest.mark.parametrize("order_id", [f"{ORDER_ID}x", f"x{ORDER_ID}", "b03", ""])
 def test_what_can_be_no_order_is_not_looked_for(order_id):
     """It could reach rows of another kind."""
-    request = func.HttpRequest(method="GET", url="http://x/api", body=b"", route_params={"orderId": order_id})
+    request = func.HttpRequest(
+        method="GET", url="http://x/api", body=b"", route_params={"orderId": order_id}
+    )
     with pytest.raises(UnknownOrderError):
         order_id_of(request)
 

@@ -118,7 +118,10 @@ async def test_many_attempts_that_come_to_nothing_at_the_same_time_are_told_at_o
         raise TransientError("no answer")
 
     agency.remote.call = hangs
-    requests = [agency.request.model_copy(update={"order_id": f"{ORDER_ID[:-2]}{number:02d}"}) for number in range(100)]
+    requests = [
+        agency.request.model_copy(update={"order_id": f"{ORDER_ID[:-2]}{number:02d}"})
+        for number in range(100)
+    ]
     await asyncio.gather(*map(agency.agent.handle, requests))
     assert await said(agency) == ("no answer", agency.now, False)
     assert len(writes) <= 3
@@ -127,7 +130,9 @@ async def test_many_attempts_that_come_to_nothing_at_the_same_time_are_told_at_o
 @pytest.mark.proves("ALR-1")
 async def test_what_a_service_says_is_short_and_plain():
     """Whatever it is: it goes to lists, terminals and logs."""
-    agency = Agency(*[TransientError("down 2026-01-31T08:15:00Z\n\x1b[31m\u202e" + "x" * 900)] * 1000)
+    agency = Agency(
+        *[TransientError("down 2026-01-31T08:15:00Z\n\x1b[31m\u202e" + "x" * 900)] * 1000
+    )
     await agency.agent.handle(agency.request)
     fault, _, _ = await said(agency)
     assert fault.startswith("down …  [31m xxx")
@@ -144,8 +149,14 @@ async def test_what_a_service_says_is_short_and_plain():
         ("failed at 2026-01-31T08:15:00.123Z", "failed at …"),
         ("since 08:15:00 (4711000 ms)", "since … (… ms)"),
         ("trace 4bf92f3577b34da6a3ce929d0e0e4736.", "trace …."),
-        ("Cannot connect to host 127.0.0.1:10000 ssl:default", "Cannot connect to host 127.0.0.1:10000 ssl:default"),
-        ("no answer: pay-2.example.com:8443, HTTP/1.1", "no answer: pay-2.example.com:8443, HTTP/1.1"),
+        (
+            "Cannot connect to host 127.0.0.1:10000 ssl:default",
+            "Cannot connect to host 127.0.0.1:10000 ssl:default",
+        ),
+        (
+            "no answer: pay-2.example.com:8443, HTTP/1.1",
+            "no answer: pay-2.example.com:8443, HTTP/1.1",
+        ),
     ],
     ids=range(8),
 )

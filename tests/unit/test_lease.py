@@ -19,7 +19,9 @@ async def test_a_lease_counts_from_before_it_was_asked_for(monkeypatch):
         now += 20
         assert seconds == LEASE_SECONDS
 
-    monkeypatch.setattr("adapters.lease.BlobLeaseClient", lambda *_, **__: AsyncMock(acquire=slowly))
+    monkeypatch.setattr(
+        "adapters.lease.BlobLeaseClient", lambda *_, **__: AsyncMock(acquire=slowly)
+    )
     leadership = BlobLeadership(MagicMock, LEASE_SECONDS, lambda: now)
     assert await leadership.acquire()
     assert leadership.held()

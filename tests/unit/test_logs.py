@@ -30,9 +30,14 @@ def worker():
 
 def test_the_fields_of_a_line_are_sent_with_it(worker):
     """As JSON behind the message, which queries can take apart."""
-    logging.getLogger("core.x").warning("order.changed", extra={"order_id": "b00-1", "steps": {"a": "Running"}})
+    logging.getLogger("core.x").warning(
+        "order.changed", extra={"order_id": "b00-1", "steps": {"a": "Running"}}
+    )
     name, _, fields = worker.sent[-1].partition(" ")
-    assert (name, json.loads(fields)) == ("order.changed", {"order_id": "b00-1", "steps": {"a": "Running"}})
+    assert (name, json.loads(fields)) == (
+        "order.changed",
+        {"order_id": "b00-1", "steps": {"a": "Running"}},
+    )
 
 
 def test_a_line_without_fields_and_a_traceback_are_sent_as_they_are(worker):

@@ -19,7 +19,12 @@ STEP = seconds(60)
 def woken(order):
     """The wake-up that names the order."""
     state = order.state
-    return WakeUp(order_id=order.order_id, needs=order.needs(), priority=state.priority, since=state.waits_since)
+    return WakeUp(
+        order_id=order.order_id,
+        needs=order.needs(),
+        priority=state.priority,
+        since=state.waits_since,
+    )
 
 
 async def announced(world, **what):
@@ -35,7 +40,9 @@ async def announced(world, **what):
 async def test_processes_that_look_at_the_same_moment_open_no_more_than_the_limit(processes, rate):
     """Each hears of as many orders as may be open: together they open those, and one more each at most."""
     world = Scheduling(only("payment", STEP), most=1000)
-    wake_ups = [await announced(world, bucket=f"b{number % 8:02d}") for number in range(processes * 32)]
+    wake_ups = [
+        await announced(world, bucket=f"b{number % 8:02d}") for number in range(processes * 32)
+    ]
     instances = [world.instance(f"wake-{number}") for number in range(processes)]
     for instance in instances:
         await instance._look()
@@ -59,7 +66,10 @@ class Flex:
     async def wait(self, count, **what):
         """Let so many orders wait since a minute; return their ids."""
         since = self.world.now - seconds(60)
-        return [await self.world.record(bucket=f"b{n % 8:02d}", since=since, **what) for n in range(count)]
+        return [
+            await self.world.record(bucket=f"b{n % 8:02d}", since=since, **what)
+            for n in range(count)
+        ]
 
     async def run(self, duration, *, polls=True):
         """Let the time pass."""
@@ -115,7 +125,11 @@ async def test_without_the_poll_nothing_that_was_announced_waits_longer():
     for polls in (True, False):
         flex = Flex(rate=8, per_second=8)
         await flex.run(60, polls=polls)
-        waited = [flex.agent.asked_at[each] - at for each, at in flex.came.items() if each in flex.agent.asked_at]
+        waited = [
+            flex.agent.asked_at[each] - at
+            for each, at in flex.came.items()
+            if each in flex.agent.asked_at
+        ]
         done.append((len(waited), max(waited)))
     (with_polls, longest), (without, longest_without) = done
     assert without >= with_polls - 8
@@ -142,7 +156,9 @@ async def test_an_agent_that_had_nothing_to_do_is_open():
 @pytest.mark.proves("SCH-9", "WRK-3")
 async def test_a_process_that_has_just_begun_lets_its_first_replies_wait_for_its_first_look():
     """Else each order of the batch would be given back, since nothing is known of who has room."""
-    world = Scheduling(Workflow(name="two", version=1, steps=(step("payment"), step("inventory", "payment"))))
+    world = Scheduling(
+        Workflow(name="two", version=1, steps=(step("payment"), step("inventory", "payment")))
+    )
     one, other = world.instance("claims"), world.instance("replies")
     for number in range(32):
         await world.record("two", f"b{number % 8:02d}")

@@ -38,7 +38,9 @@ from submission.rules import OTHER_CONTENT, pause_of_newer, refusal_of, rejectio
 
 def test_a_submission_is_written_in_ascii_under_the_names_of_the_wire():
     """And without what it does not say."""
-    message = Submission(schema_version=1, order_id=ORDER_ID, placed_at=NOW, payload_text="Jos\u00e9")
+    message = Submission(
+        schema_version=1, order_id=ORDER_ID, placed_at=NOW, payload_text="Jos\u00e9"
+    )
     assert message.to_json() == (
         f'{{"schemaVersion":1,"orderId":"{ORDER_ID}","placedAt":"2026-01-31T08:15:00Z",'
         '"priority":"normal","payload_text":"Jos\\u00e9"}'
@@ -56,14 +58,23 @@ def test_the_id_of_a_request_says_whether_it_undoes():
     """So what undoes an attempt is another message than what did it."""
     step = claimed().steps[0]
     undoing = replace(step, state=StepState.UNDOING)
-    assert [request_id_of("o", each) for each in (step, undoing)] == ["o:payment:1:do", "o:payment:1:undo"]
+    assert [request_id_of("o", each) for each in (step, undoing)] == [
+        "o:payment:1:do",
+        "o:payment:1:undo",
+    ]
 
 
 def test_a_reply_goes_to_the_queue_of_its_agent():
     """Over that of another it would not count."""
     message = answer().to_bus("payment", NOW)
-    assert (message.queue, message.message_id) == ("payment-responses", f"{ORDER_ID}:payment:1:do:completed")
-    assert (message.correlation_id, message.time_to_live) == (f"{ORDER_ID}:payment:1:do", seconds(5))
+    assert (message.queue, message.message_id) == (
+        "payment-responses",
+        f"{ORDER_ID}:payment:1:do:completed",
+    )
+    assert (message.correlation_id, message.time_to_live) == (
+        f"{ORDER_ID}:payment:1:do",
+        seconds(5),
+    )
 
 
 def test_what_is_put_off_has_the_time_in_its_id():
@@ -76,7 +87,10 @@ def test_what_is_put_off_has_the_time_in_its_id():
 
 def test_json_is_compact_and_has_no_number_that_is_none_where_it_must_not():
     """A mapping of any kind is an object."""
-    assert json_text({"a": MappingProxyType({"b": "\u00e9"}), "c": [1, 2]}) == '{"a":{"b":"\u00e9"},"c":[1,2]}'
+    assert (
+        json_text({"a": MappingProxyType({"b": "\u00e9"}), "c": [1, 2]})
+        == '{"a":{"b":"\u00e9"},"c":[1,2]}'
+    )
     assert json_text(float("nan")) == "NaN"
     with pytest.raises(ValueError, match="not JSON compliant"):
         json_text(float("nan"), allow_nan=False)
@@ -126,7 +140,9 @@ class Many(BaseModel):
     all: list[int]
 
 
-@pytest.mark.parametrize(("count", "told"), [(MAX_FAULTS, None), (MAX_FAULTS + 3, "and 3 more faults")])
+@pytest.mark.parametrize(
+    ("count", "told"), [(MAX_FAULTS, None), (MAX_FAULTS + 3, "and 3 more faults")]
+)
 def test_of_very_many_faults_the_rest_is_counted(count, told):
     """Not one more than may be named."""
     with pytest.raises(InvalidError) as raised:
@@ -150,7 +166,9 @@ def test_a_time_in_a_key_is_that_of_utc_wherever_the_machine_is(monkeypatch):
     monkeypatch.setenv("TZ", "Asia/Kolkata")
     time.tzset()
     try:
-        assert sortable(NOW.astimezone(timezone(timedelta(hours=5)))) == "2026-01-31T08:15:00.000000Z"
+        assert (
+            sortable(NOW.astimezone(timezone(timedelta(hours=5)))) == "2026-01-31T08:15:00.000000Z"
+        )
     finally:
         monkeypatch.undo()
         time.tzset()
@@ -158,7 +176,9 @@ def test_a_time_in_a_key_is_that_of_utc_wherever_the_machine_is(monkeypatch):
 
 def test_work_may_begin_while_half_of_its_time_is_left_or_enough_for_a_call():
     """Whichever is later."""
-    request = Agency().request.model_copy(update={"issued_at": NOW, "complete_by": NOW + seconds(10)})
+    request = Agency().request.model_copy(
+        update={"issued_at": NOW, "complete_by": NOW + seconds(10)}
+    )
     for call_timeout, latest in ((seconds(8), seconds(5)), (seconds(2), seconds(7))):
         assert latest_beginning(request, seconds(1), call_timeout) == NOW + latest
 
@@ -174,11 +194,23 @@ def test_only_a_version_that_the_app_no_longer_has_was_retired():
     """An older one that is still there was not, nor one that is still to come."""
     first = WORKFLOWS.latest("payment-only")
     known = Workflows(replace(first, version=2), replace(first, version=3))
-    assert [known.was_retired("payment-only", version) for version in (1, 2, 3, 4)] == [True, False, False, False]
+    assert [known.was_retired("payment-only", version) for version in (1, 2, 3, 4)] == [
+        True,
+        False,
+        False,
+        False,
+    ]
     assert not known.was_retired("unheard-of", 1)
 
 
-ALERT = {"specversion": "1.0", "id": "i", "type": "t", "subject": "s", "time": "2026-01-31T08:15:00Z", "data": {"a": 1}}
+ALERT = {
+    "specversion": "1.0",
+    "id": "i",
+    "type": "t",
+    "subject": "s",
+    "time": "2026-01-31T08:15:00Z",
+    "data": {"a": 1},
+}
 
 
 @pytest.mark.proves("ALR-1")
@@ -191,13 +223,20 @@ def test_an_alert_is_read_with_all_that_it_says():
 
 def test_pauses_between_tries_to_send_grow_to_five_minutes():
     """And no further."""
-    assert [pause(tries) for tries in (1, 8, 9, 40)] == [seconds(2), seconds(256), LONGEST_PAUSE, LONGEST_PAUSE]
+    assert [pause(tries) for tries in (1, 8, 9, 40)] == [
+        seconds(2),
+        seconds(256),
+        LONGEST_PAUSE,
+        LONGEST_PAUSE,
+    ]
 
 
 @pytest.mark.proves("ALR-2")
 def test_a_notice_that_is_given_up_is_told_with_its_queue_and_the_fault():
     """In the alert that takes its place."""
-    row = AgendaRow(key="k", order_id=ORDER_ID, data={"To": "status-x", "Tries": 2, "Kind": "notice"})
+    row = AgendaRow(
+        key="k", order_id=ORDER_ID, data={"To": "status-x", "Tries": 2, "Kind": "notice"}
+    )
     told = alerts.notice_given_up(ORDER_ID, "status-x", "gone", NOW)
     given_up = successor(row, ValueError("gone"), NOW, 1, counts=True)
     assert str(told.data["reason"]) in str(given_up.data)
@@ -206,12 +245,17 @@ def test_a_notice_that_is_given_up_is_told_with_its_queue_and_the_fault():
 @pytest.mark.proves("SCH-8")
 def test_personal_values_are_left_out_in_whatever_letters_and_the_longest_first():
     """Of `Ada Lovelace` nothing stays, though `Ada` is one too."""
-    assert _without(["Ada", "Ada Lovelace"], "for ADA LOVELACE and ada, not Adam") == "for erased and erased, not Adam"
+    assert (
+        _without(["Ada", "Ada Lovelace"], "for ADA LOVELACE and ada, not Adam")
+        == "for erased and erased, not Adam"
+    )
     assert _without([""], "a - b") == "a - b"
 
 
 @pytest.mark.proves("FLT-12")
-@pytest.mark.parametrize(("age", "put_off_for"), [(0, 5), (100, 10), (86_399, 600), (86_400, None), (-1, None)])
+@pytest.mark.parametrize(
+    ("age", "put_off_for"), [(0, 5), (100, 10), (86_399, 600), (86_400, None), (-1, None)]
+)
 def test_a_newer_submission_comes_again_after_a_tenth_of_its_age(age, put_off_for):
     """Within bounds, and for a day."""
     body = json.dumps({"placedAt": (NOW - seconds(age)).isoformat()}).encode()
@@ -222,7 +266,11 @@ def test_a_newer_submission_comes_again_after_a_tenth_of_its_age(age, put_off_fo
 def test_what_is_refused_is_told_with_its_order_its_time_and_why():
     """The record in the history too."""
     note = refusal_of(new_order(), b"body", NOW, NOW + seconds(1), "submission/i")
-    assert (note.entry.at, note.entry.actor, note.entry.detail) == (NOW + seconds(1), "submission/i", OTHER_CONTENT)
+    assert (note.entry.at, note.entry.actor, note.entry.detail) == (
+        NOW + seconds(1),
+        "submission/i",
+        OTHER_CONTENT,
+    )
     digest = "230d8358dc8e8890"
     assert note.note_id == f"refused-{digest}"
     event_id = f"{ORDER_ID}:refused:{digest}"

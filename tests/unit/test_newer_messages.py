@@ -75,7 +75,10 @@ def world():
     return World()
 
 
-OF_A_NEWER_VERSION = [with_(SUBMISSION, schemaVersion=2, tenant="acme"), with_(SUBMISSION, priority="urgent")]
+OF_A_NEWER_VERSION = [
+    with_(SUBMISSION, schemaVersion=2, tenant="acme"),
+    with_(SUBMISSION, priority="urgent"),
+]
 
 
 @pytest.mark.proves("FLT-12", "SUB-4")
@@ -86,7 +89,9 @@ async def test_a_submission_of_a_newer_version_comes_again_for_a_day(world, body
     while not queue.texts or queue.texts.pop():
         deliveries += 1
         try:
-            await world.submission.record(body, Arrival(at=world.now))  # put anew, it has arrived just now
+            await world.submission.record(
+                body, Arrival(at=world.now)
+            )  # put anew, it has arrived just now
         except UnknownNameError:
             break
         assert queue.texts == [body.decode()]
@@ -95,7 +100,10 @@ async def test_a_submission_of_a_newer_version_comes_again_for_a_day(world, body
     assert queue.pauses == sorted(queue.pauses)
     assert (queue.pauses[0], queue.pauses[-1]) == (SHORTEST_PAUSE, LONGEST_PAUSE)
     assert deliveries < 300
-    assert (await kept(world.poison_store), await events_owed(world.store, *world.store.buckets)) == ([], [])
+    assert (
+        await kept(world.poison_store),
+        await events_owed(world.store, *world.store.buckets),
+    ) == ([], [])
     await world.submission.record(body, Arrival(at=world.now), delivery=UNKNOWN_NAME_TRIES)
     (message,) = await kept(world.poison_store)
     assert message.body == body
@@ -104,8 +112,12 @@ async def test_a_submission_of_a_newer_version_comes_again_for_a_day(world, body
 
 
 @pytest.mark.proves("FLT-12", "SUB-4")
-@pytest.mark.parametrize("placed", ["2026-01-01T00:00:00Z", "2026-02-01T00:00:00Z", "long ago", None])
-async def test_a_submission_whose_age_nobody_can_tell_is_handed_back_like_an_unknown_name(world, placed):
+@pytest.mark.parametrize(
+    "placed", ["2026-01-01T00:00:00Z", "2026-02-01T00:00:00Z", "long ago", None]
+)
+async def test_a_submission_whose_age_nobody_can_tell_is_handed_back_like_an_unknown_name(
+    world, placed
+):
     """It may have waited for days, and never circles for ever."""
     body = with_(SUBMISSION, schemaVersion=2, placedAt=placed)
     with pytest.raises(NewerMessageError):
@@ -124,15 +136,21 @@ async def received(world, body, correlation_id=REPLY.request_id):
 
 @pytest.mark.proves("FLT-12", "SCH-6")
 @pytest.mark.parametrize("correlation_id", [REPLY.request_id, None], ids=["with id", "without"])
-@pytest.mark.parametrize("fields", [{"schemaVersion": 2}, {"outcome": "partly"}], ids=["version", "value"])
-async def test_a_reply_of_a_newer_version_comes_again_while_it_counts(world, fields, correlation_id):
+@pytest.mark.parametrize(
+    "fields", [{"schemaVersion": 2}, {"outcome": "partly"}], ids=["version", "value"]
+)
+async def test_a_reply_of_a_newer_version_comes_again_while_it_counts(
+    world, fields, correlation_id
+):
     """As it was sent, a little later each time; once its time is over, it is kept with its reason."""
     body = with_(REPLY, **fields)
     while not (found := await received(world, body, correlation_id))[1]:
         world.now = found[0][-1].not_before
     again, (message,) = found
     assert len(again) > 2
-    assert {(each.body.encode(), each.correlation_id) for each in again} == {(body, REPLY.request_id)}
+    assert {(each.body.encode(), each.correlation_id) for each in again} == {
+        (body, REPLY.request_id)
+    }
     assert len({each.message_id for each in again}) == len(again)
     assert {each.not_before + each.time_to_live for each in again} == {REPLY.complete_by}
     assert (message.source, message.body) == ("payment-responses", body)
@@ -175,7 +193,11 @@ async def test_a_request_of_a_newer_version_comes_again_while_its_time_lasts():
     (function,) = app.get_functions()
     body = with_(agency.request, action="verify")
     delivered = ServiceBusMessage(
-        body=body, message_id="m", correlation_id=ORDER_ID, application_properties={}, user_properties={}
+        body=body,
+        message_id="m",
+        correlation_id=ORDER_ID,
+        application_properties={},
+        user_properties={},
     )
     await function.get_user_function()(delivered)
     (again,) = agency.parts.bus.sent

@@ -5,7 +5,17 @@ import re
 from dataclasses import replace
 
 import pytest
-from builders import NOW, ORDER_ID, THRESHOLD, TIMEOUT, TOLERANCE, answer_to, next_try, seconds, under_way
+from builders import (
+    NOW,
+    ORDER_ID,
+    THRESHOLD,
+    TIMEOUT,
+    TOLERANCE,
+    answer_to,
+    next_try,
+    seconds,
+    under_way,
+)
 from memory_world import World
 
 from core.messages import AgentRequest, WakeUp, decode
@@ -24,7 +34,9 @@ class Sender:
         self.world = world = World()
         submitter, scheduler, supervisor = INSTANCES
         world.submission = replace(world.submission, instance=submitter)
-        world.scheduler = replace(world.scheduler, rules=replace(world.scheduler.rules, instance=scheduler))
+        world.scheduler = replace(
+            world.scheduler, rules=replace(world.scheduler.rules, instance=scheduler)
+        )
         self.supervisor = world.supervised_by(supervisor)
 
     async def submits(self, workflow="payment-only"):
@@ -38,9 +50,13 @@ class Sender:
 
     async def step_is_answered(self, step, reply):
         """By the agent, to the last request."""
-        sent = [message for message in self.world.parts.bus.sent if f":{step}:" in message.message_id]
+        sent = [
+            message for message in self.world.parts.bus.sent if f":{step}:" in message.message_id
+        ]
         agent = sent[-1].queue.removesuffix("-requests")
-        await self.world.scheduler.receive(answer_to(decode(AgentRequest, sent[-1].body), **reply), agent)
+        await self.world.scheduler.receive(
+            answer_to(decode(AgentRequest, sent[-1].body), **reply), agent
+        )
         await self._a_second_passes()
 
     async def step_times_out(self):
@@ -164,4 +180,6 @@ async def test_who_names_no_queue_is_told_nothing(sender):
     await sender.world.submitted()
     await sender.order_is_claimed()
     assert sender.world.parts.bus.sent
-    assert [message for message in sender.world.parts.bus.sent if message.queue.startswith("status-")] == []
+    assert [
+        message for message in sender.world.parts.bus.sent if message.queue.startswith("status-")
+    ] == []

@@ -19,7 +19,9 @@ NOT_OURS = {"node_modules", "tests", "__pycache__"}
 STEPS = chain.from_iterable(workflow.steps for workflow in SHOP.workflows.all)
 NAMES = {
     *("shop", "tea", "sku"),
-    *chain.from_iterable((product.sku, product.sku.partition("-")[0], product.name) for product in PRODUCTS),
+    *chain.from_iterable(
+        (product.sku, product.sku.partition("-")[0], product.name) for product in PRODUCTS
+    ),
     *(agent.name for agent in SHOP.agents),
     *(agent.offers for agent in SHOP.agents),
     *(step.name for step in STEPS),
@@ -48,20 +50,37 @@ def test_nothing_of_the_engine_names_anything_of_the_shop():
     found = []
     for path in paths:
         lines = enumerate(path.read_text(encoding="utf-8").splitlines(), start=1)
-        found += [f"{path.relative_to(ROOT)}:{number}: {line}" for number, line in lines if KNOWN.search(line)]
+        found += [
+            f"{path.relative_to(ROOT)}:{number}: {line}"
+            for number, line in lines
+            if KNOWN.search(line)
+        ]
     assert found == []
     assert len(paths) > 100
 
 
 @pytest.mark.parametrize(
-    "text", ["TEA-SENCHA", "the tea", "Teapots and Tea", '"sku"', "paymentUrl", "STOCK", "payments", "/shop", "Refund"]
+    "text",
+    [
+        "TEA-SENCHA",
+        "the tea",
+        "Teapots and Tea",
+        '"sku"',
+        "paymentUrl",
+        "STOCK",
+        "payments",
+        "/shop",
+        "Refund",
+    ],
 )
 def test_what_names_the_shop_is_found(text):
     """As a word, in a list of names, or where a longer name begins with it."""
     assert KNOWN.search(text)
 
 
-@pytest.mark.parametrize("text", ["steam", "teardown", "a captured error", "stockpiled", "restocking", "team"])
+@pytest.mark.parametrize(
+    "text", ["steam", "teardown", "a captured error", "stockpiled", "restocking", "team"]
+)
 def test_a_longer_word_is_another(text):
     """It only has the same letters."""
     assert not KNOWN.search(text)

@@ -49,8 +49,16 @@ PAGE = {"html": "<html>Sign in</html>"}
         (always(502, **PAGE), UnreachableError, "502, without a reason"),
         (always(503, json={"error": "no title"}), UnreachableError, "503, without a reason"),
         (always(500, json={"title": "It broke"}), BrokenError, "It broke"),
-        (always(400, content=b"{broken", headers={"content-type": "application/json"}), ApiError, "400, without"),
-        (always(409, json={"title": "Refused", "detail": "why", "faults": ["a"]}), ApiError, "Refused; why; a"),
+        (
+            always(400, content=b"{broken", headers={"content-type": "application/json"}),
+            ApiError,
+            "400, without",
+        ),
+        (
+            always(409, json={"title": "Refused", "detail": "why", "faults": ["a"]}),
+            ApiError,
+            "Refused; why; a",
+        ),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
@@ -67,19 +75,31 @@ def test_an_order_is_shown_with_what_was_ordered_and_what_its_steps_came_to():
     order = new_order()
     (step,) = order.steps
     order = order.with_steps(replace(step, cooldowns=7, result={"authorisation": "A-1"}))
-    text = formatting.order_text(order_view(order, PAYLOAD, [], ["cancel"]).model_dump(mode="json", by_alias=True))
-    lines = {line.partition(" ")[0]: line.split(maxsplit=1)[1] for line in text.splitlines() if line}
+    text = formatting.order_text(
+        order_view(order, PAYLOAD, [], ["cancel"]).model_dump(mode="json", by_alias=True)
+    )
+    lines = {
+        line.partition(" ")[0]: line.split(maxsplit=1)[1] for line in text.splitlines() if line
+    }
     assert lines["priority"] == "normal"
     assert lines["items"] == '[{"sku": "TEA-SENCHA", "quantity": 2, "unitPrice": "14.00"}]'
     assert "Ada" not in text
-    assert lines["payment"].split(maxsplit=4) == ["NotStarted", "0", "0", "7", '{"authorisation": "A-1"}']
+    assert lines["payment"].split(maxsplit=4) == [
+        "NotStarted",
+        "0",
+        "0",
+        "7",
+        '{"authorisation": "A-1"}',
+    ]
 
 
 def test_a_bulk_action_is_to_be_repeated_only_for_what_was_refused():
     """It went through all pages: nothing else is left."""
     refused = [{"orderId": "b03-2", "why": "it is Processed"}]
     assert formatting.bulk_text(PAGES | {"refused": []}, go=True) == "1 done, 0 refused, 0 changed"
-    assert formatting.bulk_text(PAGES | {"refused": refused}, go=True).endswith(f"--go --until {PAGES['until']}")
+    assert formatting.bulk_text(PAGES | {"refused": refused}, go=True).endswith(
+        f"--go --until {PAGES['until']}"
+    )
 
 
 def test_an_order_that_was_erased_before_keeps_no_other_from_being_erased(monkeypatch):
@@ -87,13 +107,17 @@ def test_an_order_that_was_erased_before_keeps_no_other_from_being_erased(monkey
 
     def erased(request):
         status = {"b00-1": 409, "b00-3": 503}.get(request.url.path.split("/")[4], 202)
-        return httpx.Response(status, json={"title": "no", "orderId": request.url.path, "status": "erased"})
+        return httpx.Response(
+            status, json={"title": "no", "orderId": request.url.path, "status": "erased"}
+        )
 
     monkeypatch.setattr(commands, "Api", lambda *_: api(erased))
 
     def erase(*order_ids):
         orders = [word for order_id in order_ids for word in ("--order", order_id)]
-        return CliRunner().invoke(commands.main, ["--key", "k", "erase", "--go", "-m", "note", *orders])
+        return CliRunner().invoke(
+            commands.main, ["--key", "k", "erase", "--go", "-m", "note", *orders]
+        )
 
     ran = erase("b00-1", "b00-2")
     assert (ran.exit_code, ran.output.count("/b00-2")) == (ApiError.exit_code, 1)

@@ -30,7 +30,12 @@ from operators.views import order_view
 from shop.workflows import ORDER
 
 REQUEST = OperatorRequest(operator="grace", note="the provider is back")
-DONE, NOT, RUNS, FAILED = StepState.COMPLETED, StepState.NOT_STARTED, StepState.RUNNING, StepState.FAILED
+DONE, NOT, RUNS, FAILED = (
+    StepState.COMPLETED,
+    StepState.NOT_STARTED,
+    StepState.RUNNING,
+    StepState.FAILED,
+)
 LATER = NOW + seconds(1)
 
 
@@ -52,7 +57,9 @@ def order(*states, **more):
             result={"reference": f"r-{step.name}"} if state is DONE else None,
         )
         for step, state in zip(
-            ORDER.initial_steps(timeout=seconds(5), threshold=3, cooldown=seconds(5)), states, strict=True
+            ORDER.initial_steps(timeout=seconds(5), threshold=3, cooldown=seconds(5)),
+            states,
+            strict=True,
         )
     ]
     blank = new_order(workflow_version=2, **more).with_state(workflow="order")
@@ -60,11 +67,15 @@ def order(*states, **more):
 
 
 def in_error(*states, outcome=Outcome.FAILED, **more):
-    return order(*states, process_state=ProcessState.ERROR, outcome=outcome, reason="refused", **more)
+    return order(
+        *states, process_state=ProcessState.ERROR, outcome=outcome, reason="refused", **more
+    )
 
 
 def processing(*states):
-    return order(*states, process_state=ProcessState.PROCESSING, locked_by="s1", complete_by=NOW + seconds(5))
+    return order(
+        *states, process_state=ProcessState.PROCESSING, locked_by="s1", complete_by=NOW + seconds(5)
+    )
 
 
 def states(snapshot):
@@ -78,7 +89,10 @@ def answered(snapshot, step, outcome="completed", action="do", **more):
 
 
 def requested(change):
-    return {(request.step, request.action) for request in (decode(AgentRequest, each.body) for each in change.messages)}
+    return {
+        (request.step, request.action)
+        for request in (decode(AgentRequest, each.body) for each in change.messages)
+    }
 
 
 @pytest.mark.proves("OPR-3", "OPR-6")
@@ -103,7 +117,11 @@ def test_a_resubmitted_step_may_begin_at_once_and_rest_again():
     """It had rested as often as it may, and waited for its time: an operator has mended the cause."""
     failed = in_error(FAILED, NOT, NOT, NOT)
     tired = replace(
-        failed.steps[0], on_failure=OnFailure.COOLDOWN, cooldowns=3, failure_count=2, not_before=NOW + seconds(3600)
+        failed.steps[0],
+        on_failure=OnFailure.COOLDOWN,
+        cooldowns=3,
+        failure_count=2,
+        not_before=NOW + seconds(3600),
     )
     step = resubmit(failed.with_steps(tired), REQUEST, NOW).after.steps[0]
     assert (step.cooldowns, step.failure_count, step.not_before, step.reason) == (0, 0, None, None)
@@ -112,9 +130,16 @@ def test_a_resubmitted_step_may_begin_at_once_and_rest_again():
 @pytest.mark.proves("OPR-3", "OPR-4", "UND-4")
 def test_of_an_undo_that_stuck_only_what_may_stand_is_seen_to():
     """A step that was refused on the way forward, and of which nothing is in doubt, is left as it is."""
-    stuck = in_error(FAILED, FAILED, NOT, NOT, outcome=Outcome.UNDO_INCOMPLETE, direction=Direction.UNDO)
+    stuck = in_error(
+        FAILED, FAILED, NOT, NOT, outcome=Outcome.UNDO_INCOMPLETE, direction=Direction.UNDO
+    )
     stuck = stuck.with_steps(replace(stuck.steps[0], in_doubt=False))
-    assert states(resubmit(stuck, REQUEST, NOW).after) == ["Failed", "Undoing", "NotStarted", "NotStarted"]
+    assert states(resubmit(stuck, REQUEST, NOW).after) == [
+        "Failed",
+        "Undoing",
+        "NotStarted",
+        "NotStarted",
+    ]
     assert states(skip(stuck, skipping(), NOW).after) == [
         "Failed",
         "Skipped",
@@ -147,8 +172,16 @@ def test_an_order_goes_on_after_a_skipped_step():
 @pytest.mark.parametrize(
     ("snapshot", "step", "needing"),
     [
-        (in_error(FAILED, DONE, NOT, NOT), "stock", "shipment cannot be done without what stock answers"),
-        (in_error(DONE, FAILED, NOT, NOT), "payment", "capture cannot be done without what payment answers"),
+        (
+            in_error(FAILED, DONE, NOT, NOT),
+            "stock",
+            "shipment cannot be done without what stock answers",
+        ),
+        (
+            in_error(DONE, FAILED, NOT, NOT),
+            "payment",
+            "capture cannot be done without what payment answers",
+        ),
     ],
     ids=["stock", "payment"],
 )
@@ -169,7 +202,11 @@ def test_an_order_with_two_failed_steps_waits_until_both_are_seen_to():
     with pytest.raises(RefusedError, match="of this order that is: stock, payment"):
         skip(failed, skipping("capture"), NOW)
     change = skip(failed, skipping("stock"), NOW)
-    assert (change.after.state.process_state, change.entry.event, change.messages) == ("Error", "step-skipped", ())
+    assert (change.after.state.process_state, change.entry.event, change.messages) == (
+        "Error",
+        "step-skipped",
+        (),
+    )
     assert change.after.state.reason == "card declined"
     change = skip(change.after, skipping(), NOW)
     assert (change.after.state.process_state, change.entry.event) == ("Pending", "skipped")
@@ -178,7 +215,14 @@ def test_an_order_with_two_failed_steps_waits_until_both_are_seen_to():
 @pytest.mark.proves("OPR-4", "UND-4")
 def test_an_undo_that_was_done_by_hand_can_be_skipped():
     """The undo goes on, and the order ends as undone."""
-    back = in_error(FAILED, StepState.UNDONE, NOT, NOT, outcome=Outcome.UNDO_INCOMPLETE, direction=Direction.UNDO)
+    back = in_error(
+        FAILED,
+        StepState.UNDONE,
+        NOT,
+        NOT,
+        outcome=Outcome.UNDO_INCOMPLETE,
+        direction=Direction.UNDO,
+    )
     change = skip(back, skipping("stock"), NOW)
     end = scheduler.claim(change.after, NOW)
     assert (end.after.state.outcome, states(end.after)[0]) == (Outcome.UNDONE, "Skipped")
@@ -202,7 +246,11 @@ def test_a_cancelled_order_that_nobody_handles_is_claimed_to_be_undone(snapshot)
     """The undo stands in the state; who asked for it, and why, in the history; the reason names no person."""
     change = cancel(snapshot, REQUEST, NOW)
     state = change.after.state
-    assert (state.process_state, state.direction, state.outcome) == ("Pending", Direction.UNDO, None)
+    assert (state.process_state, state.direction, state.outcome) == (
+        "Pending",
+        Direction.UNDO,
+        None,
+    )
     assert state.complete_by is None
     assert (change.entry.event, change.entry.actor, change.entry.detail) == (
         "cancelled",
@@ -218,7 +266,11 @@ def test_a_cancelled_order_that_is_being_handled_stays_with_its_scheduler_until_
     """Nothing is sent meanwhile; then all is undone that was done."""
     change = cancel(processing(DONE, RUNS, NOT, NOT), REQUEST, NOW)
     state = change.after.state
-    assert (state.process_state, state.locked_by, state.complete_by) == ("Processing", "s1", NOW + seconds(5))
+    assert (state.process_state, state.locked_by, state.complete_by) == (
+        "Processing",
+        "s1",
+        NOW + seconds(5),
+    )
     assert change.messages == ()
     after = answered(change.after, "payment", result={"reference": "p"})
     assert requested(after) == {("stock", "undo"), ("payment", "undo")}
@@ -232,7 +284,9 @@ def test_a_step_that_runs_when_the_order_is_cancelled_is_undone_however_it_ends(
     if how == "expired":
         after = supervisor.recover(after, timed_out(after)).after
     else:
-        after = answered(after, "payment", how, reason="no", **({"retry_after": 1} if how == "notTried" else {})).after
+        after = answered(
+            after, "payment", how, reason="no", **({"retry_after": 1} if how == "notTried" else {})
+        ).after
     assert after.step("payment").state is StepState.UNDOING
     if after.state.process_state is ProcessState.PENDING:
         requests = requested(scheduler.claim(after, NOW + seconds(60)))
@@ -258,11 +312,19 @@ def test_a_step_that_runs_when_the_order_is_cancelled_and_cannot_be_undone_ends_
 @pytest.mark.parametrize(
     ("snapshot", "why"),
     [
-        (order(DONE, DONE, DONE, DONE, process_state=ProcessState.PROCESSED), "a workflow of its own"),
-        (in_error(StepState.UNDONE, NOT, NOT, NOT, outcome=Outcome.UNDONE), "undone completely already"),
+        (
+            order(DONE, DONE, DONE, DONE, process_state=ProcessState.PROCESSED),
+            "a workflow of its own",
+        ),
+        (
+            in_error(StepState.UNDONE, NOT, NOT, NOT, outcome=Outcome.UNDONE),
+            "undone completely already",
+        ),
         (order(StepState.UNDOING, NOT, NOT, NOT, direction=Direction.UNDO), "being undone already"),
         (
-            in_error(FAILED, NOT, NOT, NOT, outcome=Outcome.UNDO_INCOMPLETE, direction=Direction.UNDO),
+            in_error(
+                FAILED, NOT, NOT, NOT, outcome=Outcome.UNDO_INCOMPLETE, direction=Direction.UNDO
+            ),
             "a resubmit lets the undo go on",
         ),
     ],
@@ -283,13 +345,23 @@ def test_an_order_cannot_be_cancelled_where_that_makes_no_sense(snapshot, why):
         (in_error(DONE, DONE, DONE, FAILED), ["resubmit", "skip", "cancel"]),
         (in_error(DONE, FAILED, NOT, NOT), ["resubmit", "cancel"]),
         (
-            in_error(FAILED, NOT, NOT, NOT, outcome=Outcome.UNDO_INCOMPLETE, direction=Direction.UNDO),
+            in_error(
+                FAILED, NOT, NOT, NOT, outcome=Outcome.UNDO_INCOMPLETE, direction=Direction.UNDO
+            ),
             ["resubmit", "skip"],
         ),
         (in_error(NOT, NOT, NOT, NOT, outcome=Outcome.UNDONE, direction=Direction.UNDO), []),
         (order(DONE, DONE, DONE, DONE, process_state=ProcessState.PROCESSED), []),
     ],
-    ids=["pending", "processing", "last step failed", "needed step failed", "undo incomplete", "undone", "processed"],
+    ids=[
+        "pending",
+        "processing",
+        "last step failed",
+        "needed step failed",
+        "undo incomplete",
+        "undone",
+        "processed",
+    ],
 )
 def test_what_can_be_done_is_shown_and_an_alert_offers_the_same(snapshot, actions):
     """Nothing that would be refused."""
@@ -305,7 +377,9 @@ ENDED_ENTRY = HistoryEntry(at=NOW, actor="t", happened=some("failed"))
 def test_the_full_view_shows_the_documented_properties_and_no_personal_data():
     """Null stands where a documented property has no value; the customer is not shown."""
     view = order_view(new_order(), PAYLOAD, [], []).model_dump(mode="json", by_alias=True)
-    assert {name: view[name] for name in ("lockedBy", "completeBy", "processState", "failureCount")} == {
+    assert {
+        name: view[name] for name in ("lockedBy", "completeBy", "processState", "failureCount")
+    } == {
         "lockedBy": None,
         "completeBy": None,
         "processState": "Pending",

@@ -7,7 +7,17 @@ from unittest.mock import patch
 
 import pytest
 from apps import ALONE, app
-from builders import LONGEST_UPGRADE, NOW, TOLERANCE, new_order, scheduler, seconds, some, supervisor, timed_out
+from builders import (
+    LONGEST_UPGRADE,
+    NOW,
+    TOLERANCE,
+    new_order,
+    scheduler,
+    seconds,
+    some,
+    supervisor,
+    timed_out,
+)
 from memory import in_memory
 from pydantic import ValidationError
 
@@ -17,7 +27,16 @@ from core.errors import InvalidError, UnavailableError
 from core.life import Outcome, ProcessState, StepState
 from operators.alerts import AcknowledgeRequest
 from operators.bulk import meant_by
-from operators.requests import AlertsPage, BulkRequest, FindRequest, OrdersPage, Page, PoisonPage, Search, Where
+from operators.requests import (
+    AlertsPage,
+    BulkRequest,
+    FindRequest,
+    OrdersPage,
+    Page,
+    PoisonPage,
+    Search,
+    Where,
+)
 from shop.workflows import ORDER
 from stores.agent_health import AgentHealth
 from stores.tables import Put
@@ -33,9 +52,13 @@ def app_at(clock=lambda: NOW):
 async def listed(service):
     """In which lists the order stands, and as what."""
     pages = {
-        state: await service.list(OrdersPage(state=state)) for state in (ProcessState.PENDING, ProcessState.PROCESSING)
+        state: await service.list(OrdersPage(state=state))
+        for state in (ProcessState.PENDING, ProcessState.PROCESSING)
     }
-    return {str(state): [str(order.process_state) for order in page.orders] for state, page in pages.items()}
+    return {
+        str(state): [str(order.process_state) for order in page.orders]
+        for state, page in pages.items()
+    }
 
 
 @pytest.mark.proves("OPR-1")
@@ -68,15 +91,21 @@ async def test_the_overview_counts_each_order_once_and_what_is_not_sent():
     made = app_at()
     steps = ORDER.initial_steps(timeout=seconds(5), threshold=3, cooldown=timedelta(0))
     steps = (steps[0], replace(steps[1], timeout=seconds(60)), *steps[2:])
-    order = replace(new_order(workflow_version=2, reply_to="status-a").with_state(workflow="order"), steps=steps)
+    order = replace(
+        new_order(workflow_version=2, reply_to="status-a").with_state(workflow="order"), steps=steps
+    )
     entry = HistoryEntry(at=NOW, actor="submission/i", happened=some("submitted"))
     order = await made.store.commit(Change(before=None, after=order, entry=entry))
     order = await made.store.commit(scheduler.claim(order, NOW))
     claimed = await overview_on(made).look()
-    assert {str(state): each.count for state, each in claimed.open_orders.items()} == counts(processing=1)
+    assert {str(state): each.count for state, each in claimed.open_orders.items()} == counts(
+        processing=1
+    )
     await made.store.commit(supervisor.recover(order, timed_out(order)))
     given_back = await overview_on(made).look()
-    assert {str(state): each.count for state, each in given_back.open_orders.items()} == counts(pending=1)
+    assert {str(state): each.count for state, each in given_back.open_orders.items()} == counts(
+        pending=1
+    )
     assert given_back.unsent_notices.count > 0
     assert given_back.unconfirmed_events.count == 0
 
@@ -85,7 +114,9 @@ async def test_the_overview_says_how_many_messages_wait_though_a_queue_is_away()
     """And everything else that it says."""
     made = app_at()
     await made.storage_queues["order-submissions"].put("an order")
-    with patch.object(made.storage_queues["operator-alerts"], "waiting", side_effect=UnavailableError("away")):
+    with patch.object(
+        made.storage_queues["operator-alerts"], "waiting", side_effect=UnavailableError("away")
+    ):
         seen = await overview_on(made).look()
     assert seen.waiting == {"order-submissions": 1, "operator-alerts": None}
 
@@ -123,9 +154,14 @@ async def test_an_explanation_says_that_circuits_are_open_and_until_when():
     await made.agent_health.publish(said("payment-backup", open_for=20))
     both_open = await service.explain(order.order_id)
     assert both_open.next_at == NOW + seconds(20)
-    assert "circuits open: payment and payment-backup, until 2026-01-31 08:15:20 UTC" in both_open.waiting_for
+    assert (
+        "circuits open: payment and payment-backup, until 2026-01-31 08:15:20 UTC"
+        in both_open.waiting_for
+    )
     assert "payment attempt 1 started at payment-backup" in both_open.summary
-    assert both_open.if_nothing_happens.startswith("From 2026-01-31 08:15:20 UTC on the scheduler's poll")
+    assert both_open.if_nothing_happens.startswith(
+        "From 2026-01-31 08:15:20 UTC on the scheduler's poll"
+    )
 
 
 @pytest.mark.proves("OPR-2", "FLT-12")
@@ -136,7 +172,9 @@ async def test_an_explanation_says_that_only_a_newer_version_of_the_app_can_go_o
     entry = HistoryEntry(at=NOW, actor="submission/i", happened=some("submitted"))
     await made.store.commit(Change(before=None, after=order, entry=entry))
     explanation = await made.orders.explain(order.order_id)
-    assert explanation.waiting_for.endswith("this one does not know workflow payment-only version 9")
+    assert explanation.waiting_for.endswith(
+        "this one does not know workflow payment-only version 9"
+    )
     assert explanation.next_at == NOW + LONGEST_UPGRADE + timedelta(microseconds=1)
 
 
@@ -150,16 +188,30 @@ resubmit_all = partial(BulkRequest, action="resubmit", **GRACE)
 async def record(made, number, order, bucket="b03"):
     """Let the store hold this order under an id of its own; return it."""
     order_id = f"{bucket}-{number:026d}"
-    order = replace(order.with_state(order_id=order_id), order=replace(order.order, order_id=order_id))
+    order = replace(
+        order.with_state(order_id=order_id), order=replace(order.order, order_id=order_id)
+    )
     entry = HistoryEntry(at=NOW, actor="t", happened=some("failed"))
     return await made.store.commit(Change(before=None, after=order, entry=entry))
 
 
 async def failed(
-    made, number, *, ago=60, reason="card declined", outcome=Outcome.FAILED, step="payment", workflow="payment-only"
+    made,
+    number,
+    *,
+    ago=60,
+    reason="card declined",
+    outcome=Outcome.FAILED,
+    step="payment",
+    workflow="payment-only",
 ):
     """An order of which this step failed so many seconds ago."""
-    order = new_order(process_state=ProcessState.ERROR, outcome=outcome, reason=reason, updated_at=NOW - seconds(ago))
+    order = new_order(
+        process_state=ProcessState.ERROR,
+        outcome=outcome,
+        reason=reason,
+        updated_at=NOW - seconds(ago),
+    )
     order = order.with_state(workflow=workflow)
     (only,) = order.steps
     only = replace(only, name=step, state=StepState.FAILED, attempts=1)
@@ -194,7 +246,9 @@ async def test_a_bulk_action_is_for_orders_that_failed_before_a_time_that_is_ove
     assert (await made.operators.bulk.run(resubmit_all())).until == NOW - TOLERANCE
     assert meant_by(order, RESUBMIT, Where(), order.state.updated_at + seconds(1))
     assert not meant_by(order, RESUBMIT, Where(), order.state.updated_at)
-    assert not meant_by(order.with_state(process_state=ProcessState.PENDING), RESUBMIT, Where(), NOW)
+    assert not meant_by(
+        order.with_state(process_state=ProcessState.PENDING), RESUBMIT, Where(), NOW
+    )
 
 
 @pytest.mark.proves("OPR-3")
@@ -204,7 +258,9 @@ async def test_a_bulk_action_goes_through_all_orders_once():
     ids = [(await failed(made, number, ago=60 - number)).order_id for number in range(3)]
     done, pages, continuation = [], 0, None
     while pages == 0 or continuation:
-        request = resubmit_all(until=NOW - TOLERANCE, dry_run=False, limit=1, continuation=continuation)
+        request = resubmit_all(
+            until=NOW - TOLERANCE, dry_run=False, limit=1, continuation=continuation
+        )
         page = await made.operators.bulk.run(request)
         done, pages, continuation = [*done, *page.done], pages + 1, page.continuation
     assert (done, pages) == (ids, len(ids))
@@ -236,7 +292,10 @@ async def test_an_order_on_which_nobody_can_act_holds_up_no_bulk_action():
             return await commit(change)
 
         request = resubmit_all(until=NOW - TOLERANCE, dry_run=False)
-        with patch.object(made.store, "commit", refused), patch.object(made.store, "committed", not_committed):
+        with (
+            patch.object(made.store, "commit", refused),
+            patch.object(made.store, "committed", not_committed),
+        ):
             if isinstance(fault, InvalidError):
                 page = await made.operators.bulk.run(request)
                 assert (page.done, [each.order_id for each in page.refused]) == ([good], [odd])
@@ -257,9 +316,15 @@ async def test_a_bulk_skip_skips_the_step_that_is_named():
     steps = ORDER.initial_steps(timeout=seconds(5), threshold=3, cooldown=timedelta(0))
     states = zip(steps, (done, done, lost, lost), strict=True)
     steps = tuple(replace(step, state=state, attempts=1, result={}) for step, state in states)
-    order = new_order(workflow_version=2, process_state=ProcessState.ERROR, updated_at=NOW - seconds(60))
-    order = await record(made, 0, replace(order.with_state(workflow="order", outcome=Outcome.FAILED), steps=steps))
-    request = BulkRequest(action="skip", where=Where(step="shipment"), until=NOW - TOLERANCE, dry_run=False, **GRACE)
+    order = new_order(
+        workflow_version=2, process_state=ProcessState.ERROR, updated_at=NOW - seconds(60)
+    )
+    order = await record(
+        made, 0, replace(order.with_state(workflow="order", outcome=Outcome.FAILED), steps=steps)
+    )
+    request = BulkRequest(
+        action="skip", where=Where(step="shipment"), until=NOW - TOLERANCE, dry_run=False, **GRACE
+    )
     assert (await made.operators.bulk.run(request)).done == [order.order_id]
     assert (await made.store.load(order.order_id)).step("shipment").state is StepState.SKIPPED
 
@@ -272,8 +337,14 @@ async def test_every_open_order_is_on_one_page():
     ids = [(await record(made, number, new_order(), bucket)).order_id for number, bucket in places]
     seen, pages, continuation = [], 0, None
     while pages == 0 or continuation:
-        page = await made.orders.list(OrdersPage(state="Pending", limit=2, continuation=continuation))
-        seen, pages, continuation = [*seen, *(each.order_id for each in page.orders)], pages + 1, page.continuation
+        page = await made.orders.list(
+            OrdersPage(state="Pending", limit=2, continuation=continuation)
+        )
+        seen, pages, continuation = (
+            [*seen, *(each.order_id for each in page.orders)],
+            pages + 1,
+            page.continuation,
+        )
     assert (sorted(seen), pages) == (sorted(ids), 2)
 
 
@@ -282,7 +353,9 @@ async def test_only_orders_whose_ids_begin_so_are_found():
     """And not the one that comes next."""
     made = app_at()
     order = await record(made, 5, new_order())
-    assert [each.order_id for each in (await made.orders.search(Search(id="b03-0"))).orders] == [order.order_id]
+    assert [each.order_id for each in (await made.orders.search(Search(id="b03-0"))).orders] == [
+        order.order_id
+    ]
     assert (await made.orders.search(Search(id=f"b03-{4:026d}"))).orders == []
 
 
@@ -316,7 +389,9 @@ async def test_alerts_that_nobody_can_read_hide_none_behind_them():
         await made.alert_log.record(
             Event(event_id=f"e{number}", type="T", subject="s", at=NOW - seconds(number), data={})
         )
-        await made.alert_log._table.submit("alerts", [Put(f"0|garbage {number}", {"SchemaVersion": 99})])
+        await made.alert_log._table.submit(
+            "alerts", [Put(f"0|garbage {number}", {"SchemaVersion": 99})]
+        )
     first = await desk.list(Page(limit=2))
     last = await desk.list(Page(limit=2, continuation=first.continuation))
     assert [alert.id for alert in (*first.alerts, *last.alerts)] == ["e0", "e1", "e2"]
@@ -328,20 +403,30 @@ async def test_alerts_are_shown_newest_first_and_grouped_by_their_cause():
     """What an event says of itself takes nothing of ours away; each alert is acknowledged once."""
     made = app_at()
     desk = made.operators.alerts
-    for number, (reason, ago) in enumerate([("card declined", 60), ("sold out", 50), ("card declined", 40)]):
+    for number, (reason, ago) in enumerate(
+        [("card declined", 60), ("sold out", 50), ("card declined", 40)]
+    ):
         data = {"step": "payment", "reason": reason, "id": "not ours"}
-        event = Event(event_id=f"e{number}", type="T", subject="s", at=NOW - seconds(ago), data=data)
+        event = Event(
+            event_id=f"e{number}", type="T", subject="s", at=NOW - seconds(ago), data=data
+        )
         await made.alert_log.record(event)
     page = await desk.list(Page(limit=2))
     rest = await desk.list(Page(limit=2, continuation=page.continuation))
     assert [alert.id for alert in (*page.alerts, *rest.alerts)] == ["e2", "e1", "e0"]
     assert rest.continuation is None
     newest, oldest = page.alerts[0].key, rest.alerts[0].key
-    known = await desk.acknowledge(AcknowledgeRequest(alerts=(newest, newest, "no-such-alert"), **GRACE))
+    known = await desk.acknowledge(
+        AcknowledgeRequest(alerts=(newest, newest, "no-such-alert"), **GRACE)
+    )
     assert (known.acknowledged, known.unknown) == ([newest], ["no-such-alert"])
     cause, other = (await desk.causes()).causes
     assert (cause.reason, cause.count, cause.open, other.count) == ("card declined", 2, 2, 1)
-    assert (cause.first, cause.last, cause.unacknowledged) == (NOW - seconds(60), NOW - seconds(40), [oldest])
+    assert (cause.first, cause.last, cause.unacknowledged) == (
+        NOW - seconds(60),
+        NOW - seconds(40),
+        [oldest],
+    )
 
 
 ASKED = {
@@ -364,7 +449,11 @@ async def test_a_list_shows_the_orders_of_which_all_holds_that_is_asked(what):
         while pages == 0 or continuation:
             page = await made.orders.list(OrdersPage(limit=2, continuation=continuation, **asked))
             assert len(page.orders) <= 2
-            seen, pages, continuation = [*seen, *(each.order_id for each in page.orders)], pages + 1, page.continuation
+            seen, pages, continuation = (
+                [*seen, *(each.order_id for each in page.orders)],
+                pages + 1,
+                page.continuation,
+            )
     assert seen == meant
 
 
@@ -376,7 +465,8 @@ async def test_a_list_shows_the_orders_of_one_workflow_and_with_one_id():
     found = await service.list(OrdersPage(text=orders[1].order_id.lower()))
     assert [each.order_id for each in found.orders] == [orders[1].order_id]
     of_workflow = {
-        name: len((await service.list(OrdersPage(workflow=name))).orders) for name in ("payment-only", "tea")
+        name: len((await service.list(OrdersPage(workflow=name))).orders)
+        for name in ("payment-only", "tea")
     }
     assert of_workflow == {"payment-only": 2, "tea": 0}
 
@@ -388,7 +478,9 @@ async def test_no_page_begins_where_none_ended(continuation):
     with pytest.raises(InvalidError, match="continuation"):
         await made.orders.list(OrdersPage(continuation=continuation))
     with pytest.raises(InvalidError, match="continuation"):
-        await made.operators.retention.find(FindRequest(email="a@b", continuation=f"z{continuation}", **GRACE))
+        await made.operators.retention.find(
+            FindRequest(email="a@b", continuation=f"z{continuation}", **GRACE)
+        )
     for page in (AlertsPage, PoisonPage):
         with pytest.raises(ValidationError, match="continuation"):
             page(continuation=continuation)

@@ -93,7 +93,13 @@ async def test_an_outage_that_lasts_is_told_as_an_error_until_it_is_over(caplog)
     """Once in a while: an alert counts these lines, and nobody reads the others in time."""
     caplog.set_level(logging.WARNING)
     with patch("entrypoints.functions.time") as clock:
-        for clock.monotonic.return_value in (0, 10, LASTS_SECONDS, LASTS_SECONDS + 10, 2 * LASTS_SECONDS):
+        for clock.monotonic.return_value in (
+            0,
+            10,
+            LASTS_SECONDS,
+            LASTS_SECONDS + 10,
+            2 * LASTS_SECONDS,
+        ):
             await run("lasting", UnavailableError("store away"))
         await run("lasting")
     assert [(line.message, line.levelname) for line in caplog.records] == [

@@ -28,7 +28,11 @@ def functions_of(site):
 async def get(name, path="", headers=None, site=SITE, **parameters):
     """Call one of the functions as the host does."""
     request = func.HttpRequest(
-        method="GET", url=f"http://x/{path}", headers=headers or {}, route_params=parameters, body=b""
+        method="GET",
+        url=f"http://x/{path}",
+        headers=headers or {},
+        route_params=parameters,
+        body=b"",
     )
     return await functions_of(site)[name].get_user_function()(request)
 
@@ -41,7 +45,11 @@ async def test_a_page_names_its_files_by_the_hash_and_is_asked_for_again(name):
     named = re.findall(r'(?:src|href)="/web/([^/"]+)/([^"]+)"', text)
     assert {each for each, _ in named} == {SITE.hash}
     assert {file for _, file in named} <= SITE.files.keys()
-    assert (page.status_code, page.mimetype, page.headers["Cache-Control"]) == (200, "text/html", "no-cache")
+    assert (page.status_code, page.mimetype, page.headers["Cache-Control"]) == (
+        200,
+        "text/html",
+        "no-cache",
+    )
     again = await get(name, headers={"If-None-Match": page.headers["ETag"]})
     assert (again.status_code, again.get_body()) == (304, b"")
     assert not re.search(r"<style|<script>|style=|\son\w+=", text)
@@ -56,7 +64,13 @@ async def test_a_file_is_kept_for_ever_under_its_hash():
     assert (other.status_code, other.headers["Cache-Control"]) == (200, "no-store")
 
 
-NO_FILES = ["", "web/static/common", "web/triggers.py", "../../function_app.py", f"{COMMON}/none.js"]
+NO_FILES = [
+    "",
+    "web/static/common",
+    "web/triggers.py",
+    "../../function_app.py",
+    f"{COMMON}/none.js",
+]
 
 
 @pytest.mark.parametrize("file", NO_FILES)
@@ -68,7 +82,12 @@ async def test_nothing_but_the_files_is_given(file):
 async def test_who_takes_gzip_gets_it():
     """The same content; caches tell the two apart."""
     plain = await get("web_file", hash=SITE.hash, file=f"{COMMON}/base.css")
-    zipped = await get("web_file", headers={"Accept-Encoding": "br, gzip"}, hash=SITE.hash, file=f"{COMMON}/base.css")
+    zipped = await get(
+        "web_file",
+        headers={"Accept-Encoding": "br, gzip"},
+        hash=SITE.hash,
+        file=f"{COMMON}/base.css",
+    )
     assert "Content-Encoding" not in plain.headers
     assert zipped.headers["Content-Encoding"] == "gzip"
     assert gzip.decompress(zipped.get_body()) == plain.get_body()
@@ -78,7 +97,10 @@ async def test_who_takes_gzip_gets_it():
 async def test_a_business_without_a_page_has_the_console_alone():
     """No address of a page, nothing that leads to one, and none of another business's files."""
     assert sorted(functions_of(WITHOUT_PAGE)) == ["web_console", "web_file"]
-    assert sorted(functions_of(SITE).keys() - functions_of(WITHOUT_PAGE)) == ["web_home", "web_page"]
+    assert sorted(functions_of(SITE).keys() - functions_of(WITHOUT_PAGE)) == [
+        "web_home",
+        "web_page",
+    ]
     console = (await get("web_console", site=WITHOUT_PAGE)).get_body().decode()
     assert 'data-page="" data-title=""' in console
     assert [name for name in WITHOUT_PAGE.files if not name.startswith("web/static/")] == []
@@ -142,5 +164,7 @@ def test_what_is_pure_of_the_pages_does_what_its_own_tests_say():
     """They run in Node, without a browser."""
     files = sorted((*ROOT.glob("web/tests/*.test.js"), *ROOT.glob("shop/tests/*.test.js")))
     command = ["node", "--test", *files]
-    ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
+    ended = subprocess.run(
+        command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
+    )
     assert ended.returncode == 0, ended.stdout

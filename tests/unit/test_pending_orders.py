@@ -5,7 +5,18 @@ from datetime import timedelta
 
 import acting as operator_rules
 import pytest
-from builders import COOLDOWN, NOW, ORDER_ID, THRESHOLD, TIMEOUT, answer, new_order, scheduler, seconds, supervisor
+from builders import (
+    COOLDOWN,
+    NOW,
+    ORDER_ID,
+    THRESHOLD,
+    TIMEOUT,
+    answer,
+    new_order,
+    scheduler,
+    seconds,
+    supervisor,
+)
 
 from core.changes import NotClaimed, wake_up
 from core.life import Direction, Outcome, ProcessState, WhyNot
@@ -21,18 +32,27 @@ GRACE = OperatorRequest(operator="grace", note="not needed any more")
 
 def step(name, *after, **more):
     """A step that can be undone, at an agent that is always there."""
-    rules = {"capability": "payment", "operation": "do", "compensation": "undo", "request": lambda order, results: {}}
+    rules = {
+        "capability": "payment",
+        "operation": "do",
+        "compensation": "undo",
+        "request": lambda order, results: {},
+    }
     return StepDefinition(name=name, after=after, **rules | more)
 
 
-RESTS = step("rests", on_failure=OnFailure.COOLDOWN, threshold=1, cooldown=HOURS, timeout=seconds(5))
+RESTS = step(
+    "rests", on_failure=OnFailure.COOLDOWN, threshold=1, cooldown=HOURS, timeout=seconds(5)
+)
 
 
 def order_of(*steps):
     """A new order of these steps, and the scheduler that knows them."""
     workflow = Workflow(name="w", version=1, steps=steps)
     order = new_order().with_state(workflow="w", workflow_version=1)
-    order = replace(order, steps=workflow.initial_steps(timeout=TIMEOUT, threshold=THRESHOLD, cooldown=COOLDOWN))
+    order = replace(
+        order, steps=workflow.initial_steps(timeout=TIMEOUT, threshold=THRESHOLD, cooldown=COOLDOWN)
+    )
     return order, replace(scheduler, workflows=Workflows(workflow))
 
 
@@ -44,7 +64,11 @@ def resting(*others):
 
 def woken(change):
     """The orders that the messages of a change announce to the schedulers."""
-    return [decode(WakeUp, each.body).order_id for each in change.messages if each.queue == "scheduler-requests"]
+    return [
+        decode(WakeUp, each.body).order_id
+        for each in change.messages
+        if each.queue == "scheduler-requests"
+    ]
 
 
 def times(order):
@@ -54,7 +78,11 @@ def times(order):
 
 def started(change):
     """The steps that a change asks agents for, and what is asked."""
-    requests = [decode(AgentRequest, each.body) for each in change.messages if each.queue == "payment-requests"]
+    requests = [
+        decode(AgentRequest, each.body)
+        for each in change.messages
+        if each.queue == "payment-requests"
+    ]
     return [(request.step, request.action) for request in requests]
 
 
@@ -110,7 +138,9 @@ def test_a_step_that_found_no_room_does_not_wait_out_the_rest_of_another():
 @pytest.mark.proves("SCH-10")
 def test_an_order_waits_among_those_that_need_what_it_can_go_on_with():
     """Not for the agent of a step whose turn has not come, although that would not have to wait for a time."""
-    order, rules = order_of(step("runs", timeout=HOURS), step("later", "runs", capability="shipping"), RESTS)
+    order, rules = order_of(
+        step("runs", timeout=HOURS), step("later", "runs", capability="shipping"), RESTS
+    )
     order = supervisor.recover(rules.claim(order, NOW).after, NOW + seconds(7)).after
     assert (order.needs(), order.state.not_before) == ("payment", NOW + seconds(7) + HOURS)
 
@@ -150,7 +180,9 @@ def test_an_order_waits_since_its_submission_until_something_comes_of_it():
     """Claimed, put back, not tried, failed, asked of nobody: it keeps its place and its age."""
     order, rules = order_of(step("first"))
     running = rules.claim(that_waited(order), NOW).after
-    not_tried = rules.receive(running, answer("first", "notTried", reason="busy"), SOON - seconds(4), {}).after
+    not_tried = rules.receive(
+        running, answer("first", "notTried", reason="busy"), SOON - seconds(4), {}
+    ).after
     counted = supervisor.recover(running, NOW + seconds(7)).after
     unbegun = supervisor.recover(running, NOW + seconds(7), []).after
     assert [times(each) for each in (running, not_tried, counted, unbegun)] == [(BEFORE, None)] * 4
@@ -184,7 +216,10 @@ def test_an_order_waits_anew_once_a_step_has_been_undone():
     cancelled = operator_rules.cancel(running, GRACE, NOW + seconds(2)).after
     undoing = rules.receive(cancelled, answer("next", result={}), NOW + seconds(3)).after
     undone = answer("next", action="undo", attempt=2, complete_by=NOW + seconds(8))
-    assert times(rules.receive(undoing, undone, NOW + seconds(4), {}).after) == (NOW + seconds(4), None)
+    assert times(rules.receive(undoing, undone, NOW + seconds(4), {}).after) == (
+        NOW + seconds(4),
+        None,
+    )
 
 
 @pytest.mark.proves("SUP-7", "OPR-3", "OPR-4")
@@ -220,7 +255,9 @@ def test_once_a_cooldown_is_over_the_order_waits_since_then():
     until = NOW + seconds(7) + HOURS
     again = rules.claim(order, until + seconds(60)).after
     assert times(again) == (until, None)
-    back = rules.receive(again, answer("rests", "notTried", attempt=2, reason="busy"), until + seconds(61), {}).after
+    back = rules.receive(
+        again, answer("rests", "notTried", attempt=2, reason="busy"), until + seconds(61), {}
+    ).after
     assert times(back) == (until, None)
 
 
@@ -236,7 +273,9 @@ def test_an_order_that_may_go_on_before_its_chosen_time_waits_since_then():
 
 
 def wake_up_of(change):
-    (found,) = [decode(WakeUp, each.body) for each in change.messages if each.queue == "scheduler-requests"]
+    (found,) = [
+        decode(WakeUp, each.body) for each in change.messages if each.queue == "scheduler-requests"
+    ]
     return found
 
 
@@ -246,7 +285,12 @@ def test_a_wake_up_says_where_the_order_waits():
     order, rules = order_of(step("first", capability="shipping"))
     running = rules.claim(that_waited(order).with_state(priority=Priority.HIGH), NOW).after
     said = wake_up_of(supervisor.recover(running, NOW + seconds(7)))
-    assert (said.order_id, said.needs, said.priority, said.since) == (ORDER_ID, "shipping", Priority.HIGH, BEFORE)
+    assert (said.order_id, said.needs, said.priority, said.since) == (
+        ORDER_ID,
+        "shipping",
+        Priority.HIGH,
+        BEFORE,
+    )
 
 
 @pytest.mark.proves("SUP-3")
@@ -295,7 +339,9 @@ def test_a_claim_that_starts_nothing_writes_nothing():
     order, rules = order_of(step("first"), step("other", capability="shipping"))
     assert rules.claim(order, NOW, {}) == NotClaimed(why=WhyNot.NO_ROOM)
     processing = rules.claim(order, NOW, {"payment": ("payment",)}).after
-    assert rules.claim(processing, SOON, {"payment": ("payment",)}) == NotClaimed(why=WhyNot.NO_ROOM)
+    assert rules.claim(processing, SOON, {"payment": ("payment",)}) == NotClaimed(
+        why=WhyNot.NO_ROOM
+    )
     slow = processing.with_steps(replace(processing.step("first"), complete_by=NOW + HOURS))
     pending = slow.with_state(process_state=ProcessState.PENDING, locked_by=None)
     assert rules.claim(pending, SOON, {"payment": ("payment",)}) == NotClaimed(why=WhyNot.NO_ROOM)
@@ -309,5 +355,9 @@ def test_a_step_that_found_no_room_begins_beside_those_that_run():
     change = replace(rules, instance="s2").claim(processing, NOW + seconds(2))
     state, entry = change.after.state, change.entry
     assert (entry.event, entry.detail) == ("step-started", "other attempt 1 started")
-    assert (state.process_state, state.locked_by, state.complete_by) == ("Processing", "s2", NOW + TIMEOUT)
+    assert (state.process_state, state.locked_by, state.complete_by) == (
+        "Processing",
+        "s2",
+        NOW + TIMEOUT,
+    )
     assert [each.name for each in change.after.running()] == ["first", "other"]

@@ -98,7 +98,9 @@ async def away(*_):
 
 @pytest.mark.proves("SUB-4", "FLT-6")
 @pytest.mark.parametrize("other", ["redrive", "drop"])
-async def test_whoever_else_settles_a_message_that_is_being_put_back_is_in_nobodys_way(world, monkeypatch, other):
+async def test_whoever_else_settles_a_message_that_is_being_put_back_is_in_nobodys_way(
+    world, monkeypatch, other
+):
     """Both have read it: it is sent, the same one each time, and kept no more."""
     message_id, send = await world.keep(PAYMENT, b"{}"), world.bus.send
 
@@ -144,7 +146,12 @@ async def test_who_did_it_and_why_is_logged(world, caplog, action):
     message_id = await world.keep(SUBMISSIONS, b"{}")
     await getattr(world.service, action)(SUBMISSIONS, message_id, GRACE)
     (line,) = [record for record in caplog.records if record.message == "operators.poison_settled"]
-    assert (line.operator, line.note, line.queue, line.message_id) == ("grace", "mended", SUBMISSIONS, message_id)
+    assert (line.operator, line.note, line.queue, line.message_id) == (
+        "grace",
+        "mended",
+        SUBMISSIONS,
+        message_id,
+    )
 
 
 @pytest.mark.parametrize("source", [SUBMISSIONS, "status-x", "", "../order-submissions", "leases"])
@@ -161,7 +168,9 @@ async def test_an_unknown_message_is_unknown_in_any_queue(world, source, message
 
 def test_bytes_that_are_no_text_are_shown_escaped_and_shortened():
     """Nothing that is shown fails to be JSON, or fills a page."""
-    message = PoisonMessage(source="q", message_id="1", body=b"a\xff\x00" + b"x" * 10_000, reason="r", at=NOW)
+    message = PoisonMessage(
+        source="q", message_id="1", body=b"a\xff\x00" + b"x" * 10_000, reason="r", at=NOW
+    )
     view = PoisonView.model_validate(message).model_dump()
     assert view["body"].startswith("a\\xff\x00xxx")
     assert len(view["body"]) == 4000
@@ -170,10 +179,15 @@ def test_bytes_that_are_no_text_are_shown_escaped_and_shortened():
 @pytest.mark.proves("SUB-4")
 async def test_the_list_goes_through_all_queues_page_by_page_and_oldest_first(world):
     """Each message stands on one page, whatever queue it is from; the counts are of all."""
-    ids = [await world.keep(source, b"{}") for source in (PAYMENT, SUBMISSIONS, PAYMENT, PAYMENT, SUBMISSIONS)]
+    ids = [
+        await world.keep(source, b"{}")
+        for source in (PAYMENT, SUBMISSIONS, PAYMENT, PAYMENT, SUBMISSIONS)
+    ]
     pages = [await world.service.list(PoisonPage(limit=2))]
     while pages[-1].continuation:
-        pages.append(await world.service.list(PoisonPage(limit=2, continuation=pages[-1].continuation)))
+        pages.append(
+            await world.service.list(PoisonPage(limit=2, continuation=pages[-1].continuation))
+        )
     assert [[each.id for each in page.messages] for page in pages] == [ids[:2], ids[2:4], ids[4:]]
     assert pages[0].counts == await world.service.count() == {SUBMISSIONS: 2, PAYMENT: 3}
 
@@ -187,7 +201,8 @@ async def test_a_row_that_nobody_can_read_hides_none_behind_it_and_can_be_droppe
     assert [each.id for each in page.messages] == [first, spoilt]
     assert page.counts == {PAYMENT: 5}
     assert [
-        each.id for each in (await world.service.list(PoisonPage(continuation=page.continuation))).messages
+        each.id
+        for each in (await world.service.list(PoisonPage(continuation=page.continuation))).messages
     ] == others
     with pytest.raises(RefusedError):
         await world.redrive(PAYMENT, spoilt)
@@ -214,7 +229,11 @@ async def test_a_body_that_is_not_there_whole_is_not_put_back(world, label):
     """What is left of it would be another message; it can be dropped."""
     message_id = await world.keep(PAYMENT, b"x" * (PART * 3 // 4 * 2))
     stored = await world.poison._table.get(PAYMENT, message_id)
-    row = {name: value for name, value in (stored.row | SPOILT_BODIES[label]).items() if value is not ...}
+    row = {
+        name: value
+        for name, value in (stored.row | SPOILT_BODIES[label]).items()
+        if value is not ...
+    }
     await world.poison._table.submit(PAYMENT, [Put(message_id, row)])
     (shown,) = (await world.service.list(PoisonPage())).messages
     assert shown.reason.startswith("its row cannot be read: ")
@@ -225,7 +244,9 @@ async def test_a_body_that_is_not_there_whole_is_not_put_back(world, label):
 
 
 @pytest.mark.proves("SUB-4")
-@pytest.mark.parametrize("spoilt", [{"Body01": ...}, {"Body02": 5}, {"Body00": "AAA"}, {"SchemaVersion": 99}], ids=str)
+@pytest.mark.parametrize(
+    "spoilt", [{"Body01": ...}, {"Body02": 5}, {"Body00": "AAA"}, {"SchemaVersion": 99}], ids=str
+)
 async def test_a_row_that_nobody_can_read_is_forgotten_with_the_order_that_it_names(world, spoilt):
     """What is left of it may say who the customer is."""
     filling = b"x" * (PART * 3 // 4)
@@ -240,7 +261,9 @@ async def test_a_row_that_nobody_can_read_is_forgotten_with_the_order_that_it_na
 
 
 @pytest.mark.proves("SUB-4", "FLT-6")
-@pytest.mark.parametrize("size", [0, 1, PART * 3 // 4 - 1, PART * 3 // 4, PART * 3 // 4 + 1, MAX_BODY_BYTES])
+@pytest.mark.parametrize(
+    "size", [0, 1, PART * 3 // 4 - 1, PART * 3 // 4, PART * 3 // 4 + 1, MAX_BODY_BYTES]
+)
 async def test_a_body_of_any_length_is_put_back_whole(world, size):
     """Also where it just fills its columns."""
     await world.redrive(PAYMENT, await world.keep(PAYMENT, b"x" * size))
@@ -264,7 +287,9 @@ async def test_what_the_platform_gave_up_is_kept_under_the_queue_that_it_came_fr
     """With what is known of the reason, and its id; again after a crash, it is there once."""
     app = func.FunctionApp()
     app.register_functions(relay(world.poison, [SUBMISSIONS], [PAYMENT]))
-    functions = {each.get_trigger().get_dict_repr()["queueName"]: each for each in app.get_functions()}
+    functions = {
+        each.get_trigger().get_dict_repr()["queueName"]: each for each in app.get_functions()
+    }
     assert functions.keys() == {f"{SUBMISSIONS}-poison", f"{PAYMENT}/$DeadLetterQueue"}
     given_up = {
         f"{SUBMISSIONS}-poison": QueueMessage(body=b"a", id="m", insertion_time=NOW),
@@ -283,7 +308,10 @@ async def test_what_the_platform_gave_up_is_kept_under_the_queue_that_it_came_fr
     for _ in range(2):
         for queue, message in given_up.items():
             await functions[queue].get_user_function()(message)
-    kept_now = [(each.source, each.body, each.reason, each.correlation_id) for each in await kept(world.poison)]
+    kept_now = [
+        (each.source, each.body, each.reason, each.correlation_id)
+        for each in await kept(world.poison)
+    ]
     assert kept_now == [
         (SUBMISSIONS, b"a", GIVEN_UP, None),
         (PAYMENT, b"b", f"{GIVEN_UP}: Why, because", "c"),

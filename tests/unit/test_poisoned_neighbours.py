@@ -136,7 +136,9 @@ async def bucket_is_away(there, order_id):
 
 async def is_cancelled(there, order_id):
     """An operator acts on it."""
-    await there.operators.act(BY_NAME["cancel"], order_id, ActRequest(operator="grace", note="not wanted any more"))
+    await there.operators.act(
+        BY_NAME["cancel"], order_id, ActRequest(operator="grace", note="not wanted any more")
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -158,11 +160,15 @@ ELSEWHERE = {"workflow": "inventory"}
 NEIGHBOURS = {
     # In the lane from which orders are claimed, in the batch of wake-ups, in the page that the watch reads
     "its workflow is gone": Neighbour(beside="waits", state={"workflow": "unheard-of"}),
-    "its version is retired": Neighbour(beside="waits", state={"workflow": "retired", "workflow_version": 1}),
+    "its version is retired": Neighbour(
+        beside="waits", state={"workflow": "retired", "workflow_version": 1}
+    ),
     "its version is newer": Neighbour(beside="waits", state={"workflow_version": 99}),
     "its request cannot be made": Neighbour(beside="waits", state={"workflow": "broken"}),
     "its request is too large": Neighbour(beside="waits", state={"workflow": "large"}),
-    "it cools down": Neighbour(beside="waits", state={"not_before": NOW + seconds(3600)}, is_told=False),
+    "it cools down": Neighbour(
+        beside="waits", state={"not_before": NOW + seconds(3600)}, is_told=False
+    ),
     "an operator cancels it": Neighbour(beside="waits", spoil=is_cancelled),
     "its state is garbage": Neighbour(beside="waits", spoil=garbage("|state", ProcessState="{")),
     "its state lacks something": Neighbour(beside="waits", spoil=garbage("|state", "Version")),
@@ -172,11 +178,15 @@ NEIGHBOURS = {
     "it has no order": Neighbour(beside="waits", spoil=no_row("|order")),
     "its order is garbage": Neighbour(beside="waits", spoil=garbage("|order", Payload="[{")),
     "it has no step": Neighbour(beside="waits", spoil=garbage("|state", Steps="[]")),
-    "its step is garbage": Neighbour(beside="waits", spoil=garbage("|state", Steps='[{"Name":"payment","State":7}]')),
+    "its step is garbage": Neighbour(
+        beside="waits", spoil=garbage("|state", Steps='[{"Name":"payment","State":7}]')
+    ),
     "its pending row is empty": Neighbour(
         beside="is_polled", spoil=garbage("!pending", "WaitsSince", "Workflow", "OrderID")
     ),
-    "its pending row is garbage": Neighbour(beside="is_polled", spoil=garbage("!pending", UpdatedAt="soon")),
+    "its pending row is garbage": Neighbour(
+        beside="is_polled", spoil=garbage("!pending", UpdatedAt="soon")
+    ),
     "its pending row is of the end of time": Neighbour(
         beside="is_polled",
         state=ELSEWHERE,
@@ -188,20 +198,31 @@ NEIGHBOURS = {
         beside="is_polled", spoil=elsewhere("!pending", "!pending|1|-|x|{}")
     ),
     "its pending row has a strange rank": Neighbour(
-        beside="is_polled", spoil=elsewhere("!pending", "!pending|0x|payment|2026-01-31T08:00:00.000000Z|{}")
+        beside="is_polled",
+        spoil=elsewhere("!pending", "!pending|0x|payment|2026-01-31T08:00:00.000000Z|{}"),
     ),
-    "it conflicts for ever": Neighbour(beside="waits", spoil=fails("store", "commit", ConflictError)),
+    "it conflicts for ever": Neighbour(
+        beside="waits", spoil=fails("store", "commit", ConflictError)
+    ),
     "its next history row is there": Neighbour(beside="waits", spoil=next_history_row_is_there),
-    "its messages cannot be sent": Neighbour(beside="waits", state=ELSEWHERE, spoil=fails("bus", "send", too_large)),
+    "its messages cannot be sent": Neighbour(
+        beside="waits", state=ELSEWHERE, spoil=fails("bus", "send", too_large)
+    ),
     "its agent's queue refuses": Neighbour(
         beside="waits", state=ELSEWHERE, spoil=fails("bus", "send", QueueRefusedError)
     ),
     # In the batch of replies, in the page that is swept, in what a look sees
-    "its reply is for a newer version": Neighbour(beside="is_answered", spoil=garbage("|state", WorkflowVersion=99)),
-    "it is answered, and its state is garbage": Neighbour(
-        beside="is_answered", spoil=garbage("|state", Version="x"), late=LOOK_INTERVAL.total_seconds()
+    "its reply is for a newer version": Neighbour(
+        beside="is_answered", spoil=garbage("|state", WorkflowVersion=99)
     ),
-    "it is answered, and conflicts": Neighbour(beside="is_answered", spoil=next_history_row_is_there),
+    "it is answered, and its state is garbage": Neighbour(
+        beside="is_answered",
+        spoil=garbage("|state", Version="x"),
+        late=LOOK_INTERVAL.total_seconds(),
+    ),
+    "it is answered, and conflicts": Neighbour(
+        beside="is_answered", spoil=next_history_row_is_there
+    ),
     "its bucket is away": Neighbour(
         beside="is_answered",
         state=ELSEWHERE | {"bucket": "b02"},
@@ -209,27 +230,47 @@ NEIGHBOURS = {
         late=LOOK_INTERVAL.total_seconds(),
     ),
     "its bucket is away, and it waits": Neighbour(
-        beside="waits", state={"bucket": "b02"}, spoil=bucket_is_away, late=LOOK_INTERVAL.total_seconds()
+        beside="waits",
+        state={"bucket": "b02"},
+        spoil=bucket_is_away,
+        late=LOOK_INTERVAL.total_seconds(),
     ),
     "it runs, and its state is garbage": Neighbour(
         beside="runs", state=ELSEWHERE, spoil=garbage("|state", Version="x")
     ),
-    "it runs, and conflicts": Neighbour(beside="runs", state=ELSEWHERE, spoil=next_history_row_is_there),
-    "it runs, and has no step": Neighbour(beside="runs", state=ELSEWHERE, spoil=garbage("|state", Steps="[]")),
-    "its time is over, and its state is garbage": Neighbour(beside="is_overdue", spoil=garbage("|state", Version="x")),
-    "its running row is newer": Neighbour(beside="runs", state=ELSEWHERE, spoil=newer("!running"), is_told=False),
+    "it runs, and conflicts": Neighbour(
+        beside="runs", state=ELSEWHERE, spoil=next_history_row_is_there
+    ),
+    "it runs, and has no step": Neighbour(
+        beside="runs", state=ELSEWHERE, spoil=garbage("|state", Steps="[]")
+    ),
+    "its time is over, and its state is garbage": Neighbour(
+        beside="is_overdue", spoil=garbage("|state", Version="x")
+    ),
+    "its running row is newer": Neighbour(
+        beside="runs", state=ELSEWHERE, spoil=newer("!running"), is_told=False
+    ),
     # In the outbox, and in the list of what failed
-    "Event Grid refuses its alert": Neighbour(beside="failed", spoil=fails("events", "publish", ValueError)),
+    "Event Grid refuses its alert": Neighbour(
+        beside="failed", spoil=fails("events", "publish", ValueError)
+    ),
     "its alert is garbage": Neighbour(beside="failed", spoil=garbage("!outbox", Data="{")),
-    "its alert is nested too deeply": Neighbour(beside="failed", spoil=garbage("!outbox", Data="[" * 20_000)),
+    "its alert is nested too deeply": Neighbour(
+        beside="failed", spoil=garbage("!outbox", Data="[" * 20_000)
+    ),
     "its alert is refused, and says nonsense of its tries": Neighbour(
-        beside="failed", spoil=both(garbage("!outbox", Tries="x"), fails("events", "publish", ValueError))
+        beside="failed",
+        spoil=both(garbage("!outbox", Tries="x"), fails("events", "publish", ValueError)),
     ),
     "its alert goes nowhere": Neighbour(beside="failed", spoil=garbage("!outbox", "To")),
     "its alert is newer": Neighbour(beside="failed", spoil=newer("!outbox")),
-    "its row in the list is empty": Neighbour(beside="failed", spoil=garbage("!error", "ProcessState", "UpdatedAt")),
+    "its row in the list is empty": Neighbour(
+        beside="failed", spoil=garbage("!error", "ProcessState", "UpdatedAt")
+    ),
     # Among the notices
-    "its sender's queue refuses": Neighbour(beside="is_told", spoil=fails("bus", "send", QueueRefusedError)),
+    "its sender's queue refuses": Neighbour(
+        beside="is_told", spoil=fails("bus", "send", QueueRefusedError)
+    ),
     "its notice cannot be sent": Neighbour(beside="is_told", spoil=fails("bus", "send", too_large)),
     "its notice is garbage": Neighbour(beside="is_told", spoil=garbage("!outbox", "To")),
     "its notice has no text": Neighbour(beside="is_told", spoil=garbage("!outbox", "Body")),
@@ -238,13 +279,19 @@ NEIGHBOURS = {
     ),
     "its notice is newer": Neighbour(beside="is_told", spoil=newer("!outbox")),
     # Among what is removed by its age
-    "it is over, and its state is garbage": Neighbour(beside="is_over", spoil=garbage("|state", ProcessState="{")),
+    "it is over, and its state is garbage": Neighbour(
+        beside="is_over", spoil=garbage("|state", ProcessState="{")
+    ),
     "it is over, and its state is newer": Neighbour(beside="is_over", spoil=newer("|state")),
-    "it is over, and its step is no object": Neighbour(beside="is_over", spoil=garbage("|state", Steps="[5]")),
+    "it is over, and its step is no object": Neighbour(
+        beside="is_over", spoil=garbage("|state", Steps="[5]")
+    ),
     "it is over, and its steps are nested too deeply": Neighbour(
         beside="is_over", spoil=garbage("|state", Steps="[" * 20_000)
     ),
-    "it is over, and its order is garbage": Neighbour(beside="is_over", spoil=garbage("|order", "Payload")),
+    "it is over, and its order is garbage": Neighbour(
+        beside="is_over", spoil=garbage("|order", "Payload")
+    ),
 }
 
 
@@ -279,7 +326,9 @@ async def usual():
         pytest.param(VERY_MANY, {}, id="very many", marks=pytest.mark.soak),
     ],
 )
-async def test_whatever_is_wrong_with_an_order_others_end_in_their_usual_time(what, count, sizes, usual, caplog):
+async def test_whatever_is_wrong_with_an_order_others_end_in_their_usual_time(
+    what, count, sizes, usual, caplog
+):
     """More such neighbours than fit a page, or one, which tells less."""
     caplog.set_level("WARNING")
     with ExitStack() as smaller:
@@ -292,7 +341,11 @@ async def others_are_in_time(neighbour, count, usual, caplog):
     """Whoever lives there beside such neighbours."""
     there = await street(neighbour.beside, count, neighbour.spoil, **neighbour.state)
     seen = await lived(there)
-    late = {name: (at, seen.get(name)) for name, at in usual.items() if seen.get(name, LASTS) > at + neighbour.late}
+    late = {
+        name: (at, seen.get(name))
+        for name, at in usual.items()
+        if seen.get(name, LASTS) > at + neighbour.late
+    }
     if count > stores.claim_lanes.PAGE:  # the watch tells of a page of orders at a time
         late.pop("is late: alert", None)
     assert (late, there.failures) == ({}, [])

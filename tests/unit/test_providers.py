@@ -20,7 +20,9 @@ def put_back(how):
     if how == "expired":
         now = timed_out(order)
         return recovery.recover(order, now).after, now
-    return scheduler.receive(order, answer(outcome="notTried", reason="open", circuit_open=True), NOW, {}).after, NOW
+    return scheduler.receive(
+        order, answer(outcome="notTried", reason="open", circuit_open=True), NOW, {}
+    ).after, NOW
 
 
 @pytest.mark.proves("AGT-3")

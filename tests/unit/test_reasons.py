@@ -56,11 +56,17 @@ def test_a_step_that_is_given_up_says_what_its_agent_said_last():
 @pytest.mark.proves("SUP-3", "OPR-1")
 def test_each_time_out_says_what_was_said_of_that_attempt():
     """Nothing of the attempt before: then the service may have been away, and now the agent."""
-    assert failing(DOWN).entry.detail == f"payment timed out, failure 1 of {THRESHOLD}; last answer: {DOWN}"
+    assert (
+        failing(DOWN).entry.detail
+        == f"payment timed out, failure 1 of {THRESHOLD}; last answer: {DOWN}"
+    )
     assert failing(DOWN).after.step("payment").reason == f"timed out; last answer: {DOWN}"
     assert failing(DOWN, None).entry.detail == f"payment timed out, failure 2 of {THRESHOLD}"
     assert failing(DOWN, None).after.step("payment").reason == "timed out"
-    assert failing("no answer: refused").entry.detail == "payment timed out, failure 1 of 3; no answer: refused"
+    assert (
+        failing("no answer: refused").entry.detail
+        == "payment timed out, failure 1 of 3; no answer: refused"
+    )
 
 
 @pytest.mark.proves("SUP-3")
@@ -68,7 +74,9 @@ def test_of_several_instances_the_last_word_counts():
     """Of the agent that was asked, and of no other."""
     heard = [
         *tells("502 first", NOW),
-        AgentHealth(agent="payment", instance="2", at=NOW, fault="503 last", fault_at=NOW + seconds(2)),
+        AgentHealth(
+            agent="payment", instance="2", at=NOW, fault="503 last", fault_at=NOW + seconds(2)
+        ),
         AgentHealth(agent="shipping", instance="1", at=NOW, fault="500", fault_at=NOW + seconds(3)),
     ]
     order = claimed()

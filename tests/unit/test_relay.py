@@ -71,7 +71,10 @@ class Post:
         for number in numbers:
             order_id = f"{BUCKET}-{number:026d}"
             notice = BusMessage(
-                queue=queue, message_id=f"{order_id}:{version}:0", correlation_id=order_id, body=f'{{"n":{number}}}'
+                queue=queue,
+                message_id=f"{order_id}:{version}:0",
+                correlation_id=order_id,
+                body=f'{{"n":{number}}}',
             )
             self.put(outbox.of_notice(notice, NOW), **columns)
 
@@ -113,16 +116,30 @@ async def test_more_than_a_page_holds_is_sent_in_one_run(post):
     post.owe("status-a", *range(PAGE))
     post.owe("status-b", *range(PAGE, 2 * PAGE + 1))
     await post.relay()
-    assert len({event.event_id for event in post.grid.published}) == len(post.grid.published) == 2 * PAGE + 1
-    assert len({message.message_id for message in post.bus.sent}) == len(post.bus.sent) == 2 * PAGE + 1
+    assert (
+        len({event.event_id for event in post.grid.published})
+        == len(post.grid.published)
+        == 2 * PAGE + 1
+    )
+    assert (
+        len({message.message_id for message in post.bus.sent}) == len(post.bus.sent) == 2 * PAGE + 1
+    )
     assert await post.owed() == []
 
 
 @pytest.mark.proves("ALR-1", "ALR-2")
 async def test_what_is_sent_is_what_was_written(post):
     """To the letter."""
-    event = Event(event_id="e1/ä", type="T", subject="orders/x", at=NOW, data={"reason": "ä", "more": [1, None]})
-    notice = BusMessage(queue="status-a", message_id=f"{ORDER_ID}:1:0", correlation_id=ORDER_ID, body='{"a": "ä"}')
+    event = Event(
+        event_id="e1/ä",
+        type="T",
+        subject="orders/x",
+        at=NOW,
+        data={"reason": "ä", "more": [1, None]},
+    )
+    notice = BusMessage(
+        queue="status-a", message_id=f"{ORDER_ID}:1:0", correlation_id=ORDER_ID, body='{"a": "ä"}'
+    )
     post.put(outbox.of_event(ORDER_ID, event))
     post.put(outbox.of_notice(notice, NOW))
     await post.relay()
@@ -146,7 +163,9 @@ async def test_a_queue_that_takes_nothing_is_given_up_and_holds_nobody_up(post):
     assert await post.owed() == []
     assert {event.type for event in events} == {"OrderProcessing.NoticeGivenUp"}
     assert len({event.event_id for event in events}) == 2 * PAGE
-    assert {event.at for event in events} == {post.now}  # not that of an order which may be as old as what is removed
+    assert {event.at for event in events} == {
+        post.now
+    }  # not that of an order which may be as old as what is removed
 
 
 @pytest.mark.proves("ALR-2")
@@ -189,7 +208,10 @@ async def test_a_queue_that_fails_while_others_answer_is_given_up(post):
 @pytest.mark.proves("ALR-2", "FLT-8")
 async def test_nothing_is_given_up_while_the_whole_bus_is_away(post):
     """However long that lasts, and though something else can be said of a queue; it is sent when the bus is back."""
-    post.bus.faults |= {"all": UnavailableError("no connection"), "status-?": InvalidError(["there is no such name"])}
+    post.bus.faults |= {
+        "all": UnavailableError("no connection"),
+        "status-?": InvalidError(["there is no such name"]),
+    }
     post.owe("status-a", 0)
     post.owe("status-b", 1)
     for turn in range(10):
@@ -309,7 +331,11 @@ async def test_no_run_waits_for_a_silent_queue_on_page_after_page(post):
     assert [row.data.get("Tries") for row in await post.owed()] == [None] * PAGE + [1] * (PAGE - 1)
 
 
-NONSENSE = {"no tries": {}, "tries of another kind": {"Tries": "x"}, "tries below none": {"Tries": -5}}
+NONSENSE = {
+    "no tries": {},
+    "tries of another kind": {"Tries": "x"},
+    "tries below none": {"Tries": -5},
+}
 
 
 @pytest.mark.proves("ALR-1", "ALR-2")
@@ -359,7 +385,9 @@ async def test_an_alert_that_cannot_be_read_is_kept_with_its_reason(post):
     """Whoever put it on the queue."""
     triggers = FunctionApp()
     triggers.register_functions(blueprint(post.app.alert_log, post.app.poison_store, None, None))
-    (record,) = (each for each in triggers.get_functions() if each.get_function_name() == "alerts_record")
+    (record,) = (
+        each for each in triggers.get_functions() if each.get_function_name() == "alerts_record"
+    )
     for _ in range(2):
         await record.get_user_function()(QueueMessage(body=b"no event", id="m", insertion_time=NOW))
     (message,) = await kept(post.app.poison_store)
@@ -372,7 +400,13 @@ async def test_an_alert_that_cannot_be_read_is_kept_with_its_reason(post):
 @pytest.mark.parametrize("number", ["NaN", "[-Infinity]", f"1{'0' * 5000}"])
 def test_an_alert_with_a_number_that_json_has_not_cannot_be_read(number):
     """One such alert in a list would keep browsers from reading all the others."""
-    event = {"specversion": "1.0", "id": "e", "type": "T", "time": NOW.isoformat(), "data": {"x": "?"}}
+    event = {
+        "specversion": "1.0",
+        "id": "e",
+        "type": "T",
+        "time": NOW.isoformat(),
+        "data": {"x": "?"},
+    }
     assert read(json.dumps(event).encode()).data == {"x": "?"}
     with pytest.raises(InvalidError):
         read(json.dumps(event).replace('"?"', number).encode())

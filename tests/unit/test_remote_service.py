@@ -56,7 +56,9 @@ class Service:
     def says(self, status, text='{"detail": "why"}', **headers):
         """Let it answer this."""
         self.answer = web.Response(
-            status=status, text="" if status == 204 else text, headers={"Retry-After": "60"} | headers
+            status=status,
+            text="" if status == 204 else text,
+            headers={"Retry-After": "60"} | headers,
         )
 
     async def call(self, request=None):
@@ -84,7 +86,30 @@ def remote_at(server, session):
 
 LONGEST_WAIT = seconds(600)
 PASSES = (202, 408, 409, 425, 500, 502, 504, 507, 599)
-AT_DOOR = (204, 206, 300, 302, 307, 401, 403, 404, 405, 406, 407, 411, 414, 415, 418, 421, 426, 428, 431, 451, 501, 999)
+AT_DOOR = (
+    204,
+    206,
+    300,
+    302,
+    307,
+    401,
+    403,
+    404,
+    405,
+    406,
+    407,
+    411,
+    414,
+    415,
+    418,
+    421,
+    426,
+    428,
+    431,
+    451,
+    501,
+    999,
+)
 
 
 @pytest.mark.proves("AGT-2")
@@ -148,7 +173,9 @@ async def test_all_that_may_pass_opens_the_circuit(service, status):
     assert circuit.open_until is not None
 
 
-IN_A_MINUTE, NEXT_DAY, LONG_AGO = (format_datetime(NOW + seconds(each), usegmt=True) for each in (60, 86_400, -3600))
+IN_A_MINUTE, NEXT_DAY, LONG_AGO = (
+    format_datetime(NOW + seconds(each), usegmt=True) for each in (60, 86_400, -3600)
+)
 
 
 @pytest.mark.proves("AGT-8")
@@ -170,7 +197,9 @@ IN_A_MINUTE, NEXT_DAY, LONG_AGO = (format_datetime(NOW + seconds(each), usegmt=T
     ],
     ids=lambda value: str(value)[:30],
 )
-async def test_a_service_is_left_alone_for_as_long_as_it_asks_within_bounds(service, status, said, wait):
+async def test_a_service_is_left_alone_for_as_long_as_it_asks_within_bounds(
+    service, status, said, wait
+):
     """In seconds or until a time; a call was made all the same, and may have had its effect."""
     service.says(status, **{"Retry-After": said})
     with pytest.raises(AskedToWaitError, match=f"{status} why") as raised:
@@ -178,8 +207,25 @@ async def test_a_service_is_left_alone_for_as_long_as_it_asks_within_bounds(serv
     assert (raised.value.retry_after, raised.value.in_doubt) == (seconds(wait), True)
 
 
-ABSURD = ("", "0", "-5", "+5", "1.5", "1e9", "nan", "soon", "60, 120", "٣", LONG_AGO, "Mon, 01 Jan 0000 00:00:00 GMT")
-HOSTILE = (f"Fri, 31 Dec {'9' * 30} 23:59:59 GMT", f"Fri, 31 Dec 2099 23:59:59 +{'9' * 30}", "Fri," * 500)
+ABSURD = (
+    "",
+    "0",
+    "-5",
+    "+5",
+    "1.5",
+    "1e9",
+    "nan",
+    "soon",
+    "60, 120",
+    "٣",
+    LONG_AGO,
+    "Mon, 01 Jan 0000 00:00:00 GMT",
+)
+HOSTILE = (
+    f"Fri, 31 Dec {'9' * 30} 23:59:59 GMT",
+    f"Fri, 31 Dec 2099 23:59:59 +{'9' * 30}",
+    "Fri," * 500,
+)
 
 
 @pytest.mark.proves("AGT-2", "FLT-6")
@@ -245,7 +291,9 @@ async def test_a_service_hears_nothing_from_the_calls_before():
     """A cookie that it set for one order would go along with those of other customers."""
     service, pool = Service(), Connections(SETTINGS)
     service.answer = web.Response(text="{}", headers={"Set-Cookie": "session=ada; Path=/"})
-    async with TestServer(service.app, host="localhost") as server:  # of an address nobody keeps a cookie
+    async with TestServer(
+        service.app, host="localhost"
+    ) as server:  # of an address nobody keeps a cookie
         service.remote = remote_at(server, lambda: pool.http)
         await service.call()
         service.answer = web.Response(text="{}")
@@ -344,14 +392,20 @@ async def test_a_forged_request_is_kept_with_its_reason_and_costs_no_call(servic
     (function,) = app.get_functions()
     await function.get_user_function()(
         ServiceBusMessage(
-            body=body, message_id="m", correlation_id=ORDER_ID, application_properties={}, user_properties={}
+            body=body,
+            message_id="m",
+            correlation_id=ORDER_ID,
+            application_properties={},
+            user_properties={},
         )
     )
     (message,) = await kept(poison)
     assert (message.source, message.correlation_id) == ("payment-requests", ORDER_ID)
     assert next(iter(FORGED[label])) in message.reason
     assert agency.remote.calls == []
-    forged = AgentRequest.model_construct(**dict(agency.request) | {"operation": FORGED[label].get("operation", "/")})
+    forged = AgentRequest.model_construct(
+        **dict(agency.request) | {"operation": FORGED[label].get("operation", "/")}
+    )
     with pytest.raises(RejectedError):
         await service.call(forged)
     assert service.paths == []

@@ -52,7 +52,9 @@ async def with_keys(table):
 async def with_alerts(table):
     alerts = AlertLog(table)
     for number in range(3):
-        await alerts.record(Event(event_id=f"a:{number}", type="T", subject="orders/x", at=NOW, data={}))
+        await alerts.record(
+            Event(event_id=f"a:{number}", type="T", subject="orders/x", at=NOW, data={})
+        )
     return lambda: alerts.remove_before(LATER, 100)
 
 

@@ -14,7 +14,10 @@ from entrypoints.unread import Unread
 from scheduler.triggers import ONCE_MORE, Inbox, blueprint
 from stores.poison import PoisonStore
 
-THREE = [answer(order_id=f"{ORDER_ID[:-1]}{number}", result={"reference": f"r-{number}"}) for number in range(3)]
+THREE = [
+    answer(order_id=f"{ORDER_ID[:-1]}{number}", result={"reference": f"r-{number}"})
+    for number in range(3)
+]
 STRANGER = b'{"outcome":"failed","reason":"a stranger"}'
 
 
@@ -29,7 +32,10 @@ class Received:
         unread = Unread(poison=self.poison, longest_upgrade=LONGEST_UPGRADE, **parts)
         inbox = Inbox(service=self, unread=unread, **parts)
         builders = blueprint(inbox, ["payment"])._function_builders
-        self._functions = {each._function.get_function_name(): each._function.get_user_function() for each in builders}
+        self._functions = {
+            each._function.get_function_name(): each._function.get_user_function()
+            for each in builders
+        }
 
     async def receive(self, reply, agent):
         assert agent == "payment"
@@ -47,7 +53,9 @@ class Received:
     async def get(self, *messages, function="scheduler_payment_responses"):
         """Take a batch of bodies and ids."""
         nothing = {"application_properties": {}, "user_properties": {}, "message_id": "m"}
-        batch = [ServiceBusMessage(body=body, correlation_id=each, **nothing) for body, each in messages]
+        batch = [
+            ServiceBusMessage(body=body, correlation_id=each, **nothing) for body, each in messages
+        ]
         await self._functions[function](batch)
 
     async def kept(self):
@@ -79,12 +87,19 @@ async def test_a_stranger_without_an_id_costs_no_reply_its_order(scheduler):
 async def test_a_reply_whose_id_names_another_request_is_kept_apart(scheduler):
     """Neither is believed; those beside it are."""
     one, other, third = THREE
-    await scheduler.get((body_of(one), one.request_id), (body_of(other), one.request_id), (body_of(third), "a:b:c:d"))
+    await scheduler.get(
+        (body_of(one), one.request_id),
+        (body_of(other), one.request_id),
+        (body_of(third), "a:b:c:d"),
+    )
     assert scheduler.replies == [one]
     assert [body for body, _ in await scheduler.kept()] == [body_of(other), body_of(third)]
     ids = [(each.source, each.correlation_id) for each in await kept(scheduler.poison)]
     assert ids == [("payment-responses", one.request_id), ("payment-responses", "a:b:c:d")]
-    assert all("correlation id: it is not that of the request" in reason for _, reason in await scheduler.kept())
+    assert all(
+        "correlation id: it is not that of the request" in reason
+        for _, reason in await scheduler.kept()
+    )
 
 
 @pytest.mark.parametrize("empty", [None, ""], ids=["none", "empty"])
@@ -126,7 +141,11 @@ async def test_a_reply_that_cannot_be_acted_on_comes_again_alone(with_a_neighbou
     assert with_a_neighbour.replies == [replies[0], replies[2]]
     (again,) = with_a_neighbour.bus.sent
     first = replies[1].to_bus("payment", NOW)
-    assert (again.queue, again.correlation_id, again.body) == (first.queue, first.correlation_id, first.body)
+    assert (again.queue, again.correlation_id, again.body) == (
+        first.queue,
+        first.correlation_id,
+        first.body,
+    )
     assert (again.not_before, again.time_to_live) == (NOW + PAUSE, seconds(5) - PAUSE)
     assert await with_a_neighbour.kept() == []
 

@@ -39,7 +39,9 @@ def claim_of(*steps):
     """A new order of the workflow `claim`, and the scheduler that knows it."""
     workflow = Workflow(name="claim", version=1, steps=steps)
     order = new_order().with_state(workflow="claim", workflow_version=1)
-    order = replace(order, steps=workflow.initial_steps(timeout=seconds(5), threshold=3, cooldown=seconds(60)))
+    order = replace(
+        order, steps=workflow.initial_steps(timeout=seconds(5), threshold=3, cooldown=seconds(60))
+    )
     return order, replace(scheduler, workflows=Workflows(workflow))
 
 
@@ -50,8 +52,17 @@ def test_a_step_whose_request_cannot_be_made_has_failed_and_says_why():
     change = rules.claim(order, NOW)
     state, pay = change.after.state, change.after.step("pay")
     why = "claim v1, step pay: request failed: KeyError 'claimNumber'"
-    assert (state.process_state, state.outcome, state.reason) == (ProcessState.ERROR, Outcome.FAILED, why)
-    assert (pay.state, pay.reason, pay.attempts, state.failure_count) == (StepState.FAILED, why, 0, 0)
+    assert (state.process_state, state.outcome, state.reason) == (
+        ProcessState.ERROR,
+        Outcome.FAILED,
+        why,
+    )
+    assert (pay.state, pay.reason, pay.attempts, state.failure_count) == (
+        StepState.FAILED,
+        why,
+        0,
+        0,
+    )
     assert (told(change)[0].data["step"], told(change)[0].data["reason"]) == ("pay", why)
     assert change.entry.detail == f"pay: {why}"
 
@@ -68,21 +79,33 @@ def test_a_step_whose_request_cannot_be_made_again_stays_in_doubt():
 def test_the_policy_of_the_step_decides_what_that_means():
     """The step before it is done, which the failure does not undo by itself."""
     for on_failure, expected in ((OnFailure.ERROR, "Error"), (OnFailure.UNDO, "Pending")):
-        order, rules = claim_of(step("approve"), step("pay", "approve", request=broken, on_failure=on_failure))
+        order, rules = claim_of(
+            step("approve"), step("pay", "approve", request=broken, on_failure=on_failure)
+        )
         change = rules.receive(rules.claim(order, NOW).after, answer("approve", result={}), NOW)
         states = [each.state for each in change.after.steps]
         assert change.after.state.process_state == expected
-        assert states == [StepState.UNDOING if on_failure is OnFailure.UNDO else StepState.COMPLETED, StepState.FAILED]
+        assert states == [
+            StepState.UNDOING if on_failure is OnFailure.UNDO else StepState.COMPLETED,
+            StepState.FAILED,
+        ]
 
 
 @pytest.mark.proves("SCH-12")
 def test_no_other_step_begins_beside_one_whose_request_cannot_be_made():
     """Neither what is ready at the same time; what runs already answers first."""
-    order, rules = claim_of(step("approve"), step("runs"), step("pay", "approve", request=broken), step("x", "approve"))
+    order, rules = claim_of(
+        step("approve"), step("runs"), step("pay", "approve", request=broken), step("x", "approve")
+    )
     running = rules.claim(order, NOW).after
     change = rules.receive(running, answer("approve", result={}), NOW)
     assert change.messages == ()
-    assert [str(each.state) for each in change.after.steps] == ["Completed", "Running", "Failed", "NotStarted"]
+    assert [str(each.state) for each in change.after.steps] == [
+        "Completed",
+        "Running",
+        "Failed",
+        "NotStarted",
+    ]
     assert change.after.state.process_state is ProcessState.PROCESSING
     assert "step pay: request failed" in change.entry.detail
     ended = rules.receive(change.after, answer("runs", result={}), NOW)
@@ -98,9 +121,17 @@ def test_an_undo_whose_request_cannot_be_made_is_left_to_an_operator(outcome):
     change = rules.receive(rules.claim(order, NOW).after, answer("pay", outcome, **more), NOW)
     pay = replace(change.after, state=replace(change.after.state, process_state=ProcessState.ERROR))
     back = operator_rules.cancel(pay, GRACE, NOW).after
-    rules = replace(rules, workflows=Workflows(Workflow(name="claim", version=1, steps=(step("pay", request=broken),))))
+    rules = replace(
+        rules,
+        workflows=Workflows(
+            Workflow(name="claim", version=1, steps=(step("pay", request=broken),))
+        ),
+    )
     change = rules.claim(back, NOW)
-    assert (change.after.state.process_state, change.after.state.outcome) == ("Error", Outcome.UNDO_INCOMPLETE)
+    assert (change.after.state.process_state, change.after.state.outcome) == (
+        "Error",
+        Outcome.UNDO_INCOMPLETE,
+    )
     assert told(change)[0].data["stillToBeUndone"] == ["pay"]
     assert change.after.state.reason == "claim v1, step pay: request failed: KeyError 'claimNumber'"
 
@@ -133,13 +164,19 @@ def about(value):
 @pytest.mark.parametrize(
     ("request_of", "text"),
     [
-        (about(lambda order: int(customer(order)["name"])), "ValueError at test_requests.py, line "),
+        (
+            about(lambda order: int(customer(order)["name"])),
+            "ValueError at test_requests.py, line ",
+        ),
         (about(lambda order: {}[customer(order)["name"]]), "KeyError 'erased'"),
         (
             about(lambda order: {}[f"to {customer(order)['email']}\n" + 1000 * "x"]),
             "KeyError 'to erased" + "\\n",
         ),
-        (about(lambda order: order.price), "AttributeError 'Order' object has no attribute 'price'"),
+        (
+            about(lambda order: order.price),
+            "AttributeError 'Order' object has no attribute 'price'",
+        ),
         (about(lambda order: Decimal(1) / 0), "DivisionByZero ["),
         (about(lambda order: object()), "PydanticSerializationError at "),
         (about(lambda order: customer(order)["name"] * 100_000), "InvalidError it has 300"),
@@ -155,7 +192,9 @@ def test_what_is_said_of_an_error_is_short_and_shows_nothing_personal(request_of
     """Of errors whose text may repeat what the order holds, only the kind and the place are told."""
     order, rules = claim_of(step("pay", request=request_of))
     if direction is Direction.UNDO:
-        order = operator_rules.cancel(order.with_steps(replace(order.steps[0], attempts=1)), GRACE, NOW).after
+        order = operator_rules.cancel(
+            order.with_steps(replace(order.steps[0], attempts=1)), GRACE, NOW
+        ).after
     reason = rules.claim(order, NOW).after.step("pay").reason
     assert reason.startswith("claim v1, step pay: request failed: ")
     assert direction is Direction.UNDO or text in reason
@@ -171,7 +210,9 @@ async def test_an_order_of_which_a_request_cannot_be_made_holds_up_no_other():
     bad, rules = claim_of(step("pay", request=broken))
     rules = replace(rules, workflows=Workflows(*rules.workflows.all, *scheduler.workflows.all))
     for order, order_id in ((bad, ids[0]), (new_order(), ids[1])):
-        named = replace(order.with_state(order_id=order_id), order=replace(order.order, order_id=order_id))
+        named = replace(
+            order.with_state(order_id=order_id), order=replace(order.order, order_id=order_id)
+        )
         entry = HistoryEntry(at=NOW, actor="t", happened=some("submitted"))
         await world.store.commit(Change(before=None, after=named, entry=entry))
     one = replace(world.scheduler, rules=rules)
@@ -186,7 +227,9 @@ async def test_an_order_of_which_a_request_cannot_be_made_holds_up_no_other():
 def test_a_request_may_hold_what_json_can():
     """Times and exact numbers, as pydantic writes them."""
     moment = datetime(2026, 1, 31, tzinfo=UTC)
-    order, rules = claim_of(step("pay", request=lambda order, results: {"at": moment, "amount": Decimal("28.00")}))
+    order, rules = claim_of(
+        step("pay", request=lambda order, results: {"at": moment, "amount": Decimal("28.00")})
+    )
     (message,) = rules.claim(order, NOW).messages
     assert json.loads(message.body)["content"] == {"at": "2026-01-31T00:00:00Z", "amount": "28.00"}
 
@@ -202,7 +245,9 @@ def test_a_request_is_made_from_the_answers_that_its_step_uses_and_no_others():
     order, rules = claim_of(*steps, step("c", "a", "b", uses=("b",), request=everything))
     order = rules.claim(order, NOW).after
     for name in ("a", "b"):
-        change = rules.receive(order, answer(name, result={"reference": f"{name}-1", "more": 1}), NOW)
+        change = rules.receive(
+            order, answer(name, result={"reference": f"{name}-1", "more": 1}), NOW
+        )
         order = change.after
     (message,) = change.messages
     assert json.loads(message.body)["content"] == {"results": {"b": {"reference": "b-1"}}}

@@ -32,8 +32,14 @@ FITS = {
 TOO_MUCH = {
     "one character more": ({"X": "x" * 32_769}, "X: 32769 characters"),
     "one emoji more": ({"X": "🍵" * 16_385}, "X: 32770 characters"),
-    "sixteen of the longest": ({f"X{number}": "x" * 32_768 for number in range(16)}, "1048576 bytes in one row"),
-    "sixteen of emoji": ({f"X{number}": "🍵" * 16_384 for number in range(16)}, "1048576 bytes in one row"),
+    "sixteen of the longest": (
+        {f"X{number}": "x" * 32_768 for number in range(16)},
+        "1048576 bytes in one row",
+    ),
+    "sixteen of emoji": (
+        {f"X{number}": "🍵" * 16_384 for number in range(16)},
+        "1048576 bytes in one row",
+    ),
 }
 
 

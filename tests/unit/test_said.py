@@ -6,7 +6,17 @@ from hashlib import sha256
 
 import pytest
 from acting import resubmit, skip
-from builders import NOW, ORDER_ID, answer, claimed, new_order, scheduler, seconds, supervisor, timed_out
+from builders import (
+    NOW,
+    ORDER_ID,
+    answer,
+    claimed,
+    new_order,
+    scheduler,
+    seconds,
+    supervisor,
+    timed_out,
+)
 
 from core import alerts, life
 from core.actions import why_not_cancel, why_not_resubmit
@@ -41,7 +51,9 @@ AHEAD = ClockSkew(by=timedelta(seconds=7.4), since=NOW)
 
 def failed_order(**state):
     """An order whose payment failed."""
-    return scheduler.receive(claimed(), answer(outcome="failed", reason="declined"), NOW).after.with_state(**state)
+    return scheduler.receive(
+        claimed(), answer(outcome="failed", reason="declined"), NOW
+    ).after.with_state(**state)
 
 
 def of_entry(order, *happened):
@@ -64,10 +76,18 @@ def event(event_id, kind, subject, data, at=NOW):
     return Event(event_id=event_id, type=kind, subject=subject, at=at, data=data)
 
 
-ENDED = {"orderId": ORDER_ID, "step": "payment", "reason": "declined", "failureCount": 0, "stillToBeUndone": []}
+ENDED = {
+    "orderId": ORDER_ID,
+    "step": "payment",
+    "reason": "declined",
+    "failureCount": 0,
+    "stillToBeUndone": [],
+}
 REJECTED = asks("correct the message, which is kept as poison, and submit it again")
 RESTART = asks("set the clock of its host right, or restart it")
-SENT_NO_MORE = asks("let status-x be there and be read, or tell its owner; what was given up is not sent again")
+SENT_NO_MORE = asks(
+    "let status-x be there and be read, or tell its owner; what was given up is not sent again"
+)
 VERSION = asks("give what was changed the next version, and put this version back as it was")
 TOLD = {
     "an order failed": (
@@ -91,12 +111,20 @@ TOLD = {
     "a submission that names an order": (
         lambda: alerts.submission_rejected(ORDER_ID, "why", "id", NOW),
         event(
-            "id", alerts.SUBMISSION_REJECTED, f"orders/{ORDER_ID}", {"orderId": ORDER_ID, "reason": "why"} | REJECTED
+            "id",
+            alerts.SUBMISSION_REJECTED,
+            f"orders/{ORDER_ID}",
+            {"orderId": ORDER_ID, "reason": "why"} | REJECTED,
         ),
     ),
     "a submission that names none": (
         lambda: alerts.submission_rejected(None, "why", "id", NOW),
-        event("id", alerts.SUBMISSION_REJECTED, "orders/unknown", {"orderId": None, "reason": "why"} | REJECTED),
+        event(
+            "id",
+            alerts.SUBMISSION_REJECTED,
+            "orders/unknown",
+            {"orderId": None, "reason": "why"} | REJECTED,
+        ),
     ),
     "a notice": (
         lambda: alerts.notice_given_up(ORDER_ID, "status-x", "gone", NOW),
@@ -104,7 +132,8 @@ TOLD = {
             f"{ORDER_ID}:notices:status-x",
             alerts.NOTICE_GIVEN_UP,
             f"orders/{ORDER_ID}",
-            {"orderId": ORDER_ID, "reason": "notices to status-x cannot be sent: gone"} | SENT_NO_MORE,
+            {"orderId": ORDER_ID, "reason": "notices to status-x cannot be sent: gone"}
+            | SENT_NO_MORE,
         ),
     ),
     "a workflow": (
@@ -131,7 +160,11 @@ TOLD = {
             f"clock:i1:{NOW.isoformat()}",
             alerts.STALLED,
             "clocks/i1",
-            {"reason": "the clock of instance i1 is ahead of the store's by 7 s", "since": NOW.isoformat()} | RESTART,
+            {
+                "reason": "the clock of instance i1 is ahead of the store's by 7 s",
+                "since": NOW.isoformat(),
+            }
+            | RESTART,
         ),
     ),
 }
@@ -149,7 +182,9 @@ def test_an_alert_says_what_is_still_to_be_undone():
     """Of an order that goes forward nothing is."""
     order = failed_order()
     waits = replace(order.steps[0], state=StepState.FAILED, in_doubt=True)
-    back = order.with_steps(waits).with_state(direction=Direction.UNDO, outcome=Outcome.UNDO_INCOMPLETE)
+    back = order.with_steps(waits).with_state(
+        direction=Direction.UNDO, outcome=Outcome.UNDO_INCOMPLETE
+    )
     forth = back.with_state(direction=Direction.FORWARD)
     still = [of_end(each).data["stillToBeUndone"] for each in (back, forth)]
     assert still == [["payment"], []]
@@ -236,13 +271,22 @@ def test_a_reply_that_is_refused_stands_in_the_history_with_its_time():
     assert note.entry.happened == (ReplyRefused(step="payment", attempt=2, why=why),)
 
 
-OF_ANY = {"FailureCount": 0, "Priority": "normal", "Workflow": "payment-only", "WorkflowVersion": 1, "WaitsSince": NOW}
+OF_ANY = {
+    "FailureCount": 0,
+    "Priority": "normal",
+    "Workflow": "payment-only",
+    "WorkflowVersion": 1,
+    "WaitsSince": NOW,
+}
 
 
 @pytest.mark.parametrize(
     ("order", "columns"),
     [
-        (new_order(not_before=LATER), {"Situation": "pending", "ProcessState": "Pending", "NotBefore": LATER}),
+        (
+            new_order(not_before=LATER),
+            {"Situation": "pending", "ProcessState": "Pending", "NotBefore": LATER},
+        ),
         (claimed(), {"Situation": "processing", "ProcessState": "Processing", "Agents": "payment"}),
         (
             failed_order(),
@@ -296,9 +340,16 @@ def test_an_order_that_is_to_be_undone_is_nobodys_and_says_what_for():
     order = order.with_steps(replace(order.steps[0], on_failure=OnFailure.UNDO, undoable=True))
     change = scheduler.receive(order, answer(outcome="failed", reason="declined"), NOW)
     asked = UndoRequested(step="payment", reason="declined")
-    assert change.entry.happened == (StepFailed(step="payment", attempt=1, reason="declined"), asked)
+    assert change.entry.happened == (
+        StepFailed(step="payment", attempt=1, reason="declined"),
+        asked,
+    )
     state, step = change.after.state, change.after.steps[0]
-    assert (state.process_state, state.locked_by, state.complete_by) == (ProcessState.PENDING, None, None)
+    assert (state.process_state, state.locked_by, state.complete_by) == (
+        ProcessState.PENDING,
+        None,
+        None,
+    )
     assert (step.state, step.reason) == (StepState.UNDOING, None)
 
 
@@ -362,7 +413,9 @@ def test_the_history_says_what_was_started_until_when_and_whether_to_undo(undo):
     attempt = 3 if undo else 1
     if undo:
         waits = replace(order.steps[0], complete_by=None)
-        order = order.with_steps(waits).with_state(process_state=ProcessState.PENDING, complete_by=None)
+        order = order.with_steps(waits).with_state(
+            process_state=ProcessState.PENDING, complete_by=None
+        )
     started = scheduler.claim(order, NOW).entry.happened[-1]
     until = NOW + order.steps[0].timeout
     where = {"capability": "payment", "agent": "payment", "complete_by": until}

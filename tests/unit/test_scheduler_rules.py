@@ -87,7 +87,11 @@ def test_the_last_valid_reply_makes_the_order_processed():
     """The step keeps its result, the order is handled by nobody and owes nothing."""
     change = scheduler.receive(claimed(), COMPLETED, NOW + seconds(1))
     state, step = change.after.state, change.after.step("payment")
-    assert (state.process_state, state.locked_by, state.complete_by) == (ProcessState.PROCESSED, None, None)
+    assert (state.process_state, state.locked_by, state.complete_by) == (
+        ProcessState.PROCESSED,
+        None,
+        None,
+    )
     assert (step.state, step.result) == (StepState.COMPLETED, {"reference": "p-1"})
     gone, owed = change.obligations()
     assert len(gone) == 1
@@ -164,7 +168,12 @@ def test_a_repeated_reply_changes_nothing():
 def test_each_thing_that_is_said_too_late_is_noted_by_itself():
     """What an agent says of one attempt may differ from one delivery to the next."""
     order = scheduler.receive(claimed(), COMPLETED, NOW).after
-    said = [COMPLETED, answer(result={"reference": "p-2"}), FAILED, answer(outcome="failed", reason="no such card")]
+    said = [
+        COMPLETED,
+        answer(result={"reference": "p-2"}),
+        FAILED,
+        answer(outcome="failed", reason="no such card"),
+    ]
     assert len({scheduler.receive(order, reply, NOW).note_id for reply in said}) == len(said)
 
 
@@ -191,7 +200,11 @@ def test_an_error_reply_sets_the_order_to_error_with_one_alert():
     """The service's reason is on the step, on the order, and in the event that is committed with them."""
     change = scheduler.receive(claimed(), FAILED, NOW + seconds(1))
     state = change.after.state
-    assert (state.process_state, state.outcome, state.reason) == (ProcessState.ERROR, Outcome.FAILED, "card declined")
+    assert (state.process_state, state.outcome, state.reason) == (
+        ProcessState.ERROR,
+        Outcome.FAILED,
+        "card declined",
+    )
     assert (state.locked_by, state.complete_by, state.failure_count) == (None, None, 0)
     assert change.after.step("payment").state is StepState.FAILED
     (event,) = told(change)
@@ -208,7 +221,11 @@ def test_a_step_that_was_not_tried_waits_without_a_failure():
     reply = answer(outcome="notTried", retry_after=30, reason="circuit open")
     change = scheduler.receive(claimed(), reply, NOW, {})
     state, step = change.after.state, change.after.step("payment")
-    assert (state.process_state, state.locked_by, state.complete_by) == (ProcessState.PENDING, None, None)
+    assert (state.process_state, state.locked_by, state.complete_by) == (
+        ProcessState.PENDING,
+        None,
+        None,
+    )
     assert (state.not_before, step.not_before) == (None, None)
     assert (state.failure_count, step.failure_count) == (0, 0)
     assert change.entry.detail == "payment was not tried: circuit open; no agent has room"
@@ -220,7 +237,13 @@ def test_what_is_in_doubt_stays_so_though_it_is_not_tried_again():
     order = claimed()
     for doubt in (True, False):
         attempt = order.step("payment").attempts
-        reply = answer(outcome="notTried", attempt=attempt, retry_after=0, reason="circuit open", in_doubt=doubt)
+        reply = answer(
+            outcome="notTried",
+            attempt=attempt,
+            retry_after=0,
+            reason="circuit open",
+            in_doubt=doubt,
+        )
         after = scheduler.receive(order, reply, NOW).after
         assert after.step("payment").in_doubt
         order = after  # tried again at once
@@ -230,7 +253,9 @@ def test_what_is_in_doubt_stays_so_though_it_is_not_tried_again():
 def test_an_order_waits_for_the_first_of_its_steps_only():
     """Two may begin, each at a time of its own: the one that has to wait for longer holds up no other."""
     first = replace(new_order().steps[0], not_before=NOW + seconds(60))
-    order = replace(new_order(), steps=(first, replace(first, name="other", not_before=NOW + seconds(10))))
+    order = replace(
+        new_order(), steps=(first, replace(first, name="other", not_before=NOW + seconds(10)))
+    )
     assert order.chosen_time(NOW) == NOW + seconds(10)
     assert order.chosen_time(NOW + seconds(10)) is None
 
@@ -246,7 +271,10 @@ def test_a_step_that_was_not_tried_goes_to_another_agent():
     assert decode(AgentRequest, message.body).idempotency_key == f"{ORDER_ID}:payment"
     assert change.after.step("payment").agent == "payment-backup"
     assert change.after.step("payment").attempts == 2
-    assert change.entry.detail == "payment was not tried: circuit open; payment attempt 2 started at payment-backup"
+    assert (
+        change.entry.detail
+        == "payment was not tried: circuit open; payment attempt 2 started at payment-backup"
+    )
 
 
 @pytest.mark.proves("AGT-10", "WRK-2")
@@ -270,7 +298,9 @@ def test_an_order_of_a_workflow_that_is_gone_is_reported_not_guessed():
 @pytest.mark.proves("SCH-12", "SUP-3", "ALR-1")
 def test_an_order_of_a_workflow_that_is_gone_ends_when_nothing_of_it_runs_any_more():
     """A step expired and another runs when the version is retired: once that has ended too, Error, with one alert."""
-    stock, payment, *others = ORDER.initial_steps(timeout=seconds(5), threshold=3, cooldown=seconds(60))
+    stock, payment, *others = ORDER.initial_steps(
+        timeout=seconds(5), threshold=3, cooldown=seconds(60)
+    )
     order = new_order(workflow_version=2).with_state(workflow="order")
     order = claimed(replace(order, steps=(stock, replace(payment, timeout=seconds(60)), *others)))
     order = supervisor.recover(order, NOW + seconds(7)).after.with_state(workflow_version=0)
@@ -282,7 +312,9 @@ def test_an_order_of_a_workflow_that_is_gone_ends_when_nothing_of_it_runs_any_mo
 
 
 @pytest.mark.proves("FLT-12")
-@pytest.mark.parametrize("unknown", [{"workflow_version": 7}, {"workflow": "brand-new"}], ids=["version", "name"])
+@pytest.mark.parametrize(
+    "unknown", [{"workflow_version": 7}, {"workflow": "brand-new"}], ids=["version", "name"]
+)
 def test_an_order_that_nobody_knows_is_left_to_newer_hosts_for_a_day(unknown):
     """An upgrade that takes longer has been given up: the order ends, and says why."""
     order = new_order().with_state(**unknown, waits_since=NOW + seconds(60))
@@ -298,7 +330,9 @@ def test_an_order_that_nobody_knows_is_left_to_newer_hosts_for_a_day(unknown):
 def test_an_order_of_a_newer_workflow_is_left_to_newer_hosts():
     """During an upgrade an old scheduler neither claims it nor swallows a reply that counts."""
     for newer in ({"workflow_version": 7}, {"workflow": "brand-new"}):
-        assert scheduler.claim(new_order().with_state(**newer), NOW) == NotClaimed(why=WhyNot.UNKNOWN_WORKFLOW)
+        assert scheduler.claim(new_order().with_state(**newer), NOW) == NotClaimed(
+            why=WhyNot.UNKNOWN_WORKFLOW
+        )
         order = replace(claimed(), state=replace(claimed().state, **newer))
         with pytest.raises(NewerWorkflowError):
             scheduler.receive(order, COMPLETED, NOW)
@@ -313,8 +347,12 @@ def test_an_order_is_claimed_although_the_clock_of_who_announced_it_is_ahead():
     change = scheduler.claim(new_order(waits_since=ahead, updated_at=ahead), NOW)
     assert (change.entry.at, change.after.state.waits_since) == (ahead, ahead)
     far = NOW + 2 * TOLERANCE
-    assert scheduler.claim(new_order(waits_since=far, updated_at=far), NOW).entry.at == NOW + TOLERANCE
-    assert scheduler.claim(new_order(not_before=ahead, updated_at=NOW), NOW) == NotClaimed(why=WhyNot.NOT_YET)
+    assert (
+        scheduler.claim(new_order(waits_since=far, updated_at=far), NOW).entry.at == NOW + TOLERANCE
+    )
+    assert scheduler.claim(new_order(not_before=ahead, updated_at=NOW), NOW) == NotClaimed(
+        why=WhyNot.NOT_YET
+    )
 
 
 @pytest.mark.proves("SCH-8")
@@ -329,7 +367,9 @@ def test_an_answer_that_is_too_long_to_be_kept_is_a_failure_in_doubt():
 # Which agent is asked
 
 SEVERAL = {"payment": ("payment", "payment-backup", "elsewhere")}
-RULES = replace(scheduler, providers={"payment": "psp", "payment-backup": "psp", "elsewhere": "another"})
+RULES = replace(
+    scheduler, providers={"payment": "psp", "payment-backup": "psp", "elsewhere": "another"}
+)
 
 
 def asked(step, room, rules=RULES):
@@ -344,7 +384,9 @@ def asked(step, room, rules=RULES):
 
 def tried(agent="payment", **more):
     """The payment after an attempt that came to nothing at this agent."""
-    return replace(new_order().steps[0], **{"agent": agent, "attempts": 1, "reason": "timed out"} | more)
+    return replace(
+        new_order().steps[0], **{"agent": agent, "attempts": 1, "reason": "timed out"} | more
+    )
 
 
 def room_at(*agents):
@@ -357,10 +399,26 @@ FORWARD = {
     "any other one": (tried("payment-backup"), SEVERAL, "payment"),
     "the same one if no other has room": (tried(), room_at("payment"), "payment"),
     "in doubt, another one of the provider": (tried(in_doubt=True), SEVERAL, "payment-backup"),
-    "in doubt, no other provider": (tried(in_doubt=True), room_at("payment", "elsewhere"), "payment"),
-    "in doubt, nobody if no agent of the provider has room": (tried(in_doubt=True), room_at("elsewhere"), None),
-    "in doubt at another provider, that one": (tried("elsewhere", in_doubt=True), SEVERAL, "elsewhere"),
-    "in doubt at an agent that is gone, whoever has room": (tried("gone", in_doubt=True), SEVERAL, "payment"),
+    "in doubt, no other provider": (
+        tried(in_doubt=True),
+        room_at("payment", "elsewhere"),
+        "payment",
+    ),
+    "in doubt, nobody if no agent of the provider has room": (
+        tried(in_doubt=True),
+        room_at("elsewhere"),
+        None,
+    ),
+    "in doubt at another provider, that one": (
+        tried("elsewhere", in_doubt=True),
+        SEVERAL,
+        "elsewhere",
+    ),
+    "in doubt at an agent that is gone, whoever has room": (
+        tried("gone", in_doubt=True),
+        SEVERAL,
+        "payment",
+    ),
 }
 
 
@@ -379,7 +437,11 @@ def to_undo(agent="payment", **more):
 
 BACK = {
     "the agent that did it": (to_undo("payment-backup"), SEVERAL, "payment-backup"),
-    "another one of the provider, if that has no room": (to_undo("payment-backup"), room_at("payment"), "payment"),
+    "another one of the provider, if that has no room": (
+        to_undo("payment-backup"),
+        room_at("payment"),
+        "payment",
+    ),
     "another one of the provider, once an attempt came to nothing": (
         to_undo("payment-backup", reason="timed out"),
         SEVERAL,

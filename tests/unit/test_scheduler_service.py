@@ -48,7 +48,9 @@ async def away(*_):
 def with_slots(world, count, name="one"):
     """An instance that lets so many requests be open at each agent."""
     instance = world.instance(name)
-    instance.admission.capacity = dict.fromkeys(world.offers, Capacity(most=count, first=count, allowance=TIMEOUT))
+    instance.admission.capacity = dict.fromkeys(
+        world.offers, Capacity(most=count, first=count, allowance=TIMEOUT)
+    )
     return instance
 
 
@@ -85,7 +87,9 @@ async def test_an_instance_looks_into_every_bucket(world):
     assert {bucket_of(request.order_id) for request in world.requests()} == set(buckets(8))
 
 
-TO_WHOM = replace(step("payment"), request=lambda order, _: {"to": order.payload["customer"]["name"]})
+TO_WHOM = replace(
+    step("payment"), request=lambda order, _: {"to": order.payload["customer"]["name"]}
+)
 
 
 @pytest.mark.proves("SCH-4")
@@ -223,7 +227,9 @@ async def test_who_has_waited_longest_goes_first_whatever_its_bucket():
     """Sixteen buckets, each with more than are claimed at a time, and in each one order that came before."""
     world = Scheduling(most=16 // FOR_EACH_CALL, buckets=16)
     await world.keep_busy()
-    first = [await world.record(bucket=bucket, since=world.now - seconds(20)) for bucket in buckets(16)]
+    first = [
+        await world.record(bucket=bucket, since=world.now - seconds(20)) for bucket in buckets(16)
+    ]
     for bucket in buckets(16):
         await recorded(world, PAGE, bucket)
     await world.instance("one").poll()
@@ -234,7 +240,11 @@ async def test_who_has_waited_longest_goes_first_whatever_its_bucket():
 async def test_a_slot_is_free_once_its_step_was_answered_elsewhere_though_the_order_runs_on():
     """It runs at a slow agent for long: who needs the other one does not wait for that."""
     world = Scheduling(
-        Workflow(name="long", version=1, steps=(step("payment"), step("stock", "payment", capability="inventory"))),
+        Workflow(
+            name="long",
+            version=1,
+            steps=(step("payment"), step("stock", "payment", capability="inventory")),
+        ),
         most=4 // FOR_EACH_CALL,
     )
     await world.keep_busy()
@@ -253,7 +263,9 @@ async def test_a_slot_is_free_once_its_step_was_answered_elsewhere_though_the_or
 @pytest.mark.proves("WRK-2")
 async def test_a_slot_is_free_once_a_step_is_answered_beside_which_another_runs():
     """What the agenda says of a running order is said anew when one of its steps has ended."""
-    both = Workflow(name="both", version=1, steps=(step("payment"), step("stock", capability="inventory")))
+    both = Workflow(
+        name="both", version=1, steps=(step("payment"), step("stock", capability="inventory"))
+    )
     world = Scheduling(both, most=4 // FOR_EACH_CALL)
     await world.keep_busy()
     one, other = world.instance("one"), world.instance("other")
@@ -272,7 +284,11 @@ async def test_a_slot_is_free_once_a_step_is_answered_beside_which_another_runs(
 @pytest.mark.proves("WRK-2", "SCH-5")
 async def test_the_next_step_of_an_order_has_the_slot_of_the_one_before():
     """At the same agent: it need not be put back, and wait behind all others."""
-    twice = Workflow(name="twice", version=1, steps=(step("payment"), step("capture", "payment", capability="payment")))
+    twice = Workflow(
+        name="twice",
+        version=1,
+        steps=(step("payment"), step("capture", "payment", capability="payment")),
+    )
     world = Scheduling(twice)
     one = with_slots(world, 1)
     await recorded(world, 2, workflow="twice")
@@ -371,7 +387,10 @@ async def test_a_reply_over_the_queue_of_another_agent_closes_no_agent(world):
     assert (await world.load(first)).state.process_state is ProcessState.PROCESSING
     second, elsewhere = await world.record(), await world.record("shipping")
     await announce(world, one, second, elsewhere)
-    sent = {agent: [request.order_id for request in world.requests(agent)] for agent in ("payment", "shipping")}
+    sent = {
+        agent: [request.order_id for request in world.requests(agent)]
+        for agent in ("payment", "shipping")
+    }
     assert sent == {"payment": [second], "shipping": [elsewhere]}
 
 
@@ -428,7 +447,9 @@ async def test_a_reply_for_an_unknown_order_is_logged_and_changes_nothing(world,
     rows, sent = dict(world.store.table.partitions), list(world.parts.bus.sent)
     await one.receive(answer(order_id=UNKNOWN), "payment")
     assert (world.store.table.partitions, world.parts.bus.sent) == (rows, sent)
-    (line,) = [each for each in caplog.records if each.message == "scheduler.reply_for_unknown_order"]
+    (line,) = [
+        each for each in caplog.records if each.message == "scheduler.reply_for_unknown_order"
+    ]
     assert line.order_id == UNKNOWN
 
 
@@ -440,7 +461,9 @@ async def test_a_wake_up_for_an_unknown_order_holds_up_no_other(world, caplog):
     order_id = await world.record()
     await announce(world, one, order_id)
     assert [request.order_id for request in world.requests()] == [order_id]
-    (line,) = [each for each in caplog.records if each.message == "scheduler.wake_up_for_unknown_order"]
+    (line,) = [
+        each for each in caplog.records if each.message == "scheduler.wake_up_for_unknown_order"
+    ]
     assert line.order_id == UNKNOWN
 
 
@@ -646,7 +669,9 @@ async def test_an_urgent_order_that_was_announced_goes_first(world):
     await one.poll()
     urgent = await world.record(priority=Priority.HIGH, **announced(world))
     with patch.object(world.store, "load", away):
-        await one.wake(WakeUp(order_id=urgent, needs="payment", priority=Priority.HIGH, since=world.now))
+        await one.wake(
+            WakeUp(order_id=urgent, needs="payment", priority=Priority.HIGH, since=world.now)
+        )
     await one.receive(answer_to(world.requests()[0]), "payment")
     (running,) = world.requests()
     assert running.order_id == urgent

@@ -50,12 +50,17 @@ async def test_a_private_response_queue_is_stored_if_its_name_is_allowed(world):
 async def test_every_fault_of_a_message_is_named(world):
     """Unknown fields, unknown products, foreign buckets and bad numbers are named together, or by stage."""
     with pytest.raises(InvalidError) as caught:
-        read(b'{"schemaVersion":2,"orderId":"x","items":[{"sku":"A","quantity":0.5}],"extra":1}', world.terms)
+        read(
+            b'{"schemaVersion":2,"orderId":"x","items":[{"sku":"A","quantity":0.5}],"extra":1}',
+            world.terms,
+        )
     text = str(caught.value)
     for place in ("schemaVersion", "orderId", "placedAt", "customer", "items.0.quantity", "extra"):
         assert place in text
     other_bucket = (MESSAGE % "").replace("b03-", "b77-").replace("TEA-SENCHA", "TEA-NONE")
-    with pytest.raises(InvalidError, match=r"orderId: the bucket.*; items\.0\.sku: there is no product TEA-NONE"):
+    with pytest.raises(
+        InvalidError, match=r"orderId: the bucket.*; items\.0\.sku: there is no product TEA-NONE"
+    ):
         read(other_bucket.encode(), world.terms)
 
 
@@ -63,7 +68,9 @@ async def test_every_fault_of_a_message_is_named(world):
 def test_a_fault_of_the_payload_outweighs_an_unknown_name(world):
     """A newer version may know the bucket, and none such a quantity; both are named."""
     body = (MESSAGE % "").replace("b03-", "b77-").replace('"quantity":2', '"quantity":0')
-    with pytest.raises(InvalidError, match=r"orderId: the bucket.*; items\.0\.quantity: ") as caught:
+    with pytest.raises(
+        InvalidError, match=r"orderId: the bucket.*; items\.0\.quantity: "
+    ) as caught:
         read(body.encode(), world.terms)
     assert not isinstance(caught.value, UnknownNameError)
 
@@ -78,7 +85,9 @@ def test_a_message_full_of_faults_is_answered_in_moderation(world):
 
 
 @pytest.mark.proves("SUB-3", "SUB-4", "FLT-7")
-@pytest.mark.parametrize("other", ["no submission", MESSAGE % ',"priority":"high"'], ids=["invalid", "other content"])
+@pytest.mark.parametrize(
+    "other", ["no submission", MESSAGE % ',"priority":"high"'], ids=["invalid", "other content"]
+)
 async def test_a_message_that_is_refused_again_and_again_raises_one_alert(world, other):
     """While the table is away it is delivered again, and the order may go on meanwhile."""
     await world.submitted()
@@ -95,7 +104,9 @@ async def test_a_message_that_is_refused_again_and_again_raises_one_alert(world,
 
 
 @pytest.mark.proves("SUB-3", "SUB-4", "ALR-1")
-@pytest.mark.parametrize("other", ["no submission", MESSAGE % ',"priority":"high"'], ids=["invalid", "other content"])
+@pytest.mark.parametrize(
+    "other", ["no submission", MESSAGE % ',"priority":"high"'], ids=["invalid", "other content"]
+)
 async def test_a_message_is_kept_only_once_the_operators_are_sure_to_be_told(world, other):
     """After a crash in between both are done again, and neither is lost."""
     await world.submitted()
@@ -139,7 +150,10 @@ async def test_what_a_newer_host_may_know_is_handed_back_for_a_while(world, what
     for delivery in range(1, UNKNOWN_NAME_TRIES):
         with pytest.raises(UnknownNameError):
             await record(QueueMessage(body=body, insertion_time=NOW, dequeue_count=delivery))
-    assert (await kept(world.poison_store), await events_owed(world.store, *world.store.buckets)) == ([], [])
+    assert (
+        await kept(world.poison_store),
+        await events_owed(world.store, *world.store.buckets),
+    ) == ([], [])
     await record(QueueMessage(body=body, insertion_time=NOW, dequeue_count=UNKNOWN_NAME_TRIES))
     (message,) = await kept(world.poison_store)
     assert message.body == body
@@ -151,7 +165,9 @@ async def test_what_a_newer_host_may_know_is_handed_back_for_a_while(world, what
 async def test_what_no_version_can_know_is_refused_at_once(world):
     """A message with another fault besides, or without any sense, is not handed back."""
     for body in (MESSAGE % ',"replyTo":"scheduler-requests"', "no submission"):
-        await world.submission.record(body.replace("TEA-SENCHA", "TEA-NEW").encode(), Arrival(at=NOW))
+        await world.submission.record(
+            body.replace("TEA-SENCHA", "TEA-NEW").encode(), Arrival(at=NOW)
+        )
     assert len(await kept(world.poison_store)) == 2
 
 
@@ -237,7 +253,10 @@ async def test_a_lost_answer_is_not_taken_for_a_lost_race(world):
     world.store.commit = commits_without_an_answer
     await world.scheduler.wake(WakeUp(order_id=ORDER_ID))
     assert (await world.order()).step("payment").attempts == 1
-    assert [message.queue for message in world.parts.bus.sent] == ["scheduler-requests", "payment-requests"]
+    assert [message.queue for message in world.parts.bus.sent] == [
+        "scheduler-requests",
+        "payment-requests",
+    ]
 
 
 async def test_the_log_tells_how_long_each_step_took(world, caplog):

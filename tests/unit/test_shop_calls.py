@@ -13,7 +13,10 @@ from entrypoints.api import blueprint
 from shop.triggers import routes
 
 KEY = "5f0c7d0e-3b1f-4c55-9d0a-0f7f9a7a1c11"
-PURCHASE = {"customer": {"name": "Ada", "email": "ada@example.com"}, "items": [{"sku": "TEA-SENCHA", "quantity": 2}]}
+PURCHASE = {
+    "customer": {"name": "Ada", "email": "ada@example.com"},
+    "items": [{"sku": "TEA-SENCHA", "quantity": 2}],
+}
 SLOW_STEP = {"look": "again", "words": "Checking payment", "more": "Taking longer; we try again"}
 SLOW_ORDER = {
     "look": "again",
@@ -29,11 +32,17 @@ class Caller:
         self.shop = shop_of(app(in_memory()))
         bound = func.FunctionApp()
         bound.register_functions(blueprint(routes(self.shop)))
-        self.functions = {each.get_function_name(): each.get_user_function() for each in bound.get_functions()}
+        self.functions = {
+            each.get_function_name(): each.get_user_function() for each in bound.get_functions()
+        }
 
     async def __call__(self, name, body=b"", headers=None, **path):
         request = func.HttpRequest(
-            method="POST" if body else "GET", url="http://x/", body=body, headers=headers or {}, route_params=path
+            method="POST" if body else "GET",
+            url="http://x/",
+            body=body,
+            headers=headers or {},
+            route_params=path,
         )
         return await self.functions[name](request)
 
@@ -100,7 +109,9 @@ async def test_what_is_not_so_is_not_said_of_an_order(call):
         "ifSlow": SLOW_ORDER,
     }
     assert found.headers["Retry-After"] == "2"
-    undone = await call.follow(order.with_state(process_state=ProcessState.ERROR, outcome=Outcome.UNDONE))
+    undone = await call.follow(
+        order.with_state(process_state=ProcessState.ERROR, outcome=Outcome.UNDONE)
+    )
     assert json.loads(undone.get_body())["outcome"] == "undone"
     processed = await call.follow(order.with_state(process_state=ProcessState.PROCESSED))
     assert "Retry-After" not in processed.headers

@@ -18,31 +18,43 @@ from core.messages import decode
 from shop.rules import LARGEST_TOTAL, OperatorPurchase, Purchase, fingerprint, status, submission
 from shop.words import trying_again
 
-PURCHASE = {"customer": {"name": "Ada", "email": "ada@example.com"}, "items": [{"sku": "TEA-SENCHA", "quantity": 2}]}
+PURCHASE = {
+    "customer": {"name": "Ada", "email": "ada@example.com"},
+    "items": [{"sku": "TEA-SENCHA", "quantity": 2}],
+}
 
 
 def test_a_fingerprint_tells_purchases_apart_and_not_whose_they_are():
     """Under one key, the same content gives the same; without the key, it cannot be made from the content."""
     purchase = Purchase.model_validate(PURCHASE)
-    other = Purchase.model_validate(PURCHASE | {"customer": {"name": "Ada", "email": "ada@example.org"}})
+    other = Purchase.model_validate(
+        PURCHASE | {"customer": {"name": "Ada", "email": "ada@example.org"}}
+    )
     assert fingerprint(purchase, "k") == fingerprint(Purchase.model_validate(PURCHASE), "k")
     assert fingerprint(purchase, "k") != fingerprint(other, "k")
     assert fingerprint(purchase, "k") != fingerprint(purchase, "k\udc80")
     content, long_key = purchase.model_dump_json().encode(), "k" * 200
     assert fingerprint(purchase, "k") != hashlib.sha256(content).hexdigest()
     stored = hashlib.sha256(long_key.encode()).digest()
-    assert fingerprint(purchase, long_key) not in {hmac.digest(stored, content, f"sha{n}").hex() for n in (256, 512)}
+    assert fingerprint(purchase, long_key) not in {
+        hmac.digest(stored, content, f"sha{n}").hex() for n in (256, 512)
+    }
 
 
 def of(*quantities):
     """A purchase of rooibos, of which 500 cost 4900.00, in several lines."""
-    return json.dumps(PURCHASE | {"items": [{"sku": "TEA-ROOIBOS", "quantity": quantity} for quantity in quantities]})
+    return json.dumps(
+        PURCHASE
+        | {"items": [{"sku": "TEA-ROOIBOS", "quantity": quantity} for quantity in quantities]}
+    )
 
 
 def test_an_order_has_a_largest_total():
     """However it is spread over lines: nobody orders teapots for millions without being asked."""
     decode(Purchase, of(500, 10))  # 4998.00
-    with pytest.raises(InvalidError, match=f"items: 5007.80 EUR together; an order takes {LARGEST_TOTAL} at most"):
+    with pytest.raises(
+        InvalidError, match=f"items: 5007.80 EUR together; an order takes {LARGEST_TOTAL} at most"
+    ):
         decode(Purchase, of(500, 11))
 
 
@@ -55,7 +67,9 @@ def shop_at(now):
     return shop_of(app(in_memory(clock=lambda: now)))
 
 
-@pytest.mark.parametrize("age", [timedelta(), MINUTE / 2, -MINUTE / 2], ids=["new", "30 s", "by a clock that is ahead"])
+@pytest.mark.parametrize(
+    "age", [timedelta(), MINUTE / 2, -MINUTE / 2], ids=["new", "30 s", "by a clock that is ahead"]
+)
 async def test_an_order_that_was_just_accepted_is_known_by_its_id(age):
     """Before it is recorded: nobody who was given an id is told that there is no such order."""
     order_id = order_ids(1)()

@@ -38,8 +38,16 @@ def payment(state, **more):
         (payment(StepState.RUNNING, attempts=2), {}, ("again", "Checking payment", AGAIN)),
         (payment(StepState.COMPLETED), {}, ("processed", "Payment checked", "")),
         (payment(StepState.SKIPPED), {}, ("processed", "Payment checked", "")),
-        (payment(StepState.FAILED), FAILED, ("error", "Checking payment", "A person is looking at it")),
-        (payment(StepState.FAILED), UNDONE, ("error", "Checking payment", "This could not be done")),
+        (
+            payment(StepState.FAILED),
+            FAILED,
+            ("error", "Checking payment", "A person is looking at it"),
+        ),
+        (
+            payment(StepState.FAILED),
+            UNDONE,
+            ("error", "Checking payment", "This could not be done"),
+        ),
         (payment(StepState.UNDOING), {}, ("undo", "Taking it back", "Checking payment")),
         (payment(StepState.UNDONE), UNDONE, ("undo", "Payment released", "")),
     ],
@@ -68,7 +76,12 @@ STOCK = {"name": "stock", "complete_by": None}
 @pytest.mark.parametrize(
     ("steps", "state", "look", "line"),
     [
-        ([payment(StepState.RUNNING, attempts=2)], PROCESSED, "processed", "All done. Your parcel is on its way."),
+        (
+            [payment(StepState.RUNNING, attempts=2)],
+            PROCESSED,
+            "processed",
+            "All done. Your parcel is on its way.",
+        ),
         ([payment(StepState.RUNNING)], FAILED, "error", "A person is looking at it."),
         ([STOCK | {"state": StepState.UNDOING}], FAILED, "error", "A person is looking at it."),
         ([STOCK | {"state": StepState.UNDONE}], UNDONE, "undo", "Cancelled; all taken back."),
@@ -104,10 +117,16 @@ def test_nobody_is_told_not_charged_whose_money_was_asked_for(steps, expected):
 
 def test_who_has_waited_for_long_is_told_something_else():
     """The answer has both texts, for the page to choose by its own clock."""
-    order = order_of(payment(StepState.RUNNING), payment(StepState.NOT_STARTED, name="capture", attempts=0))
+    order = order_of(
+        payment(StepState.RUNNING), payment(StepState.NOT_STARTED, name="capture", attempts=0)
+    )
     told = status(order)
     running, waiting = told.steps
-    assert (running.if_slow.look, running.if_slow.words, running.if_slow.more) == ("again", "Checking payment", AGAIN)
+    assert (running.if_slow.look, running.if_slow.words, running.if_slow.more) == (
+        "again",
+        "Checking payment",
+        AGAIN,
+    )
     assert waiting.if_slow is None
     assert (told.if_slow.look, told.if_slow.line) == ("again", "Taking longer; we try again.")
 
@@ -128,7 +147,9 @@ def test_nothing_else_is_told_where_waiting_makes_no_difference(step, state):
     assert "ifSlow" not in told.model_dump(by_alias=True)
 
 
-@pytest.mark.parametrize(("state", "seconds"), [({}, 2), (PENDING, 2), (FAILED, 30), (PROCESSED, None), (UNDONE, None)])
+@pytest.mark.parametrize(
+    ("state", "seconds"), [({}, 2), (PENDING, 2), (FAILED, 30), (PROCESSED, None), (UNDONE, None)]
+)
 def test_nobody_is_asked_to_come_again_once_it_is_over(state, seconds):
     """By which the page knows when to stop."""
     assert status(order_of(payment(StepState.RUNNING), **state)).retry_after == seconds

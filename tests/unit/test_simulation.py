@@ -9,15 +9,21 @@ from bench.simulated import Limits, Setup
 from bench.simulation import Simulation, workflow_of
 from local.servicebus_config import ROOT
 
-RECORDED = [json.loads(path.read_text()) for path in sorted((ROOT / "bench/measured").glob("*.json"))]
+RECORDED = [
+    json.loads(path.read_text()) for path in sorted((ROOT / "bench/measured").glob("*.json"))
+]
 """Lines of `make bench`; docs/scale.md says with which commands they were made."""
 RATE, SECONDS = 4.0, 30.0
-UNLIMITED = Limits(bus_credits=1e9, account_requests=1e9, partition_entities=1e9, queue_messages=1e9)
+UNLIMITED = Limits(
+    bus_credits=1e9, account_requests=1e9, partition_entities=1e9, queue_messages=1e9
+)
 
 
 def simulated(variant="shop", **changes):
     """A run of the model."""
-    return Simulation(Setup(workflow=workflow_of(variant), **({"rate": RATE, "seconds": SECONDS} | changes))).run()
+    return Simulation(
+        Setup(workflow=workflow_of(variant), **({"rate": RATE, "seconds": SECONDS} | changes))
+    ).run()
 
 
 @pytest.mark.parametrize("each", [False, True], ids=["one process", "a process for each function"])
@@ -49,7 +55,12 @@ def test_all_orders_end_while_nothing_is_full():
         ("bus", {"rate": 80.0, "seconds": 5.0}),
         (
             "partition",
-            {"rate": 80.0, "seconds": 5.0, "buckets": 1, "limits": Limits(bus_credits=1e9, partition_entities=1_000)},
+            {
+                "rate": 80.0,
+                "seconds": 5.0,
+                "buckets": 1,
+                "limits": Limits(bus_credits=1e9, partition_entities=1_000),
+            },
         ),
         ("table account", {"limits": Limits(account_requests=20)}),
         ("submission queue", {"limits": Limits(queue_messages=5)}),
@@ -73,4 +84,6 @@ def test_looks_grow_with_processes_and_with_buckets():
         for instances, buckets in [(1, 8), (2, 8), (2, 16)]
     }
     assert looks[2, 8]["looks"] > 1.5 * looks[1, 8]["looks"]
-    assert looks[2, 16]["table_look_queries"] == pytest.approx(17 / 9 * looks[2, 8]["table_look_queries"], rel=0.1)
+    assert looks[2, 16]["table_look_queries"] == pytest.approx(
+        17 / 9 * looks[2, 8]["table_look_queries"], rel=0.1
+    )

@@ -29,7 +29,9 @@ def test_a_message_that_comes_again_after_its_customer_was_erased_says_nothing_n
     erased = with_payload(**PAYLOAD.erased(CONTENT))
     assert same_submission(erased, new, PAYLOAD)
     assert not same_submission(erased, with_payload(items=[]), PAYLOAD)
-    assert not same_submission(new, with_payload(customer={"name": "Grace", "email": "ada@example.com"}), PAYLOAD)
+    assert not same_submission(
+        new, with_payload(customer={"name": "Grace", "email": "ada@example.com"}), PAYLOAD
+    )
 
 
 @pytest.mark.proves("SUB-3")
@@ -46,7 +48,10 @@ def test_a_message_that_asks_for_something_else_is_another_submission(other):
 @pytest.mark.proves("SUB-3", "SUB-4", "ALR-1")
 def test_each_message_that_would_have_overwritten_an_order_is_told_of():
     """Once, however often it comes."""
-    notes = [refusal_of(new_order(), body, NOW, NOW, "submission/i") for body in (b"one", b"other", b"one")]
+    notes = [
+        refusal_of(new_order(), body, NOW, NOW, "submission/i")
+        for body in (b"one", b"other", b"one")
+    ]
     for ids in ([note.note_id for note in notes], [note.events[0].event_id for note in notes]):
         assert len(set(ids)) == 2
         assert ids[0] == ids[2]
@@ -55,13 +60,20 @@ def test_each_message_that_would_have_overwritten_an_order_is_told_of():
 @pytest.mark.proves("SUP-3")
 def test_a_step_rests_as_long_as_the_terms_say_unless_its_workflow_does():
     """So it is recorded with the order."""
-    message, workflow = Submission.model_validate_json(MESSAGE % ""), WORKFLOWS.latest("payment-only")
+    message, workflow = (
+        Submission.model_validate_json(MESSAGE % ""),
+        WORKFLOWS.latest("payment-only"),
+    )
     own = seconds(7)
     resting = [
-        replace(workflow.steps[0], on_failure=OnFailure.COOLDOWN, cooldown=rest, late_effect_window=own)
+        replace(
+            workflow.steps[0], on_failure=OnFailure.COOLDOWN, cooldown=rest, late_effect_window=own
+        )
         for rest in (None, own)
     ]
-    steps = order_of(message, replace(workflow, steps=tuple(resting)), World().terms, NOW, "t").after.steps
+    steps = order_of(
+        message, replace(workflow, steps=tuple(resting)), World().terms, NOW, "t"
+    ).after.steps
     assert [step.cooldown for step in steps] == [COOLDOWN, own]
     assert {step.late_effect_window for step in steps} == {own}
 
@@ -69,12 +81,19 @@ def test_a_step_rests_as_long_as_the_terms_say_unless_its_workflow_does():
 def test_what_names_no_workflow_follows_what_its_business_says():
     """The engine knows none by name."""
     terms = replace(World().terms, default_workflow="in-sequence")
-    unnamed = {name: value for name, value in json.loads(MESSAGE % "").items() if name != "workflow"}
+    unnamed = {
+        name: value for name, value in json.loads(MESSAGE % "").items() if name != "workflow"
+    }
     assert read(json.dumps(unnamed).encode(), terms)[1].name == "in-sequence"
     assert read((MESSAGE % "").encode(), terms)[1].name == "payment-only"
 
 
-SUBMITTED = {"schemaVersion": 1, "orderId": ORDER_ID, "placedAt": "2026-01-31T08:15:00Z", "workflow": "payment-only"}
+SUBMITTED = {
+    "schemaVersion": 1,
+    "orderId": ORDER_ID,
+    "placedAt": "2026-01-31T08:15:00Z",
+    "workflow": "payment-only",
+}
 CLAIMS = Payload(
     check=lambda payload: None,
     erased=lambda payload: payload | {"claimant": "a person whose name was erased"},
@@ -115,7 +134,9 @@ def test_an_order_that_no_row_can_hold_is_refused_with_the_bound():
     payload = stored_form(columns_of_record(order))["Payload"]
     assert len(payload.encode("utf-16-le")) == 65_536
     assert MAX_CHARACTERS == MAX_PAYLOAD == 32_768
-    with pytest.raises(InvalidError, match=f"content has {MAX_PAYLOAD + 1} characters; it can have {MAX_PAYLOAD}"):
+    with pytest.raises(
+        InvalidError, match=f"content has {MAX_PAYLOAD + 1} characters; it can have {MAX_PAYLOAD}"
+    ):
         submitted(claim_of(MAX_PAYLOAD + 1))
 
 
@@ -129,10 +150,14 @@ def test_an_order_of_emoji_is_refused_as_soon_as_no_row_can_hold_it():
 
 
 @pytest.mark.proves("SUB-5")
-@pytest.mark.parametrize("queue", ["payment-requests", "payment-requests.status-x", "xstatus-x", "status"])
+@pytest.mark.parametrize(
+    "queue", ["payment-requests", "payment-requests.status-x", "xstatus-x", "status"]
+)
 def test_notices_go_to_no_queue_but_those_whose_names_begin_with_the_prefix(queue):
     """Else whoever submits an order could have the app write into its own queues."""
-    assert read((MESSAGE % ',"replyTo":"status-x"').encode(), World().terms)[0].reply_to == "status-x"
+    assert (
+        read((MESSAGE % ',"replyTo":"status-x"').encode(), World().terms)[0].reply_to == "status-x"
+    )
     with pytest.raises(InvalidError, match="replyTo: only queues whose names begin with status-"):
         read((MESSAGE % f',"replyTo":"{queue}"').encode(), World().terms)
 

@@ -37,7 +37,11 @@ def test_an_expired_order_is_counted_and_given_back():
     order = claimed()
     change = supervisor.recover(order, timed_out(order))
     state, step = change.after.state, change.after.step("payment")
-    assert (state.process_state, state.locked_by, state.failure_count) == (ProcessState.PENDING, None, 1)
+    assert (state.process_state, state.locked_by, state.failure_count) == (
+        ProcessState.PENDING,
+        None,
+        1,
+    )
     assert state.complete_by > order.state.complete_by
     assert (step.state, step.failure_count, step.attempts) == (StepState.NOT_STARTED, 1, 1)
     (message,) = change.messages
@@ -67,7 +71,11 @@ def test_the_order_is_given_up_once_the_count_reaches_the_threshold():
     """With a threshold of 3 the third time-out makes the order Error, with one alert that says so."""
     order, _ = failed_for_good()
     state = order.state
-    assert (state.process_state, state.failure_count, state.locked_by) == (ProcessState.ERROR, 3, None)
+    assert (state.process_state, state.failure_count, state.locked_by) == (
+        ProcessState.ERROR,
+        3,
+        None,
+    )
     assert order.step("payment").state is StepState.FAILED
     assert "timed out 3 times" in state.reason
 
@@ -97,7 +105,11 @@ def test_attempts_only_ever_grow():
 def test_a_step_rests_a_bounded_number_of_times():
     """At the threshold it waits for long, with a fresh count and no wake-up; after the last rest it is given up."""
     step = replace(
-        new_order().steps[0], on_failure=OnFailure.COOLDOWN, cooldown=seconds(60), max_cooldowns=1, threshold=1
+        new_order().steps[0],
+        on_failure=OnFailure.COOLDOWN,
+        cooldown=seconds(60),
+        max_cooldowns=1,
+        threshold=1,
     )
     order = claimed(new_order().with_steps(step))
     now = timed_out(order)
@@ -105,23 +117,35 @@ def test_a_step_rests_a_bounded_number_of_times():
     assert cooldowns.messages == ()
     assert "cooldown 1 of 1" in cooldowns.entry.detail
     assert cooldowns.after.state.not_before == now + seconds(60)
-    assert (cooldowns.after.step("payment").failure_count, cooldowns.after.step("payment").cooldowns) == (0, 1)
+    assert (
+        cooldowns.after.step("payment").failure_count,
+        cooldowns.after.step("payment").cooldowns,
+    ) == (0, 1)
     assert scheduler.claim(cooldowns.after, now + seconds(59)) == NotClaimed(why=WhyNot.NOT_YET)
     again = claimed(cooldowns.after, now + seconds(60))
     assert again.step("payment").not_before is None
-    assert supervisor.recover(again, timed_out(again)).after.state.process_state is ProcessState.ERROR
+    assert (
+        supervisor.recover(again, timed_out(again)).after.state.process_state is ProcessState.ERROR
+    )
 
 
 @pytest.mark.proves("SUP-3")
 def test_one_step_rests_while_another_is_tried_again():
     """The order goes on with the other; the one that rests begins when its time has come."""
     first = replace(
-        new_order().steps[0], on_failure=OnFailure.COOLDOWN, cooldown=seconds(60), max_cooldowns=1, threshold=1
+        new_order().steps[0],
+        on_failure=OnFailure.COOLDOWN,
+        cooldown=seconds(60),
+        max_cooldowns=1,
+        threshold=1,
     )
     other = replace(first, name="other", max_cooldowns=0, threshold=3)
     pending = replace(new_order(), steps=(first, other))
     running = pending.with_state(process_state=ProcessState.PROCESSING, locked_by="s1").with_steps(
-        *(replace(step, state=StepState.RUNNING, attempts=1, complete_by=NOW + seconds(5)) for step in (first, other))
+        *(
+            replace(step, state=StepState.RUNNING, attempts=1, complete_by=NOW + seconds(5))
+            for step in (first, other)
+        )
     )
     change = supervisor.recover(running, NOW + seconds(7))
     assert change.after.state.not_before is None
@@ -157,9 +181,15 @@ def test_an_order_that_is_given_back_is_due_when_the_longest_of_its_tries_is():
 @pytest.mark.proves("SUP-3", "SCH-12")
 def test_an_order_that_has_failed_is_due_when_what_still_runs_is():
     """It is not given back: the scheduler that has it ends it with the last answer."""
-    change = supervisor.recover(two_steps({"threshold": 1}, {"complete_by": NOW + seconds(60)}), NOW + seconds(7))
+    change = supervisor.recover(
+        two_steps({"threshold": 1}, {"complete_by": NOW + seconds(60)}), NOW + seconds(7)
+    )
     state = change.after.state
-    assert (change.entry.event, state.process_state, state.locked_by) == ("step-failed", ProcessState.PROCESSING, "s1")
+    assert (change.entry.event, state.process_state, state.locked_by) == (
+        "step-failed",
+        ProcessState.PROCESSING,
+        "s1",
+    )
     assert state.complete_by == NOW + seconds(60)
 
 
@@ -167,16 +197,23 @@ def test_an_order_that_has_failed_is_due_when_what_still_runs_is():
 def test_an_order_that_fails_while_nobody_has_it_is_ended_by_who_claims_it():
     """It was given back for one step when another failed for good; it is no second handling that ends here."""
     waits = {"state": StepState.NOT_STARTED, "complete_by": None}
-    order = two_steps(waits, {"threshold": 1}).with_state(process_state=ProcessState.PENDING, locked_by=None)
+    order = two_steps(waits, {"threshold": 1}).with_state(
+        process_state=ProcessState.PENDING, locked_by=None
+    )
     change = supervisor.recover(order, NOW + seconds(7))
-    assert (change.entry.event, change.after.state.process_state) == ("step-failed", ProcessState.PENDING)
+    assert (change.entry.event, change.after.state.process_state) == (
+        "step-failed",
+        ProcessState.PENDING,
+    )
     assert change.messages
 
 
 @pytest.mark.proves("SUP-2", "SUP-3")
 def test_what_still_runs_of_an_order_that_was_given_back_is_watched_like_any_other():
     """Nobody has the order; the agenda says when that step is due."""
-    after = supervisor.recover(two_steps({}, {"complete_by": NOW + seconds(60)}), NOW + seconds(7)).after
+    after = supervisor.recover(
+        two_steps({}, {"complete_by": NOW + seconds(60)}), NOW + seconds(7)
+    ).after
     assert after.state.process_state is ProcessState.PENDING
     due = f"{Kind.RUNNING}|{sortable(NOW + seconds(60))}|{ORDER_ID}"
     assert due in obligations(after)
@@ -187,7 +224,9 @@ def test_a_step_that_has_to_rest_does_not_put_off_an_order_that_may_be_claimed()
     """The order was given back for another of its steps; whoever claims it begins that one."""
     waits = {"state": StepState.NOT_STARTED, "complete_by": None}
     cooldowns = {"on_failure": OnFailure.COOLDOWN, "max_cooldowns": 1, "threshold": 1}
-    order = two_steps(waits, cooldowns).with_state(process_state=ProcessState.PENDING, locked_by=None)
+    order = two_steps(waits, cooldowns).with_state(
+        process_state=ProcessState.PENDING, locked_by=None
+    )
     after = supervisor.recover(order, NOW + seconds(7)).after
     assert after.step("s1").not_before == NOW + seconds(67)
     assert (after.state.waits_since, after.state.not_before) == (NOW, None)
@@ -201,7 +240,10 @@ ELSEWHERE = {"payment": ("payment", "payment-backup")}
 def started(change):
     """The agents that a change asks, and what is asked of them."""
     requests = [(each.queue, decode(AgentRequest, each.body)) for each in change.messages]
-    return [(queue.removesuffix("-requests"), request.action, request.attempt) for queue, request in requests]
+    return [
+        (queue.removesuffix("-requests"), request.action, request.attempt)
+        for queue, request in requests
+    ]
 
 
 @pytest.mark.proves("SUP-3", "FLT-2")
@@ -211,10 +253,17 @@ def test_an_attempt_that_no_agent_has_begun_is_not_charged():
     now = timed_out(order)
     change = supervisor.recover(order, now, [])
     state, step = change.after.state, change.after.step("payment")
-    assert (state.process_state, state.locked_by, state.failure_count) == (ProcessState.PENDING, None, 0)
+    assert (state.process_state, state.locked_by, state.failure_count) == (
+        ProcessState.PENDING,
+        None,
+        0,
+    )
     assert (step.state, step.failure_count, step.attempts) == (StepState.NOT_STARTED, 0, 1)
     why = "payment is not known to have begun it"
-    assert (change.entry.event, change.entry.detail) == ("recovered", f"payment attempt 1 came to nothing: {why}")
+    assert (change.entry.event, change.entry.detail) == (
+        "recovered",
+        f"payment attempt 1 came to nothing: {why}",
+    )
     assert started(scheduler.claim(change.after, now, ELSEWHERE)) == [("payment-backup", "do", 2)]
 
 
@@ -252,7 +301,9 @@ def test_an_attempt_is_charged_only_if_an_instance_of_its_agent_has_begun_it(who
 def named(order_id):
     """An order of this id."""
     order = new_order()
-    return replace(order.with_state(order_id=order_id), order=replace(order.order, order_id=order_id))
+    return replace(
+        order.with_state(order_id=order_id), order=replace(order.order, order_id=order_id)
+    )
 
 
 @pytest.mark.proves("SUP-3", "FLT-2")
@@ -271,7 +322,12 @@ def test_orders_that_come_to_nothing_together_are_tried_apart():
     assert len(together) < 20
     told = begun_by(NOW, "payment", fault="503", fault_at=NOW + seconds(60))
     again = replace(claimed().step("payment"), failure_count=1)
-    assert supervisor.recover(claimed().with_steps(again), timed_out(claimed()), told).after.state.not_before is None
+    assert (
+        supervisor.recover(
+            claimed().with_steps(again), timed_out(claimed()), told
+        ).after.state.not_before
+        is None
+    )
 
 
 @pytest.mark.proves("SUP-3", "FLT-1")
@@ -311,7 +367,9 @@ def test_a_fault_at_the_door_never_asks_for_the_undo(policy, at_door):
     """A gateway turned all calls away: that is no word of the service, so an operator sees to it, whatever the rule."""
     order = claimed()
     order = order.with_steps(replace(order.steps[0], threshold=1, on_failure=policy, undoable=True))
-    heard = begun_by(NOW, "payment", fault="403 forbidden", fault_at=NOW + seconds(1), at_door=at_door)
+    heard = begun_by(
+        NOW, "payment", fault="403 forbidden", fault_at=NOW + seconds(1), at_door=at_door
+    )
     after = supervisor.recover(order, timed_out(order), heard).after
     back = policy is OnFailure.UNDO and not at_door
     assert (after.state.direction is Direction.UNDO) is back
@@ -360,7 +418,9 @@ def test_an_undo_that_no_agent_has_begun_is_not_charged():
 def test_a_step_that_expires_after_the_undo_was_asked_for_is_undone_whoever_began_it(heard):
     """The request may still be on its way: what was asked for may yet be done."""
     order = claimed()
-    order = order.with_steps(replace(order.steps[0], undoable=True)).with_state(direction=Direction.UNDO)
+    order = order.with_steps(replace(order.steps[0], undoable=True)).with_state(
+        direction=Direction.UNDO
+    )
     change = supervisor.recover(order, timed_out(order), heard)
     step = change.after.step("payment")
     assert (step.waits_for_undo, step.failure_count, step.reason) == (True, 0, None)

@@ -45,7 +45,9 @@ async def time_is_up(world, *order_ids):
     """Let the time of what was just asked for pass; the agent says that it has begun it for these orders."""
     begun = tuple(f"{order_id}:payment:1:do" for order_id in order_ids)
     world.now += TIMEOUT + TOLERANCE + seconds(0.001)
-    await world.app.agent_health.publish(AgentHealth(agent="payment", instance="p1", at=world.now, begun=begun))
+    await world.app.agent_health.publish(
+        AgentHealth(agent="payment", instance="p1", at=world.now, begun=begun)
+    )
 
 
 async def recovered(world, ids):
@@ -90,7 +92,9 @@ async def test_a_sweep_ends_where_the_lease_was_lost(world, caplog):
     """The page that was read before is done; the next leader goes on from there, and says that it came to the end."""
     caplog.set_level(logging.INFO, logger="supervisor")
     ids = await overdue(world, PAGE + 5)
-    first, second = (world.supervised_by(name, lease) for lease in [MemoryLease()] for name in ("v1", "v2"))
+    first, second = (
+        world.supervised_by(name, lease) for lease in [MemoryLease()] for name in ("v1", "v2")
+    )
     agenda = world.store.agenda
 
     async def slowly(*query):
@@ -228,7 +232,9 @@ async def test_while_nobody_can_tell_what_agents_said_no_attempt_is_charged(worl
     """Orders are given back all the same, the sweep is one, and no agent is called silent for that."""
     await asked(world)
     await time_is_up(world)
-    with patch.object(world.app.agent_health, "since", AsyncMock(side_effect=[UnavailableError, later])):
+    with patch.object(
+        world.app.agent_health, "since", AsyncMock(side_effect=[UnavailableError, later])
+    ):
         assert await world.supervisor.sweep() == 1
     state = (await world.order()).state
     assert (state.process_state, state.failure_count) == (ProcessState.PENDING, 0)
@@ -251,7 +257,9 @@ async def test_that_an_agent_is_silent_is_told_once_for_the_agent(world):
         await world.supervisor.sweep()
     assert publish.call_count == 1
     assert await recovered(world, ids) == []
-    assert [(await world.store.load(each)).state.process_state for each in ids] == [ProcessState.PENDING] * len(ids)
+    assert [(await world.store.load(each)).state.process_state for each in ids] == [
+        ProcessState.PENDING
+    ] * len(ids)
     assert await silences(world) == [("payment", NOW)]
 
 
@@ -266,7 +274,9 @@ async def unheard(world, count, *buckets):
 @pytest.mark.proves("SUP-3", "AGT-10")
 async def test_an_agent_is_silent_since_it_was_asked_first(world):
     """However often it is asked again: what was said before is replaced, and whoever says it may change."""
-    first, second = (world.supervised_by(name, lease) for lease in [MemoryLease()] for name in ("v1", "v2"))
+    first, second = (
+        world.supervised_by(name, lease) for lease in [MemoryLease()] for name in ("v1", "v2")
+    )
     await asked(world)
     for supervised_by in (first, first, second):
         world.now += LEASE

@@ -42,11 +42,21 @@ def test_columns_are_as_wide_as_what_stands_in_them():
 
 def test_what_erasing_cannot_reach_is_listed():
     """Poison messages with the address, however it is spelt; the queue, always."""
-    bodies = {"1": '{"email": "Ada@Example.com"}', "2": "grace@example.com", "3": r"{broken \u00fcda@example.com"}
-    messages = [{"queue": "order-submissions", "id": name, "body": body} for name, body in bodies.items()]
+    bodies = {
+        "1": '{"email": "Ada@Example.com"}',
+        "2": "grace@example.com",
+        "3": r"{broken \u00fcda@example.com",
+    }
+    messages = [
+        {"queue": "order-submissions", "id": name, "body": body} for name, body in bodies.items()
+    ]
     waiting = "not looked at: submissions that wait on their queue; ask again later"
     unknown = "order that cannot be read, whosever it is: explain b00-1"
     drop = "poison message of that name: poison drop order-submissions"
-    assert out_of_reach("ada@example.com", messages, ["b00-1"]).splitlines() == [f"{drop} 1", unknown, waiting]
+    assert out_of_reach("ada@example.com", messages, ["b00-1"]).splitlines() == [
+        f"{drop} 1",
+        unknown,
+        waiting,
+    ]
     assert out_of_reach("üda@example.com", messages, []).splitlines() == [f"{drop} 3", waiting]
     assert out_of_reach("nobody@example.com", messages, []) == waiting

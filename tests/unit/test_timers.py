@@ -33,7 +33,9 @@ class Timer:
             self.now = max(due, self.now + LATENCY)
 
 
-@pytest.mark.parametrize(("interval", "lasts"), [(1, 1.3), (1, 1.86), (2, 2.5), (30, 35), (30, 300)])
+@pytest.mark.parametrize(
+    ("interval", "lasts"), [(1, 1.3), (1, 1.86), (2, 2.5), (30, 35), (30, 300)]
+)
 async def test_a_run_that_takes_too_long_is_followed_by_one_at_a_regular_time(interval, lasts):
     """Back to back it never runs, and no two times in sequence are left out."""
     timer = Timer(f"slow {interval} {lasts}", interval, lasts)
@@ -41,7 +43,9 @@ async def test_a_run_that_takes_too_long_is_followed_by_one_at_a_regular_time(in
     assert len(timer.runs) == 10
     assert [began % interval for began, _ in timer.runs] == [0] * 10
     ends = [ended for _, ended in timer.runs]
-    assert all(began - ended <= interval for ended, (began, _) in zip(ends, timer.runs[1:], strict=False))
+    assert all(
+        began - ended <= interval for ended, (began, _) in zip(ends, timer.runs[1:], strict=False)
+    )
 
 
 @pytest.mark.parametrize(("interval", "lasts"), [(1, 0.1), (1, 0.95), (2, 1.7), (30, 29.7)])

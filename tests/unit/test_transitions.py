@@ -95,7 +95,9 @@ async def test_a_claim_that_was_not_written_sends_nothing(processes):
 
 async def test_two_tasks_of_one_process_decide_on_the_same_order_at_once(processes):
     """One of them writes, the other reads what it wrote."""
-    decisions = await asyncio.gather(*(processes.one.apply(ORDER_ID, scheduler.claim) for _ in range(2)))
+    decisions = await asyncio.gather(
+        *(processes.one.apply(ORDER_ID, scheduler.claim) for _ in range(2))
+    )
     assert [isinstance(each, Change) for each in decisions] == [True, False]
     assert processes.store.loads == 2
 
@@ -112,7 +114,9 @@ async def test_what_was_erased_does_not_come_back(processes):
 @pytest.mark.parametrize("error", [ConflictError, UnavailableError])
 @pytest.mark.parametrize("written", [True, False])
 @pytest.mark.parametrize("process", ["one", "other"])
-async def test_an_order_whose_write_was_not_answered_is_read_again(processes, process, error, written):
+async def test_an_order_whose_write_was_not_answered_is_read_again(
+    processes, process, error, written
+):
     """Its ETag is not known; the history tells whether it was written."""
     process, commit = getattr(processes, process), processes.kept.commit
 

@@ -49,14 +49,21 @@ def order(*states, **more):
             result={"reference": f"r-{step.name}"} if state is StepState.COMPLETED else None,
         )
         for step, state in zip(
-            ORDER.initial_steps(timeout=seconds(5), threshold=3, cooldown=seconds(60)), states, strict=True
+            ORDER.initial_steps(timeout=seconds(5), threshold=3, cooldown=seconds(60)),
+            states,
+            strict=True,
         )
     ]
     blank = new_order(process_state=ProcessState.PROCESSING, locked_by="s1", **more)
     return replace(blank, steps=tuple(steps)).with_state(workflow="order", workflow_version=2)
 
 
-DONE, NOT, RUNS, FAILED = StepState.COMPLETED, StepState.NOT_STARTED, StepState.RUNNING, StepState.FAILED
+DONE, NOT, RUNS, FAILED = (
+    StepState.COMPLETED,
+    StepState.NOT_STARTED,
+    StepState.RUNNING,
+    StepState.FAILED,
+)
 
 
 def states(snapshot):
@@ -64,7 +71,9 @@ def states(snapshot):
 
 
 def claimed_to_undo(snapshot):
-    pending = turn_back(snapshot).with_state(process_state=ProcessState.PENDING, locked_by=None, not_before=NOW)
+    pending = turn_back(snapshot).with_state(
+        process_state=ProcessState.PENDING, locked_by=None, not_before=NOW
+    )
     return scheduler.claim(pending, LATER)
 
 
@@ -78,7 +87,10 @@ def test_the_last_step_is_undone_first_with_what_was_kept_of_it():
     assert request.content["result"] == {"reference": "r-shipment"}
     after = scheduler.receive(change.after, answer("shipment", action="undo", attempt=2), LATER)
     assert states(after.after)["shipment"] == "Undone"
-    assert {decode(AgentRequest, message.body).step for message in after.messages} == {"stock", "payment"}
+    assert {decode(AgentRequest, message.body).step for message in after.messages} == {
+        "stock",
+        "payment",
+    }
 
 
 @pytest.mark.proves("UND-1")
@@ -107,12 +119,18 @@ def test_every_step_that_was_ever_tried_is_undone():
 @pytest.mark.proves("SCH-12")
 def test_after_a_failure_the_others_answer_and_nothing_new_begins():
     """Stock is refused while the payment runs: the order waits for it, and is undone then."""
-    change = scheduler.receive(order(RUNS, RUNS, NOT, NOT), answer("stock", "failed", reason="sold out"), LATER)
+    change = scheduler.receive(
+        order(RUNS, RUNS, NOT, NOT), answer("stock", "failed", reason="sold out"), LATER
+    )
     assert change.messages == ()
     assert change.after.state.process_state is ProcessState.PROCESSING
     change = scheduler.receive(change.after, answer("payment", result={"reference": "p"}), LATER)
     state = change.after.state
-    assert (state.process_state, state.direction, state.reason) == ("Pending", "undo", "stock: sold out")
+    assert (state.process_state, state.direction, state.reason) == (
+        "Pending",
+        "undo",
+        "stock: sold out",
+    )
     assert states(change.after)["payment"] == "Undoing"
     assert change.entry.event == "undo-requested"
 
@@ -139,7 +157,9 @@ def test_an_undo_is_answered_by_a_reply_to_the_undo_only():
 def test_an_undo_that_cannot_be_done_ends_with_what_is_left():
     """The alert names it; what depends on nothing else is undone all the same."""
     change = claimed_to_undo(order(DONE, DONE, NOT, NOT))
-    change = scheduler.receive(change.after, answer("stock", "failed", action="undo", attempt=2, reason="gone"), LATER)
+    change = scheduler.receive(
+        change.after, answer("stock", "failed", action="undo", attempt=2, reason="gone"), LATER
+    )
     assert change.after.state.process_state is ProcessState.PROCESSING
     change = scheduler.receive(change.after, answer("payment", action="undo", attempt=2), LATER)
     assert change.after.state.outcome is Outcome.UNDO_INCOMPLETE
@@ -189,7 +209,9 @@ def test_an_undo_waits_for_a_service_that_does_not_refuse_undone_keys():
 
 def late_effect_window(on_failure=OnFailure.UNDO, window=WINDOW):
     """An order of which a step runs, for five seconds, at a service that does not refuse undone keys."""
-    snapshot = order(NOT, NOT, NOT, NOT).with_state(process_state=ProcessState.PENDING, locked_by=None)
+    snapshot = order(NOT, NOT, NOT, NOT).with_state(
+        process_state=ProcessState.PENDING, locked_by=None
+    )
     stock = replace(snapshot.steps[0], late_effect_window=window, on_failure=on_failure)
     away = replace(snapshot.steps[1], not_before=NOW + seconds(3600))
     return scheduler.claim(snapshot.with_steps(stock, away), NOW).after
@@ -198,7 +220,9 @@ def late_effect_window(on_failure=OnFailure.UNDO, window=WINDOW):
 def asked(change):
     """What the requests ask for that go out with this change."""
     requests = [decode(AgentRequest, message.body) for message in change.messages]
-    return [f"{request.action} of {request.step}, attempt {request.attempt}" for request in requests]
+    return [
+        f"{request.action} of {request.step}, attempt {request.attempt}" for request in requests
+    ]
 
 
 ANSWERS = {
@@ -213,7 +237,9 @@ ANSWERS = {
 def test_an_undo_waits_from_the_end_of_the_attempt_on_whatever_was_answered(said):
     """The same request may have been delivered twice: the other one may call until its time is up."""
     outcome, more = ANSWERS[said]
-    change = scheduler.receive(late_effect_window(OnFailure.ERROR), answer("stock", outcome, **more), LATER, {})
+    change = scheduler.receive(
+        late_effect_window(OnFailure.ERROR), answer("stock", outcome, **more), LATER, {}
+    )
     stock = cancel(change.after, GRACE, LATER).after.step("stock")
     assert (stock.state, stock.not_before) == (StepState.UNDOING, SETTLED)
 
@@ -230,7 +256,9 @@ def test_an_undo_waits_for_what_runs_while_an_operator_cancels():
 @pytest.mark.proves("UND-2", "OPR-3", "OPR-4")
 def test_an_undo_waits_from_the_end_of_the_attempt_on_whatever_was_done_since():
     """The order was in Error, and an operator let it go on or left the step out, and then cancelled it."""
-    failed = scheduler.receive(late_effect_window(OnFailure.ERROR), answer("stock", "failed", reason="no"), LATER).after
+    failed = scheduler.receive(
+        late_effect_window(OnFailure.ERROR), answer("stock", "failed", reason="no"), LATER
+    ).after
     unneeded = failed.with_steps(replace(failed.step("shipment"), state=StepState.SKIPPED))
     by_hand = ActRequest(operator="grace", note="done by hand")
     skipped = skip(unneeded, by_hand, LATER).after
@@ -251,7 +279,9 @@ def test_an_undo_does_not_wait_once_no_call_can_take_effect():
 @pytest.mark.proves("UND-2", "AGT-9")
 def test_a_service_that_refuses_undone_keys_is_asked_for_the_undo_at_once():
     """There nothing can take effect after it."""
-    done = scheduler.receive(late_effect_window(window=seconds(0)), answer("stock", result={}), LATER, {}).after
+    done = scheduler.receive(
+        late_effect_window(window=seconds(0)), answer("stock", result={}), LATER, {}
+    ).after
     cancelled = cancel(done, GRACE, LATER).after
     assert (cancelled.step("stock").settled_at, cancelled.state.not_before) == (None, None)
     assert asked(scheduler.claim(cancelled, LATER)) == ["undo of stock, attempt 2"]
@@ -264,7 +294,10 @@ def test_an_attempt_that_a_slower_clock_began_shortens_no_wait():
     expired = supervisor.recover(late_effect_window(), late).after
     ahead = replace(expired.step("stock"), settled_at=late + seconds(100))
     again = scheduler.claim(expired.with_steps(ahead), late).after
-    assert (again.step("stock").attempts, again.step("stock").settled_at) == (2, late + seconds(100))
+    assert (again.step("stock").attempts, again.step("stock").settled_at) == (
+        2,
+        late + seconds(100),
+    )
 
 
 @pytest.mark.proves("UND-2", "UND-4")
@@ -285,20 +318,31 @@ def failed_in_doubt():
 @pytest.mark.proves("UND-2")
 def test_the_undo_of_a_completed_step_waits_for_the_calls_of_all_its_attempts():
     """The first call hangs, the second attempt completes, the next step is refused, and so the order goes back."""
-    order_now = scheduler.claim(stock_then_shipment(), at(0)).after  # its call may take effect until +65 s
+    order_now = scheduler.claim(
+        stock_then_shipment(), at(0)
+    ).after  # its call may take effect until +65 s
     order_now = supervisor.recover(order_now, at(6.1)).after
-    order_now = scheduler.claim(order_now, at(6.1)).after  # and that of the second attempt until +71.1 s
+    order_now = scheduler.claim(
+        order_now, at(6.1)
+    ).after  # and that of the second attempt until +71.1 s
     order_now = scheduler.receive(order_now, answer("stock", attempt=2, result={}), at(7)).after
     refused = scheduler.receive(order_now, answer("shipment", "failed", reason="no"), at(8))
     assert refused.entry.event == "undo-requested"
     undoing = scheduler.claim(refused.after, at(8))
     assert asked(undoing) == ["undo of shipment, attempt 2"]
-    waiting = scheduler.receive(undoing.after, answer("shipment", action="undo", attempt=2), at(9)).after
-    assert (waiting.state.process_state, waiting.state.not_before) == ("Pending", at(6.1 + 5 + 1 + 60))
+    waiting = scheduler.receive(
+        undoing.after, answer("shipment", action="undo", attempt=2), at(9)
+    ).after
+    assert (waiting.state.process_state, waiting.state.not_before) == (
+        "Pending",
+        at(6.1 + 5 + 1 + 60),
+    )
     assert scheduler.claim(waiting, at(72)) == NotClaimed(why=WhyNot.NOT_YET)
     undoing = scheduler.claim(waiting, at(72.1))
     assert asked(undoing) == ["undo of stock, attempt 3"]
-    undone = scheduler.receive(undoing.after, answer("stock", action="undo", attempt=3), at(73)).after
+    undone = scheduler.receive(
+        undoing.after, answer("stock", action="undo", attempt=3), at(73)
+    ).after
     assert undone.state.outcome is Outcome.UNDONE
 
 
@@ -365,7 +409,10 @@ def test_a_step_that_has_to_settle_holds_up_no_other():
     slow = replace(snapshot.steps[0], settled_at=NOW + seconds(3600))
     change = supervisor.recover(turn_back(snapshot.with_steps(slow)), NOW + seconds(10))
     assert change.after.state.not_before is None
-    (request,) = [decode(AgentRequest, each.body) for each in scheduler.claim(change.after, NOW + seconds(10)).messages]
+    (request,) = [
+        decode(AgentRequest, each.body)
+        for each in scheduler.claim(change.after, NOW + seconds(10)).messages
+    ]
     assert request.step == "payment"
 
 
@@ -399,7 +446,10 @@ def test_an_undo_that_times_out_is_tried_again_and_given_up_at_the_threshold():
         assert change.after.step("stock").attempts == step.attempts + 1
     change = supervisor.recover(change.after, timed_out(change.after))
     change = scheduler.claim(change.after, change.entry.at)
-    assert (change.after.state.process_state, change.after.state.outcome) == ("Error", Outcome.UNDO_INCOMPLETE)
+    assert (change.after.state.process_state, change.after.state.outcome) == (
+        "Error",
+        Outcome.UNDO_INCOMPLETE,
+    )
     (event,) = told(change)
     assert (event.data["stillToBeUndone"], event.data["actionRequired"]) == (["stock"], True)
     assert "resubmit" in event.data["actions"]
@@ -422,7 +472,9 @@ def test_one_of_several_failed_steps_is_enough_to_ask_for_the_undo():
         replace(snapshot.steps[n], on_failure=on_failure)
         for n, on_failure in enumerate((OnFailure.UNDO, OnFailure.ERROR))
     )
-    change = scheduler.receive(snapshot.with_steps(stock, payment), answer("payment", "failed", reason="no"), LATER)
+    change = scheduler.receive(
+        snapshot.with_steps(stock, payment), answer("payment", "failed", reason="no"), LATER
+    )
     assert (change.entry.event, change.after.state.direction) == ("undo-requested", Direction.UNDO)
 
 
@@ -434,7 +486,9 @@ def test_the_reason_of_an_undo_is_the_failure_that_asks_for_it():
         replace(snapshot.steps[n], on_failure=on_failure)
         for n, on_failure in enumerate((OnFailure.ERROR, OnFailure.UNDO))
     )
-    change = scheduler.receive(snapshot.with_steps(stock, payment), answer("payment", "failed", reason="no"), LATER)
+    change = scheduler.receive(
+        snapshot.with_steps(stock, payment), answer("payment", "failed", reason="no"), LATER
+    )
     assert change.after.state.reason == "payment: no"
 
 
@@ -451,19 +505,35 @@ def test_what_is_no_word_of_the_service_is_no_reason_to_undo_an_order():
     """Whatever the step's policy: an operator sees it, and decides."""
     change = refused_at_the_door()
     state = change.after.state
-    assert (state.process_state, state.outcome, state.direction) == ("Error", Outcome.FAILED, Direction.FORWARD)
+    assert (state.process_state, state.outcome, state.direction) == (
+        "Error",
+        Outcome.FAILED,
+        Direction.FORWARD,
+    )
     assert change.after.step("shipment").for_operator
     (event,) = told(change)
-    assert (event.data["actionRequired"], event.data["reason"]) == (True, "the request is wrong: 400")
+    assert (event.data["actionRequired"], event.data["reason"]) == (
+        True,
+        "the request is wrong: 400",
+    )
 
 
 @pytest.mark.proves("UND-1", "SCH-8")
 def test_a_refusal_beside_it_asks_for_the_undo():
     """As its own policy says; what an operator would have had to look at is undone with the rest."""
-    snapshot = refused_at_the_door().after.with_state(process_state=ProcessState.PROCESSING, locked_by="s1")
-    running = replace(snapshot.steps[0], state=RUNS, on_failure=OnFailure.UNDO, complete_by=NOW + seconds(5))
-    change = scheduler.receive(snapshot.with_steps(running), answer("stock", "failed", reason="sold out"), LATER)
-    assert (change.after.state.direction, change.after.state.reason) == (Direction.UNDO, "stock: sold out")
+    snapshot = refused_at_the_door().after.with_state(
+        process_state=ProcessState.PROCESSING, locked_by="s1"
+    )
+    running = replace(
+        snapshot.steps[0], state=RUNS, on_failure=OnFailure.UNDO, complete_by=NOW + seconds(5)
+    )
+    change = scheduler.receive(
+        snapshot.with_steps(running), answer("stock", "failed", reason="sold out"), LATER
+    )
+    assert (change.after.state.direction, change.after.state.reason) == (
+        Direction.UNDO,
+        "stock: sold out",
+    )
     shipment = change.after.step("shipment")
     assert (shipment.state, shipment.for_operator) == (StepState.UNDOING, False)
 
@@ -484,7 +554,14 @@ def test_an_order_that_was_undone_completely_is_on_nobody_s_list():
     """It owes nothing: nobody has to act, unlike on one of which something is left."""
     ended = order(NOT, NOT, NOT, NOT).with_state(process_state=ProcessState.ERROR, locked_by=None)
     kinds = {
-        outcome: [row.key.partition("|")[0] for row in obligations(ended.with_state(outcome=outcome)).values()]
+        outcome: [
+            row.key.partition("|")[0]
+            for row in obligations(ended.with_state(outcome=outcome)).values()
+        ]
         for outcome in Outcome
     }
-    assert kinds == {Outcome.UNDONE: [], Outcome.FAILED: ["!error"], Outcome.UNDO_INCOMPLETE: ["!error"]}
+    assert kinds == {
+        Outcome.UNDONE: [],
+        Outcome.FAILED: ["!error"],
+        Outcome.UNDO_INCOMPLETE: ["!error"],
+    }

@@ -21,7 +21,9 @@ from stores.sweeps import Sweep
 
 def watching(store, sweeps, now=NOW):
     """An instance of the watch at that time."""
-    there = app(in_memory(clock=lambda: now), longest_pending_seconds=120, longest_without_sweep_seconds=30)
+    there = app(
+        in_memory(clock=lambda: now), longest_pending_seconds=120, longest_without_sweep_seconds=30
+    )
     there.store, there.sweeps = store, sweeps
     return there.watch
 
@@ -39,7 +41,11 @@ async def watched(*orders, sweep=None):
         await sweeps.record(sweep)
     for order in orders:
         await store.commit(
-            Change(before=None, after=order, entry=HistoryEntry(at=NOW, actor="t", happened=some("submitted")))
+            Change(
+                before=None,
+                after=order,
+                entry=HistoryEntry(at=NOW, actor="t", happened=some("submitted")),
+            )
         )
     return watching(store, sweeps), store
 
@@ -57,13 +63,17 @@ async def announced(store):
 
 def pending_since(ago, order_id="b03-01JCX4T9Q8ZK7M2N5P6R3S1V0W", **state):
     order = new_order(**{"waits_since": NOW - ago} | state)
-    return replace(order.with_state(order_id=order_id), order=replace(order.order, order_id=order_id))
+    return replace(
+        order.with_state(order_id=order_id), order=replace(order.order, order_id=order_id)
+    )
 
 
 @pytest.mark.proves("SUP-7")
 async def test_the_longest_wait_counts():
     """Of all buckets and priorities."""
-    other = pending_since(seconds(90), order_id="b00-01JCX4T9Q8ZK7M2N5P6R3S1V0W", priority=Priority.HIGH)
+    other = pending_since(
+        seconds(90), order_id="b00-01JCX4T9Q8ZK7M2N5P6R3S1V0W", priority=Priority.HIGH
+    )
     assert await waiting(pending_since(seconds(60)), other) == seconds(90)
 
 
@@ -72,7 +82,10 @@ async def test_who_need_not_be_claimed_does_not_wait():
     """An order that rests, or that is processed, is nobody's fault."""
     assert await waiting() == timedelta()
     assert await waiting(pending_since(seconds(60), not_before=NOW + seconds(60))) == timedelta()
-    assert await waiting(pending_since(seconds(60), process_state=ProcessState.PROCESSED)) == timedelta()
+    assert (
+        await waiting(pending_since(seconds(60), process_state=ProcessState.PROCESSED))
+        == timedelta()
+    )
 
 
 @pytest.mark.proves("SUP-7")
@@ -86,9 +99,13 @@ async def test_a_step_that_waits_for_too_long_beside_one_that_runs_is_announced(
     """Somebody handles the order, but no agent takes that step."""
     order = pending_since(seconds(121), process_state=ProcessState.PROCESSING, locked_by="s1")
     runs = replace(order.steps[0], state=StepState.RUNNING, complete_by=NOW + seconds(60))
-    watch, store = await watched(replace(order, steps=(runs, replace(order.steps[0], name="other"))))
+    watch, store = await watched(
+        replace(order, steps=(runs, replace(order.steps[0], name="other")))
+    )
     await watch.look()
-    assert [event.data["reason"] for event in await announced(store)] == ["it may be claimed, and is not"]
+    assert [event.data["reason"] for event in await announced(store)] == [
+        "it may be claimed, and is not"
+    ]
 
 
 @pytest.mark.proves("SUP-7")
@@ -105,7 +122,10 @@ async def test_an_order_that_waits_too_long_is_announced_once():
 async def test_an_order_that_waits_too_long_is_announced_though_nobody_can_read_of_sweeps():
     """And that they cannot be read is raised."""
     watch, store = await watched(pending_since(seconds(121)))
-    with patch.object(watch.sweeps, "last", AsyncMock(side_effect=UnreadableRowError)), pytest.raises(ExceptionGroup):
+    with (
+        patch.object(watch.sweeps, "last", AsyncMock(side_effect=UnreadableRowError)),
+        pytest.raises(ExceptionGroup),
+    ):
         await watch.look()
     assert [event.subject for event in await announced(store)] == [f"orders/{ORDER_ID}"]
 
@@ -118,7 +138,9 @@ async def test_a_sweep_that_stays_away_is_announced(ago, told):
     await sweeps.record(Sweep(at=NOW, instance="v1", recovered=0))
     for late in (ago, ago + 30):
         await watching(store, sweeps, NOW + seconds(late)).look()
-    assert [(event.subject, event.at) for event in await announced(store)] == [("supervisor", NOW)] * told
+    assert [(event.subject, event.at) for event in await announced(store)] == [
+        ("supervisor", NOW)
+    ] * told
 
 
 @pytest.mark.proves("SUP-7")
@@ -160,14 +182,19 @@ async def test_that_nobody_has_ever_swept_is_announced_however_short_lived_who_l
 async def test_every_order_that_waits_too_long_is_announced():
     """Also behind more than fit a page, of its own lane or another; those that do not fit with the next look."""
     urgent = [
-        pending_since(seconds(200), order_id=f"b03-{number:026d}", priority=Priority.HIGH) for number in range(PAGE + 5)
+        pending_since(seconds(200), order_id=f"b03-{number:026d}", priority=Priority.HIGH)
+        for number in range(PAGE + 5)
     ]
     late = [*urgent, pending_since(seconds(121))]
-    watch, store = await watched(*late, pending_since(seconds(119), order_id="b00-01JCX4T9Q8ZK7M2N5P6R3S1V0W"))
+    watch, store = await watched(
+        *late, pending_since(seconds(119), order_id="b00-01JCX4T9Q8ZK7M2N5P6R3S1V0W")
+    )
     assert await watch.look() == seconds(200)
     assert len(await announced(store)) == PAGE + 1
     assert await watch.look() == seconds(200)
-    assert {event.subject for event in await announced(store)} == {f"orders/{order.order_id}" for order in late}
+    assert {event.subject for event in await announced(store)} == {
+        f"orders/{order.order_id}" for order in late
+    }
 
 
 @pytest.mark.proves("SUP-7")
@@ -219,7 +246,9 @@ def overdue_since(ago, order_id=ORDER_ID):
 
 
 @pytest.mark.proves("SUP-7", "FLT-12")
-@pytest.mark.parametrize("column", [{"SchemaVersion": 99}, {"Steps": "[{"}], ids=["newer", "broken"])
+@pytest.mark.parametrize(
+    "column", [{"SchemaVersion": 99}, {"Steps": "[{"}], ids=["newer", "broken"]
+)
 async def test_an_order_that_nobody_can_recover_is_announced_once(column):
     """Its time is over, and the supervisor, which finds it at each sweep, cannot read its state."""
     watch, store = await watched(overdue_since(seconds(121)))
@@ -229,13 +258,18 @@ async def test_an_order_that_nobody_can_recover_is_announced_once(column):
         assert await watch.look() == timedelta()
     (event,) = await announced(store)
     assert (event.type, event.subject) == ("OrderProcessing.Stalled", f"orders/{ORDER_ID}")
-    assert (event.at, event.data["reason"]) == (NOW - seconds(121), "it is overdue, and nobody could recover it")
+    assert (event.at, event.data["reason"]) == (
+        NOW - seconds(121),
+        "it is overdue, and nobody could recover it",
+    )
 
 
 @pytest.mark.proves("SUP-7")
 async def test_an_order_that_is_in_time_or_overdue_for_a_moment_is_not_announced():
     """The next sweep finds it."""
-    watch, store = await watched(overdue_since(-seconds(1)), overdue_since(seconds(119), f"b03-{1:026d}"))
+    watch, store = await watched(
+        overdue_since(-seconds(1)), overdue_since(seconds(119), f"b03-{1:026d}")
+    )
     await watch.look()
     assert await announced(store) == []
 
@@ -244,7 +278,9 @@ async def test_an_order_that_is_in_time_or_overdue_for_a_moment_is_not_announced
 async def test_many_orders_that_nobody_can_recover_hide_nobody():
     """Neither those of their bucket, which are told with the next look, nor rows that nobody can read."""
     many = [overdue_since(seconds(300), f"b03-{number:026d}") for number in range(PAGE)]
-    watch, store = await watched(*many, overdue_since(seconds(200)), overdue_since(seconds(200), f"b00-{1:026d}"))
+    watch, store = await watched(
+        *many, overdue_since(seconds(200)), overdue_since(seconds(200), f"b00-{1:026d}")
+    )
     await watch.look()
     assert len(await announced(store)) == PAGE + 1
     for time in ("0", sortable(NOW - seconds(250))):
@@ -256,7 +292,9 @@ async def test_many_orders_that_nobody_can_recover_hide_nobody():
 @pytest.mark.proves("SUP-7")
 async def test_what_a_look_costs_does_not_grow_with_what_runs_in_time():
     """One range of each bucket, up to what is overdue for too long."""
-    watch, store = await watched(*(overdue_since(-seconds(60), f"b03-{number:026d}") for number in range(PAGE + 1)))
+    watch, store = await watched(
+        *(overdue_since(-seconds(60), f"b03-{number:026d}") for number in range(PAGE + 1))
+    )
     with patch.object(store, "agenda", AsyncMock(wraps=store.agenda)) as agenda:
         await watch.look()
     running = [call.args for call in agenda.await_args_list if call.args[1].startswith("!running")]

@@ -16,7 +16,12 @@ from core.errors import UnavailableError
 from local.ports import HOST
 from stores.tables import Delete, Insert, Put, Replace
 
-OPERATIONS = [Insert("a", {"X": "1"}), Replace("b", {"X": "1"}, "etag"), Put("c", {"X": "1"}), Delete("d")]
+OPERATIONS = [
+    Insert("a", {"X": "1"}),
+    Replace("b", {"X": "1"}, "etag"),
+    Put("c", {"X": "1"}),
+    Delete("d"),
+]
 
 
 def table_at(address):
@@ -34,7 +39,9 @@ def parts(body):
 
 def test_each_part_of_a_transaction_says_what_azure_demands():
     """The version of the protocol, the form of the answer; that no answer is wanted, where it has a meaning."""
-    found = list(parts(body_of("batch", [part_of("http://x/orders", "p", each) for each in OPERATIONS])))
+    found = list(
+        parts(body_of("batch", [part_of("http://x/orders", "p", each) for each in OPERATIONS]))
+    )
     assert [method for method, _ in found] == ["POST", "PUT", "PUT", "DELETE"]
     assert {headers["DataServiceVersion"] for _, headers in found} == {"3.0"}
     assert {headers["Accept"] for _, headers in found} == {"application/json"}
@@ -42,7 +49,10 @@ def test_each_part_of_a_transaction_says_what_azure_demands():
     assert [headers["If-Match"] for _, headers in found] == [None, "etag", None, "*"]
     with_body = [headers for method, headers in found if method != "DELETE"]
     assert all(headers["Content-Type"] == "application/json" for headers in with_body)
-    assert all(int(headers["Content-Length"]) == len(headers.get_payload().split("\r\n")[0]) for headers in with_body)
+    assert all(
+        int(headers["Content-Length"]) == len(headers.get_payload().split("\r\n")[0])
+        for headers in with_body
+    )
 
 
 REQUESTS = {
@@ -83,10 +93,15 @@ async def page_of(request):
 @pytest.mark.parametrize(
     ("limit", "found"), [(None, "abcd"), (1, "a"), (2, "ab"), (3, "abc"), (4, "abcd"), (9, "abcd")]
 )
-async def test_a_range_ends_with_the_last_page_and_not_with_one_that_is_empty_or_short(limit, found):
+async def test_a_range_ends_with_the_last_page_and_not_with_one_that_is_empty_or_short(
+    limit, found
+):
     """This is the only query: what lies behind such a page, of whatever kind it is, nobody would ever see."""
     azure = web.Application()
     azure.router.add_get("/a/orders()", page_of)
-    async with TestServer(azure, host=HOST) as server, table_at(str(server.make_url("")).rstrip("/")) as client:
+    async with (
+        TestServer(azure, host=HOST) as server,
+        table_at(str(server.make_url("")).rstrip("/")) as client,
+    ):
         rows = await TableTransactions(lambda: client).rows("p", "a", "z", limit)
     assert "".join(row.key for row in rows) == found

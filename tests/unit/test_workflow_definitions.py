@@ -34,7 +34,8 @@ CAPABILITIES = ("payment", "inventory", "shipping")
 
 def step(name, *after, **more):
     return StepDefinition(
-        **{"name": name, "capability": "payment", "operation": "x", "request": None, "after": after} | more
+        **{"name": name, "capability": "payment", "operation": "x", "request": None, "after": after}
+        | more
     )
 
 
@@ -52,14 +53,24 @@ def test_the_shipped_workflows_are_right():
     [
         pytest.param(flow(), "there is no step", id="empty"),
         pytest.param(flow(step("a"), step("a")), "step a is defined twice", id="twice"),
-        pytest.param(flow(step("a", "b")), "step a: it comes after b, which is no step above it", id="unknown step"),
+        pytest.param(
+            flow(step("a", "b")),
+            "step a: it comes after b, which is no step above it",
+            id="unknown step",
+        ),
         pytest.param(
             flow(step("a"), step("b", uses=("a",))),
             "step b: it uses what a answers, and does not come after it",
             id="uses what may not be there",
         ),
-        pytest.param(flow(step("a", capability="postman")), "step a: no agent offers postman", id="nobody offers it"),
-        pytest.param(flow(step("a", "a")), "step a: it comes after a, which is no step above it", id="itself"),
+        pytest.param(
+            flow(step("a", capability="postman")),
+            "step a: no agent offers postman",
+            id="nobody offers it",
+        ),
+        pytest.param(
+            flow(step("a", "a")), "step a: it comes after a, which is no step above it", id="itself"
+        ),
         pytest.param(
             flow(step("a"), step("b", "a", "d"), step("c", "b"), step("d", "c")),
             "step b: it comes after d, which is no step above it",
@@ -80,9 +91,15 @@ def test_the_shipped_workflows_are_right():
             "step a: operation void/all has to match [a-z][a-z0-9-]{0,40}",
             id="an undo that no message can ask for",
         ),
-        pytest.param(flow(step("a", threshold=0)), "step a: threshold is 0; it has to be more", id="no try at all"),
         pytest.param(
-            flow(step("a", timeout=timedelta(0))), "step a: timeout is 0:00:00; it has to be more", id="no time"
+            flow(step("a", threshold=0)),
+            "step a: threshold is 0; it has to be more",
+            id="no try at all",
+        ),
+        pytest.param(
+            flow(step("a", timeout=timedelta(0))),
+            "step a: timeout is 0:00:00; it has to be more",
+            id="no time",
         ),
         pytest.param(
             flow(step("a", timeout=timedelta(minutes=10))),
@@ -100,7 +117,9 @@ def test_the_shipped_workflows_are_right():
             id="cools down beyond the calendar",
         ),
         pytest.param(
-            flow(step("a", max_cooldowns=-1)), "step a: max_cooldowns is -1; it has to be more", id="no cooldown"
+            flow(step("a", max_cooldowns=-1)),
+            "step a: max_cooldowns is -1; it has to be more",
+            id="no cooldown",
         ),
         pytest.param(
             flow(step("a", max_cooldowns=1001)),
@@ -127,7 +146,9 @@ def test_the_shipped_workflows_are_right():
         ),
         *(
             pytest.param(
-                replace(flow(step("a")), version=version), "its version has to be from 1 to 1000000", id=f"v{version}"
+                replace(flow(step("a")), version=version),
+                "its version has to be from 1 to 1000000",
+                id=f"v{version}",
             )
             for version in (0, 2**31)
         ),
@@ -168,19 +189,26 @@ def test_a_workflow_that_no_submission_could_name_is_reported(name):
     """Else nobody would notice before the first order for it."""
     with pytest.raises(DeclarationError) as error:
         Workflows(replace(flow(step("a")), name=name)).check(CAPABILITIES)
-    assert error.value.faults == [f"{name} version 1: its name has to match ^[a-z][a-z0-9-]{{0,40}}$"]
+    assert error.value.faults == [
+        f"{name} version 1: its name has to match ^[a-z][a-z0-9-]{{0,40}}$"
+    ]
 
 
 @pytest.mark.proves("SUB-2")
 def test_whatever_happens_to_an_order_of_the_most_steps_fits_its_rows():
     """With the longest names, reasons and dependences: all of them begin, expire, are given up and turned back."""
-    workflow = flow(*(step(name, compensation="y", on_failure=OnFailure.UNDO) for name in LONG_NAMES))
+    workflow = flow(
+        *(step(name, compensation="y", on_failure=OnFailure.UNDO) for name in LONG_NAMES)
+    )
     workflow = replace(
-        workflow, steps=tuple(replace(each, request=lambda order, results: {}) for each in workflow.steps)
+        workflow,
+        steps=tuple(replace(each, request=lambda order, results: {}) for each in workflow.steps),
     )
     rules = replace(scheduler, workflows=Workflows(workflow))
     order = new_order(reply_to="status-a").with_state(workflow="w")
-    order = replace(order, steps=workflow.initial_steps(timeout=seconds(5), threshold=1, cooldown=seconds(60)))
+    order = replace(
+        order, steps=workflow.initial_steps(timeout=seconds(5), threshold=1, cooldown=seconds(60))
+    )
     claimed = rules.claim(order, NOW)
     given_up = supervisor.recover(claimed.after, NOW + seconds(7))
     turned_back = cancel(claimed.after, OperatorRequest(operator="grace", note="x"), NOW)
@@ -190,11 +218,20 @@ def test_whatever_happens_to_an_order_of_the_most_steps_fits_its_rows():
     assert ended.after.state.outcome is Outcome.UNDO_INCOMPLETE
     for change in (claimed, given_up, turned_back, undo, stuck, ended):
         steps = [
-            replace(each, reason=MAX_REASON * "\U0001f9a0", result={"kept": MAX_KEPT * "x"}, after=LONG_NAMES[:place])
+            replace(
+                each,
+                reason=MAX_REASON * "\U0001f9a0",
+                result={"kept": MAX_KEPT * "x"},
+                after=LONG_NAMES[:place],
+            )
             for place, each in enumerate(change.after.steps)
         ]
         _, rows = of_change(replace(change, after=replace(change.after, steps=tuple(steps))))
-        assert [stored_form(columns_of_record(each.row)) for each in rows if not isinstance(each, Delete)]
+        assert [
+            stored_form(columns_of_record(each.row))
+            for each in rows
+            if not isinstance(each, Delete)
+        ]
 
 
 def test_all_faults_are_reported_at_once():

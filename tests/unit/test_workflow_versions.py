@@ -14,11 +14,20 @@ from core.workflow import StepDefinition, Workflow, Workflows
 
 def step(name, *after, **more):
     return StepDefinition(
-        name=name, capability="payment", operation="pay", request=lambda order, results: {}, after=after, **more
+        name=name,
+        capability="payment",
+        operation="pay",
+        request=lambda order, results: {},
+        after=after,
+        **more,
     )
 
 
-CLAIM = Workflow(name="claim", version=1, steps=(step("approve"), step("pay", "approve", result_fields=("reference",))))
+CLAIM = Workflow(
+    name="claim",
+    version=1,
+    steps=(step("approve"), step("pay", "approve", result_fields=("reference",))),
+)
 APPROVE, PAY = CLAIM.steps
 
 
@@ -72,7 +81,10 @@ def test_an_order_that_meets_a_changed_workflow_tells_once_which_step_it_is(chan
 @pytest.mark.proves("FLT-12")
 def test_each_change_has_an_alert_of_its_own():
     """Whoever changes it once more is told once more."""
-    events = [told(claimed(APPROVE, replace(PAY, operation=operation)))[0] for operation in ("charge", "capture")]
+    events = [
+        told(claimed(APPROVE, replace(PAY, operation=operation)))[0]
+        for operation in ("charge", "capture")
+    ]
     assert len({event.event_id for event in events}) == 2
 
 
@@ -87,4 +99,6 @@ def test_nobody_is_told_of_what_is_as_it_was():
 def test_a_field_that_has_its_default_is_no_part_of_a_fingerprint():
     """So what a later version of the app adds changes none."""
     assert APPROVE.fingerprint == replace(APPROVE, late_effect_window=timedelta()).fingerprint
-    assert APPROVE.fingerprint != replace(APPROVE, late_effect_window=timedelta(seconds=1)).fingerprint
+    assert (
+        APPROVE.fingerprint != replace(APPROVE, late_effect_window=timedelta(seconds=1)).fingerprint
+    )

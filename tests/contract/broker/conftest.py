@@ -12,7 +12,9 @@ from queue_user import QueueUser
 @pytest.fixture(scope="session")
 def broker(services) -> RunningBroker:
     """The shared broker, which these tests leave running."""
-    return RunningBroker(services.ports.amqp_port, f"http://127.0.0.1:{services.ports.broker_health_port}/health")
+    return RunningBroker(
+        services.ports.amqp_port, f"http://127.0.0.1:{services.ports.broker_health_port}/health"
+    )
 
 
 @pytest.fixture(scope="module")

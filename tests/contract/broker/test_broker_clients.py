@@ -24,7 +24,12 @@ async def test_management_requests_at_the_same_time(plain):
     messages = await plain.receive(20)
     renewed, seen = await asyncio.gather(
         asyncio.gather(*map(plain.receiver.renew_message_lock, messages)),
-        asyncio.gather(*(plain.receiver.peek_messages(1, sequence_number=each.sequence_number) for each in messages)),
+        asyncio.gather(
+            *(
+                plain.receiver.peek_messages(1, sequence_number=each.sequence_number)
+                for each in messages
+            )
+        ),
     )
     await plain.complete(*messages)
     assert all(until > datetime.now(UTC) for until in renewed)
@@ -35,7 +40,10 @@ async def test_scheduling_at_the_same_time_leaves_the_sender_usable(plain):
     """Messages scheduled all at once on a sender's management link do not disturb what it sends afterwards."""
     far = datetime.now(UTC) + timedelta(hours=1)
     scheduled = await asyncio.gather(
-        *(plain.sender.schedule_messages(ServiceBusMessage(str(number)), far) for number in range(10))
+        *(
+            plain.sender.schedule_messages(ServiceBusMessage(str(number)), far)
+            for number in range(10)
+        )
     )
     await plain.send("afterwards")
     await plain.complete(*await plain.receive())
@@ -82,7 +90,9 @@ def dispositions(receiver, monkeypatch) -> list:
 
 async def test_delivery_annotations(plain):
     """A delivery has the sender's delivery annotations and its lock token; one that is peeked, no token."""
-    sent = AmqpAnnotatedMessage(data_body=b"x", delivery_annotations={"mine": 7, "x-opt-lock-token": "forged"})
+    sent = AmqpAnnotatedMessage(
+        data_body=b"x", delivery_annotations={"mine": 7, "x-opt-lock-token": "forged"}
+    )
     await plain.sender.send_messages(sent)
     [message] = await plain.receive()
     [peeked] = await plain.receiver.peek_messages(1, sequence_number=message.sequence_number)
@@ -116,16 +126,31 @@ async def test_properties_are_modified_by_a_settlement(plain):
     """What abandons, defers or dead-letters a message can change its application properties, each with its type."""
     await plain.send("m", application_properties={"kept": True, "tries": 0})
     [message] = await plain.receive()
-    await settle(plain.receiver, message, "modified", delivery_failed=True, message_annotations={"tries": 1, "a": "x"})
+    await settle(
+        plain.receiver,
+        message,
+        "modified",
+        delivery_failed=True,
+        message_annotations={"tries": 1, "a": "x"},
+    )
     [message] = await plain.receive()
     assert message.application_properties == {b"kept": True, b"tries": 1, b"a": b"x"}
     token = [message.lock_token]
-    await plain.receiver._settle_message_via_mgmt_link("abandoned", token, {"properties-to-modify": {"tries": 2}})
+    await plain.receiver._settle_message_via_mgmt_link(
+        "abandoned", token, {"properties-to-modify": {"tries": 2}}
+    )
     [message] = await plain.receive()
     changes = {"tries": 3, "deferred": 0.5}
-    await settle(plain.receiver, message, "modified", undeliverable_here=True, message_annotations=changes)
+    await settle(
+        plain.receiver, message, "modified", undeliverable_here=True, message_annotations=changes
+    )
     [message] = await plain.receiver.receive_deferred_messages(message.sequence_number)
-    assert message.application_properties == {b"kept": True, b"tries": 3, b"a": b"x", b"deferred": 0.5}
+    assert message.application_properties == {
+        b"kept": True,
+        b"tries": 3,
+        b"a": b"x",
+        b"deferred": 0.5,
+    }
     await plain.complete(message)
 
 
@@ -135,7 +160,10 @@ async def test_properties_are_modified_by_dead_lettering(plain):
     [message] = await plain.receive()
     info = {"DeadLetterReason": "Why", "DeadLetterErrorDescription": "because", "step": 7}
     await settle(
-        plain.receiver, message, "rejected", error=AMQPError(condition=b"com.microsoft:dead-letter", info=info)
+        plain.receiver,
+        message,
+        "rejected",
+        error=AMQPError(condition=b"com.microsoft:dead-letter", info=info),
     )
     dead = await plain.receive_dead()
     await plain.dead_letters.complete_message(dead)
@@ -160,7 +188,22 @@ async def test_attach_is_answered_before_anything_is_delivered(broker, plain):
 ALL_AT_ONCE = (
     OpenFrame("c", "localhost", 65536, 1, None, None, None, None, None, None),
     BeginFrame(None, 0, 100, 100, 10, None, None, None),
-    AttachFrame("l", 0, True, SETTLED, 0, Source(address="plain"), Target(), None, False, None, None, None, None, None),
+    AttachFrame(
+        "l",
+        0,
+        True,
+        SETTLED,
+        0,
+        Source(address="plain"),
+        Target(),
+        None,
+        False,
+        None,
+        None,
+        None,
+        None,
+        None,
+    ),
     FlowFrame(0, 100, 0, 100, 0, 0, 1),
 )
 

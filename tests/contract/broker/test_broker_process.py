@@ -36,7 +36,9 @@ async def outcome(*arguments) -> tuple[int, str]:
 
 async def test_every_fault_of_a_configuration_is_named(tmp_path):
     """A faulty Config.json ends the broker with code 2 and one message that names every fault."""
-    config = write_config(tmp_path / "Config.json", {"good": {}, "Good": {}, "bad name": {}, "faulty": FAULTY})
+    config = write_config(
+        tmp_path / "Config.json", {"good": {}, "Good": {}, "bad name": {}, "faulty": FAULTY}
+    )
     content = json.loads(config.read_text())
     content["UserConfig"]["Namespaces"][0] |= {"Name": "mine", "Topics": [{"Name": "t"}]}
     config.write_text(json.dumps(content))
@@ -89,7 +91,9 @@ async def test_killed_broker_has_lost_nothing(tmp_path):
             broker.connect() as client,
             opened(*links_of(client)) as (sender, unique_sender, receiver, _),
         ):
-            await sender.send_messages([ServiceBusMessage(f"m{i}", subject="kept") for i in range(5)])
+            await sender.send_messages(
+                [ServiceBusMessage(f"m{i}", subject="kept") for i in range(5)]
+            )
             deferred, dead, completed, abandoned, locked = await receiver.receive_messages(
                 5, max_wait_time=PATIENCE_SECONDS
             )
@@ -159,8 +163,13 @@ async def test_clients_carry_on_after_a_restart(tmp_path):
         pytest.param(b"GET / HTTP/1.1\r\n\r\n", id="HTTP"),
         pytest.param(os.urandom(4096), id="random"),
         pytest.param(b"AMQP\x00\x01\x00\x00" + b"\xff" * 64, id="a frame of 4 GB"),
-        pytest.param(b"AMQP\x00\x01\x00\x00\x00\x00\x00\x0c\x02\x00\x00\x00\x00\x53\x99\x45", id="no performative"),
-        pytest.param(b"AMQP\x03\x01\x00\x00\x00\x00\x00\x10\x02\x01\x00\x00" + b"\x00" * 8, id="no SASL"),
+        pytest.param(
+            b"AMQP\x00\x01\x00\x00\x00\x00\x00\x0c\x02\x00\x00\x00\x00\x53\x99\x45",
+            id="no performative",
+        ),
+        pytest.param(
+            b"AMQP\x03\x01\x00\x00\x00\x00\x00\x10\x02\x01\x00\x00" + b"\x00" * 8, id="no SASL"
+        ),
     ],
 )
 async def test_garbage_closes_only_its_own_connection(broker, plain, garbage):
@@ -192,7 +201,9 @@ async def test_messages_of_a_killed_client_come_back_when_their_locks_end(broker
     queue = special("quick")
     await queue.send("k1", "k2", "k3")
     command = [sys.executable, "-c", KILLED_CLIENT, broker.connection_string]
-    killed = await asyncio.to_thread(subprocess.run, command, capture_output=True, text=True, check=False)
+    killed = await asyncio.to_thread(
+        subprocess.run, command, capture_output=True, text=True, check=False
+    )
     assert (killed.returncode, killed.stdout) == (-9, "1\n"), killed.stderr
     messages = await queue.receive(3)
     await queue.complete(*messages)
@@ -211,7 +222,9 @@ async def test_fifty_connections_at_once(broker, special):
     await asyncio.gather(*(send(number) for number in range(50)))
     messages = await queue.receive(200)
     await queue.complete(*messages)
-    assert sorted(map(str, messages)) == sorted(f"{number}-{i}" for number in range(50) for i in range(4))
+    assert sorted(map(str, messages)) == sorted(
+        f"{number}-{i}" for number in range(50) for i in range(4)
+    )
 
 
 async def test_many_deliveries_on_one_link(special):
@@ -220,7 +233,9 @@ async def test_many_deliveries_on_one_link(special):
     await queue.send("held")
     [held] = await queue.receive()
     for _ in range(5):
-        await queue.sender.send_messages([ServiceBusMessage(uuid.uuid4().bytes) for _ in range(450)])
+        await queue.sender.send_messages(
+            [ServiceBusMessage(uuid.uuid4().bytes) for _ in range(450)]
+        )
     for _ in range(5):
         await queue.complete(*await queue.receive(450))
     await queue.complete(held)

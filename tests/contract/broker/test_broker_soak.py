@@ -31,7 +31,10 @@ class Load:
     async def send(self) -> None:
         while not self.stopping:
             with contextlib.suppress(ServiceBusError):
-                async with self.broker.connect(retry_total=0) as client, client.get_queue_sender("q") as sender:
+                async with (
+                    self.broker.connect(retry_total=0) as client,
+                    client.get_queue_sender("q") as sender,
+                ):
                     while not self.stopping:
                         bodies = [uuid.uuid4().hex for _ in range(20)]
                         await sender.send_messages([ServiceBusMessage(body) for body in bodies])
@@ -40,7 +43,10 @@ class Load:
     async def receive(self) -> None:
         while not (self.stopping and self.sent <= self.completed):
             with contextlib.suppress(ServiceBusError):
-                async with self.broker.connect(retry_total=0) as client, client.get_queue_receiver("q") as receiver:
+                async with (
+                    self.broker.connect(retry_total=0) as client,
+                    client.get_queue_receiver("q") as receiver,
+                ):
                     while not (self.stopping and self.sent <= self.completed):
                         for message in await receiver.receive_messages(20, max_wait_time=0.5):
                             await self._complete(receiver, message)
@@ -53,7 +59,9 @@ class Load:
         self.completed.add(body)
 
 
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # the SDK leaves broken sockets open
+@pytest.mark.filterwarnings(
+    "ignore::pytest.PytestUnraisableExceptionWarning"
+)  # the SDK leaves broken sockets open
 async def test_kills_under_load_lose_nothing_and_undo_nothing(tmp_path):
     """Of ten SIGKILLs: what was accepted is received, and what was completed does not come again."""
     async with running_broker(tmp_path, {"q": {"LockDuration": "PT2S"}}) as broker:
@@ -120,14 +128,20 @@ async def test_memory_is_given_back(tmp_path):
         await send(sender, MANY, b"x" * 1024)
         full = memory_mb(broker)
         mode = ServiceBusReceiveMode.RECEIVE_AND_DELETE
-        async with client.get_queue_receiver("q", receive_mode=mode, prefetch_count=1000) as receiver:
+        async with client.get_queue_receiver(
+            "q", receive_mode=mode, prefetch_count=1000
+        ) as receiver:
             received = 0
             while received < MANY:
-                received += len(await receiver.receive_messages(1000, max_wait_time=PATIENCE_SECONDS))
+                received += len(
+                    await receiver.receive_messages(1000, max_wait_time=PATIENCE_SECONDS)
+                )
         assert full > before + 100
 
         async def given_back():
-            assert memory_mb(broker) < before + 110, f"{before} MB before, {full} MB full, {memory_mb(broker)} MB now"
+            assert memory_mb(broker) < before + 110, (
+                f"{before} MB before, {full} MB full, {memory_mb(broker)} MB now"
+            )
             return True
 
         await eventually(given_back)

@@ -105,12 +105,18 @@ async def special(req: func.HttpRequest):
 @app.route(route="files/{*path}", methods=["GET"])
 def files(req: func.HttpRequest, context):
     thread = threading.current_thread().name
-    return as_json({"path": req.route_params["path"], "thread": thread, "function": context.function_name})
+    return as_json(
+        {"path": req.route_params["path"], "thread": thread, "function": context.function_name}
+    )
 
 
 @app.route(route="echo", methods=["POST"])
 async def echo(req: func.HttpRequest):
-    headers = {"X-Seen": req.headers["x-given"], "X-Url": req.url, "X-Length": str(len(req.get_body()))}
+    headers = {
+        "X-Seen": req.headers["x-given"],
+        "X-Url": req.url,
+        "X-Length": str(len(req.get_body())),
+    }
     return func.HttpResponse(
         req.get_body()[:100], status_code=201, headers=headers, mimetype="text/x", charset="latin-1"
     )

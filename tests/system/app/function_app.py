@@ -34,19 +34,26 @@ def failing(on_failure: OnFailure, *names: str) -> Workflow:
     """With this policy, and a short time for the steps that may fail."""
     return like_order(
         f"{'-'.join(names)}-{on_failure}",
-        lambda step: replace(step, on_failure=on_failure, timeout=SHORT if step.name in names else None),
+        lambda step: replace(
+            step, on_failure=on_failure, timeout=SHORT if step.name in names else None
+        ),
     )
 
 
 def patient() -> Workflow:
     """Whose payment may time out as often as it likes."""
-    steps = [replace(step, timeout=SHORT, threshold=OFTEN) if step.name == "payment" else step for step in ORDER.steps]
+    steps = [
+        replace(step, timeout=SHORT, threshold=OFTEN) if step.name == "payment" else step
+        for step in ORDER.steps
+    ]
     return Workflow(name="patient", version=1, steps=tuple(steps))
 
 
 def payment_short() -> Workflow:
     """One step, which may time out."""
-    return replace(PAYMENT_ONLY, name="payment-short", steps=(replace(PAYMENT_ONLY.steps[0], timeout=SHORT),))
+    return replace(
+        PAYMENT_ONLY, name="payment-short", steps=(replace(PAYMENT_ONLY.steps[0], timeout=SHORT),)
+    )
 
 
 def slow_service() -> Workflow:
@@ -60,13 +67,20 @@ def slow_service() -> Workflow:
 
 def resting() -> Workflow:
     """Whose payment rests once it has timed out, and goes on soon enough to be tried again while something is away."""
-    payment = replace(PAYMENT_ONLY.steps[0], threshold=1, on_failure=OnFailure.COOLDOWN, cooldown=timedelta(seconds=20))
+    payment = replace(
+        PAYMENT_ONLY.steps[0],
+        threshold=1,
+        on_failure=OnFailure.COOLDOWN,
+        cooldown=timedelta(seconds=20),
+    )
     return Workflow(name="resting", version=1, steps=(payment,))
 
 
 def restock() -> Workflow:
     """Nothing but a call to the inventory: an order that needs no payment."""
-    return Workflow(name="restock", version=1, steps=(replace(ORDER.steps[0], after=(), timeout=LONG),))
+    return Workflow(
+        name="restock", version=1, steps=(replace(ORDER.steps[0], after=(), timeout=LONG),)
+    )
 
 
 POLICIES = (OnFailure.ERROR, OnFailure.UNDO)
@@ -82,7 +96,9 @@ known = Workflows(
     restock(),
 )
 shop.business.SHOP = replace(MEASURED, workflows=known)
-spec = spec_from_file_location("production_function_app", Path(__file__).parents[3] / "function_app.py")
+spec = spec_from_file_location(
+    "production_function_app", Path(__file__).parents[3] / "function_app.py"
+)
 assert spec
 assert spec.loader
 production = module_from_spec(spec)
