@@ -104,9 +104,8 @@ class App:
     def transitions(self) -> Transitions:
         """The one way to change an order."""
         parts = self.adapters
-        transitions = Transitions(self.store, parts.bus, parts.clock, parts.new_id)
-        transitions.count = Tally(self.figures, parts.clock).count
-        return transitions
+        tally = Tally(self.figures, parts.clock)
+        return Transitions(self.store, parts.bus, parts.clock, parts.new_id, tally.count)
 
     @cached_property
     def clock_guard(self) -> ClockGuard:
@@ -269,7 +268,12 @@ class App:
         owed = Owed(store=self.store, clock=clock)
         return OperatorServices(
             orders=self.orders,
-            bulk=BulkService(orders=self.orders),
+            bulk=BulkService(
+                transitions=self.transitions,
+                store=self.store,
+                clock=clock,
+                clock_tolerance=self._tolerance,
+            ),
             alerts=AlertDesk(alert_log=self.alert_log, owed=owed, sweeps=self.sweeps, clock=clock),
             poison=self.poison,
             overview=OverviewService(

@@ -8,7 +8,7 @@ request, sent again, does the rest.
 
 import logging
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from core import agenda
 from core.actions import BY_NAME, Action, Asked
@@ -25,11 +25,13 @@ from core.errors import (
 from core.gathering import run_all
 from core.keys import sortable
 from core.orders import Snapshot
+from core.ports import Clock
 from entrypoints.models import View
 from operators import views
 from operators.requests import BulkRequest, Where
-from operators.service import OperatorService
 from operators.views import ListedOrder, agenda_page
+from stores.orders import OrderStore
+from stores.transitions import Transitions
 
 log = logging.getLogger(__name__)
 
@@ -65,7 +67,10 @@ class BulkPage(View):
 class BulkService:
     """Acts on the matching orders in the lists of an action."""
 
-    orders: OperatorService
+    transitions: Transitions
+    store: OrderStore
+    clock: Clock
+    clock_tolerance: timedelta
 
     async def run(self, request: BulkRequest) -> BulkPage:
         """Act on the orders of a list, page by page; raises `InvalidError`."""
@@ -73,7 +78,7 @@ class BulkService:
         action = BY_NAME[request.action]
         start, end = _lists(action, until, request.where)
         rows, continuation = await agenda_page(
-            self.orders.store, start, end, request.limit, request.continuation
+            self.store, start, end, request.limit, request.continuation
         )
         found = (_meant(row, action, request.where, until) for row in rows)
         # An order that waits while a step runs is listed twice.
@@ -100,7 +105,7 @@ class BulkService:
         It lies so far back that no machine with a slow clock still writes such a time into the
         lists.
         """
-        latest = self.orders.clock() - self.orders.acting.clock_tolerance
+        latest = self.clock() - self.clock_tolerance
         if request.until is None and not request.dry_run:
             raise InvalidError(["until: a dry run says up to which time to act; name it"])
         if request.until and request.until > latest:
@@ -137,7 +142,7 @@ class BulkService:
             return action.act(order, asked, now) if meant_by(order, action, where, until) else None
 
         try:
-            decision = await self.orders.transitions.apply(order_id, decide)
+            decision = await self.transitions.apply(order_id, decide)
         except UnknownOrderError:
             return None
         except UnavailableError:

@@ -42,18 +42,25 @@ def _in_brief(change: Change) -> dict[str, object]:
 class Transitions:
     """Runs decisions against the state store; every change of an order goes through it."""
 
-    def __init__(self, store: OrderStore, bus: Bus, clock: Clock, new_id: NewId) -> None:
+    def __init__(
+        self,
+        store: OrderStore,
+        bus: Bus,
+        clock: Clock,
+        new_id: NewId,
+        count: Callable[[Change], None] = lambda _: None,
+    ) -> None:
         self.store = store
         self._bus = bus
         self.clock = clock
         self._new_id = new_id
-        self.count: Callable[[Change], None] = lambda _: None
+        self._count = count
         """Gets each change that was written."""
 
-    def _count(self, change: Change) -> None:
+    def _counted(self, change: Change) -> None:
         """Count the change; an error is logged, since figures must not stop a committed change."""
         try:
-            self.count(change)
+            self._count(change)
         except Exception:
             log.exception("order.not_counted", extra={"order_id": change.after.order_id})
 
@@ -87,7 +94,7 @@ class Transitions:
                 if not await self._commit(change):
                     return False
                 log.info("order.changed", extra=_in_brief(change))
-                self._count(change)
+                self._counted(change)
                 await self._send(change)
             case Note():
                 await self.store.note(decision)

@@ -198,6 +198,6 @@ async def test_a_row_that_nobody_can_read_costs_only_itself(name, value):
 async def test_what_cannot_be_counted_is_sent_all_the_same():
     """Figures are for looking at: the order has been written, and whoever goes on with it hears of that."""
     world = World()
-    world.transitions.count = Mock(side_effect=ValueError("no figure"))
+    world.transitions._count = Mock(side_effect=ValueError("no figure"))
     await world.submitted()
     assert world.parts.bus.sent
