@@ -3,8 +3,9 @@
 from dataclasses import replace
 
 from core.workflow import StepDefinition, Workflow, Workflows
-from shop.business import SHOP
-from shop.workflows import goods, payment
+from shop.business import ORDER, SHOP
+
+STOCK, PAYMENT, *_ = ORDER.steps
 
 PAYMENT_ONLY = Workflow(
     name="payment-only",
@@ -15,7 +16,7 @@ PAYMENT_ONLY = Workflow(
             capability="payment",
             operation="authorise",
             compensation="void",
-            request=payment,
+            request=PAYMENT.request,
             result_fields=("reference",),
         ),
     ),
@@ -30,14 +31,14 @@ IN_SEQUENCE = Workflow(
             capability="payment",
             operation="authorise",
             compensation="void",
-            request=payment,
+            request=PAYMENT.request,
         ),
         StepDefinition(
             name="stock",
             capability="inventory",
             operation="reserve",
             compensation="release",
-            request=goods,
+            request=STOCK.request,
             after=("payment",),
         ),
         StepDefinition(
@@ -45,7 +46,7 @@ IN_SEQUENCE = Workflow(
             capability="shipping",
             operation="ship",
             compensation="cancel",
-            request=goods,
+            request=STOCK.request,
             after=("stock",),
         ),
     ),

@@ -1,55 +1,225 @@
-"""The business of this deployment: a shop for tea."""
+"""The business of this deployment: a shop for tea.
 
+For an order, the stock is reserved and the payment authorised at the same time; then the order is
+shipped; then the payment is captured. Each step has a compensation: release the stock, void the
+authorisation, cancel the shipment, refund the capture. If the payment is refused, the order waits
+for an operator; if the stock or the shipment fails, the order is undone.
+
+For a return, the goods go back into stock; then the payment is refunded.
+"""
+
+from collections.abc import Iterable, Mapping
+from decimal import Decimal
 from pathlib import Path
+from typing import Annotated, Any, Literal
 
-from core.business import Agent, Business, Sample
-from core.workflow import Workflows
-from shop.catalogue import PRODUCTS
-from shop.payload import PAYLOAD, skus
-from shop.workflows import ORDER, ORDER_1, RETURN
+from pydantic import Field
 
-DECLINED = "card declined"
+from core.errors import UnknownNameError
+from core.messages import NO_TEXT
+from flow import UNDO, Agent, Flow, Model, Operation, Owner, Personal, Text, business
+from shop.catalogue import BY_SKU, PRODUCTS
+
+Email = Annotated[
+    str, Field(min_length=1, max_length=200, pattern=rf"^[^@\s{NO_TEXT}]+@[^@\s{NO_TEXT}]+$")
+]
+Price = Annotated[str, Field(pattern=r"^\d{1,7}\.\d{2}$")]
+"""A decimal string such as "12.50" (EUR)."""
+
+
+# The payload of an order
+
+
+class Customer(Model):
+    """Who ordered: personal data, which never leaves the order row."""
+
+    name: Personal[Text]
+    email: Owner[Email]
+
+
+class Line(Model):
+    """One product of the order."""
+
+    sku: Annotated[Text, Field(max_length=40)]
+    quantity: Annotated[int, Field(ge=1, le=1000)]
+    unit_price: Price
+
+
+class Content(Model):
+    """What is ordered, at which prices, and by whom."""
+
+    customer: Customer
+    items: Annotated[tuple[Line, ...], Field(min_length=1, max_length=50)]
+
+
+def only_our_products(content: Content) -> None:
+    """Raise `UnknownNameError` for products that only a newer version of the shop may sell."""
+    unknown = [
+        f"items.{index}.sku: there is no product {line.sku}"
+        for index, line in enumerate(content.items)
+        if line.sku not in BY_SKU
+    ]
+    if unknown:
+        raise UnknownNameError(unknown)
+
+
+# The services
+
+
+class Item(Model):
+    """A product, and how many of it."""
+
+    sku: str
+    quantity: int
+
+
+class Goods(Model):
+    """The ordered products."""
+
+    items: tuple[Item, ...]
+
+
+class Charge(Goods):
+    """The products and their total, without the customer."""
+
+    amount: str
+    currency: Literal["EUR"] = "EUR"
+
+
+class Capture(Charge):
+    """The charge, and the authorisation to capture."""
+
+    authorisation: str | None
+
+
+class Parcel(Goods):
+    """The products, and the reservation to ship them from."""
+
+    reservation: str | None
+
+
+class Reference(Model):
+    """An answer: the service's own name for what it did."""
+
+    reference: str | None = None
+
+
+class Charged(Reference):
+    """The answer about a charge."""
+
+    amount: str | None = None
+
+
+class Inventory(Agent):
+    """The warehouse."""
+
+    reserve = Operation(Goods, Reference)
+    release = Operation(Goods)
+
+
+class Payment(Agent):
+    """The payment provider; `authorise_first` is the operation as the first version used it."""
+
+    authorise = Operation(Charge, Charged)
+    authorise_first = Operation(Charge, Reference, name="authorise")
+    void = Operation(Charge)
+    capture = Operation(Capture, Charged)
+    refund = Operation(Charge)
+
+
+class Shipping(Agent):
+    """The carrier."""
+
+    ship = Operation(Parcel, Reference)
+    cancel = Operation(Parcel)
+
 
 PROVIDER = "psp"
-"""The payment provider behind both payment agents."""
+"""The payment provider behind both payment agents, which knows the same idempotency keys."""
+DECLINED = "card declined"
 
-AGENTS = (
-    Agent(
-        name="payment", offers="payment", address="PAYMENT_URL", provider=PROVIDER, refusal=DECLINED
-    ),
-    Agent(
-        name="payment-backup",
-        offers="payment",
-        address="PAYMENT_BACKUP_URL",
-        optional=True,
-        provider=PROVIDER,
-        refusal=DECLINED,
-    ),
-    Agent(name="inventory", offers="inventory", address="INVENTORY_URL", refusal="out of stock"),
-    Agent(
-        name="shipping",
-        offers="shipping",
-        address="SHIPPING_URL",
-        refusal="address not deliverable",
-    ),
-)
-"""`payment-backup` is a second way to the same provider, which knows the same idempotency keys."""
+provider = Payment("payment", provider=PROVIDER, refusal=DECLINED)
+backup = Payment("payment-backup", optional=True, provider=PROVIDER, refusal=DECLINED)
+warehouse = Inventory("inventory", refusal="out of stock")
+carrier = Shipping("shipping", refusal="address not deliverable")
 
-SAMPLE = Sample(
-    payload={
-        "customer": {"name": "A sample", "email": "sample@example.com"},
-        "items": [{"sku": PRODUCTS[0].sku, "quantity": 1, "unitPrice": PRODUCTS[0].price.amount}],
-    }
-)
 
-SHOP = Business(
-    workflows=Workflows(ORDER_1, ORDER, RETURN),
-    default_workflow=ORDER.name,
-    agents=AGENTS,
-    payload=PAYLOAD,
-    sample=SAMPLE,
+# The workflows
+
+first_orders = Flow("order", Content, version=1)
+"""For orders from the time when the payment was the only step."""
+orders = Flow("order", Content, version=2)
+returns = Flow("return", Content)
+
+
+def goods(order: Content) -> tuple[Item, ...]:
+    """Return the ordered products."""
+    return tuple(Item(sku=line.sku, quantity=line.quantity) for line in order.items)
+
+
+def total(order: Content) -> str:
+    """Return the sum of an order."""
+    prices = (Decimal(line.unit_price) * line.quantity for line in order.items)
+    return f"{sum(prices, Decimal(0)):.2f}"
+
+
+@orders.step(warehouse.reserve, undo=warehouse.release, on_failure=UNDO)
+def stock(order: Content) -> Goods:
+    """Set the goods aside."""
+    return Goods(items=goods(order))
+
+
+@orders.step(provider.authorise, undo=provider.void)
+@first_orders.step(provider.authorise_first)
+def payment(order: Content) -> Charge:
+    """Authorise the payment."""
+    return Charge(items=goods(order), amount=total(order))
+
+
+@orders.step(carrier.ship, undo=carrier.cancel, after=[payment], on_failure=UNDO)
+def shipment(order: Content, stock: Reference) -> Parcel:
+    """Send the parcel."""
+    return Parcel(items=goods(order), reservation=stock.reference)
+
+
+@orders.step(provider.capture, undo=provider.refund, after=[shipment])
+def capture(order: Content, payment: Charged) -> Capture:
+    """Take the payment."""
+    return Capture(items=goods(order), amount=total(order), authorisation=payment.reference)
+
+
+@returns.step(warehouse.release)
+def restock(order: Content) -> Goods:
+    """Put the goods back on the shelf."""
+    return Goods(items=goods(order))
+
+
+@returns.step(provider.refund, after=[restock])
+def refund(order: Content) -> Charge:
+    """Return the money."""
+    return Charge(items=goods(order), amount=total(order))
+
+
+def skus(request: Mapping[str, Any]) -> Iterable[str]:
+    """Return the products in a request to a service."""
+    items = request.get("items")
+    lines = items if isinstance(items, list) else []
+    return [str(line["sku"]) for line in lines if isinstance(line, Mapping) and "sku" in line]
+
+
+SHOP = business(
+    orders,
+    first_orders,
+    returns,
+    agents=[provider, backup, warehouse, carrier],
+    check=only_our_products,
+    sample=Content(
+        customer=Customer(name="A sample", email="sample@example.com"),
+        items=(Line(sku=PRODUCTS[0].sku, quantity=1, unit_price=PRODUCTS[0].price.amount),),
+    ),
     fault_marks={"sku": skus},
 )
+ORDER_1, ORDER = first_orders.workflow(), orders.workflow()
 
 PAGE = Path(__file__).parent / "page"
 """The files of the page on which customers place and follow orders."""

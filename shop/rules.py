@@ -17,8 +17,8 @@ from core.messages import OrderId, Submission
 from core.orders import Priority, Snapshot, Step
 from entrypoints.models import Body, Parameters, View
 from shop import words
+from shop.business import Customer
 from shop.catalogue import BY_SKU, Product
-from shop.payload import Customer
 from shop.words import OrderWords, StepWords
 
 LARGEST_TOTAL = Decimal(5000)

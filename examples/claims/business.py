@@ -1,29 +1,131 @@
-"""An insurance company as a business of the engine."""
+"""An insurance company: its claims, its services and its one workflow."""
 
-from core.business import Agent, Business, Sample
-from core.workflow import Workflows
-from examples.claims.payload import PAYLOAD
-from examples.claims.workflows import CLAIM
+from typing import Annotated
 
-CLAIMS = Business(
-    workflows=Workflows(CLAIM),
-    default_workflow=CLAIM.name,
-    agents=(
-        Agent(
-            name="assessor",
-            offers="assessment",
-            address="ASSESSOR_URL",
-            refusal="not covered by the policy",
-        ),
-        Agent(name="bank", offers="banking", address="BANK_URL", refusal="account closed"),
-    ),
-    payload=PAYLOAD,
-    sample=Sample(
-        payload={
-            "claimNumber": "C-1000",
-            "policyHolder": {"name": "A sample", "email": "sample@example.com"},
-            "amount": "100.00",
-            "description": "A sample",
-        }
+from pydantic import Field
+
+from flow import (
+    COOLDOWN,
+    UNDO,
+    Agent,
+    Flow,
+    Model,
+    Operation,
+    Owner,
+    Personal,
+    Text,
+    business,
+)
+
+Amount = Annotated[str, Field(pattern=r"^\d{1,7}\.\d{2}$")]
+"""A decimal string such as "950.00" (EUR)."""
+
+
+class PolicyHolder(Model):
+    """Who is insured."""
+
+    name: Personal[Text]
+    email: Owner[Text]
+
+
+class Claim(Model):
+    """The payload of a claim; its description is free text, so it may be personal."""
+
+    claim_number: Annotated[str, Field(pattern=r"^C-\d{4,10}$")]
+    policy_holder: PolicyHolder
+    amount: Amount
+    description: Personal[Text]
+
+
+class Sum(Model):
+    """What is asked of the bank, and a part of other requests."""
+
+    claim_number: str
+    amount: str
+
+
+class Damage(Sum):
+    """What the assessor looks at."""
+
+    description: str
+
+
+class Decision(Sum):
+    """What is to be approved."""
+
+    assessment: str | None
+
+
+class Payout(Sum):
+    """What is to be paid."""
+
+    approval: str | None
+
+
+class Reference(Model):
+    """An answer: the service's own name for what it did."""
+
+    reference: str | None = None
+
+
+class Assessment(Agent):
+    """The service that looks at damages and approves claims."""
+
+    assess = Operation(Damage, Reference)
+    cancel = Operation(Damage)
+    approve = Operation(Decision, Reference)
+    withdraw = Operation(Decision)
+
+
+class Banking(Agent):
+    """The service that screens claims for fraud and pays them."""
+
+    screen = Operation(Sum)
+    pay = Operation(Payout)
+    recall = Operation(Payout)
+
+
+assessor = Assessment("assessor", refusal="not covered by the policy")
+bank = Banking("bank", refusal="account closed")
+
+claims = Flow("claim", Claim)
+
+
+@claims.step(assessor.assess, undo=assessor.cancel, on_failure=UNDO)
+def assess(claim: Claim) -> Damage:
+    """Look at the damage."""
+    return Damage(
+        claim_number=claim.claim_number, amount=claim.amount, description=claim.description
+    )
+
+
+@claims.step(bank.screen, threshold=1, on_failure=COOLDOWN)
+def fraud(claim: Claim) -> Sum:
+    """Check for fraud."""
+    return Sum(claim_number=claim.claim_number, amount=claim.amount)
+
+
+@claims.step(assessor.approve, undo=assessor.withdraw, after=[fraud], on_failure=UNDO)
+def approve(claim: Claim, assess: Reference) -> Decision:
+    """Approve the claim."""
+    return Decision(
+        claim_number=claim.claim_number, amount=claim.amount, assessment=assess.reference
+    )
+
+
+@claims.step(bank.pay, undo=bank.recall, on_failure=UNDO)
+def pay(claim: Claim, approve: Reference) -> Payout:
+    """Pay the claim."""
+    return Payout(claim_number=claim.claim_number, amount=claim.amount, approval=approve.reference)
+
+
+CLAIMS = business(
+    claims,
+    agents=[assessor, bank],
+    sample=Claim(
+        claim_number="C-1000",
+        policy_holder=PolicyHolder(name="A sample", email="sample@example.com"),
+        amount="100.00",
+        description="A sample",
     ),
 )

@@ -22,7 +22,7 @@ from core.changes import Event
 from core.errors import InvalidError, UnreadableRowError
 from core.messages import AgentReply, AgentRequest, Submission, WakeUp, decode
 from operators.requests import BulkRequest, OperatorRequest
-from shop.payload import Content
+from shop.business import Content
 from shop.rules import Purchase
 from simulator.rules import Call, Fault
 from simulator.samples import Trial

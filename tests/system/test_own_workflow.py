@@ -19,7 +19,6 @@ from submitting import new_order_id, submit
 from waiting import eventually
 
 from examples.claims.business import CLAIMS
-from examples.claims.workflows import CLAIM
 from local.business import named
 from tests.mutants.copies import LEFT_OUT
 
@@ -195,6 +194,7 @@ async def has_failed(client, order_id):
     return order and order["failureCount"] >= 1
 
 
+(CLAIM,) = CLAIMS.workflows.all
 UNDONE_BY = {step.operation: step.compensation for step in CLAIM.steps if step.compensation}
 
 

@@ -19,7 +19,7 @@ from adapters.azure import connect
 from adapters.settings import Settings
 from core.changes import Change, HistoryEntry
 from core.gathering import run_all
-from shop.workflows import ORDER_1
+from shop.business import ORDER_1
 
 BEFORE = {
     "stock": {"payment"},

@@ -12,7 +12,7 @@ from scheduling import Scheduling
 from adapters.remote import HttpRemoteService
 from core.life import ProcessState
 from core.messages import AgentReply, decode, responses_queue
-from shop.workflows import ORDER
+from shop.business import ORDER
 
 PATIENT = replace(ORDER, steps=tuple(replace(step, timeout=seconds(60)) for step in ORDER.steps))
 """As long as a step has unless somebody says otherwise."""

@@ -10,10 +10,10 @@ from core.errors import InvalidError
 from core.messages import json_text
 from core.orders import ERASED, OnFailure, Order
 from examples.claims.business import CLAIMS
-from examples.claims.payload import PAYLOAD
-from examples.claims.workflows import CLAIM
 from simulator.rules import simulated
 
+(CLAIM,) = CLAIMS.workflows.all
+PAYLOAD = CLAIMS.payload
 STORM = {
     "claimNumber": "C-2041",
     "policyHolder": {"name": "Ada", "email": "ada@example.com"},

@@ -27,7 +27,7 @@ from core.messages import AgentRequest, decode
 from core.orders import OnFailure
 from operators.requests import ActRequest, OperatorRequest
 from operators.views import order_view
-from shop.workflows import ORDER
+from shop.business import ORDER
 
 REQUEST = OperatorRequest(operator="grace", note="the provider is back")
 DONE, NOT, RUNS, FAILED = (

@@ -37,7 +37,7 @@ from operators.requests import (
     Search,
     Where,
 )
-from shop.workflows import ORDER
+from shop.business import ORDER
 from stores.agent_health import AgentHealth
 from stores.tables import Put
 

@@ -24,7 +24,7 @@ from core.changes import Change, NotClaimed, Note
 from core.errors import NewerWorkflowError
 from core.life import Direction, Outcome, ProcessState, StepState, WhyNot
 from core.messages import AgentRequest, decode
-from shop.workflows import ORDER
+from shop.business import ORDER
 
 COMPLETED = answer(result={"reference": "p-1"})
 FAILED = answer(outcome="failed", reason="card declined")

@@ -27,7 +27,7 @@ from core.life import Direction, Outcome, ProcessState, StepState, WhyNot
 from core.messages import AgentRequest, decode
 from core.orders import OnFailure
 from operators.requests import ActRequest, OperatorRequest
-from shop.workflows import ORDER
+from shop.business import ORDER
 
 LATER = NOW + seconds(1)
 INSTANT = timedelta(microseconds=1)

@@ -22,8 +22,7 @@ from core.workflow import (
 )
 from operators.requests import OperatorRequest
 from scheduler.rules import MAX_KEPT
-from shop.business import SHOP
-from shop.workflows import ORDER
+from shop.business import ORDER, SHOP
 from stores.orders import columns_of_record, of_change
 from stores.tables import Delete, stored_form
 

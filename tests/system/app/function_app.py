@@ -10,7 +10,7 @@ import shop.business
 from bench.workflows import MEASURED, PAYMENT_ONLY
 from core.orders import OnFailure
 from core.workflow import StepDefinition, Workflow, Workflows
-from shop.workflows import ORDER
+from shop.business import ORDER
 
 LATE_EFFECT_WINDOW = timedelta(seconds=2)
 SHORT = timedelta(seconds=3)

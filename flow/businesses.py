@@ -1,0 +1,85 @@
+"""Puts flows, agents and payload together to a business of the engine."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+from core.business import Agent as Declared
+from core.business import Business, Sample
+from core.workflow import DeclarationError, Workflows
+from flow.faults import faults_of
+from flow.model import Check, Model, payload_of
+from flow.services import Agent
+from flow.steps import Flow
+
+Marks = Mapping[str, Callable[[Mapping[str, Any]], Iterable[str]]]
+
+
+def business(
+    *flows: Flow,
+    agents: Sequence[Agent],
+    sample: Model | None = None,
+    check: Check[Any] | None = None,
+    fault_marks: Marks | None = None,
+) -> Business:
+    """Return the business; raises `DeclarationError` with every fault in what it declares.
+
+    A submission that names no workflow follows the latest version of the first flow. `check` gets
+    the payload of each new submission, after its model has allowed it. The sample is an order for
+    people who try the app with simulated services; `fault_marks` are those of `Business`.
+    """
+    if not flows:
+        raise DeclarationError(["there is no workflow"])
+    faults = [fault for flow in flows for fault in faults_of(flow)]
+    faults += _of_several_payloads(flows)
+    declared = list(_declared(agents, faults))
+    made = None
+    with suppress(NameError):  # a fault of the flow, and named above
+        made = Business(
+            workflows=Workflows(*(flow.workflow() for flow in flows)),
+            default_workflow=flows[0].name,
+            agents=tuple(declared),
+            payload=payload_of(flows[0].payload, check),
+            sample=_sample(sample),
+            fault_marks=fault_marks or {},
+        )
+        faults += _of_engine(made, flows)
+    if faults or made is None:
+        raise DeclarationError(list(dict.fromkeys(faults)))
+    return made
+
+
+def _of_several_payloads(flows: Sequence[Flow]) -> Iterator[str]:
+    first = flows[0].payload
+    for flow in flows:
+        if flow.payload is not first:
+            which = f"{flow.name} version {flow.version}"
+            yield f"{which}: its payload is {flow.payload.__name__}; it has to be {first.__name__}"
+
+
+def _declared(agents: Sequence[Agent], faults: list[str]) -> Iterator[Declared]:
+    """Yield the agents as the engine knows them; add the fault of one that cannot be declared."""
+    for agent in agents:
+        try:
+            yield agent.declaration()
+        except ValueError as error:
+            faults.append(str(error))
+
+
+def _sample(content: Model | None) -> Sample | None:
+    return Sample(payload=content.model_dump(mode="json", by_alias=True)) if content else None
+
+
+def _of_engine(made: Business, flows: Sequence[Flow]) -> Iterator[str]:
+    """Yield what the engine finds, with the file and line of a step."""
+    places = {
+        f"{flow.name} version {flow.version}: step {step.name}: ": step.place
+        for flow in flows
+        for step in flow.steps
+    }
+    try:
+        made.check(made.agents)
+    except DeclarationError as error:
+        for fault in error.faults:
+            place = next((at for which, at in places.items() if fault.startswith(which)), None)
+            yield f"{place}: {fault}" if place else fault

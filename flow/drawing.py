@@ -1,0 +1,32 @@
+"""Draws a workflow as text for Mermaid."""
+
+from collections.abc import Iterator
+
+from core.orders import OnFailure
+from core.workflow import StepDefinition, Workflow
+
+ON_FAILURE = {
+    OnFailure.ERROR: "",
+    OnFailure.UNDO: "fails: all is undone",
+    OnFailure.COOLDOWN: "fails: cools down",
+}
+
+
+def mermaid(workflow: Workflow) -> str:
+    """Return a flow chart: a box for each step, an arrow from each step that it comes after."""
+    return "\n".join(["flowchart LR", *_lines(workflow)])
+
+
+def _lines(workflow: Workflow) -> Iterator[str]:
+    for step in workflow.steps:
+        yield f'  {step.name}["{"<br/>".join(filter(None, _words(step)))}"]'
+    for step in workflow.steps:
+        yield from (f"  {before} --> {step.name}" for before in step.after)
+
+
+def _words(step: StepDefinition) -> Iterator[str]:
+    yield f"<b>{step.name}</b>"
+    yield f"{step.capability}: {step.operation}"
+    if step.compensation:
+        yield f"undo: {step.compensation}"
+    yield ON_FAILURE[step.on_failure]

@@ -1,0 +1,115 @@
+"""What is wrong with a workflow as it is written, in its author's words, with file and line."""
+
+import inspect
+from collections.abc import Iterator, Mapping
+from typing import Any, get_args, get_origin
+
+from core.messages import Submission
+from core.orders import Order
+from flow.model import Model, mark_of, models_in
+from flow.services import Nothing, Operation
+from flow.steps import Flow, Step
+
+Parameter = inspect.Parameter
+
+
+def faults_of(flow: Flow) -> Iterator[str]:
+    """Yield every fault that the compiled definition would not show."""
+    yield from (f"payload {flow.payload.__name__}: {each}" for each in _of_payload(flow.payload))
+    for step in flow.steps:
+        where = f"{step.place}: {flow.name} version {flow.version}: step {step.name}"
+        yield from (f"{where}: {fault}" for fault in _of_step(flow, step))
+
+
+def _of_payload(payload: type[Model]) -> Iterator[str]:
+    own = {str(field.alias) for field in Submission.model_fields.values()}
+    for name, field in payload.model_fields.items():
+        if field.alias in own:
+            yield f"field {name}: a submission has a field {field.alias} of its own"
+    yield from _without_marks(payload, set())
+
+
+def _without_marks(model: type[Any], seen: set[type[Any]]) -> Iterator[str]:
+    """Yield the fields whose marks nobody would find: models as values of a mapping."""
+    if model in seen:
+        return
+    seen.add(model)
+    for name, field in model.model_fields.items():
+        inner = models_in(field.annotation)
+        if inner and _has_mapping(field.annotation):
+            yield f"field {name}: expected a list of {inner[0].__name__} instead of a mapping"
+        if inner and mark_of(field):
+            yield f"field {name}: mark the fields of {inner[0].__name__}, and not the whole of it"
+        for each in inner:
+            yield from _without_marks(each, seen)
+
+
+def _has_mapping(annotation: Any) -> bool:
+    origin = get_origin(annotation)
+    if isinstance(origin, type) and issubclass(origin, Mapping):
+        return True
+    return any(map(_has_mapping, get_args(annotation)))
+
+
+def _of_step(flow: Flow, step: Step) -> Iterator[str]:
+    make = step.make
+    if inspect.iscoroutinefunction(make) or inspect.isgeneratorfunction(make):
+        yield "expected a plain function, which returns the request at once"
+    try:
+        signature = step.signature
+    except NameError as error:
+        yield f"its types cannot be read: {error}"
+        return
+    for parameter in signature.parameters.values():
+        yield from _of_parameter(flow, step, parameter)
+    yield from _of_operation(step.operation, signature, "it")
+    if step.undo:
+        yield from _of_operation(step.undo, signature, "its undo")
+        if step.undo.service is not step.operation.service:
+            yield f"its undo is an operation of {step.undo.capability}, another service"
+    above = [each.make for each in flow.above(step)]
+    for each in step.after:
+        if each not in above:
+            yield f"it comes after {each.__name__}, which is no step above it"
+
+
+def _of_parameter(flow: Flow, step: Step, parameter: Parameter) -> Iterator[str]:
+    name, kind = parameter.name, parameter.annotation
+    if parameter.kind in (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD):
+        yield f"expected parameters with names, not {parameter}"
+        return
+    if parameter.kind is Parameter.POSITIONAL_ONLY:
+        yield f"parameter {name}: it cannot be given by its name"
+    if kind in (flow.payload, Order):
+        return
+    before = flow.uses(step).get(name)
+    if before is None:
+        yield (
+            f"parameter {name}: it is no step above; "
+            f"nor is it the payload, a {flow.payload.__name__}, or an Order"
+        )
+        return
+    answers = before.operation.answers
+    if answers is Nothing:
+        yield f"parameter {name}: of the answer of {before.name} nothing is kept"
+    elif kind is not answers:
+        yield f"parameter {name}: {before.name} answers {answers.__name__}, not {_name(kind)}"
+
+
+def _of_operation(
+    operation: Operation[Any], signature: inspect.Signature, what: str
+) -> Iterator[str]:
+    returned = signature.return_annotation
+    if operation.service is None:
+        yield f"{what} is an operation that no class of agents has"
+    if not (isinstance(returned, type) and issubclass(returned, operation.asks)):
+        yield (
+            f"{what} is {operation.name or 'an operation'}, which asks "
+            f"{operation.asks.__name__}; the function returns {_name(returned)}"
+        )
+
+
+def _name(annotation: Any) -> str:
+    if annotation is inspect.Signature.empty:
+        return "something of no declared type"
+    return str(getattr(annotation, "__name__", annotation))

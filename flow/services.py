@@ -1,0 +1,92 @@
+"""Services and their operations, as a business declares them."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, ClassVar, Generic, TypeVar
+
+from core import business
+from flow.model import Model
+
+Asked_contra = TypeVar("Asked_contra", bound=Model, contravariant=True)
+
+
+class Nothing(Model):
+    """The answer of an operation of which nothing is kept."""
+
+
+class Operation(Generic[Asked_contra]):
+    """An operation of a service: what it asks, and what is kept of its answer.
+
+    An attribute of a class of agents, which gives it its name: `book_car` is sent as `book-car`.
+    """
+
+    def __init__(
+        self,
+        asks: type[Asked_contra],
+        answers: type[Model] = Nothing,
+        *,
+        name: str | None = None,
+    ) -> None:
+        self.asks = asks
+        self.answers = answers
+        self.name = name or ""
+        self.service: type[Agent] | None = None
+        """The class whose attribute it is; None for one that is declared elsewhere."""
+
+    @property
+    def capability(self) -> str:
+        """The capability that a step of this operation needs."""
+        return self.service.capability if self.service else ""
+
+    def __set_name__(self, owner: "type[Agent]", name: str) -> None:
+        self.service = owner
+        self.name = self.name or dashed(name)
+
+
+@dataclass(frozen=True)
+class Agent:
+    """Base of the services: a class names a capability and its operations, an instance an agent.
+
+    Two instances of one class are two agents that offer the same. The fields are those of
+    `core.business.Agent`.
+    """
+
+    name: str
+    _: KW_ONLY
+    address: str | None = None
+    """The setting with the address of its service; None for its name and `_URL`."""
+    optional: bool = False
+    calls_in_flight: int = 100
+    refusals: tuple[int, ...] = ()
+    provider: str | None = None
+    refusal: str = "refused"
+    capability: ClassVar[str] = ""
+    """What its steps need: the name of the class, such as `car-rental` for `CarRental`."""
+
+    def __init_subclass__(cls, *, capability: str | None = None, **more: Any) -> None:
+        super().__init_subclass__(**more)
+        cls.capability = capability or dashed(cls.__name__)
+
+    def declaration(self) -> business.Agent:
+        """Return the agent as the engine knows it; raises ValueError for impossible refusals."""
+        return business.Agent(
+            name=self.name,
+            offers=self.capability,
+            address=self.address or f"{self.name.replace('-', '_').upper()}_URL",
+            optional=self.optional,
+            calls_in_flight=self.calls_in_flight,
+            refusals=self.refusals,
+            provider=self.provider,
+            refusal=self.refusal,
+        )
+
+
+def declarations(agents: Sequence[Agent]) -> Sequence[business.Agent]:
+    """Return the agents as the engine knows them."""
+    return [agent.declaration() for agent in agents]
+
+
+def dashed(name: str) -> str:
+    """Return a name of Python's as it is in messages and rows: `BookCar`, `book_car`: book-car."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", name).replace("_", "-").lower()

@@ -1,0 +1,186 @@
+"""A workflow written as functions, each of which makes the request of one step.
+
+A parameter named like a step above is the answer of that step, so what a step uses, and what it
+comes after, follows from its signature. Nothing is replayed: the functions compile to definitions.
+"""
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import cached_property
+from pathlib import Path
+from typing import Any, TypeVar
+
+from core.orders import OnFailure, Order
+from core.workflow import Results, StepDefinition, Workflow
+from flow.drawing import mermaid
+from flow.model import Model, recorded
+from flow.services import Operation, dashed
+
+Asked = TypeVar("Asked", bound=Model)
+Make = Callable[..., Asked]
+"""Makes the request of a step."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Step:
+    """A step as its author wrote it."""
+
+    make: Make[Model]
+    operation: Operation[Any]
+    undo: Operation[Any] | None
+    after: Sequence[Make[Model]]
+    """Steps that it comes after, beside those whose answers it takes."""
+    rules: Mapping[str, Any]
+    """Further fields of its definition."""
+
+    @cached_property
+    def name(self) -> str:
+        """The name of the function, such as `check-in` for `check_in`."""
+        return dashed(self.make.__name__)
+
+    @cached_property
+    def title(self) -> str:
+        """The first line of the function's docstring."""
+        return (inspect.getdoc(self.make) or "").partition("\n")[0].removesuffix(".")
+
+    @cached_property
+    def place(self) -> str:
+        """The file and line of the function."""
+        code = self.make.__code__
+        return f"{Path(code.co_filename).name}:{code.co_firstlineno}"
+
+    @cached_property
+    def signature(self) -> inspect.Signature:
+        """The function's parameters and result; raises NameError for unknown names in quotes."""
+        return inspect.signature(self.make, eval_str=True)
+
+    @cached_property
+    def fields(self) -> tuple[str, ...]:
+        """The fields of its answer, as they are sent."""
+        model = self.operation.answers
+        return tuple(field.alias or name for name, field in model.model_fields.items())
+
+
+class Flow:
+    """One version of a workflow; orders in flight finish on the version they started with."""
+
+    def __init__(self, name: str, payload: type[Model], *, version: int = 1) -> None:
+        self.name, self.payload, self.version = name, payload, version
+        self.steps: list[Step] = []
+
+    def step(  # noqa: PLR0913 - a field of the definition each
+        self,
+        operation: Operation[Asked],
+        *,
+        undo: Operation[Asked] | None = None,
+        after: Sequence[Make[Any]] = (),
+        on_failure: OnFailure = OnFailure.ERROR,
+        timeout: timedelta | None = None,
+        threshold: int | None = None,
+        cooldown: timedelta | None = None,
+        max_cooldowns: int = 3,
+        late_effect_window: timedelta = timedelta(),
+        undo_needs: Sequence[str] = (),
+    ) -> Callable[[Make[Asked]], Make[Asked]]:
+        """Add the decorated function as the next step.
+
+        The undo is requested with the same content and the step's own answer. All other arguments
+        are those of `StepDefinition`; `undo_needs` names fields of the answer.
+        """
+        rules = {
+            "on_failure": on_failure,
+            "timeout": timeout,
+            "threshold": threshold,
+            "cooldown": cooldown,
+            "max_cooldowns": max_cooldowns,
+            "late_effect_window": late_effect_window,
+            "compensation_needs": tuple(undo_needs),
+        }
+
+        def written(make: Make[Asked]) -> Make[Asked]:
+            step = Step(make=make, operation=operation, undo=undo, after=after, rules=rules)
+            self.steps.append(step)
+            return make
+
+        return written
+
+    def uses(self, step: Step) -> Mapping[str, Step]:
+        """Return the steps above whose answers the step takes, by parameter."""
+        above = {each.make.__name__: each for each in self.above(step)}
+        return {
+            name: above[name]
+            for name, each in step.signature.parameters.items()
+            if name in above and each.annotation not in (self.payload, Order)
+        }
+
+    def above(self, step: Step) -> Sequence[Step]:
+        """Return the steps that are written above this one."""
+        return self.steps[: self.steps.index(step)]
+
+    def after(self, step: Step) -> Sequence[Step]:
+        """Return the steps that it comes after, without those that others of them come after."""
+        wanted = [*(each.make for each in self.uses(step).values()), *step.after]
+        direct = [each for each in self.above(step) if each.make in wanted]
+        implied = {before.name for each in direct for before in self._all_before(each)}
+        return [each for each in direct if each.name not in implied]
+
+    def _all_before(self, step: Step) -> Iterator[Step]:
+        for each in self.after(step):
+            yield each
+            yield from self._all_before(each)
+
+    def workflow(self) -> Workflow:
+        """Return the workflow as the engine runs it."""
+        steps = tuple(self._definition(step) for step in self.steps)
+        return Workflow(name=self.name, version=self.version, steps=steps)
+
+    def _definition(self, step: Step) -> StepDefinition:
+        return StepDefinition(
+            name=step.name,
+            capability=step.operation.capability,
+            operation=step.operation.name,
+            compensation=step.undo.name if step.undo else None,
+            request=self._request(step),
+            uses=tuple(each.name for each in self.uses(step).values()),
+            after=tuple(each.name for each in self.after(step)),
+            result_fields=step.fields,
+            **step.rules,
+        )
+
+    def _request(self, step: Step) -> "Request":
+        typed = {name: each.annotation for name, each in step.signature.parameters.items()}
+        return Request(
+            make=step.make,
+            order=[name for name, kind in typed.items() if kind is Order],
+            payload={name: kind for name, kind in typed.items() if kind is self.payload},
+            answers={
+                name: (each.name, each.operation.answers) for name, each in self.uses(step).items()
+            },
+        )
+
+    def mermaid(self) -> str:
+        """Return the drawing of the workflow, as text for Mermaid."""
+        return mermaid(self.workflow())
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Request:
+    """Makes the content of a step's request from the recorded order and results."""
+
+    make: Make[Model]
+    order: Sequence[str]
+    """The parameters that take the order."""
+    payload: Mapping[str, type[Model]]
+    """The parameters that take its payload, and the model of it."""
+    answers: Mapping[str, tuple[str, type[Model]]]
+    """The parameters that take the answer of a step: its name, and the model of its answer."""
+
+    def __call__(self, order: Order, results: Results) -> Mapping[str, Any]:
+        """Return the content; raises `InvalidError` for values that their models do not allow."""
+        values: dict[str, Any] = dict.fromkeys(self.order, order)
+        values |= {name: recorded(model, order.payload) for name, model in self.payload.items()}
+        for name, (step, model) in self.answers.items():
+            values[name] = recorded(model, results.get(step, {}))
+        return self.make(**values).model_dump(mode="json", by_alias=True)

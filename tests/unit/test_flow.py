@@ -1,0 +1,637 @@
+"""Workflows written as functions: what they compile to, and every fault that they can have."""
+
+from dataclasses import fields, replace
+from datetime import UTC, date, datetime, timedelta
+from typing import Annotated, Any
+
+import pytest
+from builders import ORDER_ID
+from pydantic import Field
+
+from core.errors import InvalidError
+from core.orders import ERASED, Order
+from core.workflow import DeclarationError, StepDefinition, Workflow
+from examples.claims.business import CLAIMS
+from flow import (
+    COOLDOWN,
+    UNDO,
+    Agent,
+    Flow,
+    Model,
+    Operation,
+    Owner,
+    Personal,
+    business,
+)
+from shop.business import SHOP
+
+# As values, by hand
+
+
+def damage(order, _):
+    return {name: order.payload[name] for name in ("claimNumber", "amount", "description")}
+
+
+def amount(order, _):
+    return {name: order.payload[name] for name in ("claimNumber", "amount")}
+
+
+def decision(order, results):
+    return {**amount(order, results), "assessment": results["assess"].get("reference")}
+
+
+def payout(order, results):
+    return {**amount(order, results), "approval": results["approve"].get("reference")}
+
+
+CLAIM = Workflow(
+    name="claim",
+    version=1,
+    steps=(
+        StepDefinition(
+            name="assess",
+            capability="assessment",
+            operation="assess",
+            compensation="cancel",
+            request=damage,
+            result_fields=("reference",),
+            on_failure=UNDO,
+        ),
+        StepDefinition(
+            name="fraud",
+            capability="banking",
+            operation="screen",
+            request=amount,
+            threshold=1,
+            on_failure=COOLDOWN,
+        ),
+        StepDefinition(
+            name="approve",
+            capability="assessment",
+            operation="approve",
+            compensation="withdraw",
+            request=decision,
+            after=("assess", "fraud"),
+            uses=("assess",),
+            result_fields=("reference",),
+            on_failure=UNDO,
+        ),
+        StepDefinition(
+            name="pay",
+            capability="banking",
+            operation="pay",
+            compensation="recall",
+            request=payout,
+            after=("approve",),
+            uses=("approve",),
+            on_failure=UNDO,
+        ),
+    ),
+)
+
+
+def goods(order, _):
+    items = order.payload["items"]
+    return {"items": [{"sku": item["sku"], "quantity": item["quantity"]} for item in items]}
+
+
+def payment(order, results):
+    return {**goods(order, results), "amount": "30.50", "currency": "EUR"}
+
+
+def shipment(order, results):
+    return {**goods(order, results), "reservation": results["stock"].get("reference")}
+
+
+def capture(order, results):
+    return {**payment(order, results), "authorisation": results["payment"].get("reference")}
+
+
+AUTHORISE = StepDefinition(
+    name="payment",
+    capability="payment",
+    operation="authorise",
+    request=payment,
+    result_fields=("reference",),
+)
+ORDER_1 = Workflow(name="order", version=1, steps=(AUTHORISE,))
+ORDER_2 = Workflow(
+    name="order",
+    version=2,
+    steps=(
+        StepDefinition(
+            name="stock",
+            capability="inventory",
+            operation="reserve",
+            compensation="release",
+            request=goods,
+            result_fields=("reference",),
+            on_failure=UNDO,
+        ),
+        replace(AUTHORISE, compensation="void", result_fields=("reference", "amount")),
+        StepDefinition(
+            name="shipment",
+            capability="shipping",
+            operation="ship",
+            compensation="cancel",
+            request=shipment,
+            uses=("stock",),
+            after=("stock", "payment"),
+            result_fields=("reference",),
+            on_failure=UNDO,
+        ),
+        StepDefinition(
+            name="capture",
+            capability="payment",
+            operation="capture",
+            compensation="refund",
+            request=capture,
+            uses=("payment",),
+            after=("shipment",),
+            result_fields=("reference", "amount"),
+        ),
+    ),
+)
+RETURN = Workflow(
+    name="return",
+    version=1,
+    steps=(
+        StepDefinition(name="restock", capability="inventory", operation="release", request=goods),
+        StepDefinition(
+            name="refund",
+            capability="payment",
+            operation="refund",
+            request=payment,
+            after=("restock",),
+        ),
+    ),
+)
+STORM = {
+    "claimNumber": "C-2041",
+    "policyHolder": {"name": "Ada", "email": "ada@example.com"},
+    "amount": "950.00",
+    "description": "A storm took the roof",
+}
+TEA = {
+    "customer": {"name": "Ada", "email": "ada@example.com"},
+    "items": [
+        {"sku": "TEA-SENCHA", "quantity": 2, "unitPrice": "14.00"},
+        {"sku": "A-CUP", "quantity": 1, "unitPrice": "2.50"},
+    ],
+}
+SAME = {
+    "claim": (CLAIMS, CLAIM, STORM),
+    "order 1": (SHOP, ORDER_1, TEA),
+    "order 2": (SHOP, ORDER_2, TEA),
+    "return": (SHOP, RETURN, TEA),
+}
+
+
+def order_of(payload):
+    return Order(order_id=ORDER_ID, placed_at=datetime(2026, 1, 1, tzinfo=UTC), payload=payload)
+
+
+@pytest.mark.parametrize("name", SAME)
+def test_a_flow_compiles_to_the_workflow_that_is_written_by_hand(name):
+    """Field by field, and so to the same fingerprints: an order in flight notices nothing."""
+    made_for, by_hand, _ = SAME[name]
+    compiled = made_for.workflows.find(by_hand.name, by_hand.version)
+    compared = [each.name for each in fields(StepDefinition) if each.name != "request"]
+    for written, step in zip(by_hand.steps, compiled.steps, strict=True):
+        assert {each: getattr(step, each) for each in compared} == {
+            each: getattr(written, each) for each in compared
+        }
+        assert step.fingerprint == written.fingerprint
+
+
+@pytest.mark.parametrize("reference", ["r-1", None])
+@pytest.mark.parametrize("name", SAME)
+def test_a_flow_makes_the_requests_that_are_written_by_hand(name, reference):
+    """Of what is recorded, with the answers of other steps and without, erased or not."""
+    made_for, by_hand, payload = SAME[name]
+    compiled = made_for.workflows.find(by_hand.name, by_hand.version)
+    results = {step.name: {"reference": reference} if reference else {} for step in by_hand.steps}
+    for recorded in (payload, made_for.payload.erased(payload), payload | {"of": "a new version"}):
+        for written, step in zip(by_hand.steps, compiled.steps, strict=True):
+            asked = step.request(order_of(recorded), results)
+            assert asked == written.request(order_of(recorded), results)
+
+
+# The payload
+
+
+class Pet(Model):
+    """Nothing personal, but what the owner calls it."""
+
+    called: Personal[str]
+    legs: int
+
+
+class Keeper(Model):
+    """A person."""
+
+    mail: Owner[Annotated[str, Field(min_length=8)]]
+    born: Personal[date | None] = None
+    friends: Personal[tuple[str, ...]] = ()
+
+
+class Stay(Model):
+    """A payload with models in models."""
+
+    keeper: Keeper
+    other: Keeper | None = None
+    pets: tuple[Pet, ...]
+    nights: int
+
+
+class Reference(Model):
+    """An answer."""
+
+    reference: str = ""
+
+
+class Wish(Model):
+    """A request."""
+
+    nights: int
+
+
+class Hotel(Agent):
+    """A service."""
+
+    book_room = Operation(Wish, Reference)
+    cancel = Operation(Wish)
+
+
+class Kitchen(Agent):
+    """Another one."""
+
+    cook = Operation(Wish)
+
+
+hotel, kitchen = Hotel("hotel"), Kitchen("kitchen")
+GUESTS = {
+    "keeper": {"mail": "ada@example.com", "born": "1815-12-10", "friends": ["Mary", "Charles"]},
+    "other": None,
+    "pets": [{"called": "Puff", "legs": 4}, {"called": "Polly", "legs": 2}],
+    "nights": 3,
+}
+
+
+def stays(*more, payload=Stay, agents=(hotel, kitchen), name="stay", version=1):
+    """Return a flow of one step."""
+    flow = Flow(name, payload, version=version)
+
+    @flow.step(hotel.book_room, undo=hotel.cancel)
+    def room(stay: payload) -> Wish:
+        """Book the room."""
+        return Wish(nights=stay.nights)
+
+    return flow
+
+
+PETS = business(stays(), agents=[hotel, kitchen]).payload
+
+
+def test_what_is_marked_is_erased_and_nothing_else():
+    """Shapes stay; what no model knows goes too, since it may be personal."""
+    erased = PETS.erased(GUESTS | {"note": ["by Ada"], "codes": {"door": 1}})
+    assert erased == {
+        "keeper": {"mail": ERASED, "born": ERASED, "friends": [ERASED]},
+        "other": None,
+        "pets": [{"called": ERASED, "legs": 4}, {"called": ERASED, "legs": 2}],
+        "nights": 3,
+        "note": [ERASED],
+        "codes": {"door": ERASED},
+    }
+    assert PETS.erased(erased) == erased
+
+
+def test_every_marked_value_is_personal_and_the_owner_is_found_in_any_case():
+    """Also in lists, and in parts of which there are several."""
+    personal = ["ada@example.com", "1815-12-10", "Mary", "Charles", "Puff", "Polly"]
+    assert list(PETS.personal(GUESTS)) == personal
+    assert PETS.belongs_to(GUESTS, "ADA@example.com")
+    assert not PETS.belongs_to(GUESTS, "Puff")
+    other = GUESTS | {"other": {"mail": "grace@example.com"}}
+    assert PETS.belongs_to(other, "grace@example.com")
+
+
+@pytest.mark.parametrize(
+    "recorded", [{}, {"keeper": "Ada"}, {"keeper": [{}]}, {"pets": {"called": 1}}, {"pets": 1}]
+)
+def test_a_payload_of_any_shape_can_be_erased(recorded):
+    """It was recorded by another version; nothing that a model asks of is left in it."""
+    PETS.personal(recorded)
+    assert not PETS.belongs_to(recorded, "ada@example.com")
+    assert "Ada" not in str(PETS.erased(recorded))
+
+
+def test_a_submission_may_not_pass_for_an_erased_one():
+    """Only in what is recorded `erased` stands for a value that the model would refuse."""
+    with pytest.raises(InvalidError) as raised:
+        PETS.check(PETS.erased(GUESTS))
+    assert [fault.partition(":")[0] for fault in raised.value.faults] == [
+        "keeper.mail",
+        "keeper.born",
+    ]
+    PETS.check(GUESTS)
+
+
+# Declarations
+
+
+def test_names_of_python_become_names_of_messages():
+    """And settings follow from the names of the agents."""
+
+    class LateCheckOut(Agent):
+        """A service of two words."""
+
+        ask_for_it = Operation(Wish)
+        other = Operation(Wish, name="as-it-is")
+
+    desk = LateCheckOut("front-desk")
+    assert (desk.ask_for_it.name, desk.other.name) == ("ask-for-it", "as-it-is")
+    declared = desk.declaration()
+    assert (declared.offers, declared.address) == ("late-check-out", "FRONT_DESK_URL")
+
+
+def test_a_step_comes_after_what_it_uses_and_after_what_it_names():
+    """But is not told twice that it comes after the steps before those."""
+    flow = stays()
+
+    @flow.step(kitchen.cook)
+    def supper(stay: Stay) -> Wish:
+        return Wish(nights=stay.nights)
+
+    @flow.step(kitchen.cook, after=[supper])
+    def break_fast(stay: Stay, room: Reference, order: Order) -> Wish:
+        return Wish(nights=len(room.reference) + len(order.order_id))
+
+    @flow.step(hotel.cancel, after=[break_fast])
+    def leave(room: Reference) -> Wish:
+        return Wish(nights=len(room.reference))
+
+    (made,) = business(flow, agents=[hotel, kitchen]).workflows.all
+    steps = {step.name: step for step in made.steps}
+    assert steps["break-fast"].after == ("room", "supper")
+    assert (steps["leave"].after, steps["leave"].uses) == (("break-fast",), ("room",))
+    asked = steps["break-fast"].request(order_of(GUESTS), {"room": {"reference": "r-1"}})
+    assert asked == {"nights": 3 + len(ORDER_ID)}
+
+
+def test_an_answer_that_its_model_does_not_allow_is_named_without_its_value():
+    """The step that uses it fails with this reason."""
+    flow = stays()
+
+    @flow.step(kitchen.cook)
+    def supper(room: Reference) -> Wish:
+        return Wish(nights=len(room.reference))
+
+    with pytest.raises(InvalidError, match=r"^reference: Input should be a valid string$"):
+        flow.workflow().steps[1].request(order_of(GUESTS), {"room": {"reference": 7}})
+
+
+def test_a_workflow_is_drawn():
+    """A box for each step and an arrow for each order in time."""
+    (drawn,) = (flow.mermaid() for flow in [stays()])
+    assert drawn.splitlines() == [
+        "flowchart LR",
+        '  room["<b>room</b><br/>hotel: book-room<br/>undo: cancel"]',
+    ]
+
+
+# Faults
+
+
+def anything(stay: Stay) -> Wish:
+    return Wish(nights=stay.nights)
+
+
+def unknown_parameter(flow):
+    @flow.step(kitchen.cook)
+    def supper(stay: Stay, rom: Reference) -> Wish:
+        return Wish(nights=stay.nights)
+
+
+def of_a_step_below(flow):
+    @flow.step(kitchen.cook)
+    def supper(stay: Stay, supper: Reference) -> Wish:
+        return Wish(nights=stay.nights)
+
+
+def another_answer(flow):
+    @flow.step(kitchen.cook)
+    def supper(room: Wish) -> Wish:
+        return room
+
+
+def no_answer(flow):
+    flow.step(kitchen.cook)(anything)
+
+    @flow.step(kitchen.cook)
+    def supper(anything: Reference) -> Wish:
+        return Wish(nights=1)
+
+
+def no_type(flow):
+    @flow.step(kitchen.cook)
+    def supper(stay: Stay, room) -> Wish:
+        return Wish(nights=1)
+
+
+def unknown_type(flow):
+    @flow.step(kitchen.cook)
+    def supper(stay: "Stey") -> Wish:  # noqa: F821
+        return Wish(nights=1)
+
+
+def another_request(flow):
+    @flow.step(kitchen.cook)
+    def supper(stay: Stay) -> Reference:
+        return Reference()
+
+
+def returns_nothing_declared(flow):
+    @flow.step(kitchen.cook)
+    def supper(stay: Stay):
+        return Wish(nights=1)
+
+
+def any_parameters(flow):
+    @flow.step(kitchen.cook)
+    def supper(*stay: Stay, **more: Any) -> Wish:
+        return Wish(nights=1)
+
+
+def by_place_only(flow):
+    @flow.step(kitchen.cook)
+    def supper(stay: Stay, /) -> Wish:
+        return Wish(nights=1)
+
+
+def asynchronous(flow):
+    @flow.step(kitchen.cook)
+    async def supper(stay: Stay) -> Wish:
+        return Wish(nights=1)
+
+
+def undone_elsewhere(flow):
+    flow.step(kitchen.cook, undo=hotel.cancel)(anything)
+
+
+def of_no_agent(flow):
+    flow.step(Operation(Wish, name="cook"))(anything)
+
+
+def after_a_stranger(flow):
+    flow.step(kitchen.cook, after=[no_type])(anything)
+
+
+def twice(flow):
+    flow.step(kitchen.cook)(anything)
+    flow.step(kitchen.cook)(anything)
+
+
+def too_long(flow):
+    flow.step(kitchen.cook, timeout=timedelta(hours=1))(anything)
+
+
+def no_tries(flow):
+    flow.step(kitchen.cook, threshold=0)(anything)
+
+
+def undo_needs_what_is_not_kept(flow):
+    flow.step(hotel.book_room, undo=hotel.cancel, undo_needs=["bill"])(anything)
+
+
+def a_name_that_no_key_can_bear(flow):
+    @flow.step(kitchen.cook)
+    def ünder_way(stay: Stay) -> Wish:  # noqa: PLC2401
+        return Wish(nights=1)
+
+
+def too_many(flow):
+    for number in range(20):
+
+        def more(stay: Stay) -> Wish:
+            return Wish(nights=1)
+
+        more.__name__ = f"more_{number}"
+        flow.step(kitchen.cook)(more)
+
+
+IN_A_STEP = {
+    unknown_parameter: "step supper: parameter rom: it is no step above; nor is it the payload, a "
+    "Stay, or an Order",
+    of_a_step_below: "step supper: parameter supper: it is no step above",
+    another_answer: "step supper: parameter room: room answers Reference, not Wish",
+    no_answer: "step supper: parameter anything: of the answer of anything nothing is kept",
+    no_type: "parameter room: room answers Reference, not something of no declared type",
+    unknown_type: "step supper: its types cannot be read: name 'Stey' is not defined",
+    another_request: "it is cook, which asks Wish; the function returns Reference",
+    returns_nothing_declared: "which asks Wish; the function returns something of no declared type",
+    any_parameters: "expected parameters with names, not *stay: ",
+    by_place_only: "parameter stay: it cannot be given by its name",
+    asynchronous: "expected a plain function, which returns the request at once",
+    undone_elsewhere: "its undo is an operation of hotel, another service",
+    of_no_agent: "it is an operation that no class of agents has",
+    after_a_stranger: "it comes after no_type, which is no step above it",
+    twice: "step anything is defined twice",
+    too_long: "step anything: timeout is 1:00:00; it can be 0:04:30 at most",
+    no_tries: "step anything: threshold is 0; it has to be more",
+    undo_needs_what_is_not_kept: "step anything: its undo needs bill, which is not kept",
+    a_name_that_no_key_can_bear: "step ünder-way: its name has to match",
+    too_many: "there are 21 steps; an order can keep 20",
+}
+
+
+@pytest.mark.parametrize("plant", IN_A_STEP)
+def test_a_fault_of_a_step_is_named_with_its_place_when_the_app_starts(plant):
+    """And not when the first order reaches the step."""
+    flow = stays()
+    plant(flow)
+    with pytest.raises(DeclarationError) as raised:
+        business(flow, agents=[hotel, kitchen])
+    named = [fault for fault in raised.value.faults if IN_A_STEP[plant] in fault]
+    assert len(named) == 1
+    if "step anything is defined" not in named[0] and plant is not too_many:
+        assert named[0].startswith("test_flow.py:")
+
+
+class Clashing(Stay):
+    """With a field of the submission itself."""
+
+    order_id: str
+
+
+class Mapped(Stay):
+    """With models where no mark would be found."""
+
+    by_name: dict[str, Pet]
+
+
+class Whole(Stay):
+    """With a mark on a model."""
+
+    first: Personal[Pet]
+
+
+class Sparse(Agent):
+    """A service whose operation has a name that no request can bear."""
+
+    tidy_up = Operation(Wish, name="Tidy up")
+
+
+def tidied():
+    flow = stays()
+    flow.step(Sparse("sparse").tidy_up)(anything)
+    return flow
+
+
+IN_A_BUSINESS = {
+    "there is no workflow": lambda: business(agents=[hotel]),
+    "stay version 1: step room: no agent offers hotel": lambda: business(stays(), agents=[kitchen]),
+    "agent hotel is declared twice": lambda: business(stays(), agents=[hotel, hotel]),
+    "agent inn: no refusals are [500]": lambda: business(
+        stays(), agents=[hotel, Hotel("inn", refusals=(500,))]
+    ),
+    "two workflows have the same name and version": lambda: business(
+        stays(), stays(), agents=[hotel]
+    ),
+    "its payload is Whole; it has to be Stay": lambda: business(
+        stays(), stays(payload=Whole, version=2), agents=[hotel]
+    ),
+    "field order_id: a submission has a field orderId of its own": lambda: business(
+        stays(payload=Clashing), agents=[hotel]
+    ),
+    "field by_name: expected a list of Pet instead of a mapping": lambda: business(
+        stays(payload=Mapped), agents=[hotel]
+    ),
+    "field first: mark the fields of Pet, and not the whole of it": lambda: business(
+        stays(payload=Whole), agents=[hotel]
+    ),
+    "its name has to match": lambda: business(stays(name="A stay"), agents=[hotel]),
+    "its version has to be from 1": lambda: business(stays(version=0), agents=[hotel]),
+    "operation Tidy up has to match": lambda: business(tidied(), agents=[hotel, Sparse("sparse")]),
+    "sample: nights: Field required": lambda: business(
+        stays(), agents=[hotel], sample=Reference(reference="r")
+    ),
+}
+
+
+@pytest.mark.parametrize("named", IN_A_BUSINESS)
+def test_a_fault_of_a_business_is_named_when_the_app_starts(named):
+    with pytest.raises(DeclarationError) as raised:
+        IN_A_BUSINESS[named]()
+    assert [fault for fault in raised.value.faults if named in fault]
+
+
+def test_all_faults_are_named_at_once():
+    """Those of the functions, of the agents and of the definitions."""
+    flow = stays()
+    for plant in (unknown_parameter, too_long, after_a_stranger):
+        plant(flow)
+    with pytest.raises(DeclarationError) as raised:
+        business(flow, agents=[hotel, Kitchen("kitchen", refusals=(500,))])
+    assert len(raised.value.faults) >= 5
