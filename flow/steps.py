@@ -165,7 +165,7 @@ class Flow:
         return mermaid(self.workflow())
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class Request:
     """Makes the content of a step's request from the recorded order and results."""
 
