@@ -67,14 +67,10 @@ def test_the_id_of_a_request_says_whether_it_undoes():
 def test_a_reply_goes_to_the_queue_of_its_agent():
     """Over that of another it would not count."""
     message = answer().to_bus("payment", NOW)
-    assert (message.queue, message.message_id) == (
-        "payment-responses",
-        f"{ORDER_ID}:payment:1:do:completed",
-    )
-    assert (message.correlation_id, message.time_to_live) == (
-        f"{ORDER_ID}:payment:1:do",
-        seconds(5),
-    )
+    assert message.queue == "payment-responses"
+    assert message.message_id == f"{ORDER_ID}:payment:1:do:completed"
+    assert message.correlation_id == f"{ORDER_ID}:payment:1:do"
+    assert message.time_to_live == seconds(5)
 
 
 def test_what_is_put_off_has_the_time_in_its_id():
@@ -106,10 +102,7 @@ class Pair(BaseModel):
 
 @pytest.mark.parametrize(
     ("body", "faults"),
-    [
-        ("[]", ["body: Input should be an object"]),
-        ('{"both": [1]}', ["both.1: Field required"]),
-    ],
+    [("[]", ["body: Input should be an object"]), ('{"both": [1]}', ["both.1: Field required"])],
 )
 def test_a_fault_is_told_at_its_place(body, faults):
     """What concerns the whole is said of the body."""
@@ -266,11 +259,9 @@ def test_a_newer_submission_comes_again_after_a_tenth_of_its_age(age, put_off_fo
 def test_what_is_refused_is_told_with_its_order_its_time_and_why():
     """The record in the history too."""
     note = refusal_of(new_order(), b"body", NOW, NOW + seconds(1), "submission/i")
-    assert (note.entry.at, note.entry.actor, note.entry.detail) == (
-        NOW + seconds(1),
-        "submission/i",
-        OTHER_CONTENT,
-    )
+    assert note.entry.at == NOW + seconds(1)
+    assert note.entry.actor == "submission/i"
+    assert note.entry.detail == OTHER_CONTENT
     digest = "230d8358dc8e8890"
     assert note.note_id == f"refused-{digest}"
     event_id = f"{ORDER_ID}:refused:{digest}"

@@ -190,10 +190,7 @@ def test_an_order_waits_since_its_submission_until_something_comes_of_it():
     assert times(supervisor.recover(again, SOON + seconds(7)).after) == (BEFORE, None)
 
 
-ENDS = {
-    "completed": answer("first", result={}),
-    "failed": answer("first", "failed", reason="no"),
-}
+ENDS = {"completed": answer("first", result={}), "failed": answer("first", "failed", reason="no")}
 
 
 @pytest.mark.proves("SUP-7", "SCH-5")
@@ -285,12 +282,10 @@ def test_a_wake_up_says_where_the_order_waits():
     order, rules = order_of(step("first", capability="shipping"))
     running = rules.claim(that_waited(order).with_state(priority=Priority.HIGH), NOW).after
     said = wake_up_of(supervisor.recover(running, NOW + seconds(7)))
-    assert (said.order_id, said.needs, said.priority, said.since) == (
-        ORDER_ID,
-        "shipping",
-        Priority.HIGH,
-        BEFORE,
-    )
+    assert said.order_id == ORDER_ID
+    assert said.needs == "shipping"
+    assert said.priority == Priority.HIGH
+    assert said.since == BEFORE
 
 
 @pytest.mark.proves("SUP-3")
@@ -355,9 +350,7 @@ def test_a_step_that_found_no_room_begins_beside_those_that_run():
     change = replace(rules, instance="s2").claim(processing, NOW + seconds(2))
     state, entry = change.after.state, change.entry
     assert (entry.event, entry.detail) == ("step-started", "other attempt 1 started")
-    assert (state.process_state, state.locked_by, state.complete_by) == (
-        "Processing",
-        "s2",
-        NOW + TIMEOUT,
-    )
+    assert state.process_state == "Processing"
+    assert state.locked_by == "s2"
+    assert state.complete_by == NOW + TIMEOUT
     assert [each.name for each in change.after.running()] == ["first", "other"]

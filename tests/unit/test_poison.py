@@ -146,12 +146,10 @@ async def test_who_did_it_and_why_is_logged(world, caplog, action):
     message_id = await world.keep(SUBMISSIONS, b"{}")
     await getattr(world.service, action)(SUBMISSIONS, message_id, GRACE)
     (line,) = [record for record in caplog.records if record.message == "operators.poison_settled"]
-    assert (line.operator, line.note, line.queue, line.message_id) == (
-        "grace",
-        "mended",
-        SUBMISSIONS,
-        message_id,
-    )
+    assert line.operator == "grace"
+    assert line.note == "mended"
+    assert line.queue == SUBMISSIONS
+    assert line.message_id == message_id
 
 
 @pytest.mark.parametrize("source", [SUBMISSIONS, "status-x", "", "../order-submissions", "leases"])

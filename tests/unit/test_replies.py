@@ -141,11 +141,9 @@ async def test_a_reply_that_cannot_be_acted_on_comes_again_alone(with_a_neighbou
     assert with_a_neighbour.replies == [replies[0], replies[2]]
     (again,) = with_a_neighbour.bus.sent
     first = replies[1].to_bus("payment", NOW)
-    assert (again.queue, again.correlation_id, again.body) == (
-        first.queue,
-        first.correlation_id,
-        first.body,
-    )
+    assert again.queue == first.queue
+    assert again.correlation_id == first.correlation_id
+    assert again.body == first.body
     assert (again.not_before, again.time_to_live) == (NOW + PAUSE, seconds(5) - PAUSE)
     assert await with_a_neighbour.kept() == []
 

@@ -345,11 +345,9 @@ def test_an_order_that_is_to_be_undone_is_nobodys_and_says_what_for():
         asked,
     )
     state, step = change.after.state, change.after.steps[0]
-    assert (state.process_state, state.locked_by, state.complete_by) == (
-        ProcessState.PENDING,
-        None,
-        None,
-    )
+    assert state.process_state == ProcessState.PENDING
+    assert state.locked_by is None
+    assert state.complete_by is None
     assert (step.state, step.reason) == (StepState.UNDOING, None)
 
 

@@ -258,10 +258,8 @@ async def test_an_order_that_nobody_can_recover_is_announced_once(column):
         assert await watch.look() == timedelta()
     (event,) = await announced(store)
     assert (event.type, event.subject) == ("OrderProcessing.Stalled", f"orders/{ORDER_ID}")
-    assert (event.at, event.data["reason"]) == (
-        NOW - seconds(121),
-        "it is overdue, and nobody could recover it",
-    )
+    assert event.at == NOW - seconds(121)
+    assert event.data["reason"] == "it is overdue, and nobody could recover it"
 
 
 @pytest.mark.proves("SUP-7")
