@@ -1,4 +1,4 @@
-"""What a business declares is everywhere where a deployment needs it, or a check says at once where it is not."""
+"""What a business declares reaches every place that needs it, or a check names the place."""
 
 import pytest
 

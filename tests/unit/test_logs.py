@@ -9,7 +9,7 @@ from entrypoints.logs import show_fields
 
 
 class Worker(logging.Handler):
-    """A handler without a format, as the worker of Azure Functions has it: the formatted message is all it keeps."""
+    """A handler without a format, like that of Azure's worker: it keeps the formatted message."""
 
     def __init__(self):
         super().__init__()

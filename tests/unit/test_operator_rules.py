@@ -44,7 +44,7 @@ def skipping(step=None):
 
 
 def order(*states, **more):
-    """An order on the order workflow, its steps in these states, with the results of those that are done."""
+    """An order on the order workflow with its steps in these states; done ones have a result."""
     steps = [
         replace(
             step,
@@ -97,7 +97,7 @@ def requested(change):
 
 @pytest.mark.proves("OPR-3", "OPR-6")
 def test_a_resubmitted_order_goes_on_from_the_failed_step_with_a_fresh_count():
-    """Counts start afresh, attempts go on, and the history says who did it and why; all in the state itself."""
+    """Counts start afresh, attempts go on, and the history says who did it and why."""
     failed, now = failed_for_good()
     change = resubmit(failed, REQUEST, now)
     state, step = change.after.state, change.after.step("payment")
@@ -112,7 +112,7 @@ def test_a_resubmitted_order_goes_on_from_the_failed_step_with_a_fresh_count():
 
 @pytest.mark.proves("OPR-3")
 def test_a_resubmitted_step_may_begin_at_once_and_rest_again():
-    """It had rested as often as it may, and waited for its time: an operator has mended the cause."""
+    """Its rests are used up, and it waits for its time: an operator has mended the cause."""
     failed = in_error(FAILED, NOT, NOT, NOT)
     tired = replace(
         failed.steps[0],
@@ -127,7 +127,7 @@ def test_a_resubmitted_step_may_begin_at_once_and_rest_again():
 
 @pytest.mark.proves("OPR-3", "OPR-4", "UND-4")
 def test_of_an_undo_that_stuck_only_what_may_stand_is_seen_to():
-    """A step that was refused on the way forward, and of which nothing is in doubt, is left as it is."""
+    """A step that was refused on the way forward, without doubt, is left as it is."""
     stuck = in_error(
         FAILED, FAILED, NOT, NOT, outcome=Outcome.UNDO_INCOMPLETE, direction=Direction.UNDO
     )
@@ -157,7 +157,7 @@ def test_only_an_order_in_error_can_be_resubmitted_or_freed_of_a_step(snapshot, 
 
 @pytest.mark.proves("OPR-4", "OPR-6")
 def test_an_order_goes_on_after_a_skipped_step():
-    """What comes after it begins, although it was not done; the history says which step, who, and why."""
+    """The next step begins although it was not done; the history says which, who, and why."""
     change = skip(in_error(DONE, DONE, FAILED, NOT), skipping(), NOW)
     assert states(change.after) == ["Completed", "Completed", "Skipped", "NotStarted"]
     assert change.after.step("shipment").reason is None
@@ -239,7 +239,7 @@ def test_a_skipped_step_is_undone_with_the_others():
     ids=["pending", "error"],
 )
 def test_a_cancelled_order_that_nobody_handles_is_claimed_to_be_undone(snapshot):
-    """The undo stands in the state; who asked for it, and why, in the history; the reason names no person."""
+    """The undo stands in the state; the history says who asked and why; the reason names nobody."""
     change = cancel(snapshot, REQUEST, NOW)
     state = change.after.state
     assert state.process_state == "Pending"
@@ -254,7 +254,7 @@ def test_a_cancelled_order_that_nobody_handles_is_claimed_to_be_undone(snapshot)
 
 
 @pytest.mark.proves("OPR-4", "SCH-12")
-def test_a_cancelled_order_that_is_being_handled_stays_with_its_scheduler_until_its_steps_have_answered():
+def test_a_cancelled_order_stays_with_its_scheduler_until_its_steps_have_answered():
     """Nothing is sent meanwhile; then all is undone that was done."""
     change = cancel(processing(DONE, RUNS, NOT, NOT), REQUEST, NOW)
     state = change.after.state

@@ -121,7 +121,7 @@ async def test_the_front_door_leads_to_the_shop():
 
 
 async def test_a_page_may_load_nothing_but_what_is_ours_and_is_shown_in_no_other():
-    """No exception in the policy: no inline script, no style, no other host, no text that becomes markup."""
+    """The policy allows no inline script, no style, no other host, and no text as markup."""
     headers = (await get("web_console")).headers
     assert headers["Content-Security-Policy"].split("; ") == [
         "default-src 'none'",

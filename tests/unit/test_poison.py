@@ -51,7 +51,7 @@ def world():
 
 @pytest.mark.proves("SUB-4", "FLT-6")
 async def test_a_message_goes_back_with_what_it_means_nothing_without(world):
-    """A reply with its correlation id, under a message id of its own: duplicate detection must not swallow it."""
+    """A reply keeps its correlation id; its new message id escapes duplicate detection."""
     message_id = await world.keep(PAYMENT, b'{"a": "\xc3\xa9"}', "o:payment:1:do")
     await world.redrive(PAYMENT, message_id)
     (sent,) = world.bus.sent

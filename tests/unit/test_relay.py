@@ -41,7 +41,7 @@ class PartialBus(MemoryBus):
 
 
 class PartialEventGrid(MemoryEventPublisher):
-    """An Event Grid that is away, or refuses whatever holds one of the events in `bad`; `asked` counts what came."""
+    """An Event Grid that is away, or refuses what holds an event in `bad`; it counts the calls."""
 
     def __init__(self):
         super().__init__()
@@ -67,7 +67,7 @@ class Post:
         self.store, self.relay = self.app.store, self.app.relay.relay
 
     def owe(self, queue, *numbers, version=1, **columns):
-        """Let notices of as many orders wait for this queue; the columns stand in their rows besides."""
+        """Let notices of as many orders wait for this queue, with these columns in their rows."""
         for number in numbers:
             order_id = f"{BUCKET}-{number:026d}"
             notice = BusMessage(
@@ -148,7 +148,7 @@ async def test_what_is_sent_is_what_was_written(post):
 
 @pytest.mark.proves("ALR-2")
 async def test_a_queue_that_takes_nothing_is_given_up_and_holds_nobody_up(post):
-    """However many wait for it, others get theirs in the same run; in the end an operator is told."""
+    """Other queues get theirs in the same run; in the end an operator is told."""
     post.bus.faults["status-full"] = QueueRefusedError("over quota")
     post.owe("status-full", *range(2 * PAGE))
     post.owe("status-b", 5000)
@@ -207,7 +207,7 @@ async def test_a_queue_that_fails_while_others_answer_is_given_up(post):
 
 @pytest.mark.proves("ALR-2", "FLT-8")
 async def test_nothing_is_given_up_while_the_whole_bus_is_away(post):
-    """However long that lasts, and though something else can be said of a queue; it is sent when the bus is back."""
+    """It is sent when the bus is back, however long that takes."""
     post.bus.faults |= {
         "all": UnavailableError("no connection"),
         "status-?": InvalidError(["there is no such name"]),
@@ -283,7 +283,7 @@ async def test_an_alert_that_is_refused_is_put_off_and_never_given_up(post):
 
 @pytest.mark.proves("ALR-2")
 async def test_a_notice_that_is_sent_again_is_the_same_notice(post):
-    """After a crash between send and confirmation, or a try that failed: its receiver knows it by its id."""
+    """After a crash before its confirmation, or a failed try, its receiver knows it by its id."""
     post.owe("status-a", 0)
     (row,) = await post.owed()
     post.bus.faults["status-a"] = QueueRefusedError("over quota")
@@ -320,7 +320,7 @@ async def test_a_notice_is_given_up_only_together_with_its_alert(post):
 
 @pytest.mark.proves("ALR-2")
 async def test_no_run_waits_for_a_silent_queue_on_page_after_page(post):
-    """Each time takes until the bus gives up. Its notices wait for the next run; those of others do not."""
+    """Each try takes until the bus gives up: its notices wait, and those of others do not."""
     post.bus.faults["status-a"] = UnavailableError("timed out")
     post.owe("status-a", *range(PAGE - 1))
     post.owe("status-b", PAGE - 1)
@@ -341,7 +341,7 @@ NONSENSE = {
 @pytest.mark.proves("ALR-1", "ALR-2")
 @pytest.mark.parametrize("columns", NONSENSE.values(), ids=NONSENSE)
 async def test_a_row_that_says_nonsense_of_its_tries_holds_nothing_up(post, columns):
-    """It is refused, and put off like any other; what stands on later pages is sent in the same run."""
+    """It is refused and put off like any other; later pages are sent in the same run."""
     post.bus.faults["status-full"] = QueueRefusedError("over quota")
     post.grid.bad = {"e0"}
     post.alert(*range(PAGE), **columns)

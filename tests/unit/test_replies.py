@@ -1,4 +1,4 @@
-"""What becomes of the messages of a batch: what a reply answers stands in its body, and each goes its own way."""
+"""What becomes of the messages of a batch: each is told by its body, and goes its own way."""
 
 from unittest.mock import patch
 
@@ -22,7 +22,7 @@ STRANGER = b'{"outcome":"failed","reason":"a stranger"}'
 
 
 class Received:
-    """A scheduler that only notes its messages, behind its triggers; what it `cannot` do raises this."""
+    """A scheduler that only notes its messages; what it `cannot` do raises this."""
 
     def __init__(self):
         self.now = NOW
@@ -73,7 +73,7 @@ def body_of(reply):
 
 @pytest.mark.proves("SCH-6", "FLT-6")
 async def test_a_stranger_without_an_id_costs_no_reply_its_order(scheduler):
-    """Azure's host leaves the gap out, so the ids are moved up by one: the bodies alone say what is answered."""
+    """Azure's host moves the ids up over the gap: only the bodies say what is answered."""
     ids = [*(reply.request_id for reply in THREE), None]
     await scheduler.get(*zip([STRANGER, *map(body_of, THREE)], ids, strict=True))
     assert scheduler.replies == THREE

@@ -308,7 +308,7 @@ def test_the_agenda_says_what_lists_and_looks_need(order, columns):
 
 
 def expired_again(cooldowns=0):
-    """What happens to an order whose payment times out as often as it may, with so many cooldowns allowed."""
+    """What happens when a payment times out for the last time, with so many cooldowns allowed."""
     order = claimed()
     last = replace(order.steps[0], failure_count=2, attempts=3, max_cooldowns=cooldowns)
     order = order.with_steps(last)

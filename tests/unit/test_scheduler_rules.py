@@ -32,7 +32,7 @@ FAILED = answer(outcome="failed", reason="card declined")
 
 @pytest.mark.proves("SCH-2", "SCH-3")
 def test_a_claim_takes_the_order_and_records_the_step_as_running_in_one_change():
-    """LockedBy, CompleteBy, ProcessState and the running step are one write, made before the request goes out."""
+    """LockedBy, CompleteBy, ProcessState and the running step are one write before the request."""
     change = scheduler.claim(new_order(), NOW)
     state, step = change.after.state, change.after.step("payment")
     assert (state.locked_by, state.process_state) == ("s1", ProcessState.PROCESSING)
@@ -98,7 +98,7 @@ def test_the_last_valid_reply_makes_the_order_processed():
 
 @pytest.mark.proves("SCH-5")
 def test_a_reply_may_reach_another_scheduler():
-    """Whoever gets the reply records it; the conditional write decides, not who sent the request."""
+    """Whoever gets the reply records it: the conditional write decides."""
     change = other_scheduler.receive(claimed(), COMPLETED, NOW + seconds(1))
     assert change.after.state.process_state is ProcessState.PROCESSED
     assert change.entry.actor == "scheduler/s2"
@@ -116,7 +116,7 @@ def test_a_reply_may_reach_another_scheduler():
     ids=["another attempt", "unknown step", "an undo nobody asked for", "late"],
 )
 def test_a_reply_that_is_not_valid_is_recorded_and_changes_nothing(reply, after_seconds, why):
-    """A reply counts only for the current attempt of a running step, until complete-by plus tolerance."""
+    """A reply counts only for the current attempt of a running step, in time plus tolerance."""
     note = scheduler.receive(claimed(), reply, NOW + seconds(after_seconds))
     assert isinstance(note, Note)
     assert note.entry.event == "reply-refused"
@@ -126,7 +126,7 @@ def test_a_reply_that_is_not_valid_is_recorded_and_changes_nothing(reply, after_
 @pytest.mark.proves("SCH-6")
 @pytest.mark.parametrize("reply", [COMPLETED, FAILED], ids=["completed", "failed"])
 def test_a_reply_over_the_queue_of_another_agent_is_recorded_and_changes_nothing(reply):
-    """Who may send to one agent's queue can answer for no other, though all that the reply names is right."""
+    """Who may send to one agent's queue can answer for no other, even with everything right."""
     note = scheduler.receive(claimed(), reply, NOW + seconds(1), agent="shipping")
     assert isinstance(note, Note)
     assert note.entry.event == "reply-refused"
@@ -154,7 +154,7 @@ def test_a_reply_within_the_clock_tolerance_counts():
 
 @pytest.mark.proves("SCH-6")
 def test_a_repeated_reply_changes_nothing():
-    """Once the step is completed the same reply is only noted, and under the same id however often it comes."""
+    """Once the step is completed, each copy of its reply is noted under the same id."""
     order = scheduler.receive(claimed(), COMPLETED, NOW).after
     first = scheduler.receive(order, COMPLETED, NOW)
     again = scheduler.receive(order, COMPLETED, NOW + seconds(1))
@@ -195,7 +195,7 @@ def test_a_refusal_takes_no_doubt_away():
 
 @pytest.mark.proves("SCH-8", "ALR-1")
 def test_an_error_reply_sets_the_order_to_error_with_one_alert():
-    """The service's reason is on the step, on the order, and in the event that is committed with them."""
+    """The service's reason is on the step, on the order, and in the event committed with them."""
     change = scheduler.receive(claimed(), FAILED, NOW + seconds(1))
     state = change.after.state
     assert state.process_state == ProcessState.ERROR
@@ -213,7 +213,7 @@ def test_an_error_reply_sets_the_order_to_error_with_one_alert():
 
 @pytest.mark.proves("AGT-8")
 def test_a_step_that_was_not_tried_waits_without_a_failure():
-    """`notTried` puts the order back until there is room, whatever time the agent names, and counts nothing."""
+    """`notTried` puts the order back until there is room, and counts nothing."""
     reply = answer(outcome="notTried", retry_after=30, reason="circuit open")
     change = scheduler.receive(claimed(), reply, NOW, {})
     state, step = change.after.state, change.after.step("payment")
@@ -245,7 +245,7 @@ def test_what_is_in_doubt_stays_so_though_it_is_not_tried_again():
 
 @pytest.mark.proves("SCH-10")
 def test_an_order_waits_for_the_first_of_its_steps_only():
-    """Two may begin, each at a time of its own: the one that has to wait for longer holds up no other."""
+    """Two may begin, each at its time: the one that waits for longer holds up no other."""
     first = replace(new_order().steps[0], not_before=NOW + seconds(60))
     order = replace(
         new_order(), steps=(first, replace(first, name="other", not_before=NOW + seconds(10)))
@@ -279,7 +279,7 @@ def test_an_order_for_which_no_agent_has_room_stays_as_it_is():
 
 @pytest.mark.proves("SCH-8")
 def test_an_order_of_a_workflow_that_is_gone_is_reported_not_guessed():
-    """A version that the app has no more puts the order in Error with that reason; its undo is then incomplete."""
+    """An unknown old version puts the order in Error with that reason; its undo is incomplete."""
     change = scheduler.claim(new_order(workflow_version=0), NOW)
     assert change.after.state.process_state is ProcessState.ERROR
     assert "version 0" in change.after.state.reason
@@ -291,7 +291,7 @@ def test_an_order_of_a_workflow_that_is_gone_is_reported_not_guessed():
 
 @pytest.mark.proves("SCH-12", "SUP-3", "ALR-1")
 def test_an_order_of_a_workflow_that_is_gone_ends_when_nothing_of_it_runs_any_more():
-    """A step expired and another runs when the version is retired: once that has ended too, Error, with one alert."""
+    """One step expired and one runs as the version is retired: the end is one Error, one alert."""
     stock, payment, *others = ORDER.initial_steps(
         timeout=seconds(5), threshold=3, cooldown=seconds(60)
     )
@@ -336,7 +336,7 @@ def test_an_order_of_a_newer_workflow_is_left_to_newer_hosts():
 
 @pytest.mark.proves("FLT-9", "SUB-6")
 def test_an_order_is_claimed_although_the_clock_of_who_announced_it_is_ahead():
-    """By no more than the tolerance; what waits for a time waits for it, whatever the clock says."""
+    """The claim is early by no more than the tolerance; a chosen time is waited for in full."""
     ahead = NOW + TOLERANCE / 2
     change = scheduler.claim(new_order(waits_since=ahead, updated_at=ahead), NOW)
     assert (change.entry.at, change.after.state.waits_since) == (ahead, ahead)

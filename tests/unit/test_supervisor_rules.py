@@ -33,7 +33,7 @@ from stores.agent_health import AgentHealth
 
 @pytest.mark.proves("SUP-3")
 def test_an_expired_order_is_counted_and_given_back():
-    """FailureCount grows by one, LockedBy is null, CompleteBy is new, and the scheduler is asked for just that step."""
+    """FailureCount grows, LockedBy is null, CompleteBy is new, and just that step is asked for."""
     order = claimed()
     change = supervisor.recover(order, timed_out(order))
     state, step = change.after.state, change.after.step("payment")
@@ -49,7 +49,7 @@ def test_an_expired_order_is_counted_and_given_back():
 
 @pytest.mark.proves("SUP-2", "FLT-9")
 def test_an_order_is_left_alone_until_its_time_and_the_tolerance_have_passed():
-    """Until complete-by plus tolerance a reply may still come: the scheduler's and the supervisor's times meet."""
+    """A reply may still come until then: the scheduler's and the supervisor's times meet."""
     order = claimed()
     assert supervisor.recover(order, order.state.complete_by + TOLERANCE) is None
     assert supervisor.recover(new_order(), NOW) is None
@@ -57,7 +57,7 @@ def test_an_order_is_left_alone_until_its_time_and_the_tolerance_have_passed():
 
 @pytest.mark.proves("SUP-4")
 def test_no_moment_suits_both_a_reply_and_a_recovery():
-    """At any instant either a reply is still valid or the supervisor may act, never both and never neither."""
+    """Either a reply is still valid or the supervisor may act, never both and never neither."""
     order = claimed()
     for moment in (order.state.complete_by, order.state.complete_by + TOLERANCE, timed_out(order)):
         counted = hasattr(scheduler.receive(order, answer(), moment), "after")
@@ -66,7 +66,7 @@ def test_no_moment_suits_both_a_reply_and_a_recovery():
 
 @pytest.mark.proves("SUP-3", "ALR-1")
 def test_the_order_is_given_up_once_the_count_reaches_the_threshold():
-    """With a threshold of 3 the third time-out makes the order Error, with one alert that says so."""
+    """The third of three time-outs makes the order Error, with one alert that says so."""
     order, _ = failed_for_good()
     state = order.state
     assert state.process_state == ProcessState.ERROR
@@ -99,7 +99,7 @@ def test_attempts_only_ever_grow():
 
 @pytest.mark.proves("SUP-3")
 def test_a_step_rests_a_bounded_number_of_times():
-    """At the threshold it waits for long, with a fresh count and no wake-up; after the last rest it is given up."""
+    """At the threshold it waits with a fresh count; after the last rest it is given up."""
     step = replace(
         new_order().steps[0],
         on_failure=OnFailure.COOLDOWN,
@@ -187,7 +187,7 @@ def test_an_order_that_has_failed_is_due_when_what_still_runs_is():
 
 @pytest.mark.proves("SUP-3", "SCH-12")
 def test_an_order_that_fails_while_nobody_has_it_is_ended_by_who_claims_it():
-    """It was given back for one step when another failed for good; it is no second handling that ends here."""
+    """It was given back for one step when another failed for good: no handling ends here."""
     waits = {"state": StepState.NOT_STARTED, "complete_by": None}
     order = two_steps(waits, {"threshold": 1}).with_state(
         process_state=ProcessState.PENDING, locked_by=None
@@ -238,7 +238,7 @@ def started(change):
 
 @pytest.mark.proves("SUP-3", "FLT-2")
 def test_an_attempt_that_no_agent_has_begun_is_not_charged():
-    """The order is given back, and the history says why; another agent that has room is asked next."""
+    """The order is given back, the history says why, and another agent is asked next."""
     order = claimed()
     now = timed_out(order)
     change = supervisor.recover(order, now, [])
@@ -337,7 +337,8 @@ def test_of_two_attempts_that_expire_together_one_that_was_begun_is_one_failure(
     assert [step.failure_count for step in change.after.steps] == [1, 0]
     assert [step.state for step in change.after.steps] == [StepState.NOT_STARTED] * 2
     assert change.entry.detail == (
-        "s0 timed out, failure 1 of 3; s1 attempt 1 came to nothing: shipping is not known to have begun it"
+        "s0 timed out, failure 1 of 3; "
+        "s1 attempt 1 came to nothing: shipping is not known to have begun it"
     )
     (message,) = change.messages
     assert decode(WakeUp, message.body).steps == ("s0", "s1")
@@ -350,7 +351,7 @@ POLICIES = [OnFailure.ERROR, OnFailure.UNDO, OnFailure.COOLDOWN]
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("at_door", [True, False], ids=["at the door", "the service's word"])
 def test_a_fault_at_the_door_never_asks_for_the_undo(policy, at_door):
-    """A gateway turned all calls away: that is no word of the service, so an operator sees to it, whatever the rule."""
+    """A gateway's answer is no word of the service: an operator sees to it, by any policy."""
     order = claimed()
     order = order.with_steps(replace(order.steps[0], threshold=1, on_failure=policy, undoable=True))
     heard = begun_by(
@@ -386,7 +387,7 @@ def undoing(**more):
 
 @pytest.mark.proves("SUP-3", "UND-4")
 def test_an_undo_that_no_agent_has_begun_is_not_charged():
-    """It waits to be undone again; begun, it is counted like any other attempt, and given up at the threshold."""
+    """It waits to be undone again; once begun it counts, and is given up at the threshold."""
     order = undoing(threshold=1)
     now = timed_out(order)
     unbegun = supervisor.recover(order, now, []).after

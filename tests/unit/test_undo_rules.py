@@ -223,7 +223,7 @@ ANSWERS = {
 @pytest.mark.proves("UND-2")
 @pytest.mark.parametrize("said", ANSWERS)
 def test_an_undo_waits_from_the_end_of_the_attempt_on_whatever_was_answered(said):
-    """The same request may have been delivered twice: the other copy may call until its time is up."""
+    """The same request may be delivered twice: the other copy may call until its time is up."""
     outcome, more = ANSWERS[said]
     change = scheduler.receive(
         late_effect_window(OnFailure.ERROR), answer("stock", outcome, **more), LATER, {}
@@ -302,7 +302,7 @@ def failed_in_doubt():
 
 @pytest.mark.proves("UND-2")
 def test_the_undo_of_a_completed_step_waits_for_the_calls_of_all_its_attempts():
-    """The first call hangs, the second attempt completes, and a refused step turns the order back."""
+    """The first call hangs, the second attempt completes, and a refused step turns it back."""
     order_now = scheduler.claim(stock_then_shipment(), at(0)).after  # may take effect until +65 s
     order_now = supervisor.recover(order_now, at(6.1)).after
     order_now = scheduler.claim(order_now, at(6.1)).after  # and this attempt until +71.1 s
@@ -379,7 +379,7 @@ def undoing():
 
 @pytest.mark.proves("UND-4")
 def test_an_undo_has_a_deadline_like_any_other_step():
-    """It stands in the state and the agenda, for the supervisor, and in the request and its message."""
+    """It stands in the state and agenda, for the supervisor, and in the request and message."""
     change = undoing()
     deadline = LATER + change.after.step("stock").timeout
     assert change.after.step("stock").complete_by == change.after.state.complete_by == deadline
