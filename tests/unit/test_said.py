@@ -5,7 +5,6 @@ from datetime import timedelta
 from hashlib import sha256
 
 import pytest
-from acting import resubmit, skip
 from builders import (
     NOW,
     ORDER_ID,
@@ -23,7 +22,6 @@ from core.actions import why_not_cancel, why_not_resubmit
 from core.agenda import obligations
 from core.changes import Event, HistoryEntry, Note
 from core.clocks import ClockSkew
-from core.errors import RefusedError
 from core.happenings import (
     CoolsDown,
     Ended,
@@ -42,7 +40,6 @@ from core.happenings import (
 )
 from core.life import Direction, Outcome, ProcessState, StepState
 from core.orders import OnFailure
-from operators.requests import ActRequest
 from scheduler.rules import RETIRED
 
 LATER = NOW + timedelta(minutes=10)
@@ -375,15 +372,6 @@ def test_a_step_that_nobody_began_says_who_was_asked():
     order = claimed()
     recovered = supervisor.recover(order, timed_out(order), heard=[]).after
     assert recovered.steps[0].reason == "payment is not known to have begun it"
-
-
-@pytest.mark.proves("OPR-3")
-@pytest.mark.parametrize(("act", "word"), [(resubmit, "resubmitted"), (skip, "freed of a step")])
-def test_who_may_not_go_on_is_told_what_was_asked_for(act, word):
-    """By its name."""
-    request = ActRequest(operator="grace", note="x", step="payment")
-    with pytest.raises(RefusedError, match=f"only one in Error can be {word}"):
-        act(claimed(), request, NOW)
 
 
 @pytest.mark.proves("SCH-6")
