@@ -1,4 +1,4 @@
-"""What one process believes of agents and waiting orders, and what it claims by that (SCH-11, AGT-10, WRK-2)."""
+"""What one process believes of agents and waiting orders, and what it claims by that."""
 
 from dataclasses import replace
 from functools import partial
@@ -89,7 +89,7 @@ def test_how_many_requests_may_be_open_follows_from_what_the_instances_say(said,
 
 
 def test_no_limit_is_more_than_what_is_declared():
-    """A service that takes one call at a time is asked for two, also when nothing is known of it."""
+    """A service that takes one call at a time is asked for two, even if nothing is known of it."""
     for said in ([], [health(rate=50.0)], [health(open_until=NOW)]):
         assert limit(said, "first", replace(CAPACITY, most=2), NOW) == 2
 
@@ -140,7 +140,7 @@ class Believing(Admission):
         super().__init__(offers=offers, capacity=capacity, clock=lambda: self.now)
 
     def look(self, running=(), waiting=(), said=AT_WORK):
-        """See that these orders run, each at the agents that are named behind it, and that these wait."""
+        """See these orders run, each at the agents named behind it, and these wait."""
         self.now += LOOK_INTERVAL
         assert self.begin_look()
         self.saw(
@@ -173,7 +173,7 @@ def admission():
 
 @pytest.mark.proves("AGT-10", "WRK-2")
 def test_a_step_goes_to_the_first_agent_that_has_room(admission):
-    """The preferred one, then the next; then nobody, and orders with other needs are not held up by that."""
+    """The preferred agent is taken, then the next; orders with other needs are not held up."""
     assert admission.room() == {"payment": ["first", "second"], "stock": ["third"]}
     assert admission.fill() == ["first"] * ROOM + ["second"] * ROOM
     assert admission.room() == {"stock": ["third"]}
@@ -211,7 +211,7 @@ def test_the_next_look_overrules_what_was_believed(admission):
 
 @pytest.mark.proves("WRK-2")
 def test_what_is_done_while_a_look_is_made_counts_beside_it(admission):
-    """The look may not have seen it: what was still being written when it began, and what came after that."""
+    """The look may miss what was being written when it began, and what came after that."""
     admission.now += LOOK_INTERVAL
     with admission.at_work("writing"):
         admission.is_at("writing", ["third"])
@@ -225,7 +225,7 @@ def test_what_is_done_while_a_look_is_made_counts_beside_it(admission):
 
 @pytest.mark.proves("WRK-2")
 def test_what_a_look_has_seen_of_an_own_claim_counts_once(admission):
-    """Else a second's work would seem to be open twice; however many looks are made while it is written."""
+    """It is not counted twice, however many looks are made while it is written."""
     with admission.at_work("mine"):
         admission.is_at("mine", ["third"])
         for _ in range(3):
@@ -256,7 +256,7 @@ def test_a_look_that_hears_nothing_of_the_agents_goes_on_with_what_was_believed(
 
 @pytest.mark.proves("AGT-8", "WRK-1")
 def test_the_word_of_one_instance_concerns_that_instance(admission):
-    """It says with a reply that its circuit is open: another one goes on, unless the service asks to be left alone."""
+    """Another instance goes on, unless the service itself asks to be left alone."""
     said = health(agent="third", instance="b", at=NOW + seconds(1))
     turned_away = partial(
         answer, outcome="notTried", retry_after=30.0, circuit_open=True, instance="a"
@@ -270,7 +270,7 @@ def test_the_word_of_one_instance_concerns_that_instance(admission):
 
 @pytest.mark.proves("AGT-8")
 def test_the_word_of_an_instance_outlives_a_look_that_has_not_found_it():
-    """It could not be written, perhaps; without it everything would be sent there again at each look."""
+    """Its row may not have been written; each look would send everything there again."""
     admission = Believing()
     admission.learn(
         said_in(
@@ -288,7 +288,7 @@ def test_the_word_of_an_instance_outlives_a_look_that_has_not_found_it():
 
 @pytest.mark.proves("AGT-8")
 def test_what_an_instance_says_next_takes_the_place_of_what_it_said(admission):
-    """Its service asks for nothing any more: nobody waits out the time for which it asked before."""
+    """The service asks for nothing any more: nobody waits out the time it asked for before."""
     asked = answer(
         outcome="notTried", retry_after=30.0, circuit_open=True, asked=True, instance="a"
     )
@@ -347,7 +347,7 @@ def test_who_has_waited_longest_is_taken_first(admission):
 
 @pytest.mark.proves("SCH-11", "WRK-2", "WRK-3")
 def test_all_processes_take_the_same_orders():
-    """The slots that are free belong to the first: so together they open no more than one alone would."""
+    """The free slots belong to the first orders: together they open no more than one would."""
     processes = [Believing() for _ in range(40)]
     for process in processes:
         process.look(waiting=some(1000))
@@ -379,7 +379,7 @@ def test_an_order_that_was_announced_a_moment_ago_is_left_to_who_heard_of_it(adm
 
 @pytest.mark.proves("SUB-6", "WRK-3")
 def test_an_order_that_nobody_has_seen_waiting_is_forgotten_by_the_next_look(admission):
-    """Somebody else has claimed it; one that is heard of while the look is made is not forgotten."""
+    """Somebody else has claimed it; one that is heard of during the look is not forgotten."""
     admission.hear(candidate("claimed"))
     admission.now += LOOK_INTERVAL
     admission.begin_look()

@@ -149,7 +149,7 @@ async def test_a_row_says_how_many_calls_are_in_progress(reporter, recorded, clo
 
 @pytest.mark.proves("AGT-10")
 async def test_a_row_says_how_many_requests_begin_for_each_second(reporter, recorded, clock):
-    """As an average over some seconds, since they come in bursts; the first row cannot know, and a rest counts too."""
+    """The rate is an average over some seconds, with rests; the first row cannot have one."""
     await begin(reporter, clock, *(tenth / 10 for tenth in range(201)), 80)
     first, *rates, after_a_rest = (row.rate for row in recorded.rows)
     assert first == 0.0
@@ -186,7 +186,7 @@ async def test_a_row_names_what_has_begun_until_a_supervisor_has_seen_it(reporte
 async def test_what_was_answered_is_named_no_more_unless_it_was_tried_before(
     reporter, recorded, clock
 ):
-    """A reply that gets lost once is nobody's fault; an order of which each reply is lost has to end in Error."""
+    """One lost reply is nobody's fault; an order that loses each reply has to end in Error."""
     for attempt in (1, 2):
         asked = request(attempt=attempt)
         await reporter.begins(asked)
@@ -223,7 +223,7 @@ async def test_a_request_that_was_tried_before_is_heard_of_before_it_is_called(
 
 @pytest.mark.proves("AGT-10", "SUP-3", "FLT-2")
 async def test_a_request_that_kills_its_process_is_heard_of_the_second_time_at_the_latest():
-    """The first time it may come within a second of another, and its process dies before the next row."""
+    """The first time it may come within a second of another, and die before the next row."""
     agency = Agency()
     await agency.agent.handle(agency.request)
     killed, heard = [], []
@@ -251,7 +251,7 @@ async def test_a_request_that_kills_its_process_is_heard_of_the_second_time_at_t
 
 @pytest.mark.proves("AGT-10")
 async def test_all_who_wait_at_the_same_time_share_one_row(reporter, recorded, clock):
-    """However many requests are tried again, and come to nothing, at the same moment; it has the news of all."""
+    """It has the news of all, however many requests are tried again at the same moment."""
     recorded.may_write.clear()
     begun = [request(attempt=2 + number) for number in range(100)]
     waiting = asyncio.gather(
@@ -299,7 +299,7 @@ async def test_a_table_that_is_away_stops_no_request(clock):
 async def test_a_table_that_does_not_answer_stops_no_request_for_long(
     reporter, recorded, monkeypatch
 ):
-    """Whoever waits for it goes on after a while, and takes nothing back; who comes within a second need not wait."""
+    """Who waits for it goes on after a while; who comes within a second need not wait."""
     monkeypatch.setattr("agents.protection.PATIENCE", seconds(0.01))
     recorded.may_write.clear()
     await reporter.begins(request())
@@ -330,7 +330,7 @@ async def test_an_open_circuit_is_told_to_all_who_ask_before_they_go_on(reporter
 
 
 async def test_a_row_that_says_nothing_of_the_present_is_removed_an_hour_later():
-    """By retention, whatever else is kept for how long; one of an open circuit counts until its time."""
+    """Retention removes it, whatever else is kept; an open circuit counts until its time."""
     agency = Agency()
     await agency.agent.handle(agency.request)
     opened = health(agent="payment", instance="open", open_until=NOW + seconds(600))

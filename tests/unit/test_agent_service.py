@@ -1,4 +1,4 @@
-"""What an agent does with a request: calls, pauses, replies, silence; and what it says of itself (AGT-2 to AGT-8)."""
+"""What an agent does with a request: calls, pauses, replies, silence, and news of itself."""
 
 import itertools
 from contextlib import suppress
@@ -141,7 +141,7 @@ async def test_a_reply_says_which_instance_says_it(failures):
     ],
 )
 async def test_a_call_without_an_answer_leaves_the_step_in_doubt(answers, outcome, in_doubt):
-    """Its effect may have happened, whatever is said to the call after it: so the step will be undone."""
+    """Its effect may have happened, whatever a later call is told: so the step will be undone."""
     agency = Agency(*answers)
     await agency.agent.handle(agency.request)
     ((_, reply),) = agency.replies()
@@ -151,7 +151,7 @@ async def test_a_call_without_an_answer_leaves_the_step_in_doubt(answers, outcom
 @pytest.mark.proves("AGT-6", "UND-2", "FLT-4")
 @pytest.mark.parametrize("again", [False, True])
 async def test_a_request_that_is_delivered_again_is_not_called_untried(again):
-    """A process that ended may have called for it: too late for a call now, it is left in doubt, and will be undone."""
+    """A process that ended may have called for it: it is too late to call, so it is in doubt."""
     agency = Agency(NotTriedError("busy", seconds(1)))
     await agency.agent.handle(agency.request, again=again)
     agency.now = agency.request.complete_by - MARGIN - seconds(0.001)
@@ -161,7 +161,7 @@ async def test_a_request_that_is_delivered_again_is_not_called_untried(again):
 
 
 def with_open_circuit():
-    """An agent whose service has failed for one order after another just now; the circuit reads the real time."""
+    """An agent whose service just failed for many orders; the circuit reads the real time."""
     agency = Agency(begins=datetime.now(UTC))
     for number in range(CIRCUIT_ORDERS):
         with suppress(TransientError), agency.circuit.guard(f"order-{number}"):
@@ -171,7 +171,7 @@ def with_open_circuit():
 
 @pytest.mark.proves("AGT-8")
 async def test_a_request_that_meets_an_open_circuit_goes_back_untried():
-    """The service is not called; the reply says that the circuit is open, and when to come again."""
+    """No call is made; the reply says that the circuit is open, and when to come again."""
     agency = with_open_circuit()
     await agency.agent.handle(agency.request)
     assert agency.remote.calls == []

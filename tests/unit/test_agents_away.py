@@ -1,4 +1,4 @@
-"""Agents that are dead, closed, or broken in part: what it costs their orders, whom it concerns, and who is told."""
+"""Agents that are dead, closed or partly broken: what it costs, whom, and who is told."""
 
 from collections import Counter
 from dataclasses import replace
@@ -42,7 +42,7 @@ async def for_minutes(world, app, minutes, each_time):
 @pytest.mark.proves("WRK-1", "AGT-10")
 @pytest.mark.parametrize("count", [20, 60])
 async def test_an_order_of_a_dead_agent_goes_to_the_idle_backup(count):
-    """Nobody takes the first agent's queue: orders are tried there once, a few again, and all are processed."""
+    """Nobody takes the first agent's queue: few orders try it twice, and all are processed."""
     world = Scheduling(offers=BESIDE)
     app, backup, asked = (
         world.app(),
@@ -83,7 +83,7 @@ async def _nothing(world):
     ("count", "minutes"), [(20, 4), pytest.param(200, 25, marks=pytest.mark.soak)]
 )
 async def test_no_attempt_is_charged_that_no_agent_began(count, minutes):
-    """Nobody takes the only agent's queue: nothing fails, few try, and it is told once for the agent."""
+    """Nobody takes the only agent's queue: nothing fails, few try, and it is told once."""
     world = Scheduling(only("payment", STEP), most=2000)
     app, told = world.app(longest_pending_seconds=120), []
 
@@ -135,7 +135,7 @@ async def test_a_queue_that_refuses_charges_nobody():
 @pytest.mark.proves("SUP-7", "AGT-8")
 @both_sizes(hours=(1, 4))
 async def test_an_order_that_waits_on_an_open_circuit_for_hours_is_told_once_and_soon(hours):
-    """Its age is that of what it waits for; its history grows with the tries of the circuit, not with looks."""
+    """Its age is that of its wait; its history grows with the circuit's tries, not with looks."""
     world = Scheduling()
     app, tries = world.app(longest_pending_seconds=900), []
     (order_id,) = await recorded(world, 1)
@@ -199,7 +199,7 @@ async def _time_of(count, *, is_broken):
 
 @pytest.mark.proves("WRK-1", "SCH-11")
 async def test_orders_that_may_go_to_none_of_the_agents_with_room_are_in_nobody_s_way():
-    """They were tried at a provider that makes no calls now, and wait for it; others go to another one meanwhile."""
+    """They wait for the provider that may have done them; others go to another one meanwhile."""
     world = Scheduling(offers=BESIDE)
     app, backup = world.app(), Working("payment-backup", in_flight=50, takes=seconds(0.25))
     app.scheduler_rules.providers["payment-backup"] = "another"

@@ -1,4 +1,4 @@
-"""A gateway before a service turns every call away for a while: no word of the service, so nothing is undone for it."""
+"""A gateway turns every call away for a while: nothing is undone for that."""
 
 import json
 from contextlib import asynccontextmanager
@@ -45,7 +45,7 @@ class Door:
 
 
 class Street:
-    """The shop's orders, of which each has its goods reserved behind the door; time passes only here."""
+    """The shop's orders, each with goods to reserve behind the door; time passes only here."""
 
     def __init__(self, status):
         self.world = Scheduling(PATIENT, offers=OFFERS)
@@ -111,7 +111,7 @@ async def test_orders_outlast_a_door_that_is_closed_for_two_minutes(status):
 @pytest.mark.proves("AGT-6", "SUP-3", "OPR-1")
 @pytest.mark.parametrize("status", [403, 404])
 async def test_an_order_that_a_door_turns_away_for_an_hour_is_left_to_an_operator(status):
-    """Fewer than open a circuit: each ends in `Error`, tells the last answer, and keeps what was done."""
+    """They are too few to open a circuit: each ends in `Error`, and keeps what was done."""
     street = Street(status)
     ids = [await street.world.record("order", "b00") for _ in range(3)]
     await street.live(seconds(3600))

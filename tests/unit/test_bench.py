@@ -23,7 +23,7 @@ def line_of(monkeypatch, *arguments):
 
 
 def test_one_line_has_both_shapes(monkeypatch):
-    """What others read by name stands at the top, with one process; the other shape is in an object of its own."""
+    """The figures of one process stand at the top, for readers; the other shape is nested."""
     line = line_of(monkeypatch)
     assert {name: line[name] for name in FIXED} == dict.fromkeys(FIXED, "one")
     assert line["each"] == dict.fromkeys(FIXED, "each")

@@ -192,11 +192,9 @@ def test_each_setting_reaches_what_goes_by_it(settings, monkeypatch):
     terms, scheduler, watch = submission.terms, app.scheduler, app.watch
     assert (agent.margin, agent.call_timeout) == (timedelta(seconds=1.5), timedelta(seconds=11))
     assert (agent.circuit._orders, agent.circuit._open_for) == (12, timedelta(seconds=13))
-    assert (terms.timeout, terms.threshold, terms.cooldown) == (
-        timedelta(seconds=61),
-        14,
-        timedelta(seconds=62),
-    )
+    assert terms.timeout == timedelta(seconds=61)
+    assert terms.threshold == 14
+    assert terms.cooldown == timedelta(seconds=62)
     assert (len(terms.buckets), submission.unknown_name_tries) == (20, 17)
     left_to_newer = (submission, scheduler.rules, app.unread, app.orders.acting)
     assert {each.longest_upgrade for each in left_to_newer} == {timedelta(seconds=65)}
@@ -210,10 +208,8 @@ def test_each_setting_reaches_what_goes_by_it(settings, monkeypatch):
     }
     assert {each.allowance for each in capacity.values()} == {timedelta(seconds=61)}
     assert app.relay.max_tries == 18
-    assert (watch.longest_pending, watch.longest_without_sweep) == (
-        timedelta(seconds=63),
-        timedelta(seconds=64),
-    )
+    assert watch.longest_pending == timedelta(seconds=63)
+    assert watch.longest_without_sweep == timedelta(seconds=64)
     assert app.operators.retention.keep == timedelta(days=19)
     monkeypatch.setenv("RETENTION_DAYS", "0")
     assert made().operators.retention.keep is None

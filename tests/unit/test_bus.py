@@ -125,7 +125,7 @@ async def test_what_does_not_fit_into_a_batch_goes_with_the_next_one(characters,
 
 @pytest.mark.parametrize("ids", [("", "c-1"), ("m-1", "")], ids=["message id", "correlation id"])
 def test_there_is_no_message_without_its_ids(ids):
-    """It would shift the ids of those that travel in a batch with it: whoever makes one has made a mistake."""
+    """It would shift the ids of a batch: whoever makes such a message has made a mistake."""
     with pytest.raises(ValueError, match="needs a message id and a correlation id"):
         BusMessage(queue="q", message_id=ids[0], correlation_id=ids[1], body="{}")
 
@@ -134,7 +134,7 @@ def test_there_is_no_message_without_its_ids(ids):
 async def test_who_is_refused_by_a_queue_does_not_try_for_as_long_as_the_message_lives(
     pauses, monkeypatch
 ):
-    """The batch that waits for it has orders of other queues; the queue may be mended in a moment all the same."""
+    """Orders of other queues wait in the batch; and the queue may be mended in a moment."""
     now, monotonic, tries = [0.0], time.monotonic, []
     monkeypatch.setattr(time, "monotonic", lambda: monotonic() + now[0])
     client = Failing(MessagingEntityDisabledError())
@@ -198,7 +198,7 @@ async def test_however_many_private_queues_there_are_few_links_stay_open():
 
 
 async def test_a_link_in_use_is_not_closed():
-    """However many queues get a message at the same time: those that are too many are closed afterwards."""
+    """Links above the limit are closed afterwards, however many queues get a message at once."""
     links = Links()
     bus = ServiceBus(lambda: links)
     await bus.send([message(number, queue=f"status-{number}") for number in range(3 * MAX_SENDERS)])
@@ -231,7 +231,7 @@ async def test_what_is_wrong_with_one_queue_is_told_from_a_bus_that_is_away(erro
 @pytest.mark.proves("AGT-4")
 @pytest.mark.parametrize("milliseconds", [1, 300, 2500, 60_000])
 def test_a_message_lives_as_long_as_it_says(milliseconds):
-    """The library rounds down to seconds: a reply in the last one would be dead before it arrives."""
+    """The library rounds down to seconds: a reply in the last one would arrive dead."""
     message = WakeUp(order_id=ORDER_ID).to_bus()
     sent = _outgoing(replace(message, time_to_live=timedelta(milliseconds=milliseconds)))
     assert sent.raw_amqp_message.header.time_to_live == milliseconds
@@ -239,7 +239,7 @@ def test_a_message_lives_as_long_as_it_says(milliseconds):
 
 
 class Stumbling:
-    """The client of a bus to which links open, or not, and over which batches go, or not: as the `faults` say."""
+    """The client of a bus whose links and batches fail as the `faults` say."""
 
     def __init__(self, *faults, at=lambda: None):
         self._faults, self._at = list(faults), at
@@ -287,7 +287,7 @@ def pauses(monkeypatch):
 @pytest.mark.proves("FLT-8")
 @pytest.mark.parametrize("where", ["open", "send"])
 async def test_a_message_that_need_not_arrive_is_tried_once(where, pauses):
-    """The poll finds the order of a wake-up that is lost; and another message that is sent with it goes out."""
+    """The poll finds the order of a lost wake-up; another message sent with it goes out."""
     client = Stumbling(where)
     bus = ServiceBus(lambda: client)
     with pytest.raises(UnavailableError) as raised:
@@ -332,7 +332,7 @@ async def test_a_bus_that_says_nothing_is_waited_for_as_long_as_a_message_lives(
     "faults", [["open"], ["send", "open"], ["send"] * 10], ids=["no link", "both", "no answer"]
 )
 async def test_a_request_is_sent_again_for_as_long_as_it_lives(faults, pauses):
-    """Were it given up, its order would wait for the whole of its time; a pause lies between two tries."""
+    """Else its order would wait for the whole of its time; a pause lies between two tries."""
     client = Stumbling(*faults)
     bus = ServiceBus(lambda: client)
     await bus.send(scheduler.claim(new_order(), NOW).messages)

@@ -20,7 +20,7 @@ HOUR = timedelta(hours=1)
 
 
 class BusyService:
-    """Takes a few turns of the event loop for each call, and remembers how many were under way at once."""
+    """Takes a few turns of the event loop for each call, and counts those under way at once."""
 
     def __init__(self):
         self.calls, self.under_way, self.most = 0, 0, 0
@@ -80,7 +80,7 @@ async def test_a_request_for_which_there_is_no_turn_goes_back_and_has_not_begun(
 
 @pytest.mark.proves("AGT-2")
 async def test_a_call_that_could_not_be_answered_in_time_does_not_begin():
-    """Its turn comes when less is left than a call may take: cut off, it would be in doubt; so it goes back before."""
+    """A call cut off would be in doubt: when too little time is left for one, it goes back."""
     agency, hangs = Agency(in_flight=1), Hangs()
     agency.remote.call = hangs
     first = asyncio.create_task(agency.agent.handle(agency.request))
@@ -159,7 +159,7 @@ def orders(agency, count):
 
 @pytest.mark.proves("AGT-8", "AGT-10")
 async def test_a_service_that_asks_for_a_minute_is_left_alone_for_a_minute():
-    """Nothing is called but what was under way; all go back untried, and the row tells everybody until when."""
+    """Only calls under way are made; all others go back untried, and the row says until when."""
     agency = Agency(in_flight=IN_FLIGHT)
     service = Throttled(agency)
     agency.agent = replace(agency.agent, remote=service)

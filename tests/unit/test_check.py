@@ -33,7 +33,7 @@ def run(api):
 
 
 def sample_of(*steps):
-    """What is told of the sample order, whose steps have these names and wait for an operator or do not."""
+    """What is told of the sample order, whose steps have these names, and may need an operator."""
     told = [
         {"name": name, "services": ["one", "two"], "action": f"do-{name}", "waits": waits}
         for name, waits in steps

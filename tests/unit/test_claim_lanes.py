@@ -1,4 +1,4 @@
-"""What stands in the agenda of an order that can go on, and what it costs to find those that may be claimed."""
+"""The agenda of an order that can go on, and what it costs to find those to claim."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -78,7 +78,7 @@ OWED = {
 @pytest.mark.proves("SCH-1", "SUP-2")
 @pytest.mark.parametrize("how", OWED)
 def test_what_an_order_owes_follows_from_its_steps(how):
-    """Pending while anything of it could start or end, running while anything runs; a chosen time stands apart."""
+    """It is pending while a part could start or end, running while one runs; chosen times apart."""
     order, keys = OWED[how]
     assert sorted(obligations(order)) == keys
 
@@ -102,7 +102,7 @@ def test_an_order_may_be_claimed_once_its_time_has_come(order, late, may):
 
 @pytest.mark.proves("SUB-6", "SCH-1")
 def test_who_was_announced_is_left_to_its_wake_up():
-    """One that waits for a chosen time was announced to nobody, nor was a step that waits beside one that runs."""
+    """An order or step that waited for a time, or beside one that runs, was not announced."""
     orders = [new_order(), new_order(not_before=NOW), runs(PROCESSING, "payment")]
     rows = [
         row
@@ -201,7 +201,7 @@ async def test_who_has_waited_out_a_chosen_time_is_found_however_many_may_be_cla
 
 @pytest.mark.proves("SCH-1", "FLT-12")
 async def test_those_that_are_not_chosen_hide_nobody(store):
-    """Of a workflow that nobody here knows, say: behind more of them than two pages stands one that is."""
+    """The known order stands behind two pages of orders of unknown workflows."""
     store.fill(2_500, waits_since=NOW - seconds(60))
     ids = store.fill(1)
     (known,) = (

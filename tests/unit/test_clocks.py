@@ -23,7 +23,7 @@ SHORT = 0.1
 
 
 def answer(ahead=0.0, *, at=0.0, waits=0.0, took=None, set_by=0.0):
-    """An answer that is written `waits` after it was asked for, and received a moment later, by a clock that is ahead.
+    """The answer to a clock that is `ahead`: written after it `waits`, received a moment later.
 
     Meanwhile that clock is set by so many seconds.
     """
@@ -56,7 +56,7 @@ PROVE = {
 @pytest.mark.proves("FLT-9")
 @pytest.mark.parametrize("what", PROVE)
 def test_what_an_answer_proves(what):
-    """How far the clock is off at least; neither pauses, nor slow answers, nor whole seconds are taken for that."""
+    """It is the least that the clock can be off, despite pauses, slow answers and whole seconds."""
     given, by = PROVE[what]
     assert least_skew(given, TOLERANCE) == (None if by is None else seconds(by))
 
@@ -87,7 +87,7 @@ def test_several_answers_in_sequence_decide(what):
 
 @pytest.mark.proves("FLT-9")
 def test_a_skew_is_one_until_it_is_over():
-    """It bears the store's time of the first answer that showed it; off the other way is another one."""
+    """It bears the store's time of the first answer that showed it; the other way is another."""
     detector = SkewDetector(TOLERANCE)
     began = []
     for at, ahead in enumerate([0, *[FAR] * 4, 0, *[FAR] * 3, *[-FAR] * 3]):
@@ -109,7 +109,7 @@ def host(world):
 
 @pytest.mark.proves("FLT-9")
 async def test_the_store_is_asked_for_the_time_unless_it_has_answered_lately(world, host):
-    """Whoever does nothing else would never hear that its clock is right again. Once, if that is what it knows."""
+    """Who does nothing else would not hear that its clock is right again; once is enough."""
     assert await host.skew() is None
     assert host.asked == DECISIVE
     world.now += seconds(5)
@@ -139,7 +139,7 @@ async def test_answers_that_do_not_say_the_time_prove_nothing(host):
 
 
 async def work(world, app, sweeper, rounds):
-    """Let the app claim and hear its agent, which takes five seconds; meanwhile the other one sweeps."""
+    """The app claims and hears its agent after five seconds; meanwhile the other one sweeps."""
     under_way = []
     for number in range(rounds):
         world.now += seconds(1)
@@ -242,7 +242,7 @@ async def test_operators_are_told_once_of_each_time_that_a_clock_is_off(world, h
 
 @pytest.mark.proves("FLT-9")
 async def test_the_log_says_again_that_a_clock_is_off(host, app, caplog):
-    """Each minute while it lasts, so that the alert rule does not take it for over; it is no other alert."""
+    """It comes each minute while it lasts, so that the alert rule does not take it for over."""
     caplog.set_level(logging.ERROR)
     host.ahead, now = FAR, [0.0]
     guard = replace(app.clock_guard, monotonic=lambda: now[0])

@@ -140,7 +140,7 @@ async def test_an_alert_of_an_order_is_open_while_the_order_waits_for_an_operato
 
 @pytest.mark.proves("ALR-1")
 async def test_what_was_read_before_the_alert_came_closes_none(world):
-    """The overview was looked at just before the order failed: what it read says nothing of that."""
+    """The overview was read just before the order failed: it says nothing of that alert."""
     await world.submitted()
     await world.app.operators.overview.look()
     await fails(world, attempt=1)
@@ -174,7 +174,7 @@ def away(bucket):
 
 @pytest.mark.proves("ALR-1")
 async def test_a_bucket_that_is_away_leaves_its_own_alerts_open(world):
-    """Alerts are listed, and those of other buckets are closed; the overview says that it did not count all."""
+    """Alerts of other buckets are listed and closed; the overview says it did not count all."""
     await world.submitted()
     await fails(world, attempt=1)
     await world.app.orders.act(BY_NAME["resubmit"], ORDER_ID, GRACE)

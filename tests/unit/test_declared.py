@@ -1,4 +1,4 @@
-"""What a business declares is everywhere where a deployment needs it, or a check says at once where it is not."""
+"""What a business declares reaches every place that needs it, or a check names the place."""
 
 import pytest
 
@@ -46,10 +46,9 @@ def test_a_business_is_found_by_its_name_and_its_app_beside_it():
     """The shop's app is the repository's own."""
     assert named(DEPLOYED) == (SHOP, None)
     business, app = named("examples.claims.business:CLAIMS")
-    assert ([agent.name for agent in business.agents], app and app.name) == (
-        ["assessor", "bank"],
-        "claims",
-    )
+    assert [agent.name for agent in business.agents] == ["assessor", "bank"]
+    assert app
+    assert app.name == "claims"
 
 
 @pytest.mark.parametrize(

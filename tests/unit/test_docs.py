@@ -18,8 +18,8 @@ PLACE = re.compile(r"[\w.-]+(?:/[\w.-]+)*/?")
 FILE = re.compile(r"(?:/|\.(?:bicep|js|json|md|py|toml|yaml|yml))")
 LINK = re.compile(r"\]\(([^)#:\s]*)(?:#([\w-]+))?\)")
 USUAL_CHANGES = (
-    "hold and release", "branch", "SOAP", "for each customer", "Slack", "delivery date", "jitter", "Blob", "Kubernetes",
-    "PostgreSQL",
+    "hold and release", "branch", "SOAP", "for each customer", "Slack", "delivery date", "jitter",
+    "Blob", "Kubernetes", "PostgreSQL",
 )  # fmt: skip
 
 
@@ -62,7 +62,7 @@ def symbols_in(cell):
 
 
 def test_the_architecture_can_be_read_in_one_sitting():
-    """What is not needed at first has pages of its own, and each is linked from it or from the README."""
+    """Each page of its own is linked from another one or from the README."""
     assert ARCHITECTURE.stat().st_size <= LARGEST
     linked = {
         target

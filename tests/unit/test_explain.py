@@ -1,4 +1,4 @@
-"""Why an order is where it is: said of every order, also of one that somebody's mistake has stranded (OPR-2)."""
+"""Why an order is where it is, even one that somebody's mistake has stranded (OPR-2)."""
 
 from dataclasses import replace
 from functools import partial
@@ -78,7 +78,7 @@ def one_of_two_runs(**state):
 
 @pytest.mark.proves("OPR-2", "SCH-12")
 def test_of_a_pending_order_that_waits_for_what_runs_it_says_that():
-    """Nothing of it may begin before the other step has answered; no scheduler and no newer app is waited for."""
+    """It begins after the other step answers; no scheduler and no newer app is waited for."""
     order = one_of_two_runs()
     order = order.with_steps(replace(order.steps[0], state=StepState.FAILED))
     said = explained(order)
@@ -125,8 +125,10 @@ def test_of_an_order_that_waits_for_room_it_says_since_when_and_how_the_agents_a
     busy = (health("payment"), health("payment", instance="2", rate=4, running=3), gone)
     said = explained(new_order(), replace(acting_rules, agent_health=busy), LATER)
     assert said.waiting_for == (
-        "a scheduler to claim it, once an agent for payment has room, for which it waits since 2026-01-31 08:15:00 UTC"
-        " (payment: 15 calls under way, 6 requests begun a second; payment-backup: not heard of lately)"
+        "a scheduler to claim it, once an agent for payment has room,"
+        " for which it waits since 2026-01-31 08:15:00 UTC"
+        " (payment: 15 calls under way, 6 requests begun a second;"
+        " payment-backup: not heard of lately)"
     )
     assert "for which it waits" not in explained(new_order(), at=NOW).waiting_for
 
@@ -204,18 +206,16 @@ async def test_of_an_order_whose_rows_are_garbage_it_says_that(garbage):
     made.store.load = load
     said = await made.orders.explain(order.order_id)
     assert said.summary.startswith(f"The order cannot be read: row {order.order_id}|state ")
-    assert (said.next_actor, said.next_at, said.if_nothing_happens) == (
-        Actor.OPERATOR,
-        None,
-        "It stays as it is.",
-    )
+    assert said.next_actor == Actor.OPERATOR
+    assert said.next_at is None
+    assert said.if_nothing_happens == "It stays as it is."
     with pytest.raises(UnreadableRowError):
         record_of(stored)
 
 
 @pytest.mark.proves("OPR-2", "OPR-4")
-async def test_what_an_operator_can_do_is_said_of_an_order_at_a_step_that_its_workflow_does_not_have():
-    """It was renamed without a new version: whether anybody needs it, the steps of the order tell."""
+async def test_of_a_step_that_its_workflow_does_not_have_it_says_what_an_operator_can_do():
+    """It was renamed without a new version: the steps of the order tell who needs it."""
     made = app(in_memory(clock=lambda: NOW))
     failed = scheduler.receive(claimed(), answer(outcome="failed", reason="no"), NOW).after
     named = replace(failed.steps[0], name="paid")
@@ -248,7 +248,7 @@ def test_of_an_order_whose_wake_up_is_lost_it_says_when_a_poll_finds_it():
 
 @pytest.mark.proves("OPR-2", "FLT-12")
 def test_of_an_order_that_is_given_up_it_does_not_say_that_an_agent_has_to_have_room():
-    """Its workflow was retired, and with it the agent that it needed: once it waits for long, that is no reason."""
+    """The workflow was retired with its agent: a long wait is not explained by that."""
     order = new_order().with_state(workflow_version=0)
     order = order.with_steps(replace(order.steps[0], capability="fax"))
     said = explained(order, at=NOW + 2 * WAKE_UP_TIME)

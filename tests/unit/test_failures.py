@@ -58,7 +58,7 @@ def meaning_of(status):
 
 @pytest.mark.proves("FLT-7")
 def test_every_status_has_one_meaning():
-    """What is busy is waited for, whoever says so; only what is our own fault is raised as it came."""
+    """What is busy is waited for; only our own fault is raised as it came."""
     meanings = dict.fromkeys(range(400, 600), HttpResponseError)
     meanings |= dict.fromkeys(CONFLICT, ConflictError)
     meanings |= dict.fromkeys(NO_RIGHT, NoRightError)
@@ -105,18 +105,16 @@ async def test_a_topic_or_a_queue_that_is_not_there_is_away(place, status):
     ],
 )
 def test_a_missing_right_is_tried_again_like_an_outage_and_told_as_what_it_is(what, role, caplog):
-    """As an error that names the role, once in a while; so nothing is lost, and nobody waits for it to pass."""
+    """An error names the role once in a while; nothing is lost, and nobody waits for it."""
     caplog.set_level(logging.ERROR)
     with patch.dict(failures._next_log_at, clear=True):
         for _ in range(3):
             with pytest.raises(UnavailableError, match=role), azure_errors(what):
                 raise refused(403, "AuthorizationPermissionMismatch")
         [line] = caplog.records
-        assert (line.message, line.what, line.role.partition(" (")[0]) == (
-            "right.missing",
-            what,
-            role,
-        )
+        assert line.message == "right.missing"
+        assert line.what == what
+        assert line.role.partition(" (")[0] == role
         assert "AuthorizationPermissionMismatch" in line.why
         failures._next_log_at[what] -= failures.TELL_AGAIN_SECONDS
         with pytest.raises(NoRightError), azure_errors(what):

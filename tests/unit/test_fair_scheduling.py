@@ -1,4 +1,4 @@
-"""Thousands of orders, several instances, agents that are slow or away: who is claimed when (SCH-11, WRK-2, WRK-3)."""
+"""Thousands of orders, several instances, slow or absent agents: who is claimed when."""
 
 import math
 import random
@@ -22,7 +22,7 @@ AGES, SPAN = 4, seconds(10)
 """Spans of time in which the orders came in, each at one moment."""
 
 RAMP_UP = 3 * LOOK_INTERVAL
-"""The first look, and two more until what FEW let in is seen to be answered, and as much again may be open."""
+"""The first look, and two more until the answers to FEW are seen and as much again may open."""
 
 
 def a_rate(name, per_second):
@@ -31,7 +31,7 @@ def a_rate(name, per_second):
 
 
 async def some_orders(world, count, needs):
-    """Orders of all ages, priorities and buckets, in no order; those that nobody can do now came first.
+    """Orders of all ages, priorities and buckets, unsorted; those nobody can do now came first.
 
     The older, the fewer, and few are normal: so those that are both have little to wait for.
     """
@@ -50,9 +50,9 @@ async def some_orders(world, count, needs):
 
 
 def before(order, count):
-    """How many orders may be claimed before this one: of the same need, those that have waited as long or longer.
+    """How many orders of its need may be claimed before this one: those that waited as long.
 
-    Urgent ones whatever their age; but every so often each instance has a turn for normal orders.
+    Urgent ones go first at any age; but now and then each instance has a turn for normal orders.
     """
     need, age, priority = order
     older = sum(count[need, other, priority] for other in range(age, AGES + 1))
@@ -67,9 +67,9 @@ def before(order, count):
 async def test_no_order_waits_longer_than_for_those_before_it(most_orders):
     """With one agent away, three needs, two priorities, sixteen buckets, three instances.
 
-    An agent for which orders wait is kept at work: it is given more at least once a second, and what it is given
-    suffices for that second as soon as the limit has grown. So an order is claimed once those before it are done, at
-    the rate of its agent, after the time that takes, and the second until somebody looks.
+    An agent for which orders wait is given enough for a second, once a second, as soon as the limit
+    has grown. So an order is claimed once its agent has done those before it, at its rate, and a
+    second later at most.
     """
     world = Scheduling(*(only(need, TIMEOUT) for need in NEEDS), buckets=BUCKETS, most=500)
     orders = await some_orders(
@@ -115,7 +115,7 @@ async def test_no_order_waits_longer_than_for_those_before_it(most_orders):
     ],
 )
 async def test_a_backlog_at_a_slow_agent_burns_no_attempt(count, in_flight, takes, apart):
-    """What is claimed begins in time, however many wait: no request expires, and no failure is counted."""
+    """However many wait, no request expires, and no failure is counted."""
     world = Scheduling(only("payment", TIMEOUT), most=2000)
     ids = [await world.record(bucket=f"b{number % 8:02d}") for number in range(count)]
     agent = Working("payment", in_flight, seconds(takes))
@@ -133,7 +133,7 @@ async def test_a_backlog_at_a_slow_agent_burns_no_attempt(count, in_flight, take
 
 @pytest.mark.proves("WRK-2", "WRK-3")
 async def test_who_hears_of_no_reply_finds_out_too_how_much_may_be_open():
-    """Where each function has a process of its own: all that was claimed is answered when the poll looks again."""
+    """Each function has a process: all that was claimed is answered when the poll looks again."""
     world = Scheduling(most=500)
     for number in range(500):
         await world.record(bucket=f"b{number % 8:02d}")

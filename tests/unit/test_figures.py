@@ -196,7 +196,7 @@ async def test_a_row_that_nobody_can_read_costs_only_itself(name, value):
 
 
 async def test_what_cannot_be_counted_is_sent_all_the_same():
-    """Figures are for looking at: the order has been written, and whoever goes on with it hears of that."""
+    """Figures are only looked at: the order is written, and its messages are sent."""
     world = World()
     world.transitions._count = Mock(side_effect=ValueError("no figure"))
     await world.submitted()

@@ -29,7 +29,7 @@ def raising(error):
 @pytest.mark.proves("FLT-6")
 @pytest.mark.parametrize("name", TRIGGERS)
 async def test_what_is_cancelled_in_a_function_is_its_failure(name):
-    """Whatever starts it, and with a name of its own or without; Azure's worker would send no answer at all."""
+    """It fails whatever starts it, named or not; Azure's worker would send no answer at all."""
     functions, app = Functions(), func.FunctionApp()
     trigger = getattr(functions, name)
     trigger(**TRIGGERS[name])(raising(CUT_OFF))

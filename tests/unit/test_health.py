@@ -15,7 +15,7 @@ from operators.health import HealthService
     ],
 )
 async def test_what_refuses_the_app_is_told_from_what_is_away(error, word):
-    """A right that is missing does not come back by itself; which one it is stands in the log, not in the answer."""
+    """A missing right does not come back by itself; the log names it, and the answer does not."""
 
     async def check():
         raise error

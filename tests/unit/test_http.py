@@ -55,10 +55,8 @@ async def test_of_an_order_that_cannot_be_read_the_caller_hears_why():
     status, _, body = await answer_to(
         UnreadableRowError("row x|state cannot be read: KeyError 'Version'")
     )
-    assert (status, json.loads(body)["detail"]) == (
-        409,
-        "row x|state cannot be read: KeyError 'Version'",
-    )
+    assert status == 409
+    assert json.loads(body)["detail"] == "row x|state cannot be read: KeyError 'Version'"
 
 
 @pytest.mark.parametrize(

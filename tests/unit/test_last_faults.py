@@ -1,4 +1,4 @@
-"""An attempt that comes to nothing is told in its agent's row, so that nobody has to look for it in a log (AGT-4)."""
+"""The agent's row tells of an attempt that came to nothing, so nobody searches a log (AGT-4)."""
 
 import asyncio
 

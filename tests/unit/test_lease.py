@@ -11,7 +11,7 @@ LEASE_SECONDS = 30
 
 @pytest.mark.proves("SUP-5", "FLT-5")
 async def test_a_lease_counts_from_before_it_was_asked_for(monkeypatch):
-    """Azure may have begun to count at that moment: the time until the answer belongs to the lease."""
+    """Azure may have begun to count then: the time until the answer belongs to the lease."""
     now = 0.0
 
     async def slowly(seconds):

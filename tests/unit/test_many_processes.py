@@ -1,4 +1,4 @@
-"""Where each function has a process of its own, as on Azure: one polls, others take wake-ups or replies (WRK-3)."""
+"""Each function has a process, as on Azure: one polls, others take wake-ups or replies (WRK-3)."""
 
 import asyncio
 from collections import Counter
@@ -38,7 +38,7 @@ async def announced(world, **what):
     [(3, 10), (16, 10), *(pytest.param(40, rate, marks=pytest.mark.soak) for rate in (10, 20))],
 )
 async def test_processes_that_look_at_the_same_moment_open_no_more_than_the_limit(processes, rate):
-    """Each hears of as many orders as may be open: together they open those, and one more each at most."""
+    """Each hears of as many orders as may be open: together they open those, and one more each."""
     world = Scheduling(only("payment", STEP), most=1000)
     wake_ups = [
         await announced(world, bucket=f"b{number % 8:02d}") for number in range(processes * 32)
@@ -54,7 +54,7 @@ async def test_processes_that_look_at_the_same_moment_open_no_more_than_the_limi
 
 
 class Flex:
-    """Eight processes for wake-ups, one for replies, one that polls, and an agent; new orders come all the time."""
+    """Eight processes take wake-ups, one replies, one polls; new orders come all the time."""
 
     def __init__(self, rate, per_second, **more):
         self.world = Scheduling(only("payment", STEP), most=rate)
@@ -138,7 +138,7 @@ async def test_without_the_poll_nothing_that_was_announced_waits_longer():
 
 @pytest.mark.proves("AGT-10", "WRK-2")
 async def test_an_agent_that_had_nothing_to_do_is_open():
-    """A thousand orders after a minute of rest take what the agent needs for them, and a few seconds to find out."""
+    """A thousand orders after a rest take what the agent needs, and seconds to find that out."""
     world = Scheduling(only("payment", STEP), most=100)
     agent, instance = Working("payment", in_flight=100, takes=seconds(1)), world.instance("one")
     await instance.poll()

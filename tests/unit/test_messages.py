@@ -14,7 +14,7 @@ from builders import NOW, ORDER_ID, WORKFLOWS, answer, claimed, new_order, secon
 from pydantic import BaseModel, Field
 
 from agents.rules import latest_beginning, not_tried
-from alerts.rules import LONGEST_PAUSE, pause, read, successor
+from alerts.rules import read, successor
 from core import alerts
 from core.agenda import AgendaRow
 from core.changes import Event
@@ -67,14 +67,10 @@ def test_the_id_of_a_request_says_whether_it_undoes():
 def test_a_reply_goes_to_the_queue_of_its_agent():
     """Over that of another it would not count."""
     message = answer().to_bus("payment", NOW)
-    assert (message.queue, message.message_id) == (
-        "payment-responses",
-        f"{ORDER_ID}:payment:1:do:completed",
-    )
-    assert (message.correlation_id, message.time_to_live) == (
-        f"{ORDER_ID}:payment:1:do",
-        seconds(5),
-    )
+    assert message.queue == "payment-responses"
+    assert message.message_id == f"{ORDER_ID}:payment:1:do:completed"
+    assert message.correlation_id == f"{ORDER_ID}:payment:1:do"
+    assert message.time_to_live == seconds(5)
 
 
 def test_what_is_put_off_has_the_time_in_its_id():
@@ -98,58 +94,43 @@ def test_json_is_compact_and_has_no_number_that_is_none_where_it_must_not():
         json_in(None)
 
 
-class Pair(BaseModel):
-    """Something with a list."""
+class Lists(BaseModel):
+    """Something with a pair, and a list that has to hold something."""
 
-    both: tuple[int, int]
+    pair: tuple[int, int] = (1, 2)
+    some: Annotated[list[int], Field(min_length=1)] = [1]
 
 
-@pytest.mark.parametrize(
-    ("body", "faults"),
-    [
-        ("[]", ["body: Input should be an object"]),
-        ('{"both": [1]}', ["both.1: Field required"]),
-    ],
-)
-def test_a_fault_is_told_at_its_place(body, faults):
-    """What concerns the whole is said of the body."""
+NO_INTEGER = "Input should be a valid integer, unable to parse string as an integer"
+FAULTS = {
+    "of the whole": ([], ["body: Input should be an object"]),
+    "of a part": ({"pair": [1]}, ["pair.1: Field required"]),
+    "too short": (
+        {"some": []},
+        ["some: List should have at least 1 item after validation, not 0"],
+    ),
+    "too short only by its fault": ({"some": ["x"]}, [f"some.0: {NO_INTEGER}"]),
+    "as many as are named": (
+        {"some": ["x"] * MAX_FAULTS},
+        [f"some.{number}: {NO_INTEGER}" for number in range(MAX_FAULTS)],
+    ),
+    "more than are named": (
+        {"some": ["x"] * (MAX_FAULTS + 3)},
+        [
+            *(f"some.{number}: {NO_INTEGER}" for number in range(MAX_FAULTS)),
+            "and 3 more faults",
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize("what", FAULTS)
+def test_a_fault_is_told_at_its_place(what):
+    """What concerns the whole is said of the body; of very many faults the rest is counted."""
+    body, faults = FAULTS[what]
     with pytest.raises(InvalidError) as raised:
-        decode(Pair, body)
+        decode(Lists, json.dumps(body))
     assert raised.value.faults == faults
-
-
-class Some(BaseModel):
-    """Something with a list that has to hold something."""
-
-    all: Annotated[list[int], Field(min_length=1)]
-
-
-@pytest.mark.parametrize(
-    ("body", "place"), [('{"all": []}', "all"), ('{"all": ["x"]}', "all.0")], ids=["empty", "wrong"]
-)
-def test_a_list_is_too_short_only_if_nothing_is_wrong_with_what_is_in_it(body, place):
-    """Else it has one fault, and not two."""
-    with pytest.raises(InvalidError) as raised:
-        decode(Some, body)
-    assert [fault.partition(":")[0] for fault in raised.value.faults] == [place]
-
-
-class Many(BaseModel):
-    """Something with a long list."""
-
-    all: list[int]
-
-
-@pytest.mark.parametrize(
-    ("count", "told"), [(MAX_FAULTS, None), (MAX_FAULTS + 3, "and 3 more faults")]
-)
-def test_of_very_many_faults_the_rest_is_counted(count, told):
-    """Not one more than may be named."""
-    with pytest.raises(InvalidError) as raised:
-        decode(Many, json.dumps({"all": ["x"] * count}))
-    *first, last = raised.value.faults
-    assert len(first) == (MAX_FAULTS if told else MAX_FAULTS - 1)
-    assert last == (told or f"all.{MAX_FAULTS - 1}: {last.partition(': ')[2]}")
 
 
 def test_keys_are_what_other_versions_know():
@@ -221,16 +202,6 @@ def test_an_alert_is_read_with_all_that_it_says():
     assert [read(each) for each in (body, base64.b64encode(body))] == [expected, expected]
 
 
-def test_pauses_between_tries_to_send_grow_to_five_minutes():
-    """And no further."""
-    assert [pause(tries) for tries in (1, 8, 9, 40)] == [
-        seconds(2),
-        seconds(256),
-        LONGEST_PAUSE,
-        LONGEST_PAUSE,
-    ]
-
-
 @pytest.mark.proves("ALR-2")
 def test_a_notice_that_is_given_up_is_told_with_its_queue_and_the_fault():
     """In the alert that takes its place."""
@@ -266,11 +237,9 @@ def test_a_newer_submission_comes_again_after_a_tenth_of_its_age(age, put_off_fo
 def test_what_is_refused_is_told_with_its_order_its_time_and_why():
     """The record in the history too."""
     note = refusal_of(new_order(), b"body", NOW, NOW + seconds(1), "submission/i")
-    assert (note.entry.at, note.entry.actor, note.entry.detail) == (
-        NOW + seconds(1),
-        "submission/i",
-        OTHER_CONTENT,
-    )
+    assert note.entry.at == NOW + seconds(1)
+    assert note.entry.actor == "submission/i"
+    assert note.entry.detail == OTHER_CONTENT
     digest = "230d8358dc8e8890"
     assert note.note_id == f"refused-{digest}"
     event_id = f"{ORDER_ID}:refused:{digest}"

@@ -17,7 +17,7 @@ DIFF = """--- a
 
 
 def test_every_fault_can_be_planted_and_is_looked_for_where_the_statement_is_proven():
-    """Its place is found in the code as that stands, and each test that is to notice it bears the statement's mark."""
+    """Its place is in the code as it stands, and each of its tests bears the statement's mark."""
     assert [fault for mutant in MUTANTS for fault in mutant.faults(ROOT)] == []
     assert len({mutant.label for mutant in MUTANTS}) == len(MUTANTS) <= MOST
 

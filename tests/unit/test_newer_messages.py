@@ -1,4 +1,4 @@
-"""Messages that are of a newer version of the app, or say what only that knows, are left to newer hosts for a while."""
+"""Messages that only a newer version of the app understands are left to newer hosts for a while."""
 
 import json
 from datetime import timedelta
@@ -56,7 +56,7 @@ INVALID = {
 @pytest.mark.proves("FLT-12")
 @pytest.mark.parametrize("label", NEWER)
 def test_what_a_newer_version_sent_is_told_from_what_is_wrong(label):
-    """By its greater schema version, whatever else is different; or by a value, if nothing else is wrong."""
+    """Its greater schema version tells, or a value when nothing else is wrong."""
     with pytest.raises(NewerMessageError):
         decode(*NEWER[label])
 
@@ -84,7 +84,7 @@ OF_A_NEWER_VERSION = [
 @pytest.mark.proves("FLT-12", "SUB-4")
 @pytest.mark.parametrize("body", OF_A_NEWER_VERSION, ids=["version", "value"])
 async def test_a_submission_of_a_newer_version_comes_again_for_a_day(world, body):
-    """Again and again, ever more seldom, as it was sent; then, if no host takes it, it is refused with its reason."""
+    """It comes again ever more seldom, as it was sent; if no host takes it, it is refused."""
     queue, deliveries = world.parts.queue(QUEUE), 0
     while not queue.texts or queue.texts.pop():
         deliveries += 1
@@ -100,10 +100,8 @@ async def test_a_submission_of_a_newer_version_comes_again_for_a_day(world, body
     assert queue.pauses == sorted(queue.pauses)
     assert (queue.pauses[0], queue.pauses[-1]) == (SHORTEST_PAUSE, LONGEST_PAUSE)
     assert deliveries < 300
-    assert (
-        await kept(world.poison_store),
-        await events_owed(world.store, *world.store.buckets),
-    ) == ([], [])
+    assert await kept(world.poison_store) == []
+    assert await events_owed(world.store, *world.store.buckets) == []
     await world.submission.record(body, Arrival(at=world.now), delivery=UNKNOWN_NAME_TRIES)
     (message,) = await kept(world.poison_store)
     assert message.body == body
@@ -128,7 +126,7 @@ async def test_a_submission_whose_age_nobody_can_tell_is_handed_back_like_an_unk
 
 
 async def received(world, body, correlation_id=REPLY.request_id):
-    """The payment agent's reply is delivered; what the scheduler sent to the queue of replies, and what it kept."""
+    """The payment agent's reply is delivered; what is in the queue of replies, and what is kept."""
     await world.app.inbox.receive("f", "payment", body, correlation_id, Arrival(at=world.now))
     again = [message for message in world.parts.bus.sent if message.queue == "payment-responses"]
     return again, await kept(world.poison_store)
@@ -142,7 +140,7 @@ async def received(world, body, correlation_id=REPLY.request_id):
 async def test_a_reply_of_a_newer_version_comes_again_while_it_counts(
     world, fields, correlation_id
 ):
-    """As it was sent, a little later each time; once its time is over, it is kept with its reason."""
+    """It comes as it was sent, a little later each time; in the end it is kept with its reason."""
     body = with_(REPLY, **fields)
     while not (found := await received(world, body, correlation_id))[1]:
         world.now = found[0][-1].not_before
@@ -186,7 +184,7 @@ async def test_a_wake_up_of_a_newer_version_is_left_to_the_poll(world):
 
 @pytest.mark.proves("FLT-12", "AGT-5")
 async def test_a_request_of_a_newer_version_comes_again_while_its_time_lasts():
-    """On the agent's own queue, as it was sent; no call is made for it, and in the end it is kept with its reason."""
+    """It comes on the agent's own queue; no call is made, and in the end it is kept."""
     agency = Agency()
     app = func.FunctionApp()
     app.register_functions(agents.triggers.blueprint(agency.agent, agency.app.unread))
@@ -214,7 +212,7 @@ async def test_a_request_of_a_newer_version_comes_again_while_its_time_lasts():
 @pytest.mark.proves("SCH-6")
 @pytest.mark.parametrize(("left", "pause"), [(2, 1), (100, 10), (3600, 30)])
 def test_what_comes_again_comes_under_an_id_of_its_own(left, pause):
-    """A queue with duplicate detection drops what it has seen, under whatever id; and no id is too long for a queue."""
+    """Duplicate detection drops a known id; and no id is too long for a queue."""
     step = "s" * 41
     first = answer(step, "notTried", attempt=10**9 - 1, action="undo").to_bus("payment", NOW)
     again = put_off(first, NOW, NOW + seconds(left))

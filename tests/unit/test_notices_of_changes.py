@@ -28,7 +28,7 @@ INSTANCES = ("submission-7f3a", "scheduler-7f3a", "supervisor-7f3a")
 
 
 class Sender:
-    """Who submits an order, and reads the queue that it named; each turn of the others takes a second."""
+    """Submits an order and reads the queue that it named; each turn of others takes a second."""
 
     def __init__(self):
         self.world = world = World()
@@ -90,7 +90,7 @@ def sender():
 
 
 def notice(number, event, second, **more):
-    """A notice in full, as it has to arrive; `number` is of the transition, and of the notice within it."""
+    """A whole notice as it has to arrive; `number` is of the transition and of the notice in it."""
     version, _, place = number.partition(".")
     return {
         "orderId": ORDER_ID,
@@ -103,7 +103,7 @@ def notice(number, event, second, **more):
 
 @pytest.mark.proves("ALR-2", "ALR-3")
 async def test_the_sender_is_told_what_happens_and_nothing_else(sender):
-    """Each thing once, in exactly these words: what the order is, what happened, when, and nobody's name."""
+    """Each thing is told once, in these words: what happened to which order, and nobody's name."""
     await sender.submits()
     await sender.step_is_answered("payment", DONE)
     assert sender.notices() == [
@@ -124,7 +124,7 @@ async def test_the_sender_is_told_that_the_order_failed_and_why(sender):
 
 @pytest.mark.proves("ALR-2")
 async def test_the_sender_is_told_that_the_supervisor_gave_the_order_up(sender):
-    """Once, however often it was tried; that a step was tried again is nothing that the sender has to know."""
+    """It is told once, however often it was tried; a sender need not know of further tries."""
     await sender.submits()
     for _ in range(THRESHOLD):
         await sender.step_times_out()
@@ -148,7 +148,7 @@ async def test_the_sender_is_told_that_the_order_was_undone(sender):
 
 @pytest.mark.proves("ALR-2")
 async def test_each_notice_is_told_apart_and_belongs_to_the_order(sender):
-    """The order's id correlates them, the notice's own names the message, and the sequence says which came first."""
+    """The order's id correlates them, a notice's own id names it, and the sequence orders them."""
     await sender.submits("order")
     for step in ("stock", "payment", "shipment", "capture"):
         await sender.step_is_answered(step, DONE)
@@ -163,7 +163,7 @@ async def test_each_notice_is_told_apart_and_belongs_to_the_order(sender):
 @pytest.mark.proves("ALR-3")
 @pytest.mark.parametrize("reply", [DONE, REFUSED], ids=["completed", "failed"])
 async def test_neither_knows_which_instance_of_the_other_it_deals_with(sender, reply):
-    """Nothing that is sent names who handled the order, though several did; a sender is known by its queue alone."""
+    """No notice names who handled the order; a sender is known by its queue alone."""
     await sender.submits("order")
     await sender.step_times_out()
     await sender.order_is_claimed()

@@ -45,7 +45,7 @@ def sources():
 
 
 def test_nothing_of_the_engine_names_anything_of_the_shop():
-    """No product, step or agent, not even in a comment: whoever puts another business in its place finds none."""
+    """No product, step or agent of ours is named, not even in a comment."""
     paths = sources()
     found = []
     for path in paths:

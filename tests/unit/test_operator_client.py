@@ -71,7 +71,7 @@ def test_whatever_is_answered_becomes_a_fault_that_says_what_to_do(answer, error
 
 @pytest.mark.proves("OPR-1")
 def test_an_order_is_shown_with_what_was_ordered_and_what_its_steps_came_to():
-    """Its priority, what its services answered and how often its steps rested; nothing of who the customer is."""
+    """It names its priority, answers and rests, and nothing of who the customer is."""
     order = new_order()
     (step,) = order.steps
     order = order.with_steps(replace(step, cooldowns=7, result={"authorisation": "A-1"}))

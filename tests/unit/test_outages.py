@@ -11,7 +11,7 @@ from entrypoints.functions import LASTS_SECONDS, in_turn, through_outages
 
 @pytest.mark.proves("FLT-7", "FLT-8")
 async def test_a_handler_waits_through_an_outage_and_says_so_once(caplog):
-    """The work is done again until it succeeds; the log has one line for the beginning and one for the end."""
+    """The work is repeated until it succeeds; the log has a line for the beginning and the end."""
     failures = [UnavailableError("store away"), UnavailableError("store away")]
 
     async def work():
@@ -45,7 +45,7 @@ async def run(function, error=None):
 
 
 async def test_a_periodic_run_that_meets_an_outage_leaves_it_to_the_next():
-    """The timer's function ends without an error, also when several orders met the outage; bugs surface."""
+    """The timer's function ends quietly, even when several orders met the outage; bugs surface."""
     await run("f", ExceptionGroup("2 of 5 failed", [UnavailableError("a"), UnavailableError("b")]))
     with pytest.raises(ExceptionGroup):
         await run("f", ExceptionGroup("2 of 5 failed", [UnavailableError("a"), KeyError("b")]))
@@ -53,7 +53,7 @@ async def test_a_periodic_run_that_meets_an_outage_leaves_it_to_the_next():
 
 @pytest.mark.proves("FLT-11")
 async def test_each_function_has_outages_of_its_own(caplog):
-    """What one needs may be away while all others work: the log has one line for it, and not two with each run."""
+    """One part may be away while others work: the log has one line for it, not two each run."""
     caplog.set_level(logging.WARNING)
     for _ in range(3):
         await run("relay", UnavailableError("Event Grid away"))
@@ -93,15 +93,12 @@ async def test_an_outage_that_lasts_is_told_as_an_error_until_it_is_over(caplog)
     """Once in a while: an alert counts these lines, and nobody reads the others in time."""
     caplog.set_level(logging.WARNING)
     with patch("entrypoints.functions.time") as clock:
-        for clock.monotonic.return_value in (
-            0,
-            10,
-            LASTS_SECONDS,
-            LASTS_SECONDS + 10,
-            2 * LASTS_SECONDS,
-        ):
+        lasts = LASTS_SECONDS
+        for clock.monotonic.return_value in (0, 10, lasts, lasts + 10, 2 * lasts):
             await run("lasting", UnavailableError("store away"))
         await run("lasting")
-    assert [(line.message, line.levelname) for line in caplog.records] == [
-        ("outage.began", "WARNING"), ("outage.lasts", "ERROR"), ("outage.lasts", "ERROR"), ("outage.ended", "WARNING"),
-    ]  # fmt: skip
+    assert [f"{line.levelname} {line.message}" for line in caplog.records] == [
+        "WARNING outage.began",
+        *["ERROR outage.lasts"] * 2,
+        "WARNING outage.ended",
+    ]

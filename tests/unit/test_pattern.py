@@ -6,7 +6,7 @@ BOTH = {"tests/system/test_a.py::test_a", "tests/exploration/test_b.py::test_b"}
 
 
 def test_nothing_is_wrong_where_each_statement_has_its_tests():
-    """A failure mode has one on the running system and one in the exploration; any other statement has any."""
+    """A failure mode has one on the running system and one in the exploration; others have any."""
     tests = {"SCH-1": {"tests/unit/test_c.py::test_c"}, "FLT-1": BOTH}
     assert list(faults(["SCH-1", "FLT-1"], tests)) == []
     assert list(table(["SCH-1", "OPR-5"], tests)) == [

@@ -1,4 +1,4 @@
-"""When an order may be claimed, and since when it waits: its place in the queue, and its age (SCH-11, SUP-7)."""
+"""When an order may be claimed, and since when it waits: its place in the queue, and its age."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -57,7 +57,7 @@ def order_of(*steps):
 
 
 def resting(*others):
-    """An order of which the first step rests for hours, while the others run for a minute, if their turn has come."""
+    """An order whose first step rests for hours, while the others run for a minute in turn."""
     order, rules = order_of(RESTS, *(replace(other, timeout=seconds(60)) for other in others))
     return supervisor.recover(rules.claim(order, NOW).after, NOW + seconds(7)).after, rules
 
@@ -116,7 +116,7 @@ def test_an_order_that_failed_does_not_wait_out_a_rest(on_failure, ends):
 
 @pytest.mark.proves("OPR-4", "UND-1")
 def test_an_order_that_was_cancelled_does_not_wait_out_a_rest():
-    """Cancelled while a step ran that cannot be undone: when its time is up, nothing is left to wait for."""
+    """It was cancelled while a step ran that cannot be undone: nothing is left to wait for."""
     order, rules = order_of(replace(RESTS, compensation=None))
     cancelled = operator_rules.cancel(rules.claim(order, NOW).after, GRACE, NOW + seconds(1))
     change = supervisor.recover(cancelled.after, NOW + seconds(7))
@@ -127,7 +127,7 @@ def test_an_order_that_was_cancelled_does_not_wait_out_a_rest():
 
 @pytest.mark.proves("SUP-3", "SCH-10")
 def test_a_step_that_found_no_room_does_not_wait_out_the_rest_of_another():
-    """It may begin as soon as an agent has room for it; and the order waits among those that need that agent."""
+    """The order waits among those that need the agent of the step that may begin."""
     order, rules = order_of(RESTS, step("ready", capability="shipping"))
     order = rules.claim(order, NOW, {"payment": ("payment",)}).after
     change = supervisor.recover(order, NOW + seconds(7))
@@ -137,7 +137,7 @@ def test_a_step_that_found_no_room_does_not_wait_out_the_rest_of_another():
 
 @pytest.mark.proves("SCH-10")
 def test_an_order_waits_among_those_that_need_what_it_can_go_on_with():
-    """Not for the agent of a step whose turn has not come, although that would not have to wait for a time."""
+    """It does not wait for the agent of a step whose turn has not come."""
     order, rules = order_of(
         step("runs", timeout=HOURS), step("later", "runs", capability="shipping"), RESTS
     )
@@ -190,10 +190,7 @@ def test_an_order_waits_since_its_submission_until_something_comes_of_it():
     assert times(supervisor.recover(again, SOON + seconds(7)).after) == (BEFORE, None)
 
 
-ENDS = {
-    "completed": answer("first", result={}),
-    "failed": answer("first", "failed", reason="no"),
-}
+ENDS = {"completed": answer("first", result={}), "failed": answer("first", "failed", reason="no")}
 
 
 @pytest.mark.proves("SUP-7", "SCH-5")
@@ -241,7 +238,7 @@ def test_an_order_waits_anew_once_an_operator_has_acted_on_it():
 
 @pytest.mark.proves("SUP-7", "SUP-3")
 def test_a_time_that_was_chosen_is_no_delay():
-    """An order that cools down waits from the end of that on; cancelled before, from that moment on."""
+    """An order waits from the end of its cooldown on; cancelled before, from that moment on."""
     order, _ = resting()
     until = NOW + seconds(7) + HOURS
     assert times(order) == (until, until)
@@ -263,7 +260,7 @@ def test_once_a_cooldown_is_over_the_order_waits_since_then():
 
 @pytest.mark.proves("SUP-7")
 def test_an_order_that_may_go_on_before_its_chosen_time_waits_since_then():
-    """Another of its steps came to nothing: that one may be tried at once, and no time in the future counts."""
+    """Another of its steps may be tried at once, and no time in the future counts."""
     order, rules = resting(step("runs"))
     change = rules.receive(order, answer("runs", "notTried", reason="busy"), SOON)
     assert times(change.after) == (SOON, None)
@@ -281,21 +278,19 @@ def wake_up_of(change):
 
 @pytest.mark.proves("SUP-3", "SCH-11")
 def test_a_wake_up_says_where_the_order_waits():
-    """For what, how urgent, and since when: whoever hears of it need not read it to give it its place."""
+    """Who hears of it need not read it to give it its place: needs, priority and since when."""
     order, rules = order_of(step("first", capability="shipping"))
     running = rules.claim(that_waited(order).with_state(priority=Priority.HIGH), NOW).after
     said = wake_up_of(supervisor.recover(running, NOW + seconds(7)))
-    assert (said.order_id, said.needs, said.priority, said.since) == (
-        ORDER_ID,
-        "shipping",
-        Priority.HIGH,
-        BEFORE,
-    )
+    assert said.order_id == ORDER_ID
+    assert said.needs == "shipping"
+    assert said.priority == Priority.HIGH
+    assert said.since == BEFORE
 
 
 @pytest.mark.proves("SUP-3")
 def test_a_wake_up_names_only_the_steps_that_may_begin_by_this():
-    """Not the one that found no room before, nor the one that runs on, nor one whose turn has not come."""
+    """It did not find no room before, it does not run on, and its turn has come."""
     runs_on, later = step("runs", timeout=HOURS), step("later", "expires")
     order, rules = order_of(step("expires"), runs_on, step("full", capability="shipping"), later)
     running = rules.claim(order, NOW, {"payment": ("payment",)}).after
@@ -320,7 +315,7 @@ def test_an_order_that_can_only_end_needs_nobody():
 
 @pytest.mark.proves("SCH-12", "SUP-3")
 def test_nobody_is_woken_for_an_order_of_which_nothing_can_go_on():
-    """It was cancelled while one step waited and another ran: that one answers first, and then a scheduler is woken."""
+    """It was cancelled while one step waited and one ran: that one answers, then it is woken."""
     order, rules = order_of(step("expires"), step("runs", timeout=seconds(60)))
     order = supervisor.recover(rules.claim(order, NOW).after, NOW + seconds(7)).after
     cancelled = operator_rules.cancel(order, GRACE, SOON)
@@ -335,7 +330,7 @@ def test_nobody_is_woken_for_an_order_of_which_nothing_can_go_on():
 
 @pytest.mark.proves("SCH-2", "WRK-2")
 def test_a_claim_that_starts_nothing_writes_nothing():
-    """There is no room, or only for what runs already: the order stays as it is, whoever holds it."""
+    """There is room for nothing but what runs: the order stays as it is, whoever holds it."""
     order, rules = order_of(step("first"), step("other", capability="shipping"))
     assert rules.claim(order, NOW, {}) == NotClaimed(why=WhyNot.NO_ROOM)
     processing = rules.claim(order, NOW, {"payment": ("payment",)}).after
@@ -355,9 +350,7 @@ def test_a_step_that_found_no_room_begins_beside_those_that_run():
     change = replace(rules, instance="s2").claim(processing, NOW + seconds(2))
     state, entry = change.after.state, change.entry
     assert (entry.event, entry.detail) == ("step-started", "other attempt 1 started")
-    assert (state.process_state, state.locked_by, state.complete_by) == (
-        "Processing",
-        "s2",
-        NOW + TIMEOUT,
-    )
+    assert state.process_state == "Processing"
+    assert state.locked_by == "s2"
+    assert state.complete_by == NOW + TIMEOUT
     assert [each.name for each in change.after.running()] == ["first", "other"]

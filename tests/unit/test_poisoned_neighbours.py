@@ -1,6 +1,6 @@
-"""Whatever is wrong with one order, every other beside it ends in its usual time, and operators hear of the one.
+"""Operators hear of an order with which something is wrong; every other beside it ends in time.
 
-Beside it means: in the same bucket, lane, batch of messages, and page of whatever reads one. Group commits are in the
+Beside it means: in the same bucket, lane, batch of messages, and page. Group commits are in the
 contract of the state store.
 """
 
@@ -129,7 +129,7 @@ def too_large():
 
 
 async def bucket_is_away(there, order_id):
-    """Nothing in its partition can be read or written; it is another one than that of the others."""
+    """Nothing in its partition can be read or written; the others have another one."""
     for name in ("load", "commit", "agenda"):
         await fails("store", name, UnavailableError)(there, bucket_of(order_id))
 
@@ -143,7 +143,7 @@ async def is_cancelled(there, order_id):
 
 @dataclass(frozen=True, kw_only=True)
 class Neighbour:
-    """What is wrong with an order, and where it stands: in what is read, sent or taken before the other orders."""
+    """What is wrong with an order, and where: in what is read, sent or taken before the others."""
 
     beside: str
     spoil: object = None
@@ -151,14 +151,14 @@ class Neighbour:
     is_told: bool = True
     """Whether operators hear of it, in the log or by an alert."""
     late: float = 0
-    """Seconds that others lose: what was in doubt may run, so it has its slot until the next look."""
+    """Seconds that others lose: what is in doubt may run, and has its slot until the next look."""
 
 
 ELSEWHERE = {"workflow": "inventory"}
-"""What runs, or is asked for, takes room at its agent, as it should: here that is another one than the others need."""
+"""What runs takes room at its agent: here that is another one than the others need."""
 
 NEIGHBOURS = {
-    # In the lane from which orders are claimed, in the batch of wake-ups, in the page that the watch reads
+    # In the lane from which orders are claimed, the batch of wake-ups, the page of the watch
     "its workflow is gone": Neighbour(beside="waits", state={"workflow": "unheard-of"}),
     "its version is retired": Neighbour(
         beside="waits", state={"workflow": "retired", "workflow_version": 1}

@@ -1,4 +1,4 @@
-"""Which agent is asked next, where another one would lead to a provider that does not know the idempotency key."""
+"""Which agent is asked next, where another provider would not know the idempotency key."""
 
 from dataclasses import replace
 
@@ -28,7 +28,7 @@ def put_back(how):
 @pytest.mark.proves("AGT-3")
 @pytest.mark.parametrize("how", ["expired", "not tried"])
 def test_what_was_ever_tried_waits_for_its_own_provider(how):
-    """Also what an agent says it has not tried: the same request may have been delivered twice, and done."""
+    """A request that the agent says was not tried may have been delivered twice, and done."""
     order, now = put_back(how)
     assert APART.claim(order, now, BACKUP) == NotClaimed(why=WhyNot.NO_ROOM_AT_ITS_OWN)
     assert APART.claim(order, now, BOTH).after.step("payment").agent == "payment"

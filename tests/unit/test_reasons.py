@@ -1,4 +1,4 @@
-"""A step that times out says what the service said last, so that nobody has to look for it in a log (SUP-3, ALR-1)."""
+"""A step that times out says what the service said last (SUP-3, ALR-1)."""
 
 import acting as operator_rules
 import pytest
@@ -25,13 +25,13 @@ DOWN = "503 down"
 
 
 def tells(fault, since, **more):
-    """What the agent says of itself that has begun the attempt of then, and says what went wrong after a second."""
+    """An agent that has begun the attempt of then, and says after a second what went wrong."""
     fault_at = since + seconds(1) if fault else None
     return begun_by(since, "payment", fault=fault, fault_at=fault_at, **more)
 
 
 def failing(*faults):
-    """An order whose payment times out once for each fault, which the agent told before, if it is any."""
+    """An order whose payment times out once for each fault that the agent told before."""
     order, now, heard = new_order(), NOW, []
     for fault in faults:
         order = claimed(order, now)

@@ -115,7 +115,7 @@ AT_DOOR = (
 @pytest.mark.proves("AGT-2")
 @pytest.mark.parametrize("status", PASSES + AT_DOOR)
 async def test_what_is_not_listed_as_final_may_pass(service, status):
-    """A gateway, a proxy or a missing role is no word of the service, and is told apart from one."""
+    """A gateway's or proxy's answer is no word of the service, and is told apart from one."""
     service.says(status, "[]" if status == 206 else '{"detail": "why"}')
     with pytest.raises(TransientError, match=str(status)) as raised:
         await service.call()
@@ -336,7 +336,7 @@ TOO_LONG = {
 @pytest.mark.proves("AGT-6", "UND-2")
 @pytest.mark.parametrize("label", TOO_LONG)
 async def test_an_answer_that_no_reply_can_carry_is_a_failure_in_doubt(service, label):
-    """The service has done it: to ask again would change nothing, and to call it refused would leave it standing."""
+    """The service has done it: asking again changes nothing, and a refusal would leave it."""
     service.answer = web.Response(text=TOO_LONG[label])
     with pytest.raises(RejectedError, match="too long") as raised:
         await service.call()
@@ -383,7 +383,7 @@ FORGED = {
 @pytest.mark.proves("AGT-1", "FLT-6")
 @pytest.mark.parametrize("label", FORGED)
 async def test_a_forged_request_is_kept_with_its_reason_and_costs_no_call(service, label):
-    """Who may send to an agent's queue reaches the operations of its service, and nothing else on its host."""
+    """Who may send to an agent's queue reaches the operations of its service, and no more."""
     agency = Agency()
     poison = agency.app.poison_store
     body = json.dumps(json.loads(agency.request.to_json()) | FORGED[label]).encode()

@@ -78,7 +78,7 @@ REMOVALS = {"keys of customers": with_keys, "alerts": with_alerts, "an order": w
 
 
 async def cut_short(filled):
-    """Yield the table, and what removes all of it, after a removal that died: after no write, after one, and so on."""
+    """Yield the table and what removes it all, after a removal that died after 0, 1, … writes."""
     table = CutShort()
     remove = await filled(table)
     table.dies_after(math.inf)

@@ -1,4 +1,4 @@
-"""What becomes of the messages of a batch: what a reply answers stands in its body, and each goes its own way."""
+"""What becomes of the messages of a batch: each is told by its body, and goes its own way."""
 
 from unittest.mock import patch
 
@@ -22,7 +22,7 @@ STRANGER = b'{"outcome":"failed","reason":"a stranger"}'
 
 
 class Received:
-    """A scheduler that only notes its messages, behind its triggers; what it `cannot` do raises this."""
+    """A scheduler that only notes its messages; what it `cannot` do raises this."""
 
     def __init__(self):
         self.now = NOW
@@ -73,7 +73,7 @@ def body_of(reply):
 
 @pytest.mark.proves("SCH-6", "FLT-6")
 async def test_a_stranger_without_an_id_costs_no_reply_its_order(scheduler):
-    """Azure's host leaves the gap out, so the ids are moved up by one: the bodies alone say what is answered."""
+    """Azure's host moves the ids up over the gap: only the bodies say what is answered."""
     ids = [*(reply.request_id for reply in THREE), None]
     await scheduler.get(*zip([STRANGER, *map(body_of, THREE)], ids, strict=True))
     assert scheduler.replies == THREE
@@ -141,11 +141,9 @@ async def test_a_reply_that_cannot_be_acted_on_comes_again_alone(with_a_neighbou
     assert with_a_neighbour.replies == [replies[0], replies[2]]
     (again,) = with_a_neighbour.bus.sent
     first = replies[1].to_bus("payment", NOW)
-    assert (again.queue, again.correlation_id, again.body) == (
-        first.queue,
-        first.correlation_id,
-        first.body,
-    )
+    assert again.queue == first.queue
+    assert again.correlation_id == first.correlation_id
+    assert again.body == first.body
     assert (again.not_before, again.time_to_live) == (NOW + PAUSE, seconds(5) - PAUSE)
     assert await with_a_neighbour.kept() == []
 

@@ -1,4 +1,4 @@
-"""What an agent is asked is made by the workflow: what becomes of an order of which that cannot be made."""
+"""A workflow makes each request: what becomes of an order whose request cannot be made."""
 
 import json
 from dataclasses import replace
@@ -52,24 +52,20 @@ def test_a_step_whose_request_cannot_be_made_has_failed_and_says_why():
     change = rules.claim(order, NOW)
     state, pay = change.after.state, change.after.step("pay")
     why = "claim v1, step pay: request failed: KeyError 'claimNumber'"
-    assert (state.process_state, state.outcome, state.reason) == (
-        ProcessState.ERROR,
-        Outcome.FAILED,
-        why,
-    )
-    assert (pay.state, pay.reason, pay.attempts, state.failure_count) == (
-        StepState.FAILED,
-        why,
-        0,
-        0,
-    )
+    assert state.process_state == ProcessState.ERROR
+    assert state.outcome == Outcome.FAILED
+    assert state.reason == why
+    assert pay.state == StepState.FAILED
+    assert pay.reason == why
+    assert pay.attempts == 0
+    assert state.failure_count == 0
     assert (told(change)[0].data["step"], told(change)[0].data["reason"]) == ("pay", why)
     assert change.entry.detail == f"pay: {why}"
 
 
 @pytest.mark.proves("UND-2")
 def test_a_step_whose_request_cannot_be_made_again_stays_in_doubt():
-    """The workflow was changed after an attempt that had no answer: that one may have been carried out."""
+    """The workflow was changed after an attempt without an answer, which may have been done."""
     order, rules = claim_of(step("pay", request=broken))
     tried = replace(order.steps[0], attempts=1, in_doubt=True)
     assert rules.claim(order.with_steps(tried), NOW).after.step("pay").in_doubt
@@ -128,17 +124,15 @@ def test_an_undo_whose_request_cannot_be_made_is_left_to_an_operator(outcome):
         ),
     )
     change = rules.claim(back, NOW)
-    assert (change.after.state.process_state, change.after.state.outcome) == (
-        "Error",
-        Outcome.UNDO_INCOMPLETE,
-    )
+    assert change.after.state.process_state == "Error"
+    assert change.after.state.outcome == Outcome.UNDO_INCOMPLETE
     assert told(change)[0].data["stillToBeUndone"] == ["pay"]
     assert change.after.state.reason == "claim v1, step pay: request failed: KeyError 'claimNumber'"
 
 
 @pytest.mark.proves("SCH-8")
 def test_a_step_that_its_workflow_does_not_have_has_failed_and_says_so():
-    """It was renamed, without a new version, while an order was on it; a reply cannot be understood any more."""
+    """It was renamed without a new version; a reply cannot be understood any more."""
     order, rules = claim_of(step("approve"), step("pay", "approve"))
     running = rules.claim(order, NOW).after
     renamed = Workflow(name="claim", version=1, steps=(step("accept"), step("pay", "accept")))
@@ -189,7 +183,7 @@ def about(value):
 )
 @pytest.mark.parametrize("direction", Direction)
 def test_what_is_said_of_an_error_is_short_and_shows_nothing_personal(request_of, text, direction):
-    """Of errors whose text may repeat what the order holds, only the kind and the place are told."""
+    """Only the kind and place of an error are told: its text may repeat what the order holds."""
     order, rules = claim_of(step("pay", request=request_of))
     if direction is Direction.UNDO:
         order = operator_rules.cancel(
@@ -240,7 +234,7 @@ def everything(order, results):
 
 @pytest.mark.proves("SCH-10", "OPR-4")
 def test_a_request_is_made_from_the_answers_that_its_step_uses_and_no_others():
-    """So whoever forgets to name one sees that at once, and a step that nobody uses can be skipped."""
+    """Who forgets to name one sees that at once, and a step that nobody uses can be skipped."""
     steps = (step(name, result_fields=("reference",)) for name in ("a", "b"))
     order, rules = claim_of(*steps, step("c", "a", "b", uses=("b",), request=everything))
     order = rules.claim(order, NOW).after

@@ -1,4 +1,4 @@
-"""What a row of a table can hold: 64 KiB in a property, 1 MiB in all, and a character beyond U+FFFF counts twice."""
+"""What a row of a table can hold: 64 KiB in a property, 1 MiB in all, in UTF-16."""
 
 import pytest
 

@@ -1,11 +1,11 @@
-"""What a scheduler instance claims, and when: with others beside it, and with agents that have only so much room."""
+"""What a scheduler instance claims, and when, beside others and while agents have little room."""
 
 from dataclasses import replace
 from datetime import timedelta
 from unittest.mock import patch
 
 import pytest
-from builders import LONGEST_UPGRADE, NOW, TIMEOUT, answer, answer_to, seconds, some
+from builders import CONTENT, LONGEST_UPGRADE, NOW, TIMEOUT, answer, answer_to, seconds, some
 from scheduling import FIRST, Scheduling, only, step
 
 from bootstrap import FOR_EACH_CALL
@@ -60,7 +60,21 @@ async def announce(world, instance, *order_ids):
         await instance.wake(decode(WakeUp, wake_up(await world.load(order_id)).body))
 
 
-async def claimed_ids(world, agent="payment"):
+def announced(world):
+    """From just now on: its wake-up is under way."""
+    return {"updated_at": world.now}
+
+
+async def full(world):
+    """An instance that has room for one order, and the request by which that is taken."""
+    one = with_slots(world, 1)
+    await announce(world, one, await world.record())
+    (request,) = world.requests()
+    return one, request
+
+
+def claimed(world, agent="payment"):
+    """The orders of the requests to this agent, which are taken out of its queue."""
     return [request.order_id for request in world.requests(agent)]
 
 
@@ -87,15 +101,11 @@ async def test_an_instance_looks_into_every_bucket(world):
     assert {bucket_of(request.order_id) for request in world.requests()} == set(buckets(8))
 
 
-TO_WHOM = replace(
-    step("payment"), request=lambda order, _: {"to": order.payload["customer"]["name"]}
-)
-
-
 @pytest.mark.proves("SCH-4")
 async def test_what_a_service_gets_does_not_depend_on_who_claims():
-    """Be it who recorded the order, from its own wake-up, or another instance, that has to read it."""
-    world = Scheduling(Workflow(name="to-whom", version=1, steps=(TO_WHOM,)))
+    """The request is the same, whether the claimer recorded the order or has to read it."""
+    asks = replace(step("payment"), request=lambda order, _: {"to": order.payload["customer"]})
+    world = Scheduling(Workflow(name="to-whom", version=1, steps=(asks,)))
     one, other = world.instance("one"), world.instance("other")
     for instance in (one, other):
         recorded = await world.load(await world.record("to-whom"))
@@ -103,12 +113,12 @@ async def test_what_a_service_gets_does_not_depend_on_who_claims():
             transition(recorded, recorded, HistoryEntry(at=NOW, actor="t", happened=some("e")))
         )
         await announce(world, instance, recorded.order_id)
-    assert [request.content for request in world.requests()] == [{"to": "Ada"}] * 2
+    assert [request.content for request in world.requests()] == [{"to": CONTENT["customer"]}] * 2
 
 
 @pytest.mark.proves("WRK-2")
 async def test_an_instance_that_starts_claims_no_more_than_the_others_have_left(world):
-    """It looks before it claims, whether a wake-up comes first or a poll; what it cannot claim waits."""
+    """It looks before it claims, whether a wake-up or a poll comes first; the rest waits."""
     ids = await recorded(world, 2 * FIRST)
     await world.instance("one").poll()
     assert len(world.requests()) == FIRST
@@ -122,33 +132,29 @@ async def test_an_instance_that_starts_claims_no_more_than_the_others_have_left(
 @pytest.mark.proves("WRK-2", "WRK-3", "SUB-6", "SCH-11")
 async def test_a_woken_order_that_finds_no_room_goes_on_with_the_next_reply(world):
     """It is remembered where it was heard of; no poll has to find it."""
-    one = with_slots(world, 1)
-    await announce(world, one, await world.record())
+    one, request = await full(world)
     second = await world.record(**announced(world))
     await announce(world, one, second)
-    (request,) = world.requests()
     await one.receive(answer_to(request), "payment")
-    assert [request.order_id for request in world.requests()] == [second]
+    assert claimed(world) == [second]
 
 
 @pytest.mark.proves("SUB-6", "WRK-3")
 async def test_a_woken_order_finds_room_that_its_process_has_not_heard_of(world):
-    """A reply came to another process since the last look: whoever hears of an order looks once more."""
-    one, replies = with_slots(world, 1), with_slots(world, 1, "replies")
-    await announce(world, one, await world.record())
-    (request,) = world.requests()
+    """Who hears of an order looks once more: another process may have had a reply since."""
+    one, request = await full(world)
+    replies = with_slots(world, 1, "replies")
     await replies.receive(answer_to(request), "payment")
     second = await world.record(**announced(world))
     await announce(world, one, second)
-    assert await claimed_ids(world) == [second]
+    assert claimed(world) == [second]
 
 
 @pytest.mark.proves("SUB-6", "WRK-3")
 async def test_woken_orders_that_no_reply_may_lead_to_are_woken_once_more(world):
-    """The last reply comes to a process that does not know of them yet: one wake-up speaks for all that were left."""
-    one, replies = with_slots(world, 1), with_slots(world, 1, "replies")
-    await announce(world, one, await world.record())
-    (request,) = world.requests()
+    """One wake-up speaks for all that were left when the last reply came to a process elsewhere."""
+    one, request = await full(world)
+    replies = with_slots(world, 1, "replies")
     await replies.poll()
     left = [await world.load(await world.record(**announced(world))) for _ in range(2)]
     first, second = (decode(WakeUp, wake_up(order).body) for order in left)
@@ -157,14 +163,13 @@ async def test_woken_orders_that_no_reply_may_lead_to_are_woken_once_more(world)
     assert world.requests() == []
     world.now += ONCE_MORE
     assert not await one.wake(first.model_copy(update={"again": True}))
-    assert await claimed_ids(world) == [first.order_id]
+    assert claimed(world) == [first.order_id]
 
 
 @pytest.mark.proves("SUB-6", "WRK-3")
 async def test_a_wake_up_comes_no_third_time(world):
     """Whoever hears of replies knows of its order by then."""
-    one = with_slots(world, 1)
-    await announce(world, one, await world.record())
+    one, _ = await full(world)
     left = wake_up(await world.load(await world.record(**announced(world))))
     assert not await one.wake(decode(WakeUp, left.body).model_copy(update={"again": True}))
 
@@ -174,7 +179,7 @@ async def test_a_wake_up_comes_no_third_time(world):
 
 @pytest.mark.proves("SCH-11", "SCH-1")
 async def test_a_poll_finds_an_urgent_order_however_many_others_it_knows(world):
-    """Its wake-up went to another instance, and hundreds wait for room here: it is the next to be claimed."""
+    """It is claimed next, though its wake-up went to another instance and hundreds wait here."""
     one, other = with_slots(world, 1), with_slots(world, 0, "other")
     for bucket in buckets(8):
         await recorded(world, PAGE, bucket)
@@ -184,7 +189,7 @@ async def test_a_poll_finds_an_urgent_order_however_many_others_it_knows(world):
     await other.receive(answer_to(running), "payment")
     world.now += LOOK_INTERVAL
     await one.poll()
-    assert [request.order_id for request in world.requests()] == [urgent]
+    assert claimed(world) == [urgent]
 
 
 @pytest.mark.proves("AGT-8", "SCH-1")
@@ -197,7 +202,7 @@ async def test_a_poll_finds_who_needs_another_agent_however_many_wait_for_a_circ
     ships = await world.record("inventory")
     world.now += LOOK_INTERVAL
     await one.poll()
-    assert [request.order_id for request in world.requests("inventory")] == [ships]
+    assert claimed(world, "inventory") == [ships]
 
 
 @pytest.mark.proves("FLT-12", "SCH-1")
@@ -205,10 +210,9 @@ async def test_a_poll_finds_who_needs_another_agent_however_many_wait_for_a_circ
 async def test_orders_that_this_app_cannot_claim_hide_nobody(world, wrong):
     """More of them than a page, and an order of a version that is known behind them."""
     await recorded(world, 3 * PAGE, **wrong)
-    known = await world.record()
-    world.now += WAKE_UP_TIME
+    (known,) = await recorded(world, 1)
     await world.instance().poll()
-    assert [request.order_id for request in world.requests()] == [known]
+    assert claimed(world) == [known]
 
 
 @pytest.mark.proves("FLT-12", "SCH-1")
@@ -224,7 +228,7 @@ async def test_a_poll_gives_up_an_order_that_nobody_has_known_for_long(world):
 
 @pytest.mark.proves("WRK-3", "SCH-11")
 async def test_who_has_waited_longest_goes_first_whatever_its_bucket():
-    """Sixteen buckets, each with more than are claimed at a time, and in each one order that came before."""
+    """Each of sixteen buckets has more than are claimed at a time, and one older order."""
     world = Scheduling(most=16 // FOR_EACH_CALL, buckets=16)
     await world.keep_busy()
     first = [
@@ -233,20 +237,14 @@ async def test_who_has_waited_longest_goes_first_whatever_its_bucket():
     for bucket in buckets(16):
         await recorded(world, PAGE, bucket)
     await world.instance("one").poll()
-    assert {request.order_id for request in world.requests()} == set(first)
+    assert set(claimed(world)) == set(first)
 
 
 @pytest.mark.proves("WRK-2")
 async def test_a_slot_is_free_once_its_step_was_answered_elsewhere_though_the_order_runs_on():
     """It runs at a slow agent for long: who needs the other one does not wait for that."""
-    world = Scheduling(
-        Workflow(
-            name="long",
-            version=1,
-            steps=(step("payment"), step("stock", "payment", capability="inventory")),
-        ),
-        most=4 // FOR_EACH_CALL,
-    )
+    steps = (step("payment"), step("stock", "payment", capability="inventory"))
+    world = Scheduling(Workflow(name="long", version=1, steps=steps), most=4 // FOR_EACH_CALL)
     await world.keep_busy()
     one, other = world.instance("one"), world.instance("other")
     await recorded(world, 4, workflow="long")
@@ -257,16 +255,14 @@ async def test_a_slot_is_free_once_its_step_was_answered_elsewhere_though_the_or
     short = await world.record()
     world.now += LOOK_INTERVAL
     await one.poll()
-    assert [request.order_id for request in world.requests()] == [short]
+    assert claimed(world) == [short]
 
 
 @pytest.mark.proves("WRK-2")
 async def test_a_slot_is_free_once_a_step_is_answered_beside_which_another_runs():
     """What the agenda says of a running order is said anew when one of its steps has ended."""
-    both = Workflow(
-        name="both", version=1, steps=(step("payment"), step("stock", capability="inventory"))
-    )
-    world = Scheduling(both, most=4 // FOR_EACH_CALL)
+    steps = (step("payment"), step("stock", capability="inventory"))
+    world = Scheduling(Workflow(name="both", version=1, steps=steps), most=4 // FOR_EACH_CALL)
     await world.keep_busy()
     one, other = world.instance("one"), world.instance("other")
     await recorded(world, 4, workflow="both")
@@ -277,19 +273,15 @@ async def test_a_slot_is_free_once_a_step_is_answered_beside_which_another_runs(
     pays = await world.record("payment")
     world.now += LOOK_INTERVAL
     await one.poll()
-    assert [request.order_id for request in world.requests("inventory")] == [stocks]
+    assert claimed(world, "inventory") == [stocks]
     assert await world.pending([pays]) == [pays]
 
 
 @pytest.mark.proves("WRK-2", "SCH-5")
 async def test_the_next_step_of_an_order_has_the_slot_of_the_one_before():
     """At the same agent: it need not be put back, and wait behind all others."""
-    twice = Workflow(
-        name="twice",
-        version=1,
-        steps=(step("payment"), step("capture", "payment", capability="payment")),
-    )
-    world = Scheduling(twice)
+    steps = (step("payment"), step("capture", "payment", capability="payment"))
+    world = Scheduling(Workflow(name="twice", version=1, steps=steps))
     one = with_slots(world, 1)
     await recorded(world, 2, workflow="twice")
     await one.poll()
@@ -346,7 +338,7 @@ async def test_an_order_that_cannot_be_claimed_costs_only_itself(world, caplog, 
         for order_id in (broken, *others):
             await one.wake(WakeUp(order_id=order_id, needs="payment"))
     await one.poll()
-    assert {request.order_id for request in world.requests()} >= set(others)
+    assert set(claimed(world)) >= set(others)
     assert [line for line in caplog.records if getattr(line, "order_id", "") == broken]
     before = len(caplog.records)
     world.now += PASSED_OVER / 2
@@ -357,6 +349,7 @@ async def test_an_order_that_cannot_be_claimed_costs_only_itself(world, caplog, 
 # Circuits
 
 OPEN_FOR = timedelta(seconds=30)
+OPENED = {"reason": "open", "retry_after": OPEN_FOR.total_seconds(), "circuit_open": True}
 
 
 @pytest.mark.proves("AGT-8")
@@ -365,15 +358,14 @@ async def test_after_a_reply_that_tells_of_an_open_circuit_nothing_more_is_sent(
     one = world.instance("one")
     (first,) = await recorded(world, 1)
     await announce(world, one, first)
-    open_for = {"reason": "open", "retry_after": OPEN_FOR.total_seconds(), "circuit_open": True}
-    await one.receive(answer_to(world.requests()[0], "notTried", **open_for), "payment")
+    await one.receive(answer_to(world.requests()[0], "notTried", **OPENED), "payment")
     (second,) = await recorded(world, 1)
     await announce(world, one, second)
     await one.poll()
     assert world.requests() == []
     world.now += OPEN_FOR
     await one.poll()
-    assert {request.order_id for request in world.requests()} == {first, second}
+    assert set(claimed(world)) == {first, second}
 
 
 @pytest.mark.proves("SCH-6")
@@ -382,16 +374,11 @@ async def test_a_reply_over_the_queue_of_another_agent_closes_no_agent(world):
     one = world.instance("one")
     (first,) = await recorded(world, 1)
     await announce(world, one, first)
-    open_for = {"reason": "open", "retry_after": OPEN_FOR.total_seconds(), "circuit_open": True}
-    await one.receive(answer_to(world.requests()[0], "notTried", **open_for), "shipping")
+    await one.receive(answer_to(world.requests()[0], "notTried", **OPENED), "shipping")
     assert (await world.load(first)).state.process_state is ProcessState.PROCESSING
     second, elsewhere = await world.record(), await world.record("shipping")
     await announce(world, one, second, elsewhere)
-    sent = {
-        agent: [request.order_id for request in world.requests(agent)]
-        for agent in ("payment", "shipping")
-    }
-    assert sent == {"payment": [second], "shipping": [elsewhere]}
+    assert (claimed(world), claimed(world, "shipping")) == ([second], [elsewhere])
 
 
 @pytest.mark.proves("AGT-8")
@@ -408,7 +395,7 @@ async def test_every_scheduler_hears_of_an_open_circuit(world):
     assert await world.pending([order_id]) == [order_id]
     world.now = until
     await instances[1].poll()
-    assert [request.order_id for request in world.requests()] == [order_id]
+    assert claimed(world) == [order_id]
 
 
 @pytest.mark.proves("AGT-10", "WRK-1")
@@ -438,6 +425,11 @@ async def test_an_agent_that_is_silent_gets_a_few_requests_only(world):
 UNKNOWN = "b03-01JCX4T9Q8ZK7M2N5P6R3S1V0W"
 
 
+def logged(caplog, message):
+    """The orders that the lines with this message name."""
+    return [line.order_id for line in caplog.records if line.message == message]
+
+
 @pytest.mark.proves("SCH-6", "FLT-6")
 async def test_a_reply_for_an_unknown_order_is_logged_and_changes_nothing(world, caplog):
     """It may be of an order that was removed; it must not come back, nor end as poison."""
@@ -447,10 +439,7 @@ async def test_a_reply_for_an_unknown_order_is_logged_and_changes_nothing(world,
     rows, sent = dict(world.store.table.partitions), list(world.parts.bus.sent)
     await one.receive(answer(order_id=UNKNOWN), "payment")
     assert (world.store.table.partitions, world.parts.bus.sent) == (rows, sent)
-    (line,) = [
-        each for each in caplog.records if each.message == "scheduler.reply_for_unknown_order"
-    ]
-    assert line.order_id == UNKNOWN
+    assert logged(caplog, "scheduler.reply_for_unknown_order") == [UNKNOWN]
 
 
 @pytest.mark.proves("FLT-6", "SCH-2")
@@ -460,16 +449,13 @@ async def test_a_wake_up_for_an_unknown_order_holds_up_no_other(world, caplog):
     await one.wake(WakeUp(order_id=UNKNOWN, needs="payment"))
     order_id = await world.record()
     await announce(world, one, order_id)
-    assert [request.order_id for request in world.requests()] == [order_id]
-    (line,) = [
-        each for each in caplog.records if each.message == "scheduler.wake_up_for_unknown_order"
-    ]
-    assert line.order_id == UNKNOWN
+    assert claimed(world) == [order_id]
+    assert logged(caplog, "scheduler.wake_up_for_unknown_order") == [UNKNOWN]
 
 
 @pytest.mark.proves("SCH-6", "FLT-7")
 async def test_a_reply_is_recorded_though_the_next_order_cannot_be_claimed(world):
-    """The store goes away in between: the reply does not come back, to be refused; and the other order stays known."""
+    """The store goes away in between: the reply is settled, and the other order stays known."""
     one = with_slots(world, 1)
     done, waits = await in_line(world, 2)
     await announce(world, one, done, waits)
@@ -483,7 +469,7 @@ async def test_a_reply_is_recorded_though_the_next_order_cannot_be_claimed(world
     assert (await world.load(done)).state.process_state is ProcessState.PROCESSED
     world.now += LOOK_INTERVAL
     await one.wake(WakeUp(order_id=UNKNOWN))
-    assert [request.order_id for request in world.requests()] == [waits]
+    assert claimed(world) == [waits]
 
 
 @pytest.mark.proves("SCH-6", "FLT-7")
@@ -504,7 +490,7 @@ async def test_a_second_wake_up_does_not_take_a_second_slot(world):
     one = with_slots(world, 2)
     first, second = [await world.record(**announced(world)) for _ in range(2)]
     await announce(world, one, first, first, second)
-    assert await claimed_ids(world) == [first, second]
+    assert claimed(world) == [first, second]
 
 
 @pytest.mark.proves("WRK-2", "SCH-6")
@@ -565,7 +551,7 @@ async def test_the_last_slot_is_enough_for_who_has_taken_it(world):
 
     with patch.object(world.store, "load", counted):
         await with_slots(world, 1).poll()
-    assert reads == [request.order_id for request in world.requests()] == [order_id]
+    assert reads == claimed(world) == [order_id]
 
 
 @pytest.mark.proves("WRK-2")
@@ -589,11 +575,6 @@ async def test_one_sees_all_that_is_open_in_a_bucket():
 # What is known of who waits
 
 
-def announced(world):
-    """From just now on: its wake-up is under way."""
-    return {"updated_at": world.now}
-
-
 @pytest.mark.proves("SUB-6", "SCH-1")
 async def test_a_poll_forgets_nobody_whose_wake_up_came(world):
     """It found no room; who polls soon after need not wait until polls take care of it."""
@@ -603,7 +584,7 @@ async def test_a_poll_forgets_nobody_whose_wake_up_came(world):
     world.now += LOOK_INTERVAL
     await one.poll()
     await one.receive(answer_to(world.requests()[0]), "payment")
-    assert [request.order_id for request in world.requests()] == [second]
+    assert claimed(world) == [second]
 
 
 @pytest.mark.proves("SCH-1")
@@ -627,16 +608,15 @@ async def test_a_step_that_found_no_room_is_begun_by_whoever_finds_some():
     """Though another instance handles the order, of which another step runs."""
     world = Scheduling(BOTH)
     one, other = with_slots(world, 1), with_slots(world, 1, "other")
-    (full,) = await recorded(world, 1)
+    await recorded(world, 1)
     await one.poll()
     both = await world.record("both")
     await announce(world, one, both)
-    assert await claimed_ids(world, "inventory") == [both]
+    assert claimed(world, "inventory") == [both]
     assert (await world.load(both)).state.process_state is ProcessState.PROCESSING
     (runs,) = world.requests()
-    assert runs.order_id == full
     await other.receive(answer_to(runs), "payment")
-    assert await claimed_ids(world) == [both]
+    assert claimed(world) == [both]
     order = await world.load(both)
     assert [step.name for step in order.running()] == ["inventory", "payment"]
     assert order.state.locked_by == "other"
@@ -645,7 +625,7 @@ async def test_a_step_that_found_no_room_is_begun_by_whoever_finds_some():
 @pytest.mark.proves("SCH-2", "WRK-2")
 @pytest.mark.parametrize("workflow", ["payment", "both"])
 async def test_a_claim_that_starts_nothing_writes_nothing(workflow):
-    """However often an order is announced for which there is no room, or of which only the other step runs."""
+    """There is no room, however often the order is announced; its other step may run."""
     world = Scheduling(BOTH)
     one = with_slots(world, 1)
     await recorded(world, 1)
@@ -676,7 +656,7 @@ async def test_an_urgent_order_that_was_announced_goes_first(world):
     (running,) = world.requests()
     assert running.order_id == urgent
     await one.receive(answer_to(running), "payment")
-    assert await claimed_ids(world) == [second]
+    assert claimed(world) == [second]
 
 
 @pytest.mark.proves("FLT-7", "SCH-1")
@@ -691,10 +671,10 @@ async def test_a_hiccup_of_the_store_puts_no_order_aside(world):
 
     with patch.object(world.store, "load", hiccups):
         await one.poll()
-    assert await claimed_ids(world) == [second]
+    assert claimed(world) == [second]
     world.now += LOOK_INTERVAL
     await one.poll()
-    assert await claimed_ids(world) == [first]
+    assert claimed(world) == [first]
 
 
 @pytest.mark.proves("FLT-7", "WRK-2")
@@ -705,7 +685,7 @@ async def test_a_bucket_that_is_away_lends_nobody_its_slots():
     runs = [await world.record(bucket=bucket) for bucket in ("b01", "b02")]
     world.now += WAKE_UP_TIME
     await one.poll()
-    assert set(await claimed_ids(world)) == set(runs)
+    assert set(claimed(world)) == set(runs)
     await recorded(world, 1, "b03")
     agenda = world.store.agenda
 

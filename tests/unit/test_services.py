@@ -48,7 +48,7 @@ async def test_a_private_response_queue_is_stored_if_its_name_is_allowed(world):
 
 @pytest.mark.proves("SUB-4")
 async def test_every_fault_of_a_message_is_named(world):
-    """Unknown fields, unknown products, foreign buckets and bad numbers are named together, or by stage."""
+    """All faults are named together, stage by stage."""
     with pytest.raises(InvalidError) as caught:
         read(
             b'{"schemaVersion":2,"orderId":"x","items":[{"sku":"A","quantity":0.5}],"extra":1}',
@@ -121,7 +121,7 @@ async def away(*_):
 
 @pytest.mark.proves("SUB-4", "FLT-7")
 async def test_a_submission_is_handed_back_if_it_is_refused_and_no_order_is_there(world):
-    """A conflict says that there is an order; if there is none, the message must not be taken for done."""
+    """A conflict says that there is an order; if there is none, the message is not done."""
     commit, world.store.commit = world.store.commit, conflicts
     with pytest.raises(UnavailableError):
         await world.submitted()
@@ -143,17 +143,15 @@ OF_A_NEWER_VERSION = {
 @pytest.mark.proves("FLT-12", "SUB-4")
 @pytest.mark.parametrize("what", OF_A_NEWER_VERSION)
 async def test_what_a_newer_host_may_know_is_handed_back_for_a_while(world, what):
-    """So that one which knows it takes it; if none does, it is refused with its reason after all."""
+    """A newer host may take it; if none does, it is refused with its reason after all."""
     known, unknown, reason = OF_A_NEWER_VERSION[what]
     body = (MESSAGE % "").replace(known, unknown).encode()
     record = queue_function(submission.triggers.blueprint(world.submission))
     for delivery in range(1, UNKNOWN_NAME_TRIES):
         with pytest.raises(UnknownNameError):
             await record(QueueMessage(body=body, insertion_time=NOW, dequeue_count=delivery))
-    assert (
-        await kept(world.poison_store),
-        await events_owed(world.store, *world.store.buckets),
-    ) == ([], [])
+    assert await kept(world.poison_store) == []
+    assert await events_owed(world.store, *world.store.buckets) == []
     await record(QueueMessage(body=body, insertion_time=NOW, dequeue_count=UNKNOWN_NAME_TRIES))
     (message,) = await kept(world.poison_store)
     assert message.body == body
@@ -190,7 +188,7 @@ async def test_a_bad_message_that_is_put_back_raises_another_alert(world):
 
 @pytest.mark.proves("WRK-3", "SUB-3")
 async def test_rejections_are_announced_in_all_buckets(world):
-    """A sender that goes mad slows no bucket more than others; a message that is delivered again is told of once."""
+    """A mad sender slows no bucket more than others; a repeated message is told of once."""
     for _ in range(2):
         for number in range(80):
             await world.submission.record(f"no submission {number}".encode(), Arrival(at=NOW))
@@ -242,7 +240,7 @@ async def test_a_wake_up_that_comes_twice_claims_once(world):
 
 @pytest.mark.proves("FLT-7")
 async def test_a_lost_answer_is_not_taken_for_a_lost_race(world):
-    """The commit went through, its answer did not: the history shows it, and the messages are sent once."""
+    """The commit went through without an answer: the history shows it, and messages go out once."""
     await world.submitted()
     commit = world.store.commit
 
@@ -260,7 +258,7 @@ async def test_a_lost_answer_is_not_taken_for_a_lost_race(world):
 
 
 async def test_the_log_tells_how_long_each_step_took(world, caplog):
-    """In the line of the change that records its answer, and in no other: the workbook shows it by step."""
+    """It stands in the line of the change that records its answer, and in no other."""
     caplog.set_level("INFO", "stores.transitions")
     await world.submitted()
     await world.scheduler.wake(WakeUp(order_id=ORDER_ID))

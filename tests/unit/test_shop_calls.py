@@ -64,7 +64,7 @@ def call():
 
 
 async def test_a_key_stands_for_one_order_and_one_purchase(call):
-    """Who sends it again is told of the same order; who sends another purchase under it is refused."""
+    """Who sends it again is told of the same order; another purchase under it is refused."""
     first = await call.place(KEY)
     order_id = json.loads(first.get_body())["orderId"]
     url = f"/api/orders/{order_id}"

@@ -25,7 +25,7 @@ PURCHASE = {
 
 
 def test_a_fingerprint_tells_purchases_apart_and_not_whose_they_are():
-    """Under one key, the same content gives the same; without the key, it cannot be made from the content."""
+    """The same content gives the same under one key, and cannot be made without the key."""
     purchase = Purchase.model_validate(PURCHASE)
     other = Purchase.model_validate(
         PURCHASE | {"customer": {"name": "Ada", "email": "ada@example.org"}}

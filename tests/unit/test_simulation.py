@@ -1,4 +1,4 @@
-"""The model of what an order costs agrees with what was counted on the running stack, and finds what is full first."""
+"""The model of an order's cost agrees with counts of the running stack, and finds what fills up."""
 
 import json
 
@@ -67,7 +67,7 @@ def test_all_orders_end_while_nothing_is_full():
     ],
 )
 def test_what_is_full_first_is_found_and_holds_the_orders_up(full, changes):
-    """More is asked of it than of any other part, and more than it has; so orders take longer than before."""
+    """More is asked of it than it has, or than of any other part; so orders take longer."""
     found, unlimited = simulated(**changes), simulated(**changes | {"limits": UNLIMITED})
     shares = found.shares()
     assert max(shares, key=shares.get) == full
@@ -76,7 +76,7 @@ def test_what_is_full_first_is_found_and_holds_the_orders_up(full, changes):
 
 
 def test_looks_grow_with_processes_and_with_buckets():
-    """Twice as many processes look twice as often; twice as many buckets make each look twice as dear."""
+    """Twice as many processes look twice as often; twice as many buckets double a look's cost."""
     looks = {
         (instances, buckets): simulated(
             rate=40.0, seconds=10.0, each=True, instances=instances, buckets=buckets

@@ -110,7 +110,7 @@ AROUND = len('{"claimant":"","photo":""}')
 
 
 def claim_of(units, claimant=NAME):
-    """A claim that takes so many UTF-16 units as compact JSON, with characters of one, two and four bytes."""
+    """A claim of so many UTF-16 units as compact JSON, with characters of 1, 2 and 4 bytes."""
     photo = units - AROUND - len(claimant)
     return {"claimant": claimant, "photo": "é🍵" + "x" * (photo - 3)}  # the cup of tea takes two
 
@@ -121,7 +121,7 @@ def submitted(payload):
 
 @pytest.mark.proves("SUB-2")
 def test_another_business_has_another_payload():
-    """The engine takes its own fields out of the message, and what is left is recorded as it came."""
+    """The engine takes out its own fields, and records what is left as it came."""
     claim = {"claimant": "Ada", "damage": {"cause": "water", "rooms": [1, 2.5, None, True]}}
     change = order_of(*submitted(claim), CLAIMS_TERMS, NOW, "t")
     assert change.after.order == Order(order_id=ORDER_ID, placed_at=NOW, payload=claim)

@@ -33,15 +33,13 @@ from stores.agent_health import AgentHealth
 
 @pytest.mark.proves("SUP-3")
 def test_an_expired_order_is_counted_and_given_back():
-    """FailureCount grows by one, LockedBy is null, CompleteBy is new, and the scheduler is asked for just that step."""
+    """FailureCount grows, LockedBy is null, CompleteBy is new, and just that step is asked for."""
     order = claimed()
     change = supervisor.recover(order, timed_out(order))
     state, step = change.after.state, change.after.step("payment")
-    assert (state.process_state, state.locked_by, state.failure_count) == (
-        ProcessState.PENDING,
-        None,
-        1,
-    )
+    assert state.process_state == ProcessState.PENDING
+    assert state.locked_by is None
+    assert state.failure_count == 1
     assert state.complete_by > order.state.complete_by
     assert (step.state, step.failure_count, step.attempts) == (StepState.NOT_STARTED, 1, 1)
     (message,) = change.messages
@@ -51,7 +49,7 @@ def test_an_expired_order_is_counted_and_given_back():
 
 @pytest.mark.proves("SUP-2", "FLT-9")
 def test_an_order_is_left_alone_until_its_time_and_the_tolerance_have_passed():
-    """Until complete-by plus tolerance a reply may still come: the scheduler's and the supervisor's times meet."""
+    """A reply may still come until then: the scheduler's and the supervisor's times meet."""
     order = claimed()
     assert supervisor.recover(order, order.state.complete_by + TOLERANCE) is None
     assert supervisor.recover(new_order(), NOW) is None
@@ -59,7 +57,7 @@ def test_an_order_is_left_alone_until_its_time_and_the_tolerance_have_passed():
 
 @pytest.mark.proves("SUP-4")
 def test_no_moment_suits_both_a_reply_and_a_recovery():
-    """At any instant either a reply is still valid or the supervisor may act, never both and never neither."""
+    """Either a reply is still valid or the supervisor may act, never both and never neither."""
     order = claimed()
     for moment in (order.state.complete_by, order.state.complete_by + TOLERANCE, timed_out(order)):
         counted = hasattr(scheduler.receive(order, answer(), moment), "after")
@@ -68,14 +66,12 @@ def test_no_moment_suits_both_a_reply_and_a_recovery():
 
 @pytest.mark.proves("SUP-3", "ALR-1")
 def test_the_order_is_given_up_once_the_count_reaches_the_threshold():
-    """With a threshold of 3 the third time-out makes the order Error, with one alert that says so."""
+    """The third of three time-outs makes the order Error, with one alert that says so."""
     order, _ = failed_for_good()
     state = order.state
-    assert (state.process_state, state.failure_count, state.locked_by) == (
-        ProcessState.ERROR,
-        3,
-        None,
-    )
+    assert state.process_state == ProcessState.ERROR
+    assert state.failure_count == 3
+    assert state.locked_by is None
     assert order.step("payment").state is StepState.FAILED
     assert "timed out 3 times" in state.reason
 
@@ -103,7 +99,7 @@ def test_attempts_only_ever_grow():
 
 @pytest.mark.proves("SUP-3")
 def test_a_step_rests_a_bounded_number_of_times():
-    """At the threshold it waits for long, with a fresh count and no wake-up; after the last rest it is given up."""
+    """At the threshold it waits with a fresh count; after the last rest it is given up."""
     step = replace(
         new_order().steps[0],
         on_failure=OnFailure.COOLDOWN,
@@ -117,10 +113,8 @@ def test_a_step_rests_a_bounded_number_of_times():
     assert cooldowns.messages == ()
     assert "cooldown 1 of 1" in cooldowns.entry.detail
     assert cooldowns.after.state.not_before == now + seconds(60)
-    assert (
-        cooldowns.after.step("payment").failure_count,
-        cooldowns.after.step("payment").cooldowns,
-    ) == (0, 1)
+    assert cooldowns.after.step("payment").failure_count == 0
+    assert cooldowns.after.step("payment").cooldowns == 1
     assert scheduler.claim(cooldowns.after, now + seconds(59)) == NotClaimed(why=WhyNot.NOT_YET)
     again = claimed(cooldowns.after, now + seconds(60))
     assert again.step("payment").not_before is None
@@ -185,26 +179,22 @@ def test_an_order_that_has_failed_is_due_when_what_still_runs_is():
         two_steps({"threshold": 1}, {"complete_by": NOW + seconds(60)}), NOW + seconds(7)
     )
     state = change.after.state
-    assert (change.entry.event, state.process_state, state.locked_by) == (
-        "step-failed",
-        ProcessState.PROCESSING,
-        "s1",
-    )
+    assert change.entry.event == "step-failed"
+    assert state.process_state == ProcessState.PROCESSING
+    assert state.locked_by == "s1"
     assert state.complete_by == NOW + seconds(60)
 
 
 @pytest.mark.proves("SUP-3", "SCH-12")
 def test_an_order_that_fails_while_nobody_has_it_is_ended_by_who_claims_it():
-    """It was given back for one step when another failed for good; it is no second handling that ends here."""
+    """It was given back for one step when another failed for good: no handling ends here."""
     waits = {"state": StepState.NOT_STARTED, "complete_by": None}
     order = two_steps(waits, {"threshold": 1}).with_state(
         process_state=ProcessState.PENDING, locked_by=None
     )
     change = supervisor.recover(order, NOW + seconds(7))
-    assert (change.entry.event, change.after.state.process_state) == (
-        "step-failed",
-        ProcessState.PENDING,
-    )
+    assert change.entry.event == "step-failed"
+    assert change.after.state.process_state == ProcessState.PENDING
     assert change.messages
 
 
@@ -248,22 +238,18 @@ def started(change):
 
 @pytest.mark.proves("SUP-3", "FLT-2")
 def test_an_attempt_that_no_agent_has_begun_is_not_charged():
-    """The order is given back, and the history says why; another agent that has room is asked next."""
+    """The order is given back, the history says why, and another agent is asked next."""
     order = claimed()
     now = timed_out(order)
     change = supervisor.recover(order, now, [])
     state, step = change.after.state, change.after.step("payment")
-    assert (state.process_state, state.locked_by, state.failure_count) == (
-        ProcessState.PENDING,
-        None,
-        0,
-    )
+    assert state.process_state == ProcessState.PENDING
+    assert state.locked_by is None
+    assert state.failure_count == 0
     assert (step.state, step.failure_count, step.attempts) == (StepState.NOT_STARTED, 0, 1)
     why = "payment is not known to have begun it"
-    assert (change.entry.event, change.entry.detail) == (
-        "recovered",
-        f"payment attempt 1 came to nothing: {why}",
-    )
+    assert change.entry.event == "recovered"
+    assert change.entry.detail == f"payment attempt 1 came to nothing: {why}"
     assert started(scheduler.claim(change.after, now, ELSEWHERE)) == [("payment-backup", "do", 2)]
 
 
@@ -351,7 +337,8 @@ def test_of_two_attempts_that_expire_together_one_that_was_begun_is_one_failure(
     assert [step.failure_count for step in change.after.steps] == [1, 0]
     assert [step.state for step in change.after.steps] == [StepState.NOT_STARTED] * 2
     assert change.entry.detail == (
-        "s0 timed out, failure 1 of 3; s1 attempt 1 came to nothing: shipping is not known to have begun it"
+        "s0 timed out, failure 1 of 3; "
+        "s1 attempt 1 came to nothing: shipping is not known to have begun it"
     )
     (message,) = change.messages
     assert decode(WakeUp, message.body).steps == ("s0", "s1")
@@ -364,7 +351,7 @@ POLICIES = [OnFailure.ERROR, OnFailure.UNDO, OnFailure.COOLDOWN]
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("at_door", [True, False], ids=["at the door", "the service's word"])
 def test_a_fault_at_the_door_never_asks_for_the_undo(policy, at_door):
-    """A gateway turned all calls away: that is no word of the service, so an operator sees to it, whatever the rule."""
+    """A gateway's answer is no word of the service: an operator sees to it, by any policy."""
     order = claimed()
     order = order.with_steps(replace(order.steps[0], threshold=1, on_failure=policy, undoable=True))
     heard = begun_by(
@@ -387,10 +374,8 @@ def test_a_fault_at_the_door_in_one_branch_asks_for_no_undo_in_another():
     ]
     order = two_steps(fails, {"agent": "shipping", **fails})
     after = supervisor.recover(order, NOW + seconds(7), heard).after
-    assert (after.state.direction, after.state.reason) == (
-        Direction.UNDO,
-        "s1: s1 timed out 1 times; last answer: 500",
-    )
+    assert after.state.direction == Direction.UNDO
+    assert after.state.reason == "s1: s1 timed out 1 times; last answer: 500"
 
 
 def undoing(**more):
@@ -402,7 +387,7 @@ def undoing(**more):
 
 @pytest.mark.proves("SUP-3", "UND-4")
 def test_an_undo_that_no_agent_has_begun_is_not_charged():
-    """It waits to be undone again; begun, it is counted like any other attempt, and given up at the threshold."""
+    """It waits to be undone again; once begun it counts, and is given up at the threshold."""
     order = undoing(threshold=1)
     now = timed_out(order)
     unbegun = supervisor.recover(order, now, []).after

@@ -30,7 +30,7 @@ def world():
 
 
 async def overdue(world, count, *buckets):
-    """Let the payment that agents have begun of so many orders of each of these buckets time out; return their ids."""
+    """Let begun payments of so many orders in each bucket time out; return their ids."""
     entry = HistoryEntry(at=NOW, actor="t", happened=some("claimed"))
     ids = [f"{bucket}-{number:026d}" for bucket in buckets or ["b03"] for number in range(count)]
     for order_id in ids:
@@ -42,7 +42,7 @@ async def overdue(world, count, *buckets):
 
 
 async def time_is_up(world, *order_ids):
-    """Let the time of what was just asked for pass; the agent says that it has begun it for these orders."""
+    """Let the time of what was just asked pass; the agent says that it began these orders."""
     begun = tuple(f"{order_id}:payment:1:do" for order_id in order_ids)
     world.now += TIMEOUT + TOLERANCE + seconds(0.001)
     await world.app.agent_health.publish(
@@ -59,7 +59,7 @@ async def recovered(world, ids):
 
 @pytest.mark.proves("SUP-2", "SUP-5")
 async def test_only_the_elected_supervisor_sweeps_until_its_lease_lapses(world):
-    """The second supervisor does nothing while the first holds the lease, and takes over when it has lapsed."""
+    """The second supervisor waits while the first holds the lease, and takes over after it."""
     lease = MemoryLease()
     first, second = world.supervised_by("v1", lease), world.supervised_by("v2", lease)
     await world.submitted()
@@ -76,7 +76,7 @@ async def test_only_the_elected_supervisor_sweeps_until_its_lease_lapses(world):
 
 @pytest.mark.proves("SUP-5")
 async def test_a_supervisor_that_is_not_elected_does_not_even_say_that_it_has_swept(world, caplog):
-    """Else nobody would notice that no supervisor sweeps: neither the watch, nor the alert that counts the lines."""
+    """Else the watch and the alert on sweeps would not notice that no supervisor sweeps."""
     caplog.set_level(logging.INFO)
     lease = MemoryLease()
     await world.supervised_by("v1", lease).sweep()
@@ -89,7 +89,7 @@ async def test_a_supervisor_that_is_not_elected_does_not_even_say_that_it_has_sw
 
 @pytest.mark.proves("SUP-5", "FLT-5")
 async def test_a_sweep_ends_where_the_lease_was_lost(world, caplog):
-    """The page that was read before is done; the next leader goes on from there, and says that it came to the end."""
+    """The next leader goes on after the page read before, and says that it came to the end."""
     caplog.set_level(logging.INFO, logger="supervisor")
     ids = await overdue(world, PAGE + 5)
     first, second = (
@@ -150,7 +150,7 @@ OUTAGES = {
 @pytest.mark.proves("FLT-7", "SUP-7")
 @pytest.mark.parametrize("what", OUTAGES)
 async def test_a_sweep_that_could_not_see_to_every_bucket_is_none(world, caplog, what):
-    """The other buckets are seen to; but whoever waits for a sweep goes on waiting, and no order is called broken."""
+    """Other buckets are seen to, the sweep is not done, and no order is called broken."""
     caplog.set_level(logging.INFO, logger="supervisor")
     ids = await overdue(world, 2, "b03", "b05")
     name, place_of = OUTAGES[what]
@@ -186,7 +186,7 @@ async def test_a_sweep_looks_at_nothing_whose_reply_may_still_count(world):
 
 @pytest.mark.proves("SUP-4", "FLT-5")
 async def test_two_sweeps_of_one_time_out_count_it_once(world):
-    """Two supervisors that both believe to lead: the conditional write lets one count the failure."""
+    """Both believe that they lead: the conditional write lets one count the failure."""
     await world.submitted()
     await world.scheduler.wake(WakeUp(order_id=ORDER_ID))
     world.now += TIMEOUT + TOLERANCE + seconds(0.001)
@@ -199,7 +199,7 @@ async def test_two_sweeps_of_one_time_out_count_it_once(world):
 
 @pytest.mark.proves("SUP-6")
 def test_the_supervisor_knows_no_workflow():
-    """Importing all of the supervisor imports no workflow: the rules that it needs stand in the steps."""
+    """Importing the supervisor imports no workflow: the rules it needs stand in the steps."""
     known = "any(name.startswith(('core.workflow', 'shop')) for name in sys.modules)"
     code = f"import supervisor.triggers, sys; sys.exit({known})"
     root = Path(__file__).parent.parent.parent
@@ -229,7 +229,7 @@ async def silences(world):
 @pytest.mark.proves("SUP-3", "FLT-2")
 @pytest.mark.parametrize("later", [UnavailableError, []], ids=["for long", "for a moment"])
 async def test_while_nobody_can_tell_what_agents_said_no_attempt_is_charged(world, caplog, later):
-    """Orders are given back all the same, the sweep is one, and no agent is called silent for that."""
+    """Orders are given back, the sweep counts, and no agent is called silent for that."""
     await asked(world)
     await time_is_up(world)
     with patch.object(
@@ -273,7 +273,7 @@ async def unheard(world, count, *buckets):
 
 @pytest.mark.proves("SUP-3", "AGT-10")
 async def test_an_agent_is_silent_since_it_was_asked_first(world):
-    """However often it is asked again: what was said before is replaced, and whoever says it may change."""
+    """However often it is asked again, what was said before is replaced, by whoever says it."""
     first, second = (
         world.supervised_by(name, lease) for lease in [MemoryLease()] for name in ("v1", "v2")
     )
@@ -289,7 +289,7 @@ async def test_an_agent_is_silent_since_it_was_asked_first(world):
 
 @pytest.mark.proves("SUP-3", "AGT-10")
 async def test_an_agent_that_is_behind_is_not_called_silent(world):
-    """It began what was asked before, and speaks: the attempt is not charged, and nothing is told."""
+    """It began what was asked before, and speaks: nothing is charged, and nothing is told."""
     await asked(world)
     await time_is_up(world)
     await world.supervisor.sweep()

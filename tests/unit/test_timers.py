@@ -1,4 +1,4 @@
-"""What timers' functions do under Azure's rule: a run that took too long is followed by another at once."""
+"""What timers do under Azure's rule, by which a long run is followed by another at once."""
 
 import math
 
@@ -12,7 +12,7 @@ LATENCY = 0.05
 
 
 class Timer:
-    """Fires a function by Azure's rule: the next time is the first of the schedule after the start of a run."""
+    """Fires a function by Azure's rule: at the first time of the schedule after the last start."""
 
     def __init__(self, name, interval, lasts):
         self.name, self.interval, self.lasts = name, interval, lasts
@@ -57,7 +57,7 @@ async def test_a_run_that_is_in_time_costs_no_turn(interval, lasts):
 
 
 async def test_a_run_that_fails_late_is_followed_by_a_pause_too():
-    """An outage that lasts, and a bug, do not make it run back to back; each function has turns of its own."""
+    """A lasting outage, or a bug, makes no run back to back; each function has its own turns."""
     now, done = 0.0, []
 
     def failing(error):

@@ -1,4 +1,4 @@
-"""How an order changes: each decision is made on what was read for it, and written only if that still holds."""
+"""How an order changes: each decision is on what was read, and written only if it still holds."""
 
 import asyncio
 from contextlib import suppress

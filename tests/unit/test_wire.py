@@ -1,4 +1,4 @@
-"""What goes over the wire to Table Storage: Azure is stricter than the emulator that the contract tests run on."""
+"""What goes to Table Storage: Azure is stricter than the emulator of the contract tests."""
 
 import asyncio
 import socket
@@ -38,7 +38,7 @@ def parts(body):
 
 
 def test_each_part_of_a_transaction_says_what_azure_demands():
-    """The version of the protocol, the form of the answer; that no answer is wanted, where it has a meaning."""
+    """It sets the version of the protocol, the form of the answer, and that none is wanted."""
     found = list(
         parts(body_of("batch", [part_of("http://x/orders", "p", each) for each in OPERATIONS]))
     )
@@ -75,12 +75,12 @@ async def test_a_partition_that_says_nothing_is_away_soon(what, monkeypatch):
 
 
 PAGES = ["", "a", "", "", "bc", "", "d", ""]
-"""The keys of the rows of each page. Azure ends a page where it likes, also before the first row."""
+"""The keys of the rows of each page: Azure ends a page anywhere, even before the first row."""
 MORE = "x-ms-continuation-Next"
 
 
 async def page_of(request):
-    """Answer as Azure does: with a page, and, unless it is the last one, with where the next one begins."""
+    """Answer as Azure does, with a page and the beginning of the next one, if there is one."""
     number = int(request.query.get("NextRowKey", "0&").partition("&")[0])
     assert request.query.get("NextPartitionKey", "1!8!p+/=") == "1!8!p+/="
     rows = [{"PartitionKey": "p", "RowKey": key, "odata.etag": "e"} for key in PAGES[number]]
@@ -96,7 +96,7 @@ async def page_of(request):
 async def test_a_range_ends_with_the_last_page_and_not_with_one_that_is_empty_or_short(
     limit, found
 ):
-    """This is the only query: what lies behind such a page, of whatever kind it is, nobody would ever see."""
+    """This is the only query: nobody would ever see what lies behind such a page."""
     azure = web.Application()
     azure.router.add_get("/a/orders()", page_of)
     async with (

@@ -195,7 +195,7 @@ def test_a_workflow_that_no_submission_could_name_is_reported(name):
 
 @pytest.mark.proves("SUB-2")
 def test_whatever_happens_to_an_order_of_the_most_steps_fits_its_rows():
-    """With the longest names, reasons and dependences: all of them begin, expire, are given up and turned back."""
+    """With the longest names and reasons, all begin, expire, are given up and turned back."""
     workflow = flow(
         *(step(name, compensation="y", on_failure=OnFailure.UNDO) for name in LONG_NAMES)
     )

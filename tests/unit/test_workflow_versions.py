@@ -1,4 +1,4 @@
-"""A version of a workflow that was changed while an order is on it is told by the order's own steps."""
+"""A version of a workflow that was changed under an order is told by the order's own steps."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -90,7 +90,7 @@ def test_each_change_has_an_alert_of_its_own():
 
 @pytest.mark.proves("FLT-12")
 def test_nobody_is_told_of_what_is_as_it_was():
-    """A request may be put right, for the orders that are on it too; nor does a step that is new concern them."""
+    """A request may be put right, also for orders that are on it; a new step is not theirs."""
     mended = replace(PAY, request=lambda order, results: {"amount": 1})
     assert told(claimed(APPROVE, PAY)) == []
     assert told(claimed(APPROVE, mended, step("inform", "pay"))) == []
