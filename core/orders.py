@@ -135,6 +135,8 @@ class Step:
     """One workflow step, with a copy of its rules, so that the supervisor needs no workflow."""
 
     name: str
+    title: str = ""
+    """What operators read beside the name; empty for the name alone."""
     capability: str
     """The capability that the step needs; one or several agents offer it (AGT-10)."""
     agent: str

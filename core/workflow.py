@@ -26,6 +26,9 @@ MOST_TRIES = 1000
 
 MOST_VERSION = 10**6
 
+MAX_TITLE = 80
+"""How many characters the title of a step may have: each order keeps a copy."""
+
 MAX_STEPS = 20
 """How many steps a workflow may have: one column of 32 Ki characters keeps them."""
 
@@ -41,6 +44,8 @@ class StepDefinition:
     """
 
     name: str
+    title: str = ""
+    """What operators read beside the name; empty for the name alone."""
     capability: str
     """The capability that the step needs; an agent that offers it is found when the step starts."""
     operation: str
@@ -79,10 +84,12 @@ class StepDefinition:
     def fingerprint(self) -> str:
         """Eight characters by which a changed definition is recognised.
 
-        `request` is left out, since it may be corrected for orders in flight. Default values are
-        left out too, since a field that a later version of the app adds is no change.
+        `request` is left out, since it may be corrected for orders in flight, and so is the title.
+        Default values are left out too, since a field that a later version of the app adds is no
+        change.
         """
-        compared = [each.name for each in fields(self) if each.name not in ("name", "request")]
+        own = ("name", "title", "request")
+        compared = [each.name for each in fields(self) if each.name not in own]
         values = {name: getattr(self, name) for name in compared}
         changed = {name: value for name, value in values.items() if value != _DEFAULTS.get(name)}
         return sha256(str(sorted(changed.items())).encode()).hexdigest()[:8]
@@ -111,6 +118,7 @@ class Workflow:
         def record(definition: StepDefinition) -> Step:
             step = Step(
                 name=definition.name,
+                title=definition.title,
                 capability=definition.capability,
                 agent=definition.capability,
                 timeout=definition.timeout or timeout,
@@ -178,6 +186,8 @@ def _faults(
         yield f"its undo needs {', '.join(missing)}, which is not kept"
     if definition.compensation_needs and definition.compensation is None:
         yield "it says what its undo needs, but not what undoes it"
+    if len(definition.title) > MAX_TITLE:
+        yield f"its title has {len(definition.title)} characters; it can have {MAX_TITLE}"
     yield from _out_of_bounds(definition)
     yield from _malformed_names(definition)
 

@@ -42,7 +42,7 @@ class Step:
 
     @cached_property
     def title(self) -> str:
-        """The first line of the function's docstring."""
+        """The first line of the function's docstring, which operators read beside the name."""
         return (inspect.getdoc(self.make) or "").partition("\n")[0].removesuffix(".")
 
     @cached_property
@@ -139,6 +139,7 @@ class Flow:
     def _definition(self, step: Step) -> StepDefinition:
         return StepDefinition(
             name=step.name,
+            title=step.title,
             capability=step.operation.capability,
             operation=step.operation.name,
             compensation=step.undo.name if step.undo else None,

@@ -288,7 +288,8 @@ def _answer(step: Step, rules: ActingRules) -> str:
     what = "undo" if step.state is StepState.UNDOING else "step"
     report = fault_since(rules.agent_health, step.agent, step.started_at)
     so_far = f" (so far: {report.fault})" if report else ""
-    return f"agent {step.agent}'s answer to {what} {step.name}, attempt {step.attempts}{so_far}"
+    called = f"{step.name} ({step.title})" if step.title else step.name
+    return f"agent {step.agent}'s answer to {what} {called}, attempt {step.attempts}{so_far}"
 
 
 def _then(expected: Prospect | None) -> str:

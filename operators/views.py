@@ -25,6 +25,8 @@ class StepView(View):
     """One step of an order."""
 
     name: str
+    title: str
+    """What its author calls it; may be empty."""
     capability: str
     agent: str
     after: list[str]

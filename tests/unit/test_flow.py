@@ -196,7 +196,9 @@ def test_a_flow_compiles_to_the_workflow_that_is_written_by_hand(name):
     """Field by field, and so to the same fingerprints: an order in flight notices nothing."""
     made_for, by_hand, _ = SAME[name]
     compiled = made_for.workflows.find(by_hand.name, by_hand.version)
-    compared = [each.name for each in fields(StepDefinition) if each.name != "request"]
+    compared = [
+        each.name for each in fields(StepDefinition) if each.name not in ("title", "request")
+    ]
     for written, step in zip(by_hand.steps, compiled.steps, strict=True):
         assert {each: getattr(step, each) for each in compared} == {
             each: getattr(written, each) for each in compared
@@ -354,6 +356,23 @@ def test_names_of_python_become_names_of_messages():
     assert (desk.ask_for_it.name, desk.other.name) == ("ask-for-it", "as-it-is")
     declared = desk.declaration()
     assert (declared.offers, declared.address) == ("late-check-out", "FRONT_DESK_URL")
+
+
+def test_operators_read_the_first_line_of_a_function():
+    """An order keeps it; it is cut nowhere, so it may not be long."""
+    flow = stays()
+    (step,) = flow.workflow().initial_steps(
+        timeout=timedelta(1), threshold=1, cooldown=timedelta(1)
+    )
+    assert step.title == "Book the room"
+
+    @flow.step(kitchen.cook)
+    def supper(stay: Stay) -> Wish:
+        return Wish(nights=stay.nights)
+
+    supper.__doc__ = "x" * 81
+    with pytest.raises(DeclarationError, match="its title has 81 characters; it can have 80"):
+        business(flow, agents=[hotel, kitchen])
 
 
 def test_a_step_comes_after_what_it_uses_and_after_what_it_names():

@@ -168,7 +168,12 @@ const steps = ({ steps: all }) =>
         return h(
           "tr",
           { key: step.name },
-          h("td", { "data-name": "Step" }, h("strong", null, step.name)),
+          h(
+            "td",
+            { "data-name": "Step" },
+            h("strong", null, step.name),
+            step.title ? h("div", { class: "quiet" }, text(step.title)) : null,
+          ),
           h("td", { "data-name": "State" }, badge(look, word)),
           h("td", { "data-name": "Attempts" }, `${step.attempts}, failed ${step.failureCount} of ${step.threshold}`),
           h("td", { "data-name": "Agent" }, step.agent),
