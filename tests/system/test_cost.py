@@ -121,6 +121,10 @@ async def test_an_order_costs_a_transaction_for_each_step_and_two_more_and_a_rea
 
 async def test_many_orders_share_their_transactions(at_once):
     """At once they cost less than half as many transactions and a third as many sends, and nothing more of the rest."""
+    # Of an agent that was idle few requests are open at first, and their replies come one by one.
+    before = at_once.new_orders(AT_ONCE)
+    await at_once.submit_all(before)
+    assert len(await at_once.wait_for(before, AT_ONCE, 120)) == AT_ONCE
     orders = at_once.new_orders(AT_ONCE)
     at_once.stack.pause_host()  # however slow the machine is, they are all there when the host looks
     await at_once.submit_all(orders)
