@@ -100,7 +100,7 @@ def payload_of(model: type[M], check: Check[M] | None = None) -> Payload:
         erased=partial(_erased, [model]),
         personal=lambda payload: _leaves([value for _, value in _marked([model], payload)]),
         belongs_to=lambda payload, email: any(
-            mark.owns and str(value).casefold() == email.casefold()
+            mark.owns and email.casefold() in map(str.casefold, _leaves(value))
             for mark, value in _marked([model], payload)
         ),
     )

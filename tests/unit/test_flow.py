@@ -235,6 +235,7 @@ class Keeper(Model):
     mail: Owner[Annotated[str, Field(min_length=8)]]
     born: Personal[date | None] = None
     friends: Personal[tuple[str, ...]] = ()
+    aliases: tuple[Owner[str], ...] = ()
 
 
 class Stay(Model):
@@ -317,6 +318,9 @@ def test_every_marked_value_is_personal_and_the_owner_is_found_in_any_case():
     assert not PETS.belongs_to(GUESTS, "Puff")
     other = GUESTS | {"other": {"mail": "grace@example.com"}}
     assert PETS.belongs_to(other, "grace@example.com")
+    several = GUESTS | {"keeper": GUESTS["keeper"] | {"aliases": ["a@b.example", "c@d.example"]}}
+    assert PETS.belongs_to(several, "C@D.example")
+    assert PETS.erased(several)["keeper"]["aliases"] == [ERASED]
 
 
 @pytest.mark.parametrize(
