@@ -20,6 +20,7 @@ from core import agenda
 from core.agenda import Kind
 from core.changes import NotClaimed
 from core.errors import RefusedError
+from core.happenings import ActedOn
 from core.life import Direction, Outcome, ProcessState, Situation, StepState, WhyNot
 from core.messages import WakeUp, decode
 from core.orders import Priority
@@ -150,14 +151,40 @@ def test_an_order_stays_held_when_it_fails_and_is_not_when_it_is_over():
     assert told(failed)[0].data["actions"][-1] == "release"
 
 
+@pytest.mark.proves("OPR-6", "OPR-7", "OPR-8")
+@pytest.mark.parametrize(
+    ("act", "order", "what"),
+    [(hold, new_order(), "held"), (release, held(), "released"), (hurry, new_order(), "hurried")],
+)
+def test_the_history_says_who_did_it_and_why(act, order, what):
+    entry = act(order, GRACE, LATER).entry
+    assert (entry.at, entry.actor) == (LATER, "operator/grace")
+    assert entry.happened == (ActedOn(what=what, note="a wrong price"),)
+
+
+@pytest.mark.proves("OPR-7")
+def test_of_an_order_that_was_released_no_column_says_that_it_was_held():
+    state = release(held(), GRACE, LATER).after.state
+    assert (state.held_by, state.held_because, state.held_since) == (None, None, None)
+
+
+@pytest.mark.proves("OPR-2")
+def test_an_order_that_failed_before_waits_as_one_that_is_tried_again():
+    """Unless something matters more."""
+    again = new_order(failure_count=1)
+    assert again.state.situation is Situation.AGAIN
+    assert held(again).state.situation is Situation.HELD
+    assert new_order().state.situation is Situation.PENDING
+
+
 @pytest.mark.proves("OPR-7", "OPR-8")
 @pytest.mark.parametrize(
     ("act", "order", "why"),
     [
         (hold, held(), "grace holds the order already"),
         (hold, new_order(process_state=ProcessState.PROCESSED), "nothing of it starts"),
-        (release, new_order(), "nobody holds the order"),
-        (hurry, new_order(priority=Priority.HIGH), "high priority already"),
+        (release, new_order(), "^nobody holds the order$"),
+        (hurry, new_order(priority=Priority.HIGH), "^the order has high priority already$"),
         (hurry, new_order(process_state=ProcessState.PROCESSED), "waits for no claim"),
     ],
     ids=["held", "over", "not held", "high", "ended"],
