@@ -31,7 +31,6 @@ class Visitor:
     def __init__(self, found, url, answers=None):
         self._browser, self._url, self._answers = found, url, answers
         self.complaints, self.requests, self._contexts, self._pending = [], [], [], set()
-        self._pages = []
 
     async def context(self, **more):
         context = await self._browser.new_context(
@@ -49,7 +48,6 @@ class Visitor:
             keep = "sessionStorage.setItem('operator-key', key); localStorage.setItem('operator-name', 'Grace')"
             await context.add_init_script(f"const key = '{key}'; {keep}")
         page = await context.new_page()
-        self._pages.append(page)
         page.set_default_timeout(PATIENCE)
         if clock:
             await page.clock.install()
@@ -76,7 +74,7 @@ class Visitor:
         quiet = 0
         while quiet < QUIET:
             await asyncio.sleep(0.01)
-            for page in self._pages:
+            for page in [page for context in self._contexts for page in context.pages]:
                 await page.evaluate("0")
             quiet = 0 if self._pending else quiet + 1
 

@@ -66,11 +66,13 @@ def _needs(order: Snapshot) -> set[str]:
 def check_room(after: World, change: Change) -> None:
     """Check that no more orders are at an agent than it has slots, for each process that looks for itself (WRK-2).
 
-    An order of which the answer is there, or the time is over, is at no agent any more, whatever its records say.
+    An order of which the answer is there, or the time is over, is at no agent any more, whatever its records say. A
+    claim that arrives late takes a slot that others had to take for free.
     """
     if not roles.BELIEVING or change.entry.event != "claimed":
         return
-    orders = [order for part in after.each() if (order := part.order())]
+    parts = [part for part in after.each() if part.order_id not in after.landed]
+    orders = [order for part in parts if (order := part.order())]
     answered = {
         order.order_id for order in orders for sent in after.queue if _answers(sent, order.order_id)
     }

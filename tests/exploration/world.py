@@ -147,6 +147,8 @@ class World:
     """The orders that somebody may still submit."""
     landing: tuple[Change, ...] = ()
     """Writes whose callers have given them up, and that may still arrive at the store."""
+    landed: frozenset[str] = frozenset()
+    """The orders whose last write was one of these; noted where it matters who takes whose slot."""
     ids: int = 0
 
     def but(self, **changes: Any) -> "World":
@@ -245,7 +247,14 @@ class World:
                 ),
                 *(
                     str(sorted(each))
-                    for each in (self.effects, self.published, self.poison, self.open, self.heard)
+                    for each in (
+                        self.effects,
+                        self.published,
+                        self.poison,
+                        self.open,
+                        self.heard,
+                        self.landed,
+                    )
                 ),
                 f"{self.begun} {sorted(self.served)} {len(self.to_come)}",
                 *(text_of(change) for change in self.landing),
