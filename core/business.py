@@ -4,6 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Any
 
 from core.errors import InvalidError
@@ -59,6 +60,14 @@ class Agent:
     """The statuses of a final refusal, besides 422, such as 402 for a declined card."""
     provider: str | None = None
     """The provider whose services share idempotency keys; None if this service shares none."""
+    per_second: float | None = None
+    """How many calls a second its service takes, from all instances; None for any number."""
+    answer_within: timedelta | None = None
+    """How long the service may take for what it answered with 202; None if it never does so."""
+    remembers_refusals: bool = False
+    """Whether the service repeats a refusal for its idempotency key, whatever has changed since."""
+    keys_last: timedelta | None = None
+    """How long the service remembers an idempotency key; None for longer than any order takes."""
     refusal: str = "refused"
     """The reason of its simulated service for a refusal."""
 

@@ -104,6 +104,15 @@ class AskedToWaitError(CircuitOpenError):
     """The service itself asked all callers to wait for a while (`Retry-After`)."""
 
 
+class AcceptedError(AppError):
+    """The service has accepted the call, and will do it later: ask again with the same key."""
+
+    def __init__(self, message: str | None = None, *, retry_after: timedelta) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+        """How long the service asks to wait before it is asked again."""
+
+
 class RejectedError(AppError):
     """A retry cannot help: the service refused for good (AGT-6), or the request is wrong."""
 
