@@ -32,6 +32,7 @@ from core.messages import bus_queues
 from entrypoints import api
 from entrypoints.openapi import Route
 from entrypoints.unread import Unread
+from operators.agents import AgentDesk
 from operators.alerts import AlertDesk
 from operators.bulk import BulkService
 from operators.explain import ActingRules
@@ -274,10 +275,16 @@ class App:
                 clock=clock,
                 clock_tolerance=self._tolerance,
             ),
+            agents=AgentDesk(
+                agents=[agent.name for agent in self.agents],
+                agent_health=self.agent_health,
+                clock=clock,
+            ),
             alerts=AlertDesk(alert_log=self.alert_log, owed=owed, sweeps=self.sweeps, clock=clock),
             poison=self.poison,
             overview=OverviewService(
                 owed=owed,
+                agents=[agent.name for agent in self.agents],
                 agent_health=self.agent_health,
                 sweeps=self.sweeps,
                 poison=self.poison,

@@ -42,6 +42,10 @@ class UnknownOrderError(AppError):
     """No order with this id is recorded."""
 
 
+class UnknownAgentError(AppError):
+    """The app has no agent of that name."""
+
+
 class UnknownMessageError(AppError):
     """No such message is kept."""
 

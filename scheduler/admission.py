@@ -178,6 +178,8 @@ class Admission:
         }
         self._runs_at = seen | known
         self._open = Counter(chain.from_iterable(self._runs_at.values()))
+        if health is not None:  # a look finds every hold that has not been ended
+            self.health = [each for each in self.health if each.held_by is None]
         self.learn(health or ())
         self._line_up([each for each in waiting if each.order_id not in self._touched])
 
