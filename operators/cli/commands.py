@@ -329,7 +329,7 @@ def overview(api: Api, *, in_json: bool, watch: float | None) -> None:
 )
 @signed
 @click.pass_obj
-def hold_agent(api: Api, *, agent: str, **body: str) -> None:
+def hold_agent(api: Api, /, *, agent: str, **body: str) -> None:
     """Hold an agent."""
     held = api.post("agents", agent, "hold", body=body)
     click.echo(f"{printable(held['agent'])}: held until {printable(held['until'])}")
@@ -339,7 +339,7 @@ def hold_agent(api: Api, *, agent: str, **body: str) -> None:
 @click.argument("agent")
 @signed
 @click.pass_obj
-def release_agent(api: Api, *, agent: str, **body: str) -> None:
+def release_agent(api: Api, /, *, agent: str, **body: str) -> None:
     """Release an agent."""
     answer = api.post("agents", agent, "release", body=body)
     click.echo(f"{printable(answer['agent'])}: released")
