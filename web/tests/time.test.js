@@ -6,7 +6,9 @@ import { beforeEach, test } from "node:test";
 import { giveStorage } from "./support.js";
 
 process.env.TZ = "Asia/Kolkata"; // before the module makes its formats
-const { ago, clock, countdown, duration, full, isUtc, momentOf, setUtc, zone } = await import("../static/common/time.js");
+const { ago, clock, countdown, duration, full, isUtc, momentOf, setUtc, zone } = await import(
+  "../static/common/time.js"
+);
 
 const NOON = "2026-01-31T12:00:00Z";
 beforeEach(giveStorage);
