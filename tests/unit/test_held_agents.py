@@ -247,6 +247,17 @@ async def test_an_explanation_tells_of_the_hold_of_one_of_several_agents():
     assert "; payment-backup: not heard of lately)" in said.waiting_for
 
 
+@pytest.mark.proves("OPR-9", "OPR-2")
+async def test_a_hold_that_was_ended_is_no_word_of_the_agent(world):
+    """The row is there for a moment; no instance has spoken."""
+    (order_id,) = await world.recorded()
+    world.now += seconds(60)
+    await world.hold()
+    await world.release()
+    said = await world.there.orders.explain(order_id)
+    assert "(payment: not heard of lately)" in said.waiting_for
+
+
 async def test_the_overview_lists_the_held_agents_beside_the_reports(world):
     """And the names of all agents, so that one that has had no work can be held."""
     await world.tell("shipping")
@@ -296,6 +307,18 @@ async def test_an_order_that_another_agent_could_serve_is_an_alert():
     world.now += 2 * HOUR
     waited, told = await world.watched()
     assert (waited, len(told)) == (2 * HOUR, 1)
+
+
+@pytest.mark.proves("OPR-9", "SUP-7")
+async def test_of_an_agent_that_is_held_and_one_that_is_silent_the_silent_one_is_told():
+    """The orders that wait for either are not told one by one."""
+    world = Held(offers=OFFERS)
+    await world.recorded(3)
+    await world.hold(lasts=3 * HOUR)
+    world.now += HOUR
+    await world.tell("payment-backup", "supervisor", unheard_since=world.now - HOUR)
+    _, told = await world.watched()
+    assert told == [("agents/payment-backup", "nobody takes the requests to payment-backup")]
 
 
 @pytest.mark.proves("OPR-9", "SUP-7")
