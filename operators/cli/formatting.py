@@ -140,7 +140,7 @@ def overview_text(answer: Json) -> str:
         ),
         *((f"poison from {queue}", count) for queue, count in answer["poison"].items()),
         *((f"agent {each['agent']}", _agent_text(each)) for each in answer["agents"]),
-        *((f"agent {each['agent']}", _held_text(each)) for each in answer["heldAgents"]),
+        *((f"agent {each['agent']}", _held_text(each)) for each in answer.get("heldAgents", ())),
     ]
     return table(("WHAT", "HOW MANY"), rows)
 
