@@ -54,7 +54,7 @@ def held_agent(hold: AgentHealth) -> HeldAgent:
     )
 
 
-def said(hold: AgentHealth) -> str:
+def hold_in_words(hold: AgentHealth) -> str:
     """Return the hold in words."""
     until = f"{hold.held_until:%Y-%m-%d %H:%M:%S} UTC"
     return f"{hold.held_by} holds {hold.agent} until {until}, because: {hold.held_because}"
@@ -80,7 +80,7 @@ class AgentDesk:
         self._check(request.until, now)
         present = await self._hold_of(name, now)
         if present and request.until <= (present.held_until or now):
-            raise RefusedError(f"{said(present)}: to end that sooner, release the agent")
+            raise RefusedError(f"{hold_in_words(present)}: to end that sooner, release the agent")
         hold = AgentHealth(
             agent=name,
             instance=OPERATOR,

@@ -15,7 +15,7 @@ from core.errors import UnreadableRowError
 from core.life import Direction, ProcessState, StepState, WhyNot
 from core.orders import OrderState, Snapshot, Step
 from entrypoints.models import View
-from operators import agents
+from operators.agents import hold_in_words
 from stores.agent_health import AgentHealth, closed_until, fault_since, hold_of, silent_since
 
 INSTANT = timedelta(microseconds=1)
@@ -261,7 +261,7 @@ def _room(order: Snapshot, expected: Prospect, rules: ActingRules, now: datetime
 def _why_closed(needs: str, rules: ActingRules, now: datetime, until: datetime) -> str:
     offering = rules.offers[needs]
     holds = [hold_of(rules.agent_health, agent, now) for agent in offering]
-    if held := [agents.said(hold) for hold in holds if hold]:
+    if held := [hold_in_words(hold) for hold in holds if hold]:
         return "; ".join(held)
     reports = (each for each in rules.agent_health if each.agent in offering)
     asked = {each.agent for each in reports if each.asked_until and each.asked_until > now}
@@ -279,7 +279,7 @@ def _load(agent: str, rules: ActingRules, now: datetime) -> str:
         if health.agent == agent and health.counts_until > now
     ]
     if hold := hold_of(lately, agent, now):
-        return agents.said(hold)
+        return hold_in_words(hold)
     if silent := silent_since(lately, agent, now):
         return f"nobody has taken {agent}'s requests since {_clock(silent)}"
     reports = [health for health in lately if health.is_report]
