@@ -1,6 +1,6 @@
 """Holding an agent until a time, and releasing it."""
 
-from datetime import timedelta
+from datetime import timedelta, timezone
 
 import pytest
 from apps import ALONE
@@ -22,6 +22,7 @@ from stores.sweeps import Sweep
 GRACE = {"operator": "grace", "note": "bank maintenance"}
 RELEASE = OperatorRequest(**GRACE)
 HOUR = timedelta(hours=1)
+INDIA = timezone(timedelta(hours=5.5))
 OFFERS = ALONE | {"payment": ("payment", "payment-backup")}
 
 
@@ -34,7 +35,9 @@ class Held(Scheduling):
         self.desk = self.there.operators.agents
 
     async def hold(self, agent="payment", lasts=HOUR, **who):
-        return await self.desk.hold(agent, HoldRequest(**GRACE | who, until=self.now + lasts))
+        """As somebody elsewhere asks: what is shown and kept is in UTC."""
+        until = (self.now + lasts).astimezone(INDIA)
+        return await self.desk.hold(agent, HoldRequest(**GRACE | who, until=until))
 
     async def release(self, agent="payment"):
         return await self.desk.release(agent, RELEASE)
