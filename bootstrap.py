@@ -22,7 +22,7 @@ import web.triggers
 from adapters import Adapters
 from adapters.clock import order_ids
 from adapters.settings import Settings
-from agents.protection import Bulkhead, CircuitBreaker, HealthReporter
+from agents.protection import Bulkhead, CircuitBreaker, HealthReporter, Pace
 from agents.service import AgentService
 from alerts.relay import Relay
 from alerts.watch import Watch
@@ -32,6 +32,7 @@ from core.messages import bus_queues
 from entrypoints import api
 from entrypoints.openapi import Route
 from entrypoints.unread import Unread
+from operators.agents import AgentDesk
 from operators.alerts import AlertDesk
 from operators.bulk import BulkService
 from operators.explain import ActingRules
@@ -42,7 +43,7 @@ from operators.poison import PoisonService
 from operators.retention import RetentionService
 from operators.service import OperatorService
 from operators.triggers import OperatorServices
-from scheduler.admission import Admission, Capacity
+from scheduler.admission import Admission, Capacity, open_at
 from scheduler.rules import SchedulerRules
 from scheduler.service import WAKE_UP_TIME, SchedulerService
 from scheduler.triggers import Inbox
@@ -207,6 +208,14 @@ class App:
             bulkhead=Bulkhead(
                 in_flight=min(self._calls_in_flight(agent), settings.calls_per_process), clock=clock
             ),
+            pace=Pace(
+                agent=agent.name,
+                instance=settings.instance_id,
+                per_second=self._per_second(agent),
+                agent_health=self.agent_health,
+                clock=clock,
+                sleep=asyncio.sleep,
+            ),
             health_reporter=HealthReporter(
                 agent=agent.name,
                 instance=settings.instance_id,
@@ -274,10 +283,16 @@ class App:
                 clock=clock,
                 clock_tolerance=self._tolerance,
             ),
+            agents=AgentDesk(
+                agents=[agent.name for agent in self.agents],
+                agent_health=self.agent_health,
+                clock=clock,
+            ),
             alerts=AlertDesk(alert_log=self.alert_log, owed=owed, sweeps=self.sweeps, clock=clock),
             poison=self.poison,
             overview=OverviewService(
                 owed=owed,
+                agents=[agent.name for agent in self.agents],
                 agent_health=self.agent_health,
                 sweeps=self.sweeps,
                 poison=self.poison,
@@ -343,15 +358,19 @@ class App:
         usual = timedelta(seconds=self.settings.step_timeout_seconds)
         steps = chain.from_iterable(workflow.steps for workflow in self.business.workflows.all)
         times = (step.timeout or usual for step in steps if step.capability == agent.offers)
-        return Capacity(
-            most=FOR_EACH_CALL * self._calls_in_flight(agent),
-            first=self.settings.circuit_orders,
-            allowance=min(times, default=usual),
-        )
+        allowance = min(times, default=usual)
+        most = FOR_EACH_CALL * self._calls_in_flight(agent)
+        if rate := self._per_second(agent):
+            most = min(most, open_at(rate, allowance))
+        return Capacity(most=most, first=self.settings.circuit_orders, allowance=allowance)
 
     def _calls_in_flight(self, agent: Agent) -> int:
         """Return how many calls the agent's service takes at a time, from all instances."""
         return self.settings.calls_in_flight.get(agent.name, agent.calls_in_flight)
+
+    def _per_second(self, agent: Agent) -> float | None:
+        """Return how many calls a second the agent's service takes; None for any number."""
+        return self.settings.calls_per_second.get(agent.name, agent.per_second)
 
     @property
     def _tolerance(self) -> timedelta:

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from pydantic import Field, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from core.business import Agent
+from core.business import LEAST_PER_SECOND, MOST_PER_SECOND, Agent
 from core.errors import AppError
 from core.messages import MAX_RETRY_AFTER_SECONDS, OPERATORS, bus_queues
 from core.workflow import LONGEST_TIMEOUT, LONGEST_WAIT, MOST_TRIES
@@ -26,6 +26,7 @@ StorageUri = Annotated[str, Field(pattern=r"^https://\S+$")]
 Seconds = Annotated[float, Field(gt=0, le=LONGEST_WAIT.total_seconds())]
 StepSeconds = Annotated[float, Field(gt=0, le=LONGEST_TIMEOUT.total_seconds())]
 """A time of up to the longest timeout of an attempt."""
+Rate = Annotated[float, Field(ge=LEAST_PER_SECOND, le=MOST_PER_SECOND)]
 PauseSeconds = Annotated[float, Field(gt=0, le=MAX_RETRY_AFTER_SECONDS)]
 """A pause that fits into an agent's reply."""
 
@@ -33,6 +34,7 @@ EXPECTED = {
     "ServiceBus__fullyQualifiedNamespace": "a host name such as orders.servicebus.windows.net",
     "EVENT_GRID_ENDPOINT": "the topic's address, http:// or https://",
     "CALLS_IN_FLIGHT": 'JSON such as {"<agent>": 50}',
+    "CALLS_PER_SECOND": 'JSON such as {"<agent>": 5}',
     "REPLY_TO_PREFIX": "the beginning of a queue's name",
     "SUPERVISOR_SCHEDULE": "when to sweep, as NCRONTAB or hh:mm:ss",
     "SCHEDULER_POLL_SCHEDULE": "when to look for pending orders, as NCRONTAB or hh:mm:ss",
@@ -94,6 +96,11 @@ class Settings(BaseSettings):
         default_factory=dict, alias="CALLS_IN_FLIGHT"
     )
     """How many concurrent calls each agent's service takes, from all instances together, as JSON.
+
+    An agent that is not named has its declared number.
+    """
+    calls_per_second: dict[str, Rate] = Field(default_factory=dict, alias="CALLS_PER_SECOND")
+    """How many calls a second each agent's service takes, from all instances together, as JSON.
 
     An agent that is not named has its declared number.
     """
@@ -218,8 +225,13 @@ def _cross_faults(settings: Settings) -> Iterator[str]:
     if settings.event_grid_endpoint.startswith("http://") and not settings.event_grid_key:
         yield "EVENT_GRID_KEY: missing; an http:// endpoint takes no managed identity"
     names = list(settings.addresses)
-    for name in settings.calls_in_flight.keys() - names:
-        yield f"CALLS_IN_FLIGHT: there is no agent {name}; expected {', '.join(names)}"
+    by_agent: Mapping[str, Mapping[str, float]] = {
+        "CALLS_IN_FLIGHT": settings.calls_in_flight,
+        "CALLS_PER_SECOND": settings.calls_per_second,
+    }
+    for setting, given in by_agent.items():
+        for name in given.keys() - names:
+            yield f"{setting}: there is no agent {name}; expected {', '.join(names)}"
     prefix = settings.reply_to_prefix.lower()  # Service Bus ignores case
     own_names = (*bus_queues(names), OPERATORS)
     if taken := [name for name in own_names if name.startswith(prefix)]:

@@ -9,7 +9,7 @@ from typing import Any
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, wait_exponential_jitter
 
 from agents import rules
-from agents.protection import Bulkhead, CircuitBreaker, HealthReporter
+from agents.protection import Bulkhead, CircuitBreaker, HealthReporter, Pace
 from core.errors import NotTriedError, RejectedError, TransientError
 from core.messages import AgentReply, AgentRequest
 from core.ports import Bus, Clock, RemoteService
@@ -36,6 +36,7 @@ class AgentService:
     """How long one call may take before it is tried again."""
     circuit: CircuitBreaker
     bulkhead: Bulkhead
+    pace: Pace
     health_reporter: HealthReporter
 
     async def handle(self, request: AgentRequest, *, again: bool = False) -> None:
@@ -84,9 +85,10 @@ class AgentService:
         return rules.reply(request, "completed", result=result)
 
     async def _call(self, request: AgentRequest, *, first: bool) -> Mapping[str, Any]:
-        """Call once a slot is free; the circuit is checked before and after the wait (AGT-8)."""
+        """Call in its turn; the circuit is checked before and after the wait (AGT-8)."""
         self.circuit.admit()
         async with self.bulkhead.turn(self._latest_turn(request)):
+            await self.pace.turn(self._latest_turn(request))
             if first:
                 self.circuit.admit()  # a request that is turned away here has not begun
                 await self.health_reporter.begins(request)

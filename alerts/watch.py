@@ -4,7 +4,7 @@ Implements SUP-7.
 """
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import chain
@@ -14,7 +14,7 @@ from core.agenda import AgendaRow
 from core.changes import Event
 from core.gathering import results_of, settle_all
 from core.ports import Clock
-from stores.agent_health import KEPT, AgentHealthLog, silent_since
+from stores.agent_health import KEPT, AgentHealth, AgentHealthLog, hold_of, silent_since
 from stores.claim_lanes import PAGE, BucketLook
 from stores.orders import OrderStore
 from stores.sweeps import SweepLog
@@ -22,7 +22,7 @@ from stores.sweeps import SweepLog
 log = logging.getLogger(__name__)
 
 LONGEST_HELD = timedelta(hours=24)
-"""An order that is held for longer was perhaps forgotten."""
+"""An order or an agent that is held for longer was perhaps forgotten."""
 
 LONGEST_START = timedelta(minutes=1)
 """Time to the first sweep after a pause of the whole system, even if a dead host's locks remain."""
@@ -58,19 +58,20 @@ class Watch:
         looks = await settle_all(
             self._look_into(bucket, now, waiting) for bucket in self.store.buckets
         )
-        unserved = set[str]()
-        others = [self._sweeps(now), self._silent_agents(now, unserved)]
+        unserved, held_until = set[str](), dict[str, datetime]()
+        others = [self._sweeps(now), self._agents(now, unserved, held_until)]
         for bucket in self.store.buckets:
             others += [self._not_recovered(bucket, now), self._held_for_long(bucket, now)]
         standing = await settle_all(others)
-        late = [row for row in waiting if now - agenda.since(row) > self.longest_pending]
+        waits = {row.key: now - _waits_since(row, held_until) for row in waiting}
+        late = [row for row in waiting if waits[row.key] > self.longest_pending]
         found = [_of_order(row) for row in late if _needs(row) not in unserved]
         for each in standing:
             if not isinstance(each, Exception):
                 found += each
         await self._announce(found)
         results_of([*looks, *standing])
-        longest = max((now - agenda.since(row) for row in waiting), default=timedelta())
+        longest = max([timedelta(), *waits.values()])
         log.info("orders.waiting", extra={"longest_seconds": longest.total_seconds()})
         return longest
 
@@ -93,26 +94,44 @@ class Watch:
         look = BucketLook(store=self.store, bucket=bucket, due=late, choose=unannounced)
         await look.at_pending()
 
-    async def _silent_agents(self, now: datetime, unserved: set[str]) -> list[Announcement]:
-        """Return the agents that have not reported for too long since they were asked.
+    async def _agents(
+        self, now: datetime, unserved: set[str], held_until: dict[str, datetime]
+    ) -> list[Announcement]:
+        """Return the agents that are silent or held for too long.
 
-        Add to `unserved` the capabilities that only silent agents offer: the orders that wait for
-        them are not announced one by one.
+        Add to `unserved` the capabilities that only silent or held agents offer: the orders that
+        wait for them are not announced one by one. Add to `held_until` the capabilities all of
+        whose agents operators hold, or have held lately, and when the first of these holds ends.
         """
-        reports = await self.agent_health.since(now - KEPT)
+        health = await self.agent_health.since(now - KEPT)
         agents = dict.fromkeys(chain.from_iterable(self.offers.values()))
-        since_when = {agent: silent_since(reports, agent, now) for agent in agents}
+        since_when = {agent: silent_since(health, agent, now) for agent in agents}
         silent = {agent: since for agent, since in since_when.items() if since}
+        held = {agent: hold for agent in agents if (hold := hold_of(health, agent, now))}
+        holds_end = {each.agent: each.held_until for each in health if each.held_until}
         for capability, offering in self.offers.items():
-            if silent.keys() >= set(offering):
+            if silent.keys() | held.keys() >= set(offering):
                 unserved.add(capability)
-        late = (each for each in silent.items() if now - each[1] > self.longest_pending)
-        return [self._of_agent(agent, since) for agent, since in late]
+            if holds_end.keys() >= set(offering):
+                held_until[capability] = min(holds_end[agent] for agent in offering)
+        return [*self._silent_for_long(silent, now), *self._agents_held_for_long(held, now)]
 
-    def _of_agent(self, agent: str, since: datetime) -> Announcement:
-        event = alerts.stalled(
-            f"{alerts.ABOUT_AGENT}{agent}", since, f"nobody takes the requests to {agent}"
-        )
+    def _silent_for_long(
+        self, silent: Mapping[str, datetime], now: datetime
+    ) -> Iterator[Announcement]:
+        for agent, since in silent.items():
+            if now - since > self.longest_pending:
+                yield self._of_agent(agent, since, f"nobody takes the requests to {agent}")
+
+    def _agents_held_for_long(
+        self, held: Mapping[str, AgentHealth], now: datetime
+    ) -> Iterator[Announcement]:
+        for agent, hold in held.items():
+            if now - hold.at > LONGEST_HELD:
+                yield self._of_agent(agent, hold.at, f"{agent} is held for long: release it")
+
+    def _of_agent(self, agent: str, since: datetime, reason: str) -> Announcement:
+        event = alerts.stalled(f"{alerts.ABOUT_AGENT}{agent}", since, reason)
         return keys.spread_over(self.store.buckets, event.event_id), event
 
     async def _sweeps(self, now: datetime) -> list[Announcement]:
@@ -174,6 +193,12 @@ def _due(row: AgendaRow) -> datetime | None:
         log.exception("watch.row_passed_over", extra={"row": row.key})
         return None
     return due if row.order_id else None
+
+
+def _waits_since(row: AgendaRow, held_until: Mapping[str, datetime]) -> datetime:
+    """Return since when the order could be claimed: a time that an operator chose is no delay."""
+    since = agenda.since(row)
+    return max(since, held_until.get(_needs(row), since))
 
 
 def _needs(row: AgendaRow) -> str:

@@ -364,5 +364,20 @@ DROP = Words(
     done="dropped",
     danger=True,
 )
-OTHERS = (ERASE, REDRIVE, DROP)
-"""The actions on an order's personal data, and on an unreadable message."""
+HOLD_AGENT = Words(
+    name="hold-agent",
+    title="Hold the agent",
+    button="Hold it",
+    effect="No request is sent to the agent until that time. Orders that need it wait, "
+    "and no failure is counted. What is under way may end.",
+    done="held",
+)
+RELEASE_AGENT = Words(
+    name="release-agent",
+    title="Release the agent",
+    button="Release it",
+    effect="Requests are sent to the agent again. Orders that waited for it go on.",
+    done="released",
+)
+OTHERS = (ERASE, REDRIVE, DROP, HOLD_AGENT, RELEASE_AGENT)
+"""The actions on an order's personal data, on an unreadable message, and on an agent."""

@@ -4,6 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Any
 
 from core.errors import InvalidError
@@ -39,6 +40,10 @@ PASSING = (408, 425, 429)
 """Statuses by which a service, or a gateway before it, asks for another call later."""
 
 
+LEAST_PER_SECOND, MOST_PER_SECOND = 1e-4, 1e6
+"""Limits of a rate of calls: at least one in three hours, so that each gets its turn some time."""
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Agent:
     """One agent, from which its queues, settings and simulated service follow (AGT-1)."""
@@ -59,6 +64,17 @@ class Agent:
     """The statuses of a final refusal, besides 422, such as 402 for a declined card."""
     provider: str | None = None
     """The provider whose services share idempotency keys; None if this service shares none."""
+    per_second: float | None = None
+    """How many calls a second its service takes, from all instances; None for any number.
+
+    A setting can replace this number (WRK-2).
+    """
+    answer_within: timedelta | None = None
+    """How long the service may take for what it answered with 202; None if it never does so."""
+    remembers_refusals: bool = False
+    """Whether the service repeats a refusal for its idempotency key, whatever has changed since."""
+    keys_last: timedelta | None = None
+    """How long the service remembers an idempotency key; None for longer than any order takes."""
     refusal: str = "refused"
     """The reason of its simulated service for a refusal."""
 
@@ -135,6 +151,10 @@ def _faults_of(agents: Sequence[Agent]) -> Iterator[str]:
         if agent.calls_in_flight < 1:
             calls = agent.calls_in_flight
             yield f"agent {agent.name}: calls_in_flight is {calls}; it has to be more"
+        rate = agent.per_second
+        if rate is not None and not LEAST_PER_SECOND <= rate <= MOST_PER_SECOND:
+            expected = f"expected {LEAST_PER_SECOND} to {MOST_PER_SECOND:.0f}"
+            yield f"agent {agent.name}: per_second is {rate}; {expected}"
     counted = Counter(agent.name for agent in agents)
     yield from (f"agent {name} is declared twice" for name, count in counted.items() if count > 1)
 

@@ -42,6 +42,10 @@ class UnknownOrderError(AppError):
     """No order with this id is recorded."""
 
 
+class UnknownAgentError(AppError):
+    """The app has no agent of that name."""
+
+
 class UnknownMessageError(AppError):
     """No such message is kept."""
 
@@ -102,6 +106,15 @@ class CircuitOpenError(NotTriedError):
 
 class AskedToWaitError(CircuitOpenError):
     """The service itself asked all callers to wait for a while (`Retry-After`)."""
+
+
+class AcceptedError(AppError):
+    """The service has accepted the call, and will do it later: ask again with the same key."""
+
+    def __init__(self, message: str | None = None, *, retry_after: timedelta) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+        """How long the service asks to wait before it is asked again."""
 
 
 class RejectedError(AppError):

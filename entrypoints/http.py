@@ -17,6 +17,7 @@ from core.errors import (
     InvalidError,
     RefusedError,
     UnavailableError,
+    UnknownAgentError,
     UnknownLengthError,
     UnknownMessageError,
     UnknownOrderError,
@@ -78,7 +79,7 @@ def problem(
     )
 
 
-def problem_of(error: AppError) -> func.HttpResponse:  # noqa: PLR0911 - one for each meaning
+def problem_of(error: AppError) -> func.HttpResponse:  # noqa: C901, PLR0911 - one for each
     """Return the HTTP answer for an error."""
     match error:
         case InvalidError():
@@ -87,6 +88,8 @@ def problem_of(error: AppError) -> func.HttpResponse:  # noqa: PLR0911 - one for
             return problem(411, "The request has a body of unknown length", str(error))
         case UnknownOrderError():
             return problem(404, "No such order is recorded", headers={"Retry-After": "1"})
+        case UnknownAgentError():
+            return problem(404, "No such agent", str(error))
         case UnknownMessageError():
             return problem(404, "No such message is kept", str(error))
         case RefusedError():

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
+from datetime import timedelta
 from typing import Any, ClassVar, Generic, TypeVar
 
 from core import business
@@ -60,6 +61,10 @@ class Agent:
     calls_in_flight: int = 100
     refusals: tuple[int, ...] = ()
     provider: str | None = None
+    per_second: float | None = None
+    answer_within: timedelta | None = None
+    remembers_refusals: bool = False
+    keys_last: timedelta | None = None
     refusal: str = "refused"
     capability: ClassVar[str] = ""
     """What its steps need: the name of the class, such as `car-rental` for `CarRental`."""
@@ -78,6 +83,10 @@ class Agent:
             calls_in_flight=self.calls_in_flight,
             refusals=self.refusals,
             provider=self.provider,
+            per_second=self.per_second,
+            answer_within=self.answer_within,
+            remembers_refusals=self.remembers_refusals,
+            keys_last=self.keys_last,
             refusal=self.refusal,
         )
 

@@ -15,7 +15,8 @@ from core.errors import UnreadableRowError
 from core.life import Direction, ProcessState, StepState, WhyNot
 from core.orders import OrderState, Snapshot, Step
 from entrypoints.models import View
-from stores.agent_health import AgentHealth, closed_until, fault_since, silent_since
+from operators.agents import hold_in_words
+from stores.agent_health import AgentHealth, closed_until, fault_since, hold_of, silent_since
 
 INSTANT = timedelta(microseconds=1)
 AS_IT_IS = "It stays as it is."
@@ -248,7 +249,7 @@ def _room(order: Snapshot, expected: Prospect, rules: ActingRules, now: datetime
     if not needs or needs not in rules.offers:
         return ""
     if expected.circuits_open and expected.at:
-        why = f"{_why_closed(needs, rules, now)}, until {_clock(expected.at)}"
+        why = _why_closed(needs, rules, now, expected.at)
         return f", once an agent for {needs} makes calls again ({why})"
     if now > _polled_from(order, rules):
         loads = "; ".join(_load(agent, rules, now) for agent in rules.offers[needs])
@@ -257,13 +258,17 @@ def _room(order: Snapshot, expected: Prospect, rules: ActingRules, now: datetime
     return f", once an agent for {needs} has room"
 
 
-def _why_closed(needs: str, rules: ActingRules, now: datetime) -> str:
-    agents = rules.offers[needs]
-    reports = (each for each in rules.agent_health if each.agent in agents)
+def _why_closed(needs: str, rules: ActingRules, now: datetime, until: datetime) -> str:
+    offering = rules.offers[needs]
+    holds = [hold_of(rules.agent_health, agent, now) for agent in offering]
+    if held := [hold_in_words(hold) for hold in holds if hold]:
+        return "; ".join(held)
+    reports = (each for each in rules.agent_health if each.agent in offering)
     asked = {each.agent for each in reports if each.asked_until and each.asked_until > now}
     if asked:
-        return f"the service of {' and '.join(sorted(asked))} asks not to be called"
-    return f"circuits open: {' and '.join(agents)}"
+        service = f"the service of {' and '.join(sorted(asked))}"
+        return f"{service} asks not to be called, until {_clock(until)}"
+    return f"circuits open: {' and '.join(offering)}, until {_clock(until)}"
 
 
 def _load(agent: str, rules: ActingRules, now: datetime) -> str:
@@ -273,9 +278,11 @@ def _load(agent: str, rules: ActingRules, now: datetime) -> str:
         for health in rules.agent_health
         if health.agent == agent and health.counts_until > now
     ]
+    if hold := hold_of(lately, agent, now):
+        return hold_in_words(hold)
     if silent := silent_since(lately, agent, now):
         return f"nobody has taken {agent}'s requests since {_clock(silent)}"
-    reports = [health for health in lately if health.unheard_since is None]
+    reports = [health for health in lately if health.is_report]
     if not reports:
         return f"{agent}: not heard of lately"
     running = sum(health.running for health in reports)

@@ -1,7 +1,7 @@
 """The state of the system at a glance: open orders, unsent rows, poison, agents; the last hour."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
@@ -10,10 +10,11 @@ from core.errors import UnavailableError
 from core.life import ProcessState
 from core.ports import Clock, TextQueue
 from entrypoints.models import View
+from operators.agents import HeldAgent, held_agent
 from operators.owed import Look, Owed
 from operators.poison import PoisonService
 from stores import outbox
-from stores.agent_health import AgentHealth, AgentHealthLog
+from stores.agent_health import AgentHealth, AgentHealthLog, hold_of
 from stores.figures import Figures, FiguresLog, minute_of
 from stores.sweeps import Sweep, SweepLog
 
@@ -57,6 +58,10 @@ class Overview(View):
     """Approximate number of messages in each Storage Queue; null if it is away."""
     agents: list[AgentHealth]
     """The last health report of each instance."""
+    agent_names: list[str]
+    """All agents, also those of which no instance has reported lately."""
+    held_agents: list[HeldAgent]
+    """The agents that operators hold now."""
 
 
 class LastHour(View):
@@ -73,6 +78,8 @@ class OverviewService:
     """Reads the state of the whole system."""
 
     owed: Owed
+    agents: Sequence[str]
+    """The names of this app's agents."""
     agent_health: AgentHealthLog
     sweeps: SweepLog
     poison: PoisonService
@@ -90,6 +97,9 @@ class OverviewService:
             "Pending": Count(count=len(pending), at_least=owed.more(Kind.PENDING)),
             "Processing": Count(count=len(processing), at_least=owed.more(Kind.RUNNING)),
         }
+        now = self.clock()
+        health = await self.agent_health.since(now - FRESH)
+        holds = (hold_of(health, name, now) for name in self.agents)
         return Overview(
             at=owed.at,
             open_orders={name: _count(owed, kind) for name, kind in LISTS.items()} | known,
@@ -98,7 +108,9 @@ class OverviewService:
             last_sweep=await self.sweeps.last(),
             poison=await self.poison.count(),
             waiting={name: await _waiting(queue) for name, queue in self.queues.items()},
-            agents=await self.agent_health.since(self.clock() - FRESH),
+            agents=[each for each in health if each.held_by is None],
+            agent_names=list(self.agents),
+            held_agents=[held_agent(hold) for hold in holds if hold],
         )
 
     async def last_hour(self) -> LastHour:

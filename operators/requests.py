@@ -116,6 +116,13 @@ class OperatorRequest(Body):
     note: Annotated[Text, Field(max_length=1000)]
 
 
+class HoldRequest(OperatorRequest):
+    """The body that holds an agent."""
+
+    until: Moment
+    """When schedulers may send it requests again: at most 30 days from now."""
+
+
 class ActRequest(OperatorRequest):
     """The body of an action on one order."""
 

@@ -12,6 +12,7 @@ import azure.functions as func
 from core.actions import ACTIONS, Action
 from entrypoints.functions import Functions, in_turn, on_bus, on_storage_queue, through_outages
 from entrypoints.openapi import Route
+from operators.agents import AgentDesk
 from operators.alerts import AlertDesk
 from operators.bulk import BulkService
 from operators.health import HealthService
@@ -26,6 +27,7 @@ from stores.poison import PoisonStore
 EVERY_HOUR = "0 17 * * * *"
 
 ORDER = "api/operator/orders/{orderId}"
+AGENT = "api/operator/agents/{name}"
 POISON = "api/operator/poison/{queue}/{messageId}"
 
 
@@ -35,6 +37,7 @@ class OperatorServices:
 
     orders: OperatorService
     bulk: BulkService
+    agents: AgentDesk
     alerts: AlertDesk
     poison: PoisonService
     overview: OverviewService
@@ -45,7 +48,7 @@ class OperatorServices:
 def routes(services: OperatorServices) -> Sequence[Route]:
     """Return the operators' routes; each is a function of the app and part of its OpenAPI text."""
     orders, overview, retention = services.orders, services.overview, services.retention
-    alerts, poison = services.alerts, services.poison
+    agents, alerts, poison = services.agents, services.alerts, services.poison
     return [
         Route("health_report", "GET", "api/health", services.health.report, open=True),
         Route("operator_vocabulary", "GET", "api/operator/vocabulary", orders.vocabulary),
@@ -59,6 +62,8 @@ def routes(services: OperatorServices) -> Sequence[Route]:
         Route("operator_erase", "POST", f"{ORDER}/erase", retention.erase),
         Route("operator_bulk", "POST", "api/operator/bulk", services.bulk.run),
         Route("operator_find_customer", "POST", "api/operator/customers/find", retention.find),
+        Route("operator_agent_hold", "POST", f"{AGENT}/hold", agents.hold),
+        Route("operator_agent_release", "POST", f"{AGENT}/release", agents.release),
         Route("operator_alerts", "GET", "api/operator/alerts", alerts.list),
         Route("operator_alert_causes", "GET", "api/operator/alerts/causes", alerts.causes),
         Route(

@@ -76,6 +76,14 @@ class Capacity:
     """How long an attempt may take: the shortest time of its steps."""
 
 
+def open_at(rate: float, allowance: timedelta) -> int:
+    """Return how many requests may be open at an agent that begins so many a second.
+
+    So many begin in the share `AHEAD` of an attempt's time, and `FEW` more.
+    """
+    return FEW + math.ceil(rate * allowance.total_seconds() * AHEAD)
+
+
 def limit(health: Sequence[AgentHealth], agent: str, capacity: Capacity, now: datetime) -> int:
     """Return how many requests may be open at the agent.
 
@@ -91,8 +99,7 @@ def limit(health: Sequence[AgentHealth], agent: str, capacity: Capacity, now: da
     in_trouble = any(each.open_until or each.asked_until or each.unheard_since for each in reports)
     if not rates and not in_trouble:
         return min(capacity.most, capacity.first)
-    ahead = sum(rates) * capacity.allowance.total_seconds() * AHEAD
-    return min(capacity.most, FEW + math.ceil(ahead))
+    return min(capacity.most, open_at(sum(rates), capacity.allowance))
 
 
 def said_in(reply: AgentReply, agent: str, now: datetime) -> Sequence[AgentHealth]:
@@ -178,6 +185,8 @@ class Admission:
         }
         self._runs_at = seen | known
         self._open = Counter(chain.from_iterable(self._runs_at.values()))
+        if health is not None:  # a look finds every hold that has not been ended
+            self.health = [each for each in self.health if each.held_by is None]
         self.learn(health or ())
         self._line_up([each for each in waiting if each.order_id not in self._touched])
 

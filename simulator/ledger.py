@@ -53,6 +53,12 @@ class Ledger:
         with contextlib.suppress(ConflictError):
             await self._table.submit(service, [Insert(row, {"Key": key, "Action": action})])
 
+    async def calls_of(self, service: str, key: str) -> int:
+        """Return how many calls of this key arrived."""
+        part = f"call|{_order_of(key)}|"
+        rows = await self._table.rows(service, part, f"{part}{LAST}")
+        return sum(columns_of(row)["Key"] == key for row in rows)
+
     async def effect(self, service: str, effect: Effect, *, forbids: str | None) -> Effect | None:
         """Let the effect happen unless it did before; return the one that stands.
 

@@ -14,6 +14,9 @@ from pydantic.alias_generators import to_camel
 from core.business import Agent, Business
 from core.errors import InvalidError
 
+BUSY_FOR_SECONDS = 5
+"""Default pause that `busy` asks for."""
+
 LONGEST_WAIT_SECONDS = 10.0
 """Default delay of the answers of `hang` and `late`: longer than callers wait."""
 
@@ -76,11 +79,13 @@ class Fault(BaseModel):
     model_config = ConfigDict(
         frozen=True, extra="forbid", strict=True, alias_generator=to_camel, populate_by_name=True
     )
-    mode: Literal["none", "down", "slow", "flaky", "reject", "hang", "late"]
+    mode: Literal["none", "down", "slow", "flaky", "reject", "hang", "late", "busy", "unauthorized"]
     latency_ms: Annotated[int, Field(ge=0, le=30_000)] | None = None
     """Delay of the answer for `slow`, `hang` and `late`."""
     failure_rate: Annotated[float, Field(ge=0, le=1)] = 0.5
     """The share of calls that fail with `flaky`."""
+    retry_after: Annotated[int, Field(ge=1, le=86_400)] | None = None
+    """The pause in seconds that `busy` asks for."""
     for_seconds: Annotated[float | None, Field(gt=0, le=86_400, alias="for")] = None
     """After this time the fault lapses."""
     match: Match = Match()
@@ -134,6 +139,8 @@ class Plan:
     status: int = 200
     reason: str = ""
     delay_seconds: float = 0
+    retry_after: int | None = None
+    """The pause in seconds that the answer asks for."""
 
 
 def in_force(faults: Iterable[FaultInForce], now: datetime) -> list[FaultInForce]:
@@ -162,8 +169,11 @@ def _precedence(fault: Fault) -> tuple[bool, int, str]:
     return fault.match.order_id is not None, len(fault.match.marks), fault.key()
 
 
-def plan(service: Service, fault: Fault | None, chance: float) -> Plan:
-    """Return the course of a call; `chance` is a random number from 0 to 1."""
+def plan(service: Service, fault: Fault | None, chance: float, calls: int = 1) -> Plan:
+    """Return the course of a call.
+
+    `chance` is a random number from 0 to 1; `calls` is how many calls of its key have arrived.
+    """
     if fault is None:
         return Plan()
     wait = LONGEST_WAIT_SECONDS if fault.latency_ms is None else fault.latency_ms / 1000
@@ -177,8 +187,18 @@ def plan(service: Service, fault: Fault | None, chance: float) -> Plan:
         "late": Plan(
             effect_is_late=True, status=504, reason="the answer came too late", delay_seconds=wait
         ),
+        "busy": _busy(fault.retry_after or BUSY_FOR_SECONDS),
+        "unauthorized": UNAUTHORIZED if calls <= 1 else Plan(),
     }
     return plans[fault.mode]
+
+
+UNAUTHORIZED = Plan(effect=False, status=401, reason="the token is not accepted")
+"""The course of the first call of a key, as if its token had just expired."""
+
+
+def _busy(seconds: int) -> Plan:
+    return Plan(effect=False, status=429, reason="too many calls", retry_after=seconds)
 
 
 def _flaky(failure_rate: float, chance: float) -> Plan:

@@ -28,6 +28,8 @@ class Answer:
     reason: str = ""
     """Why the status is not 200."""
     result: Mapping[str, Any] = field(default_factory=dict)
+    retry_after: int | None = None
+    """The pause in seconds that it asks for."""
 
 
 @dataclass(kw_only=True)
@@ -60,7 +62,9 @@ class Simulator:
         service = self.services[agent]
         await self.ledger.count_call(service.name, key, action)
         fault = rules.fault_for(service, await self._faults(agent), action, call)
-        plan = rules.plan(service, fault, self.chance())
+        tells_calls_apart = fault is not None and fault.mode == "unauthorized"
+        calls = await self.ledger.calls_of(service.name, key) if tells_calls_apart else 1
+        plan = rules.plan(service, fault, self.chance(), calls)
         if plan.effect_is_late:
             await self.sleep(plan.delay_seconds)
         stands = await self._happen(service, action, key, call) if plan.effect else None
@@ -68,8 +72,12 @@ class Simulator:
             return Answer(status=410, reason="it was undone under this key, and is refused since")
         if not plan.effect_is_late:
             await self.sleep(plan.delay_seconds)
-        result = stands.result if stands else {}
-        return Answer(status=plan.status, reason=plan.reason, result=result)
+        return Answer(
+            status=plan.status,
+            reason=plan.reason,
+            result=stands.result if stands else {},
+            retry_after=plan.retry_after,
+        )
 
     async def _happen(self, service: Service, action: str, key: str, call: Call) -> Effect | None:
         effect = Effect(

@@ -32,7 +32,8 @@ def blueprint(service: Simulator, samples: SampleService) -> func.Blueprint:
         answer = await service.call(name, action, _key(req), body_of(req, Call))
         if answer.status == 200:
             return ok(answer.result)
-        return problem(answer.status, "The call failed", answer.reason)
+        asks = {"Retry-After": str(answer.retry_after)} if answer.retry_after else {}
+        return problem(answer.status, "The call failed", answer.reason, headers=asks)
 
     return triggers
 

@@ -9,6 +9,9 @@ from pydantic import AwareDatetime, FiniteFloat
 from core.keys import LAST, key_part, sortable
 from stores.tables import Delete, Form, Operation, Put, Table, columns_of, read_each
 
+OPERATOR = "operator"
+"""The instance in the rows by which operators hold an agent."""
+
 FRESH = timedelta(seconds=15)
 """How long an instance's report counts: it reports when a request begins, and calls take time."""
 
@@ -39,7 +42,10 @@ class AgentHealth:
     open_until: AwareDatetime | None = None
     """The time until which the instance makes no calls, while its circuit is open."""
     asked_until: AwareDatetime | None = None
-    """The end of the pause that the service itself asked for, which holds for all instances."""
+    """The end of the pause that the service itself or an operator asked for.
+
+    It holds for all instances.
+    """
     fault: str | None = None
     """The fault of the last call that failed for the whole time of its attempt."""
     fault_at: AwareDatetime | None = None
@@ -47,6 +53,20 @@ class AgentHealth:
     """Whether a gateway or a proxy turned that call away before it reached the service."""
     unheard_since: AwareDatetime | None = None
     """The time since which the agent has requests and has begun none; written by a supervisor."""
+    held_by: str | None = None
+    """The operator who holds the agent until `asked_until`, or released it then (OPR-9)."""
+    held_because: str | None = None
+    """The operator's note."""
+
+    @property
+    def held_until(self) -> datetime | None:
+        """Until when an operator holds the agent, or held it; None if the row is no hold."""
+        return None if self.held_by is None else self.asked_until
+
+    @property
+    def is_report(self) -> bool:
+        """Whether the instance itself speaks, and no supervisor or operator about the agent."""
+        return self.unheard_since is None and self.held_by is None
 
     @property
     def counts_until(self) -> datetime:
@@ -62,13 +82,19 @@ class AgentHealth:
 
 def has_spoken(health: Iterable[AgentHealth], agent: str, moment: datetime) -> bool:
     """Whether any instance of the agent has reported since then."""
-    reported = (each.at for each in health if each.agent == agent and each.unheard_since is None)
+    reported = (each.at for each in health if each.agent == agent and each.is_report)
     return any(at >= moment for at in reported)
 
 
 def has_begun(health: Iterable[AgentHealth], request: str) -> bool:
     """Whether any instance has reported that it has begun the request of this id."""
     return any(request in each.begun for each in health)
+
+
+def at_work(health: Iterable[AgentHealth], agent: str, now: datetime) -> set[str]:
+    """Return the instances of the agent that have reported lately."""
+    reports = (each for each in health if each.agent == agent and each.is_report)
+    return {each.instance for each in reports if now - each.at < FRESH}
 
 
 def fault_since(
@@ -93,16 +119,22 @@ def silent_since(health: Sequence[AgentHealth], agent: str, now: datetime) -> da
 def closed_until(health: Iterable[AgentHealth], agent: str, now: datetime) -> datetime | None:
     """Return until when schedulers send the agent no requests; None if they may send them now.
 
-    A pause that its service asked for holds for all instances. An open circuit holds for one
-    instance: the agent is closed only if the circuits of all current instances are open.
+    A pause that its service or an operator asked for holds for all instances. An open circuit holds
+    for one instance: the agent is closed only if the circuits of all current instances are open.
     """
-    reported = [each for each in health if each.agent == agent and each.unheard_since is None]
-    asked = [each.asked_until for each in reported if each.asked_until and each.asked_until > now]
+    said = [each for each in health if each.agent == agent]
+    asked = [each.asked_until for each in said if each.asked_until and each.asked_until > now]
     if asked:
         return max(asked)
-    current = [each for each in reported if each.counts_until > now]
+    current = [each for each in said if each.is_report and each.counts_until > now]
     closed = [each.open_until for each in current if each.open_until and each.open_until > now]
     return min(closed) if closed and len(closed) == len(current) else None
+
+
+def hold_of(health: Iterable[AgentHealth], agent: str, now: datetime) -> AgentHealth | None:
+    """Return the row by which an operator holds the agent now; None if none does."""
+    of_agent = (each for each in health if each.agent == agent)
+    return next((each for each in of_agent if each.held_until and each.held_until > now), None)
 
 
 FORM = Form(AgentHealth, texts=("begun",))
@@ -122,6 +154,14 @@ class AgentHealthLog:
         operations: list[Operation] = [Put(_key(health), FORM.columns(health))]
         if old and old != _key(health):
             operations.append(Delete(old))
+        await self._table.submit_each(PARTITION, operations)
+
+    async def hold(self, hold: AgentHealth) -> None:
+        """Put this row in the place of all by which operators hold the agent."""
+        found = await self._table.rows(PARTITION, sortable(hold.at), LAST)
+        key, ending = _key(hold), f"|{hold.agent}|{OPERATOR}"
+        former = [row.key for row in found if row.key.endswith(ending) and row.key != key]
+        operations: list[Operation] = [Put(key, FORM.columns(hold)), *map(Delete, former)]
         await self._table.submit_each(PARTITION, operations)
 
     async def remove(self, health: AgentHealth) -> None:

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import click
 
-from core.actions import ACTIONS, Action
+from core.actions import ACTIONS, HOLD_AGENT, RELEASE_AGENT, Action
 from core.agenda import LISTS
 from operators.cli import formatting, terminal
 from operators.cli.check import Check
@@ -320,6 +320,29 @@ def overview(api: Api, *, in_json: bool, watch: float | None) -> None:
         return answer, formatting.overview_text(answer)
 
     show(draw, in_json=in_json, every=watch)
+
+
+@main.command(name=HOLD_AGENT.name, help=HOLD_AGENT.effect)
+@click.argument("agent")
+@click.option(
+    "--until", required=True, metavar="TIME", help="Until when, e.g. 2026-01-31T04:00:00Z."
+)
+@signed
+@click.pass_obj
+def hold_agent(api: Api, /, *, agent: str, **body: str) -> None:
+    """Hold an agent."""
+    held = api.post("agents", agent, "hold", body=body)
+    click.echo(f"{printable(held['agent'])}: held until {printable(held['until'])}")
+
+
+@main.command(name=RELEASE_AGENT.name, help=RELEASE_AGENT.effect)
+@click.argument("agent")
+@signed
+@click.pass_obj
+def release_agent(api: Api, /, *, agent: str, **body: str) -> None:
+    """Release an agent."""
+    answer = api.post("agents", agent, "release", body=body)
+    click.echo(f"{printable(answer['agent'])}: released")
 
 
 @main.command()

@@ -140,6 +140,7 @@ def overview_text(answer: Json) -> str:
         ),
         *((f"poison from {queue}", count) for queue, count in answer["poison"].items()),
         *((f"agent {each['agent']}", _agent_text(each)) for each in answer["agents"]),
+        *((f"agent {each['agent']}", _held_text(each)) for each in answer.get("heldAgents", ())),
     ]
     return table(("WHAT", "HOW MANY"), rows)
 
@@ -151,6 +152,10 @@ def _agent_text(agent: Json) -> str:
         else f"{agent['running']} calls"
     )
     return f"{closed}; {agent['instance']}, at {agent['at']}"
+
+
+def _held_text(held: Json) -> str:
+    return f"{held['by']} holds it until {held['until']}: {held['because']}"
 
 
 def causes_table(found: Iterable[Json]) -> str:

@@ -32,7 +32,7 @@ from operators.requests import AlertsPage
 from shop.business import SHOP
 from simulator.ledger import Ledger
 from simulator.rules import Effect, Fault, FaultInForce
-from stores.agent_health import FRESH, AgentHealth
+from stores.agent_health import FRESH, OPERATOR, AgentHealth
 from stores.figures import Durations, Figures
 from stores.outbox import EVENT
 from stores.poison import Arrival
@@ -420,6 +420,33 @@ async def test_an_open_circuit_is_known_until_its_time_is_over(made):
     assert await made.agent_health.since(NOW + seconds(61)) == [asked]
     await made.agent_health.remove_before(NOW + seconds(61))
     assert await made.agent_health.since(NOW) == [asked]
+
+
+@pytest.mark.proves("OPR-9")
+async def test_a_hold_takes_the_place_of_the_one_before_and_vanishes_by_itself(made):
+    """Of its own agent alone; the reports beside it stay."""
+    now = NOW + timedelta(days=1)  # after the rows of other tests
+    first = AgentHealth(
+        agent="payment",
+        instance=OPERATOR,
+        at=now,
+        asked_until=now + seconds(60),
+        held_by="grace",
+        held_because="maintenance",
+    )
+    other = replace(first, agent="shipping")
+    report = AgentHealth(agent="payment", instance="i1", at=now)
+    longer = replace(first, at=now + seconds(1), asked_until=now + seconds(90), held_by="ada")
+    await made.agent_health.publish(report)
+    for each in (first, other, longer):
+        await made.agent_health.hold(each)
+    assert await made.agent_health.since(now) == [report, other, longer]
+    assert await made.agent_health.since(now + seconds(61)) == [longer]
+    ended = replace(longer, at=now + seconds(5), asked_until=now + seconds(5))
+    await made.agent_health.hold(ended)
+    assert await made.agent_health.since(now + seconds(30)) == [other]
+    await made.agent_health.remove_before(now + seconds(90))
+    assert await made.agent_health.since(NOW) == []
 
 
 GARBAGE = f"{sortable(NOW)}|garbage|1"

@@ -9,6 +9,7 @@ from simulated_world import World
 
 from core.errors import UnavailableError
 from simulator.ledger import Ledger
+from simulator.rules import BUSY_FOR_SECONDS
 from simulator.service import FAULT_CACHE_SECONDS
 
 
@@ -94,6 +95,27 @@ async def test_each_fault_does_what_it_says(world, mode, chance, status, effects
     await world.fault("none")
     assert (await world.call()).status == 200
     assert await world.effects() == (2, ["authorise"])
+
+
+async def test_a_token_is_refused_for_the_first_call_of_each_key(world):
+    """The same key works the second time, another one is refused first; nothing happens before."""
+    await world.fault("unauthorized")
+    keys = ("o1:payment", "o1:payment", "o1:capture", "o2:payment", "o1:capture")
+    statuses = [(await world.call(key=key)).status for key in keys]
+    assert statuses == [401, 200, 401, 401, 200]
+    assert await world.effects() == (5, ["authorise"] * 2)
+
+
+async def test_a_busy_service_asks_for_the_pause_of_its_fault(world):
+    """By default a few seconds; nothing happens meanwhile."""
+    await world.fault("busy", retryAfter=7)
+    answer = await world.call()
+    assert (answer.status, answer.retry_after) == (429, 7)
+    await world.fault("busy")
+    assert (await world.call()).retry_after == BUSY_FOR_SECONDS
+    assert await world.effects() == (2, [])
+    await world.fault("none")
+    assert (await world.call()).retry_after is None
 
 
 @pytest.mark.parametrize(("mode", "effects"), [("hang", []), ("late", []), ("slow", ["authorise"])])

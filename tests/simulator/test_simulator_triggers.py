@@ -32,6 +32,10 @@ class Api:
         self.functions = {each.get_function_name(): each for each in app.get_functions()}
 
     async def send(self, name, method, path, body=None, headers=None, **query):
+        answer = await self.answer(name, method, path, body, headers, **query)
+        return answer.status_code, json.loads(answer.get_body()), answer.mimetype
+
+    async def answer(self, name, method, path, body=None, headers=None, **query):
         service, _, last = path.partition("/")
         content = body if isinstance(body, bytes) else json.dumps(body).encode()
         request = func.HttpRequest(
@@ -42,8 +46,7 @@ class Api:
             route_params={"service": service, "action": last},
             body=content,
         )
-        answer = await self.functions[name].get_user_function()(request)
-        return answer.status_code, json.loads(answer.get_body()), answer.mimetype
+        return await self.functions[name].get_user_function()(request)
 
     async def call(self, path="payment/authorise", body=CALL, key="o1:payment"):
         headers = {} if key is None else {"Idempotency-Key": key}
@@ -151,6 +154,26 @@ async def test_a_failing_service_answers_with_a_problem(api, mode, status):
     assert body["detail"]
     if mode == "reject":
         assert body["detail"] == "card declined"
+
+
+@pytest.mark.parametrize(
+    ("fault", "status", "pause"),
+    [({"mode": "busy", "retryAfter": 7}, 429, "7"), ({"mode": "unauthorized"}, 401, None)],
+)
+async def test_a_service_that_wants_another_call_says_so_in_its_headers(api, fault, status, pause):
+    """The agent reads `Retry-After`."""
+    assert (await api.faults(fault))[0] == 200
+    answer = await api.answer(
+        "simulator_call", "POST", "payment/authorise", CALL, {"Idempotency-Key": "o1:payment"}
+    )
+    assert (answer.status_code, answer.headers.get("Retry-After")) == (status, pause)
+
+
+@pytest.mark.parametrize("pause", [0, -1, 86_401, "soon", 1.5])
+async def test_a_pause_that_is_none_is_refused(api, pause):
+    """With the name of the field."""
+    status, body, _ = await api.faults({"mode": "busy", "retryAfter": pause})
+    assert (status, body["faults"][0].partition(":")[0]) == (400, "retryAfter")
 
 
 async def test_an_undone_key_is_refused(api):

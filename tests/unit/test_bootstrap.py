@@ -268,6 +268,14 @@ FAULTY_AGENTS = {
         replace(AGENT, calls_in_flight=0),
         "agent post: calls_in_flight is 0; it has to be more",
     ),
+    "no call in any time": (
+        replace(AGENT, per_second=0),
+        "agent post: per_second is 0; expected 0.0001 to 1000000",
+    ),
+    "a rate that is no number": (
+        replace(AGENT, per_second=float("nan")),
+        "agent post: per_second is nan; expected 0.0001 to 1000000",
+    ),
 }
 
 

@@ -1,14 +1,19 @@
 """How the command line takes what the operators' API answers, or what stands before it."""
 
+import json
 from dataclasses import replace
+from datetime import timedelta
 
 import httpx
 import pytest
+from apps import app
 from builders import PAYLOAD, new_order
 from click.testing import CliRunner
+from memory import in_memory
 
 from operators.cli import commands, formatting
 from operators.cli.client import Api, ApiError, BrokenError, KeyRefusedError, UnreachableError
+from operators.requests import HoldRequest
 from operators.views import order_view
 
 PAGES = {"until": "2026-01-31T08:15:00Z", "done": ["b03-1"], "changed": []}
@@ -124,3 +129,43 @@ def test_an_order_that_was_erased_before_keeps_no_other_from_being_erased(monkey
     assert "b00-1: no" in ran.output
     ran = erase("b00-3", "b00-2")
     assert (ran.exit_code, ran.output.count("/b00-2")) == (UnreachableError.exit_code, 0)
+
+
+@pytest.mark.proves("OPR-9")
+def test_an_agent_is_held_and_released_from_the_command_line(monkeypatch):
+    """With who acts, why and until when; a refusal is told like any other."""
+    sent = []
+
+    def acted(request):
+        sent.append((request.url.path, json.loads(request.content)))
+        answer = {"agent": "payment", "until": "2026-01-31T04:00:00Z"}
+        return httpx.Response(202 if len(sent) < 3 else 409, json=answer | {"title": "no"})
+
+    monkeypatch.setattr(commands, "Api", lambda *_: api(acted))
+
+    def run(*words):
+        signed = ["--operator", "grace", "-m", "maintenance"]
+        ran = CliRunner().invoke(commands.main, ["--key", "k", *words, *signed])
+        return ran.exit_code, ran.output
+
+    hold = ("hold-agent", "payment", "--until", "2026-01-31T04:00:00Z")
+    assert run(*hold) == (0, "payment: held until 2026-01-31T04:00:00Z\n")
+    assert run("release-agent", "payment") == (0, "payment: released\n")
+    who = {"operator": "grace", "note": "maintenance"}
+    assert sent == [
+        ("/api/operator/agents/payment/hold", who | {"until": "2026-01-31T04:00:00Z"}),
+        ("/api/operator/agents/payment/release", who),
+    ]
+    assert run(*hold)[0] == ApiError.exit_code
+
+
+async def test_the_overview_names_the_held_agents_in_the_terminal():
+    """Beside what the instances say."""
+    there = app(in_memory())
+    until = there.adapters.clock() + timedelta(hours=1)
+    request = HoldRequest(operator="grace", note="maintenance", until=until)
+    await there.operators.agents.hold("payment", request)
+    seen = await there.operators.overview.look()
+    text = formatting.overview_text(seen.model_dump(mode="json", by_alias=True))
+    assert "agent payment" in text
+    assert "grace holds it until" in text

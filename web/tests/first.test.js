@@ -4,8 +4,8 @@ import assert from "node:assert/strict";
 import { beforeEach, test } from "node:test";
 
 import { grouped, sentence } from "../static/console/first.js";
-import { isLate, openCircuits, poisoned } from "../static/console/system.js";
-import { giveStorage } from "./support.js";
+import { isLate, openCircuits, poisoned, services } from "../static/console/system.js";
+import { all, giveStorage, textOf } from "./support.js";
 
 const later = (seconds) => new Date(Date.now() + seconds * 1000).toISOString();
 const [soon, soonest] = [later(60), later(30)];
@@ -34,6 +34,14 @@ test("a supervisor is late that has not swept for more than a minute, or never",
     [{ at: later(-50) }, { at: later(-70) }, null].map((lastSweep) => isLate({ lastSweep })),
     [false, true, true],
   );
+});
+
+test("an agent that an operator holds shows who holds it and why, and can be released; the others can be held", () => {
+  const held = [{ agent: "payment", by: "grace", because: "bank maintenance", until: soon }];
+  const [payment, stock] = all(services({ agentNames: ["payment", "stock"], heldAgents: held }, null), "li");
+  assert.match(textOf(payment), /^payment held until .* by grace: bank maintenance Release payment$/);
+  assert.equal(textOf(stock), "stock Hold stock");
+  assert.equal(services({}, null), false);
 });
 
 test("messages that could not be read are counted over all queues", () => {

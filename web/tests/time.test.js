@@ -6,7 +6,9 @@ import { beforeEach, test } from "node:test";
 import { giveStorage } from "./support.js";
 
 process.env.TZ = "Asia/Kolkata"; // before the module makes its formats
-const { ago, clock, countdown, duration, full, isUtc, setUtc, zone } = await import("../static/common/time.js");
+const { ago, clock, countdown, duration, full, isUtc, momentOf, setUtc, zone } = await import(
+  "../static/common/time.js"
+);
 
 const NOON = "2026-01-31T12:00:00Z";
 beforeEach(giveStorage);
@@ -17,6 +19,12 @@ test("times are the reader's own until the reader wants UTC, and again after", (
   assert.deepEqual([isUtc(), zone(), full(NOON)], [true, "UTC", "31 Jan 2026, 12:00:00 UTC"]);
   setUtc(false);
   assert.equal(zone(), "UTC+05:30");
+});
+
+test("a time that is typed is in the zone in which times are written", () => {
+  assert.equal(momentOf("2026-01-31T17:30").toISOString(), "2026-01-31T12:00:00.000Z");
+  setUtc(true);
+  assert.equal(momentOf("2026-01-31T12:00").toISOString(), "2026-01-31T12:00:00.000Z");
 });
 
 test("a zone behind UTC has a minus", (context) => {

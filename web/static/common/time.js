@@ -32,6 +32,9 @@ export function zone() {
   return `UTC${minutes < 0 ? "−" : "+"}${two(minutes / 60)}:${two(minutes % 60)}`;
 }
 
+/** The moment that was typed into a field for a time, which is in the same zone. @param {string} typed */
+export const momentOf = (typed) => new Date(isUtc() ? `${typed}Z` : typed);
+
 /** A duration in words, to one unit. @param {number} seconds */
 export function duration(seconds) {
   if (seconds < 60) return `${Math.round(seconds)} s`;

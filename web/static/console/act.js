@@ -1,8 +1,10 @@
-/** What an operator does to one order, or to the alerts of one cause. Each asks first. */
+/** What an operator does to one order, to an agent, or to the alerts of one cause. Each asks first. */
 
+import { momentOf, zone } from "../common/time.js";
 import { confirm } from "./dialog.js";
 import { many } from "./parts.js";
 import { ask } from "./session.js";
+import { action } from "./words.js";
 
 /** @param {import("./words.js").Action} action @param {any} order @param {import("./main.js").Place} place @param {() => void} acted */
 export function act({ name, title, button, effect, danger, ofStep }, order, place, acted) {
@@ -19,6 +21,39 @@ export function act({ name, title, button, effect, danger, ofStep }, order, plac
       });
       place.say(`${title}: done`);
       acted();
+    },
+    after: place.again,
+  });
+}
+
+/** Hold an agent until a time. @param {string} name @param {import("./main.js").Place} place */
+export function holdAgent(name, place) {
+  const { title, button, effect } = action("hold-agent");
+  confirm({
+    title: `${title} ${name}`,
+    act: button,
+    effect,
+    field: { name: "until", label: `Until (${zone()})`, type: "datetime-local" },
+    run: async ({ operator, note, until }) => {
+      await ask(`/api/operator/agents/${name}/hold`, {
+        body: { operator, note, until: momentOf(until).toISOString() },
+      });
+      place.say(`${name}: held`);
+    },
+    after: place.again,
+  });
+}
+
+/** Release an agent before the time. @param {string} name @param {import("./main.js").Place} place */
+export function releaseAgent(name, place) {
+  const { title, button, effect } = action("release-agent");
+  confirm({
+    title: `${title} ${name}`,
+    act: button,
+    effect,
+    run: async ({ operator, note }) => {
+      await ask(`/api/operator/agents/${name}/release`, { body: { operator, note } });
+      place.say(`${name}: released`);
     },
     after: place.again,
   });

@@ -12,6 +12,7 @@ const MANY = 20;
  * @property {string} [act] the word on the button
  * @property {boolean} [danger]
  * @property {{name: string, label: string, choices: string[]}} [choice]
+ * @property {{name: string, label: string, type: string}} [field] what has to be typed besides
  * @property {number} [orders] how many are meant: of many the number has to be typed
  * @property {(given: Record<string, string>, progress: (text: string) => void) => Promise<any>} run
  *   does it; returns nothing, or what is to be shown before the dialog is closed
@@ -35,7 +36,10 @@ export function confirm(question) {
   if (question.choice) given[question.choice.name] = question.choice.choices[0];
   const typesNumber = (question.orders ?? 0) > MANY;
   const ready = () =>
-    given.operator?.trim() && given.note?.trim() && (!typesNumber || Number(given.number) === question.orders);
+    given.operator?.trim() &&
+    given.note?.trim() &&
+    (!question.field || given[question.field.name]) &&
+    (!typesNumber || Number(given.number) === question.orders);
 
   const field = (name, label, more = {}) =>
     h(
@@ -66,6 +70,7 @@ export function confirm(question) {
   const form = () => [
     h("p", { id: "effect" }, question.effect),
     question.choice && choice(question.choice),
+    question.field && field(question.field.name, question.field.label, { type: question.field.type }),
     field("operator", "Your name", { autocomplete: "name" }),
     field("note", "Why (goes into the history)", { autocomplete: "off" }),
     typesNumber && field("number", `Type ${question.orders} to go on`, { inputmode: "numeric", autocomplete: "off" }),

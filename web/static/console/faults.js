@@ -21,6 +21,8 @@ const MODES = {
   hang: "It does not answer, and does nothing",
   late: "It does not answer in time, but does it",
   reject: "It refuses for good",
+  busy: "It answers 429, and asks for a pause of 5 seconds",
+  unauthorized: "It answers 401 to the first call of each step, then works",
 };
 const TIMES = { 30: "for 30 s", 60: "for a minute", 300: "for 5 minutes", 0: "until it is mended" };
 

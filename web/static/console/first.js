@@ -9,7 +9,7 @@ import { charts } from "./charts.js";
 import { live } from "./live.js";
 import { atLeast, listOf, many, nothing, since } from "./parts.js";
 import { ask } from "./session.js";
-import { agents, facts, isLate, openCircuits, poisoned } from "./system.js";
+import { agents, facts, isLate, openCircuits, poisoned, services } from "./system.js";
 import { markOf } from "./words.js";
 
 const EVERY_SECONDS = 10;
@@ -57,6 +57,7 @@ const matters = ({ overview, causes, groups }) => [
   overview.poison,
   overview.unconfirmedEvents,
   openCircuits(overview).map(([agent]) => agent),
+  overview.heldAgents,
   causes,
   groups,
 ];
@@ -134,6 +135,7 @@ function draw({ overview, causes, groups, hour }, place) {
       { "aria-labelledby": "system" },
       h("h2", { id: "system" }, "The system"),
       agents(overview),
+      services(overview, place),
       facts(overview),
     ),
     h(

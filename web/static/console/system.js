@@ -3,6 +3,7 @@
 import { h } from "../common/dom.js";
 import { badge } from "../common/marks.js";
 import { clock } from "../common/time.js";
+import { holdAgent, releaseAgent } from "./act.js";
 import { at, atLeast, head, many, since } from "./parts.js";
 
 const LONGEST_WITHOUT_SWEEP = 60_000;
@@ -51,6 +52,29 @@ export function agents({ agents: all }) {
     h("tbody", null, all.map(row)),
   );
 }
+
+/**
+ * Every agent, to be held or released; an older host that answers names none.
+ * @param {any} overview @param {import("./main.js").Place} place
+ */
+export function services({ agentNames = [], heldAgents = [] }, place) {
+  const row = (name) => {
+    const held = heldAgents.find(({ agent }) => agent === name);
+    return h(
+      "li",
+      { key: name },
+      h("strong", null, name),
+      " ",
+      held && [badge("pending", `held until ${clock(held.until)}`), ` by ${held.by}: ${held.because} `],
+      held
+        ? h("button", { class: "plain", onClick: () => releaseAgent(name, place) }, "Release", hidden(name))
+        : h("button", { class: "plain", onClick: () => holdAgent(name, place) }, "Hold", hidden(name)),
+    );
+  };
+  return agentNames.length > 0 && h("ul", null, agentNames.map(row));
+}
+
+const hidden = (name) => h("span", { class: "for-readers" }, ` ${name}`);
 
 export function facts(overview) {
   const { lastSweep, unconfirmedEvents, unsentNotices, waiting } = overview;

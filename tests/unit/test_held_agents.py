@@ -1,0 +1,344 @@
+"""Holding an agent until a time, and releasing it."""
+
+from datetime import timedelta, timezone
+
+import pytest
+from apps import ALONE
+from builders import answer_to, seconds
+from owed import events_owed
+from pydantic import ValidationError
+from scheduling import Scheduling
+
+from core.errors import InvalidError, RefusedError, UnknownAgentError
+from core.keys import buckets
+from core.life import ProcessState
+from entrypoints.http import problem_of
+from operators.agents import LONGEST_HOLD
+from operators.requests import HoldRequest, OperatorRequest
+from scheduler.admission import FEW, LATELY
+from stores.agent_health import KEPT, OPERATOR, AgentHealth, has_spoken
+from stores.sweeps import Sweep
+
+GRACE = {"operator": "grace", "note": "bank maintenance"}
+RELEASE = OperatorRequest(**GRACE)
+HOUR = timedelta(hours=1)
+INDIA = timezone(timedelta(hours=5.5))
+OFFERS = ALONE | {"payment": ("payment", "payment-backup")}
+
+
+class Held(Scheduling):
+    """Schedulers, and the desk at which an operator holds agents."""
+
+    def __init__(self, **more):
+        super().__init__(**more)
+        self.there = self.app()
+        self.desk = self.there.operators.agents
+
+    async def hold(self, agent="payment", lasts=HOUR, **who):
+        """As somebody elsewhere asks: what is shown and kept is in UTC."""
+        until = (self.now + lasts).astimezone(INDIA)
+        return await self.desk.hold(agent, HoldRequest(**GRACE | who, until=until))
+
+    async def release(self, agent="payment"):
+        return await self.desk.release(agent, RELEASE)
+
+    async def recorded(self, count=1, workflow="payment"):
+        return [await self.record(workflow, since=self.now) for _ in range(count)]
+
+    async def watched(self):
+        """What the watch tells operators of, and how long it says that an order waits."""
+        await self.there.sweeps.record(Sweep(at=self.now, instance="v1", recovered=0))
+        longest = await self.there.watch.look()
+        events = await events_owed(self.store, *buckets(self.buckets))
+        return longest, [(event.subject, event.data["reason"]) for event in events]
+
+
+@pytest.fixture
+def world():
+    return Held()
+
+
+@pytest.mark.proves("OPR-9")
+async def test_a_held_agent_is_sent_nothing_until_the_time_and_nothing_is_charged(world):
+    """Not by whoever looks; then the orders go on by themselves, as they were."""
+    one, other = world.instance("one"), world.instance("other")
+    waiting = await world.recorded(3)
+    await world.hold()
+    for instance in (one, other):
+        await instance.poll()
+    world.now += HOUR - seconds(1)
+    await one.poll()
+    assert world.requests() == []
+    world.now += seconds(1)
+    await one.poll()
+    assert {request.order_id for request in world.requests()} == set(waiting)
+    states = [(await world.load(each)).state for each in waiting]
+    assert {state.failure_count for state in states} == {0}
+    assert {state.version for state in states} == {2}
+
+
+@pytest.mark.proves("OPR-9")
+async def test_only_the_held_agent_is_left_alone():
+    """Orders that need another go on; those that another agent can serve go there."""
+    world = Held(offers=OFFERS)
+    one = world.instance("one")
+    await world.hold()
+    await world.recorded(workflow="payment")
+    await world.recorded(workflow="shipping")
+    await one.poll()
+    assert [len(world.requests(name)) for name in ("payment", "payment-backup", "shipping")] == [
+        0,
+        1,
+        1,
+    ]
+
+
+@pytest.mark.proves("OPR-9", "SCH-10")
+async def test_what_is_under_way_at_an_agent_that_is_held_is_answered(world):
+    """Its reply is recorded, and the order is done."""
+    one = world.instance("one")
+    (order_id,) = await world.recorded()
+    await one.poll()
+    (request,) = world.requests()
+    await world.hold()
+    await one.receive(answer_to(request, result={}), "payment")
+    assert (await world.load(order_id)).state.process_state is ProcessState.PROCESSED
+
+
+@pytest.mark.proves("OPR-9")
+@pytest.mark.parametrize("idle", [seconds(2), 2 * LATELY], ids=["at work", "idle for long"])
+async def test_a_release_before_the_time_is_heeded_by_all(world, idle):
+    """Also by a process that has not looked for a while, and believed in the hold."""
+    one = world.instance("one")
+    (order_id,) = await world.recorded()
+    await world.hold(lasts=5 * HOUR)
+    await one.poll()
+    await world.release()
+    world.now += idle
+    await one.poll()
+    assert [request.order_id for request in world.requests()] == [order_id]
+
+
+@pytest.mark.proves("OPR-9", "WRK-2")
+async def test_after_a_hold_an_agent_gets_a_few_requests_first(world):
+    """Its service has just come back."""
+    one = world.instance("one")
+    await world.recorded(FEW + 5)
+    await world.hold()
+    await one.poll()
+    world.now += HOUR
+    await one.poll()
+    assert len(world.requests()) == FEW
+
+
+@pytest.mark.proves("OPR-9")
+async def test_a_hold_is_a_row_that_vanishes_by_itself(world):
+    """It says who holds the agent and why, and is no report of an instance."""
+    held = await world.hold()
+    (row,) = await world.agent_health.since(world.now)
+    assert (held.agent, held.by, held.because) == ("payment", "grace", "bank maintenance")
+    assert (row.held_by, row.held_because, row.held_until) == (held.by, held.because, held.until)
+    assert not row.is_report
+    assert not has_spoken([row], "payment", world.now)
+    assert await world.agent_health.since(world.now + HOUR + seconds(1)) == []
+
+
+@pytest.mark.proves("OPR-9")
+async def test_a_release_ends_every_hold_of_the_agent(world):
+    """Two operators may have held it in the same moment; and nobody else's row is touched."""
+    for lasts in (1, 2):
+        twice = AgentHealth(
+            agent="payment",
+            instance=OPERATOR,
+            at=world.now,
+            asked_until=world.now + lasts * HOUR,
+            held_by="grace",
+        )
+        await world.agent_health.publish(twice)
+    await world.tell("payment", asked_until=world.now + HOUR)
+    await world.hold("shipping")
+    await world.release()
+    rows = await world.agent_health.since(world.now + seconds(60))
+    assert [(row.agent, row.held_by) for row in rows] == [("payment", None), ("shipping", "grace")]
+
+
+@pytest.mark.proves("OPR-9")
+async def test_a_longer_hold_takes_the_place_of_a_shorter_one_without_a_gap(world):
+    """A shorter one is refused, and says who holds the agent: nobody ends another's hold unawares."""
+    await world.hold()
+    await world.hold(lasts=2 * HOUR, operator="ada")
+    with pytest.raises(
+        RefusedError, match=r"ada holds payment until .*10:15:00 UTC, because: bank"
+    ):
+        await world.hold(lasts=HOUR)
+    (row,) = await world.agent_health.since(world.now)
+    assert (row.held_by, row.held_until) == ("ada", world.now + 2 * HOUR)
+
+
+@pytest.mark.parametrize(
+    ("lasts", "fault"),
+    [
+        (timedelta(), "still to come"),
+        (-seconds(1), "still to come"),
+        (LONGEST_HOLD + seconds(1), "30 days from now at most"),
+    ],
+)
+async def test_a_hold_has_an_end_that_is_to_come_and_not_too_far_away(world, lasts, fault):
+    """Nothing is written otherwise."""
+    with pytest.raises(InvalidError, match=fault):
+        await world.hold(lasts=lasts)
+    assert await world.agent_health.since(world.now) == []
+
+
+def test_a_hold_without_an_end_is_refused():
+    """A hold that is forgotten would stop an agent for ever."""
+    with pytest.raises(ValidationError, match="until"):
+        HoldRequest(**GRACE)
+
+
+async def test_what_cannot_be_held_or_released_is_told(world):
+    """An agent that the app does not have is 404, one that nobody holds is refused."""
+    for act in (world.hold, world.release):
+        with pytest.raises(UnknownAgentError) as unknown:
+            await act("fax")
+        assert problem_of(unknown.value).status_code == 404
+    with pytest.raises(RefusedError, match="no operator holds payment"):
+        await world.release()
+    await world.hold()
+    await world.release()
+    with pytest.raises(RefusedError):
+        await world.release()
+
+
+async def test_who_held_and_released_an_agent_is_logged_without_the_note(world, caplog):
+    """The note is free text."""
+    caplog.set_level("INFO", "operators.agents")
+    await world.hold()
+    await world.release()
+    lines = [(line.message, line.agent, line.operator) for line in caplog.records]
+    assert lines == [
+        ("operators.agent_held", "payment", "grace"),
+        ("operators.agent_released", "payment", "grace"),
+    ]
+    assert not any("maintenance" in str(vars(line)) for line in caplog.records)
+
+
+@pytest.mark.proves("OPR-9", "OPR-2")
+async def test_an_explanation_says_who_holds_the_agent_why_and_until_when(world):
+    """And that the order is claimed then; after a release, nothing of it."""
+    (order_id,) = await world.recorded()
+    await world.hold()
+    said = await world.there.orders.explain(order_id)
+    words = "grace holds payment until 2026-01-31 09:15:00 UTC, because: bank maintenance"
+    assert f"once an agent for payment makes calls again ({words})" in said.waiting_for
+    assert said.next_at == world.now + HOUR
+    await world.release()
+    said = await world.there.orders.explain(order_id)
+    assert "grace" not in said.summary
+    assert said.next_at == world.now
+
+
+@pytest.mark.proves("OPR-9", "OPR-2")
+async def test_an_explanation_tells_of_the_hold_of_one_of_several_agents():
+    """The order waits for room at the other."""
+    world = Held(offers=OFFERS)
+    (order_id,) = await world.recorded()
+    await world.hold()
+    world.now += seconds(60)
+    said = await world.there.orders.explain(order_id)
+    assert "(grace holds payment until" in said.waiting_for
+    assert "; payment-backup: not heard of lately)" in said.waiting_for
+
+
+@pytest.mark.proves("OPR-9", "OPR-2")
+async def test_a_hold_that_was_ended_is_no_word_of_the_agent(world):
+    """The row is there for a moment; no instance has spoken."""
+    (order_id,) = await world.recorded()
+    world.now += seconds(60)
+    await world.hold()
+    await world.release()
+    said = await world.there.orders.explain(order_id)
+    assert "(payment: not heard of lately)" in said.waiting_for
+
+
+async def test_the_overview_lists_the_held_agents_beside_the_reports(world):
+    """And the names of all agents, so that one that has had no work can be held."""
+    await world.tell("shipping")
+    await world.hold()
+    seen = await world.there.operators.overview.look()
+    assert [(each.agent, each.by) for each in seen.held_agents] == [("payment", "grace")]
+    assert [each.agent for each in seen.agents] == ["shipping"]
+    assert seen.agent_names == ["payment", "inventory", "shipping"]
+    await world.release()
+    seen = await world.there.operators.overview.look()
+    assert seen.held_agents == []
+    assert [each.agent for each in seen.agents] == ["shipping"]
+
+
+# The watch
+
+
+@pytest.mark.proves("OPR-9", "SUP-7")
+@pytest.mark.parametrize("released", [False, True], ids=["the time is over", "released"])
+async def test_an_order_that_waits_for_a_held_agent_is_no_alert_before_it_could_go_on(
+    world, released
+):
+    """A time that an operator chose is no delay: the order waits since then, and told if too long."""
+    await world.recorded()
+    await world.hold(lasts=3 * HOUR)
+    world.now += 2 * HOUR
+    assert await world.watched() == (timedelta(), [])
+    if released:
+        await world.release()
+    else:
+        world.now += HOUR
+    longest = seconds(world.there.settings.longest_pending_seconds)
+    world.now += longest
+    assert await world.watched() == (longest, [])
+    world.now += seconds(1)
+    waited, told = await world.watched()
+    assert waited == longest + seconds(1) < KEPT
+    assert [reason for _, reason in told] == ["it may be claimed, and is not"]
+
+
+@pytest.mark.proves("OPR-9", "SUP-7")
+async def test_an_order_that_another_agent_could_serve_is_an_alert():
+    """The hold is not what keeps it."""
+    world = Held(offers=OFFERS)
+    await world.recorded()
+    await world.hold(lasts=3 * HOUR)
+    world.now += 2 * HOUR
+    waited, told = await world.watched()
+    assert (waited, len(told)) == (2 * HOUR, 1)
+
+
+@pytest.mark.proves("OPR-9", "SUP-7")
+async def test_of_an_agent_that_is_held_and_one_that_is_silent_the_silent_one_is_told():
+    """The orders that wait for either are not told one by one."""
+    world = Held(offers=OFFERS)
+    await world.recorded(3)
+    await world.hold(lasts=3 * HOUR)
+    world.now += HOUR
+    await world.tell("payment-backup", "supervisor", unheard_since=world.now - HOUR)
+    _, told = await world.watched()
+    assert told == [("agents/payment-backup", "nobody takes the requests to payment-backup")]
+
+
+@pytest.mark.proves("OPR-9", "SUP-7")
+async def test_a_hold_of_more_than_a_day_is_told_once(world):
+    """It may have been forgotten."""
+    await world.hold(lasts=timedelta(days=20))
+    world.now += timedelta(days=1)
+    assert await world.watched() == (timedelta(), [])
+    for _ in range(2):
+        world.now += seconds(1)
+        _, told = await world.watched()
+        assert told == [("agents/payment", "payment is held for long: release it")]
+
+
+@pytest.mark.proves("FLT-12")
+async def test_an_older_host_takes_a_hold_for_a_pause_that_the_service_asked_for(world):
+    """It knows the column of the time alone, and sends nothing either."""
+    await world.hold()
+    ((_, row),) = world.parts.table("agents").partitions["health"].values()
+    assert row["AskedUntil"] == world.now + HOUR
