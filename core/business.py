@@ -7,12 +7,24 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
-from core.errors import InvalidError
-from core.messages import SCHEDULER_REQUESTS, STEP_NAME, requests_queue
+from core.errors import InvalidError, as_one
+from core.messages import (
+    SCHEDULER_REQUESTS,
+    STEP_NAME,
+    json_text,
+    requests_queue,
+    utf16_units,
+)
 from core.workflow import DeclarationError, Workflows
 
 MAX_PAYLOAD = 32 * 1024
 """The longest payload as compact JSON, in UTF-16 units: one property of a table can hold it."""
+
+
+MAX_KEY = 50
+"""How many characters a key can have: a row key holds them, even if each has to be escaped."""
+MAX_KEYS = 10
+"""How many keys an order can have: each is a row of the transaction that records the order."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -34,6 +46,48 @@ class Payload:
     """Returns the values that no log and no history may show."""
     belongs_to: Callable[[Mapping[str, Any], str], bool]
     """Returns whether the order belongs to the person whom an operator looks for."""
+    keys: Callable[[Mapping[str, Any]], Iterable[str]] = lambda _: ()
+    """Returns the values by which the business names the order; they are never personal."""
+
+    def accept(self, payload: Mapping[str, Any]) -> None:
+        """Raise `InvalidError`, as `check` does, if no new order may have this payload."""
+        errors = []
+        for check in (self._check_rows, self.check):
+            try:
+                check(payload)
+            except InvalidError as error:
+                errors.append(error)
+        if errors:
+            raise as_one(errors)
+
+    def distinct_keys(self, payload: Mapping[str, Any]) -> list[str]:
+        """Return the keys of an order, each once."""
+        return list(dict.fromkeys(self.keys(payload)))
+
+    def _check_rows(self, payload: Mapping[str, Any]) -> None:
+        """Raise `InvalidError` if rows cannot hold the payload, now or after its erasure."""
+        faults = [*self._faults_of_length(payload), *self._faults_of_keys(payload)]
+        if faults:
+            raise InvalidError(faults)
+
+    def _faults_of_length(self, payload: Mapping[str, Any]) -> Iterator[str]:
+        versions = (payload, self.erased(payload))
+        try:
+            texts = [json_text(each, allow_nan=False) for each in versions]
+        except ValueError as fault:
+            yield f"body: {fault}"
+            return
+        length = max(map(utf16_units, texts))
+        if length > MAX_PAYLOAD:
+            yield f"body: the order's content has {length} characters; it can have {MAX_PAYLOAD}"
+
+    def _faults_of_keys(self, payload: Mapping[str, Any]) -> Iterator[str]:
+        keys = self.distinct_keys(payload)
+        if len(keys) > MAX_KEYS:
+            yield f"body: the order has {len(keys)} keys; it can have {MAX_KEYS}"
+        longest = max(map(len, keys), default=0)
+        if longest > MAX_KEY:
+            yield f"body: a key of the order has {longest} characters; it can have {MAX_KEY}"
 
 
 PASSING = (408, 425, 429)
@@ -127,7 +181,7 @@ class Business:
         if self.sample.workflow and self.workflows.latest(self.sample.workflow) is None:
             yield f"sample: there is no workflow {self.sample.workflow}"
         try:
-            self.payload.check(self.sample.payload)
+            self.payload.accept(self.sample.payload)
         except InvalidError as error:
             yield from (f"sample: {fault}" for fault in error.faults)
 

@@ -4,7 +4,7 @@ from core.business import Business
 from core.messages import Text
 from core.orders import OnFailure, Order
 from flow.businesses import business
-from flow.model import Model, Owner, Personal
+from flow.model import Key, Model, Owner, Personal
 from flow.services import Agent, Nothing, Operation
 from flow.steps import Flow
 
@@ -17,6 +17,7 @@ __all__ = [
     "Agent",
     "Business",
     "Flow",
+    "Key",
     "Model",
     "Nothing",
     "Operation",

@@ -1,4 +1,4 @@
-"""Models of what is sent, and the marks of personal data in a payload."""
+"""Models of what is sent, and the marks of personal data and of keys in a payload."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -59,6 +59,11 @@ class Mark:
         return core_schema.with_info_wrap_validator_function(read, schema)
 
 
+@dataclass(frozen=True, slots=True)
+class KeyMark:
+    """Marks a field by whose value the business names an order."""
+
+
 RECORDED = object()
 """The context in which a recorded value is read, and not one that somebody sends."""
 
@@ -67,6 +72,8 @@ Personal = Annotated[T, Mark()]
 """Personal data: shown to operators, kept from logs and histories, and erased on demand."""
 Owner = Annotated[T, Mark(owns=True)]
 """Personal data by which an operator finds a person's orders, such as an email address."""
+Key = Annotated[T, KeyMark()]
+"""A text or number by which operators find the order, such as a claim number: never personal."""
 
 M = TypeVar("M", bound=Model)
 Check = Callable[[M], None]
@@ -103,6 +110,7 @@ def payload_of(model: type[M], check: Check[M] | None = None) -> Payload:
             mark.owns and email.casefold() in map(str.casefold, _leaves(value))
             for mark, value in _marked([model], payload)
         ),
+        keys=lambda payload: _keys([model], payload),
     )
 
 
@@ -118,6 +126,16 @@ def _marked(models: Models, value: Any) -> Iterator[tuple[Mark, Any]]:
         else:
             for each in _each(value[name]):
                 yield from _marked(models_in(field.annotation), each)
+
+
+def _keys(models: Models, value: Any) -> Iterator[str]:
+    """Yield the values by which the business names the order, whatever else is wrong with it."""
+    for name, field in _fields(models, value):
+        if is_key(field):
+            yield from _leaves(value[name])
+        elif not mark_of(field):
+            for each in _each(value[name]):
+                yield from _keys(models_in(field.annotation), each)
 
 
 def _erased(models: Models, value: Any) -> Any:
@@ -149,15 +167,20 @@ def _fields(models: Models, value: Any) -> Iterator[tuple[str, FieldInfo]]:
 
 def mark_of(field: FieldInfo) -> Mark | None:
     """Return the mark of a field, also of a part of a union: `Personal[str] | None`."""
-    return next(_marks((*field.metadata, field.annotation)), None)
+    return next(_marks(Mark, (*field.metadata, field.annotation)), None)
 
 
-def _marks(parts: tuple[Any, ...]) -> Iterator[Mark]:
+def is_key(field: FieldInfo) -> bool:
+    """Whether the business names orders by this field."""
+    return any(_marks(KeyMark, (*field.metadata, field.annotation)))
+
+
+def _marks(kind: type[T], parts: tuple[Any, ...]) -> Iterator[T]:
     for part in parts:
-        if isinstance(part, Mark):
+        if isinstance(part, kind):
             yield part
         else:
-            yield from _marks((*get_args(part), *getattr(part, "__metadata__", ())))
+            yield from _marks(kind, (*get_args(part), *getattr(part, "__metadata__", ())))
 
 
 def models_in(annotation: Any) -> Models:

@@ -9,6 +9,7 @@ from flow import (
     UNDO,
     Agent,
     Flow,
+    Key,
     Model,
     Operation,
     Owner,
@@ -31,7 +32,7 @@ class PolicyHolder(Model):
 class Claim(Model):
     """The payload of a claim; its description is free text, so it may be personal."""
 
-    claim_number: Annotated[str, Field(pattern=r"^C-\d{4,10}$")]
+    claim_number: Key[Annotated[str, Field(pattern=r"^C-\d{4,10}$")]]
     policy_holder: PolicyHolder
     amount: Amount
     description: Personal[Text]

@@ -159,6 +159,9 @@ async def test_a_claim_is_assessed_and_screened_at_once_then_approved_then_paid(
     assert "assess attempt 1 started at assessor; fraud attempt 1 started at bank" in told
     assert re.findall("|".join(IN_TURN), told) == list(IN_TURN)
     assert await client.agenda_of(order_id) == []
+    _, found = await client.request("GET", "/api/operator/orders?key=C-20&limit=500")
+    assert order_id in {each["orderId"] for each in found["orders"]}
+    assert order["keys"] == [STORM["claimNumber"]]
 
 
 HANGING = {"approve": ("assessor", "approve"), "fraud": ("bank", "screen")}
