@@ -5,7 +5,10 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
+from itertools import chain
 from typing import Any
+
+from pydantic import BaseModel
 
 from core.errors import InvalidError, as_one
 from core.messages import (
@@ -146,6 +149,19 @@ class Sample:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Door:
+    """The calls by which orders of one workflow are placed, followed and cancelled over HTTP."""
+
+    workflow: str
+    content: type[BaseModel]
+    """The model of what is sent: the payload."""
+    open: bool
+    """Whether everybody may call it; otherwise only operators may."""
+    cancel_until: str | None = None
+    """The step until whose begin customers may cancel an order; None if they never may."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Business:
     """The declarations of one business, which the engine runs."""
 
@@ -156,6 +172,8 @@ class Business:
     agents: Sequence[Agent]
     """The agents that carry out the steps."""
     payload: Payload
+    doors: Sequence[Door] = ()
+    """One door for each workflow that has one; all versions of it share the door."""
     sample: Sample | None = None
     fault_marks: Mapping[str, Callable[[Mapping[str, Any]], Iterable[str]]] = field(
         default_factory=dict
@@ -172,6 +190,7 @@ class Business:
         if self.workflows.latest(self.default_workflow) is None:
             faults.append(f"there is no workflow {self.default_workflow}, which is the default")
         faults += self._faults_of_sample()
+        faults += chain.from_iterable(map(self._faults_of_door, self.doors))
         if faults:
             raise DeclarationError(faults)
 
@@ -184,6 +203,14 @@ class Business:
             self.payload.accept(self.sample.payload)
         except InvalidError as error:
             yield from (f"sample: {fault}" for fault in error.faults)
+
+    def _faults_of_door(self, door: Door) -> Iterator[str]:
+        workflow = self.workflows.latest(door.workflow)
+        if workflow is None:
+            yield f"door: there is no workflow {door.workflow}"
+        elif door.cancel_until not in (None, *(step.name for step in workflow.steps)):
+            version = f"{workflow.name} version {workflow.version}"
+            yield f"{version}: its door names the step {door.cancel_until}, which it does not have"
 
 
 def _faults_of(agents: Sequence[Agent]) -> Iterator[str]:

@@ -6,7 +6,7 @@ from core.orders import OnFailure, Order
 from flow.businesses import business
 from flow.model import Key, Model, Owner, Personal
 from flow.services import Agent, Nothing, Operation
-from flow.steps import Flow
+from flow.steps import Door, Flow
 
 ERROR, UNDO, COOLDOWN = OnFailure.ERROR, OnFailure.UNDO, OnFailure.COOLDOWN
 
@@ -16,6 +16,7 @@ __all__ = [
     "UNDO",
     "Agent",
     "Business",
+    "Door",
     "Flow",
     "Key",
     "Model",

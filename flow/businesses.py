@@ -5,7 +5,7 @@ from contextlib import suppress
 from typing import Any
 
 from core.business import Agent as Declared
-from core.business import Business, Sample
+from core.business import Business, Door, Sample
 from core.workflow import DeclarationError, Workflows
 from flow.faults import faults_of
 from flow.model import Check, Model, payload_of
@@ -40,6 +40,7 @@ def business(
             default_workflow=flows[0].name,
             agents=tuple(declared),
             payload=payload_of(flows[0].payload, check),
+            doors=tuple(_doors(flows)),
             sample=_sample(sample),
             fault_marks=fault_marks or {},
         )
@@ -47,6 +48,19 @@ def business(
     if faults or made is None:
         raise DeclarationError(list(dict.fromkeys(faults)))
     return made
+
+
+def _doors(flows: Sequence[Flow]) -> Iterator[Door]:
+    """Yield the doors as the engine knows them: those of the latest versions."""
+    latest = {flow.name: flow for flow in sorted(flows, key=lambda flow: flow.version)}
+    for flow in latest.values():
+        if flow.door:
+            yield Door(
+                workflow=flow.name,
+                content=flow.payload,
+                open=flow.door.open,
+                cancel_until=flow.door.cancel_until,
+            )
 
 
 def _of_several_payloads(flows: Sequence[Flow]) -> Iterator[str]:

@@ -63,11 +63,27 @@ class Step:
         return tuple(field.alias or name for name, field in model.model_fields.items())
 
 
-class Flow:
-    """One version of a workflow; orders in flight finish on the version they started with."""
+@dataclass(frozen=True, kw_only=True)
+class Door:
+    """Lets orders of a workflow come over HTTP, and be followed there."""
 
-    def __init__(self, name: str, payload: type[Model], *, version: int = 1) -> None:
-        self.name, self.payload, self.version = name, payload, version
+    open: bool = False
+    """Whether everybody may place orders, and follow those whose id they know; else operators."""
+    cancel_until: str | None = None
+    """The step until whose begin customers may cancel an order; None if they never may."""
+
+
+class Flow:
+    """One version of a workflow; orders in flight finish on the version they started with.
+
+    Without a door, orders come over the queue `order-submissions` alone. All versions of a workflow
+    share the door of the latest one.
+    """
+
+    def __init__(
+        self, name: str, payload: type[Model], *, version: int = 1, door: Door | None = None
+    ) -> None:
+        self.name, self.payload, self.version, self.door = name, payload, version, door
         self.steps: list[Step] = []
 
     def step(  # noqa: PLR0913 - a field of the definition each

@@ -8,6 +8,7 @@ from flow import (
     COOLDOWN,
     UNDO,
     Agent,
+    Door,
     Flow,
     Key,
     Model,
@@ -89,7 +90,7 @@ class Banking(Agent):
 assessor = Assessment("assessor", refusal="not covered by the policy")
 bank = Banking("bank", refusal="account closed")
 
-claims = Flow("claim", Claim)
+claims = Flow("claim", Claim, door=Door(open=True, cancel_until="pay"))
 
 
 @claims.step(assessor.assess, undo=assessor.cancel, on_failure=UNDO)
