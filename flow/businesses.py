@@ -8,7 +8,8 @@ from core.business import Agent as Declared
 from core.business import Business, Door, Sample
 from core.workflow import DeclarationError, Workflows
 from flow.faults import faults_of
-from flow.model import Check, Model, payload_of
+from flow.model import Model
+from flow.payload import Check, payload_of
 from flow.services import Agent
 from flow.steps import Flow
 
@@ -55,12 +56,7 @@ def _doors(flows: Sequence[Flow]) -> Iterator[Door]:
     latest = {flow.name: flow for flow in sorted(flows, key=lambda flow: flow.version)}
     for flow in latest.values():
         if flow.door:
-            yield Door(
-                workflow=flow.name,
-                content=flow.payload,
-                open=flow.door.open,
-                cancel_until=flow.door.cancel_until,
-            )
+            yield flow.door.declaration(flow.name, flow.payload)
 
 
 def _of_several_payloads(flows: Sequence[Flow]) -> Iterator[str]:

@@ -6,7 +6,8 @@ from typing import Any, get_args, get_origin
 
 from core.messages import Submission
 from core.orders import Order
-from flow.model import Model, is_key, mark_of, models_in
+from flow.model import Model
+from flow.payload import is_key, mark_of, models_in
 from flow.services import Nothing, Operation
 from flow.steps import Flow, Step
 

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 from core.orders import OnFailure, Order
 from core.workflow import Results, StepDefinition, Workflow
+from flow.doors import Door
 from flow.drawing import mermaid
 from flow.model import Model, recorded
 from flow.services import Operation, dashed
@@ -61,16 +62,6 @@ class Step:
         """The fields of its answer, as they are sent."""
         model = self.operation.answers
         return tuple(field.alias or name for name, field in model.model_fields.items())
-
-
-@dataclass(frozen=True, kw_only=True)
-class Door:
-    """Lets orders of a workflow come over HTTP, and be followed there."""
-
-    open: bool = False
-    """Whether everybody may place orders, and follow those whose id they know; else operators."""
-    cancel_until: str | None = None
-    """The step until whose begin customers may cancel an order; None if they never may."""
 
 
 class Flow:
