@@ -280,6 +280,16 @@ async def test_a_key_of_the_business_is_found_and_any_other_text_among_open_orde
     await expect(page.get_by_role("link", name=FOUND["orderId"])).to_be_visible()
     await expect(page.locator("tbody .badge")).to_have_text("Processed")
     assert page.url.endswith("#/search?key=C-20")
+
+    async def with_keys(route):
+        answer = await (await route.fetch()).json()
+        await route.fulfill(json=answer | {"keys": ["C-20", "<b>"]})
+
+    place = f"/orders/{stuck[0]}"
+    await page.route(f"**/api/operator{place}", with_keys)
+    await page.goto(f"/console#{place}")
+    await expect(page.locator(".head")).to_contain_text("known as C-20, <b>")
+    await page.goto("/console#/search")
     await page.get_by_role("textbox").fill("not deliverable")
     await page.keyboard.press("Enter")
     await expect(page.locator("main")).to_contain_text(stuck[0])
