@@ -12,6 +12,7 @@ import azure.functions as func
 import agents.triggers
 import alerts.rules
 import alerts.triggers
+import customers.triggers
 import operators.triggers
 import scheduler.triggers
 import simulator.triggers
@@ -20,7 +21,7 @@ import submission.triggers
 import supervisor.triggers
 import web.triggers
 from adapters import Adapters
-from adapters.clock import order_ids
+from adapters.clock import order_ids, order_time
 from adapters.settings import Settings
 from agents.protection import Bulkhead, CircuitBreaker, HealthReporter, Pace
 from agents.service import AgentService
@@ -29,6 +30,7 @@ from alerts.watch import Watch
 from core.business import Agent, Business, offers_of
 from core.keys import buckets
 from core.messages import bus_queues
+from customers.service import CustomerService
 from entrypoints import api
 from entrypoints.openapi import Route
 from entrypoints.unread import Unread
@@ -268,7 +270,20 @@ class App:
             longest_without_sweep=timedelta(seconds=self.settings.longest_without_sweep_seconds),
         )
 
-    # The operators' services
+    # The customers' and the operators' services
+
+    @cached_property
+    def customers(self) -> CustomerService:
+        """Takes orders over HTTP, and shows customers how far they are."""
+        return CustomerService(
+            transitions=self.transitions,
+            submissions=self.storage_queues[submission.service.QUEUE],
+            keys=self.submission_keys,
+            payload=self.business.payload,
+            clock=self.adapters.clock,
+            new_order_id=order_ids(self.settings.buckets),
+            placed_at=order_time,
+        )
 
     @cached_property
     def operators(self) -> OperatorServices:
@@ -394,7 +409,8 @@ def bootstrap(settings: Settings, business: Business, adapters: Adapters) -> App
 def functions(app: App, routes: Sequence[Route] = (), page: Page | None = None) -> func.FunctionApp:
     """Return the functions of the app, with the routes and the page of the business."""
     functions = func.FunctionApp()
-    calls = api.blueprint([*routes, *operators.triggers.routes(app.operators)])
+    doors = customers.triggers.routes(app.customers, app.business.doors)
+    calls = api.blueprint([*routes, *doors, *operators.triggers.routes(app.operators)])
     for blueprint in (web.triggers.blueprint(Site.read(page)), calls, *_blueprints(app)):
         functions.register_functions(blueprint)
     return functions

@@ -207,16 +207,51 @@ def why_not_cancel(order: Snapshot) -> str:
 
 
 def cancel(order: Snapshot, asked: Asked, now: datetime) -> Change:
-    """Ask for the undo of an order that is not finished, whatever it is doing (OPR-4, UND-1).
+    """Ask for the undo of an order that is not finished, whatever it is doing (OPR-4, UND-1)."""
+    entry = _entry(asked, now, ActedOn(what="cancelled", note=asked.note))
+    return _cancelled(order, CANCELLED, entry)
+
+
+def _cancelled(order: Snapshot, reason: str, entry: HistoryEntry) -> Change:
+    """Turn the order back.
 
     Running steps answer or expire first, so a scheduler that handles the order keeps it (SCH-12).
     """
-    after = turn_back(order).with_state(reason=CANCELLED)
-    entry = _entry(asked, now, ActedOn(what="cancelled", note=asked.note))
+    after = turn_back(order).with_state(reason=reason)
     if order.state.process_state is ProcessState.PROCESSING:
         return transition(order, after, entry)
     after = after.with_state(process_state=ProcessState.PENDING, complete_by=None, outcome=None)
     return transition(order, after, entry)
+
+
+CANCELLED_BY_CUSTOMER = "cancelled by the customer"
+
+
+def why_customer_cannot_cancel(order: Snapshot, until: str | None) -> str:
+    """Return why its customer cannot cancel the order, in words for customers; empty if possible.
+
+    `until` names the step that must not have begun; None means that customers never may.
+    """
+    if until is None:
+        return "such an order cannot be cancelled"
+    if order.state.direction is Direction.UNDO or order.state.outcome is Outcome.UNDONE:
+        return "the order is being taken back, or was taken back, already"
+    step = order.step(until)
+    if step is None or step.attempts or step.state is not StepState.NOT_STARTED:
+        return "it is too late: the order has gone too far to be cancelled"
+    return "the order is done" if why_not_cancel(order) else ""
+
+
+def cancel_for_customer(order: Snapshot, until: str | None, now: datetime) -> Change:
+    """Cancel the order as `cancel` does, at its customer's wish (SUB-8).
+
+    Raises `RefusedError` if the step `until` has begun, or the order does not allow it.
+    """
+    if why_not := why_customer_cannot_cancel(order, until):
+        raise RefusedError(why_not)
+    happened = (ActedOn(what="cancelled", note="the customer asked for it"),)
+    entry = HistoryEntry(at=now, actor="customer", happened=happened)
+    return _cancelled(order, CANCELLED_BY_CUSTOMER, entry)
 
 
 # Hold and release

@@ -80,8 +80,8 @@ def obligations(snapshot: Snapshot) -> dict[str, AgendaRow]:
         keys.append(f"{Kind.ERROR}|{sortable(state.updated_at)}|{state.order_id}")
     if state.held_since:
         keys.append(f"{Kind.HELD}|{sortable(state.held_since)}|{state.order_id}")
-    summary = _summary(snapshot)
-    return {key: AgendaRow(key=key, order_id=state.order_id, data=summary) for key in keys}
+    data = summary(snapshot)
+    return {key: AgendaRow(key=key, order_id=state.order_id, data=data) for key in keys}
 
 
 def _place(state: OrderState) -> str:
@@ -96,8 +96,8 @@ def keys_of(snapshot: Snapshot) -> Collection[str]:
     return obligations(snapshot) if snapshot.state.agenda is None else snapshot.state.agenda
 
 
-def _summary(snapshot: Snapshot) -> dict[str, Any]:
-    """Return the known properties; a table stores no nulls, so those are left out."""
+def summary(snapshot: Snapshot) -> dict[str, Any]:
+    """Return what lists show of the order; a table stores no nulls, so those are left out."""
     state = snapshot.state
     known = {
         "Situation": str(state.situation),

@@ -5,14 +5,29 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
+from itertools import chain
 from typing import Any
 
-from core.errors import InvalidError
-from core.messages import SCHEDULER_REQUESTS, STEP_NAME, requests_queue
+from pydantic import BaseModel
+
+from core.errors import InvalidError, as_one
+from core.messages import (
+    SCHEDULER_REQUESTS,
+    STEP_NAME,
+    json_text,
+    requests_queue,
+    utf16_units,
+)
 from core.workflow import DeclarationError, Workflows
 
 MAX_PAYLOAD = 32 * 1024
 """The longest payload as compact JSON, in UTF-16 units: one property of a table can hold it."""
+
+
+MAX_KEY = 50
+"""How many characters a key can have: a row key holds them, even if each has to be escaped."""
+MAX_KEYS = 10
+"""How many keys an order can have: each is a row of the transaction that records the order."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -34,6 +49,48 @@ class Payload:
     """Returns the values that no log and no history may show."""
     belongs_to: Callable[[Mapping[str, Any], str], bool]
     """Returns whether the order belongs to the person whom an operator looks for."""
+    keys: Callable[[Mapping[str, Any]], Iterable[str]] = lambda _: ()
+    """Returns the values by which the business names the order; they are never personal."""
+
+    def accept(self, payload: Mapping[str, Any]) -> None:
+        """Raise `InvalidError`, as `check` does, if no new order may have this payload."""
+        errors = []
+        for check in (self._check_rows, self.check):
+            try:
+                check(payload)
+            except InvalidError as error:
+                errors.append(error)
+        if errors:
+            raise as_one(errors)
+
+    def distinct_keys(self, payload: Mapping[str, Any]) -> list[str]:
+        """Return the keys of an order, each once."""
+        return list(dict.fromkeys(self.keys(payload)))
+
+    def _check_rows(self, payload: Mapping[str, Any]) -> None:
+        """Raise `InvalidError` if rows cannot hold the payload, now or after its erasure."""
+        faults = [*self._faults_of_length(payload), *self._faults_of_keys(payload)]
+        if faults:
+            raise InvalidError(faults)
+
+    def _faults_of_length(self, payload: Mapping[str, Any]) -> Iterator[str]:
+        versions = (payload, self.erased(payload))
+        try:
+            texts = [json_text(each, allow_nan=False) for each in versions]
+        except ValueError as fault:
+            yield f"body: {fault}"
+            return
+        length = max(map(utf16_units, texts))
+        if length > MAX_PAYLOAD:
+            yield f"body: the order's content has {length} characters; it can have {MAX_PAYLOAD}"
+
+    def _faults_of_keys(self, payload: Mapping[str, Any]) -> Iterator[str]:
+        keys = self.distinct_keys(payload)
+        if len(keys) > MAX_KEYS:
+            yield f"body: the order has {len(keys)} keys; it can have {MAX_KEYS}"
+        longest = max(map(len, keys), default=0)
+        if longest > MAX_KEY:
+            yield f"body: a key of the order has {longest} characters; it can have {MAX_KEY}"
 
 
 PASSING = (408, 425, 429)
@@ -99,6 +156,19 @@ class Sample:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Door:
+    """The calls by which orders of one workflow are placed, followed and cancelled over HTTP."""
+
+    workflow: str
+    content: type[BaseModel]
+    """The model of what is sent: the payload."""
+    open: bool
+    """Whether everybody may call it; otherwise only operators may."""
+    cancel_until: str | None = None
+    """The step until whose begin customers may cancel an order; None if they never may."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Business:
     """The declarations of one business, which the engine runs."""
 
@@ -109,6 +179,8 @@ class Business:
     agents: Sequence[Agent]
     """The agents that carry out the steps."""
     payload: Payload
+    doors: Sequence[Door] = ()
+    """One door for each workflow that has one; all versions of it share the door."""
     sample: Sample | None = None
     fault_marks: Mapping[str, Callable[[Mapping[str, Any]], Iterable[str]]] = field(
         default_factory=dict
@@ -125,6 +197,7 @@ class Business:
         if self.workflows.latest(self.default_workflow) is None:
             faults.append(f"there is no workflow {self.default_workflow}, which is the default")
         faults += self._faults_of_sample()
+        faults += chain.from_iterable(map(self._faults_of_door, self.doors))
         if faults:
             raise DeclarationError(faults)
 
@@ -134,9 +207,17 @@ class Business:
         if self.sample.workflow and self.workflows.latest(self.sample.workflow) is None:
             yield f"sample: there is no workflow {self.sample.workflow}"
         try:
-            self.payload.check(self.sample.payload)
+            self.payload.accept(self.sample.payload)
         except InvalidError as error:
             yield from (f"sample: {fault}" for fault in error.faults)
+
+    def _faults_of_door(self, door: Door) -> Iterator[str]:
+        workflow = self.workflows.latest(door.workflow)
+        if workflow is None:
+            yield f"door: there is no workflow {door.workflow}"
+        elif door.cancel_until not in (None, *(step.name for step in workflow.steps)):
+            version = f"{workflow.name} version {workflow.version}"
+            yield f"{version}: its door names the step {door.cancel_until}, which it does not have"
 
 
 def _faults_of(agents: Sequence[Agent]) -> Iterator[str]:

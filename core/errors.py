@@ -4,7 +4,9 @@ They become HTTP answers, replies or poison messages only at the edge. The docst
 the default message of its errors, so it has one line.
 """
 
+from collections.abc import Sequence
 from datetime import timedelta
+from itertools import chain
 
 
 class AppError(Exception):
@@ -68,6 +70,19 @@ class UnknownNameError(InvalidError):
 
 class NewerMessageError(UnknownNameError):
     """The message has a newer version, or a value that only a newer app knows (FLT-12)."""
+
+
+def as_one(errors: Sequence[InvalidError]) -> InvalidError:
+    """Return one error that names all faults.
+
+    This version cannot judge a newer message, so `NewerMessageError` comes first; names that only a
+    newer version may know count only if nothing else is wrong.
+    """
+    faults = list(chain.from_iterable(error.faults for error in errors))
+    if any(isinstance(error, NewerMessageError) for error in errors):
+        return NewerMessageError(faults)
+    unknown = all(isinstance(error, UnknownNameError) for error in errors)
+    return UnknownNameError(faults) if unknown else InvalidError(faults)
 
 
 class RefusedError(AppError):

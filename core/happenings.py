@@ -253,7 +253,7 @@ class ReplyRefused(OfOrder):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ActedOn(OfOrder):
-    """An operator acted on the order (OPR-3, OPR-4); the names are those of `core.actions`."""
+    """An operator, or its customer, acted on the order; the names are those of `core.actions`."""
 
     what: Literal["resubmitted", "cancelled", "held", "released", "hurried", "erased"]
     note: str

@@ -13,6 +13,9 @@ SORTABLE = "%Y-%m-%dT%H:%M:%S.%fZ"
 LAST = "~"
 """A character that sorts after all characters of our keys."""
 
+KEYED = "="
+"""The prefix of the rows of business keys; those of orders and of the agenda begin otherwise."""
+
 ABOUT_ORDER = "orders/"
 """The prefix of the subject of an event about an order; the order's id follows."""
 
@@ -66,6 +69,34 @@ def order_range(order_id: str) -> tuple[str, str]:
 def history_range(order_id: str) -> tuple[str, str]:
     """Row-key range [from, to) of the order's history."""
     return f"{order_id}|history|", f"{order_id}|history|{LAST}"
+
+
+def business_key(key: str, order_id: str) -> str:
+    """Row key by which the order is found under this name of its business."""
+    return f"{KEYED}{key_part(key)}|{order_id}"
+
+
+def business_keys(beginning: str) -> tuple[str, str]:
+    """Row-key range [from, to) of all business keys that begin so."""
+    start = f"{KEYED}{key_part(beginning)}"
+    return start, f"{start}{LAST}"
+
+
+def same_business_keys(key: str) -> tuple[str, str]:
+    """Row-key range [from, to) of the orders with exactly this business key."""
+    start = business_key(key, "")
+    return start, f"{start}{LAST}"
+
+
+def order_keyed(row_key: str) -> str:
+    """Return the id of the order in the row key of a business key."""
+    return row_key.rpartition("|")[2]
+
+
+def key_in(row_key: str) -> str:
+    """Return the business key in such a row key, as the business wrote it."""
+    part = row_key.removeprefix(KEYED).rpartition("|")[0]
+    return re.sub("=([0-9a-f]+)=", lambda found: chr(int(found[1], 16)), part)
 
 
 def sortable(time: datetime) -> str:

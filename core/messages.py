@@ -121,8 +121,12 @@ class Submission(Message):
         return self.model_extra or {}
 
     def to_json(self) -> str:
-        """Return the message for the wire, in ASCII, which any Storage Queue can hold."""
-        return self.model_dump_json(by_alias=True, exclude_none=True, ensure_ascii=True)
+        """Return the message for the wire, in ASCII, which any Storage Queue can hold.
+
+        What is null in the payload stays: its model may ask for it.
+        """
+        unset = {name for name in type(self).model_fields if getattr(self, name) is None}
+        return self.model_dump_json(by_alias=True, exclude=unset, ensure_ascii=True)
 
 
 class WakeUp(Message):

@@ -54,12 +54,17 @@ ERASED = "erased"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Order:
-    """The order as it was submitted; it never changes, except that personal data may be erased."""
+    """The order as it was submitted; except for an erasure it never changes."""
 
     order_id: str
     placed_at: AwareDatetime
     payload: Mapping[str, Any]
     """A JSON object that only the business understands."""
+    key_rows: tuple[str, ...] | None = None
+    """The row keys of its business keys as they were written; None if it has none.
+
+    So an app that knows another model of the payload removes the rows too.
+    """
     more: Mapping[str, Any] = field(default_factory=dict, compare=False)
     """Columns that a newer version of the app has added, written back unchanged (FLT-12)."""
 

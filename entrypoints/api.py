@@ -12,7 +12,7 @@ from core.errors import InvalidError
 from core.messages import faults_of
 from entrypoints.functions import Functions
 from entrypoints.http import body_of, ok, order_id_of, unless_known
-from entrypoints.models import Body, Parameters
+from entrypoints.models import Parameters
 from entrypoints.openapi import Route, description
 
 
@@ -43,7 +43,7 @@ def _bind(triggers: Functions, route: Route) -> None:
 
 def _arguments(route: Route, req: func.HttpRequest) -> Iterator[tuple[str, Any]]:
     """Yield the call's arguments by its types; raises `InvalidError` or `UnknownOrderError`."""
-    for name, body in route.takes(Body):
+    for name, body in route.bodies:
         yield name, body_of(req, body)
     for name, parameters in route.takes(Parameters):
         yield name, _read(parameters, req)

@@ -11,7 +11,7 @@ from pydantic.alias_generators import to_camel
 from pydantic.json_schema import JsonSchemaMode, models_json_schema
 
 from core.keys import ORDER_ID
-from entrypoints.models import Body, Parameters, Problem, View
+from entrypoints.models import Parameters, Problem, View
 
 Schema = dict[str, Any]
 Kind = TypeVar("Kind")
@@ -28,8 +28,8 @@ class Route:
     call: Callable[..., Awaitable[View]]
     """The method that answers the call.
 
-    Its arguments (parts of the path, `Parameters`, a `Body`) and its result are described by their
-    types, and the call by the method's docstring.
+    Its arguments (parts of the path, `Parameters`, any other model for the body) and its result are
+    described by their types, and the call by the method's docstring.
     """
     open: bool = False
     """Whether the call works without the operators' key."""
@@ -40,12 +40,19 @@ class Route:
         return get_type_hints(self.call)
 
     def takes(self, kind: type[Kind]) -> Iterator[tuple[str, type[Kind]]]:
-        """Yield its arguments of this kind: `str` (a part of the path), `Parameters` or `Body`."""
+        """Yield its arguments of this kind: `str` (a part of the path), or `Parameters`."""
         return (
             (name, each)
             for name, each in self.types.items()
             if name != "return" and issubclass(each, kind)
         )
+
+    @property
+    def bodies(self) -> Iterator[tuple[str, type[BaseModel]]]:
+        """The argument that takes the body, with its model, if there is one."""
+        for name, each in self.takes(BaseModel):
+            if not issubclass(each, Parameters):
+                yield name, each
 
     @property
     def views(self) -> Iterator[type[View]]:
@@ -63,13 +70,13 @@ class Route:
         parameters = [each for _, each in self.takes(Parameters)]
         names_thing = "{" in self.path
         names_key = any(each.place == "header" for each in parameters)
-        if parameters or any(self.takes(Body)):
+        if parameters or any(self.bodies):
             yield 400
         if names_thing:
             yield 404
         if names_thing or names_key:
             yield 409
-        if self.method == "POST":
+        if any(self.bodies):
             yield 411
         yield 503
 
@@ -112,7 +119,7 @@ def _schemas(routes: Sequence[Route]) -> tuple[Mapping[type[BaseModel], Schema],
     """Return the reference to each model's schema, and all schemas by name."""
     models: set[tuple[type[BaseModel], JsonSchemaMode]] = {(Problem, "serialization")}
     for route in routes:
-        models |= {(body, "validation") for _, body in route.takes(Body)}
+        models |= {(body, "validation") for _, body in route.bodies}
         models |= {(view, "serialization") for view in route.views}
     by_name = sorted(models, key=lambda each: each[0].__name__)
     found, definitions = models_json_schema(by_name, ref_template="#/components/schemas/{model}")
@@ -136,7 +143,7 @@ def _operation(route: Route, references: Mapping[type[BaseModel], Schema]) -> Sc
     }
     if route.open:
         described["security"] = []
-    for _, body in route.takes(Body):
+    for _, body in route.bodies:
         described["requestBody"] = {"required": True, **_json("", references[body])}
     return described
 

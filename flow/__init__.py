@@ -4,7 +4,8 @@ from core.business import Business
 from core.messages import Text
 from core.orders import OnFailure, Order
 from flow.businesses import business
-from flow.model import Model, Owner, Personal
+from flow.doors import Door
+from flow.model import Key, Model, Owner, Personal
 from flow.services import Agent, Nothing, Operation
 from flow.steps import Flow
 
@@ -16,7 +17,9 @@ __all__ = [
     "UNDO",
     "Agent",
     "Business",
+    "Door",
     "Flow",
+    "Key",
     "Model",
     "Nothing",
     "Operation",

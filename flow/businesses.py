@@ -5,10 +5,11 @@ from contextlib import suppress
 from typing import Any
 
 from core.business import Agent as Declared
-from core.business import Business, Sample
+from core.business import Business, Door, Sample
 from core.workflow import DeclarationError, Workflows
 from flow.faults import faults_of
-from flow.model import Check, Model, payload_of
+from flow.model import Model
+from flow.payload import Check, payload_of
 from flow.services import Agent
 from flow.steps import Flow
 
@@ -40,6 +41,7 @@ def business(
             default_workflow=flows[0].name,
             agents=tuple(declared),
             payload=payload_of(flows[0].payload, check),
+            doors=tuple(_doors(flows)),
             sample=_sample(sample),
             fault_marks=fault_marks or {},
         )
@@ -47,6 +49,14 @@ def business(
     if faults or made is None:
         raise DeclarationError(list(dict.fromkeys(faults)))
     return made
+
+
+def _doors(flows: Sequence[Flow]) -> Iterator[Door]:
+    """Yield the doors as the engine knows them: those of the latest versions."""
+    latest = {flow.name: flow for flow in sorted(flows, key=lambda flow: flow.version)}
+    for flow in latest.values():
+        if flow.door:
+            yield flow.door.declaration(flow.name, flow.payload)
 
 
 def _of_several_payloads(flows: Sequence[Flow]) -> Iterator[str]:

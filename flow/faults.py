@@ -6,7 +6,8 @@ from typing import Any, get_args, get_origin
 
 from core.messages import Submission
 from core.orders import Order
-from flow.model import Model, mark_of, models_in
+from flow.model import Model
+from flow.payload import is_key, mark_of, models_in
 from flow.services import Nothing, Operation
 from flow.steps import Flow, Step
 
@@ -38,7 +39,9 @@ def _without_marks(model: type[Any], seen: set[type[Any]]) -> Iterator[str]:
         inner = models_in(field.annotation)
         if inner and _has_mapping(field.annotation):
             yield f"field {name}: expected a list of {inner[0].__name__} instead of a mapping"
-        if inner and mark_of(field):
+        if is_key(field) and mark_of(field):
+            yield f"field {name}: it is personal and a key; a key is shown, and never erased"
+        if inner and (mark_of(field) or is_key(field)):
             yield f"field {name}: mark the fields of {inner[0].__name__}, and not the whole of it"
         for each in inner:
             yield from _without_marks(each, seen)

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 from core.orders import OnFailure, Order
 from core.workflow import Results, StepDefinition, Workflow
+from flow.doors import Door
 from flow.drawing import mermaid
 from flow.model import Model, recorded
 from flow.services import Operation, dashed
@@ -64,10 +65,16 @@ class Step:
 
 
 class Flow:
-    """One version of a workflow; orders in flight finish on the version they started with."""
+    """One version of a workflow; orders in flight finish on the version they started with.
 
-    def __init__(self, name: str, payload: type[Model], *, version: int = 1) -> None:
-        self.name, self.payload, self.version = name, payload, version
+    Without a door, orders come over the queue `order-submissions` alone. All versions of a workflow
+    share the door of the latest one.
+    """
+
+    def __init__(
+        self, name: str, payload: type[Model], *, version: int = 1, door: Door | None = None
+    ) -> None:
+        self.name, self.payload, self.version, self.door = name, payload, version, door
         self.steps: list[Step] = []
 
     def step(  # noqa: PLR0913 - a field of the definition each

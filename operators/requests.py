@@ -8,6 +8,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstra
 
 from core.actions import BY_NAME
 from core.agenda import LISTS
+from core.business import MAX_KEY
 from core.life import Outcome, ProcessState
 from core.messages import Moment, StepName, Text
 from entrypoints.models import Body, Parameters
@@ -61,15 +62,18 @@ class Filter(BaseModel):
 
 
 class OrdersPage(Filter, Page):
-    """One page of a list of open orders that match all given conditions."""
+    """One page of a list of open orders, or of orders of a key, that match all given conditions."""
 
-    state: ListName = "Error"
+    state: ListName | None = None
+    """Without a key, Error if it is not given."""
+    key: Annotated[Text, Field(max_length=MAX_KEY)] | None = None
+    """The beginning of a key of the business, such as a claim number; finds orders in any state."""
     text: Annotated[Text, Field(max_length=200)] | None = None
     """A part of the order's id or reason, in any case."""
 
     @property
     def filters(self) -> bool:
-        """Whether there is any condition beside the state."""
+        """Whether there is any condition beside state and key."""
         return any((self.workflow, self.step, self.reason, self.text))
 
     def fits(self, order: ListedOrder) -> bool:
@@ -80,7 +84,7 @@ class OrdersPage(Filter, Page):
 
     def _lists(self, order: ListedOrder) -> bool:
         """Whether the list has this order; some lists have orders in any state."""
-        return order.process_state == self.state or self.state not in list(ProcessState)
+        return self.state not in list(ProcessState) or order.process_state == self.state
 
 
 class AlertsPage(Page):

@@ -54,12 +54,16 @@ class Found(View):
 def erase(order: Snapshot, request: OperatorRequest, payload: Payload, now: datetime) -> Change:
     """Return the change that erases the customer's data; order, state and history stay.
 
-    The history records who erased it and why. Raises `RefusedError` if nothing is left to erase.
+    Of its business keys those stay that the erased payload still has: a field that was a key once
+    may be personal now. The history records who erased it and why. Raises `RefusedError` if nothing
+    is left to erase.
     """
     erased = payload.erased(order.order.payload)
     if order.order.payload == erased:
         raise RefusedError("the customer's data was erased already")
-    after = replace(order, order=replace(order.order, payload=erased))
+    left = {keys.business_key(key, order.order_id) for key in payload.distinct_keys(erased)}
+    key_rows = tuple(key for key in order.order.key_rows or () if key in left) or None
+    after = replace(order, order=replace(order.order, payload=erased, key_rows=key_rows))
     happened = (ActedOn(what="erased", note=request.note),)
     entry = HistoryEntry(at=now, actor=f"operator/{request.operator}", happened=happened)
     return transition(order, after, entry)

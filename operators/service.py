@@ -2,13 +2,15 @@
 
 import logging
 from dataclasses import dataclass, replace
+from itertools import starmap
 
 from core import agenda, keys
 from core.actions import Action, Asked, possible
-from core.agenda import LISTS
+from core.agenda import LISTS, AgendaRow
 from core.business import Payload
 from core.changes import Change
 from core.errors import InvalidError, UnknownOrderError, UnreadableRowError
+from core.gathering import run_all
 from core.orders import Snapshot
 from core.ports import Clock
 from operators import views
@@ -57,13 +59,17 @@ class OperatorService:
         await self.store.agenda(self.store.buckets[0], *agenda.all_of(agenda.Kind.ERROR), limit=1)
 
     async def list(self, page: OrdersPage) -> OrderList:
-        """List the open orders of a state, the longest waiting first."""
+        """List the open orders of a state, the longest waiting first; or the orders of a key."""
+        return await (self._of_state(page) if page.key is None else self._of_key(page, page.key))
+
+    async def _of_state(self, page: OrdersPage) -> OrderList:
         found: list[tuple[str, ListedOrder]] = []
-        continuation, ends = page.continuation, agenda.all_of(LISTS[page.state])
+        state = page.state or "Error"
+        continuation, ends = page.continuation, agenda.all_of(LISTS[state])
         looked_at = MAX_LOOKED_AT if page.filters else page.limit
         for _ in range(MAX_PAGES if page.filters else 1):
             rows, continuation = await agenda_page(self.store, *ends, looked_at, continuation)
-            listed = ((row.key, views.listed(row, page.state)) for row in rows)
+            listed = ((row.key, views.listed(row, state)) for row in rows)
             found += [(key, order) for key, order in listed if page.fits(order)]
             if continuation is None or len(found) > page.limit:
                 break
@@ -71,6 +77,37 @@ class OperatorService:
         return OrderList(
             orders=[order for _, order in shown], continuation=next_one or continuation
         )
+
+    async def _of_key(self, page: OrdersPage, key: str) -> OrderList:
+        """Return orders whose key begins so; those whose key it is come first, on the first page.
+
+        Of keys of different length, such as 20 and 200, the shorter would come last.
+        """
+        start, end = keys.business_keys(key)
+        exact: list[str] = []
+        if page.continuation is None:
+            exact = await self.store.key_rows(*keys.same_business_keys(key), page.limit)
+        elif start <= page.continuation < end:
+            start = f"{page.continuation} "
+        else:
+            raise InvalidError(["continuation: expected what the page before said"])
+        rows = await self.store.key_rows(start, end, page.limit + 1)
+        shown, continuation = cut(rows, page.limit, str)
+        row_of = {keys.order_keyed(row): row for row in (*exact, *shown)}
+        found = await run_all(starmap(self._found, row_of.items()))
+        return OrderList(
+            orders=[order for order in found if order and page.fits(order)],
+            continuation=continuation,
+        )
+
+    async def _found(self, order_id: str, row: str) -> ListedOrder | None:
+        """Return the order as a list shows it, also if it is unreadable; None if it is gone."""
+        try:
+            order = await self.store.load(order_id)
+        except UnreadableRowError as fault:
+            unreadable = AgendaRow(key=row, order_id=order_id, fault=str(fault))
+            return views.listed(unreadable, "Error")
+        return views.found(order) if order else None
 
     async def search(self, query: Search) -> FoundOrders:
         """Find orders in any state by the beginning of their ids; this is one range of rows."""

@@ -8,11 +8,12 @@ from typing import Annotated, Any, TypeVar
 from pydantic import AliasGenerator, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel, to_pascal
 
-from core.agenda import LISTS, AgendaRow, Kind
+from core.agenda import LISTS, AgendaRow, Kind, summary
 from core.business import Payload
 from core.changes import HistoryEntry
 from core.errors import InvalidError
 from core.happenings import as_data
+from core.keys import key_in
 from core.life import Direction, Outcome, ProcessState, Situation, StepState, situation_of
 from core.orders import OnFailure, Priority, Snapshot
 from entrypoints.models import View
@@ -87,6 +88,8 @@ class OrderView(StateView):
     placed_at: datetime
     payload: dict[str, Any]
     """The submitted payload, without personal data."""
+    keys: list[str]
+    """The keys by which its business names it, and by which it is found."""
     steps: list[StepView]
     history: list[EntryView]
     actions: list[str]
@@ -101,6 +104,7 @@ def order_view(
         **dict(StateView.model_validate(order.state)),
         placed_at=order.order.placed_at,
         payload=dict(payload.erased(order.order.payload)),
+        keys=[key_in(row) for row in order.order.key_rows or ()],
         steps=[StepView.model_validate(step) for step in order.steps],
         history=[_entry(each) for each in history],
         actions=list(actions),
@@ -139,6 +143,11 @@ class ListedOrder(View):
     """Null if its row cannot be read."""
 
 
+def found(order: Snapshot) -> ListedOrder:
+    """Return an order in any state as a list shows it."""
+    return ListedOrder.model_validate({**summary(order), "OrderId": order.order_id})
+
+
 def listed(row: AgendaRow, state: str) -> ListedOrder:
     """Return an order as this list shows it; an unreadable row is shown as such."""
     try:
@@ -173,7 +182,7 @@ def situation_in(list_name: str) -> Situation:
 
 
 class OrderList(View):
-    """One page of orders, the longest waiting first."""
+    """One page of orders: the longest waiting first, or in the sequence of their keys."""
 
     orders: list[ListedOrder]
     continuation: str | None = None

@@ -1,13 +1,12 @@
 """A customer's purchase, and the customer's view of the order."""
 
-import hmac
 from dataclasses import asdict
-from datetime import datetime, timedelta
+from datetime import datetime
 from decimal import Decimal
 from operator import not_
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, ConfigDict, Field, WithJsonSchema
+from pydantic import AfterValidator, ConfigDict, Field
 from pydantic.config import JsonDict
 from pydantic.json_schema import SkipJsonSchema
 from pydantic_core import PydanticCustomError
@@ -15,7 +14,8 @@ from pydantic_core import PydanticCustomError
 from core.life import Mark, Outcome, ProcessState, StepState
 from core.messages import OrderId, Submission
 from core.orders import Priority, Snapshot, Step
-from entrypoints.models import Body, Parameters, View
+from customers.rules import ASK_AGAIN_IN, AskAgain
+from entrypoints.models import Body, View
 from shop import words
 from shop.business import Customer
 from shop.catalogue import BY_SKU, Product
@@ -23,23 +23,6 @@ from shop.words import OrderWords, StepWords
 
 LARGEST_TOTAL = Decimal(5000)
 """Maximum total of a purchase in EUR: purchases are anonymous, and each is authorised."""
-MIN_KEY, MAX_KEY = 20, 200
-"""Length of an `Idempotency-Key`; a key that others can guess would show them its order."""
-RECORDED_WITHIN = timedelta(minutes=1)
-"""Age up to which an order that is not recorded yet counts as accepted."""
-KEY_SCHEMA = {
-    "description": (
-        "The same key and purchase stand for the same order, however often they are sent. "
-        "Use a UUID."
-    ),
-    "type": "string",
-    "minLength": MIN_KEY,
-    "maxLength": MAX_KEY,
-    "pattern": "^[!-~]+$",
-    "examples": ["5f0c7d0e-3b1f-4c55-9d0a-0f7f9a7a1c11"],
-}
-ASK_AGAIN_IN = {ProcessState.PENDING: 2, ProcessState.PROCESSING: 2, ProcessState.ERROR: 30}
-"""Seconds until a client asks again; in `Error` an order waits for a person, which takes longer."""
 EXAMPLE: JsonDict = {
     "customer": {"name": "Ada Lovelace", "email": "ada@example.com"},
     "items": [{"sku": "TEA-SENCHA", "quantity": 2}],
@@ -84,38 +67,6 @@ class OperatorPurchase(Purchase):
     """The body of `POST /api/operator/orders`, with a priority (SCH-11)."""
 
     priority: Annotated[Priority, Field(strict=False)] = Priority.NORMAL
-
-
-def _hard_to_guess(key: str) -> str:
-    if not MIN_KEY <= len(key) <= MAX_KEY:
-        told = f"expected {MIN_KEY} to {MAX_KEY} characters at random, such as a UUID"
-        raise PydanticCustomError("guessable", "{told}", {"told": told})
-    return key
-
-
-class IdempotencyKey(Parameters):
-    """The optional header that makes one order of a purchase which is sent several times."""
-
-    place = "header"
-    value: Annotated[
-        str | None,
-        AfterValidator(_hard_to_guess),
-        WithJsonSchema(KEY_SCHEMA),
-        Field(alias="Idempotency-Key"),
-    ] = None
-
-
-AskAgain = Field(exclude=True, description="In how many seconds it is worth asking again")
-
-
-class Placed(View):
-    """An order that was accepted."""
-
-    http_status = 202
-    order_id: OrderId
-    status_url: str
-    location: Annotated[str, Field(exclude=True, description="Where to follow the order")]
-    retry_after: Annotated[int, AskAgain] = 1
 
 
 IfSlow = Field(
@@ -172,17 +123,6 @@ def submission(purchase: Purchase, order_id: str, placed_at: datetime) -> Submis
     return Submission(
         schema_version=1, order_id=order_id, placed_at=placed_at, priority=priority, **payload
     )
-
-
-def fingerprint(purchase: Purchase, idempotency_key: str) -> str:
-    """Return a digest of the purchase, to compare purchases under one `Idempotency-Key`.
-
-    The key, which is stored nowhere, enters into the digest. Without it, the customer could be
-    found by trying.
-    """
-    key = idempotency_key.encode("utf-8", "surrogatepass")
-    # Not SHA-256: HMAC hashes a long key first, and the store holds the SHA-256 of the key.
-    return hmac.digest(key, purchase.model_dump_json().encode(), "sha512").hex()
 
 
 def status(order: Snapshot) -> Status:

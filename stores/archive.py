@@ -76,12 +76,14 @@ class Archive:
         return ArchivePage(orders=orders, continuation=continuation)
 
     async def remove(self, order: ArchivedOrder) -> None:
-        """Remove all rows of an order: its own rows in one transaction, and then its history.
+        """Remove all rows of an order: business keys, its own rows at once, and then its history.
 
-        So no reader sees a part of an order. A history that a crash has left over is removed by a
-        later call.
+        So no reader sees a part of an order. Keys go first, since the order remembers them; a
+        history that a crash has left over is removed by a later call.
         """
         bucket = bucket_of(order.order_id)
+        named = (order.snapshot and order.snapshot.order.key_rows) or ()
+        await self._table.submit_each(bucket, [Delete(key) for key in named])
         history = [key for key in order.keys if "|history|" in key]
         others = [key for key in order.keys if "|history|" not in key]
         if state_key(order.order_id) in others:

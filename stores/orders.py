@@ -4,6 +4,7 @@ import logging
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any, TypeVar
 
 from pydantic import AwareDatetime, ValidationError
@@ -55,9 +56,16 @@ class StateRecord:
     steps: tuple[Step, ...]
 
 
-Record = Order | StateRecord | HistoryEntry | AgendaRow
+@dataclass(frozen=True, slots=True)
+class Keyed:
+    """A business key of an order: its row key says all of it."""
 
-ORDER = Form(Order, texts=("payload",), order_id="OrderID")
+    order_id: str
+
+
+Record = Order | StateRecord | HistoryEntry | AgendaRow | Keyed
+
+ORDER = Form(Order, texts=("payload", "key_rows"), order_id="OrderID")
 STATE = Form(OrderState, texts=("agenda",), order_id="OrderID")
 STEP = Form(
     Step,
@@ -95,6 +103,8 @@ def columns_of_record(record: Record) -> Columns:
             return _history_columns(record)
         case AgendaRow():
             return {"OrderID": record.order_id, **record.data}
+        case Keyed():
+            return {"OrderID": record.order_id}
 
 
 def _state_columns(record: StateRecord) -> Columns:
@@ -202,10 +212,19 @@ def _of_order(before: Snapshot | None, after: Snapshot) -> Iterator[Operation]:
     if before is None or before.etag is None:
         yield Insert(order_key(after.order_id), after.order)
         yield Insert(state_key(after.order_id), record)
+        yield from _keyed(after)
         return
     if before.order != after.order:
         yield Put(order_key(after.order_id), after.order)
+        kept = after.order.key_rows or ()
+        yield from (Delete(key) for key in before.order.key_rows or () if key not in kept)
     yield Replace(state_key(after.order_id), record, before.etag)
+
+
+def _keyed(order: Snapshot) -> Iterator[Operation]:
+    """Yield the rows of the order's business keys, which nothing else ever writes."""
+    for key in order.order.key_rows or ():
+        yield Put(key, Keyed(order.order_id))
 
 
 def of_note(note: Note) -> list[Operation]:
@@ -316,6 +335,14 @@ class OrderStore:
         for bucket, why in failures.items():
             log.warning("orders.bucket_passed_over", extra={"bucket": bucket, "why": repr(why)})
         return found
+
+    async def key_rows(self, start: str, end: str, limit: int) -> list[str]:
+        """Return up to `limit` row keys of business keys of each bucket, start <= key < end.
+
+        They are sorted. Raises `ExceptionGroup` if a bucket cannot be read.
+        """
+        found = await run_all(self.table.rows(each, start, end, limit) for each in self.buckets)
+        return sorted(row.key for row in chain.from_iterable(found))
 
     async def postpone(self, bucket: str, key: str, row: AgendaRow) -> None:
         """Replace an obligation by another in one transaction, unless the first is met by now.

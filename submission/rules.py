@@ -1,21 +1,18 @@
 """Makes a new order of a submission message, or a refusal that names every fault."""
 
 import hashlib
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from itertools import chain
-from typing import Any
 
 from pydantic import BaseModel, Field
 
 from core import alerts
-from core.business import MAX_PAYLOAD, Payload
+from core.business import Payload
 from core.changes import Change, Event, HistoryEntry, Note, wake_up
-from core.errors import InvalidError, NewerMessageError, UnknownNameError
+from core.errors import InvalidError, UnknownNameError, as_one
 from core.happenings import SubmissionRefused, Submitted
-from core.keys import bucket_of, sortable
-from core.messages import Moment, Submission, decode, json_text, payload_in, utf16_units
+from core.keys import bucket_of, business_key, sortable
+from core.messages import Moment, Submission, decode, payload_in
 from core.orders import Order, OrderState, Snapshot
 from core.workflow import Workflow, Workflows
 
@@ -47,25 +44,12 @@ def read(body: bytes, terms: Terms) -> tuple[Submission, Workflow]:
     except InvalidError as error:
         errors.append(error)
     try:
-        terms.payload.check(payload)
-        _check_form(payload, terms)
+        terms.payload.accept(payload)
     except InvalidError as error:
         errors.append(error)
     if errors:
-        raise _as_one(errors)
+        raise as_one(errors)
     return message, workflow
-
-
-def _as_one(errors: Sequence[InvalidError]) -> InvalidError:
-    """Return one error that names all faults, by the rule of `read`.
-
-    This version cannot judge a newer message, so `NewerMessageError` comes first.
-    """
-    faults = list(chain.from_iterable(error.faults for error in errors))
-    if any(isinstance(error, NewerMessageError) for error in errors):
-        return NewerMessageError(faults)
-    unknown = all(isinstance(error, UnknownNameError) for error in errors)
-    return UnknownNameError(faults) if unknown else InvalidError(faults)
 
 
 class Placed(BaseModel):
@@ -109,20 +93,6 @@ def _workflow_of(message: Submission, terms: Terms) -> Workflow:
     return workflow
 
 
-def _check_form(payload: Mapping[str, Any], terms: Terms) -> None:
-    """Raise `InvalidError` if a row cannot hold the payload, now or after its erasure."""
-    versions = (payload, terms.payload.erased(payload))
-    try:
-        texts = [json_text(each, allow_nan=False) for each in versions]
-    except ValueError as fault:
-        raise InvalidError([f"body: {fault}"]) from None
-    length = max(map(utf16_units, texts))
-    if length > MAX_PAYLOAD:
-        raise InvalidError(
-            [f"body: the order's content has {length} characters; it can have {MAX_PAYLOAD}"]
-        )
-
-
 def new_order(
     message: Submission, workflow: Workflow, terms: Terms, now: datetime, actor: str
 ) -> Change:
@@ -131,9 +101,7 @@ def new_order(
     Implements SUB-2 and SUB-6.
     """
     snapshot = Snapshot(
-        order=Order(
-            order_id=message.order_id, placed_at=message.placed_at, payload=message.payload
-        ),
+        order=_recorded(message, terms),
         state=OrderState(
             order_id=message.order_id,
             workflow=workflow.name,
@@ -152,6 +120,17 @@ def new_order(
         after=snapshot,
         entry=HistoryEntry(at=now, actor=actor, happened=(Submitted(workflow=workflow.name),)),
         messages=(wake_up(snapshot),),
+    )
+
+
+def _recorded(message: Submission, terms: Terms) -> Order:
+    """Return the order as it is recorded, with the rows by which its business finds it."""
+    keys = terms.payload.distinct_keys(message.payload)
+    return Order(
+        order_id=message.order_id,
+        placed_at=message.placed_at,
+        payload=message.payload,
+        key_rows=tuple(business_key(key, message.order_id) for key in keys) or None,
     )
 
 

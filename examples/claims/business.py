@@ -8,7 +8,9 @@ from flow import (
     COOLDOWN,
     UNDO,
     Agent,
+    Door,
     Flow,
+    Key,
     Model,
     Operation,
     Owner,
@@ -31,7 +33,7 @@ class PolicyHolder(Model):
 class Claim(Model):
     """The payload of a claim; its description is free text, so it may be personal."""
 
-    claim_number: Annotated[str, Field(pattern=r"^C-\d{4,10}$")]
+    claim_number: Key[Annotated[str, Field(pattern=r"^C-\d{4,10}$")]]
     policy_holder: PolicyHolder
     amount: Amount
     description: Personal[Text]
@@ -88,7 +90,7 @@ class Banking(Agent):
 assessor = Assessment("assessor", refusal="not covered by the policy")
 bank = Banking("bank", refusal="account closed")
 
-claims = Flow("claim", Claim)
+claims = Flow("claim", Claim, door=Door(open=True, cancel_until="pay"))
 
 
 @claims.step(assessor.assess, undo=assessor.cancel, on_failure=UNDO)

@@ -40,6 +40,7 @@ var openPaths = [
   '/api/products'
   '/api/orders'
   '/api/orders/*'
+  '/api/workflows/*'
   '/api/health'
   '/api/openapi.json'
   '/simulator/*'

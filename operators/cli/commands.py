@@ -5,6 +5,7 @@ sign-in, was refused; 5 the app has failed, and its log says why.
 """
 
 import getpass
+import re
 from collections.abc import Callable
 from itertools import chain
 from typing import Any, TypeVar
@@ -29,6 +30,8 @@ WATCH = click.option(
     "--watch", type=click.FloatRange(min=0.1), metavar="SECONDS", help="Show it again and again."
 )
 STATES = click.Choice(list(LISTS), case_sensitive=False)
+AS_ID = re.compile(r"b\d\d-")
+"""How the id of an order begins; what begins otherwise is a key."""
 OUTCOMES = click.Choice(["failed", "undo-incomplete"])
 
 
@@ -106,12 +109,17 @@ def list_orders(
 
 @main.command()
 @click.argument("beginning")
+@EVERYTHING
 @IN_JSON
 @click.pass_obj
-def search(api: Api, *, beginning: str, in_json: bool) -> None:
-    """Find orders, in any state, by the beginning of their ids."""
+def search(api: Api, *, beginning: str, everything: bool, in_json: bool) -> None:
+    """Find orders, in any state, by the beginning of their ids, or of a key of the business."""
 
-    def draw() -> tuple[Json, str]:
+    def by_key() -> tuple[Json, str]:
+        answer = api.every("orders", "orders", first_only=not everything, key=beginning)
+        return answer, formatting.with_more(formatting.orders_table(answer["orders"]), answer)
+
+    def by_id() -> tuple[Json, str]:
         answer = api.get("search", id=beginning)
         rows = [_found_row(order) for order in answer["orders"]]
         for order_id in answer["unreadable"]:
@@ -120,7 +128,7 @@ def search(api: Api, *, beginning: str, in_json: bool) -> None:
         header = ("ORDER", "STATE", "OUTCOME", "SINCE", "REASON")
         return answer, table(header, rows) + more
 
-    show(draw, in_json=in_json, every=None)
+    show(by_id if AS_ID.match(beginning) else by_key, in_json=in_json, every=None)
 
 
 def _found_row(order: Json) -> tuple[object, ...]:

@@ -47,6 +47,8 @@ def order_text(order: Json) -> str:
     history = [
         (each["at"], each["actor"], each["event"], each["detail"]) for each in order["history"]
     ]
+    if order["keys"]:
+        facts.append(("keys", ", ".join(order["keys"])))
     facts.append(("can be", " or ".join(order["actions"]) or "left alone"))
     step_header = ("STEP", "STATE", "ATTEMPTS", "FAILURES", "RESTS", "REASON", "RESULT")
     tables = (

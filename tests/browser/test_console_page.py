@@ -270,6 +270,48 @@ async def test_an_id_is_found_by_its_beginning_in_capitals_or_not(console, stuck
     await expect(page.locator(".head h1")).to_contain_text(stuck[0])
 
 
+FOUND = {
+    "orderId": "b00-01JCX4T9Q8ZK7M2N5P6R3S1V0W",
+    "processState": "Processed",
+    "failureCount": 0,
+    "priority": "normal",
+    "workflow": "claim",
+    "situation": "processed",
+    "outcome": None,
+    "failedSteps": [],
+    "reason": None,
+    "updatedAt": "2026-01-31T08:15:00Z",
+}
+
+
+async def test_a_key_of_the_business_is_found_and_any_other_text_among_open_orders(console, stuck):
+    """In any state; the key stands in the address, so that it can be passed on."""
+    page = await console("/search")
+    await page.route(
+        "**/api/operator/orders?key=C-20*",
+        lambda route: route.fulfill(json={"orders": [FOUND], "continuation": None}),
+    )
+    await page.get_by_role("textbox").fill("C-20")
+    await page.keyboard.press("Enter")
+    await expect(page.get_by_role("link", name=FOUND["orderId"])).to_be_visible()
+    await expect(page.locator("tbody .badge")).to_have_text("Processed")
+    assert page.url.endswith("#/search?key=C-20")
+
+    async def with_keys(route):
+        answer = await (await route.fetch()).json()
+        await route.fulfill(json=answer | {"keys": ["C-20", "<b>"]})
+
+    place = f"/orders/{stuck[0]}"
+    await page.route(f"**/api/operator{place}", with_keys)
+    await page.goto(f"/console#{place}")
+    await expect(page.locator(".head")).to_contain_text("known as C-20, <b>")
+    await page.goto("/console#/search")
+    await page.get_by_role("textbox").fill("not deliverable")
+    await page.keyboard.press("Enter")
+    await expect(page.locator("main")).to_contain_text(stuck[0])
+    assert "text=not" in page.url
+
+
 async def test_the_last_hour_is_shown_in_pictures_and_as_a_table(visitor, console, client):
     """What ended, and how long steps took; at the end of the first page, and asked for once a minute at most."""
     page = await console("/search", clock=True)

@@ -25,6 +25,7 @@ FOLDERS = (
     "agents",
     "supervisor",
     "alerts",
+    "customers",
     "operators",
 )
 WORKBOOK = json.loads((ROOT / "infra/workbook.json").read_text())

@@ -443,6 +443,12 @@ def test_sign_in_leaves_open_what_needs_no_key(functions):
             is_open = any(re.fullmatch(path, f"/{route}") for path in open_paths)
             anybody = "anonymous" in trigger["authLevel"].lower() and name != "web_console"
             assert is_open == anybody, name
+    for place, expected in (
+        ("/api/workflows/claim", True),
+        ("/api/operator/workflows/claim", False),
+    ):
+        is_open = any(re.fullmatch(path, f"{place}/orders") for path in open_paths)
+        assert is_open == expected, place
 
 
 def test_alerts_reach_the_operators(deployed):

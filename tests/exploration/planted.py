@@ -742,8 +742,8 @@ def takes_the_newest_first() -> AbstractContextManager[Any]:
 
 
 def names_no_agents_in_the_agenda() -> AbstractContextManager[Any]:
-    summary = agenda._summary
-    return patch.object(agenda, "_summary", lambda order: summary(order) | {"Agents": None})
+    summary = agenda.summary
+    return patch.object(agenda, "summary", lambda order: summary(order) | {"Agents": None})
 
 
 def claims_more_than_fits() -> AbstractContextManager[Any]:

@@ -7,20 +7,22 @@ from datetime import UTC, datetime, timedelta
 
 import azure.functions as func
 import pytest
-from apps import app, shop_of
+from apps import app, set_to, shop_of
 from builders import CONTENT, ORDER_ID, PAYLOAD, WORKFLOWS, claimed
 from hypothesis import example, given
 from hypothesis import strategies as st
 from memory import in_memory, of_columns
 
+import customers.triggers
 import shop.triggers
 from adapters.messaging.queues import NO_XML
 from alerts import rules as alert_rules
-from bootstrap import functions
+from bootstrap import bootstrap, functions
 from core.business import Payload
 from core.changes import Event
 from core.errors import InvalidError, UnreadableRowError
 from core.messages import AgentReply, AgentRequest, Submission, WakeUp, decode
+from examples.claims.business import CLAIMS
 from operators.requests import BulkRequest, OperatorRequest
 from shop.business import Content
 from shop.rules import Purchase
@@ -270,7 +272,11 @@ def test_a_poison_message_is_kept_as_it_is_whatever_it_is(body, reason, correlat
 def handlers():
     """Every HTTP function of the app, on parts in memory."""
     engine = app(in_memory(), simulator_enabled=True)
-    bound = functions(engine, shop.triggers.routes(shop_of(engine))).get_functions()
+    of_claims = {agent.name: f"http://{agent.name}" for agent in CLAIMS.agents}
+    other = bootstrap(set_to(addresses=of_claims), CLAIMS, in_memory())
+    doors = customers.triggers.routes(other.customers, CLAIMS.doors)
+    routes = [*shop.triggers.routes(shop_of(engine)), *doors]
+    bound = functions(engine, routes).get_functions()
     return {
         each.get_function_name(): each.get_user_function()
         for each in bound
@@ -293,7 +299,7 @@ PARAMETERS = {
 def test_an_http_function_never_breaks(name, data):
     """Any body, path, query and header: an answer below 500."""
     bodies = ANYTHING | st.sampled_from(
-        [json.dumps(example).encode() for example in EXAMPLES.values()]
+        [json.dumps(example).encode() for example in (*EXAMPLES.values(), CLAIMS.sample.payload)]
     )
     request = func.HttpRequest(
         method=data.draw(st.sampled_from(["GET", "POST", "PUT"])),
@@ -302,7 +308,7 @@ def test_an_http_function_never_breaks(name, data):
         headers={"Idempotency-Key": data.draw(st.text(max_size=40))},
         params={
             key: data.draw(st.text(max_size=30))
-            for key in ("state", "limit", "continuation", "orderId", "id")
+            for key in ("state", "limit", "continuation", "orderId", "id", "key")
         },
         route_params={key: data.draw(strategy) for key, strategy in PARAMETERS.items()},
     )

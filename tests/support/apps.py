@@ -2,14 +2,12 @@
 
 from builders import COOLDOWN, PAYLOAD, THRESHOLD, TIMEOUT, TOLERANCE, WORKFLOWS
 
-from adapters.clock import order_ids, order_time
 from adapters.settings import Settings
 from bootstrap import App, bootstrap
 from core.business import Agent, Business
 from local.ports import Ports
 from local.settings import app_settings
 from shop.service import ShopService
-from submission.service import QUEUE
 
 IN_SECONDS = {"step_timeout": TIMEOUT, "cooldown": COOLDOWN, "clock_tolerance": TOLERANCE}
 SETTINGS = Settings.model_validate(app_settings(Ports(), "key", "key")).model_copy(
@@ -55,11 +53,4 @@ def app(parts, *, workflows=WORKFLOWS, offers=ALONE, declared=None, **settings) 
 
 def shop_of(made: App) -> ShopService:
     """The shop beside this app."""
-    return ShopService(
-        store=made.store,
-        submissions=made.storage_queues[QUEUE],
-        keys=made.submission_keys,
-        clock=made.adapters.clock,
-        new_order_id=order_ids(8),
-        placed_at=order_time,
-    )
+    return ShopService(customers=made.customers)

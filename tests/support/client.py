@@ -143,7 +143,7 @@ class Client:
         return await self.rows(order_id, f"{order_id}~", order_id[:3])
 
     async def agenda_of(self, order_id: str) -> list[str]:
-        rows = await self.rows("!", "b", order_id[:3])
+        rows = await self.rows("!", "!~", order_id[:3])
         return [key for key in rows if order_id in key]
 
 

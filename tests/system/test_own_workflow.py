@@ -159,6 +159,46 @@ async def test_a_claim_is_assessed_and_screened_at_once_then_approved_then_paid(
     assert "assess attempt 1 started at assessor; fraud attempt 1 started at bank" in told
     assert re.findall("|".join(IN_TURN), told) == list(IN_TURN)
     assert await client.agenda_of(order_id) == []
+    _, found = await client.request("GET", "/api/operator/orders?key=C-20&limit=500")
+    assert order_id in {each["orderId"] for each in found["orders"]}
+    assert order["keys"] == [STORM["claimNumber"]]
+
+
+DOOR = "/api/workflows/claim/orders"
+
+
+@pytest.mark.proves("SUB-8")
+async def test_a_claim_that_came_through_the_door_is_cancelled_there(claims):
+    """While its approval is under way, which is withdrawn; sent twice, it is one claim."""
+    _, client = claims
+    slow = {"mode": "slow", "latencyMs": 2000, "match": {"action": "approve"}}
+    await client.request("PUT", "/simulator/assessor/faults", json=slow)
+    key = {"Idempotency-Key": new_order_id()}
+    answers = [
+        await client.request("POST", DOOR, key=False, json=STORM, headers=key) for _ in range(2)
+    ]
+    (order_id,) = {answer["orderId"] for _, answer in answers}
+    status, followed = await client.request("GET", f"{DOOR}/{order_id}", key=False)
+    assert (status, followed["orderId"]) == (200, order_id)
+
+    async def is_cancelled():
+        cancelled, _ = await client.request("POST", f"{DOOR}/{order_id}/cancel", key=False)
+        return cancelled == 202
+
+    await eventually(partial(is_approving, client, order_id))
+    await eventually(is_cancelled)
+    await client.request("PUT", "/simulator/assessor/faults", json={"mode": "none"})
+    order = await ended(client, order_id)
+    assert (order["outcome"], order["reason"]) == ("undone", "cancelled by the customer")
+    assert ("customer", "cancelled") in {
+        (each["actor"], each["event"]) for each in order["history"]
+    }
+    assert "pay" not in await actions(client, order_id)
+
+
+async def is_approving(client, order_id):
+    order = await client.order(order_id)
+    return order and next(each for each in order["steps"] if each["name"] == "approve")["attempts"]
 
 
 HANGING = {"approve": ("assessor", "approve"), "fraud": ("bank", "screen")}

@@ -17,6 +17,7 @@ from flow import (
     UNDO,
     Agent,
     Flow,
+    Key,
     Model,
     Operation,
     Owner,
@@ -344,6 +345,55 @@ def test_a_submission_may_not_pass_for_an_erased_one():
     PETS.check(GUESTS)
 
 
+class Room(Model):
+    """Known by its number."""
+
+    number: Key[int]
+    view: str = ""
+
+
+class Booking(Model):
+    """A payload with keys at every depth, and beside what is personal."""
+
+    code: Key[Annotated[str, Field(pattern="^B-[0-9]+$")]]
+    agency: Key[str] | None = None
+    vouchers: tuple[Key[str], ...] = ()
+    rooms: tuple[Room, ...] = ()
+    guest: Personal[str] = ""
+
+
+BOOKED = {
+    "code": "B-1",
+    "agency": "Sun & Sea",
+    "vouchers": ["V1", "V2", "V1"],
+    "rooms": [{"number": 7, "view": "sea"}, {"number": 8}],
+    "guest": "Ada",
+}
+BOOKINGS = business(stays(payload=Booking), agents=[hotel, kitchen]).payload
+
+
+def test_keys_are_found_wherever_the_business_marks_them():
+    """In models, lists and unions, as text; each once, and nothing that is not marked."""
+    assert BOOKINGS.distinct_keys(BOOKED) == ["B-1", "Sun & Sea", "V1", "V2", "7", "8"]
+    assert BOOKINGS.distinct_keys({"code": "B-1", "agency": None}) == ["B-1"]
+    assert PETS.distinct_keys(GUESTS) == []
+
+
+def test_an_erasure_changes_no_key():
+    """It is not personal, so operators find the order by it for as long as it is there."""
+    erased = BOOKINGS.erased(BOOKED)
+    assert erased["guest"] == ERASED
+    assert BOOKINGS.distinct_keys(erased) == BOOKINGS.distinct_keys(BOOKED)
+
+
+@pytest.mark.parametrize(
+    "recorded", [{}, {"code": {"a": [1]}}, {"rooms": 7}, {"rooms": [[1], "x", {}]}, {"code": None}]
+)
+def test_keys_of_a_payload_of_any_shape_can_be_asked_for(recorded):
+    """It was recorded by another version."""
+    assert all(isinstance(key, str) for key in BOOKINGS.distinct_keys(recorded))
+
+
 # Declarations
 
 
@@ -600,6 +650,18 @@ class Whole(Stay):
     first: Personal[Pet]
 
 
+class Both(Stay):
+    """With a mark too many."""
+
+    passport: Key[Personal[str]]
+
+
+class WholeKey(Stay):
+    """With a key that is a model."""
+
+    first: Key[Pet]
+
+
 class Sparse(Agent):
     """A service whose operation has a name that no request can bear."""
 
@@ -633,6 +695,12 @@ IN_A_BUSINESS = {
     ),
     "field first: mark the fields of Pet, and not the whole of it": lambda: business(
         stays(payload=Whole), agents=[hotel]
+    ),
+    "field passport: it is personal and a key; a key is shown, and never erased": lambda: business(
+        stays(payload=Both), agents=[hotel]
+    ),
+    "field first: mark the fields of Pet, and not the whole": lambda: business(
+        stays(payload=WholeKey), agents=[hotel]
     ),
     "its name has to match": lambda: business(stays(name="A stay"), agents=[hotel]),
     "its version has to be from 1": lambda: business(stays(version=0), agents=[hotel]),

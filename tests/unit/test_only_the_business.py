@@ -12,7 +12,8 @@ from shop.catalogue import PRODUCTS
 ROOT = Path(__file__).parents[2]
 ENGINE = (
     *("core", "entrypoints", "stores", "adapters", "web"),
-    *("submission", "scheduler", "agents", "supervisor", "alerts", "operators", "simulator"),
+    *("submission", "scheduler", "agents", "supervisor", "alerts", "customers", "operators"),
+    "simulator",
 )
 SUFFIXES = (".py", ".js", ".css", ".html")
 NOT_OURS = {"node_modules", "tests", "__pycache__"}

@@ -98,6 +98,38 @@ def test_an_order_is_shown_with_what_was_ordered_and_what_its_steps_came_to():
     ]
 
 
+def test_an_order_is_shown_with_its_keys():
+    """One without any shows no line of them."""
+    order = new_order()
+    keyed = replace(order, order=replace(order.order, key_rows=("=C-1|x", "=a=3d=b|x")))
+    for each, expected in ((order, False), (keyed, True)):
+        view = order_view(each, PAYLOAD, [], []).model_dump(mode="json", by_alias=True)
+        text = formatting.order_text(view)
+        assert ("keys" in text, "C-1, a=b" in text) == (expected, expected)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "asked"),
+    [
+        ("b03-01J", "/api/operator/search?id=b03-01J"),
+        ("C-20", "/api/operator/orders?key=C-20"),
+        ("b0 & co", "/api/operator/orders?key=b0%20%26%20co"),
+    ],
+)
+def test_an_order_is_searched_by_its_id_or_by_a_key(monkeypatch, wanted, asked):
+    """What does not begin as an id does is a key of the business."""
+    sent = []
+
+    def nothing(request):
+        sent.append(request.url.raw_path.decode().replace("+", "%20"))
+        empty = {"orders": [], "unreadable": [], "more": False, "continuation": None}
+        return httpx.Response(200, json=empty)
+
+    monkeypatch.setattr(commands, "Api", lambda *_: api(nothing))
+    ran = CliRunner().invoke(commands.main, ["--key", "k", "search", wanted])
+    assert (ran.exit_code, sent) == (0, [asked])
+
+
 def test_a_bulk_action_is_to_be_repeated_only_for_what_was_refused():
     """It went through all pages: nothing else is left."""
     refused = [{"orderId": "b03-2", "why": "it is Processed"}]

@@ -54,7 +54,7 @@ class Caller:
         async def load(order_id):
             return order
 
-        self.shop.store.load = load
+        self.shop.customers.transitions.store.load = load
         return await self("shop_order", headers={"If-None-Match": known}, orderId=ORDER_ID)
 
 

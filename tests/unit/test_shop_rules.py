@@ -15,7 +15,8 @@ from adapters.clock import order_ids, order_time
 from core.errors import InvalidError, UnknownOrderError
 from core.life import ProcessState, StepState
 from core.messages import decode
-from shop.rules import LARGEST_TOTAL, OperatorPurchase, Purchase, fingerprint, status, submission
+from customers.rules import fingerprint
+from shop.rules import LARGEST_TOTAL, OperatorPurchase, Purchase, status, submission
 from shop.words import trying_again
 
 PURCHASE = {

@@ -7,8 +7,9 @@ import pytest
 from builders import CONTENT, COOLDOWN, NOW, ORDER_ID, PAYLOAD, WORKFLOWS, new_order, seconds
 from memory_world import MESSAGE, World
 
-from core.business import MAX_PAYLOAD, Payload
+from core.business import MAX_KEY, MAX_KEYS, MAX_PAYLOAD, Payload
 from core.errors import InvalidError
+from core.keys import business_key, key_in
 from core.messages import Submission
 from core.orders import OnFailure, Order, Priority
 from stores.orders import columns_of_record
@@ -167,6 +168,37 @@ def test_an_order_that_could_not_be_erased_is_refused():
     """What stands for the personal data may be longer than they were."""
     with pytest.raises(InvalidError, match=f"it can have {MAX_PAYLOAD}"):
         submitted(claim_of(MAX_PAYLOAD, claimant="Ada"))
+
+
+KEYED = replace(CLAIMS, keys=lambda payload: payload.get("numbers", ()))
+
+
+@pytest.mark.proves("SUB-4")
+def test_every_fault_of_keys_is_named_beside_those_of_the_business():
+    """Too long a key fits into no row key, and too many fit into no transaction."""
+
+    def nothing_right(payload):
+        raise InvalidError(["claimant: expected a person"])
+
+    terms = replace(CLAIMS_TERMS, payload=replace(KEYED, check=nothing_right))
+    most = [f"{number}".rjust(MAX_KEY, "🍵") for number in range(MAX_KEYS)]
+    body = SUBMITTED | {"claimant": NAME}
+    read(json.dumps(body | {"numbers": most * 2}).encode(), replace(terms, payload=KEYED))
+    with pytest.raises(InvalidError) as raised:
+        read(json.dumps(body | {"numbers": [*most, "x" * (MAX_KEY + 1)]}).encode(), terms)
+    assert raised.value.faults == [
+        "body: the order has 11 keys; it can have 10",
+        "body: a key of the order has 51 characters; it can have 50",
+        "claimant: expected a person",
+    ]
+
+
+@pytest.mark.proves("SUB-2")
+def test_the_longest_key_fits_into_a_row_key():
+    """However each of its characters is escaped; a row key has 512 characters at most."""
+    longest = business_key("\U0010ffff" * MAX_KEY, ORDER_ID)
+    assert len(longest) <= 512
+    assert key_in(longest) == "\U0010ffff" * MAX_KEY
 
 
 @pytest.mark.proves("SUB-4")

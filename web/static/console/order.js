@@ -100,6 +100,7 @@ function title(order) {
         `${order.workflow} v${order.workflowVersion}, ${order.priority} priority, placed `,
         at(order.placedAt),
       ),
+      order.keys.length > 0 && h("span", null, `known as ${order.keys.join(", ")}`),
     ),
     h(
       "p",

@@ -1,4 +1,4 @@
-/** Finds orders in any state: by the beginning of their ids, or by the customer's address, which no address bar shows. */
+/** Finds orders in any state: by the beginning of their ids or keys, or by the customer's address, which no address bar shows. */
 
 import { h } from "../common/dom.js";
 import { badge } from "../common/marks.js";
@@ -8,12 +8,14 @@ import { learn, orderLook } from "./words.js";
 
 const ID = /^b\d\d-[0-9A-HJKMNP-TV-Z]{0,26}$/;
 const WHOLE_ID = 30;
+const LONGEST_KEY = 50;
 
 /** @param {import("./main.js").Place} place @param {URLSearchParams} query @returns {import("./main.js").Open} */
 export function searchPage(place, query) {
   let found, problem;
   let left = false;
   const id = query.get("id") ?? "";
+  const key = query.get("key") ?? "";
 
   function draw() {
     place.show(
@@ -24,11 +26,11 @@ export function searchPage(place, query) {
         h(
           "label",
           { class: "grow" },
-          h("span", { class: "for-readers" }, "Order id, e-mail address or text"),
+          h("span", { class: "for-readers" }, "Order id, key, e-mail address or text"),
           h("input", {
             name: "q",
-            value: id,
-            placeholder: "b07-01JCX…, an e-mail address, or part of a reason",
+            value: id || key,
+            placeholder: "b07-01JCX…, a number of the business, an e-mail address, or part of a reason",
             made: (node) => node.focus(),
           }),
         ),
@@ -50,7 +52,7 @@ export function searchPage(place, query) {
     const wanted = String(new FormData(event.target).get("q")).trim();
     if (wanted.includes("@")) return look(() => ofCustomer(wanted));
     const asId = wanted.toUpperCase().replace(/^B/, "b");
-    if (!ID.test(asId)) return void (location.hash = listOf({ state: "open", text: wanted }));
+    if (!ID.test(asId)) return void (location.hash = asKeyOrText(wanted));
     location.hash = asId.length === WHOLE_ID ? `#/orders/${asId}` : `#/search?id=${asId}`;
   }
 
@@ -59,6 +61,7 @@ export function searchPage(place, query) {
     try {
       [found] = await Promise.all([search(), learn()]);
       if (left) return;
+      if (key && !found.orders.length) return void location.replace(ofText(key));
       place.say(`${many(found.orders.length, "order")} found`);
     } catch (fault) {
       problem = fault;
@@ -68,7 +71,22 @@ export function searchPage(place, query) {
 
   draw();
   if (id) look(() => ask(`/api/operator/search?id=${id}`));
+  if (key) look(() => ofKey(key));
   return { stop: () => void (left = true), now: () => {}, redraw: draw };
+}
+
+/** Where a text leads that is neither an id nor an address: to the orders of that key, or else to the open ones with it. */
+function asKeyOrText(wanted) {
+  return wanted.length > LONGEST_KEY ? ofText(wanted) : `#/search?key=${encodeURIComponent(wanted)}`;
+}
+
+function ofText(text) {
+  return listOf({ state: "open", text });
+}
+
+async function ofKey(key) {
+  const page = await ask(`/api/operator/orders?key=${encodeURIComponent(key)}`);
+  return { orders: page.orders, unreadable: [], more: Boolean(page.continuation) };
 }
 
 async function ofCustomer(email) {
@@ -87,13 +105,13 @@ async function ofCustomer(email) {
 
 function result({ orders, unreadable, more }) {
   if (!orders.length && !unreadable.length)
-    return nothing("No order was found", "An id is found by its beginning; a customer by the whole address.");
+    return nothing("No order was found", "An id or a key is found by its beginning; a customer by the whole address.");
   return h(
     "section",
     { "aria-label": "Found" },
     h("table", { class: "rows" }, head(["State", "Order", "Reason", "Since"]), h("tbody", null, orders.map(row))),
     unreadable.map((id) => h("p", null, "Cannot be read: ", h("a", { href: `#/orders/${id}` }, h("code", null, id)))),
-    more && h("p", { class: "muted" }, "There are more: give more of the id."),
+    more && h("p", { class: "muted" }, "There are more: give more of it."),
   );
 }
 

@@ -1,0 +1,166 @@
+"""What customers send to the app, and what they are told; it knows no business."""
+
+import hmac
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from operator import not_
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, Field, WithJsonSchema
+from pydantic.json_schema import SkipJsonSchema
+from pydantic_core import PydanticCustomError
+
+from core.actions import cancel_for_customer, why_customer_cannot_cancel
+from core.business import Door
+from core.changes import Change
+from core.errors import InvalidError, UnknownOrderError
+from core.life import Outcome, ProcessState
+from core.messages import OrderId, Submission
+from core.orders import Snapshot
+from entrypoints.models import Parameters, View
+
+MIN_KEY, MAX_KEY = 20, 200
+"""Length of an `Idempotency-Key`; a key that others can guess would show them its order."""
+RECORDED_WITHIN = timedelta(minutes=1)
+"""Age up to which an order that is not recorded yet counts as accepted."""
+LARGEST_MESSAGE = 64 * 1024
+"""Bytes that a Storage Queue takes."""
+KEY_SCHEMA = {
+    "description": (
+        "The same key and content stand for the same order, however often they are sent. "
+        "Use a UUID."
+    ),
+    "type": "string",
+    "minLength": MIN_KEY,
+    "maxLength": MAX_KEY,
+    "pattern": "^[!-~]+$",
+    "examples": ["5f0c7d0e-3b1f-4c55-9d0a-0f7f9a7a1c11"],
+}
+ASK_AGAIN_IN = {ProcessState.PENDING: 2, ProcessState.PROCESSING: 2, ProcessState.ERROR: 30}
+"""Seconds until a client asks again; in `Error` an order waits for a person, which takes longer."""
+
+
+def _hard_to_guess(key: str) -> str:
+    if not MIN_KEY <= len(key) <= MAX_KEY:
+        told = f"expected {MIN_KEY} to {MAX_KEY} characters at random, such as a UUID"
+        raise PydanticCustomError("guessable", "{told}", {"told": told})
+    return key
+
+
+class IdempotencyKey(Parameters):
+    """The optional header that makes one order of content that is sent several times."""
+
+    place = "header"
+    value: Annotated[
+        str | None,
+        AfterValidator(_hard_to_guess),
+        WithJsonSchema(KEY_SCHEMA),
+        Field(alias="Idempotency-Key"),
+    ] = None
+
+
+AskAgain = Field(exclude=True, description="In how many seconds it is worth asking again")
+
+
+class Placed(View):
+    """An order that was accepted."""
+
+    http_status = 202
+    order_id: OrderId
+    status_url: str
+    location: Annotated[str, Field(exclude=True, description="Where to follow the order")]
+    retry_after: Annotated[int, AskAgain] = 1
+
+
+class FollowedOrder(View):
+    """How far an order is: no content, no personal data, no step, no reason."""
+
+    etag = True
+    order_id: OrderId
+    process_state: ProcessState | Literal["Accepted"]
+    """`Accepted` if the queue holds it; no order is recorded in such a state."""
+    placed_at: datetime
+    updated_at: datetime
+    outcome: Annotated[Outcome | SkipJsonSchema[None], Field(exclude_if=not_)] = None
+    can_be_cancelled: bool = False
+    """Whether its customer may cancel it now."""
+    retry_after: Annotated[int | SkipJsonSchema[None], AskAgain] = 1
+
+
+class Cancelled(View):
+    """An order that is taken back, at the wish of its customer."""
+
+    http_status = 202  # what was done is undone later
+    order_id: OrderId
+    status: Literal["cancelled"] = "cancelled"
+    retry_after: Annotated[int, AskAgain] = 1
+
+
+def fingerprint(content: BaseModel, idempotency_key: str, workflow: str = "") -> str:
+    """Return a digest of what is ordered, to compare orders under one `Idempotency-Key`.
+
+    The key, which is stored nowhere, enters into the digest. Without it, the customer could be
+    found by trying. So does the workflow, where several take the same content.
+    """
+    key = idempotency_key.encode("utf-8", "surrogatepass")
+    text = workflow + content.model_dump_json()
+    # Not SHA-256: HMAC hashes a long key first, and the store holds the SHA-256 of the key.
+    return hmac.digest(key, text.encode(), "sha512").hex()
+
+
+def payload_of(content: BaseModel) -> Mapping[str, Any]:
+    """Return the payload as it was sent: without the defaults of the model."""
+    return content.model_dump(mode="json", by_alias=True, exclude_unset=True)
+
+
+def submission(
+    door: Door, payload: Mapping[str, Any], order_id: str, placed_at: datetime
+) -> Submission:
+    """Return the message that submits the order (SUB-1)."""
+    own = {
+        "schemaVersion": 1,
+        "orderId": order_id,
+        "placedAt": placed_at,
+        "workflow": door.workflow,
+    }
+    return Submission.model_validate({**payload, **own}, by_alias=True, by_name=False)
+
+
+def check_length(message: str) -> None:
+    """Raise `InvalidError` if the queue cannot hold the message, which is ASCII."""
+    if len(message) > LARGEST_MESSAGE:
+        told = f"{len(message)} bytes with each character as ASCII"
+        raise InvalidError([f"body: {told}; a queue takes {LARGEST_MESSAGE}"])
+
+
+def is_of(order: Snapshot, door: Door) -> bool:
+    """Whether the order came for the workflow of this door; its versions have one door."""
+    return order.state.workflow == door.workflow
+
+
+def followed(order: Snapshot, door: Door) -> FollowedOrder:
+    """Return how far a recorded order is."""
+    state = order.state
+    return FollowedOrder(
+        order_id=order.order_id,
+        process_state=state.process_state,
+        placed_at=order.order.placed_at,
+        updated_at=state.updated_at,
+        outcome=state.outcome,
+        can_be_cancelled=not why_customer_cannot_cancel(order, door.cancel_until),
+        retry_after=None if state.meaning.is_over else ASK_AGAIN_IN[state.process_state],
+    )
+
+
+def accepted(order_id: str, placed_at: datetime) -> FollowedOrder:
+    """Return how far an order is that is accepted but not recorded yet."""
+    return FollowedOrder(
+        order_id=order_id, process_state="Accepted", placed_at=placed_at, updated_at=placed_at
+    )
+
+
+def cancelled(order: Snapshot, door: Door, now: datetime) -> Change:
+    """Return the change that takes the order back; raises `RefusedError` or `UnknownOrderError`."""
+    if not is_of(order, door):
+        raise UnknownOrderError
+    return cancel_for_customer(order, door.cancel_until, now)

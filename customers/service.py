@@ -1,0 +1,121 @@
+"""Takes orders and hands them to submission over the queue; follows and cancels them."""
+
+import logging
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+
+from pydantic import BaseModel
+
+from core.business import Door, Payload
+from core.errors import RefusedError, UnknownOrderError
+from core.messages import Submission
+from core.orders import Snapshot
+from core.ports import Clock, TextQueue
+from customers import rules
+from customers.rules import Cancelled, FollowedOrder, IdempotencyKey, Placed
+from stores.submission_keys import SubmissionKeys
+from stores.transitions import Transitions
+
+log = logging.getLogger(__name__)
+
+MakeMessage = Callable[[str, datetime], Submission]
+"""Makes the message that submits the order of this id, placed at this time."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CustomerService:
+    """Submits orders to the queue `order-submissions`, and shows how far they are."""
+
+    transitions: Transitions
+    submissions: TextQueue
+    keys: SubmissionKeys
+    payload: Payload
+    clock: Clock
+    new_order_id: Callable[[], str]
+    placed_at: Callable[[str], datetime]
+    """Reads the time from an order id, so that a repeated order becomes the same message."""
+
+    async def place(
+        self, door: Door, content: BaseModel, key: IdempotencyKey, address: str
+    ) -> Placed:
+        """Place an order of the door's workflow; `address` is that of its orders.
+
+        Raises `InvalidError` with every fault, and `RefusedError` as `submit` does.
+        """
+        payload = rules.payload_of(content)
+        self.payload.accept(payload)
+        message = partial(rules.submission, door, payload)
+        return await self.submit(message, content, key, address, door.workflow)
+
+    async def submit(
+        self,
+        message: MakeMessage,
+        content: BaseModel,
+        key: IdempotencyKey,
+        address: str,
+        workflow: str = "",
+    ) -> Placed:
+        """Submit what was ordered.
+
+        Raises `RefusedError` if the key stands for another order, and `InvalidError` if no queue
+        can hold the message.
+        """
+        order_id = self.new_order_id()
+        if key.value is not None:
+            fingerprint = rules.fingerprint(content, key.value, workflow)
+            order_id = await self._bind(key.value, order_id, fingerprint)
+        # For a bound key too: the former call may have ended before it sent the message.
+        text = message(order_id, self.placed_at(order_id)).to_json()
+        rules.check_length(text)
+        await self.submissions.put(text)
+        log.info("customers.order_placed", extra={"order_id": order_id})
+        url = f"{address}/{order_id}"
+        return Placed(order_id=order_id, status_url=url, location=url)
+
+    async def _bind(self, key: str, order_id: str, fingerprint: str) -> str:
+        """Return the order id that is bound to the key: the given one, or that of a former call.
+
+        Raises `RefusedError` if the former order had other content.
+        """
+        bound_id, bound_fingerprint = await self.keys.claim(key, order_id, fingerprint)
+        if bound_fingerprint != fingerprint:
+            raise RefusedError("this Idempotency-Key was used for an order with other content")
+        return bound_id
+
+    async def find(self, order_id: str) -> Snapshot | datetime:
+        """Return the order; or when it was placed, if it is accepted but not recorded yet.
+
+        Raises `UnknownOrderError`. The id contains the time of the order, so a new order is known
+        before it is recorded.
+        """
+        order = await self.transitions.store.load(order_id)
+        if order:
+            return order
+        with suppress(ValueError):  # a foreign id may hold a time beyond the calendar
+            placed_at = self.placed_at(order_id)
+            if abs(self.clock() - placed_at) <= rules.RECORDED_WITHIN:
+                return placed_at
+        raise UnknownOrderError
+
+    async def follow(self, door: Door, order_id: str) -> FollowedOrder:
+        """Return how far an order is; raises `UnknownOrderError`, also for other workflows'."""
+        found = await self.find(order_id)
+        if isinstance(found, datetime):
+            return rules.accepted(order_id, found)
+        if not rules.is_of(found, door):
+            raise UnknownOrderError
+        return rules.followed(found, door)
+
+    async def cancel(self, door: Door, order_id: str) -> Cancelled:
+        """Take an order back at its customer's wish.
+
+        Raises `UnknownOrderError`; and `RefusedError` if it is too late, or too early.
+        """
+        if isinstance(await self.find(order_id), datetime):
+            raise RefusedError("the order is accepted, but not recorded yet: try again in a second")
+        await self.transitions.apply(order_id, lambda order, now: rules.cancelled(order, door, now))
+        log.info("customers.order_cancelled", extra={"order_id": order_id})
+        return Cancelled(order_id=order_id)

@@ -1,0 +1,22 @@
+"""The front door of a workflow, as a business declares it."""
+
+from dataclasses import dataclass
+
+from core import business
+from flow.model import Model
+
+
+@dataclass(frozen=True, kw_only=True)
+class Door:
+    """Lets orders of a workflow come over HTTP, and be followed there."""
+
+    open: bool = False
+    """Whether everybody may place orders, and follow those whose id they know; else operators."""
+    cancel_until: str | None = None
+    """The step until whose begin customers may cancel an order; None if they never may."""
+
+    def declaration(self, workflow: str, payload: type[Model]) -> business.Door:
+        """Return the door as the engine knows it."""
+        return business.Door(
+            workflow=workflow, content=payload, open=self.open, cancel_until=self.cancel_until
+        )

@@ -1,0 +1,136 @@
+"""The payload of an order by its model: what is checked, erased, personal, and a key."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any, get_args
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from core.business import Payload
+from core.messages import decode, json_text
+from core.orders import ERASED
+from flow.model import KeyMark, M, Mark, T
+
+Check = Callable[[M], None]
+"""Checks what types cannot say; raises `InvalidError`, or `UnknownNameError` (FLT-12)."""
+
+
+def payload_of(model: type[M], check: Check[M] | None = None) -> Payload:
+    """Return the engine's functions on a payload of this model."""
+
+    def checked(payload: Mapping[str, Any]) -> None:
+        content = decode(model, json_text(payload))
+        if check is not None:
+            check(content)
+
+    return Payload(
+        check=checked,
+        erased=partial(_erased, [model]),
+        personal=lambda payload: _leaves([value for _, value in _marked([model], payload)]),
+        belongs_to=lambda payload, email: any(
+            mark.owns and email.casefold() in map(str.casefold, _leaves(value))
+            for mark, value in _marked([model], payload)
+        ),
+        keys=lambda payload: _keys([model], payload),
+    )
+
+
+Models = Sequence[type[BaseModel]]
+"""The models that a value may be of; their fields count together."""
+
+
+def _marked(models: Models, value: Any) -> Iterator[tuple[Mark, Any]]:
+    """Yield each marked value of a payload, whatever else is wrong with the payload."""
+    for name, field in _fields(models, value):
+        if mark := mark_of(field):
+            yield mark, value[name]
+        else:
+            for each in _each(value[name]):
+                yield from _marked(models_in(field.annotation), each)
+
+
+def _keys(models: Models, value: Any) -> Iterator[str]:
+    """Yield the values by which the business names the order, whatever else is wrong with it."""
+    for name, field in _fields(models, value):
+        if is_key(field):
+            yield from _leaves(value[name])
+        elif not mark_of(field):
+            for each in _each(value[name]):
+                yield from _keys(models_in(field.annotation), each)
+
+
+def _erased(models: Models, value: Any) -> Any:
+    """Return the value without what is marked, and without fields that no model knows.
+
+    These may be personal, for all that is known: they were in the payload of another version.
+    """
+    if isinstance(value, list):
+        return [_erased(models, each) for each in value]
+    if not isinstance(value, Mapping):
+        return _blank(value)
+    erased = {name: _blank(each) for name, each in value.items()}
+    for name, field in _fields(models, value):
+        if not mark_of(field):
+            inner = models_in(field.annotation)
+            erased[name] = _erased(inner, value[name]) if inner else value[name]
+    return erased
+
+
+def _fields(models: Models, value: Any) -> Iterator[tuple[str, FieldInfo]]:
+    """Yield the name on the wire and the field of each field that is in the value."""
+    if not isinstance(value, Mapping):
+        return
+    for model in models:
+        for name, field in model.model_fields.items():
+            if (alias := field.alias or name) in value:
+                yield alias, field
+
+
+def mark_of(field: FieldInfo) -> Mark | None:
+    """Return the mark of a field, also of a part of a union: `Personal[str] | None`."""
+    return next(_marks(Mark, (*field.metadata, field.annotation)), None)
+
+
+def is_key(field: FieldInfo) -> bool:
+    """Whether the business names orders by this field."""
+    return any(_marks(KeyMark, (*field.metadata, field.annotation)))
+
+
+def _marks(kind: type[T], parts: tuple[Any, ...]) -> Iterator[T]:
+    for part in parts:
+        if isinstance(part, kind):
+            yield part
+        else:
+            yield from _marks(kind, (*get_args(part), *getattr(part, "__metadata__", ())))
+
+
+def models_in(annotation: Any) -> Models:
+    """Return the models in an annotation such as `Line | None` or `tuple[Line, ...]`."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return [annotation]
+    return [model for part in get_args(annotation) for model in models_in(part)]
+
+
+def _each(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
+def _blank(value: Any) -> Any:
+    """Return a value of the same shape with nothing in it; of a list, one part stays."""
+    if isinstance(value, Mapping):
+        return {name: _blank(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [ERASED] if value else []
+    return value if value is None else ERASED
+
+
+def _leaves(value: Any) -> Iterator[str]:
+    """Yield the texts and numbers in a value."""
+    if isinstance(value, Mapping):
+        value = list(value.values())
+    if isinstance(value, list):
+        for each in value:
+            yield from _leaves(each)
+    elif value not in (None, ""):
+        yield str(value)

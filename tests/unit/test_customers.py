@@ -1,0 +1,375 @@
+"""The front door of every business, as it goes over HTTP: place, follow, cancel."""
+
+import json
+from dataclasses import replace
+from functools import partial
+
+import azure.functions as func
+import pytest
+from apps import set_to
+from memory import in_memory
+
+import customers.triggers
+from bootstrap import bootstrap, functions
+from core.actions import BY_NAME
+from core.errors import InvalidError
+from core.life import Direction, ProcessState, StepState
+from core.workflow import DeclarationError
+from customers.rules import LARGEST_MESSAGE, check_length
+from entrypoints.api import blueprint
+from entrypoints.openapi import description
+from examples.claims.business import CLAIMS
+from flow import Agent, Door, Flow, Model, Operation, Personal, business
+from operators.requests import ActRequest
+from shop.business import SHOP
+
+KEY = "5f0c7d0e-3b1f-4c55-9d0a-0f7f9a7a1c11"
+STORM = {
+    "claimNumber": "C-2041",
+    "policyHolder": {"name": "Ada", "email": "ada@example.com"},
+    "amount": "950.00",
+    "description": "The storm took Ada's roof",
+}
+
+
+class Stay(Model):
+    """A payload with what may be left out, and what may be null."""
+
+    guest: Personal[str]
+    nights: int = 1
+    note: str | None
+
+
+class Hotel(Agent):
+    """A service."""
+
+    book = Operation(Stay)
+    cancel = Operation(Stay)
+
+
+hotel = Hotel("hotel")
+
+
+def stays(name, door=None, version=1):
+    """Return a workflow of one step, `book`."""
+    flow = Flow(name, Stay, door=door, version=version)
+
+    @flow.step(hotel.book, undo=hotel.cancel)
+    def book(stay: Stay) -> Stay:
+        """Book the room."""
+        return stay
+
+    return flow
+
+
+def not_for_long(stay):
+    if stay.nights > 9:
+        raise InvalidError(["nights: nine at most"])
+
+
+HOTEL = business(
+    stays("stay", Door(open=True)),
+    stays("long-stay", Door(open=False, cancel_until="book")),
+    stays("no-door"),
+    agents=[hotel],
+    check=not_for_long,
+)
+GUEST = {"guest": "Ada", "note": None}
+
+
+class Caller:
+    """Calls the functions of an app in memory as the host does."""
+
+    def __init__(self, of):
+        addresses = {agent.name: f"http://{agent.name}" for agent in of.agents}
+        self.app = bootstrap(set_to(addresses=addresses), of, in_memory())
+        self.bound = [
+            each for each in functions(self.app).get_functions() if each.is_http_function()
+        ]
+        self.functions = {each.get_function_name(): each.get_user_function() for each in self.bound}
+        self.queue = self.app.submission.queue
+
+    async def __call__(self, name, body=None, headers=None, **path):
+        request = func.HttpRequest(
+            method="GET",
+            url="http://x/",
+            body=b"" if body is None else json.dumps(body).encode(),
+            headers=headers or {},
+            route_params=path,
+        )
+        answer = await self.functions[name](request)
+        return answer.status_code, json.loads(answer.get_body() or "{}"), answer.headers
+
+    async def place(self, workflow="claim", body=STORM, key=KEY):
+        headers = {"idempotency-key": key} if key else {}
+        return await self(f"customers_place_{workflow}", body, headers)
+
+    async def recorded(self, workflow="claim", body=STORM):
+        """Place an order and have it recorded; return its id."""
+        _, placed, _ = await self.place(workflow, body, key=None)
+        await self.app.submission.record(self.queue.texts[-1].encode())
+        return placed["orderId"]
+
+    async def set_to(self, order_id, states=None, **state):
+        """Have the order in this state, with these states of steps."""
+        store, load = self.app.store, self.app.store.load
+        order = (await load(order_id)).with_state(**state)
+        steps = [replace(step, **(states or {}).get(step.name, {})) for step in order.steps]
+
+        async def found(wanted):
+            return order.with_steps(*steps) if wanted == order_id else await load(wanted)
+
+        store.load = found
+
+
+@pytest.fixture
+def claims():
+    return Caller(CLAIMS)
+
+
+@pytest.fixture
+def hotels():
+    return Caller(HOTEL)
+
+
+def routes_of(caller):
+    """The method and level of each route of a door."""
+    triggers = [each.get_trigger().get_dict_repr() for each in caller.bound]
+    return {
+        (each["methods"][0].value, each["route"]): each["authLevel"].value
+        for each in triggers
+        if "workflows/" in each["route"]
+    }
+
+
+@pytest.mark.proves("OPR-5")
+def test_a_workflow_has_the_door_that_it_declares_and_no_other(claims, hotels):
+    """Open or for operators, and with a call to cancel only where customers may."""
+    order = "api/workflows/claim/orders/{orderId}"
+    assert routes_of(claims) == {
+        ("POST", "api/workflows/claim/orders"): "anonymous",
+        ("GET", order): "anonymous",
+        ("POST", f"{order}/cancel"): "anonymous",
+    }
+    place = "api/operator/workflows/long-stay/orders"
+    assert routes_of(hotels) == {
+        ("POST", "api/workflows/stay/orders"): "anonymous",
+        ("GET", "api/workflows/stay/orders/{orderId}"): "anonymous",
+        ("POST", place): "function",
+        ("GET", f"{place}/{{orderId}}"): "function",
+        ("POST", f"{place}/{{orderId}}/cancel"): "function",
+    }
+    assert routes_of(Caller(SHOP)) == {}
+
+
+def test_the_door_of_a_workflow_is_that_of_its_latest_version():
+    """One door for all versions, so the older one's is gone."""
+    newer, older = stays("stay", version=2), stays("stay", Door(open=True))
+    assert business(older, newer, agents=[hotel]).doors == ()
+    newer.door = Door(cancel_until="book")
+    (door,) = business(newer, older, agents=[hotel]).doors
+    assert (door.workflow, door.open, door.cancel_until) == ("stay", False, "book")
+
+
+def test_a_door_that_names_no_step_of_its_workflow_is_a_fault_at_the_start():
+    """Nobody could ever cancel."""
+    with pytest.raises(DeclarationError) as raised:
+        business(stays("stay", Door(cancel_until="pay")), agents=[hotel])
+    assert raised.value.faults == [
+        "stay version 1: its door names the step pay, which it does not have"
+    ]
+
+
+@pytest.mark.proves("SUB-1", "SUB-8")
+async def test_an_order_is_placed_followed_from_the_first_moment_and_recorded_as_it_was_sent(
+    claims,
+):
+    """`Accepted` while only the queue holds it; then as it is, with the workflow of the door."""
+    status, placed, headers = await claims.place(key=None)
+    order_id = placed["orderId"]
+    url = f"/api/workflows/claim/orders/{order_id}"
+    assert (status, placed) == (202, {"orderId": order_id, "statusUrl": url})
+    assert (headers["Location"], headers["Retry-After"]) == (url, "1")
+    status, accepted, headers = await claims("customers_follow_claim", orderId=order_id)
+    assert (status, accepted["processState"], headers["Retry-After"]) == (200, "Accepted", "1")
+    await claims.app.submission.record(claims.queue.texts[-1].encode())
+    order = await claims.app.store.load(order_id)
+    assert (order.state.workflow, order.order.payload) == ("claim", STORM)
+    _, found, headers = await claims("customers_follow_claim", orderId=order_id)
+    assert found == accepted | {
+        "processState": "Pending",
+        "updatedAt": order.state.updated_at.isoformat(),
+        "canBeCancelled": True,
+    }
+    known = {"If-None-Match": headers["ETag"]}
+    assert (await claims("customers_follow_claim", headers=known, orderId=order_id))[0] == 304
+
+
+async def test_an_order_is_followed_by_operators_from_the_first_moment_too(hotels):
+    """Their door is another, and what it says is the same."""
+    _, placed, _ = await hotels.place("long_stay", GUEST)
+    assert placed["statusUrl"].startswith("/api/operator/workflows/long-stay/orders/")
+    follow = partial(hotels, "customers_follow_long_stay", orderId=placed["orderId"])
+    assert (await follow())[1]["processState"] == "Accepted"
+
+
+@pytest.mark.proves("SUB-8")
+async def test_who_follows_an_order_sees_nothing_of_what_is_in_it(claims):
+    """No content, no person, no step, no reason: only how far it is."""
+    order_id = await claims.recorded()
+    await claims.set_to(
+        order_id, process_state=ProcessState.ERROR, outcome="failed", reason="not covered"
+    )
+    _, found, headers = await claims("customers_follow_claim", orderId=order_id)
+    assert found.keys() == {
+        "orderId", "processState", "placedAt", "updatedAt", "outcome", "canBeCancelled",
+    }  # fmt: skip
+    assert (found["processState"], found["outcome"]) == ("Error", "failed")
+    assert headers["Retry-After"] == "30"
+    await claims.set_to(order_id, process_state=ProcessState.PROCESSED, outcome=None)
+    _, found, headers = await claims("customers_follow_claim", orderId=order_id)
+    assert (found["canBeCancelled"], "Retry-After" in headers) == (False, False)
+
+
+async def test_an_order_of_another_workflow_is_unknown_at_this_door(hotels):
+    """Its id is the right to see it at its own door alone, which may be the operators'."""
+    order_id = await hotels.recorded("long_stay", GUEST)
+    assert (await hotels("customers_follow_long_stay", orderId=order_id))[0] == 200
+    assert (await hotels("customers_follow_stay", orderId=order_id))[0] == 404
+    stay = await hotels.recorded("stay", GUEST)
+    assert (await hotels("customers_cancel_long_stay", orderId=stay))[0] == 404
+    assert (await hotels.app.store.load(stay)).state.version == 1
+    assert (await hotels("customers_follow_stay", orderId="b00-" + "7" * 26))[0] == 404
+
+
+async def test_every_fault_of_what_is_sent_is_named(claims, hotels):
+    """By the model of the payload, then by the business and the engine; nothing is submitted."""
+    wrong = STORM | {"claimNumber": "2041", "amount": 950, "orderId": "b00-1"}
+    status, problem, _ = await claims.place(body=wrong)
+    assert status == 400
+    assert {fault.partition(":")[0] for fault in problem["faults"]} == {
+        "claimNumber",
+        "amount",
+        "orderId",
+    }
+    long_name = {"guest": "x" * 33_000, "nights": 10, "note": None}
+    _, problem, _ = await hotels.place("stay", long_name)
+    assert [fault.partition(":")[0] for fault in problem["faults"]] == ["body", "nights"]
+    assert (claims.queue.texts, hotels.queue.texts) == ([], [])
+
+
+def test_a_message_that_no_queue_can_hold_is_the_callers_fault():
+    """Each character of another script takes six bytes of it: tried again, it would never fit."""
+    check_length("x" * LARGEST_MESSAGE)
+    with pytest.raises(InvalidError, match="65537 bytes"):
+        check_length("x" * (LARGEST_MESSAGE + 1))
+
+
+async def test_a_long_text_of_another_script_is_refused_and_not_tried_for_ever(hotels):
+    status, problem, _ = await hotels.place("stay", {"guest": "茶" * 12_000, "note": None})
+    assert (status, hotels.queue.texts) == (400, [])
+    assert "a queue takes 65536" in problem["faults"][0]
+
+
+async def test_what_is_null_or_left_out_is_recorded_so(hotels):
+    """A default of the model is not sent, and what may be null has to be there."""
+    order_id = await hotels.recorded("stay", GUEST)
+    assert (await hotels.app.store.load(order_id)).order.payload == GUEST
+
+
+@pytest.mark.proves("SUB-8")
+async def test_a_key_stands_for_one_order_of_one_workflow(hotels):
+    """Sent again it is the same order; other content under it is refused, and so is another door."""
+    status, first, _ = await hotels.place("stay", GUEST)
+    assert (status, (await hotels.place("stay", GUEST))[1]) == (202, first)
+    assert hotels.queue.texts[0] == hotels.queue.texts[1]
+    assert (await hotels.place("stay", GUEST | {"nights": 2}))[0] == 409
+    assert (await hotels.place("long_stay", GUEST))[0] == 409
+    assert (await hotels.place("stay", GUEST, key="short"))[0] == 400
+
+
+@pytest.mark.proves("SUB-8")
+async def test_a_customer_cancels_until_the_named_step_has_begun(claims):
+    """It is the operators' cancel, and the history says who asked."""
+    order_id = await claims.recorded()
+    status, answer, _ = await claims("customers_cancel_claim", orderId=order_id)
+    assert (status, answer) == (202, {"orderId": order_id, "status": "cancelled"})
+    order = await claims.app.store.load(order_id)
+    assert (str(order.state.direction), order.state.reason) == ("undo", "cancelled by the customer")
+    entry = (await claims.app.store.history(order_id))[-1]
+    assert (entry.actor, entry.event, entry.detail) == (
+        "customer",
+        "cancelled",
+        "the customer asked for it",
+    )
+    other = await claims.recorded()
+    await claims.app.orders.act(
+        BY_NAME["cancel"], other, ActRequest(operator="grace", note="by phone")
+    )
+    by_operator = await claims.app.store.load(other)
+    assert order.steps == by_operator.steps
+    changed = {"order_id": other, "reason": by_operator.state.reason}
+    times = {name: getattr(by_operator.state, name) for name in ("updated_at", "waits_since")}
+    assert order.with_state(**changed, **times).state == by_operator.state
+
+
+DONE = {"state": StepState.COMPLETED, "attempts": 1}
+TOO_LATE = "it is too late: the order has gone too far to be cancelled"
+LATE = {
+    "the step has begun": ({"pay": {"attempts": 1}}, {}, TOO_LATE),
+    "it is done": (
+        dict.fromkeys(("assess", "fraud", "approve", "pay"), DONE),
+        {"process_state": ProcessState.PROCESSED},
+        TOO_LATE,
+    ),
+    "it was skipped": ({"pay": {"state": StepState.SKIPPED}}, {}, TOO_LATE),
+    "it is taken back": (
+        {},
+        {"direction": Direction.UNDO},
+        "the order is being taken back, or was taken back, already",
+    ),
+}
+
+
+@pytest.mark.proves("SUB-8")
+@pytest.mark.parametrize("why", LATE)
+async def test_a_customer_who_is_too_late_is_told_why_and_changes_nothing(claims, why):
+    """Without the name of a step, which is none of theirs."""
+    states, state, told = LATE[why]
+    order_id = await claims.recorded()
+    load = claims.app.store.load
+    await claims.set_to(order_id, states, **state)
+    _, found, _ = await claims("customers_follow_claim", orderId=order_id)
+    status, problem, _ = await claims("customers_cancel_claim", orderId=order_id)
+    assert (status, problem["detail"], found["canBeCancelled"]) == (409, told, False)
+    assert (await load(order_id)).state.version == 1
+
+
+async def test_a_step_before_the_named_one_may_have_begun(claims):
+    """What it did is taken back."""
+    order_id = await claims.recorded()
+    await claims.set_to(order_id, dict.fromkeys(("assess", "fraud", "approve"), DONE))
+    assert (await claims("customers_cancel_claim", orderId=order_id))[0] == 202
+
+
+async def test_an_order_that_is_not_recorded_yet_is_cancelled_later(claims):
+    """It is known, so the answer is not that there is none."""
+    _, placed, _ = await claims.place()
+    status, problem, _ = await claims("customers_cancel_claim", orderId=placed["orderId"])
+    assert (status, "not recorded yet" in problem["detail"]) == (409, True)
+
+
+def test_the_description_of_a_door_has_the_model_of_the_payload(claims):
+    """With what each field may be, and the statuses that can come."""
+    routes = customers.triggers.routes(claims.app.customers, CLAIMS.doors)
+    told = description(routes)
+    post = told["paths"]["/api/workflows/claim/orders"]["post"]
+    assert post["requestBody"]["content"]["application/json"]["schema"] == {
+        "$ref": "#/components/schemas/Claim"
+    }
+    number = told["components"]["schemas"]["Claim"]["properties"]["claimNumber"]
+    assert number["pattern"] == r"^C-\d{4,10}$"
+    assert set(post["responses"]) == {"202", "400", "409", "411", "503"}
+    cancel = told["paths"]["/api/workflows/claim/orders/{orderId}/cancel"]["post"]
+    assert set(cancel["responses"]) == {"202", "404", "409", "503"}
+    blueprint(routes)
