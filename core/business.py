@@ -3,11 +3,13 @@
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any
 
+from core.credentials import SCOPE, SETTING, Auth, Setting
 from core.errors import InvalidError
+from core.forms import Form
 from core.messages import SCHEDULER_REQUESTS, STEP_NAME, requests_queue
 from core.workflow import DeclarationError, Workflows
 
@@ -70,6 +72,30 @@ class Agent:
     """How long the service remembers an idempotency key; None for longer than any order takes."""
     refusal: str = "refused"
     """The reason of its simulated service for a refusal."""
+    form: Form = field(default_factory=Form)
+    """The form of the calls to its service."""
+    auth: Auth | None = None
+    """How its service is shown who calls.
+
+    None for a token of the app's identity if a setting names its scope, and nothing else.
+    """
+
+    @property
+    def settings(self) -> tuple[Setting, ...]:
+        """All settings that the agent reads; an optional agent that has no address reads none."""
+        address = Setting(name=self.address, meaning=f"the address of the {self.name} service")
+        return tuple(
+            replace(each, required=each.required and not self.optional)
+            for each in (address, *self.auth_settings)
+        )
+
+    @property
+    def auth_settings(self) -> tuple[Setting, ...]:
+        """The settings without which a call of this agent cannot show who calls."""
+        if self.auth is not None:
+            return self.auth.settings(self.address)
+        scope = f"the scope of a token for the {self.name} service"
+        return (Setting(name=self.address + SCOPE, required=False, meaning=scope),)
 
     def __post_init__(self) -> None:
         """Refuse statuses that are no refusal, or that may pass."""
@@ -144,8 +170,27 @@ def _faults_of(agents: Sequence[Agent]) -> Iterator[str]:
         if agent.calls_in_flight < 1:
             calls = agent.calls_in_flight
             yield f"agent {agent.name}: calls_in_flight is {calls}; it has to be more"
+        yield from (f"agent {agent.name}: {fault}" for fault in _faults_of_calls(agent))
     counted = Counter(agent.name for agent in agents)
     yield from (f"agent {name} is declared twice" for name, count in counted.items() if count > 1)
+
+
+def _faults_of_calls(agent: Agent) -> Iterator[str]:
+    """Yield the faults in the form of the agent's calls, and in how it shows who calls."""
+    yield from agent.form.faults()
+    if agent.auth is not None:
+        yield from agent.auth.faults()
+    for setting in agent.settings:
+        if not SETTING.fullmatch(setting.name):
+            yield f"no name of a setting is {setting.name}"
+
+
+def is_simulated(agent: str, address: str) -> bool:
+    """Whether the address leads to the simulated service of the agent.
+
+    Such a service is called in the default form, whatever the agent declares, and is shown nothing.
+    """
+    return address.rstrip("/").endswith(f"/simulator/{agent}")
 
 
 def offers_of(agents: Sequence[Agent]) -> Mapping[str, Sequence[str]]:

@@ -1,12 +1,14 @@
 """Services and their operations, as a business declares them."""
 
 import re
-from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field, replace
 from datetime import timedelta
 from typing import Any, ClassVar, Generic, TypeVar
 
 from core import business
+from core.credentials import Auth
+from core.forms import Body, Form, Route
 from flow.model import Model
 
 Asked_contra = TypeVar("Asked_contra", bound=Model, contravariant=True)
@@ -20,6 +22,8 @@ class Operation(Generic[Asked_contra]):
     """An operation of a service: what it asks, and what is kept of its answer.
 
     An attribute of a class of agents, which gives it its name: `book_car` is sent as `book-car`.
+    It is called by `POST /<name>`, unless it has a method or a path, as a service that is not built
+    for this app has them.
     """
 
     def __init__(
@@ -28,10 +32,16 @@ class Operation(Generic[Asked_contra]):
         answers: type[Model] = Nothing,
         *,
         name: str | None = None,
+        method: str = "POST",
+        path: str | None = None,
     ) -> None:
         self.asks = asks
         self.answers = answers
         self.name = name or ""
+        self.route = Route(method=method, path=path)
+        """Where it is called."""
+        if self.route != Route() and answers is Nothing:
+            self.route = replace(self.route, answer_may_be_empty=True)
         self.service: type[Agent] | None = None
         """The class whose attribute it is; None for one that is declared elsewhere."""
 
@@ -66,6 +76,11 @@ class Agent:
     remembers_refusals: bool = False
     keys_last: timedelta | None = None
     refusal: str = "refused"
+    headers: Mapping[str, str] = field(default_factory=dict)
+    """Headers of every call, without secrets."""
+    key_header: str = "Idempotency-Key"
+    body: Body = Body.ENVELOPE
+    auth: Auth | None = None
     capability: ClassVar[str] = ""
     """What its steps need: the name of the class, such as `car-rental` for `CarRental`."""
 
@@ -74,7 +89,10 @@ class Agent:
         cls.capability = capability or dashed(cls.__name__)
 
     def declaration(self) -> business.Agent:
-        """Return the agent as the engine knows it; raises ValueError for impossible refusals."""
+        """Return the agent as the engine knows it.
+
+        Raises ValueError for impossible refusals, and for an operation with two routes.
+        """
         return business.Agent(
             name=self.name,
             offers=self.capability,
@@ -88,7 +106,30 @@ class Agent:
             remembers_refusals=self.remembers_refusals,
             keys_last=self.keys_last,
             refusal=self.refusal,
+            form=self._form(),
+            auth=self.auth,
         )
+
+    def _form(self) -> Form:
+        return Form(
+            headers=self.headers, key_header=self.key_header, body=self.body, routes=self._routes()
+        )
+
+    def _routes(self) -> Mapping[str, Route]:
+        """Return where operations are called that have a method or a path of their own."""
+        routes: dict[str, Route] = {}
+        for each in self.operations():
+            if routes.setdefault(each.name, each.route) != each.route:
+                raise ValueError(f"agent {self.name}: operation {each.name} has two routes")
+        return {name: route for name, route in routes.items() if route != Route()}
+
+    @classmethod
+    def operations(cls) -> Sequence[Operation[Any]]:
+        """Return the operations of the service."""
+        attributes: dict[str, Any] = {}
+        for base in reversed(cls.__mro__):
+            attributes |= vars(base)
+        return [each for each in attributes.values() if isinstance(each, Operation)]
 
 
 def declarations(agents: Sequence[Agent]) -> Sequence[business.Agent]:
