@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 
 from core.forms import HEADER, HEADER_VALUE
 
@@ -64,13 +64,17 @@ class EntraToken:
         yield from ()
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class ClientCredentials:
-    """A token of an OAuth server, by client credentials (RFC 6749, 4.4); each names a setting."""
+    """A token of an OAuth server, by client credentials (RFC 6749, 4.4)."""
 
     token_url: str
+    """The setting with the address that gives out tokens."""
     client_id: str
+    """The setting with the id of the client."""
     secret: str
+    """The setting with the secret of the client."""
+    _: KW_ONLY
     scope: str | None = None
     """The setting with the scope; None if the server wants none."""
     in_body: bool = False
