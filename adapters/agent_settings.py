@@ -22,7 +22,8 @@ Environ = Mapping[str, str]
 
 def addresses_of(agents: Sequence[Agent], environ: Environ) -> Mapping[str, str]:
     """Return the addresses of the agents' services, by agent."""
-    return {each.name: environ[each.address] for each in agents if environ.get(each.address)}
+    given = {each.name: environ.get(each.address, "") for each in agents}
+    return {name: address for name, address in given.items() if address}
 
 
 def scopes_of(agents: Sequence[Agent], environ: Environ) -> Mapping[str, str]:
@@ -38,8 +39,8 @@ def scopes_of(agents: Sequence[Agent], environ: Environ) -> Mapping[str, str]:
 
 
 def values_of(agents: Sequence[Agent], environ: Environ) -> Mapping[str, SecretStr]:
-    """Return what shows who calls, by the names of the settings."""
-    names = {each.name for agent in agents for each in agent.auth_settings}
+    """Return what shows who calls, and what functions read, by the names of the settings."""
+    names = {each.name for agent in agents for each in (*agent.auth_settings, *agent.code_settings)}
     return {name: SecretStr(environ[name]) for name in sorted(names) if environ.get(name)}
 
 
@@ -47,10 +48,10 @@ def faults_of(agents: Sequence[Agent], environ: Environ) -> Iterator[str]:
     """Yield a line for each setting of the agents that is missing or wrong, without its value."""
     for agent in agents:
         address = environ.get(agent.address, "")
-        if address or not agent.optional:
+        if agent.address and (address or not agent.optional):
             yield from _address_faults(agent, address)
-            if not is_simulated(agent.name, address):
-                yield from _credential_faults(agent, environ)
+        if address or not (agent.address and agent.optional):
+            yield from _other_faults(agent, environ)
 
 
 def _address_faults(agent: Agent, address: str) -> Iterator[str]:
@@ -63,8 +64,9 @@ def _address_faults(agent: Agent, address: str) -> Iterator[str]:
         yield f"{agent.address}: no address; {expected}{alternative}"
 
 
-def _credential_faults(agent: Agent, environ: Environ) -> Iterator[str]:
-    for setting in agent.auth_settings:
+def _other_faults(agent: Agent, environ: Environ) -> Iterator[str]:
+    shown = () if is_simulated(agent.name, environ.get(agent.address, "")) else agent.auth_settings
+    for setting in (*shown, *agent.code_settings):
         value = environ.get(setting.name, "")
         if not value:
             if setting.required:

@@ -80,7 +80,7 @@ class HttpRemoteService:
             async with asyncio.timeout(timeout_seconds):
                 answer = await self._answer(path, request)
         except (aiohttp.ClientError, AzureError, OSError, TimeoutError) as error:
-            raise TransientError(f"no answer: {summary(error)}") from error
+            raise TransientError(f"no answer: {_why(error)}") from error
         return self._result(request.operation, answer)
 
     async def _answer(self, path: str, request: AgentRequest) -> Answer:
@@ -128,6 +128,13 @@ class HttpRemoteService:
             return
         if wait := answer.asks_to_wait(self.clock(), self.longest_wait):
             raise AskedToWaitError(fault, wait, in_doubt=True)
+
+
+def _why(error: BaseException) -> str:
+    """Return why there is no answer, without the path of the call, which may be personal."""
+    if isinstance(error, aiohttp.ClientResponseError | aiohttp.InvalidURL):
+        return type(error).__name__  # its text has the whole address
+    return summary(error)
 
 
 def _passed_on(answer: Answer, *, may_be_empty: bool) -> Mapping[str, Any]:

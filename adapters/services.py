@@ -6,6 +6,7 @@ from datetime import timedelta
 from functools import cache, partial
 
 from adapters.clock import utc_now
+from adapters.code import CodeService
 from adapters.connections import Connections
 from adapters.credentials import ClientGrant, Credential, Fixed, Tokens, context_of
 from adapters.remote import HttpRemoteService
@@ -17,11 +18,25 @@ from core.ports import RemoteService
 
 
 def services(settings: Settings, pool: Connections) -> Mapping[str, RemoteService]:
-    """Return the service of each agent that has an address; no I/O happens before one is called."""
-    made: dict[str, RemoteService] = {}
-    for name, address in settings.addresses.items():
-        made[name] = _over_http(settings.declared[name], address, settings, pool)
-    return made
+    """Return the service of each deployed agent; no I/O happens before one is called."""
+    return {name: _service(settings.declared[name], settings, pool) for name in settings.agents}
+
+
+def _service(agent: Agent, settings: Settings, pool: Connections) -> RemoteService:
+    address = settings.addresses.get(agent.name)
+    over_http = _over_http(agent, address, settings, pool) if address else None
+    if over_http and not agent.code:
+        return over_http
+    takes = settings.calls_in_flight.get(agent.name, agent.calls_in_flight)
+    return CodeService(
+        agent=agent.name,
+        operations=agent.code,
+        other=over_http,
+        settings={name: settings.value(name) for name in agent.reads},
+        at_once=min(takes, settings.calls_per_process),
+        answer_within=agent.answer_within,
+        longest_wait=timedelta(seconds=settings.longest_retry_after_seconds),
+    )
 
 
 def _over_http(

@@ -148,6 +148,12 @@ class Settings(BaseSettings):
     outbox_schedule: str = Field(alias="OUTBOX_SCHEDULE")
     watch_schedule: str = Field(alias="WATCH_SCHEDULE")
 
+    @property
+    def agents(self) -> Sequence[str]:
+        """The names of the deployed agents: those with an address, and those that need none."""
+        without = [name for name, agent in self.declared.items() if not agent.address]
+        return [*self.addresses, *without]
+
     def value(self, name: str) -> str:
         """Return a setting of an agent, which may be a secret; empty if it is not set."""
         return self.values[name].get_secret_value() if name in self.values else ""
@@ -194,7 +200,7 @@ def _connection_faults(environ: Mapping[str, str]) -> Iterator[str]:
 def _cross_faults(settings: Settings) -> Iterator[str]:
     if settings.event_grid_endpoint.startswith("http://") and not settings.event_grid_key:
         yield "EVENT_GRID_KEY: missing; an http:// endpoint takes no managed identity"
-    names = list(settings.addresses)
+    names = settings.agents
     for name in settings.calls_in_flight.keys() - names:
         yield f"CALLS_IN_FLIGHT: there is no agent {name}; expected {', '.join(names)}"
     prefix = settings.reply_to_prefix.lower()  # Service Bus ignores case

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any
 
+from core.code import Code
 from core.credentials import SCOPE, SETTING, Auth, Setting
 from core.errors import InvalidError
 from core.forms import Form
@@ -50,7 +51,7 @@ class Agent:
     offers: str
     """Its capability; of several agents that share it, the first one is preferred (AGT-10)."""
     address: str
-    """The setting that holds the address of its service."""
+    """The setting that holds the address of its service; empty if all operations are functions."""
     optional: bool = False
     """Whether the app runs without the agent if that setting is empty."""
     calls_in_flight: int = 100
@@ -72,28 +73,40 @@ class Agent:
     """How long the service remembers an idempotency key; None for longer than any order takes."""
     refusal: str = "refused"
     """The reason of its simulated service for a refusal."""
-    form: Form = field(default_factory=Form)
+    form: Form = field(default_factory=Form, hash=False)
     """The form of the calls to its service."""
     auth: Auth | None = None
     """How its service is shown who calls.
 
     None for a token of the app's identity if a setting names its scope, and nothing else.
     """
+    code: Mapping[str, Code] = field(default_factory=dict, hash=False)
+    """Its operations that are functions of the business, and not called over HTTP."""
+    reads: tuple[str, ...] = ()
+    """The settings that these functions read; any may be a secret."""
 
     @property
     def settings(self) -> tuple[Setting, ...]:
         """All settings that the agent reads; an optional agent that has no address reads none."""
         address = Setting(name=self.address, meaning=f"the address of the {self.name} service")
-        return tuple(
-            replace(each, required=each.required and not self.optional)
-            for each in (address, *self.auth_settings)
-        )
+        others = (*self.auth_settings, *self.code_settings)
+        named = (address, *others) if self.address else others
+        optional = self.optional and self.address
+        return tuple(replace(each, required=each.required and not optional) for each in named)
+
+    @property
+    def code_settings(self) -> tuple[Setting, ...]:
+        """The settings that its functions read."""
+        meaning = f"what the functions of the {self.name} service read"
+        return tuple(Setting(name=name, secret=True, meaning=meaning) for name in self.reads)
 
     @property
     def auth_settings(self) -> tuple[Setting, ...]:
-        """The settings without which a call of this agent cannot show who calls."""
+        """The settings by which a call over HTTP shows who calls."""
         if self.auth is not None:
             return self.auth.settings(self.address)
+        if not self.address:
+            return ()
         scope = f"the scope of a token for the {self.name} service"
         return (Setting(name=self.address + SCOPE, required=False, meaning=scope),)
 
@@ -143,9 +156,25 @@ class Business:
         faults = [*_faults_of(self.agents), *self.workflows.faults(offers_of(deployed))]
         if self.workflows.latest(self.default_workflow) is None:
             faults.append(f"there is no workflow {self.default_workflow}, which is the default")
+        faults += self._faults_of_code()
         faults += self._faults_of_sample()
         if faults:
             raise DeclarationError(faults)
+
+    def _faults_of_code(self) -> Iterator[str]:
+        """Yield the operations that have neither a function nor an address."""
+        asked = {
+            (step.capability, operation)
+            for workflow in self.workflows.all
+            for step in workflow.steps
+            for operation in (step.operation, step.compensation)
+            if operation
+        }
+        for agent in self.agents:
+            for capability, operation in sorted(asked):
+                offered = capability == agent.offers and operation not in agent.code
+                if offered and not agent.address:
+                    yield f"agent {agent.name}: {operation} has no function, nor an address"
 
     def _faults_of_sample(self) -> Iterator[str]:
         if self.sample is None:
@@ -180,6 +209,8 @@ def _faults_of_calls(agent: Agent) -> Iterator[str]:
     yield from agent.form.faults()
     if agent.auth is not None:
         yield from agent.auth.faults()
+    if agent.auth is not None and not agent.address:
+        yield "its auth is for calls over HTTP, and all of its operations are functions"
     for setting in agent.settings:
         if not SETTING.fullmatch(setting.name):
             yield f"no name of a setting is {setting.name}"

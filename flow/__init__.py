@@ -1,6 +1,7 @@
 """A business in one file: its services, its payload, and its workflows as functions."""
 
 from core.business import Business
+from core.code import Call, Later, Rejected, TryAgain
 from core.credentials import ApiKey, ClientCertificate, ClientCredentials, EntraToken
 from core.forms import Body
 from core.messages import Text
@@ -22,16 +23,20 @@ __all__ = [
     "Agent",
     "ApiKey",
     "Business",
+    "Call",
     "ClientCertificate",
     "ClientCredentials",
     "EntraToken",
     "Flow",
+    "Later",
     "Model",
     "Nothing",
     "Operation",
     "Order",
     "Owner",
     "Personal",
+    "Rejected",
     "Text",
+    "TryAgain",
     "business",
 ]

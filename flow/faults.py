@@ -99,7 +99,7 @@ def _of_parameter(flow: Flow, step: Step, parameter: Parameter) -> Iterator[str]
 
 
 def _of_operation(
-    operation: Operation[Any], signature: inspect.Signature, what: str
+    operation: Operation[Any, Any], signature: inspect.Signature, what: str
 ) -> Iterator[str]:
     returned = signature.return_annotation
     if operation.service is None:
@@ -115,7 +115,7 @@ OF_EVERY_CALL = ("orderId", "step", "key")
 """The fields that every path can have."""
 
 
-def _of_path(operation: Operation[Any], result: type[Model] | None) -> Iterator[str]:
+def _of_path(operation: Operation[Any, Any], result: type[Model] | None) -> Iterator[str]:
     """Yield the fields of a path that its request lacks; that of an undo has a `result`."""
     for field in operation.route.fields:
         first, *more = field.split(".")

@@ -4,27 +4,50 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from datetime import timedelta
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar, overload
 
 from core import business
 from core.credentials import Auth
 from core.forms import Body, Form, Route
+from flow.code import Answered, Asked, Does, Function
 from flow.model import Model
 
 Asked_contra = TypeVar("Asked_contra", bound=Model, contravariant=True)
+Answered_co = TypeVar("Answered_co", bound=Model, covariant=True)
 
 
 class Nothing(Model):
     """The answer of an operation of which nothing is kept."""
 
 
-class Operation(Generic[Asked_contra]):
+class Operation(Generic[Asked_contra, Answered_co]):
     """An operation of a service: what it asks, and what is kept of its answer.
 
     An attribute of a class of agents, which gives it its name: `book_car` is sent as `book-car`.
     It is called by `POST /<name>`, unless it has a method or a path, as a service that is not built
     for this app has them.
     """
+
+    @overload
+    def __init__(
+        self: "Operation[Asked_contra, Nothing]",
+        asks: type[Asked_contra],
+        *,
+        name: str | None = None,
+        method: str = "POST",
+        path: str | None = None,
+    ) -> None: ...
+
+    @overload
+    def __init__(
+        self,
+        asks: type[Asked_contra],
+        answers: type[Answered_co],
+        *,
+        name: str | None = None,
+        method: str = "POST",
+        path: str | None = None,
+    ) -> None: ...
 
     def __init__(
         self,
@@ -66,7 +89,10 @@ class Agent:
     name: str
     _: KW_ONLY
     address: str | None = None
-    """The setting with the address of its service; None for its name and `_URL`."""
+    """The setting with the address of its service; None for its name and `_URL`.
+
+    A service all of whose operations are functions has no address.
+    """
     optional: bool = False
     calls_in_flight: int = 100
     refusals: tuple[int, ...] = ()
@@ -76,17 +102,33 @@ class Agent:
     remembers_refusals: bool = False
     keys_last: timedelta | None = None
     refusal: str = "refused"
-    headers: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = field(default_factory=dict, hash=False)
     """Headers of every call, without secrets."""
     key_header: str = "Idempotency-Key"
     body: Body = Body.ENVELOPE
     auth: Auth | None = None
+    reads: tuple[str, ...] = ()
+    """The settings that its functions read, which find them in their call."""
+    functions: list[Function] = field(default_factory=list, init=False, repr=False, compare=False)
+    """Its operations that are functions: `does` adds each."""
     capability: ClassVar[str] = ""
     """What its steps need: the name of the class, such as `car-rental` for `CarRental`."""
 
     def __init_subclass__(cls, *, capability: str | None = None, **more: Any) -> None:
         super().__init_subclass__(**more)
         cls.capability = capability or dashed(cls.__name__)
+
+    def does(self, operation: Operation[Asked, Answered]) -> Does[Asked, Answered]:
+        """Carry out the operation by the decorated function, and not over HTTP.
+
+        A plain function runs in a thread; an async one on the event loop, which it may not hold.
+        """
+
+        def add(work: Any) -> Any:
+            self.functions.append(Function(work, operation.name, operation.asks, operation.answers))
+            return work
+
+        return add
 
     def declaration(self) -> business.Agent:
         """Return the agent as the engine knows it.
@@ -96,7 +138,7 @@ class Agent:
         return business.Agent(
             name=self.name,
             offers=self.capability,
-            address=self.address or f"{self.name.replace('-', '_').upper()}_URL",
+            address=self._address(),
             optional=self.optional,
             calls_in_flight=self.calls_in_flight,
             refusals=self.refusals,
@@ -108,7 +150,15 @@ class Agent:
             refusal=self.refusal,
             form=self._form(),
             auth=self.auth,
+            code={each.operation: each.code() for each in self.functions},
+            reads=self.reads,
         )
+
+    def _address(self) -> str:
+        names = {each.name for each in self.operations()}
+        if names and names <= {each.operation for each in self.functions}:
+            return ""
+        return self.address or f"{self.name.replace('-', '_').upper()}_URL"
 
     def _form(self) -> Form:
         return Form(
@@ -124,7 +174,7 @@ class Agent:
         return {name: route for name, route in routes.items() if route != Route()}
 
     @classmethod
-    def operations(cls) -> Sequence[Operation[Any]]:
+    def operations(cls) -> Sequence[Operation[Any, Any]]:
         """Return the operations of the service."""
         attributes: dict[str, Any] = {}
         for base in reversed(cls.__mro__):

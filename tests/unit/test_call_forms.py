@@ -1,5 +1,6 @@
 """The form of a call as an agent declares it: what comes over real HTTP, and what is never sent."""
 
+import asyncio
 import json
 
 import pytest
@@ -148,6 +149,30 @@ async def test_a_path_that_cannot_be_made_costs_no_call_and_is_for_an_operator(f
     assert (raised.value.for_operator, raised.value.in_doubt) == (True, False)
     assert foreign.calls == []
     assert "admin" not in str(raised.value).lower()
+
+
+async def test_an_answer_that_is_no_http_is_told_without_the_path_of_the_call():
+    """What stands in the path may be personal."""
+
+    async def answer(reader, writer):
+        await reader.readuntil(b"\r\n")
+        writer.write(b"HTTP/1.1 what\r\n\r\n")
+        await writer.drain()
+        writer.close()
+
+    async with await asyncio.start_server(answer, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        async with ClientSession() as session:
+            remote = HttpRemoteService(
+                base_url=f"http://127.0.0.1:{port}",
+                session=lambda: session,
+                form=sent_to("/people/{parcel}"),
+                longest_wait=seconds(60),
+                clock=lambda: NOW,
+            )
+            with pytest.raises(TransientError, match=r"no answer: ClientResponseError$") as raised:
+                await remote.call(request(parcel="ada"), 5)
+    assert "ada" not in str(raised.value)
 
 
 async def test_an_empty_answer_is_done_only_where_that_is_declared(foreign):
