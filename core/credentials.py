@@ -22,7 +22,7 @@ class Setting:
     secret: bool = False
     """Whether nobody may see its value: on Azure it is a reference to a Key Vault."""
     meaning: str
-    """What it holds, such as `the key of the payment service`."""
+    """What it holds, such as `the key of the service`."""
 
 
 @dataclass(frozen=True, slots=True)
