@@ -70,11 +70,11 @@ def _other_faults(agent: Agent, environ: Environ) -> Iterator[str]:
         value = environ.get(setting.name, "")
         if not value:
             if setting.required:
-                yield f"{setting.name}: missing; expected {setting.meaning}"
+                yield f"{setting.name}: missing; expected {setting.meaning}, for agent {agent.name}"
         elif value.startswith(UNRESOLVED):
             yield f"{setting.name}: its reference to a Key Vault leads to no secret"
         elif fault := _fault_in(agent, setting, value):
-            yield f"{setting.name}: {fault}; expected {setting.meaning}"
+            yield f"{setting.name}: {fault}; expected {setting.meaning}, for agent {agent.name}"
 
 
 def _fault_in(agent: Agent, setting: Setting, value: str) -> str | None:

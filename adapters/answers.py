@@ -10,11 +10,14 @@ from typing import Any, NoReturn
 
 import aiohttp
 
+from core.messages import MAX_RETRY_AFTER_SECONDS
 from core.texts import plain
 
 MAX_BYTES = 128 * 1024
 """The longest answer: a reply on Service Bus Standard has 256 KB, with headers and other fields."""
 MAX_REASON_CHARACTERS = 500
+LONGEST_PAUSE = timedelta(seconds=MAX_RETRY_AFTER_SECONDS)
+"""The longest pause that a reply can tell."""
 SECONDS = re.compile("[0-9]+")
 
 

@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from adapters.answers import MAX_BYTES, MAX_REASON_CHARACTERS, size
+from adapters.answers import LONGEST_PAUSE, MAX_BYTES, MAX_REASON_CHARACTERS, size
 from core.code import Call, Code, Later, Rejected, TryAgain
 from core.errors import (
     AcceptedError,
@@ -155,7 +155,7 @@ class CodeService:
         if isinstance(error, Rejected):
             return RejectedError(plain(error.reason, MAX_REASON_CHARACTERS))
         if isinstance(error, Later) and self.answer_within:
-            wait = min(max(error.after, timedelta()), self.answer_within)
+            wait = min(max(error.after, timedelta()), self.answer_within, LONGEST_PAUSE)
             return AcceptedError(_said(error), retry_after=wait)
         if isinstance(error, TryAgain | Later):
             wait = min(error.after or timedelta(), self.longest_wait)

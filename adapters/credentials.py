@@ -1,5 +1,6 @@
 """What calls of a service show it: a key, a token, or a certificate."""
 
+import asyncio
 import ssl
 import tempfile
 from base64 import b64encode
@@ -94,7 +95,8 @@ class Tokens:
         del lane
         kept = self._usable()
         if kept is None or (kept in refused and self._may_replace()):
-            kept = self._kept = await self._fetch(kept is not None)
+            async with asyncio.timeout(FETCH_SECONDS):
+                kept = self._kept = await self._fetch(kept is not None)
         return [kept] * len(refused)
 
     def _may_replace(self) -> bool:
@@ -137,7 +139,7 @@ class ClientGrant:
             self.url,
             data=self._form(),
             headers={"Accept": "application/json", **self._basic()},
-            timeout=aiohttp.ClientTimeout(total=FETCH_SECONDS),
+            timeout=aiohttp.ClientTimeout(),
             allow_redirects=False,
         ) as response:
             answer = json_object(await read(response)) or {}

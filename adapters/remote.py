@@ -11,7 +11,7 @@ import aiohttp
 from azure.core.exceptions import AzureError
 from yarl import URL
 
-from adapters.answers import MAX_BYTES, Answer, answer_of
+from adapters.answers import LONGEST_PAUSE, MAX_BYTES, Answer, answer_of
 from adapters.credentials import Credential
 from adapters.failures import summary
 from adapters.forms import body_of, path_of
@@ -122,12 +122,13 @@ class HttpRemoteService:
     def _refuse_for_now(self, answer: Answer, fault: str) -> None:
         """Raise the error of an answer that names a time for another call, if this one does."""
         if answer.status == ACCEPTED and self.answer_within:
-            wait = answer.asks_to_wait(self.clock(), self.answer_within)
-            raise AcceptedError(fault, retry_after=wait or min(ASK_AGAIN, self.answer_within))
-        if answer.status not in BUSY:
-            return
-        if wait := answer.asks_to_wait(self.clock(), self.longest_wait):
-            raise AskedToWaitError(fault, wait, in_doubt=True)
+            most = min(self.answer_within, LONGEST_PAUSE)
+            wait = answer.asks_to_wait(self.clock(), most)
+            raise AcceptedError(fault, retry_after=wait or min(ASK_AGAIN, most))
+        if answer.status in BUSY:
+            wait = answer.asks_to_wait(self.clock(), self.longest_wait)
+            if wait:
+                raise AskedToWaitError(fault, wait, in_doubt=True)
 
 
 def _why(error: BaseException) -> str:

@@ -97,7 +97,7 @@ class Agent:
     @property
     def code_settings(self) -> tuple[Setting, ...]:
         """The settings that its functions read."""
-        meaning = f"what the functions of the {self.name} service read"
+        meaning = "what its functions read"
         return tuple(Setting(name=name, secret=True, meaning=meaning) for name in self.reads)
 
     @property
@@ -107,8 +107,8 @@ class Agent:
             return self.auth.settings(self.address)
         if not self.address:
             return ()
-        scope = f"the scope of a token for the {self.name} service"
-        return (Setting(name=self.address + SCOPE, required=False, meaning=scope),)
+        name = self.address + SCOPE
+        return (Setting(name=name, required=False, meaning="the scope of a token"),)
 
     def __post_init__(self) -> None:
         """Refuse statuses that are no refusal, or that may pass."""

@@ -16,6 +16,7 @@ from adapters.answers import MAX_BYTES
 from adapters.code import CodeService
 from adapters.remote import HttpRemoteService
 from core.errors import AcceptedError, AskedToWaitError, RejectedError, TransientError
+from core.messages import MAX_RETRY_AFTER_SECONDS
 from flow import Agent, Call, Later, Model, Operation, Rejected, TryAgain
 
 LONGEST_WAIT, ANSWER_WITHIN = seconds(600), seconds(120)
@@ -203,6 +204,14 @@ async def test_a_service_may_accept_a_call_and_be_asked_again(service, does, req
     with pytest.raises(AcceptedError, match="accepted") as raised:
         await service.call(request_, 5)
     assert raised.value.retry_after == seconds(wait)
+
+
+async def test_no_service_is_asked_again_later_than_a_reply_can_tell(service, does, request_):
+    """However long it may take."""
+    does.later = timedelta(days=3)
+    with pytest.raises(AcceptedError) as raised:
+        await replace(service, answer_within=timedelta(days=30)).call(request_, 5)
+    assert raised.value.retry_after == seconds(MAX_RETRY_AFTER_SECONDS)
 
 
 async def test_who_is_given_no_time_cannot_answer_later(service, does, request_):

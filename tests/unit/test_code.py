@@ -340,7 +340,7 @@ async def test_an_agent_all_of_whose_operations_are_functions_needs_no_address(m
     with pytest.raises(SettingsError) as raised:
         read(monkeypatch, made)
     assert raised.value.faults == [
-        "BANK_KEY: missing; expected what the functions of the bank service read"
+        "BANK_KEY: missing; expected what its functions read, for agent bank"
     ]
     settings = read(monkeypatch, made, BANK_KEY="a-key", CALLS_IN_FLIGHT='{"bank": 3}')
     parts = connect(settings)

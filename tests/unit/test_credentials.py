@@ -16,6 +16,7 @@ from certificates import authority, signed_by
 from foreign import ForeignService
 
 import adapters.connections
+import adapters.credentials
 from adapters.azure import connect
 from adapters.clock import utc_now
 from adapters.credentials import BETWEEN_REFUSALS, ClientGrant, Tokens
@@ -237,6 +238,18 @@ async def test_a_second_call_has_no_time_of_its_own(posting, foreign):
         await posting.call(0.1)
     foreign.may_answer.set()
     assert len(foreign.calls) == 2
+
+
+async def test_a_server_of_tokens_that_hangs_holds_up_nobody_for_ever(
+    posting, foreign, monkeypatch
+):
+    """Those who come later have a fetch of their own."""
+    monkeypatch.setattr(adapters.credentials, "FETCH_SECONDS", 0.05)
+    foreign.may_answer.clear()
+    with pytest.raises(TransientError, match="TimeoutError"):
+        await posting.call()
+    foreign.may_answer.set()
+    assert await posting.call() == {}
 
 
 NO_TOKEN = {
