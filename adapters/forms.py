@@ -29,7 +29,7 @@ def path_of(form: Form, request: AgentRequest) -> str:
     if route.path is None:
         return f"/{operation}"
     path = FIELD.sub(lambda found: _encoded(found[1], request), route.path)
-    if UP.search(unquote(path.partition("?")[0]).replace("\\", "/")):
+    if UP.search(unquote(path)):
         raise RejectedError(f"the path of {operation} leads elsewhere", for_operator=True)
     return path
 

@@ -49,7 +49,8 @@ class ForeignService:
         number = len(self.asked_for_tokens)
         await self.may_answer.wait()
         token = {"access_token": f"token-{number}", "token_type": "Bearer"}
-        return web.json_response(token | self.token, status=self.token_status)
+        elsewhere = {"Location": "/elsewhere"} if self.token_status == 302 else {}
+        return web.json_response(token | self.token, status=self.token_status, headers=elsewhere)
 
     def shown(self, header: str = "Authorization") -> list[str | None]:
         """What each call had in this header."""

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from dataclasses import replace
 
 import pytest
 from agency import Agency
@@ -78,6 +79,13 @@ async def test_what_is_not_declared_has_the_usual_form(foreign):
         "order": CONTENT_OF_REQUEST,
     }
     assert call.headers["Idempotency-Key"] == asked.idempotency_key
+
+
+async def test_an_address_is_encoded_too(foreign):
+    """Whoever wrote the setting may have written it as people read it."""
+    remote = foreign.at(sent_to("/p/{parcel}"))
+    await replace(remote, base_url=remote.base_url + "caf\u00e9/").call(request(), 5)
+    assert [call.target for call in foreign.calls] == ["/api/caf%C3%A9/p/P-1"]
 
 
 @pytest.mark.parametrize("method", ["GET", "DELETE"])

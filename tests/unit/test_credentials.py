@@ -19,7 +19,7 @@ import adapters.connections
 import adapters.credentials
 from adapters.azure import connect
 from adapters.clock import utc_now
-from adapters.credentials import BETWEEN_REFUSALS, ClientGrant, Tokens
+from adapters.credentials import BETWEEN_REFUSALS, ClientGrant, Token, Tokens
 from adapters.remote import HttpRemoteService
 from adapters.settings import Settings, SettingsError
 from core.business import Agent
@@ -240,16 +240,21 @@ async def test_a_second_call_has_no_time_of_its_own(posting, foreign):
     assert len(foreign.calls) == 2
 
 
-async def test_a_server_of_tokens_that_hangs_holds_up_nobody_for_ever(
-    posting, foreign, monkeypatch
-):
+async def test_a_server_of_tokens_that_hangs_holds_up_nobody_for_ever(monkeypatch):
     """Those who come later have a fetch of their own."""
     monkeypatch.setattr(adapters.credentials, "FETCH_SECONDS", 0.05)
-    foreign.may_answer.clear()
-    with pytest.raises(TransientError, match="TimeoutError"):
-        await posting.call()
-    foreign.may_answer.set()
-    assert await posting.call() == {}
+    hangs = [asyncio.Event()]
+
+    async def fetch(_):
+        if hangs:
+            await hangs.pop().wait()
+        return Token(text="a-token", ends=NOW + seconds(60))
+
+    tokens = Tokens(fetch, lambda: NOW)
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(tokens.headers(), 5)
+    shown = await asyncio.wait_for(tokens.headers(), 5)
+    assert shown == {"Authorization": "Bearer a-token"}
 
 
 NO_TOKEN = {
