@@ -24,7 +24,7 @@ from bootstrap import bootstrap
 from core.errors import NotTriedError, RejectedError, TransientError
 from core.messages import responses_queue
 from core.workflow import DeclarationError
-from flow import Agent, Call, Flow, Model, Nothing, Operation, TryAgain, business
+from flow import Agent, Call, EntraToken, Flow, Model, Nothing, Operation, TryAgain, business
 from local.declared import faults
 from local.ports import Ports
 from local.servicebus_config import ROOT
@@ -206,6 +206,7 @@ async def test_what_still_runs_though_its_time_is_up_keeps_its_place(where):
         return Paid()
 
     def in_thread(call: Call, ask: Sum) -> Paid:
+        assert threading.current_thread().daemon  # or the process could not end
         begun.append(call)
         may_end.wait()
         return Paid()
@@ -483,6 +484,7 @@ FAULTY = {
     "operation authorise: expected a function": lambda: with_functions(Callable()),
     "authorise has several functions": lambda: with_functions(right, right),
     "it has no operation lend": of_another_service,
+    "its auth is for calls over HTTP": lambda: coded(*BOTH, auth=EntraToken("BANK_SCOPE")),
     "no name of a setting is BANK KEY": lambda: coded(*BOTH, reads=("BANK KEY",)),
 }
 
