@@ -304,6 +304,21 @@ def test_a_path_with_a_field_that_its_request_lacks_is_told_at_the_start():
     assert "the path of lose has {result.lost}" in second
 
 
+def test_only_an_undo_has_a_kept_answer_in_its_path():
+    """A step has none yet when it is asked for."""
+    flow = parcels(carrier.cancel)
+
+    @flow.step(carrier.cancel)
+    def drop(parcel: Parcel) -> Parcel:
+        """Throw it away."""
+        return parcel
+
+    with pytest.raises(
+        DeclarationError, match=r"step drop: the path of cancel has {result\.label}"
+    ):
+        business(flow, agents=[carrier])
+
+
 def test_an_operation_with_two_routes_is_told_at_the_start():
     """No request says which of them is meant."""
     with pytest.raises(DeclarationError, match="agent two: operation send has two routes"):
