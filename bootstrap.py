@@ -95,8 +95,9 @@ class App:
 
     @cached_property
     def agents(self) -> Sequence[Agent]:
-        """The agents of this deployment: those with an address in the settings."""
-        return [agent for agent in self.business.agents if agent.name in self.settings.addresses]
+        """The agents of this deployment: those with an address, and those that need none."""
+        addresses = self.settings.addresses
+        return [each for each in self.business.agents if each.name in addresses or not each.address]
 
     @cached_property
     def bus_queues(self) -> Sequence[str]:

@@ -1,6 +1,5 @@
 """The ports on Azure, on its emulators, or on the embedded stack: only the settings differ."""
 
-from datetime import timedelta
 from functools import cache, partial
 
 from adapters import Adapters
@@ -10,7 +9,7 @@ from adapters.lease import CONTAINER, BlobLeadership
 from adapters.messaging.bus import ServiceBus
 from adapters.messaging.event_grid import EventGrid
 from adapters.messaging.queues import StorageQueue
-from adapters.remote import HttpRemoteService
+from adapters.services import services
 from adapters.settings import Settings
 from adapters.tables.transactions import TableTransactions
 
@@ -32,27 +31,13 @@ def connect(settings: Settings, connections: Connections | None = None) -> Adapt
     def queue(name: str) -> StorageQueue:
         return StorageQueue(cache(partial(pool.queue, name)))
 
-    http = cache(lambda: pool.http)
-    longest_wait = timedelta(seconds=settings.longest_retry_after_seconds)
-
-    def service(agent: str, address: str) -> HttpRemoteService:
-        scope = settings.scopes.get(agent)
-        return HttpRemoteService(
-            base_url=address,
-            session=http,
-            token=partial(pool.token, scope) if scope else None,
-            refusals=settings.refusals.get(agent, ()),
-            longest_wait=longest_wait,
-            clock=utc_now,
-        )
-
     return Adapters(
         table=table,
         queue=queue,
         bus=bus,
         events=EventGrid(lambda: pool.event_grid),
         leadership=BlobLeadership(partial(pool.container, CONTAINER), settings.lease_seconds),
-        services={agent: service(agent, address) for agent, address in settings.addresses.items()},
+        services=services(settings, pool),
         clock=utc_now,
         clock_check=partial(pool.store_clock.skew, partial(table("agents").get, "clock", "-")),
         new_id=new_id,

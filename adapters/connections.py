@@ -2,12 +2,12 @@
 
 from collections.abc import Callable
 from contextlib import AsyncExitStack
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from typing import Any, TypeVar
 
 import aiohttp
-from azure.core.credentials import AzureKeyCredential
+from azure.core.credentials import AccessToken, AzureKeyCredential
 from azure.core.credentials_async import AsyncTokenCredential
 from azure.core.pipeline.transport import AioHttpTransport, AsyncHttpTransport
 from azure.data.tables.aio import TableClient, TableServiceClient
@@ -17,6 +17,8 @@ from azure.servicebus.aio import ServiceBusClient
 from azure.storage.blob.aio import BlobServiceClient, ContainerClient
 from azure.storage.queue.aio import QueueClient, QueueServiceClient
 
+from adapters.clock import utc_now
+from adapters.credentials import Token, usable
 from adapters.settings import Settings
 from adapters.tables.store_clock import StoreClock
 
@@ -66,10 +68,17 @@ class Connections:
         """Return a client of a blob container."""
         return self._blob_service.get_container_client(name)
 
-    async def token(self, scope: str) -> str:
-        """Return a token of the app's identity for a remote service; the library caches it."""
-        credential = self._credential(self._settings.storage_client_id)
-        return (await credential.get_token(scope)).token
+    async def token(self, scope: str, refused: bool) -> Token:  # noqa: FBT001 - see `Fetch`
+        """Return a token of the app's identity for a remote service.
+
+        A new one if the last was `refused`: the identity would go on giving out that one, so it is
+        asked anew. (Azure may still have the same one for it.)
+        """
+        client_id = self._settings.storage_client_id
+        if not refused:
+            return _token(await self._credential(client_id).get_token(scope))
+        async with _identity(client_id) as fresh:
+            return _token(await fresh.get_token(scope))
 
     async def close(self) -> None:
         """Close all clients that were made; they cannot be used again."""
@@ -158,7 +167,16 @@ class Connections:
     def _credential(self, client_id: str | None) -> DefaultAzureCredential:
         """Return the app's identity, shared by all services that name the same client id."""
         if client_id not in self._credentials:
-            options: dict[str, Any] = {"managed_identity_client_id": client_id} if client_id else {}
-            self._credentials[client_id] = credential = DefaultAzureCredential(**options)
+            self._credentials[client_id] = credential = _identity(client_id)
             self._at_exit.push_async_callback(credential.close)
         return self._credentials[client_id]
+
+
+def _identity(client_id: str | None) -> DefaultAzureCredential:
+    options: dict[str, Any] = {"managed_identity_client_id": client_id} if client_id else {}
+    return DefaultAzureCredential(**options)
+
+
+def _token(given: AccessToken) -> Token:
+    ends, now = datetime.fromtimestamp(given.expires_on, UTC), utc_now()
+    return Token(text=given.token, ends=now + usable(ends - now))

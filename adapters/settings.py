@@ -6,22 +6,17 @@ import secrets
 import socket
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Self
-from urllib.parse import urlsplit
 
-from pydantic import Field, SecretStr, ValidationError
+from pydantic import Field, SecretStr, SkipValidation, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from adapters.agent_settings import URL, addresses_of, faults_of, scopes_of, values_of
 from core.business import LEAST_PER_SECOND, MOST_PER_SECOND, Agent
 from core.errors import AppError
 from core.messages import MAX_RETRY_AFTER_SECONDS, OPERATORS, bus_queues
 from core.workflow import LONGEST_TIMEOUT, LONGEST_WAIT, MOST_TRIES
 
-URL = re.compile(r"https?://[^\s/@]+(/[^\s@]*)?")
-"""An address without a user name and password, which would be readable in a plain setting."""
 Url = Annotated[str, Field(pattern=f"^{URL.pattern}$")]
-LOOPBACK = {"localhost", "127.0.0.1", "::1"}
-SCOPE = "_SCOPE"
-"""The suffix that turns the name of an agent's address setting into that of its token scope."""
 StorageUri = Annotated[str, Field(pattern=r"^https://\S+$")]
 Seconds = Annotated[float, Field(gt=0, le=LONGEST_WAIT.total_seconds())]
 StepSeconds = Annotated[float, Field(gt=0, le=LONGEST_TIMEOUT.total_seconds())]
@@ -90,8 +85,10 @@ class Settings(BaseSettings):
     """The address of each agent's service, from the setting that the agent declares."""
     scopes: Mapping[str, str] = Field(default_factory=dict)
     """The token scope of each agent whose service needs one, such as `api://<app id>/.default`."""
-    refusals: Mapping[str, tuple[int, ...]] = Field(default_factory=dict)
-    """The declared statuses of a final refusal by each agent's service, besides the common ones."""
+    values: Mapping[str, SecretStr] = Field(default_factory=dict)
+    """The settings by which the agents show who calls, by the names that they declare."""
+    declared: SkipValidation[Mapping[str, Agent]] = Field(default_factory=dict)
+    """The agents as the business declares them, by name."""
     calls_in_flight: dict[str, Annotated[int, Field(ge=1)]] = Field(
         default_factory=dict, alias="CALLS_IN_FLIGHT"
     )
@@ -158,19 +155,27 @@ class Settings(BaseSettings):
     outbox_schedule: str = Field(alias="OUTBOX_SCHEDULE")
     watch_schedule: str = Field(alias="WATCH_SCHEDULE")
 
+    @property
+    def agents(self) -> Sequence[str]:
+        """The names of the deployed agents: those with an address, and those that need none."""
+        without = [name for name, agent in self.declared.items() if not agent.address]
+        return [*self.addresses, *without]
+
+    def value(self, name: str) -> str:
+        """Return a setting of an agent, which may be a secret; empty if it is not set."""
+        return self.values[name].get_secret_value() if name in self.values else ""
+
     @classmethod
     def read(cls, agents: Sequence[Agent]) -> Self:
         """Read the environment, with the agents' settings; raises `SettingsError`."""
-        addresses, scopes = {}, {}
-        for agent in agents:
-            if address := os.environ.get(agent.address):
-                addresses[agent.name] = address
-            if scope := os.environ.get(agent.address + SCOPE):
-                scopes[agent.name] = scope
-        refusals = {agent.name: agent.refusals for agent in agents}
-        faults = [*_connection_faults(os.environ), *_address_faults(agents, addresses)]
+        faults = [*_connection_faults(os.environ), *faults_of(agents, os.environ)]
         try:
-            settings = cls(addresses=addresses, scopes=scopes, refusals=refusals)
+            settings = cls(
+                addresses=addresses_of(agents, os.environ),
+                scopes=scopes_of(agents, os.environ),
+                values=values_of(agents, os.environ),
+                declared={agent.name: agent for agent in agents},
+            )
         except ValidationError as error:
             raise SettingsError(sorted([*faults, *_field_faults(error)])) from None
         faults += _cross_faults(settings)
@@ -184,28 +189,6 @@ def _field_faults(error: ValidationError) -> Iterator[str]:
         name = str(fault["loc"][0])
         what = "missing" if fault["type"] == "missing" else fault["msg"]
         yield f"{name}: {what}" + (f"; expected {EXPECTED[name]}" if name in EXPECTED else "")
-
-
-def _address_faults(agents: Sequence[Agent], addresses: Mapping[str, str]) -> Iterator[str]:
-    for agent in agents:
-        service = f"the address of the {agent.name} service"
-        expected = f"expected {service}, https:// (http:// on this machine only)"
-        if agent.name not in addresses and not agent.optional:
-            yield f"{agent.address}: missing; {expected}"
-        elif agent.name in addresses and not _is_private(addresses[agent.name]):
-            alternative = ", or nothing" if agent.optional else ""
-            yield f"{agent.address}: no address; {expected}{alternative}"
-
-
-def _is_private(address: str) -> bool:
-    """Whether requests to the address are protected: it is https, or on this machine."""
-    if not URL.fullmatch(address):
-        return False
-    try:
-        parts = urlsplit(address)
-    except ValueError:  # a missing bracket, as in http://[::1
-        return False
-    return parts.scheme == "https" or parts.hostname in LOOPBACK
 
 
 def _connection_faults(environ: Mapping[str, str]) -> Iterator[str]:
@@ -224,7 +207,7 @@ def _connection_faults(environ: Mapping[str, str]) -> Iterator[str]:
 def _cross_faults(settings: Settings) -> Iterator[str]:
     if settings.event_grid_endpoint.startswith("http://") and not settings.event_grid_key:
         yield "EVENT_GRID_KEY: missing; an http:// endpoint takes no managed identity"
-    names = list(settings.addresses)
+    names = settings.agents
     by_agent: Mapping[str, Mapping[str, float]] = {
         "CALLS_IN_FLIGHT": settings.calls_in_flight,
         "CALLS_PER_SECOND": settings.calls_per_second,

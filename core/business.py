@@ -3,14 +3,17 @@
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from itertools import chain
 from typing import Any
 
 from pydantic import BaseModel
 
+from core.code import Code
+from core.credentials import SCOPE, SETTING, Auth, Setting
 from core.errors import InvalidError, as_one
+from core.forms import Form
 from core.messages import (
     SCHEDULER_REQUESTS,
     STEP_NAME,
@@ -109,7 +112,7 @@ class Agent:
     offers: str
     """Its capability; of several agents that share it, the first one is preferred (AGT-10)."""
     address: str
-    """The setting that holds the address of its service."""
+    """The setting that holds the address of its service; empty if all operations are functions."""
     optional: bool = False
     """Whether the app runs without the agent if that setting is empty."""
     calls_in_flight: int = 100
@@ -134,6 +137,42 @@ class Agent:
     """How long the service remembers an idempotency key; None for longer than any order takes."""
     refusal: str = "refused"
     """The reason of its simulated service for a refusal."""
+    form: Form = field(default_factory=Form, hash=False)
+    """The form of the calls to its service."""
+    auth: Auth | None = None
+    """How its service is shown who calls.
+
+    None for a token of the app's identity if a setting names its scope, and nothing else.
+    """
+    code: Mapping[str, Code] = field(default_factory=dict, hash=False)
+    """Its operations that are functions of the business, and not called over HTTP."""
+    reads: tuple[str, ...] = ()
+    """The settings that these functions read; any may be a secret."""
+
+    @property
+    def settings(self) -> tuple[Setting, ...]:
+        """All settings that the agent reads; an optional agent that has no address reads none."""
+        address = Setting(name=self.address, meaning=f"the address of the {self.name} service")
+        others = (*self.auth_settings, *self.code_settings)
+        named = (address, *others) if self.address else others
+        optional = self.optional and self.address
+        return tuple(replace(each, required=each.required and not optional) for each in named)
+
+    @property
+    def code_settings(self) -> tuple[Setting, ...]:
+        """The settings that its functions read."""
+        meaning = "what its functions read"
+        return tuple(Setting(name=name, secret=True, meaning=meaning) for name in self.reads)
+
+    @property
+    def auth_settings(self) -> tuple[Setting, ...]:
+        """The settings by which a call over HTTP shows who calls."""
+        if self.auth is not None:
+            return self.auth.settings(self.address)
+        if not self.address:
+            return ()
+        name = self.address + SCOPE
+        return (Setting(name=name, required=False, meaning="the scope of a token"),)
 
     def __post_init__(self) -> None:
         """Refuse statuses that are no refusal, or that may pass."""
@@ -196,10 +235,26 @@ class Business:
         faults = [*_faults_of(self.agents), *self.workflows.faults(offers_of(deployed))]
         if self.workflows.latest(self.default_workflow) is None:
             faults.append(f"there is no workflow {self.default_workflow}, which is the default")
+        faults += self._faults_of_code()
         faults += self._faults_of_sample()
         faults += chain.from_iterable(map(self._faults_of_door, self.doors))
         if faults:
             raise DeclarationError(faults)
+
+    def _faults_of_code(self) -> Iterator[str]:
+        """Yield the operations that have neither a function nor an address."""
+        asked = {
+            (step.capability, operation)
+            for workflow in self.workflows.all
+            for step in workflow.steps
+            for operation in (step.operation, step.compensation)
+            if operation
+        }
+        for agent in self.agents:
+            for capability, operation in sorted(asked):
+                offered = capability == agent.offers and operation not in agent.code
+                if offered and not agent.address:
+                    yield f"agent {agent.name}: {operation} has no function, nor an address"
 
     def _faults_of_sample(self) -> Iterator[str]:
         if self.sample is None:
@@ -236,8 +291,29 @@ def _faults_of(agents: Sequence[Agent]) -> Iterator[str]:
         if rate is not None and not LEAST_PER_SECOND <= rate <= MOST_PER_SECOND:
             expected = f"expected {LEAST_PER_SECOND} to {MOST_PER_SECOND:.0f}"
             yield f"agent {agent.name}: per_second is {rate}; {expected}"
+        yield from (f"agent {agent.name}: {fault}" for fault in _faults_of_calls(agent))
     counted = Counter(agent.name for agent in agents)
     yield from (f"agent {name} is declared twice" for name, count in counted.items() if count > 1)
+
+
+def _faults_of_calls(agent: Agent) -> Iterator[str]:
+    """Yield the faults in the form of the agent's calls, and in how it shows who calls."""
+    yield from agent.form.faults()
+    if agent.auth is not None:
+        yield from agent.auth.faults()
+    if agent.auth is not None and not agent.address:
+        yield "its auth is for calls over HTTP, and all of its operations are functions"
+    for setting in agent.settings:
+        if not SETTING.fullmatch(setting.name):
+            yield f"no name of a setting is {setting.name}"
+
+
+def is_simulated(agent: str, address: str) -> bool:
+    """Whether the address leads to the simulated service of the agent.
+
+    Such a service is called in the default form, whatever the agent declares, and is shown nothing.
+    """
+    return address.rstrip("/").endswith(f"/simulator/{agent}")
 
 
 def offers_of(agents: Sequence[Agent]) -> Mapping[str, Sequence[str]]:

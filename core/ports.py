@@ -64,7 +64,10 @@ class RemoteService(Protocol):
     """One remote service, as its agent calls it."""
 
     async def call(self, request: AgentRequest, timeout_seconds: float) -> Mapping[str, Any]:
-        """Carry out the request; raises `TransientError`, `RejectedError` or `AskedToWaitError`."""
+        """Carry out the request, within the time-out.
+
+        Raises `TransientError`, `RejectedError`, `AskedToWaitError` or `AcceptedError`.
+        """
 
 
 class Leadership(Protocol):

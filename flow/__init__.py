@@ -1,6 +1,9 @@
 """A business in one file: its services, its payload, and its workflows as functions."""
 
 from core.business import Business
+from core.code import Call, Later, Rejected, TryAgain
+from core.credentials import ApiKey, ClientCertificate, ClientCredentials, EntraToken
+from core.forms import Body
 from core.messages import Text
 from core.orders import OnFailure, Order
 from flow.businesses import business
@@ -10,22 +13,33 @@ from flow.services import Agent, Nothing, Operation
 from flow.steps import Flow
 
 ERROR, UNDO, COOLDOWN = OnFailure.ERROR, OnFailure.UNDO, OnFailure.COOLDOWN
+ENVELOPE, CONTENT = Body.ENVELOPE, Body.CONTENT
 
 __all__ = [
+    "CONTENT",
     "COOLDOWN",
+    "ENVELOPE",
     "ERROR",
     "UNDO",
     "Agent",
+    "ApiKey",
     "Business",
+    "Call",
+    "ClientCertificate",
+    "ClientCredentials",
     "Door",
+    "EntraToken",
     "Flow",
     "Key",
+    "Later",
     "Model",
     "Nothing",
     "Operation",
     "Order",
     "Owner",
     "Personal",
+    "Rejected",
     "Text",
+    "TryAgain",
     "business",
 ]

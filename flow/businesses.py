@@ -1,5 +1,6 @@
 """Puts flows, agents and payload together to a business of the engine."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
@@ -33,6 +34,7 @@ def business(
         raise DeclarationError(["there is no workflow"])
     faults = [fault for flow in flows for fault in faults_of(flow)]
     faults += _of_several_payloads(flows)
+    faults += _of_functions(agents)
     declared = list(_declared(agents, faults))
     made = None
     with suppress(NameError):  # a fault of the flow, and named above
@@ -65,6 +67,19 @@ def _of_several_payloads(flows: Sequence[Flow]) -> Iterator[str]:
         if flow.payload is not first:
             which = f"{flow.name} version {flow.version}"
             yield f"{which}: its payload is {flow.payload.__name__}; it has to be {first.__name__}"
+
+
+def _of_functions(agents: Sequence[Agent]) -> Iterator[str]:
+    """Yield the faults of operations that are functions."""
+    for agent in agents:
+        offered = {each.name for each in agent.operations()}
+        counted = Counter(each.operation for each in agent.functions)
+        for each in agent.functions:
+            yield from each.faults()
+            if each.operation not in offered:
+                yield f"{each.place}: agent {agent.name}: it has no operation {each.operation}"
+            if counted[each.operation] > 1:
+                yield f"{each.place}: agent {agent.name}: {each.operation} has several functions"
 
 
 def _declared(agents: Sequence[Agent], faults: list[str]) -> Iterator[Declared]:

@@ -1,7 +1,7 @@
 """What is wrong with a workflow as it is written, in its author's words, with file and line."""
 
 import inspect
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, get_args, get_origin
 
 from core.messages import Submission
@@ -66,8 +66,10 @@ def _of_step(flow: Flow, step: Step) -> Iterator[str]:
     for parameter in signature.parameters.values():
         yield from _of_parameter(flow, step, parameter)
     yield from _of_operation(step.operation, signature, "it")
+    yield from _of_path(step.operation, None)
     if step.undo:
         yield from _of_operation(step.undo, signature, "its undo")
+        yield from _of_path(step.undo, step.operation.answers)
         if step.undo.service is not step.operation.service:
             yield f"its undo is an operation of {step.undo.capability}, another service"
     above = [each.make for each in flow.above(step)]
@@ -100,7 +102,7 @@ def _of_parameter(flow: Flow, step: Step, parameter: Parameter) -> Iterator[str]
 
 
 def _of_operation(
-    operation: Operation[Any], signature: inspect.Signature, what: str
+    operation: Operation[Any, Any], signature: inspect.Signature, what: str
 ) -> Iterator[str]:
     returned = signature.return_annotation
     if operation.service is None:
@@ -110,6 +112,33 @@ def _of_operation(
             f"{what} is {operation.name or 'an operation'}, which asks "
             f"{operation.asks.__name__}; the function returns {_name(returned)}"
         )
+
+
+OF_EVERY_CALL = ("orderId", "step", "key")
+"""The fields that every path can have."""
+
+
+def _of_path(operation: Operation[Any, Any], result: type[Model] | None) -> Iterator[str]:
+    """Yield the fields of a path that its request lacks; that of an undo has a `result`."""
+    for field in operation.route.fields:
+        first, *more = field.split(".")
+        if result is not None and first == "result":
+            found = _has(result, more)
+        else:
+            found = field in OF_EVERY_CALL or _has(operation.asks, [first, *more])
+        if not found:
+            yield f"the path of {operation.name} has {{{field}}}, which its request lacks"
+
+
+def _has(model: type[Any], names: Sequence[str]) -> bool:
+    """Whether the model has a field of this name, in the models within it."""
+    if not names:
+        return False
+    for name, field in model.model_fields.items():
+        if (field.alias or name) == names[0]:
+            inner = models_in(field.annotation)
+            return not names[1:] or any(_has(each, names[1:]) for each in inner)
+    return False
 
 
 def _name(annotation: Any) -> str:

@@ -1,26 +1,53 @@
 """Services and their operations, as a business declares them."""
 
 import re
-from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field, replace
 from datetime import timedelta
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar, overload
 
 from core import business
+from core.credentials import Auth
+from core.forms import Body, Form, Route
+from flow.code import Answered, Asked, Does, Function
 from flow.model import Model
 
 Asked_contra = TypeVar("Asked_contra", bound=Model, contravariant=True)
+Answered_co = TypeVar("Answered_co", bound=Model, covariant=True)
 
 
 class Nothing(Model):
     """The answer of an operation of which nothing is kept."""
 
 
-class Operation(Generic[Asked_contra]):
+class Operation(Generic[Asked_contra, Answered_co]):
     """An operation of a service: what it asks, and what is kept of its answer.
 
     An attribute of a class of agents, which gives it its name: `book_car` is sent as `book-car`.
+    It is called by `POST /<name>`, unless it has a method or a path, as a service that is not built
+    for this app has them.
     """
+
+    @overload
+    def __init__(
+        self: "Operation[Asked_contra, Nothing]",
+        asks: type[Asked_contra],
+        *,
+        name: str | None = None,
+        method: str = "POST",
+        path: str | None = None,
+    ) -> None: ...
+
+    @overload
+    def __init__(
+        self,
+        asks: type[Asked_contra],
+        answers: type[Answered_co],
+        *,
+        name: str | None = None,
+        method: str = "POST",
+        path: str | None = None,
+    ) -> None: ...
 
     def __init__(
         self,
@@ -28,10 +55,16 @@ class Operation(Generic[Asked_contra]):
         answers: type[Model] = Nothing,
         *,
         name: str | None = None,
+        method: str = "POST",
+        path: str | None = None,
     ) -> None:
         self.asks = asks
         self.answers = answers
         self.name = name or ""
+        self.route = Route(method=method, path=path)
+        """Where it is called."""
+        if self.route != Route() and answers is Nothing:
+            self.route = replace(self.route, answer_may_be_empty=True)
         self.service: type[Agent] | None = None
         """The class whose attribute it is; None for one that is declared elsewhere."""
 
@@ -56,7 +89,10 @@ class Agent:
     name: str
     _: KW_ONLY
     address: str | None = None
-    """The setting with the address of its service; None for its name and `_URL`."""
+    """The setting with the address of its service; None for its name and `_URL`.
+
+    A service all of whose operations are functions has no address.
+    """
     optional: bool = False
     calls_in_flight: int = 100
     refusals: tuple[int, ...] = ()
@@ -66,6 +102,15 @@ class Agent:
     remembers_refusals: bool = False
     keys_last: timedelta | None = None
     refusal: str = "refused"
+    headers: Mapping[str, str] = field(default_factory=dict, hash=False)
+    """Headers of every call, without secrets."""
+    key_header: str = "Idempotency-Key"
+    body: Body = Body.ENVELOPE
+    auth: Auth | None = None
+    reads: tuple[str, ...] = ()
+    """The settings that its functions read, which find them in their call."""
+    functions: list[Function] = field(default_factory=list, init=False, repr=False, compare=False)
+    """Its operations that are functions: `does` adds each."""
     capability: ClassVar[str] = ""
     """What its steps need: the name of the class, such as `car-rental` for `CarRental`."""
 
@@ -73,12 +118,27 @@ class Agent:
         super().__init_subclass__(**more)
         cls.capability = capability or dashed(cls.__name__)
 
+    def does(self, operation: Operation[Asked, Answered]) -> Does[Asked, Answered]:
+        """Carry out the operation by the decorated function, and not over HTTP.
+
+        A plain function runs in a thread; an async one on the event loop, which it may not hold.
+        """
+
+        def add(work: Any) -> Any:
+            self.functions.append(Function(work, operation.name, operation.asks, operation.answers))
+            return work
+
+        return add
+
     def declaration(self) -> business.Agent:
-        """Return the agent as the engine knows it; raises ValueError for impossible refusals."""
+        """Return the agent as the engine knows it.
+
+        Raises ValueError for impossible refusals, and for an operation with two routes.
+        """
         return business.Agent(
             name=self.name,
             offers=self.capability,
-            address=self.address or f"{self.name.replace('-', '_').upper()}_URL",
+            address=self._address(),
             optional=self.optional,
             calls_in_flight=self.calls_in_flight,
             refusals=self.refusals,
@@ -88,7 +148,38 @@ class Agent:
             remembers_refusals=self.remembers_refusals,
             keys_last=self.keys_last,
             refusal=self.refusal,
+            form=self._form(),
+            auth=self.auth,
+            code={each.operation: each.code() for each in self.functions},
+            reads=self.reads,
         )
+
+    def _address(self) -> str:
+        names = {each.name for each in self.operations()}
+        if names and names <= {each.operation for each in self.functions}:
+            return ""
+        return self.address or f"{self.name.replace('-', '_').upper()}_URL"
+
+    def _form(self) -> Form:
+        return Form(
+            headers=self.headers, key_header=self.key_header, body=self.body, routes=self._routes()
+        )
+
+    def _routes(self) -> Mapping[str, Route]:
+        """Return where operations are called that have a method or a path of their own."""
+        routes: dict[str, Route] = {}
+        for each in self.operations():
+            if routes.setdefault(each.name, each.route) != each.route:
+                raise ValueError(f"agent {self.name}: operation {each.name} has two routes")
+        return {name: route for name, route in routes.items() if route != Route()}
+
+    @classmethod
+    def operations(cls) -> Sequence[Operation[Any, Any]]:
+        """Return the operations of the service."""
+        attributes: dict[str, Any] = {}
+        for base in reversed(cls.__mro__):
+            attributes |= vars(base)
+        return [each for each in attributes.values() if isinstance(each, Operation)]
 
 
 def declarations(agents: Sequence[Agent]) -> Sequence[business.Agent]:

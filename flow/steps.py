@@ -29,8 +29,8 @@ class Step:
     """A step as its author wrote it."""
 
     make: Make[Model]
-    operation: Operation[Any]
-    undo: Operation[Any] | None
+    operation: Operation[Any, Any]
+    undo: Operation[Any, Any] | None
     after: Sequence[Make[Model]]
     """Steps that it comes after, beside those whose answers it takes."""
     rules: Mapping[str, Any]
@@ -79,9 +79,9 @@ class Flow:
 
     def step(  # noqa: PLR0913 - a field of the definition each
         self,
-        operation: Operation[Asked],
+        operation: Operation[Asked, Any],
         *,
-        undo: Operation[Asked] | None = None,
+        undo: Operation[Asked, Any] | None = None,
         after: Sequence[Make[Any]] = (),
         on_failure: OnFailure = OnFailure.ERROR,
         timeout: timedelta | None = None,

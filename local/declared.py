@@ -34,7 +34,8 @@ def faults(agents: Sequence[Agent]) -> Iterator[str]:
         for name in sorted(set(ADDRESS.findall(text)) - known):
             yield f"{place}: {name} is the address of no agent that the business declares"
     for agent in agents:
-        yield from _setting_faults(agent, texts)
+        if agent.address:
+            yield from _setting_faults(agent, texts)
 
 
 def _queue_faults(agents: Sequence[Agent]) -> Iterator[str]:

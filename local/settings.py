@@ -48,7 +48,7 @@ def app_settings(
         **{
             agent.address: f"http://{HOST}:{ports.http_port}/simulator/{agent.name}"
             for agent in agents
-            if not agent.optional
+            if agent.address and not agent.optional
         },
         "STEP_TIMEOUT_SECONDS": "5",
         "FAILURE_THRESHOLD": "3",

@@ -8,7 +8,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from core.business import Agent, Business, Sample
+from core.business import Agent, Business, Sample, is_simulated
 from core.errors import InvalidError
 from core.messages import Submission
 from core.orders import OnFailure
@@ -64,11 +64,7 @@ class SampleOrder:
 
 def simulated_agents(addresses: Mapping[str, str]) -> Sequence[str]:
     """Return the agents whose addresses lead to simulated services."""
-    return [
-        name
-        for name, address in addresses.items()
-        if address.rstrip("/").endswith(f"/simulator/{name}")
-    ]
+    return [name for name, address in addresses.items() if is_simulated(name, address)]
 
 
 def sample_order(
@@ -80,8 +76,9 @@ def sample_order(
     if not sample or not workflow:
         return None
     steps = [_step(definition, deployed) for definition in workflow.steps]
-    services = chain.from_iterable(step.services for step in steps)
-    if not all(name in simulated for name in services):
+    services = set(chain.from_iterable(step.services for step in steps))
+    code = {agent.name for agent in deployed if agent.code}  # it runs, and nobody plays it
+    if code & services or not all(name in simulated for name in services):
         return None
     return SampleOrder(sample=sample, steps=steps)
 

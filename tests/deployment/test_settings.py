@@ -6,7 +6,8 @@ from collections import Counter
 import pytest
 from pydantic_core import PydanticUndefined
 
-from adapters.settings import SCOPE, Settings
+from adapters.settings import Settings
+from core.credentials import SCOPE
 from entrypoints.http import MAX_BODY_BYTES
 from local.ports import Ports
 from local.servicebus_config import ROOT

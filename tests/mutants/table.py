@@ -349,8 +349,8 @@ EDGE = (
         statement="AGT-3",
         fault="each attempt has a key of its own",
         file="adapters/remote.py",
-        old='"Idempotency-Key": request.idempotency_key',
-        new='"Idempotency-Key": request.request_id',
+        old="self.form.key_header: request.idempotency_key",
+        new="self.form.key_header: request.request_id",
         tests=(f"{UNIT}remote_service.py::test_a_call_names_its_order_its_step_and_its_key",),
     ),
     Mutant(

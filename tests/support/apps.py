@@ -38,7 +38,7 @@ def app(parts, *, workflows=WORKFLOWS, offers=ALONE, declared=None, **settings) 
         Agent(
             name=name,
             offers=capability,
-            address=name,
+            address=f"{name.replace('-', '_').upper()}_URL",
             **{"provider": capability} | (declared or {}),
         )
         for capability, names in offers.items()

@@ -29,8 +29,8 @@ class Door:
         self.status = status
 
     @asynccontextmanager
-    async def post(self, url, **_):
-        del url
+    async def request(self, method, url, **_):
+        del method, url
         text = (
             b"<html>Site Disabled</html>"
             if self.status != 200

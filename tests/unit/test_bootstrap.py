@@ -152,9 +152,12 @@ def test_what_an_agent_declares_of_its_service_reaches_what_calls_it(settings, m
     """Each its own; what is not declared is no refusal. The longest wait is a setting."""
     monkeypatch.setenv("LONGEST_RETRY_AFTER_SECONDS", "90")
     payment, *others = SHOP.agents
-    parts = connect(Settings.read([replace(payment, refusals=(402, 409)), *others]))
+    within = timedelta(hours=2)
+    payment = replace(payment, refusals=(402, 409), answer_within=within)
+    parts = connect(Settings.read([payment, *others]))
     payment, inventory = parts.services["payment"], parts.services["inventory"]
     assert (payment.refusals, inventory.refusals) == ((402, 409), ())
+    assert (payment.answer_within, inventory.answer_within) == (within, None)
     assert payment.longest_wait == inventory.longest_wait == timedelta(seconds=90)
 
 

@@ -19,11 +19,13 @@ from builders import NOW, ORDER_ID, seconds
 from kept import kept
 
 import agents.triggers
+from adapters.answers import MAX_BYTES, MAX_REASON_CHARACTERS
 from adapters.connections import Connections
+from adapters.credentials import Fixed, Token, Tokens
 from adapters.messaging.bus import _outgoing
-from adapters.remote import MAX_BYTES, MAX_REASON_CHARACTERS, HttpRemoteService
+from adapters.remote import HttpRemoteService
 from agents import rules
-from core.errors import AskedToWaitError, RejectedError, TransientError
+from core.errors import AcceptedError, AskedToWaitError, RejectedError, TransientError
 from core.messages import AgentRequest
 
 STANDARD_BYTES = 256 * 1024
@@ -279,9 +281,10 @@ async def test_a_service_that_asks_for_it_is_shown_who_calls(service):
     """And no other; without a token there is no call, and the failure may pass like any other."""
     await service.call()
     service.answer = web.Response(text="{}")
-    tokens = AsyncMock(side_effect=["a-token", ClientAuthenticationError("no identity")])
-    service.remote = replace(service.remote, token=tokens)
+    service.remote = replace(service.remote, credential=Fixed({"Authorization": "Bearer a-token"}))
     await service.call()
+    fetch = AsyncMock(side_effect=ClientAuthenticationError("no identity"))
+    service.remote = replace(service.remote, credential=Tokens(fetch, lambda: NOW))
     with pytest.raises(TransientError, match="no identity"):
         await service.call()
     assert service.credentials == [None, "Bearer a-token"]
@@ -305,21 +308,54 @@ async def test_a_service_hears_nothing_from_the_calls_before():
 async def test_the_token_and_the_answer_share_one_time_out(service):
     """What the one took, the other one does not get: each would be in time by itself."""
 
-    async def token():
+    async def fetch(_):
         await asyncio.sleep(0.3)
-        return "a-token"
+        return Token(text="a-token", ends=NOW + seconds(60))
 
-    service.remote, service.takes = replace(service.remote, token=token), 0.3
+    tokens = Tokens(fetch, lambda: NOW)
+    service.remote, service.takes = replace(service.remote, credential=tokens), 0.3
     with pytest.raises(TransientError, match="TimeoutError"):
         await service.remote.call(Agency().request, 0.5)
 
 
 async def test_there_is_no_call_if_the_token_never_comes(service):
     """And the failure may pass."""
-    service.remote = replace(service.remote, token=asyncio.Event().wait)
+    never = asyncio.Event()
+
+    async def fetch(_):
+        await never.wait()
+        return Token(text="a-token", ends=NOW + seconds(60))
+
+    service.remote = replace(service.remote, credential=Tokens(fetch, lambda: NOW))
     with pytest.raises(TransientError, match="TimeoutError"):
         await service.remote.call(Agency().request, 0.05)
     assert service.paths == []
+    never.set()
+
+
+LATER, EARLIER = ("Sun, 01 Jan 2040 00:00:00 GMT", "Mon, 01 Jan 2001 00:00:00 GMT")
+
+
+@pytest.mark.parametrize(
+    ("said", "wait"),
+    [("60", 60), ("", 30), ("0", 30), ("soon", 30), ("86400", 120), (LATER, 120), (EARLIER, 30)],
+)
+async def test_a_service_that_answers_later_is_asked_again_when_it_says(service, said, wait):
+    """In half a minute if it does not say when, and at the end of its time at the latest."""
+    service.says(202, **{"Retry-After": said})
+    service.remote = replace(service.remote, answer_within=seconds(120))
+    with pytest.raises(AcceptedError, match="202 why") as raised:
+        await service.call()
+    assert raised.value.retry_after == seconds(wait)
+
+
+async def test_a_service_is_not_asked_again_after_its_time(service):
+    """Not even by half a minute."""
+    service.says(202, **{"Retry-After": ""})
+    service.remote = replace(service.remote, answer_within=seconds(5))
+    with pytest.raises(AcceptedError) as raised:
+        await service.call()
+    assert raised.value.retry_after == seconds(5)
 
 
 def too_long(size):

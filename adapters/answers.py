@@ -1,0 +1,104 @@
+"""The answer of a remote service: its parts, read within bounds."""
+
+import json
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_to_datetime
+from functools import cached_property
+from typing import Any, NoReturn
+
+import aiohttp
+
+from core.messages import MAX_RETRY_AFTER_SECONDS
+from core.texts import plain
+
+MAX_BYTES = 128 * 1024
+"""The longest answer: a reply on Service Bus Standard has 256 KB, with headers and other fields."""
+MAX_REASON_CHARACTERS = 500
+LONGEST_PAUSE = timedelta(seconds=MAX_RETRY_AFTER_SECONDS)
+"""The longest pause that a reply can tell."""
+SECONDS = re.compile("[0-9]+")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """The parts of an answer that decide its meaning."""
+
+    status: int
+    body: bytes
+    """Cut soon after `MAX_BYTES` if it is longer."""
+    retry_after: str
+
+    @property
+    def is_too_long(self) -> bool:
+        """Whether no reply could carry the body, as it came or as it would be written."""
+        return len(self.body) > MAX_BYTES or size(self.content) > MAX_BYTES
+
+    @cached_property
+    def content(self) -> dict[str, Any] | None:
+        """The JSON object in the body; None if it is anything else, or invalid Unicode."""
+        return json_object(self.body)
+
+    @property
+    def reason(self) -> str:
+        """The service's words, from problem details or `reason`, as one line of plain text."""
+        content = self.content or {}
+        for name in ("detail", "reason", "title"):
+            if isinstance(text := content.get(name), str):
+                return plain(text, MAX_REASON_CHARACTERS)
+        return ""
+
+    def asks_to_wait(self, now: datetime, most: timedelta) -> timedelta | None:
+        """Return the pause that `Retry-After` asks for, up to `most`; None if it asks for none."""
+        if SECONDS.fullmatch(self.retry_after):
+            wait = timedelta(seconds=min(float(self.retry_after), most.total_seconds()))
+        else:
+            until = _moment(self.retry_after)
+            wait = min(until - now, most) if until else timedelta()
+        return wait if wait > timedelta() else None
+
+
+async def answer_of(response: aiohttp.ClientResponse) -> Answer:
+    """Read an answer."""
+    retry_after = response.headers.get("Retry-After", "").strip()
+    return Answer(status=response.status, body=await read(response), retry_after=retry_after)
+
+
+async def read(response: aiohttp.ClientResponse) -> bytes:
+    """Return the body, cut soon after `MAX_BYTES` if it is longer."""
+    body = b""
+    async for chunk in response.content.iter_chunked(16 * 1024):
+        body += chunk
+        if len(body) > MAX_BYTES:
+            response.close()
+            break
+    return body
+
+
+def json_object(body: bytes) -> dict[str, Any] | None:
+    """Return the JSON object in the body; None if it is anything else, or invalid Unicode."""
+    try:
+        value = json.loads(body, parse_constant=_no_number)
+        size(value)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def size(value: Any) -> int:
+    """Return about how many bytes the value takes in a reply; raises ValueError if not Unicode."""
+    return len(json.dumps(value, ensure_ascii=False).encode())
+
+
+def _no_number(text: str) -> NoReturn:
+    raise ValueError(f"{text} is no JSON")
+
+
+def _moment(text: str) -> datetime | None:
+    """Return the time of an HTTP date; None if the text is not one."""
+    try:
+        moment = parsedate_to_datetime(text)
+    except (ValueError, TypeError, IndexError, OverflowError):  # the parser raises all of these
+        return None
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)

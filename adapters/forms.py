@@ -1,0 +1,66 @@
+"""A request to an agent as a call of its service: where it goes, and what it says."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import quote, unquote
+
+from core.errors import RejectedError
+from core.forms import FIELD, UP, Body, Form, Route
+from core.messages import OPERATION, AgentRequest
+
+STEPS_UP = {"", ".", ".."}
+"""Parts of a value that a server may take for a way to another resource."""
+MAX_FIELD = 500
+"""How many characters a field of a path may have."""
+
+
+def path_of(form: Form, request: AgentRequest) -> str:
+    """Return the encoded path of the call, with its query.
+
+    Raises `RejectedError` for an operator if it would lead to another resource, or if the request
+    lacks one of its fields; the error has no values, which may be personal.
+    """
+    operation = request.operation
+    # A malformed operation could be a path to another resource of the same host.
+    if not OPERATION.fullmatch(operation):
+        raise RejectedError("what is asked for is no operation", for_operator=True)
+    route = form.route(operation)
+    if route.path is None:
+        return f"/{operation}"
+    path = FIELD.sub(lambda found: _encoded(found[1], request), route.path)
+    if UP.search(unquote(path)):
+        raise RejectedError(f"the path of {operation} leads elsewhere", for_operator=True)
+    return path
+
+
+def _encoded(field: str, request: AgentRequest) -> str:
+    value = _value(field, request)
+    text = str(value) if isinstance(value, str | int) and not isinstance(value, bool) else ""
+    fits = len(text) <= MAX_FIELD and text.isprintable()
+    if not fits or STEPS_UP.intersection(re.split(r"[/\\]", text)):
+        raise RejectedError(
+            f"the path of {request.operation} cannot have this {field}", for_operator=True
+        )
+    return quote(text, safe="")
+
+
+def _value(field: str, request: AgentRequest) -> Any:
+    """Return the value of a field; None if the request has none."""
+    own = {"orderId": request.order_id, "step": request.step, "key": request.idempotency_key}
+    if field in own:
+        return own[field]
+    value: Any = request.content
+    for name in field.split("."):
+        value = value.get(name) if isinstance(value, Mapping) else None
+    return value
+
+
+def body_of(form: Form, route: Route, request: AgentRequest) -> Mapping[str, Any] | None:
+    """Return the body of the call; None if it has none."""
+    if not route.has_body:
+        return None
+    content = dict(request.content)
+    if form.body is Body.CONTENT:
+        return content
+    return {"orderId": request.order_id, "step": request.step, "order": content}

@@ -1,0 +1,90 @@
+"""The remote services of a deployment, as the agents declare them and the settings know them."""
+
+import ssl
+from collections.abc import Callable, Mapping
+from datetime import timedelta
+from functools import cache, partial
+
+from adapters.clock import utc_now
+from adapters.code import CodeService
+from adapters.connections import Connections
+from adapters.credentials import ClientGrant, Credential, Fixed, Tokens, context_of
+from adapters.remote import HttpRemoteService
+from adapters.settings import Settings
+from core.business import Agent, is_simulated
+from core.credentials import ApiKey, ClientCertificate, ClientCredentials, EntraToken
+from core.forms import Form
+from core.ports import RemoteService
+
+
+def services(settings: Settings, pool: Connections) -> Mapping[str, RemoteService]:
+    """Return the service of each deployed agent; no I/O happens before one is called."""
+    return {name: _service(settings.declared[name], settings, pool) for name in settings.agents}
+
+
+def _service(agent: Agent, settings: Settings, pool: Connections) -> RemoteService:
+    address = settings.addresses.get(agent.name)
+    over_http = _over_http(agent, address, settings, pool) if address else None
+    if over_http and not agent.code:
+        return over_http
+    takes = settings.calls_in_flight.get(agent.name, agent.calls_in_flight)
+    return CodeService(
+        agent=agent.name,
+        operations=agent.code,
+        other=over_http,
+        settings={name: settings.value(name) for name in agent.reads},
+        at_once=min(takes, settings.calls_per_process),
+        answer_within=agent.answer_within,
+        longest_wait=timedelta(seconds=settings.longest_retry_after_seconds),
+    )
+
+
+def _over_http(
+    agent: Agent, address: str, settings: Settings, pool: Connections
+) -> HttpRemoteService:
+    simulated = is_simulated(agent.name, address)
+    return HttpRemoteService(
+        base_url=address,
+        session=cache(lambda: pool.http),
+        form=Form() if simulated else agent.form,
+        credential=_credential(agent, settings, pool),
+        certificate=None if simulated else _certificate(agent, settings),
+        refusals=agent.refusals,
+        answer_within=agent.answer_within,
+        longest_wait=timedelta(seconds=settings.longest_retry_after_seconds),
+        clock=utc_now,
+    )
+
+
+def _credential(agent: Agent, settings: Settings, pool: Connections) -> Credential | None:
+    """Return what the calls of the agent show; None if there is nothing to show."""
+    if scope := settings.scopes.get(agent.name):
+        return Tokens(partial(pool.token, scope), utc_now)
+    if is_simulated(agent.name, settings.addresses[agent.name]):
+        return None
+    match agent.auth:
+        case ApiKey(setting, header, prefix):
+            return Fixed({header: prefix + settings.value(setting)})
+        case ClientCredentials():
+            return Tokens(_grant(agent.auth, settings, pool), utc_now)
+        case ClientCertificate() | EntraToken() | None:
+            return None
+
+
+def _grant(auth: ClientCredentials, settings: Settings, pool: Connections) -> ClientGrant:
+    return ClientGrant(
+        session=lambda: pool.http,
+        url=settings.value(auth.token_url),
+        client_id=settings.value(auth.client_id),
+        secret=settings.value(auth.secret),
+        scope=settings.value(auth.scope) if auth.scope else None,
+        in_body=auth.in_body,
+        clock=utc_now,
+    )
+
+
+def _certificate(agent: Agent, settings: Settings) -> Callable[[], ssl.SSLContext] | None:
+    """Return what makes the context that shows the agent's certificate, once."""
+    if not isinstance(agent.auth, ClientCertificate):
+        return None
+    return cache(partial(context_of, settings.value(agent.auth.setting)))

@@ -1,0 +1,79 @@
+"""Operations that are functions of the business, for services that have a library of their own."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from core.errors import InvalidError
+from core.messages import faults_of, json_text
+
+M = TypeVar("M", bound=BaseModel)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Call:
+    """One call of a function."""
+
+    key: str
+    """The idempotency key, which is the same in every attempt (AGT-3)."""
+    order_id: str
+    step: str
+    seconds_left: float
+    """How long the function has from its beginning on; then its answer counts no more."""
+    result: Mapping[str, Any] = field(default_factory=dict)
+    """In an undo, the kept answer of what is to be undone: empty if there was none."""
+    settings: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """The settings that the agent declares for its functions, by name; some may be secrets."""
+
+    def kept(self, model: type[M]) -> M:
+        """Return the kept answer of what is to be undone; raises `InvalidError`."""
+        try:
+            return model.model_validate_json(json_text(self.result), by_alias=True, extra="ignore")
+        except ValidationError as error:
+            raise InvalidError(faults_of(error)) from None
+
+
+class Rejected(Exception):  # noqa: N818 - what the service said
+    """The service refused for good; operators read the reason."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+class TryAgain(Exception):  # noqa: N818 - what the service said
+    """The call failed in a way that may pass.
+
+    With `after`, the service asks to be left alone for so long.
+    """
+
+    def __init__(self, after: timedelta | None = None, *, reason: str = "try again") -> None:
+        super().__init__(reason)
+        self.after, self.reason = after, reason
+
+
+class Later(Exception):  # noqa: N818 - what the service said
+    """The service has accepted the call, and is to be asked again with the same key."""
+
+    def __init__(self, after: timedelta, *, reason: str = "accepted") -> None:
+        super().__init__(reason)
+        self.after, self.reason = after, reason
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Code:
+    """An operation that is a function."""
+
+    name: str
+    """The function by its module and name, for the log."""
+    read: Callable[[Mapping[str, Any]], Any]
+    """Makes what is asked from the content of a request; raises `InvalidError`."""
+    work: Callable[[Call, Any], Any]
+    """Does it; raises `Rejected`, `TryAgain` or `Later`. Any other exception may pass."""
+    write: Callable[[Any], Mapping[str, Any]]
+    """Makes the result from what `work` returned; raises TypeError if that is something else."""
+    in_thread: bool
+    """Whether `work` is a plain function, which may wait; else it returns an awaitable."""

@@ -1,0 +1,118 @@
+"""How a service is shown who calls: data only, since the secrets are settings."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import KW_ONLY, dataclass
+
+from core.forms import HEADER, HEADER_VALUE
+
+SCOPE = "_SCOPE"
+"""The suffix that turns the name of an agent's address setting into that of its token scope."""
+SETTING = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,100}")
+"""The name of a setting, which is one of the environment."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Setting:
+    """A setting that an agent reads."""
+
+    name: str
+    required: bool = True
+    """Whether the app does not start without it."""
+    secret: bool = False
+    """Whether nobody may see its value: on Azure it is a reference to a Key Vault."""
+    meaning: str
+    """What it holds, such as `the key of the service`."""
+
+
+@dataclass(frozen=True, slots=True)
+class ApiKey:
+    """A fixed key in a header."""
+
+    setting: str
+    """The setting with the key."""
+    header: str = "Authorization"
+    prefix: str = ""
+    """What stands before the key, such as `Bearer ` with its space."""
+
+    def settings(self, address: str) -> tuple[Setting, ...]:
+        """Return the settings that hold it, beside the one with the service's address."""
+        del address
+        return (Setting(name=self.setting, secret=True, meaning="the key of the service"),)
+
+    def faults(self) -> Iterator[str]:
+        """Yield what no call could show."""
+        if not HEADER.fullmatch(self.header):
+            yield f"no header for a key is {self.header}"
+        if self.prefix and not HEADER_VALUE.fullmatch(f"{self.prefix}x"):
+            yield "the prefix of the key is not printable ASCII"
+
+
+@dataclass(frozen=True, slots=True)
+class EntraToken:
+    """A token of the app's identity for a scope, such as `api://<app id>/.default`."""
+
+    scope: str | None = None
+    """The setting with the scope; None for that of the address and `_SCOPE`."""
+
+    def settings(self, address: str) -> tuple[Setting, ...]:
+        """Return the settings that hold it, beside the one with the service's address."""
+        return (Setting(name=self.scope or address + SCOPE, meaning="the scope of a token"),)
+
+    def faults(self) -> Iterator[str]:
+        """Yield nothing: its setting is checked with all others."""
+        yield from ()
+
+
+@dataclass(frozen=True, slots=True)
+class ClientCredentials:
+    """A token of an OAuth server, by client credentials (RFC 6749, 4.4)."""
+
+    token_url: str
+    """The setting with the address that gives out tokens."""
+    client_id: str
+    """The setting with the id of the client."""
+    secret: str
+    """The setting with the secret of the client."""
+    _: KW_ONLY
+    scope: str | None = None
+    """The setting with the scope; None if the server wants none."""
+    in_body: bool = False
+    """Whether the server wants id and secret in the body, and not as HTTP Basic (2.3.1)."""
+
+    def settings(self, address: str) -> tuple[Setting, ...]:
+        """Return the settings that hold it, beside the one with the service's address."""
+        del address
+        named = [
+            Setting(name=self.token_url, meaning="the https:// address that gives out tokens"),
+            Setting(name=self.client_id, meaning="the id of the client"),
+            Setting(name=self.secret, secret=True, meaning="the secret of the client"),
+        ]
+        if self.scope:
+            named.append(Setting(name=self.scope, meaning="the scope of a token"))
+        return tuple(named)
+
+    def faults(self) -> Iterator[str]:
+        """Yield nothing: its settings are checked with all others."""
+        yield from ()
+
+
+@dataclass(frozen=True, slots=True)
+class ClientCertificate:
+    """A certificate with its key, which every connection to the service shows (mutual TLS)."""
+
+    setting: str
+    """The setting with both as PEM text, or with the path of such a file."""
+
+    def settings(self, address: str) -> tuple[Setting, ...]:
+        """Return the settings that hold it, beside the one with the service's address."""
+        del address
+        meaning = "a certificate and its key without a password, as PEM text or the path of a file"
+        return (Setting(name=self.setting, secret=True, meaning=meaning),)
+
+    def faults(self) -> Iterator[str]:
+        """Yield nothing: its setting is checked with all others."""
+        yield from ()
+
+
+Auth = ApiKey | EntraToken | ClientCredentials | ClientCertificate

@@ -1,0 +1,113 @@
+"""The form of the calls to a service: their method, path, headers and body."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+METHODS = ("POST", "PUT", "PATCH", "DELETE", "GET")
+WITHOUT_BODY = ("DELETE", "GET")
+"""The methods whose calls have no body: what they say stands in their path."""
+
+FIELD = re.compile(r"\{([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)\}", re.ASCII)
+"""A field in a path: `{orderId}`, `{step}`, `{key}`, or one of the request, as `{result.id}`."""
+_LITERAL = r"(?:[A-Za-z0-9._~!$&'()*+,;=:@-]|%[0-9A-Fa-f]{2})"
+_PART = f"(?:{_LITERAL}|{FIELD.pattern})"
+PATH = re.compile(rf"(?:/{_PART}+)+/?(?:\?(?:{_PART}|[/?])*)?", re.ASCII)
+"""A path below the address of a service, and perhaps a query."""
+UP = re.compile(r"/(?:\.|%2e){1,2}(?=[/?]|$)", re.IGNORECASE)
+"""A part of a path that leads to another resource than its text says."""
+
+HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}")
+"""The name of a header (RFC 9110, 5.1)."""
+HEADER_VALUE = re.compile(r"[\x21-\x7e](?:[\x20-\x7e]{0,8000}[\x21-\x7e])?")
+"""What a header can say to any service: printable ASCII that does not begin or end with a space."""
+NOT_DECLARED = {
+    "authorization",
+    "connection",
+    "content-length",
+    "cookie",
+    "host",
+    "proxy-authorization",
+    "transfer-encoding",
+}
+"""Headers that are no part of a declaration: HTTP's own, and those with secrets."""
+
+
+class Body(StrEnum):
+    """What a call says in its body."""
+
+    ENVELOPE = "envelope"
+    """`{"orderId", "step", "order"}`, where `order` is the content of the request."""
+    CONTENT = "content"
+    """The content of the request itself."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Route:
+    """Where an operation is called."""
+
+    method: str = "POST"
+    path: str | None = None
+    """The path below the address of the service; None for `/<operation>`.
+
+    Its fields, such as `{orderId}`, are filled in from the request, and percent-encoded.
+    """
+    answer_may_be_empty: bool = False
+    """Whether a call is done if its answer has no content; else it has a JSON object."""
+
+    @property
+    def fields(self) -> Sequence[str]:
+        """The fields of the path, in their order."""
+        return FIELD.findall(self.path or "")
+
+    @property
+    def has_body(self) -> bool:
+        """Whether the call says something in its body."""
+        return self.method not in WITHOUT_BODY
+
+    def faults(self) -> Iterator[str]:
+        """Yield what no call could follow."""
+        if self.method not in METHODS:
+            yield f"its method is {self.method}; expected one of {', '.join(METHODS)}"
+        if self.path is None:
+            return
+        if not PATH.fullmatch(self.path) or UP.search(self.path):
+            yield f"no path is {self.path}; expected one such as /v1/parcels/{{orderId}}"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Form:
+    """The form of all calls to a service; the default is for one that is built for this app."""
+
+    headers: Mapping[str, str] = field(default_factory=dict)
+    """Headers of every call, without secrets."""
+    key_header: str = "Idempotency-Key"
+    """The header with the idempotency key (AGT-3)."""
+    body: Body = Body.ENVELOPE
+    routes: Mapping[str, Route] = field(default_factory=dict)
+    """Where each operation is called, if that is not `POST /<operation>`."""
+
+    def route(self, operation: str) -> Route:
+        """Return where the operation is called."""
+        return self.routes.get(operation, Route())
+
+    def faults(self) -> Iterator[str]:
+        """Yield every fault of the declaration."""
+        for name, value in self.headers.items():
+            yield from _header_faults(name, value, self.key_header)
+        if not _may_be_declared(self.key_header):
+            yield f"key_header: no header for idempotency keys is {self.key_header}"
+        for operation, route in self.routes.items():
+            yield from (f"operation {operation}: {fault}" for fault in route.faults())
+
+
+def _header_faults(name: str, value: str, key_header: str) -> Iterator[str]:
+    if not _may_be_declared(name) or name.casefold() == key_header.casefold():
+        yield f"headers: {name} is none that can be declared"
+    if not HEADER_VALUE.fullmatch(value):
+        yield f"headers: the value of {name} is not printable ASCII"
+
+
+def _may_be_declared(name: str) -> bool:
+    return bool(HEADER.fullmatch(name)) and name.casefold() not in NOT_DECLARED

@@ -1,0 +1,104 @@
+"""Operations that are functions of the business, instead of calls over HTTP."""
+
+import inspect
+from collections.abc import Callable, Coroutine, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any, Protocol, TypeVar, overload
+
+from core.code import Call, Code
+from flow.model import Model, recorded
+
+Asked = TypeVar("Asked", bound=Model)
+Answered = TypeVar("Answered", bound=Model)
+
+
+class Does(Protocol[Asked, Answered]):
+    """Makes a function an operation: it gets the call and what is asked, and returns the answer."""
+
+    @overload
+    def __call__(
+        self, work: Callable[[Call, Asked], Coroutine[Any, Any, Answered]], /
+    ) -> Callable[[Call, Asked], Coroutine[Any, Any, Answered]]: ...
+
+    @overload
+    def __call__(
+        self, work: Callable[[Call, Asked], Answered], /
+    ) -> Callable[[Call, Asked], Answered]: ...
+
+
+@dataclass(frozen=True)
+class Function:
+    """A function as its author wrote it, and the models of its operation."""
+
+    work: Callable[..., Any]
+    operation: str
+    asks: type[Model]
+    answers: type[Model]
+
+    @property
+    def place(self) -> str:
+        """The file and line of the function."""
+        if not inspect.isfunction(self.work):
+            return repr(self.work)
+        code = self.work.__code__
+        return f"{Path(code.co_filename).name}:{code.co_firstlineno}"
+
+    @cached_property
+    def signature(self) -> inspect.Signature:
+        """The function's parameters and result; raises NameError for unknown names in quotes."""
+        return inspect.signature(self.work, eval_str=True)
+
+    def code(self) -> Code:
+        """Return the function as the engine knows it."""
+        return Code(
+            name=f"{self.work.__module__}.{getattr(self.work, '__qualname__', '?')}",
+            read=partial(recorded, self.asks),
+            work=self.work,
+            write=self._written,
+            in_thread=not inspect.iscoroutinefunction(self.work),
+        )
+
+    def _written(self, answer: Any) -> Mapping[str, Any]:
+        if not isinstance(answer, self.answers):
+            raise TypeError(f"{type(answer).__name__} is no {self.answers.__name__}")
+        return answer.model_dump(mode="json", by_alias=True)
+
+    def faults(self) -> Iterator[str]:
+        """Yield what a type checker would say of the function, with its place."""
+        for fault in self._faults():
+            yield f"{self.place}: operation {self.operation}: {fault}"
+
+    def _faults(self) -> Iterator[str]:
+        generates = inspect.isgeneratorfunction(self.work) or inspect.isasyncgenfunction(self.work)
+        if generates or not inspect.isfunction(self.work):
+            yield "expected a function that returns its answer"
+            return
+        try:
+            signature = self.signature
+        except NameError as error:
+            yield f"its types cannot be read: {error}"
+            return
+        try:
+            call, ask = signature.bind(Call, self.asks).arguments
+        except (TypeError, ValueError):
+            yield f"its function has to take a Call and a {self.asks.__name__}"
+            return
+        taken = signature.parameters[call].annotation, signature.parameters[ask].annotation
+        for given, wanted in zip((Call, self.asks), taken, strict=True):
+            if not _is_one(given, wanted):
+                yield f"its function is given a {_name(given)}, and takes a {_name(wanted)}"
+        if not _is_one(signature.return_annotation, self.answers):
+            returned = _name(signature.return_annotation)
+            yield f"its function returns {returned}, not a {self.answers.__name__}"
+
+
+def _is_one(kind: Any, wanted: Any) -> bool:
+    return isinstance(kind, type) and isinstance(wanted, type) and issubclass(kind, wanted)
+
+
+def _name(annotation: Any) -> str:
+    if annotation is inspect.Signature.empty:
+        return "something of no declared type"
+    return str(getattr(annotation, "__name__", annotation))

@@ -1,0 +1,241 @@
+"""What the service of an agent does, over HTTP or as functions of the business: one suite for both."""
+
+import asyncio
+import threading
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from agency import Agency
+from aiohttp import ClientSession, web
+from aiohttp.test_utils import TestServer
+from builders import NOW, seconds
+
+from adapters.answers import MAX_BYTES
+from adapters.code import CodeService
+from adapters.remote import HttpRemoteService
+from core.errors import AcceptedError, AskedToWaitError, RejectedError, TransientError
+from core.messages import MAX_RETRY_AFTER_SECONDS
+from flow import Agent, Call, Later, Model, Operation, Rejected, TryAgain
+
+LONGEST_WAIT, ANSWER_WITHIN = seconds(600), seconds(120)
+
+
+class Sum(Model):
+    """What is asked."""
+
+    amount: int
+
+
+class Paid(Model):
+    """What is answered."""
+
+    reference: str | None = None
+
+
+class Bank(Agent):
+    """The service as a declaration."""
+
+    authorise = Operation(Sum, Paid)
+
+
+@dataclass
+class Does:
+    """What the service is told to do with each call."""
+
+    answer: str = "r-1"
+    refuses: str | None = None
+    fails: bool = False
+    busy_for: timedelta | None = None
+    later: timedelta | None = None
+    """It accepts the call, and wants to be asked again after this."""
+    may_answer: threading.Event = field(default_factory=threading.Event)
+    heard: list[tuple[str, str, Any]] = field(default_factory=list)
+    """Order, key and amount of each call."""
+
+
+@pytest.fixture
+def does():
+    told = Does()
+    told.may_answer.set()
+    yield told
+    told.may_answer.set()
+
+
+@pytest.fixture
+async def over_http(does):
+    async def answer(request):
+        body = await request.json()
+        key = request.headers["Idempotency-Key"]
+        does.heard.append((body["orderId"], key, body["order"]["amount"]))
+        await asyncio.to_thread(does.may_answer.wait)
+        return _over_http(does)
+
+    app = web.Application()
+    app.router.add_post("/authorise", answer)
+    async with TestServer(app) as server, ClientSession() as session:
+        yield HttpRemoteService(
+            base_url=str(server.make_url("")),
+            session=lambda: session,
+            answer_within=ANSWER_WITHIN,
+            longest_wait=LONGEST_WAIT,
+            clock=lambda: NOW,
+        )
+
+
+def _over_http(does):
+    if does.refuses:
+        return web.json_response({"detail": does.refuses}, status=422)
+    if does.fails:
+        return web.json_response({"detail": "try again"}, status=500)
+    for after, status, why in ((does.busy_for, 429, "busy"), (does.later, 202, "accepted")):
+        if after:
+            pause = {"Retry-After": str(int(after.total_seconds()))}
+            return web.json_response({"detail": why}, status=status, headers=pause)
+    return web.json_response({"reference": does.answer})
+
+
+def _as_function(does):
+    if does.refuses:
+        raise Rejected(does.refuses)
+    if does.fails:
+        raise TryAgain
+    if does.busy_for:
+        raise TryAgain(does.busy_for, reason="busy")
+    if does.later:
+        raise Later(does.later)
+    return Paid(reference=does.answer)
+
+
+def served(agent):
+    """The service of an agent whose operations are functions."""
+    return CodeService(
+        agent=agent.name,
+        operations=agent.declaration().code,
+        at_once=10,
+        answer_within=ANSWER_WITHIN,
+        longest_wait=LONGEST_WAIT,
+    )
+
+
+@pytest.fixture
+def on_the_loop(does):
+    bank = Bank("bank")
+
+    @bank.does(Bank.authorise)
+    async def authorise(call: Call, ask: Sum) -> Paid:
+        does.heard.append((call.order_id, call.key, ask.amount))
+        await asyncio.to_thread(does.may_answer.wait)
+        return _as_function(does)
+
+    return served(bank)
+
+
+@pytest.fixture
+def in_threads(does):
+    bank = Bank("bank")
+
+    @bank.does(Bank.authorise)
+    def authorise(call: Call, ask: Sum) -> Paid:
+        does.heard.append((call.order_id, call.key, ask.amount))
+        does.may_answer.wait()
+        return _as_function(does)
+
+    return served(bank)
+
+
+@pytest.fixture(params=["over_http", "on_the_loop", "in_threads"])
+def service(request):
+    return request.getfixturevalue(request.param)
+
+
+@pytest.fixture
+def request_():
+    return Agency().request.model_copy(update={"content": {"amount": 7}})
+
+
+@pytest.mark.proves("AGT-1", "AGT-3")
+async def test_a_call_has_its_order_its_key_and_its_content_and_returns_the_answer(
+    service, does, request_
+):
+    """The same key in every attempt."""
+    for attempt in (1, 2):
+        again = request_.model_copy(update={"attempt": attempt})
+        assert await service.call(again, 5) == {"reference": "r-1"}
+    assert does.heard == 2 * [(request_.order_id, request_.idempotency_key, 7)]
+
+
+@pytest.mark.proves("AGT-6")
+async def test_a_refusal_is_final_and_says_why(service, does, request_):
+    """In one line of at most 500 characters."""
+    does.refuses = "card declined\n" + 1000 * "x"
+    with pytest.raises(RejectedError, match=r"^card declined x+$") as raised:
+        await service.call(request_, 5)
+    assert len(str(raised.value)) == 500
+    assert (raised.value.in_doubt, raised.value.for_operator) == (False, False)
+
+
+@pytest.mark.proves("AGT-2")
+async def test_a_failure_may_pass_and_is_the_services_own(service, does, request_):
+    """No gateway's."""
+    does.fails = True
+    with pytest.raises(TransientError, match="try again") as raised:
+        await service.call(request_, 5)
+    assert not raised.value.at_door
+
+
+@pytest.mark.proves("AGT-8")
+@pytest.mark.parametrize(("asked", "wait"), [(60, 60), (601, 600)])
+async def test_a_service_may_ask_to_be_left_alone_within_bounds(
+    service, does, request_, asked, wait
+):
+    """The call was made, and may have had its effect."""
+    does.busy_for = seconds(asked)
+    with pytest.raises(AskedToWaitError, match="busy") as raised:
+        await service.call(request_, 5)
+    assert (raised.value.retry_after, raised.value.in_doubt) == (seconds(wait), True)
+
+
+@pytest.mark.parametrize(("asked", "wait"), [(60, 60), (601, 120)])
+async def test_a_service_may_accept_a_call_and_be_asked_again(service, does, request_, asked, wait):
+    """Within the time that it is given."""
+    does.later = seconds(asked)
+    with pytest.raises(AcceptedError, match="accepted") as raised:
+        await service.call(request_, 5)
+    assert raised.value.retry_after == seconds(wait)
+
+
+async def test_no_service_is_asked_again_later_than_a_reply_can_tell(service, does, request_):
+    """However long it may take."""
+    does.later = timedelta(days=3)
+    with pytest.raises(AcceptedError) as raised:
+        await replace(service, answer_within=timedelta(days=30)).call(request_, 5)
+    assert raised.value.retry_after == seconds(MAX_RETRY_AFTER_SECONDS)
+
+
+async def test_who_is_given_no_time_cannot_answer_later(service, does, request_):
+    """It is tried again like any other failure."""
+    does.later = seconds(60)
+    with pytest.raises(TransientError, match="accepted"):
+        await replace(service, answer_within=None).call(request_, 5)
+
+
+@pytest.mark.proves("AGT-2")
+async def test_who_does_not_answer_in_time_is_not_waited_for(service, does, request_):
+    """The call may have had its effect; that may pass."""
+    does.may_answer.clear()
+    with pytest.raises(TransientError, match="no answer") as raised:
+        await service.call(request_, 0.05)
+    does.may_answer.set()
+    assert not raised.value.at_door
+    assert len(does.heard) == 1
+
+
+@pytest.mark.proves("AGT-6", "UND-2")
+async def test_an_answer_that_no_reply_can_carry_is_a_failure_in_doubt(service, does, request_):
+    """Asking again changes nothing."""
+    does.answer = "x" * MAX_BYTES
+    with pytest.raises(RejectedError, match=f"more than {MAX_BYTES} bytes") as raised:
+        await service.call(request_, 5)
+    assert (raised.value.in_doubt, raised.value.for_operator) == (True, True)

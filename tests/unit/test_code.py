@@ -1,0 +1,593 @@
+"""Operations that are functions of the business: how they run, and what is told of them."""
+
+import asyncio
+import contextlib
+import gc
+import json
+import logging
+import re
+import subprocess
+import sys
+import threading
+import traceback
+from dataclasses import replace
+
+import pytest
+from agency import Agency
+from builders import seconds
+from memory import in_memory
+
+from adapters.azure import connect
+from adapters.code import CodeService
+from adapters.settings import Settings, SettingsError
+from bootstrap import bootstrap
+from core.errors import NotTriedError, RejectedError, TransientError
+from core.messages import responses_queue
+from core.workflow import DeclarationError
+from flow import Agent, Call, EntraToken, Flow, Model, Nothing, Operation, TryAgain, business
+from local.declared import faults
+from local.ports import Ports
+from local.servicebus_config import ROOT
+from local.settings import app_settings
+from simulator.samples import sample_order
+
+
+class Sum(Model):
+    """What is asked."""
+
+    amount: int
+
+
+class Paid(Model):
+    """What is answered."""
+
+    reference: str | None = None
+
+
+class Bank(Agent):
+    """A service with a library of its own."""
+
+    authorise = Operation(Sum, Paid)
+    void = Operation(Sum)
+
+
+def served(bank, **more):
+    """The service of an agent whose operations are functions."""
+    options = {"at_once": 2, "longest_wait": seconds(600)} | more
+    return CodeService(agent=bank.name, operations=bank.declaration().code, **options)
+
+
+def request(**changes):
+    return Agency().request.model_copy(update={"content": {"amount": 7}} | changes)
+
+
+def doing(work, **more):
+    """The service of a bank that authorises by this function."""
+    bank = Bank("bank")
+    bank.does(Bank.authorise)(work)
+    return served(bank, **more)
+
+
+async def test_a_function_is_given_its_time_and_the_settings_that_it_reads():
+    """And an undo what was kept of the answer that it takes back."""
+    calls = []
+
+    async def authorise(call: Call, ask: Sum) -> Paid:
+        calls.append(call)
+        return call.kept(Paid)
+
+    service = doing(authorise, settings={"BANK_KEY": "a-key"})
+    assert await service.call(request(), 5) == {"reference": None}
+    undo = request(action="undo", content={"amount": 7, "result": {"reference": "r", "new": 1}})
+    assert await service.call(undo, 5) == {"reference": "r"}
+    assert {(call.seconds_left, call.settings["BANK_KEY"], call.step) for call in calls} == {
+        (5, "a-key", "payment")
+    }
+    assert "a-key" not in repr(calls)
+
+
+@pytest.mark.parametrize("where", ["on the loop", "in a thread"])
+async def test_of_any_other_exception_the_kind_and_the_place_are_told(where):
+    """Its text may hold the customer's data, or a secret; it may pass."""
+
+    async def on_loop(call: Call, ask: Sum) -> Paid:
+        raise ValueError("ada@example.com")
+
+    def in_thread(call: Call, ask: Sum) -> Paid:
+        raise ValueError("ada@example.com")
+
+    with pytest.raises(
+        TransientError, match=r"raised ValueError at test_code\.py, line \d"
+    ) as told:
+        await doing(on_loop if where == "on the loop" else in_thread).call(request(), 5)
+    assert "ada@example.com" not in str(told.value)
+    assert "ada@example.com" not in "".join(traceback.format_exception(told.value))
+
+
+@pytest.mark.parametrize(
+    "error", [StopIteration, SystemExit, KeyboardInterrupt, asyncio.CancelledError]
+)
+async def test_no_exception_of_a_thread_ends_anything_else(error):
+    """Not even one that would end the process."""
+
+    def authorise(call: Call, ask: Sum) -> Paid:
+        raise error
+
+    with pytest.raises(TransientError, match=f"raised {error.__name__}"):
+        await doing(authorise).call(request(), 5)
+
+
+async def test_a_function_that_cancels_itself_does_not_cancel_the_agent():
+    """It is a failure that may pass."""
+
+    async def authorise(call: Call, ask: Sum) -> Paid:
+        raise asyncio.CancelledError
+
+    with pytest.raises(TransientError, match="was cancelled"):
+        await doing(authorise).call(request(), 5)
+
+
+async def test_an_async_function_is_cancelled_when_its_time_is_up(caplog):
+    """And named in the log."""
+    cancelled = asyncio.Event()
+
+    async def authorise(call: Call, ask: Sum) -> Paid:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            cancelled.set()
+        return Paid()
+
+    with pytest.raises(TransientError, match="no answer"):
+        await doing(authorise).call(request(), 0.01)
+    await asyncio.wait_for(cancelled.wait(), 5)
+    (record,) = [each for each in caplog.records if each.msg == "code.ran_out_of_time"]
+    assert record.function.endswith("authorise")
+
+
+@pytest.mark.parametrize("where", ["on the loop", "in a thread"])
+async def test_what_fails_after_its_time_is_nobody_s_fault(caplog, where):
+    """Nobody waits for it any more, so nobody has to be told."""
+    may_fail = threading.Event()
+
+    async def on_loop(call: Call, ask: Sum) -> Paid:
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.to_thread(may_fail.wait)
+        raise ValueError
+
+    def in_thread(call: Call, ask: Sum) -> Paid:
+        may_fail.wait()
+        raise ValueError
+
+    service = doing(on_loop if where == "on the loop" else in_thread)
+    with pytest.raises(TransientError):
+        await service.call(request(), 0.01)
+    running = set(service._running)
+    may_fail.set()
+    if running:
+        await asyncio.wait(running, timeout=5)
+    del running
+    gc.collect()
+    assert [each for each in caplog.records if each.name == "asyncio"] == []
+
+
+async def test_an_async_function_is_cancelled_with_its_caller():
+    """When the host ends the agent's function."""
+    begun, cancelled = asyncio.Event(), asyncio.Event()
+
+    async def authorise(call: Call, ask: Sum) -> Paid:
+        begun.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            cancelled.set()
+        return Paid()
+
+    caller = asyncio.create_task(doing(authorise).call(request(), 60))
+    await begun.wait()
+    caller.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await caller
+    await asyncio.wait_for(cancelled.wait(), 5)
+
+
+@pytest.mark.proves("AGT-2")
+@pytest.mark.parametrize("where", ["on the loop", "in a thread"])
+async def test_what_still_runs_though_its_time_is_up_keeps_its_place(where):
+    """So no number of them piles up; who finds no room was not tried, and comes again."""
+    may_end = threading.Event()
+    begun = []
+
+    async def on_loop(call: Call, ask: Sum) -> Paid:
+        begun.append(call)
+        with contextlib.suppress(asyncio.CancelledError):  # it goes on all the same
+            await asyncio.to_thread(may_end.wait)
+        await asyncio.to_thread(may_end.wait)
+        return Paid()
+
+    def in_thread(call: Call, ask: Sum) -> Paid:
+        assert threading.current_thread().daemon  # or the process could not end
+        begun.append(call)
+        may_end.wait()
+        return Paid()
+
+    service = doing(on_loop if where == "on the loop" else in_thread)
+    try:
+        for _ in range(2):
+            with pytest.raises(TransientError):
+                await service.call(request(), 0.05)
+        with pytest.raises(NotTriedError, match="leave no room") as raised:
+            await service.call(request(), 5)
+        assert not raised.value.in_doubt
+        assert len(begun) == 2
+    finally:
+        may_end.set()
+    await asyncio.wait(set(service._running), timeout=5)
+    assert await service.call(request(), 5) == {"reference": None}
+
+
+async def test_who_holds_the_loop_is_logged_by_name(caplog):
+    """Each stretch of more than a second, and no wait however long."""
+    now = [0.0]
+
+    async def authorise(call: Call, ask: Sum) -> Paid:
+        now[0] += 1.0  # just not too long
+        waits = asyncio.get_running_loop().create_future()
+        asyncio.get_running_loop().call_soon(after_a_minute, waits)
+        await waits
+        now[0] += 2.5
+        return Paid()
+
+    def after_a_minute(waits):
+        now[0] += 60
+        waits.set_result(None)
+
+    with caplog.at_level(logging.WARNING):
+        await doing(authorise, monotonic=lambda: now[0]).call(request(), 5)
+    (record,) = [each for each in caplog.records if each.msg == "code.held_the_loop"]
+    assert (record.agent, record.seconds) == ("bank", 2.5)
+    assert record.function.endswith("authorise")
+
+
+async def test_an_error_while_a_function_waits_reaches_it():
+    """As it would without a watch."""
+
+    async def authorise(call: Call, ask: Sum) -> Paid:
+        failed = asyncio.get_running_loop().create_future()
+        failed.set_exception(OSError("gone"))
+        try:
+            await failed
+        except OSError as error:
+            return Paid(reference=str(error))
+        return Paid()
+
+    assert await doing(authorise).call(request(), 5) == {"reference": "gone"}
+
+
+@pytest.mark.proves("AGT-6")
+async def test_a_request_that_its_model_does_not_allow_is_for_an_operator():
+    """The function is not called; the reason has no value."""
+
+    async def authorise(call: Call, ask: Sum) -> Paid:
+        raise AssertionError
+
+    with pytest.raises(RejectedError, match="amount") as raised:
+        await doing(authorise).call(request(content={"amount": "ada"}), 5)
+    assert (raised.value.for_operator, raised.value.in_doubt) == (True, False)
+    assert "ada" not in str(raised.value)
+
+
+@pytest.mark.proves("UND-2")
+async def test_who_returns_something_else_than_declared_is_in_doubt():
+    """It was done, perhaps; a second call would answer the same."""
+
+    async def authorise(call: Call, ask: Sum) -> Paid:
+        return Sum(amount=1)
+
+    with pytest.raises(RejectedError, match="something else") as raised:
+        await doing(authorise).call(request(), 5)
+    assert (raised.value.for_operator, raised.value.in_doubt) == (True, True)
+
+
+@pytest.mark.parametrize("after", [None, seconds(0), seconds(-1)])
+async def test_no_time_to_wait_is_a_failure_that_may_pass(after):
+    """As an answer without `Retry-After`."""
+
+    async def authorise(call: Call, ask: Sum) -> Paid:
+        raise TryAgain(after)
+
+    with pytest.raises(TransientError, match="try again"):
+        await doing(authorise).call(request(), 5)
+
+
+async def test_an_operation_without_a_function_goes_over_http():
+    """Where the agent has an address; else an operator is told."""
+
+    async def authorise(call: Call, ask: Sum) -> Paid:
+        return Paid(reference="by code")
+
+    service = doing(authorise, other=in_memory().services["payment"])
+    assert await service.call(request(), 5) == {"reference": "by code"}
+    assert await service.call(request(operation="void"), 5) == {"reference": "r-1"}
+    with pytest.raises(RejectedError, match="no operation void") as raised:
+        await replace(service, other=None).call(request(operation="void"), 5)
+    assert raised.value.for_operator
+
+
+# In a business
+
+
+def sums(bank):
+    flow = Flow("sum", Sum)
+
+    @flow.step(bank.authorise, undo=bank.void)
+    def pay(sum_: Sum) -> Sum:
+        """Pay it."""
+        return sum_
+
+    return flow
+
+
+def coded(*operations, **more):
+    """A bank with functions for these."""
+    bank = Bank("bank", **more)
+    if "authorise" in operations:
+
+        @bank.does(Bank.authorise)
+        async def authorise(call: Call, ask: Sum) -> Paid:
+            return Paid(reference=f"{ask.amount} by {call.settings.get('BANK_KEY')}")
+
+    if "void" in operations:
+
+        @bank.does(bank.void)
+        def void(call: Call, ask: Sum) -> Nothing:
+            return Nothing()
+
+    return bank
+
+
+BOTH = ("authorise", "void")
+
+
+def read(monkeypatch, made, **values):
+    for name, value in (app_settings(Ports(), "k", "k", made.agents) | values).items():
+        monkeypatch.setenv(name, value)
+    return Settings.read(made.agents)
+
+
+async def test_an_agent_all_of_whose_operations_are_functions_needs_no_address(monkeypatch):
+    """It has its queues, its calls and its settings all the same."""
+    bank = coded(*BOTH, reads=("BANK_KEY",))
+    made = business(sums(bank), agents=[bank], sample=Sum(amount=1))
+    (declared,) = made.agents
+    assert [(each.name, each.required, each.secret) for each in declared.settings] == [
+        ("BANK_KEY", True, True)
+    ]
+    assert {line.partition(":")[0] for line in faults([declared]) if "bank" in line} == {
+        "infra/queues.json"
+    }
+    with pytest.raises(SettingsError) as raised:
+        read(monkeypatch, made)
+    assert raised.value.faults == [
+        "BANK_KEY: missing; expected what its functions read, for agent bank"
+    ]
+    with pytest.raises(SettingsError, match="BANK_KEY: missing"):
+        Settings.read([replace(declared, optional=True)])
+    settings = read(monkeypatch, made, BANK_KEY="a-key", CALLS_IN_FLIGHT='{"bank": 3}')
+    parts = connect(settings)
+    app = bootstrap(settings, made, parts)
+    assert [agent.name for agent in app.agents] == ["bank"]
+    assert responses_queue("bank") in app.bus_queues
+    service = parts.services["bank"]
+    assert await service.call(request(), 5) == {"reference": "7 by a-key"}
+    assert service.at_once == 3
+    assert "a-key" not in repr(service)
+    await parts.close()
+
+
+def test_an_agent_with_both_kinds_of_operations_needs_its_address(monkeypatch):
+    """Its simulated service plays what is no function; what it reads is needed there too."""
+    bank = coded("authorise", reads=("BANK_KEY",))
+    made = business(sums(bank), agents=[bank], sample=Sum(amount=1))
+    with pytest.raises(SettingsError) as raised:
+        read(monkeypatch, made, BANK_URL="")
+    assert {fault.partition(":")[0] for fault in raised.value.faults} == {"BANK_URL", "BANK_KEY"}
+    simulated = {"BANK_URL": "http://127.0.0.1:7071/simulator/bank"}
+    settings = read(monkeypatch, made, **simulated, BANK_KEY="a-key")
+    service = connect(settings).services["bank"]
+    assert service.other.base_url == simulated["BANK_URL"]
+    assert list(service.operations) == ["authorise"]
+
+
+def test_no_sample_order_is_placed_where_a_function_would_run(monkeypatch):
+    """Nobody plays it: it may do something real."""
+    for operations in (("authorise",), ()):
+        bank = coded(*operations)
+        made = business(sums(bank), agents=[bank], sample=Sum(amount=1))
+        order = sample_order(made, made.agents, ["bank"])
+        assert (order is None) == bool(operations)
+
+
+def of_another_service():
+    bank = coded(*BOTH)
+
+    @bank.does(Other.lend)
+    def lend(call: Call, ask: Sum) -> Nothing:
+        return Nothing()
+
+    return bank
+
+
+class Other(Agent):
+    """Another service."""
+
+    lend = Operation(Sum)
+
+
+def with_functions(*functions):
+    bank = coded("void")
+    for each in functions:
+        bank.does(Bank.authorise)(each)
+    return bank
+
+
+def takes_nothing() -> Paid:
+    return Paid()
+
+
+def takes_more(call: Call, ask: Sum, more: int) -> Paid:
+    return Paid()
+
+
+def takes_another(call: Call, ask: Paid) -> Paid:
+    return ask
+
+
+def takes_no_call(call: str, ask: Sum) -> Paid:
+    return Paid()
+
+
+def returns_another(call: Call, ask: Sum) -> Sum:
+    return ask
+
+
+def untyped(call, ask):
+    return Paid()
+
+
+def unreadable(call: Call, ask: "Somme") -> Paid:  # noqa: F821
+    return Paid()
+
+
+def generates(call: Call, ask: Sum) -> Paid:
+    yield Paid()
+
+
+class Callable:
+    def __call__(self, call: Call, ask: Sum) -> Paid:
+        return Paid()
+
+
+def right(call: Call, ask: Sum) -> Paid:
+    return Paid()
+
+
+FAULTY = {
+    "has to take a Call and a Sum": lambda: with_functions(takes_nothing),
+    "it has to take a Call and a Sum": lambda: with_functions(takes_more),
+    "is given a Sum, and takes a Paid": lambda: with_functions(takes_another),
+    "is given a Call, and takes a str": lambda: with_functions(takes_no_call),
+    "returns Sum, not a Paid": lambda: with_functions(returns_another),
+    "takes a something of no declared type": lambda: with_functions(untyped),
+    "its types cannot be read": lambda: with_functions(unreadable),
+    "expected a function that returns its answer": lambda: with_functions(generates),
+    "operation authorise: expected a function": lambda: with_functions(Callable()),
+    "authorise has several functions": lambda: with_functions(right, right),
+    "it has no operation lend": of_another_service,
+    "its auth is for calls over HTTP": lambda: coded(*BOTH, auth=EntraToken("BANK_SCOPE")),
+    "no name of a setting is BANK KEY": lambda: coded(*BOTH, reads=("BANK KEY",)),
+}
+
+
+@pytest.mark.parametrize("named", FAULTY)
+def test_a_function_that_cannot_be_called_is_told_at_the_start(named):
+    """With its file and line."""
+    bank = FAULTY[named]()
+    with pytest.raises(DeclarationError) as raised:
+        business(sums(bank), agents=[bank])
+    assert [fault for fault in raised.value.faults if named.removeprefix("it ") in fault]
+
+
+def test_an_operation_with_neither_function_nor_address_is_told_at_the_start():
+    """An agent without an address cannot call it."""
+    bank = coded("authorise")
+    made = business(sums(bank), agents=[bank])
+    broken = replace(made, agents=[replace(made.agents[0], address="")])
+    with pytest.raises(DeclarationError) as raised:
+        broken.check(broken.agents)
+    assert raised.value.faults == ["agent bank: void has no function, nor an address"]
+
+
+async def test_a_step_is_carried_out_by_a_function():
+    """Through the agent, to the reply."""
+    agency = Agency()
+    bank = coded(*BOTH)
+    agent = replace(agency.agent, remote=served(bank))
+    await agent.handle(agency.request.model_copy(update={"content": {"amount": 7}}))
+    ((_, reply),) = agency.replies()
+    assert (reply.outcome, reply.result) == ("completed", {"reference": "7 by None"})
+    assert json.loads(reply.to_json())["step"] == "payment"
+
+
+TYPED = """
+from flow import Agent, Call, Model, Operation
+
+
+class Ask(Model):
+    amount: int
+
+
+class Answer(Model):
+    reference: str
+
+
+class Bank(Agent):
+    pay = Operation(Ask, Answer)
+    tell = Operation(Ask)
+
+
+bank = Bank("bank")
+
+
+@bank.does(Bank.pay)
+async def on_the_loop(call: Call, ask: Ask) -> Answer:
+    return Answer(reference=call.key)
+
+
+@bank.does(bank.pay)
+def in_a_thread(call: Call, ask: Ask) -> Answer:
+    return Answer(reference=call.key)
+
+
+async def both(call: Call) -> str:
+    first = await on_the_loop(call, Ask(amount=1))
+    return first.reference + in_a_thread(call, Ask(amount=1)).reference
+
+
+@bank.does(Bank.pay)  # wrong
+async def another_answer(call: Call, ask: Ask) -> Ask:
+    return ask
+
+
+@bank.does(Bank.pay)  # wrong
+def another_request(call: Call, ask: Answer) -> Answer:
+    return ask
+
+
+@bank.does(Bank.tell)  # wrong
+def an_answer_of_which_nothing_is_kept(call: Call, ask: Ask) -> Answer:
+    return Answer(reference=call.key)
+
+
+@bank.does(Bank.pay)  # wrong
+def no_call(ask: Ask) -> Answer:
+    return Answer(reference="")
+"""
+
+
+@pytest.mark.soak
+def test_a_type_checker_finds_a_function_of_another_type(tmp_path):
+    """In each of the wrong ones, and nowhere else; what is right keeps its type."""
+    (tmp_path / "typed.py").write_text(TYPED)
+    command = [sys.executable, "-m", "mypy", "--config-file", str(ROOT / "pyproject.toml")]
+    ran = subprocess.run(
+        [*command, str(tmp_path / "typed.py")],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    found = re.findall(r"typed\.py:(\d+): error", ran.stdout)
+    lines = TYPED.splitlines()
+    wrong = [number for number, line in enumerate(lines, 1) if line.endswith("# wrong")]
+    assert [int(each) for each in found] == wrong, ran.stdout

@@ -1,0 +1,515 @@
+"""What an agent shows its service: keys, tokens and certificates, over real HTTP and TLS."""
+
+import asyncio
+import ssl
+from base64 import b64decode
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+from agency import Agency
+from aiohttp import ClientSession, web
+from aiohttp.test_utils import TestServer
+from azure.core.credentials import AccessToken
+from builders import NOW, seconds
+from certificates import authority, signed_by
+from foreign import ForeignService
+
+import adapters.connections
+import adapters.credentials
+from adapters.azure import connect
+from adapters.clock import utc_now
+from adapters.credentials import BETWEEN_REFUSALS, ClientGrant, Token, Tokens
+from adapters.remote import HttpRemoteService
+from adapters.settings import Settings, SettingsError
+from core.business import Agent
+from core.credentials import ApiKey, ClientCertificate, ClientCredentials, EntraToken, Setting
+from core.errors import TransientError
+from core.forms import Form
+from core.workflow import DeclarationError
+from local.ports import Ports
+from local.settings import app_settings
+from shop.business import SHOP
+
+PHRASE = "s3cret/+ &:%é"
+OAUTH = ClientCredentials("POST_TOKEN_URL", "POST_CLIENT", "POST_SECRET", scope="POST_SCOPES")
+KEY = ApiKey("POST_KEY", prefix="Bearer ")
+
+
+def post(auth, **more):
+    return Agent(name="post", offers="post", address="POST_URL", auth=auth, **more)
+
+
+@pytest.fixture
+async def foreign():
+    service = ForeignService()
+    async with TestServer(service.app) as server, ClientSession() as session:
+        service.session = lambda: session
+        service.url = str(server.make_url("")).rstrip("/")
+        yield service
+
+
+class Posting:
+    """The agent of a service that wants tokens, on a clock that the test holds."""
+
+    def __init__(self, foreign, **grant):
+        self.foreign, self.now = foreign, NOW
+        options = {"scope": None, "in_body": False} | grant
+        self.fetch = ClientGrant(
+            session=foreign.session,
+            url=f"{foreign.url}/token",
+            client_id="an:id",
+            secret=PHRASE,
+            clock=lambda: self.now,
+            **options,
+        )
+        self.remote = HttpRemoteService(
+            base_url=foreign.url,
+            session=foreign.session,
+            credential=Tokens(self.fetch, lambda: self.now),
+            longest_wait=seconds(60),
+            clock=lambda: self.now,
+        )
+
+    async def call(self, timeout_seconds=5):
+        return await self.remote.call(Agency().request, timeout_seconds)
+
+
+@pytest.fixture
+def posting(foreign):
+    return Posting(foreign)
+
+
+def read(monkeypatch, agent, **values):
+    """The settings of an app with this agent alone."""
+    for name, value in (app_settings(Ports(), "k", "k", ()) | values).items():
+        monkeypatch.setenv(name, value)
+    return Settings.read([agent])
+
+
+async def call(settings):
+    """Call the service of an app with these settings."""
+    parts = connect(settings)
+    try:
+        await parts.services["post"].call(Agency().request, 5)
+    finally:
+        await parts.close()
+
+
+# Keys
+
+
+@pytest.mark.parametrize(
+    ("auth", "header", "shown"),
+    [
+        (KEY, "Authorization", "Bearer a-key"),
+        (ApiKey("POST_KEY", header="X-Api-Key"), "X-Api-Key", "a-key"),
+    ],
+)
+async def test_a_key_goes_along_in_its_header(foreign, monkeypatch, auth, header, shown):
+    """With its prefix; its value is a setting, and no other."""
+    await call(read(monkeypatch, post(auth), POST_URL=foreign.url, POST_KEY="a-key"))
+    assert foreign.shown(header) == [shown]
+
+
+async def test_a_key_that_is_refused_costs_one_call(foreign, monkeypatch):
+    """There is no other to show."""
+    foreign.statuses = [401]
+    with pytest.raises(TransientError) as raised:
+        await call(read(monkeypatch, post(KEY), POST_URL=foreign.url, POST_KEY="a-key"))
+    assert raised.value.at_door
+    assert len(foreign.calls) == 1
+
+
+# Tokens
+
+
+async def test_a_token_is_asked_for_by_what_the_settings_say(foreign, monkeypatch):
+    """Address, client and scope; the call goes with it."""
+    values = {"POST_CLIENT": "an:id", "POST_SECRET": "a secret", "POST_SCOPES": "parcels"}
+    await call(
+        read(
+            monkeypatch,
+            post(OAUTH),
+            POST_URL=foreign.url,
+            POST_TOKEN_URL=f"{foreign.url}/token",
+            **values,
+        )
+    )
+    (asked,) = foreign.asked_for_tokens
+    assert asked.body == "grant_type=client_credentials&scope=parcels"
+    assert b64decode(asked.headers["Authorization"].removeprefix("Basic ")) == b"an%3Aid:a+secret"
+    assert foreign.shown() == ["Bearer token-1"]
+
+
+async def test_a_server_of_tokens_may_want_the_client_in_the_body(foreign):
+    """Then it is not told a second time."""
+    await Posting(foreign, in_body=True, scope="a b").call()
+    (asked,) = foreign.asked_for_tokens
+    assert "Authorization" not in asked.headers
+    assert asked.body == (
+        "grant_type=client_credentials&scope=a+b&client_id=an%3Aid"
+        "&client_secret=s3cret%2F%2B+%26%3A%25%C3%A9"
+    )
+
+
+@pytest.mark.parametrize(
+    ("says", "lasts"),
+    [
+        ({"expires_in": 3600}, 3540),
+        ({"expires_in": "3600"}, 3540),
+        ({"expires_in": 100}, 90),
+        ({"expires_in": None}, 270),
+        ({"expires_in": "soon"}, 270),
+        ({"expires_in": 1e300}, 86_340),
+        ({"expires_in": -1e300}, 0),
+        ({"expires_in": [1]}, 270),
+    ],
+    ids=str,
+)
+async def test_a_token_is_shown_until_shortly_before_its_end(posting, foreign, says, lasts):
+    """Then another one is fetched."""
+    foreign.token = says
+    await posting.call()
+    posting.now += seconds(lasts) - timedelta(microseconds=1)
+    if lasts:
+        await posting.call()
+    posting.now += timedelta(microseconds=1)
+    await posting.call()
+    expected = ["Bearer token-1", "Bearer token-1", "Bearer token-2"]
+    assert foreign.shown() == (expected if lasts else expected[1:])
+
+
+async def test_concurrent_calls_share_one_fetch_even_if_one_of_them_leaves(posting, foreign):
+    """The one that began it has no time left; the others go on."""
+    foreign.may_answer.clear()
+    impatient = asyncio.create_task(posting.call(0.05))
+    others = [asyncio.create_task(posting.call()) for _ in range(5)]
+    with pytest.raises(TransientError, match="TimeoutError"):
+        await impatient
+    foreign.may_answer.set()
+    await asyncio.gather(*others)
+    assert foreign.shown() == 5 * ["Bearer token-1"]
+    assert len(foreign.asked_for_tokens) == 1
+
+
+@pytest.mark.proves("AGT-3")
+async def test_a_refused_token_is_replaced_once_and_the_call_made_again_with_its_key(
+    posting, foreign
+):
+    """What the service then says is its answer."""
+    foreign.statuses = [401]
+    assert await posting.call() == {}
+    assert foreign.shown() == ["Bearer token-1", "Bearer token-2"]
+    first, second = foreign.calls
+    assert first.headers["Idempotency-Key"] == second.headers["Idempotency-Key"]
+    assert (first.target, first.body) == (second.target, second.body)
+
+
+async def test_a_second_refusal_is_one_like_any_other(posting, foreign):
+    """It may pass, and is no word of the service; the token is not replaced for every call."""
+    foreign.statuses = [401] * 3
+    for _ in range(2):
+        with pytest.raises(TransientError, match="401") as raised:
+            await posting.call()
+        assert raised.value.at_door
+    assert foreign.shown() == ["Bearer token-1", "Bearer token-2", "Bearer token-2"]
+    posting.now += BETWEEN_REFUSALS
+    foreign.statuses = [401]
+    await posting.call()
+    assert foreign.shown()[3:] == ["Bearer token-2", "Bearer token-3"]
+
+
+async def test_calls_whose_token_is_refused_together_share_its_replacement(posting, foreign):
+    """Whoever comes with the old one finds the new one."""
+    await posting.call()
+    foreign.statuses = [401] * 5
+    await asyncio.gather(*(posting.call() for _ in range(5)))
+    assert foreign.shown()[6:] == 5 * ["Bearer token-2"]
+    assert len(foreign.asked_for_tokens) == 2
+
+
+async def test_a_second_call_has_no_time_of_its_own(posting, foreign):
+    """The refused call, the new token and the second call share one time-out."""
+    await posting.call()
+    foreign.statuses = [401]
+    foreign.may_answer.clear()
+    with pytest.raises(TransientError, match="TimeoutError"):
+        await posting.call(0.1)
+    foreign.may_answer.set()
+    assert len(foreign.calls) == 2
+
+
+async def test_a_server_of_tokens_that_hangs_holds_up_nobody_for_ever(monkeypatch):
+    """Those who come later have a fetch of their own."""
+    monkeypatch.setattr(adapters.credentials, "FETCH_SECONDS", 0.05)
+    hangs = [asyncio.Event()]
+
+    async def fetch(_):
+        if hangs:
+            await hangs.pop().wait()
+        return Token(text="a-token", ends=NOW + seconds(60))
+
+    tokens = Tokens(fetch, lambda: NOW)
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(tokens.headers(), 5)
+    shown = await asyncio.wait_for(tokens.headers(), 5)
+    assert shown == {"Authorization": "Bearer a-token"}
+
+
+NO_TOKEN = {
+    "refused": ({"error": "invalid_client", "error_description": PHRASE}, 401, "401 invalid_client"),
+    "other words": ({"error": PHRASE}, 400, "400"),
+    "no text": ({"access_token": 7}, 200, "200"),
+    "a line": ({"access_token": "a\r\nX-Admin: 1"}, 200, "200"),
+    "away": ({}, 503, "503"),
+    "elsewhere": ({}, 302, "302"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("label", NO_TOKEN)
+async def test_without_a_token_there_is_no_call_and_no_secret_is_told(posting, foreign, label):
+    """It may pass, and the service has no part in it."""
+    foreign.token, foreign.token_status, why = NO_TOKEN[label]
+    with pytest.raises(TransientError) as raised:
+        await posting.call()
+    assert str(raised.value) == f"no token: {why}"
+    assert raised.value.at_door
+    assert foreign.calls == []
+
+
+class Identity:
+    """Gives out one token for its whole life, as the library does."""
+
+    made = 0
+
+    def __init__(self, **_):
+        Identity.made += 1
+        self.number = Identity.made
+
+    async def get_token(self, scope):
+        return AccessToken(f"{scope}-{self.number}", int(utc_now().timestamp()) + 3600)
+
+    async def close(self):
+        """Nothing is open."""
+
+    async def __aenter__(self):
+        return self
+
+    async def __aexit__(self, *_):
+        await self.close()
+
+
+@pytest.mark.parametrize(
+    ("auth", "scope"),
+    [(None, "POST_URL_SCOPE"), (EntraToken(), "POST_URL_SCOPE"), (EntraToken("ITS"), "ITS")],
+)
+async def test_a_refused_token_of_the_apps_identity_is_asked_for_anew(
+    foreign, monkeypatch, auth, scope
+):
+    """Of an identity that does not remember the refused one."""
+    monkeypatch.setattr(Identity, "made", 0)
+    monkeypatch.setattr(adapters.connections, "DefaultAzureCredential", Identity)
+    foreign.statuses = [200, 401]
+    parts = connect(read(monkeypatch, post(auth), POST_URL=foreign.url, **{scope: "api"}))
+    for _ in range(3):
+        await parts.services["post"].call(Agency().request, 5)
+    await parts.close()
+    assert foreign.shown() == ["Bearer api-1", "Bearer api-1", "Bearer api-2", "Bearer api-2"]
+
+
+# Certificates
+
+
+@pytest.fixture
+async def strict(tmp_path, monkeypatch):
+    """A service over TLS that talks to nobody without a certificate of its authority."""
+    issuer = authority()
+    (tmp_path / "ca.pem").write_text(issuer.public)
+    (tmp_path / "server.pem").write_text(signed_by(issuer, "the service").pem())
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=tmp_path / "ca.pem")
+    context.load_cert_chain(tmp_path / "server.pem")
+    context.verify_mode = ssl.CERT_REQUIRED
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "ca.pem"))
+    names = []
+
+    async def answer(request):
+        peer = request.transport.get_extra_info("peercert")
+        names.append(dict(pair for (pair,) in peer["subject"])["commonName"])
+        return web.json_response({})
+
+    app = web.Application()
+    app.router.add_post("/authorise", answer)
+    server = TestServer(app, scheme="https")
+    await server.start_server(ssl=context)
+    server.names, server.issuer = names, issuer
+    yield server
+    await server.close()
+
+
+@pytest.mark.parametrize("form", ["text", "file"])
+async def test_a_service_is_shown_a_certificate(strict, monkeypatch, tmp_path, form):
+    """From the text of a setting, or from a file that it names."""
+    pem = signed_by(strict.issuer, "the app").pem()
+    (tmp_path / "client.pem").write_text(pem)
+    value = pem if form == "text" else str(tmp_path / "client.pem")
+    url = str(strict.make_url(""))
+    auth = ClientCertificate("POST_CERTIFICATE")
+    await call(read(monkeypatch, post(auth), POST_URL=url, POST_CERTIFICATE=value))
+    assert strict.names == ["the app"]
+
+
+async def test_without_its_certificate_the_service_does_not_talk(strict, monkeypatch):
+    """And that may pass."""
+    other = signed_by(authority(), "somebody").pem()
+    auth = ClientCertificate("POST_CERTIFICATE")
+    url = str(strict.make_url(""))
+    with pytest.raises(TransientError, match="no answer"):
+        await call(read(monkeypatch, post(auth), POST_URL=url, POST_CERTIFICATE=other))
+    assert strict.names == []
+
+
+async def test_the_certificate_is_read_once(monkeypatch):
+    """And not for every call."""
+    pem = signed_by(authority(), "the app").pem()
+    auth = ClientCertificate("POST_CERTIFICATE")
+    settings = read(monkeypatch, post(auth), POST_URL="https://127.0.0.1:1", POST_CERTIFICATE=pem)
+    remote = connect(settings).services["post"]
+    assert remote.certificate() is remote.certificate()
+
+
+# Settings
+
+PROTECTED = signed_by(authority(), "the app").pem("very-secret")
+WRONG = {
+    "no key": (KEY, {}, "POST_KEY: missing; expected the key of the service"),
+    "a key over two lines": (KEY, {"POST_KEY": "very-secret\n"}, "POST_KEY: a header cannot hold it"),
+    "no secret behind a reference": (
+        KEY,
+        {"POST_KEY": "@Microsoft.KeyVault(SecretUri=https://v/secrets/very-secret)"},
+        "POST_KEY: its reference to a Key Vault leads to no secret",
+    ),
+    "no scope": (EntraToken(), {}, "POST_URL_SCOPE: missing; expected the scope of a token"),
+    "no certificate": (
+        ClientCertificate("POST_CERTIFICATE"),
+        {"POST_CERTIFICATE": "-----BEGIN very-secret"},
+        "POST_CERTIFICATE: it cannot be used; expected a certificate",
+    ),
+    "no file": (
+        ClientCertificate("POST_CERTIFICATE"),
+        {"POST_CERTIFICATE": "/very-secret.pem"},
+        "POST_CERTIFICATE: it cannot be used; expected a certificate",
+    ),
+    "a key with a password": (
+        ClientCertificate("POST_CERTIFICATE"),
+        {"POST_CERTIFICATE": PROTECTED},
+        "POST_CERTIFICATE: it cannot be used; expected a certificate",
+    ),
+    "tokens for everybody to see": (
+        OAUTH,
+        {
+            "POST_TOKEN_URL": "http://login.example.com",
+            "POST_CLIENT": "c",
+            "POST_SECRET": "very-secret",
+            "POST_SCOPES": "s",
+        },
+        "POST_TOKEN_URL: no address; expected the https:// address",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("label", WRONG)
+def test_what_cannot_be_shown_is_told_at_the_start_without_its_value(monkeypatch, label):
+    """Before any order finds it out."""
+    auth, values, fault = WRONG[label]
+    with pytest.raises(SettingsError) as raised:
+        read(monkeypatch, post(auth), POST_URL="https://post.example.com", **values)
+    assert len(raised.value.faults) == 1
+    assert raised.value.faults[0].startswith(fault)
+    assert "very-secret" not in str(raised.value)
+
+
+def test_all_that_is_missing_is_told_at_once(monkeypatch):
+    """With the address."""
+    with pytest.raises(SettingsError) as raised:
+        read(monkeypatch, post(OAUTH))
+    named = {fault.partition(":")[0] for fault in raised.value.faults}
+    assert named == {"POST_URL", "POST_TOKEN_URL", "POST_CLIENT", "POST_SECRET", "POST_SCOPES"}
+
+
+def test_an_agent_that_is_left_out_needs_nothing(monkeypatch):
+    """One that has an address needs what it shows there, optional or not."""
+    agent = post(KEY, optional=True)
+    assert read(monkeypatch, agent).addresses == {}
+    with pytest.raises(SettingsError, match="POST_KEY: missing"):
+        read(monkeypatch, agent, POST_URL="https://post.example.com")
+
+
+@pytest.mark.parametrize("auth", [KEY, OAUTH, ClientCertificate("POST_CERTIFICATE")])
+async def test_a_simulated_service_is_called_in_the_usual_form_and_is_shown_nothing(
+    foreign, monkeypatch, auth
+):
+    """So a business runs on one machine without a secret."""
+    agent = post(auth, form=Form(key_header="Request-Id"))
+    await call(read(monkeypatch, agent, POST_URL=f"{foreign.url}/simulator/post"))
+    (heard,) = foreign.calls
+    assert heard.target == "/simulator/post/authorise"
+    assert heard.headers["Idempotency-Key"]
+    assert foreign.shown() == [None]
+
+
+def test_an_agent_lists_what_it_reads():
+    """Which of it is required, and which of it nobody may see."""
+
+    def listed(agent):
+        return [(each.name, each.required, each.secret) for each in agent.settings]
+
+    address = ("POST_URL", True, False)
+    assert listed(post(None)) == [address, ("POST_URL_SCOPE", False, False)]
+    assert listed(post(EntraToken())) == [address, ("POST_URL_SCOPE", True, False)]
+    assert listed(post(KEY)) == [address, ("POST_KEY", True, True)]
+    assert listed(post(ClientCertificate("PEM"))) == [address, ("PEM", True, True)]
+    assert listed(post(OAUTH)) == [
+        address,
+        ("POST_TOKEN_URL", True, False),
+        ("POST_CLIENT", True, False),
+        ("POST_SECRET", True, True),
+        ("POST_SCOPES", True, False),
+    ]
+    assert not any(each.required for each in post(OAUTH, optional=True).settings)
+    assert all(isinstance(each, Setting) for each in post(KEY).settings)
+
+
+def test_no_secret_is_in_what_a_log_would_show_of_settings_and_services(monkeypatch):
+    """Nor in the text of any part of them."""
+    values = {"POST_CLIENT": "c", "POST_SECRET": "very-secret", "POST_SCOPES": "s"}
+    urls = {"POST_URL": "https://p.example", "POST_TOKEN_URL": "https://t.example"}
+    pem = signed_by(authority(), "the app").pem()
+    certificate = ClientCertificate("POST_CERTIFICATE")
+    for settings in (
+        read(monkeypatch, post(OAUTH), **urls, **values),
+        read(monkeypatch, post(KEY), **urls, POST_KEY="very-secret"),
+        read(monkeypatch, post(certificate), **urls, POST_CERTIFICATE=pem),
+    ):
+        remote = connect(settings).services["post"]
+        told = f"{settings!r} {remote!r} {remote.credential!r} {vars(remote)}"
+        told += repr(getattr(remote.credential, "_fetch", ""))
+        assert "very-secret" not in told
+        assert "PRIVATE KEY" not in told
+
+
+@pytest.mark.parametrize(
+    ("auth", "fault"),
+    [
+        (ApiKey("POST KEY"), "no name of a setting is POST KEY"),
+        (ApiKey("POST_KEY", header="X Key"), "no header for a key is X Key"),
+        (ApiKey("POST_KEY", prefix="é "), "the prefix of the key is not printable ASCII"),
+        (EntraToken("A-SCOPE"), "no name of a setting is A-SCOPE"),
+    ],
+)
+def test_a_credential_that_no_call_could_show_is_told_at_the_start(auth, fault):
+    """With the name of the agent."""
+    business = replace(SHOP, agents=[*SHOP.agents, post(auth)])
+    with pytest.raises(DeclarationError) as raised:
+        business.check(SHOP.agents)
+    assert raised.value.faults == [f"agent post: {fault}"]
