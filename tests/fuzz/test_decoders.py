@@ -291,6 +291,7 @@ PARAMETERS = {
     "messageId": st.text(max_size=30),
     "service": st.text(max_size=20) | st.sampled_from(["payment", "inventory", "shipping"]),
     "action": st.text(max_size=20) | st.sampled_from(["authorise", "void", "reserve"]),
+    "name": st.text(max_size=30) | st.just("payment"),
 }
 
 
