@@ -1,50 +1,140 @@
-"""What a business declares reaches every place that needs it, or a check names the place."""
+"""What a business declares reaches every place that needs it: compared by one command, which also writes it."""
+
+import json
+import shutil
 
 import pytest
+import yaml
+from click.testing import CliRunner
 
 from core.business import Agent
-from local.business import DEPLOYED, named
-from local.declared import faults
+from examples.claims.business import CLAIMS
+from local import declared
+from local.business import AGENTS, DEPLOYED, named
+from local.declared import FILES, Setting, faults, write
 from local.ports import StackError
+from local.servicebus_config import ROOT
 from shop.business import SHOP
 
-
-def test_the_agents_of_the_shop_are_everywhere():
-    """Queues, settings, Bicep and its parameters."""
-    assert list(faults(SHOP.agents)) == []
+GIFT_WRAP = Agent(name="gift-wrap", offers="gift-wrap", address="GIFT_WRAP_URL")
 
 
-def test_what_is_missing_of_a_new_agent_is_said_with_its_place():
-    """All of it at once."""
-    agent = Agent(name="gift-wrap", offers="gift-wrap", address="GIFT_WRAP_URL")
-    assert [line.partition(":")[0] for line in faults([*SHOP.agents, agent])] == [
-        "infra/queues.json",
-        "infra/queues.json",
-        "local.settings.template.json",
-        "infra/modules/app.bicep",
-        "infra/main.parameters.json",
-        "infra/hooks/preprovision.sh",
-        "infra/hooks/preprovision.ps1",
+@pytest.fixture
+def root(tmp_path):
+    """A copy of the files that are written."""
+    for place in FILES:
+        (tmp_path / place).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / place, tmp_path / place)
+    return tmp_path
+
+
+def texts(root):
+    return {place: (root / place).read_text() for place in FILES}
+
+
+def test_the_agents_of_what_is_deployed_are_everywhere():
+    """Queues, settings, parameters of a deployment, and what is asked for before it."""
+    assert list(faults(AGENTS)) == []
+
+
+def test_a_new_agent_is_missing_everywhere_until_it_is_written(root):
+    """Each file is named, with the command that mends it; then nothing is left to say or to write."""
+    agents = [*SHOP.agents, GIFT_WRAP]
+    list(write(SHOP.agents, root))
+    found = list(faults(agents, root))
+    assert [line.partition(":")[0] for line in found] == list(FILES)
+    assert all(line.endswith("to mend it: python -m local.declared --write") for line in found)
+    assert list(write(agents, root)) == list(FILES)
+    assert (list(faults(agents, root)), list(write(agents, root))) == ([], [])
+    assert [
+        place
+        for place, text in texts(root).items()
+        if "gift-wrap" not in text.lower().replace("_", "-")
+    ] == []
+
+
+def test_what_is_left_of_an_agent_that_is_gone_is_taken_out(root):
+    """Its queues would fill, and nobody would look; all that was written by hand is as before."""
+    list(write(SHOP.agents, root))
+    before = texts(root)
+    list(write([*SHOP.agents, GIFT_WRAP], root))
+    assert texts(root) != before
+    list(write(SHOP.agents, root))
+    assert texts(root) == before
+
+
+def test_another_business_takes_the_place_of_the_first(root):
+    """Nothing names the shop's agents any more, and what belongs to no agent is still there."""
+    list(write(CLAIMS.agents, root))
+    left = [place for place, text in texts(root).items() if "payment" in text.lower()]
+    assert left == []
+    queues = json.loads((root / "infra/queues.json").read_text())["serviceBusQueues"]
+    assert [queue["name"] for queue in queues] == [
+        "scheduler-requests",
+        "assessor-requests",
+        "assessor-responses",
+        "bank-requests",
+        "bank-responses",
+        "status-example",
     ]
+    values = json.loads((root / "local.settings.template.json").read_text())["Values"]
+    assert {name for name in values if name.endswith("_URL")} == {"ASSESSOR_URL", "BANK_URL"}
+    assert values["STEP_TIMEOUT_SECONDS"] == "5"
 
 
-def test_what_is_left_of_an_agent_that_is_gone_is_said():
-    """Its queues would fill, and nobody would look."""
-    without = [agent for agent in SHOP.agents if agent.name != "shipping"]
-    assert [line.partition(" ")[0] for line in faults(without)] == [
-        "infra/queues.json:",
-        "infra/queues.json:",
-        "local.settings.template.json:",
-        "infra/modules/app.bicep:",
-        "infra/main.parameters.json:",
-        "infra/hooks/preprovision.sh:",
-        "infra/hooks/preprovision.ps1:",
-    ]
+def test_a_queue_keeps_what_was_chosen_for_it(root):
+    """A longer lock, say, is no fault, and stays."""
+    path = root / "infra/queues.json"
+    path.write_text(path.read_text().replace("PT1M", "PT2M"))
+    list(write(AGENTS, root))
+    assert "PT1M" not in path.read_text()
+
+
+def test_secrets_go_another_way_than_variables(root, monkeypatch):
+    """They are secrets of the repository too, and a deployment asks for those that are needed."""
+    key = Setting(name="BANK_KEY", required=True, secret=True)
+    monkeypatch.setattr(declared, "settings_of", lambda _: [key])
+    list(write(CLAIMS.agents[:1], root))
+    pipeline = yaml.safe_load((root / "azure.yaml").read_text())["pipeline"]
+    assert pipeline["secrets"] == ["BANK_KEY"]
+    assert "BANK_KEY" not in pipeline["variables"]
+    workflow = (root / ".github/workflows/azure-dev.yml").read_text()
+    assert "BANK_KEY: ${{ secrets.BANK_KEY }}\n" in workflow
+    assert (root / "infra/hooks/services.txt").read_text() == "value required BANK_KEY\n"
+
+
+@pytest.mark.parametrize(
+    ("place", "text"),
+    [
+        ("infra/queues.json", "{"),
+        ("infra/queues.json", '{"serviceBusQueues": []}'),
+        ("infra/main.parameters.json", "{}"),
+        ("azure.yaml", "pipeline: {}\n"),
+    ],
+)
+def test_a_file_in_which_nothing_can_be_written_is_named_and_nothing_is_written(root, place, text):
+    """Whatever has become of it."""
+    (root / place).write_text(text)
+    before = texts(root)
+    with pytest.raises(StackError, match=f"^{place}: cannot be read"):
+        list(write([*AGENTS, GIFT_WRAP], root))
+    assert texts(root) == before
+
+
+def test_the_command_says_what_it_did(root, monkeypatch):
+    """Its exit code is 1 while anything does not fit."""
+    monkeypatch.setattr(declared, "faults", lambda _: faults([*AGENTS, GIFT_WRAP], root))
+    monkeypatch.setattr(declared, "write", lambda _: write([*AGENTS, GIFT_WRAP], root))
+    command = CliRunner().invoke
+    assert command(declared.main).exit_code == 1
+    written = command(declared.main, ["--write"])
+    assert written.output == "".join(f"written: {place}\n" for place in FILES)
+    assert (command(declared.main).exit_code, command(declared.main).output) == (0, "")
 
 
 def test_a_business_is_found_by_its_name_and_its_app_beside_it():
-    """The shop's app is the repository's own."""
-    assert named(DEPLOYED) == (SHOP, None)
+    """The app of the business that is deployed is the repository's own."""
+    assert named(DEPLOYED)[1] is None
     business, app = named("examples.claims.business:CLAIMS")
     assert [agent.name for agent in business.agents] == ["assessor", "bank"]
     assert app
