@@ -1,10 +1,9 @@
-"""What a deployment needs to know of the agents: `python -m local.declared` compares it, `--write` writes it.
+"""What a deployment needs to know of its business: `python -m local.declared` compares it, `--write` writes it.
 
-Everything follows from the business that is deployed, or from the one that `BUSINESS` names.
+`--deploy claims.business:CLAIMS` deploys another business, and writes everything for that one.
 """
 
 import json
-import os
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -26,7 +25,8 @@ COMMAND = "python -m local.declared --write"
 LIKE = {"lockDuration": "PT1M", "maxDeliveryCount": 10, "defaultMessageTimeToLive": "PT1H"}
 """The properties of an agent's queues."""
 OF_AN_AGENT = re.compile(r".+-(requests|responses)")
-BLOCK = re.compile(r"(?<=# begin: agents\n).*?(?=^ *# end: agents$)", re.MULTILINE | re.DOTALL)
+BEGIN, END = f"# begin: written by {COMMAND}", "# end: written"
+BLOCK = re.compile(rf"(?<={BEGIN}\n).*?(?=^ *{END}$)", re.MULTILINE | re.DOTALL)
 """The lines of a YAML file that are written from the declaration."""
 WIDTH = 160
 
@@ -48,30 +48,41 @@ def settings_of(agent: Agent) -> Iterator[Setting]:
     yield Setting(name=agent.address + SCOPE)
 
 
-def faults(agents: Sequence[Agent], root: Path = ROOT) -> Iterator[str]:
-    """Yield a line for each file that does not fit the declared agents; raises `StackError`."""
-    for place, text, wanted in _files(agents, root):
+def faults(name: str, agents: Sequence[Agent], root: Path = ROOT) -> Iterator[str]:
+    """Yield a line for each file that does not fit the business of this name; raises `StackError`."""
+    for place, text, wanted in _files(name, agents, root):
         if text != wanted:
-            yield f"{place}: does not fit the agents of the business; to mend it: {COMMAND}"
+            yield f"{place}: does not fit {name}; to mend it: {COMMAND}"
 
 
-def write(agents: Sequence[Agent], root: Path = ROOT) -> Iterator[str]:
+def write(name: str, agents: Sequence[Agent], root: Path = ROOT) -> Iterator[str]:
     """Write what does not fit, and yield the names of those files; raises `StackError`."""
-    for place, text, wanted in list(_files(agents, root)):
+    for place, text, wanted in list(_files(name, agents, root)):
         if text != wanted:
             (root / place).write_text(wanted)
             yield place
 
 
-def _files(agents: Sequence[Agent], root: Path) -> Iterator[tuple[str, str, str]]:
-    """Yield the name of each file, its text, and the text that fits the agents."""
-    for place, rewritten in FILES.items():
+def _files(name: str, agents: Sequence[Agent], root: Path) -> Iterator[tuple[str, str, str]]:
+    """Yield the name of each file, its text, and the text that fits the business."""
+    for place in (CHOICE, APP, *FILES):
         path = root / place
         text = path.read_text() if path.exists() else ""
         try:
-            yield place, text, rewritten(text, agents)
+            yield place, text, _rewritten(place, text, name, agents)
         except (ValueError, LookupError) as error:
             raise StackError(f"{place}: cannot be read: {error}") from error
+
+
+def _rewritten(place: str, text: str, name: str, agents: Sequence[Agent]) -> str:
+    if place == CHOICE:
+        return re.sub(r'(?<=^DEPLOYED = ")[^"]*', name, text, flags=re.MULTILINE)
+    if place == APP:
+        package = name.partition(":")[0].rpartition(".")[0]
+        return re.sub(
+            r"(?<=^from ).*(?=\.function_app import app$)", package, text, flags=re.MULTILINE
+        )
+    return FILES[place](text, agents)
 
 
 def _queues(text: str, agents: Sequence[Agent]) -> str:
@@ -146,7 +157,7 @@ def _workflow(text: str, agents: Sequence[Agent]) -> str:
 
 def _with_block(text: str, lines: Sequence[str]) -> str:
     if len(BLOCK.findall(text)) != 1:
-        raise ValueError("expected a line '# begin: agents', and a line '# end: agents' below it")
+        raise ValueError(f"expected a line '{BEGIN}', and a line '{END}' below it")
     return BLOCK.sub(lambda _: "".join(lines), text)
 
 
@@ -177,6 +188,8 @@ def _broken(brackets: str, parts: Sequence[str], indent: str) -> str:
     return f"{brackets[0]}\n{inner}\n{indent}{brackets[1]}"
 
 
+CHOICE, APP = "local/business.py", "function_app.py"
+"""What names the business that is deployed."""
 FILES: Mapping[str, Callable[[str, Sequence[Agent]], str]] = {
     "infra/queues.json": _queues,
     "infra/main.parameters.json": _parameters,
@@ -189,16 +202,30 @@ FILES: Mapping[str, Callable[[str, Sequence[Agent]], str]] = {
 """By file, what makes its text fit the agents; what is written by hand in it stays as it is."""
 
 
+def to_be_deployed(name: str) -> Sequence[Agent]:
+    """Return the agents of a business that is to be deployed; raises `StackError` where that cannot be."""
+    business, folder = named(name)
+    if name != DEPLOYED and folder is None:
+        raise StackError(f"{name}: there is no {APP} beside its business.py, so it has no app")
+    if name.startswith("examples."):
+        raise StackError(f"{name}: examples/ is not deployed; copy its folder out of it first")
+    return business.agents
+
+
 @click.command(help=__doc__)
 @click.option("--write", "to_be_written", is_flag=True, help="Write the files that do not fit.")
-def main(*, to_be_written: bool) -> None:
+@click.option(
+    "--deploy", metavar="MODULE:NAME", help="Deploy this business: write all files for it."
+)
+def main(*, to_be_written: bool, deploy: str | None) -> None:
     """Compare or write; the exit code is 1 where a file does not fit."""
+    name = deploy or DEPLOYED
     try:
-        business, _ = named(os.environ.get("BUSINESS", DEPLOYED))
-        if to_be_written:
-            click.echo("".join(f"written: {place}\n" for place in write(business.agents)), nl=False)
+        agents = to_be_deployed(name)
+        if deploy or to_be_written:
+            click.echo("".join(f"written: {place}\n" for place in write(name, agents)), nl=False)
             return
-        found = list(faults(business.agents))
+        found = list(faults(name, agents))
     except StackError as error:
         raise click.ClickException(str(error)) from error
     sys.exit("\n".join(found) or 0)

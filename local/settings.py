@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 
 from core.business import Agent
-from local.business import AGENTS
 from local.ports import HOST, Ports
 
 AZURITE_ACCOUNT = "devstoreaccount1"
@@ -34,7 +33,7 @@ HOST_SETTINGS = {"LOCAL_QUEUE_LOCK_SECONDS": "30"}
 
 
 def app_settings(
-    ports: Ports, operator_key: str, event_grid_key: str, agents: Sequence[Agent] = AGENTS
+    ports: Ports, operator_key: str, event_grid_key: str, agents: Sequence[Agent]
 ) -> dict[str, str]:
     """Return the environment of a functions host, where the app also plays the services of these agents."""
     storage = storage_connection_string(ports)

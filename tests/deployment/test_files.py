@@ -18,11 +18,17 @@ from pydantic import TypeAdapter
 from adapters.settings import Settings
 from core.workflow import LONGEST_TIMEOUT
 from entrypoints.functions import PATIENCE_SECONDS
-from local.business import AGENTS
+from local.business import AGENTS, packages
 from local.servicebus_config import ROOT, config
 from operators.retention import RUN_TIME
 
 SCHEMAS = Path(__file__).parent / "schemas"
+HOSTS = [
+    "host.json",
+    *("bench/app/host.json", "tests/system/app/host.json"),
+    *(f"{name.replace('.', '/')}/host.json" for name in packages(ROOT)),
+]
+"""Of every app that there is."""
 WORKFLOWS = sorted((ROOT / ".github/workflows").glob("*.yml"))
 
 
@@ -41,9 +47,7 @@ def check(content, schema):
     ("path", "schema"),
     [
         ("azure.yaml", "azure"),
-        ("host.json", "host"),
-        ("tests/system/app/host.json", "host"),
-        ("examples/claims/host.json", "host"),
+        *((name, "host") for name in HOSTS),
         ("local.settings.template.json", "local-settings"),
     ],
 )
@@ -105,7 +109,7 @@ def test_an_outage_of_minutes_wears_out_no_message():
     )
 
 
-@pytest.mark.parametrize("file", ["host.json", "bench/app/host.json", "examples/claims/host.json"])
+@pytest.mark.parametrize("file", HOSTS)
 def test_no_step_may_take_longer_than_the_host_lets_a_function_run(file):
     """An agent may be at it until complete-by, and a claim waits for the bus for as long as its request lives."""
     host, longest = json.loads((ROOT / file).read_text()), LONGEST_TIMEOUT + timedelta(seconds=15)

@@ -17,6 +17,7 @@ from deploying import GIVEN, AtWork, call_every_route, do_everything, everything
 from recording import Call, calls_in
 from waiting import eventually
 
+from local.business import AGENTS
 from local.host.singleton import CONTAINER
 from local.ports import Ports
 from local.servicebus_config import ROOT
@@ -175,7 +176,7 @@ async def at_work(package, functions, tmp_path_factory):
     data, calls = tmp_path_factory.mktemp("data"), tmp_path_factory.mktemp("calls")
     ports = Ports.free()
     settings = QUICK | everything(ports) | OFTEN | {"CALLS_FOLDER": str(calls)}
-    config = StackConfig.for_tests(data, ports=ports, settings=settings, app=package)
+    config = StackConfig.for_tests(data, ports=ports, settings=settings, app=package, agents=AGENTS)
     python = await asyncio.to_thread(clean_python)
     async with DeployedStack(config, python, tools(tmp_path_factory.mktemp("tools"))) as stack:
 
@@ -256,7 +257,10 @@ def test_roles_that_azure_may_turn_out_to_want_are_a_parameter():
     )
     assert wide["account", "state"] == {"storageTableDataContributor"}
     assert [place for place in wide if place[0] == "table"] == []
-    assert wide["bus", "payment-requests"] == {"serviceBusDataSender", "serviceBusDataOwner"}
+    assert wide["bus", f"{AGENTS[0].name}-requests"] == {
+        "serviceBusDataSender",
+        "serviceBusDataOwner",
+    }
     assert wide["bus", "status-example"] == {"serviceBusDataSender"}
 
 

@@ -155,7 +155,7 @@ def test_every_function_in_the_templates_exists(deployed, functions):
 def test_embedded_settings_are_read_too(functions):
     """What the embedded stack sets is read by the app, by a trigger or by the host."""
     read = ALL | {"AzureWebJobsStorage", "OPERATOR_KEY"}
-    assert set(app_settings(Ports(), "", "")) <= read
+    assert set(app_settings(Ports(), "", "", AGENTS)) <= read
     connections = {each["connection"] for each in functions.values() if "connection" in each}
     assert connections <= read
 

@@ -10,62 +10,74 @@ from click.testing import CliRunner
 from core.business import Agent
 from examples.claims.business import CLAIMS
 from local import declared
-from local.business import AGENTS, DEPLOYED, named
-from local.declared import FILES, Setting, faults, write
+from local.business import AGENTS, DEPLOYED, named, packages
+from local.declared import APP, CHOICE, FILES, Setting, to_be_deployed
 from local.ports import StackError
 from local.servicebus_config import ROOT
 from shop.business import SHOP
 
+PLACES = [CHOICE, APP, *FILES]
+NAME = "shop.business:SHOP"
 GIFT_WRAP = Agent(name="gift-wrap", offers="gift-wrap", address="GIFT_WRAP_URL")
 
 
 @pytest.fixture
 def root(tmp_path):
     """A copy of the files that are written."""
-    for place in FILES:
+    for place in PLACES:
         (tmp_path / place).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / place, tmp_path / place)
     return tmp_path
 
 
 def texts(root):
-    return {place: (root / place).read_text() for place in FILES}
+    return {place: (root / place).read_text() for place in PLACES}
+
+
+def faults(agents, root=ROOT, name=NAME):
+    return list(declared.faults(name, agents, root))
+
+
+def write(agents, root, name=NAME):
+    return list(declared.write(name, agents, root))
 
 
 def test_the_agents_of_what_is_deployed_are_everywhere():
     """Queues, settings, parameters of a deployment, and what is asked for before it."""
-    assert list(faults(AGENTS)) == []
+    assert faults(AGENTS, name=DEPLOYED) == []
 
 
 def test_a_new_agent_is_missing_everywhere_until_it_is_written(root):
     """Each file is named, with the command that mends it; then nothing is left to say or to write."""
     agents = [*SHOP.agents, GIFT_WRAP]
-    list(write(SHOP.agents, root))
-    found = list(faults(agents, root))
+    write(SHOP.agents, root)
+    found = faults(agents, root)
     assert [line.partition(":")[0] for line in found] == list(FILES)
     assert all(line.endswith("to mend it: python -m local.declared --write") for line in found)
-    assert list(write(agents, root)) == list(FILES)
-    assert (list(faults(agents, root)), list(write(agents, root))) == ([], [])
+    assert write(agents, root) == list(FILES)
+    assert (faults(agents, root), write(agents, root)) == ([], [])
     assert [
         place
         for place, text in texts(root).items()
-        if "gift-wrap" not in text.lower().replace("_", "-")
+        if place in FILES and "gift-wrap" not in text.lower().replace("_", "-")
     ] == []
 
 
 def test_what_is_left_of_an_agent_that_is_gone_is_taken_out(root):
     """Its queues would fill, and nobody would look; all that was written by hand is as before."""
-    list(write(SHOP.agents, root))
+    write(SHOP.agents, root)
     before = texts(root)
-    list(write([*SHOP.agents, GIFT_WRAP], root))
+    write([*SHOP.agents, GIFT_WRAP], root)
     assert texts(root) != before
-    list(write(SHOP.agents, root))
+    write(SHOP.agents, root)
     assert texts(root) == before
 
 
 def test_another_business_takes_the_place_of_the_first(root):
     """Nothing names the shop's agents any more, and what belongs to no agent is still there."""
-    list(write(CLAIMS.agents, root))
+    write(CLAIMS.agents, root, "claims.business:CLAIMS")
+    assert 'DEPLOYED = "claims.business:CLAIMS"' in (root / CHOICE).read_text()
+    assert "from claims.function_app import app" in (root / APP).read_text()
     left = [place for place, text in texts(root).items() if "payment" in text.lower()]
     assert left == []
     queues = json.loads((root / "infra/queues.json").read_text())["serviceBusQueues"]
@@ -86,7 +98,7 @@ def test_a_queue_keeps_what_was_chosen_for_it(root):
     """A longer lock, say, is no fault, and stays."""
     path = root / "infra/queues.json"
     path.write_text(path.read_text().replace("PT1M", "PT2M"))
-    list(write(AGENTS, root))
+    write(AGENTS, root)
     assert "PT1M" not in path.read_text()
 
 
@@ -94,7 +106,7 @@ def test_secrets_go_another_way_than_variables(root, monkeypatch):
     """They are secrets of the repository too, and a deployment asks for those that are needed."""
     key = Setting(name="BANK_KEY", required=True, secret=True)
     monkeypatch.setattr(declared, "settings_of", lambda _: [key])
-    list(write(CLAIMS.agents[:1], root))
+    write(CLAIMS.agents[:1], root)
     pipeline = yaml.safe_load((root / "azure.yaml").read_text())["pipeline"]
     assert pipeline["secrets"] == ["BANK_KEY"]
     assert "BANK_KEY" not in pipeline["variables"]
@@ -117,19 +129,47 @@ def test_a_file_in_which_nothing_can_be_written_is_named_and_nothing_is_written(
     (root / place).write_text(text)
     before = texts(root)
     with pytest.raises(StackError, match=f"^{place}: cannot be read"):
-        list(write([*AGENTS, GIFT_WRAP], root))
+        write([*AGENTS, GIFT_WRAP], root)
     assert texts(root) == before
 
 
 def test_the_command_says_what_it_did(root, monkeypatch):
     """Its exit code is 1 while anything does not fit."""
-    monkeypatch.setattr(declared, "faults", lambda _: faults([*AGENTS, GIFT_WRAP], root))
-    monkeypatch.setattr(declared, "write", lambda _: write([*AGENTS, GIFT_WRAP], root))
+    compare, rewrite, agents = declared.faults, declared.write, [*AGENTS, GIFT_WRAP]
+    monkeypatch.setattr(declared, "faults", lambda name, _: compare(name, agents, root))
+    monkeypatch.setattr(declared, "write", lambda name, _: rewrite(name, agents, root))
     command = CliRunner().invoke
     assert command(declared.main).exit_code == 1
     written = command(declared.main, ["--write"])
     assert written.output == "".join(f"written: {place}\n" for place in FILES)
     assert (command(declared.main).exit_code, command(declared.main).output) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("examples.claims.business:CLAIMS", "examples/ is not deployed"),
+        ("bench.workflows:MEASURED", "there is no function_app.py beside"),
+        ("shop.business:TEA", "expected a name such as"),
+    ],
+)
+def test_what_cannot_be_deployed_is_said(name, why):
+    """Before anything is written."""
+    with pytest.raises(StackError, match=why):
+        to_be_deployed(name)
+    ended = CliRunner().invoke(declared.main, ["--deploy", name])
+    assert (ended.exit_code, why in ended.stderr) == (1, True)
+
+
+def test_a_business_is_a_folder_with_its_entry(tmp_path):
+    """Wherever it lies."""
+    assert {"shop", "examples.claims"} <= set(packages(ROOT))
+    for name in ("rental", "companies/of/mine", "tests/no", ".venv/no", "half"):
+        (tmp_path / name).mkdir(parents=True)
+        for file in ("__init__.py", "business.py", "function_app.py"):
+            (tmp_path / name / file).touch()
+    (tmp_path / "half/function_app.py").unlink()
+    assert list(packages(tmp_path)) == ["companies.of.mine", "rental"]
 
 
 def test_a_business_is_found_by_its_name_and_its_app_beside_it():
