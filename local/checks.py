@@ -19,6 +19,8 @@ Contract = Mapping[str, Any]
 ENTRY = "function_app"
 FRONT = {"rules", "service", "triggers", ENTRY}
 """The modules of a business that answer calls over HTTP; all others declare."""
+OF_THE_FRONT = ("entrypoints", "stores")
+"""The rooms on which only the front door of a business stands."""
 HIDDEN = ("adapters", "local", "bootstrap")
 """What a business knows nothing of, beside the roles and the other businesses."""
 
@@ -57,12 +59,12 @@ def _contracts(
         yield _forbidden(
             f"{package} knows neither roles, nor adapters, nor another business",
             [f"{package}.{name}" for name in modules if name != ENTRY],
-            [*roles, *HIDDEN, *others],
+            [*(role for role in roles if role not in OF_THE_FRONT), *HIDDEN, *others],
         )
         yield _forbidden(
-            f"Only the front door of {package} knows entrypoints and stores",
+            f"Only the front door of {package} knows {' and '.join(OF_THE_FRONT)}",
             [f"{package}.{name}" for name in modules if name not in FRONT],
-            ["entrypoints", "stores"],
+            OF_THE_FRONT,
         )
         yield _forbidden(
             f"The entry of {package} knows no other", [f"{package}.{ENTRY}"], [*others, "local"]

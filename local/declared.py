@@ -44,8 +44,9 @@ class Setting:
 
 def settings_of(agent: Agent) -> Iterator[Setting]:
     """Yield what an agent reads: the address of its service, and what it shows to that."""
-    yield Setting(name=agent.address, required=not agent.optional, is_address=True)
-    yield Setting(name=agent.address + SCOPE)
+    if agent.address:
+        yield Setting(name=agent.address, required=not agent.optional, is_address=True)
+        yield Setting(name=agent.address + SCOPE)
 
 
 def faults(name: str, agents: Sequence[Agent], root: Path = ROOT) -> Iterator[str]:
@@ -162,7 +163,9 @@ def _with_block(text: str, lines: Sequence[str]) -> str:
 
 
 def _settings(agents: Sequence[Agent]) -> Sequence[Setting]:
-    return [each for agent in agents for each in settings_of(agent)]
+    """Return all settings, each once: two agents may share one."""
+    named = {each.name: each for agent in agents for each in settings_of(agent)}
+    return list(named.values())
 
 
 def _as_text(content: Mapping[str, Any]) -> str:

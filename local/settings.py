@@ -72,5 +72,5 @@ def simulated(
     return {
         agent.address: f"{app}/simulator/{agent.name}"
         for agent in agents
-        if with_optional or not agent.optional
+        if agent.address and (with_optional or not agent.optional)
     }

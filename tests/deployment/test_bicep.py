@@ -140,7 +140,7 @@ def test_every_parameter_is_described_and_can_be_set():
     assert required == set(GIVEN)
     for name, each in passed.items():
         for value in values_of(each):
-            assert re.fullmatch(r"\$\{[A-Z_]+(=[\w.-]*)?\}", value)
+            assert re.fullmatch(r"\$\{[A-Z0-9_]+(=[\w.-]*)?\}", value)
             assert ("=" in value) == (name not in required)
 
 

@@ -213,7 +213,9 @@ def test_windows_is_asked_the_same():
 
 def test_the_pipeline_deploys_with_every_choice():
     """Each variable of a deployment is handed on, from `azd env` to the repository, and from there to the workflow."""
-    chosen = set(re.findall(r"[$][{]([A-Z_]+)", (ROOT / "infra/main.parameters.json").read_text()))
+    chosen = set(
+        re.findall(r"[$][{]([A-Z0-9_]+)", (ROOT / "infra/main.parameters.json").read_text())
+    )
     pipeline = yaml.safe_load((ROOT / "azure.yaml").read_text())["pipeline"]
     secrets = set(pipeline.get("secrets", []))
     handed_on = {*pipeline["variables"], *secrets}

@@ -1,6 +1,7 @@
 """What a business declares reaches every place that needs it: compared by one command, which also writes it."""
 
 import json
+import re
 import shutil
 
 import pytest
@@ -113,6 +114,21 @@ def test_secrets_go_another_way_than_variables(root, monkeypatch):
     workflow = (root / ".github/workflows/azure-dev.yml").read_text()
     assert "BANK_KEY: ${{ secrets.BANK_KEY }}\n" in workflow
     assert (root / "infra/hooks/services.txt").read_text() == "value required BANK_KEY\n"
+
+
+def test_a_setting_that_two_agents_share_is_there_once(root, monkeypatch):
+    """A token's address, say: twice in one file it would be a fault of that file."""
+    monkeypatch.setattr(declared, "settings_of", lambda _: [Setting(name="TOKEN_URL")])
+    write(SHOP.agents, root)
+    for place in ("azure.yaml", ".github/workflows/azure-dev.yml", "infra/main.parameters.json"):
+        assert (
+            len(
+                re.findall(
+                    r"^ +(?:- )?\"?TOKEN_URL|{ \"TOKEN_URL", texts(root)[place], re.MULTILINE
+                )
+            )
+            == 1
+        )
 
 
 @pytest.mark.parametrize(
