@@ -36,10 +36,6 @@ def named(name: str) -> tuple[Business, Path | None]:
     return business, folder if name != DEPLOYED and (folder / ENTRY).exists() else None
 
 
-AGENTS = named(DEPLOYED)[0].agents
-"""Those of this deployment."""
-
-
 def packages(root: Path) -> Iterator[str]:
     """Yield the packages of all businesses: folders with a `business.py` and an entry beside it."""
     for folder, inner, files in os.walk(root):

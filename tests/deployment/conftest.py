@@ -3,9 +3,8 @@
 import pytest
 from bicep_model import Template
 from deployed_package import AZURE_PYTHON, PYTHON, build
-from deploying import GIVEN, VARIANTS, everything, index
+from deploying import AGENTS, GIVEN, VARIANTS, everything, index
 
-from local.business import AGENTS
 from local.ports import Ports
 from local.servicebus_config import ROOT
 from local.settings import app_settings

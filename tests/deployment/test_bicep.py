@@ -9,9 +9,8 @@ import pycep
 import pytest
 from bicep_model import Template
 from bicep_syntax import read
-from deploying import GIVEN
+from deploying import AGENTS, GIVEN
 
-from local.business import AGENTS
 from local.servicebus_config import ROOT
 
 INFRA = ROOT / "infra"

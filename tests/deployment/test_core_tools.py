@@ -14,13 +14,12 @@ import psutil
 import pytest
 import yaml
 from azure.storage.queue.aio import QueueClient
-from deploying import RESPONSES, index
+from deploying import AGENTS, RESPONSES, index
 from waiting import PATIENCE_SECONDS
 
 from adapters.azure import connect
 from adapters.settings import Settings
 from local import core_tools
-from local.business import AGENTS
 from local.ports import Ports
 from local.servicebus_config import ROOT, config, queues
 from local.settings import app_settings

@@ -13,12 +13,13 @@ import jsonschema
 import pytest
 import yaml
 from deployed_package import AZURE_PYTHON
+from deploying import AGENTS
 from pydantic import TypeAdapter
 
 from adapters.settings import Settings
 from core.workflow import LONGEST_TIMEOUT
 from entrypoints.functions import PATIENCE_SECONDS
-from local.business import AGENTS, packages
+from local.business import packages
 from local.servicebus_config import ROOT, config
 from operators.retention import RUN_TIME
 

@@ -8,8 +8,9 @@ import subprocess
 import pytest
 import yaml
 from deployed_package import AZURE_PYTHON, clean_python, ignored
+from deploying import AGENTS
 
-from local.business import AGENTS, DEPLOYED, packages
+from local.business import DEPLOYED, packages
 from local.ports import Ports
 from local.servicebus_config import ROOT
 from local.settings import app_settings

@@ -7,9 +7,8 @@ import subprocess
 
 from client import QUICK
 from deployed_package import clean_python
-from deploying import everything
+from deploying import AGENTS, everything
 
-from local.business import AGENTS
 from local.servicebus_config import ROOT
 from local.stack import Stack, StackConfig
 

@@ -13,11 +13,11 @@ import pytest
 from bicep_model import Template
 from client import QUICK, Client
 from deployed_package import DeployedStack, clean_python, tools
-from deploying import GIVEN, AtWork, call_every_route, do_everything, everything, in_time
+from deploying import AGENTS, GIVEN, AtWork, call_every_route, do_everything, everything, in_time
 from recording import Call, calls_in
 from waiting import eventually
 
-from local.business import AGENTS, DEPLOYED, TRIED
+from local.business import DEPLOYED, TRIED
 from local.host.singleton import CONTAINER
 from local.ports import Ports
 from local.servicebus_config import ROOT

@@ -4,11 +4,11 @@ import json
 from collections import Counter
 
 import pytest
+from deploying import AGENTS
 from pydantic_core import PydanticUndefined
 
 from adapters.settings import SCOPE, Settings
 from entrypoints.http import MAX_BODY_BYTES
-from local.business import AGENTS
 from local.ports import Ports
 from local.servicebus_config import ROOT
 from local.settings import app_settings

@@ -16,10 +16,12 @@ from submitting import new_order_id, submit
 from waiting import eventually
 
 from core.messages import bus_queues
-from local.business import AGENTS
+from local.business import DEPLOYED, named
 from local.servicebus_config import ROOT
 from local.settings import simulated
 
+AGENTS = named(DEPLOYED)[0].agents
+"""Those of the business that is deployed."""
 GIVEN = {
     "environmentName": "test",
     "location": "westeurope",

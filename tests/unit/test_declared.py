@@ -7,11 +7,12 @@ import shutil
 import pytest
 import yaml
 from click.testing import CliRunner
+from deploying import AGENTS
 
 from core.business import Agent
 from examples.claims.business import CLAIMS
 from local import declared
-from local.business import AGENTS, DEPLOYED, named, packages
+from local.business import DEPLOYED, named, packages
 from local.declared import APP, CHOICE, FILES, Setting, to_be_deployed
 from local.ports import StackError
 from local.servicebus_config import ROOT
