@@ -51,8 +51,7 @@ soak: $(VENV)/.installed local/node_modules/.installed
 check: $(VENV)/.installed web/node_modules/.installed
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
-	@$(BIN)/mypy
-	@$(BIN)/lint-imports
+	@$(BIN)/python -m local.checks
 	@$(BIN)/python -m tests.pattern --brief
 	@$(BIN)/python -m local.declared
 	@web/node_modules/.bin/tsc -p web

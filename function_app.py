@@ -1,16 +1,5 @@
-"""The entry point of Azure Functions: business, settings -> adapters -> services -> functions."""
+"""The entry point of Azure Functions: the app of the business that is deployed."""
 
-from adapters.azure import connect
-from adapters.settings import Settings
-from bootstrap import bootstrap, functions
-from entrypoints.logs import show_fields
-from shop import triggers
-from shop.business import PAGE, SHOP
-from shop.service import ShopService
-from web.triggers import Page
+from shop.function_app import app
 
-show_fields()
-settings = Settings.read(SHOP.agents)
-engine = bootstrap(settings, SHOP, connect(settings))
-shop = ShopService(customers=engine.customers)
-app = functions(engine, triggers.routes(shop), Page(path="shop", title="Shop", folder=PAGE))
+__all__ = ["app"]

@@ -1,4 +1,4 @@
-"""Commands for authors of workflows: `python -m flow draw examples.claims.business:CLAIMS`."""
+"""Commands for authors of workflows: `python -m flow new car-rental`, `python -m flow draw …`."""
 
 import sys
 from importlib import import_module
@@ -8,6 +8,16 @@ import click
 
 from core.business import Business
 from flow.drawing import mermaid
+from flow.new import NewBusinessError, create, sample
+
+NEXT = """Made {package}/ and {test}: edit {package}/business.py.
+
+run it      BUSINESS={business} make run
+  an order  .venv/bin/python -m local submit '{sample}'
+draw it     .venv/bin/python -m flow draw {business}
+check it    make check && make test ARGS={test}
+deploy it   .venv/bin/python -m local.declared --deploy {business}
+            and then docs/deploy.md"""
 
 
 @click.group()
@@ -22,6 +32,21 @@ def draw(business: str) -> None:
     for workflow in _named(business).workflows.all:
         click.echo(f"%% {workflow.name} version {workflow.version}")
         click.echo(mermaid(workflow))
+
+
+@main.command()
+@click.argument("name")
+def new(name: str) -> None:
+    """Make a business to begin with: NAME, such as car-rental, is that of its workflow."""
+    try:
+        names = create(name)
+    except NewBusinessError as error:
+        raise click.UsageError(str(error)) from error
+    click.echo(
+        NEXT.format(
+            package=names.package, test=names.test, business=names.business, sample=sample()
+        )
+    )
 
 
 def _named(name: str) -> Business:

@@ -56,29 +56,9 @@ param pythonVersion string = '3.13'
 @description('Let the app also play the remote services, which fail on demand: for demonstrations, never in production.')
 param simulatedServices bool = false
 
-@description('Address of the payment service; not used while the services are simulated.')
-param paymentUrl string = ''
-
-@description('Address of another way to the payment service, for when the first one fails; may be empty.')
-param paymentBackupUrl string = ''
-
-@description('Address of the inventory service; not used while the services are simulated.')
-param inventoryUrl string = ''
-
-@description('Address of the shipping service; not used while the services are simulated.')
-param shippingUrl string = ''
-
-@description('For whom the app asks a token that it shows to the payment service, such as api://payments/.default; empty: it shows none.')
-param paymentScope string = ''
-
-@description('The same for the other way to the payment service.')
-param paymentBackupScope string = ''
-
-@description('The same for the inventory service.')
-param inventoryScope string = ''
-
-@description('The same for the shipping service.')
-param shippingScope string = ''
+@description('What the agents need to call their services, by the names of the app\'s settings: addresses, scopes, secrets or where Key Vault has them.')
+@secure()
+param serviceSettings object = {}
 
 @description('After how many days finished orders, with customers\' names, and alerts are removed; 0 keeps them for ever.')
 @minValue(0)
@@ -326,14 +306,7 @@ module app 'modules/app.bicep' = {
     deployFrom: deployFrom
     corsOrigins: corsOrigins
     simulatedServices: simulatedServices
-    paymentUrl: paymentUrl
-    paymentBackupUrl: paymentBackupUrl
-    inventoryUrl: inventoryUrl
-    shippingUrl: shippingUrl
-    paymentScope: paymentScope
-    paymentBackupScope: paymentBackupScope
-    inventoryScope: inventoryScope
-    shippingScope: shippingScope
+    serviceSettings: serviceSettings
     retentionDays: retentionDays
     operatorSignInClientId: operatorSignInClientId
   }

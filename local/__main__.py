@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 from azure.core.exceptions import AzureError
 
-from local.business import DEPLOYED, named
+from local.business import DEPLOYED, TRIED, named
 from local.ports import Ports, StackError
 from local.settings import app_settings
 from local.stack import Stack, StackConfig
@@ -73,10 +73,11 @@ def config_from_environment() -> StackConfig:
 
 def describe(stack: Stack, seconds: float) -> str:
     """Return what a person needs to know once the stack is ready."""
+    is_shop = os.environ.get("BUSINESS", DEPLOYED) == TRIED
     return f"""
 Ready after {seconds:.0f} s.
 
-{"" if stack.config.app else f"  Shop           {stack.http_url}/shop"}
+{f"  Shop           {stack.http_url}/shop" if is_shop else ""}
   Console        {stack.http_url}/console   (operators' key: {stack.operator_key})
   Operators' API {stack.http_url}/api/operator/orders   (header x-functions-key: {stack.operator_key})
   Simulator      {stack.http_url}/simulator/{stack.config.agents[0].name}/ledger   (same key)
@@ -84,7 +85,7 @@ Ready after {seconds:.0f} s.
   Service Bus    {stack.service_bus_connection_string}
   Logs           {stack.config.data / "logs"}
 
-{SUBMIT if stack.config.app else PLACE.format(url=stack.http_url)}
+{PLACE.format(url=stack.http_url) if is_shop else SUBMIT}
 
 Ctrl-C stops everything; the data stays in {stack.config.data}.
 """

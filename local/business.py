@@ -1,5 +1,7 @@
 """Which business a stack runs: that of this deployment, or the one that `BUSINESS` names."""
 
+import os
+from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 
@@ -7,13 +9,18 @@ from core.business import Business
 from local.ports import StackError
 
 DEPLOYED = "shop.business:SHOP"
-"""All that the embedded stack knows of the shop, but for the call with which `make run` greets."""
+"""The business of this deployment; `python -m local.declared --deploy` chooses another."""
+TRIED = "shop.business:SHOP"
+"""The business on which tests and measurements run, whatever is deployed."""
+ENTRY = "function_app.py"
+NOT_OURS = {"node_modules", "tests", "docs", "infra"}
 
 
 def named(name: str) -> tuple[Business, Path | None]:
     """Return a business, and the folder of its app if that is not the repository's; raises `StackError`.
 
-    A business is named like `shop.business:SHOP`; its app is the `function_app.py` beside its module, if there is one.
+    A business is named like `shop.business:SHOP`; its app is the `function_app.py` beside its module. That of this
+    deployment is the repository's.
     """
     module, _, attribute = name.partition(":")
     try:
@@ -26,8 +33,12 @@ def named(name: str) -> tuple[Business, Path | None]:
             f"BUSINESS={name}: this is no business; expected a name such as {DEPLOYED}"
         )
     folder = Path(str(home.__file__)).parent
-    return business, folder if (folder / "function_app.py").exists() else None
+    return business, folder if name != DEPLOYED and (folder / ENTRY).exists() else None
 
 
-AGENTS = named(DEPLOYED)[0].agents
-"""Those of this deployment."""
+def packages(root: Path) -> Iterator[str]:
+    """Yield the packages of all businesses: folders with a `business.py` and an entry beside it."""
+    for folder, inner, files in os.walk(root):
+        inner[:] = sorted(name for name in inner if name[0] != "." and name not in NOT_OURS)
+        if {"__init__.py", "business.py", ENTRY} <= set(files):
+            yield ".".join(Path(folder).relative_to(root).parts)

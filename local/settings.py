@@ -1,9 +1,8 @@
 """The app's settings on the embedded stack: short times, so that a person can watch a recovery."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from core.business import Agent
-from local.business import AGENTS
 from local.ports import HOST, Ports
 
 AZURITE_ACCOUNT = "devstoreaccount1"
@@ -34,7 +33,7 @@ HOST_SETTINGS = {"LOCAL_QUEUE_LOCK_SECONDS": "30"}
 
 
 def app_settings(
-    ports: Ports, operator_key: str, event_grid_key: str, agents: Sequence[Agent] = AGENTS
+    ports: Ports, operator_key: str, event_grid_key: str, agents: Sequence[Agent]
 ) -> dict[str, str]:
     """Return the environment of a functions host, where the app also plays the services of these agents."""
     storage = storage_connection_string(ports)
@@ -45,11 +44,7 @@ def app_settings(
         "EVENT_GRID_ENDPOINT": f"http://{HOST}:{ports.eventgrid_port}/api/events",
         "EVENT_GRID_KEY": event_grid_key,
         "SIMULATOR_ENABLED": "true",
-        **{
-            agent.address: f"http://{HOST}:{ports.http_port}/simulator/{agent.name}"
-            for agent in agents
-            if agent.address and not agent.optional
-        },
+        **simulated(agents, f"http://{HOST}:{ports.http_port}"),
         "STEP_TIMEOUT_SECONDS": "5",
         "FAILURE_THRESHOLD": "3",
         "CLOCK_TOLERANCE_SECONDS": "1",
@@ -67,4 +62,15 @@ def app_settings(
         "LONGEST_PENDING_SECONDS": "120",
         "LONGEST_WITHOUT_SWEEP_SECONDS": "60",
         "OPERATOR_KEY": operator_key,
+    }
+
+
+def simulated(
+    agents: Sequence[Agent], app: str, *, with_optional: bool = False
+) -> Mapping[str, str]:
+    """Return the settings of agents whose services are simulated by the app at this address."""
+    return {
+        agent.address: f"{app}/simulator/{agent.name}"
+        for agent in agents
+        if agent.address and (with_optional or not agent.optional)
     }

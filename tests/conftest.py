@@ -26,6 +26,7 @@ LONGEST = (
     "shared stack 2",
     "services 2",
     "services 1",
+    "tests/deployment/test_another_business.py",
     "tests/system/test_services_down.py",
     "tests/system/test_dependencies_away.py",
     "tests/system/test_supervisors.py",

@@ -1,4 +1,4 @@
-"""The production app, with claims for its business."""
+"""The app of this business: business, settings -> adapters -> services -> functions."""
 
 from adapters.azure import connect
 from adapters.settings import Settings

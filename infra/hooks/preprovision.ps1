@@ -1,5 +1,5 @@
 # azd runs this before it makes anything: what could be deployed, and then could not start, is refused here.
-# preprovision.sh says the same to Linux and macOS.
+# preprovision.sh says the same to Linux and macOS. services.txt, written from the business, says what the agents need.
 $ErrorActionPreference = 'Stop'
 $faults = @()
 
@@ -14,13 +14,17 @@ if ($env:SIMULATED_SERVICES -eq 'true') {
     }
 }
 else {
-    foreach ($name in 'PAYMENT_URL', 'INVENTORY_URL', 'SHIPPING_URL') {
-        if (-not (Test-Address ([Environment]::GetEnvironmentVariable($name)))) {
-            $faults += "${name}: expected the address of the service, https://; for a demonstration: azd env set SIMULATED_SERVICES true"
+    foreach ($line in Get-Content (Join-Path $PSScriptRoot 'services.txt')) {
+        $kind, $need, $name = $line.Split(' ')
+        $value = [Environment]::GetEnvironmentVariable($name)
+        if (-not $value) {
+            if ($need -ne 'optional') {
+                $faults += "${name}: expected the $kind that the service needs; for a demonstration: azd env set SIMULATED_SERVICES true"
+            }
         }
-    }
-    if ($env:PAYMENT_BACKUP_URL -and -not (Test-Address $env:PAYMENT_BACKUP_URL)) {
-        $faults += "PAYMENT_BACKUP_URL: expected the address of the service, https://, or nothing"
+        elseif ($kind -eq 'address' -and -not (Test-Address $value)) {
+            $faults += "${name}: expected the address of the service, https://"
+        }
     }
 }
 if ($env:MONTHLY_BUDGET -and $env:MONTHLY_BUDGET -ne '0' -and $env:BUDGET_START -notmatch '^[0-9]{4}-[01][0-9]-01$') {

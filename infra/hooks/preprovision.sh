@@ -1,6 +1,6 @@
 #!/bin/sh
 # azd runs this before it makes anything: what could be deployed, and then could not start, is refused here.
-# preprovision.ps1 says the same to Windows.
+# preprovision.ps1 says the same to Windows. services.txt, written from the business, says what the agents need.
 set -eu
 faults=""
 
@@ -22,13 +22,15 @@ if [ "${SIMULATED_SERVICES:-false}" = true ]; then
     [ -z "${FRONT_DOOR_ID:-}" ] ||
         fault "FRONT_DOOR_ID: the app calls its simulated services at its own address, which only Front Door could reach"
 else
-    for name in PAYMENT_URL INVENTORY_URL SHIPPING_URL; do
+    while read -r kind need name; do
         eval "value=\${$name:-}"
-        is_address "$value" ||
-            fault "$name: expected the address of the service, https://; for a demonstration: azd env set SIMULATED_SERVICES true"
-    done
-    [ -z "${PAYMENT_BACKUP_URL:-}" ] || is_address "$PAYMENT_BACKUP_URL" ||
-        fault "PAYMENT_BACKUP_URL: expected the address of the service, https://, or nothing"
+        if [ -z "$value" ]; then
+            [ "$need" = optional ] ||
+                fault "$name: expected the $kind that the service needs; for a demonstration: azd env set SIMULATED_SERVICES true"
+        elif [ "$kind" = address ] && ! is_address "$value"; then
+            fault "$name: expected the address of the service, https://"
+        fi
+    done <"$(dirname "$0")/services.txt"
 fi
 if [ "${MONTHLY_BUDGET:-0}" != 0 ]; then
     case "${BUDGET_START:-}" in

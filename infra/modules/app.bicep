@@ -21,14 +21,8 @@ param frontDoorId string
 param deployFrom string
 param corsOrigins string
 param simulatedServices bool
-param paymentUrl string
-param paymentBackupUrl string
-param inventoryUrl string
-param shippingUrl string
-param paymentScope string
-param paymentBackupScope string
-param inventoryScope string
-param shippingScope string
+@secure()
+param serviceSettings object
 param retentionDays int
 param operatorSignInClientId string
 
@@ -100,6 +94,7 @@ resource site 'Microsoft.Web/sites@2024-11-01' = {
   properties: {
     serverFarmId: plan.id
     httpsOnly: true
+    keyVaultReferenceIdentity: identityId
     virtualNetworkSubnetId: empty(appSubnetId) ? null : appSubnetId
     siteConfig: {
       minTlsVersion: '1.2'
@@ -160,11 +155,15 @@ resource noPasswordsForScm 'Microsoft.Web/sites/basicPublishingCredentialsPolici
   }
 }
 
+// The app plays the remote services at its own address.
+var simulatedSettings = json(replace(loadTextContent('../simulated.json'), '{host}', site.properties.defaultHostName))
+var givenSettings = toObject(filter(items(serviceSettings), each => !empty(each.value)), each => each.key, each => each.value)
+
 // What the app reads: adapters/settings.py says what each means. Times are for Azure, where a sweep costs money.
 resource settings 'Microsoft.Web/sites/config@2024-11-01' = {
   parent: site
   name: 'appsettings'
-  properties: union(signInSettings, {
+  properties: union(signInSettings, givenSettings, simulatedServices ? simulatedSettings : {}, {
     AzureWebJobsStorage__blobServiceUri: hostBlobEndpoint
     AzureWebJobsStorage__credential: 'managedidentity'
     AzureWebJobsStorage__clientId: identityClientId
@@ -183,14 +182,6 @@ resource settings 'Microsoft.Web/sites/config@2024-11-01' = {
     EVENT_GRID_ENDPOINT: eventGridEndpoint
     EVENT_GRID__clientId: identityClientId
     SIMULATOR_ENABLED: simulatedServices ? 'true' : 'false'
-    PAYMENT_URL: simulatedServices ? 'https://${site.properties.defaultHostName}/simulator/payment' : paymentUrl
-    PAYMENT_BACKUP_URL: simulatedServices ? 'https://${site.properties.defaultHostName}/simulator/payment-backup' : paymentBackupUrl
-    INVENTORY_URL: simulatedServices ? 'https://${site.properties.defaultHostName}/simulator/inventory' : inventoryUrl
-    SHIPPING_URL: simulatedServices ? 'https://${site.properties.defaultHostName}/simulator/shipping' : shippingUrl
-    PAYMENT_URL_SCOPE: paymentScope
-    PAYMENT_BACKUP_URL_SCOPE: paymentBackupScope
-    INVENTORY_URL_SCOPE: inventoryScope
-    SHIPPING_URL_SCOPE: shippingScope
     STEP_TIMEOUT_SECONDS: '60'
     FAILURE_THRESHOLD: '3'
     CLOCK_TOLERANCE_SECONDS: '2'

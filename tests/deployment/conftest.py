@@ -3,7 +3,7 @@
 import pytest
 from bicep_model import Template
 from deployed_package import AZURE_PYTHON, PYTHON, build
-from deploying import GIVEN, VARIANTS, everything, index
+from deploying import AGENTS, GIVEN, VARIANTS, everything, index
 
 from local.ports import Ports
 from local.servicebus_config import ROOT
@@ -30,7 +30,7 @@ def deployed(request):
 @pytest.fixture(scope="session")
 def functions():
     """The triggers of every function of the app, the simulated services' included, as Azure would index them."""
-    return index(app_settings(Ports(), "key", "key") | everything(Ports()))
+    return index(app_settings(Ports(), "key", "key", AGENTS) | everything(Ports()))
 
 
 @pytest.fixture(scope="session")

@@ -36,11 +36,13 @@ def named(lines):
 
 def test_the_app_does_not_start_and_says_why():
     """Each wrong value is named, and what is missing besides; what is empty is not set. No secret is told."""
-    settings = app_settings(Ports(), "k", "k") | WRONG | SECRETS | {"INVENTORY_URL": ""}
+    settings = (
+        app_settings(Ports(), "k", "k", SHOP.agents) | WRONG | SECRETS | {"INVENTORY_URL": ""}
+    )
     environment = {
         name: value for name, value in os.environ.items() if name in ("PATH", "HOME")
     } | settings
-    command = [sys.executable, "-m", "local.host", "--port", "0"]
+    command = [sys.executable, "-m", "local.host", "--app-dir", "shop", "--port", "0"]
     ran = subprocess.run(
         command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False, timeout=60
     )
@@ -63,7 +65,9 @@ def test_everything_that_is_missing_is_named(monkeypatch):
 @pytest.mark.parametrize("prefix", ["s", "Scheduler-requests", "payment", "shipping-resp", "op"])
 def test_private_queues_cannot_be_the_apps_own(prefix, monkeypatch):
     """Or a submitter could have notices sent to the scheduler, to an agent, or to the operators."""
-    for name, value in (app_settings(Ports(), "k", "k") | {"REPLY_TO_PREFIX": prefix}).items():
+    for name, value in (
+        app_settings(Ports(), "k", "k", SHOP.agents) | {"REPLY_TO_PREFIX": prefix}
+    ).items():
         monkeypatch.setenv(name, value)
     with pytest.raises(SettingsError) as caught:
         Settings.read(SHOP.agents)
@@ -81,7 +85,9 @@ def test_private_queues_cannot_be_the_apps_own(prefix, monkeypatch):
 )  # fmt: skip
 def test_services_are_called_where_nobody_listens(address, good, monkeypatch):
     """Over HTTPS, or on this machine; a password in an address would stand in a plain setting, and is not told."""
-    for name, value in (app_settings(Ports(), "k", "k") | {"PAYMENT_URL": address}).items():
+    for name, value in (
+        app_settings(Ports(), "k", "k", SHOP.agents) | {"PAYMENT_URL": address}
+    ).items():
         monkeypatch.setenv(name, value)
     if good:
         assert Settings.read(SHOP.agents).addresses["payment"] == address
@@ -94,7 +100,7 @@ def test_services_are_called_where_nobody_listens(address, good, monkeypatch):
 def test_an_agent_is_told_for_whom_its_service_wants_a_token(monkeypatch):
     """By a setting beside the one with the address; whoever has none shows none."""
     for name, value in (
-        app_settings(Ports(), "k", "k") | {"PAYMENT_URL_SCOPE": "api://pay/.default"}
+        app_settings(Ports(), "k", "k", SHOP.agents) | {"PAYMENT_URL_SCOPE": "api://pay/.default"}
     ).items():
         monkeypatch.setenv(name, value)
     assert Settings.read(SHOP.agents).scopes == {"payment": "api://pay/.default"}

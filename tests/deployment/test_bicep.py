@@ -9,7 +9,7 @@ import pycep
 import pytest
 from bicep_model import Template
 from bicep_syntax import read
-from deploying import GIVEN
+from deploying import AGENTS, GIVEN
 
 from local.servicebus_config import ROOT
 
@@ -40,7 +40,7 @@ NOT_ON_FLEX = {
 TABLE_SERVICE = "Microsoft.Storage/storageAccounts/tableServices"
 QUERY_RULES = "Microsoft.Insights/scheduledQueryRules"
 SECRETS = re.compile(
-    r"listKeys|listAccountSas|listSecrets|AccountKey|SharedAccessKey|@secure", re.IGNORECASE
+    r"listKeys|listAccountSas|listSecrets|AccountKey|SharedAccessKey", re.IGNORECASE
 )
 
 
@@ -88,9 +88,45 @@ def test_every_file_is_used():
 
 
 def test_no_secret_is_read_or_passed():
-    """No template asks for a key, and no parameter or output is one."""
+    """No template asks for a key; only the settings of services may be secrets, and no deployment shows those."""
     for path in FILES:
         assert not SECRETS.search(path.read_text()), path
+        for each in (each for each in read(path) if each.kind == "param"):
+            assert ("secure" in each.decorators) == (each.name == "serviceSettings"), path
+
+
+def test_settings_of_services_reach_the_app_as_they_are():
+    """Those without a value are left out; a reference to Key Vault is resolved as the app's own identity."""
+    reference = "@Microsoft.KeyVault(SecretUri=https://vault.example.com/secrets/key)"
+    given = {"PAYMENT_URL": "https://pay", "PAYMENT_KEY": reference, "SHIPPING_URL_SCOPE": ""}
+    template = Template(INFRA / "main.bicep", GIVEN | {"serviceSettings": given})
+    [settings] = [each.properties for each in template.resources if each.name == "appsettings"]
+    assert given.items() - settings.items() == {("SHIPPING_URL_SCOPE", "")}
+    assert "SHIPPING_URL_SCOPE" not in settings
+    [site] = of_type(template, "Microsoft.Web/sites")
+    assert site.properties["keyVaultReferenceIdentity"] == settings_identity(site)
+
+
+def settings_identity(site):
+    """The identity as which the app calls everything, but for the one that fetches its package."""
+    packages = site.properties["functionAppConfig"]["deployment"]["storage"]["authentication"]
+    [identity] = set(site.config["identity"]["userAssignedIdentities"]) - {
+        str(packages["userAssignedIdentityResourceId"])
+    }
+    return identity
+
+
+def test_simulated_services_are_at_the_address_of_the_app():
+    """Whatever address is given: an agent that is forgotten here would call a real service."""
+    given = dict.fromkeys((agent.address for agent in AGENTS), "https://service.example.com")
+    template = Template(
+        INFRA / "main.bicep", GIVEN | {"simulatedServices": True, "serviceSettings": given}
+    )
+    [settings] = [each.properties for each in template.resources if each.name == "appsettings"]
+    [site] = of_type(template, "Microsoft.Web/sites")
+    for agent in AGENTS:
+        address = f"https://<{site.id}.properties.defaultHostName>/simulator/{agent.name}"
+        assert settings[agent.address] == address
 
 
 def test_every_parameter_is_described_and_can_be_set():
@@ -102,24 +138,27 @@ def test_every_parameter_is_described_and_can_be_set():
     required = {name for name, each in parameters.items() if each.value is None}
     assert required == set(GIVEN)
     for name, each in passed.items():
-        assert re.fullmatch(r"\$\{[A-Z_]+(=[\w.-]*)?\}", each["value"])
-        assert ("=" in each["value"]) == (name not in required)
+        for value in values_of(each):
+            assert re.fullmatch(r"\$\{[A-Z0-9_]+(=[\w.-]*)?\}", value)
+            assert ("=" in value) == (name not in required)
+
+
+def values_of(parameter):
+    """What azd passes for a parameter: one text, or those of an object."""
+    value = parameter["value"]
+    return [value] if isinstance(value, str) else list(value.values())
 
 
 def test_defaults_of_azd_are_those_of_the_template():
-    """Who sets nothing gets the same from both."""
-    for name, each in json.loads((INFRA / "main.parameters.json").read_text())[
-        "parameters"
-    ].items():
+    """Who sets nothing gets the same from both; an object has nothing in it."""
+    parameters = {each.name: each for each in read(INFRA / "main.bicep") if each.kind == "param"}
+    passed = json.loads((INFRA / "main.parameters.json").read_text())["parameters"]
+    for name, each in passed.items():
         if name not in GIVEN:
-            [parameter] = [
-                one
-                for one in read(INFRA / "main.bicep")
-                if one.name == name and one.kind == "param"
-            ]
-            default = parameter.value[1]
-            text = str(default).lower() if isinstance(default, bool) else str(default)
-            assert each["value"].partition("=")[2].rstrip("}") == text
+            default = parameters[name].value[1]
+            text = str(default).lower() if isinstance(default, bool) else str(default or "")
+            text = "0" if default == 0 and not isinstance(default, bool) else text
+            assert {value.partition("=")[2].rstrip("}") for value in values_of(each)} == {text}
 
 
 @pytest.mark.parametrize(

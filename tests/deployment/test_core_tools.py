@@ -14,7 +14,7 @@ import psutil
 import pytest
 import yaml
 from azure.storage.queue.aio import QueueClient
-from deploying import RESPONSES, index
+from deploying import AGENTS, RESPONSES, index
 from waiting import PATIENCE_SECONDS
 
 from adapters.azure import connect
@@ -24,7 +24,6 @@ from local.ports import Ports
 from local.servicebus_config import ROOT, config, queues
 from local.settings import app_settings
 from local.stack import Stack, StackConfig
-from shop.business import SHOP
 
 MAX_CONNECTIONS = 10
 """What the emulator allows for one namespace."""
@@ -37,14 +36,15 @@ OF_CORE_TOOLS = {"FUNCTIONS_WORKER_RUNTIME": "python", "AzureWebJobsDisableHomep
 @pytest.fixture(scope="module")
 async def services(tmp_path_factory):
     """Azurite, the broker and the Event Grid stand-in, without any functions host."""
-    async with Stack(StackConfig.for_tests(tmp_path_factory.mktemp("services"), hosts=0)) as stack:
+    config = StackConfig.for_tests(tmp_path_factory.mktemp("services"), hosts=0, agents=AGENTS)
+    async with Stack(config) as stack:
         yield stack
 
 
 def test_settings_are_those_of_the_embedded_stack():
     """The template says what the embedded stack says on its default ports, and what Core Tools want besides."""
     template = json.loads((ROOT / "local.settings.template.json").read_text())
-    wanted = app_settings(Ports(), "", "local-event-grid")
+    wanted = app_settings(Ports(), "", "local-event-grid", AGENTS)
     del wanted["OPERATOR_KEY"]  # Core Tools ask for no key
     assert template["Values"] == wanted | OF_CORE_TOOLS
     assert template["Host"]["LocalHttpPort"] == Ports().http_port
@@ -109,7 +109,7 @@ async def test_the_app_opens_no_more_connections_than_the_emulator_allows(servic
     }
     for name, value in services.app_environment().items():
         monkeypatch.setenv(name, value)
-    parts = connect(Settings.read(SHOP.agents))
+    parts = connect(Settings.read(AGENTS))
     await parts.bus.probe([*used, RESPONSES])
     open_now = [
         each for each in psutil.Process().net_connections("tcp")
@@ -189,7 +189,7 @@ async def test_make_func_starts_everything_and_stops_it_again(services, tmp_path
     monkeypatch.setattr(core_tools, "Ports", lambda: ports)
     monkeypatch.setattr(core_tools, "SETTINGS", tmp_path / "local.settings.json")
     (tmp_path / "local.settings.json").write_text(
-        json.dumps({"Values": app_settings(ports, "", "a-key")})
+        json.dumps({"Values": app_settings(ports, "", "a-key", AGENTS)})
     )
     monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
     environ = os.environ | {"SAID": str(said)}

@@ -29,11 +29,13 @@ def rows(text, first):
 
 
 def test_every_choice_is_described_with_its_default():
-    """The table of what can be chosen has the variables that azd passes on, and their defaults."""
-    parameters = json.loads((ROOT / "infra/main.parameters.json").read_text())[
-        "parameters"
-    ].values()
-    passed = dict(re.fullmatch(r"\$\{(\w+)=?(.*)\}", each["value"]).groups() for each in parameters)  # type: ignore[union-attr]
+    """The table of what can be chosen has the variables that azd passes on, but the agents', and their defaults."""
+    parameters = json.loads((ROOT / "infra/main.parameters.json").read_text())["parameters"]
+    del parameters["serviceSettings"]
+    passed = dict(
+        re.fullmatch(r"\$\{(\w+)=?(.*)\}", each["value"]).groups()  # type: ignore[union-attr]
+        for each in parameters.values()
+    )
     described = {
         name: cells[1].strip("`")
         for cells in rows(DEPLOY, "name")

@@ -1,7 +1,9 @@
 """Files that others read: azd, the Functions host, Core Tools, Docker, GitHub. Each against a schema."""
 
 import json
+import os
 import re
+import shutil
 import subprocess
 import sys
 from datetime import timedelta
@@ -11,15 +13,23 @@ import jsonschema
 import pytest
 import yaml
 from deployed_package import AZURE_PYTHON
+from deploying import AGENTS
 from pydantic import TypeAdapter
 
 from adapters.settings import Settings
 from core.workflow import LONGEST_TIMEOUT
 from entrypoints.functions import PATIENCE_SECONDS
+from local.business import packages
 from local.servicebus_config import ROOT, config
 from operators.retention import RUN_TIME
 
 SCHEMAS = Path(__file__).parent / "schemas"
+HOSTS = [
+    "host.json",
+    *("bench/app/host.json", "tests/system/app/host.json"),
+    *(f"{name.replace('.', '/')}/host.json" for name in packages(ROOT)),
+]
+"""Of every app that there is."""
 WORKFLOWS = sorted((ROOT / ".github/workflows").glob("*.yml"))
 
 
@@ -38,9 +48,7 @@ def check(content, schema):
     ("path", "schema"),
     [
         ("azure.yaml", "azure"),
-        ("host.json", "host"),
-        ("tests/system/app/host.json", "host"),
-        ("examples/claims/host.json", "host"),
+        *((name, "host") for name in HOSTS),
         ("local.settings.template.json", "local-settings"),
     ],
 )
@@ -102,7 +110,7 @@ def test_an_outage_of_minutes_wears_out_no_message():
     )
 
 
-@pytest.mark.parametrize("file", ["host.json", "bench/app/host.json", "examples/claims/host.json"])
+@pytest.mark.parametrize("file", HOSTS)
 def test_no_step_may_take_longer_than_the_host_lets_a_function_run(file):
     """An agent may be at it until complete-by, and a claim waits for the bus for as long as its request lives."""
     host, longest = json.loads((ROOT / file).read_text()), LONGEST_TIMEOUT + timedelta(seconds=15)
@@ -126,9 +134,9 @@ def test_azd_finds_its_service():
     assert (ROOT / azure["infra"]["path"] / f"{azure['infra']['module']}.bicep").is_file()
 
 
-REMOTE = dict.fromkeys(
-    ("PAYMENT_URL", "INVENTORY_URL", "SHIPPING_URL"), "https://service.example.com"
-)
+NEEDED = [agent.address for agent in AGENTS if not agent.optional]
+FIRST = NEEDED[0]
+REMOTE = dict.fromkeys(NEEDED, "https://service.example.com")
 HOOK = ROOT / "infra/hooks/preprovision.sh"
 
 
@@ -137,7 +145,7 @@ HOOK = ROOT / "infra/hooks/preprovision.sh"
     [
         ({}, set(REMOTE)),
         (REMOTE, set()),
-        (REMOTE | {"PAYMENT_URL": "http://service.example.com"}, {"PAYMENT_URL"}),
+        (REMOTE | {FIRST: "http://service.example.com"}, {FIRST}),
         ({"SIMULATED_SERVICES": "true"}, set()),
         ({"SIMULATED_SERVICES": "false"}, set(REMOTE)),
         ({"SIMULATED_SERVICES": "true", "FRONT_DOOR_ID": "an-id"}, {"FRONT_DOOR_ID"}),
@@ -145,20 +153,47 @@ HOOK = ROOT / "infra/hooks/preprovision.sh"
         (REMOTE | {"MONTHLY_BUDGET": "50"}, {"BUDGET_START"}),
         (REMOTE | {"MONTHLY_BUDGET": "50", "BUDGET_START": "2026-12-01"}, set()),
         (REMOTE | {"MONTHLY_BUDGET": "50", "BUDGET_START": "in December"}, {"BUDGET_START"}),
-        (REMOTE | {"PAYMENT_URL": "https://user:password@pay"}, {"PAYMENT_URL"}),
-        (REMOTE | {"PAYMENT_URL": "https://"}, {"PAYMENT_URL"}),
-        (REMOTE | {"PAYMENT_BACKUP_URL": "http://pay"}, {"PAYMENT_BACKUP_URL"}),
+        (REMOTE | {FIRST: "https://user:password@pay"}, {FIRST}),
+        (REMOTE | {FIRST: "https://"}, {FIRST}),
     ],
 )
 def test_what_could_not_start_is_not_deployed(environment, wrong):
     """azd asks first, and each fault is named at once."""
     ran = subprocess.run(
-        ["/bin/sh", HOOK], env=environment, capture_output=True, text=True, check=False
+        ["/bin/sh", HOOK],
+        env=environment | {"PATH": os.environ["PATH"]},
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert ran.returncode == (1 if wrong else 0), ran.stderr
     assert {
         line.removeprefix("- ").partition(":")[0] for line in ran.stderr.splitlines()[1:]
     } == wrong
+
+
+@pytest.mark.parametrize(
+    ("asked", "value", "refused"),
+    [
+        ("address optional", "", False),
+        ("address optional", "http://pay", True),
+        ("address optional", "https://pay", False),
+        ("value required", "", True),
+        ("value required", "@Microsoft.KeyVault(SecretUri=https://vault/secrets/key)", False),
+    ],
+)
+def test_the_hook_asks_for_what_is_written_beside_it(tmp_path, asked, value, refused):
+    """An optional address may be left out, but has to be one; a value may be anything."""
+    (tmp_path / "services.txt").write_text(f"{asked} SOME_SETTING\n")
+    command = ["/bin/sh", shutil.copy(HOOK, tmp_path)]
+    ran = subprocess.run(
+        command,
+        env={"SOME_SETTING": value, "PATH": os.environ["PATH"]},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (ran.returncode, "SOME_SETTING" in ran.stderr) == (int(refused), refused)
 
 
 def test_windows_is_asked_the_same():
@@ -179,8 +214,12 @@ def test_windows_is_asked_the_same():
 
 def test_the_pipeline_deploys_with_every_choice():
     """Each variable of a deployment is handed on, from `azd env` to the repository, and from there to the workflow."""
-    chosen = set(re.findall(r"[$][{]([A-Z_]+)", (ROOT / "infra/main.parameters.json").read_text()))
-    handed_on = set(yaml.safe_load((ROOT / "azure.yaml").read_text())["pipeline"]["variables"])
+    chosen = set(
+        re.findall(r"[$][{]([A-Z0-9_]+)", (ROOT / "infra/main.parameters.json").read_text())
+    )
+    pipeline = yaml.safe_load((ROOT / "azure.yaml").read_text())["pipeline"]
+    secrets = set(pipeline.get("secrets", []))
+    handed_on = {*pipeline["variables"], *secrets}
     [job] = yaml.safe_load((ROOT / ".github/workflows/azure-dev.yml").read_text())["jobs"].values()
     of_azd = {"AZURE_ENV_NAME", "AZURE_LOCATION"}
     assert handed_on == chosen - of_azd
@@ -189,7 +228,8 @@ def test_the_pipeline_deploys_with_every_choice():
         "AZURE_TENANT_ID",
         "AZURE_SUBSCRIPTION_ID",
     }
-    assert all(value == f"${{{{ vars.{name} }}}}" for name, value in job["env"].items())
+    for name, value in job["env"].items():
+        assert value == f"${{{{ {'secrets' if name in secrets else 'vars'}.{name} }}}}"
 
 
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)

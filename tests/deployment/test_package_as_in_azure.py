@@ -7,7 +7,7 @@ import subprocess
 
 from client import QUICK
 from deployed_package import clean_python
-from deploying import everything
+from deploying import AGENTS, everything
 
 from local.servicebus_config import ROOT
 from local.stack import Stack, StackConfig
@@ -16,7 +16,9 @@ from local.stack import Stack, StackConfig
 async def test_every_function_runs_as_in_azure(package, functions, tmp_path):
     """It indexes the package, and carries out each of its functions."""
     python = await asyncio.to_thread(clean_python, "azure-functions-runtime==1.3.0")
-    async with Stack(StackConfig.for_tests(tmp_path, hosts=0, settings=QUICK)) as stack:
+    async with Stack(
+        StackConfig.for_tests(tmp_path, hosts=0, settings=QUICK, agents=AGENTS)
+    ) as stack:
         environment = os.environ | stack.app_environment() | everything(stack.ports)
         command = [python, ROOT / "tests/support/azure_worker.py", package]
         ran = await asyncio.to_thread(

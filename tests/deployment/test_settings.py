@@ -4,6 +4,7 @@ import json
 from collections import Counter
 
 import pytest
+from deploying import AGENTS
 from pydantic_core import PydanticUndefined
 
 from adapters.settings import Settings
@@ -12,7 +13,6 @@ from entrypoints.http import MAX_BODY_BYTES
 from local.ports import Ports
 from local.servicebus_config import ROOT
 from local.settings import app_settings
-from shop.business import SHOP
 
 PLATFORM = {
     "AzureWebJobsStorage__blobServiceUri", "AzureWebJobsStorage__credential", "AzureWebJobsStorage__clientId",
@@ -25,11 +25,8 @@ SIGN_IN = "OVERRIDE_USE_MI_FIC_ASSERTION_CLIENTID"
 """Read by the platform's sign-in."""
 KEYS = {"StateStorage", "ServiceBus", "EVENT_GRID_KEY"}
 """The other way to connect, for emulators; in Azure there are no keys."""
-SCOPES = {each.address + SCOPE for each in SHOP.agents}
-"""For agents whose services want a token; any may be left out."""
-ALL = {field.alias for field in Settings.model_fields.values() if field.alias} | {
-    each.address for each in SHOP.agents
-}
+OF_SERVICES = {each.address for each in AGENTS}
+ALL = {field.alias for field in Settings.model_fields.values() if field.alias} | OF_SERVICES
 """What the app reads, for itself and for its agents."""
 
 
@@ -67,9 +64,17 @@ def test_nothing_is_deployed_twice(deployed):
 def test_every_setting_is_set_and_read(deployed):
     """What the app reads is set in Azure, but for the keys; what is set is read by the app or by the platform."""
     [settings] = [each.properties for each in deployed.resources if each.name == "appsettings"]
-    read = ALL
     with_sign_in = {SIGN_IN} if deployed.given.get("operatorSignInClientId") else set()
-    assert set(settings) - SCOPES == (read - KEYS) | PLATFORM | with_sign_in
+    given = set() if deployed.given.get("simulatedServices") else OF_SERVICES
+    assert set(settings) == (ALL - KEYS - given) | PLATFORM | with_sign_in
+
+
+def test_every_setting_of_a_service_can_be_given():
+    """Its address, and for whom a token is wanted: each goes by its own name, from azd to the app."""
+    parameters = json.loads((ROOT / "infra/main.parameters.json").read_text())["parameters"]
+    passed = parameters["serviceSettings"]["value"]
+    assert set(passed) == OF_SERVICES | {name + SCOPE for name in OF_SERVICES}
+    assert all(value == f"${{{name}=}}" for name, value in passed.items())
 
 
 USUAL = {
@@ -121,10 +126,10 @@ def test_the_app_accepts_its_settings(deployed, monkeypatch):
     [settings] = [each.properties for each in deployed.resources if each.name == "appsettings"]
     for name in ALL:
         monkeypatch.delenv(name, raising=False)
-    given = {"PAYMENT_URL": "https://p", "INVENTORY_URL": "https://i", "SHIPPING_URL": "https://s"}
-    for name, value in settings.items():
-        monkeypatch.setenv(name, known(str(value)) or given.get(name, ""))
-    read = Settings.read(SHOP.agents)
+    given = dict.fromkeys(OF_SERVICES, "https://service.example.com")
+    for name, value in (given | settings).items():
+        monkeypatch.setenv(name, known(str(value)))
+    read = Settings.read(AGENTS)
     assert read.state_storage is None
     assert str(read.simulator_enabled) == str(bool(deployed.given.get("simulatedServices")))
 
@@ -152,7 +157,7 @@ def test_every_function_in_the_templates_exists(deployed, functions):
 def test_embedded_settings_are_read_too(functions):
     """What the embedded stack sets is read by the app, by a trigger or by the host."""
     read = ALL | {"AzureWebJobsStorage", "OPERATOR_KEY"}
-    assert set(app_settings(Ports(), "", "")) <= read
+    assert set(app_settings(Ports(), "", "", AGENTS)) <= read
     connections = {each["connection"] for each in functions.values() if "connection" in each}
     assert connections <= read
 

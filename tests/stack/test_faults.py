@@ -6,7 +6,7 @@ from contextlib import ExitStack
 import pytest
 from click.testing import CliRunner
 
-from local.__main__ import config_from_environment, main
+from local.__main__ import config_from_environment, describe, main
 from local.ports import HOST, RANDOM_PORTS, Ports, StackError
 from local.servicebus_config import ROOT
 from local.stack import Stack, StackConfig
@@ -58,6 +58,18 @@ def test_the_stack_of_another_business_has_its_app_and_its_agents(monkeypatch):
     assert config.app == ROOT / "examples/claims"
     assert [agent.address for agent in config.agents] == ["ASSESSOR_URL", "BANK_URL"]
     assert config.settings == {"BANK_URL": "http://a-bank"}
+
+
+@pytest.mark.parametrize(
+    ("name", "greeting"),
+    [("shop.business:SHOP", "api/products"), ("examples.claims.business:CLAIMS", "local submit")],
+)
+def test_a_stack_greets_with_what_its_business_has(tmp_path, monkeypatch, name, greeting):
+    """A link to the shop leads nowhere where another business runs, whichever is deployed."""
+    monkeypatch.setenv("BUSINESS", name)
+    said = describe(Stack(StackConfig.for_tests(tmp_path)), 1)
+    assert greeting in said
+    assert ("/shop" in said) == (name == "shop.business:SHOP")
 
 
 @pytest.mark.parametrize("payload", ["[1]", "tea", '{"priority": "none"}'])

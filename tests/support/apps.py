@@ -7,10 +7,11 @@ from bootstrap import App, bootstrap
 from core.business import Agent, Business
 from local.ports import Ports
 from local.settings import app_settings
+from shop.business import SHOP
 from shop.service import ShopService
 
 IN_SECONDS = {"step_timeout": TIMEOUT, "cooldown": COOLDOWN, "clock_tolerance": TOLERANCE}
-SETTINGS = Settings.model_validate(app_settings(Ports(), "key", "key")).model_copy(
+SETTINGS = Settings.model_validate(app_settings(Ports(), "key", "key", SHOP.agents)).model_copy(
     update={
         "instance_id": "i1",
         "failure_threshold": THRESHOLD,

@@ -273,6 +273,8 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "filter": lambda values, wanted: [value for value in values if wanted(value)],
     "flatten": lambda lists: [value for each in lists for value in each],
     "guid": digest,
+    "items": lambda value: [{"key": key, "value": value[key]} for key in sorted(value)],
+    "json": json.loads,
     "map": lambda values, mapped: [mapped(value) for value in values],
     "replace": lambda text, old, new: text.replace(old, str(new)),
     "split": lambda text, separator: text.split(separator),
@@ -282,6 +284,7 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "subscriptionResourceId": lambda kind, name: f"{kind}/{name}",
     "tenant": lambda: {"tenantId": Unknown("tenant")},
     "toLower": str.lower,
+    "toObject": lambda values, key, value: {key(each): value(each) for each in values},
     "union": lambda *values: {key: value for each in values for key, value in each.items()},
     "uniqueString": lambda *values: digest(*values)[:13],
 }

@@ -4,7 +4,9 @@ import asyncio
 import json
 import re
 import runpy
+import sys
 from typing import NamedTuple
+from unittest.mock import patch
 
 import pytest
 from client import events
@@ -13,8 +15,13 @@ from recording import Call
 from submitting import new_order_id, submit
 from waiting import eventually
 
-from local.servicebus_config import ROOT, queues
+from core.messages import bus_queues
+from local.business import DEPLOYED, named
+from local.servicebus_config import ROOT
+from local.settings import simulated
 
+AGENTS = named(DEPLOYED)[0].agents
+"""Those of the business that is deployed."""
 GIVEN = {
     "environmentName": "test",
     "location": "westeurope",
@@ -36,7 +43,7 @@ GRACE = {"operator": "grace", "note": "the cause is mended"}
 
 def everything(ports):
     """The settings that switch on what is optional."""
-    return {"PAYMENT_BACKUP_URL": f"http://127.0.0.1:{ports.http_port}/simulator/payment-backup"}
+    return simulated(AGENTS, f"http://127.0.0.1:{ports.http_port}", with_optional=True)
 
 
 def index(settings):
@@ -44,7 +51,10 @@ def index(settings):
     with pytest.MonkeyPatch.context() as environment:
         for name, value in settings.items():
             environment.setenv(name, value)
-        app = runpy.run_path(str(ROOT / "function_app.py"))["app"]
+        with patch.dict(sys.modules):
+            for name in [name for name in sys.modules if name.endswith(".function_app")]:
+                del sys.modules[name]
+            app = runpy.run_path(str(ROOT / "function_app.py"))["app"]
     bindings = {
         each.get_function_name(): each.get_bindings_dict()["bindings"]
         for each in app.get_functions()
@@ -134,7 +144,7 @@ async def place_with_key(client):
 
 async def poison_every_queue(stack, client):
     """Have the platform give up a message of every queue; put all that is kept back, and drop what comes again."""
-    bus = [queue["name"] for queue in queues()["serviceBusQueues"] if queue["name"] != RESPONSES]
+    bus = bus_queues([agent.name for agent in AGENTS])
     sources = ["order-submissions", "operator-alerts", *bus]
     await asyncio.gather(*(give_up(stack, source, "unreadable") for source in sources))
     for action in ("redrive", "drop"):

@@ -14,7 +14,7 @@ from client import Client
 from waiting import eventually
 
 from core.gathering import run_all
-from local.servicebus_config import queues
+from core.messages import bus_queues
 from local.stack import Stack
 
 
@@ -105,7 +105,7 @@ async def poisoned(stack: Stack) -> list[str]:
     async with ServiceBusClient.from_connection_string(
         stack.app_environment()["ServiceBus"]
     ) as client:
-        names = [queue["name"] for queue in queues()["serviceBusQueues"]]
+        names = [*bus_queues([agent.name for agent in stack.config.agents]), "status-example"]
         for letters in await asyncio.gather(*(_dead_letters(client, name) for name in names)):
             found += letters
     return found

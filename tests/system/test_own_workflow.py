@@ -2,7 +2,6 @@
 
 import os
 import re
-import shutil
 import subprocess
 import sys
 from dataclasses import asdict
@@ -10,6 +9,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from another_business import copy_of_tree
 from client import KILLED, claims_and_recoveries_alternate, events
 from doors import CommandLine
 from failing import ended, steps_of
@@ -20,11 +20,10 @@ from waiting import eventually
 
 from examples.claims.business import CLAIMS
 from local.business import named
-from tests.mutants.copies import LEFT_OUT
 
 ROOT = Path(__file__).parent.parent.parent
 PAGE = ROOT / "docs/your-own-workflow.md"
-PLACE = "examples/claims"
+PLACE, START = "examples/claims", "examples/start"
 WRITTEN = re.compile(
     rf"`({PLACE}/\w+\.py)`[^\n]*:\n\n```python\n(.*?)^```", re.MULTILINE | re.DOTALL
 )
@@ -52,13 +51,8 @@ async def claims(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory):
-    """A copy of the repository without the claims, with the files that the page shows instead."""
-    root = tmp_path_factory.mktemp("copy") / "tree"
-    shutil.copytree(ROOT, root, ignore=shutil.ignore_patterns(*LEFT_OUT))
-    shutil.rmtree(root / PLACE)
-    (root / PLACE).mkdir()
-    (root / ".venv").symlink_to(sys.prefix)
-    (root / "local/node_modules").symlink_to(ROOT / "local/node_modules")
+    """A copy of the repository, with the file that the page shows instead of the one that is there."""
+    root = copy_of_tree(tmp_path_factory.mktemp("copy") / "tree")
     for path, text in WRITTEN.findall(PAGE.read_text()):
         (root / path).write_text(text)
     return root
@@ -69,9 +63,11 @@ def contents(folder, which):
 
 
 def test_the_files_of_the_page_are_those_of_the_example():
-    """To the letter, all of them."""
-    written = {Path(path).name: text.encode() for path, text in WRITTEN.findall(PAGE.read_text())}
-    assert contents(ROOT / PLACE, "*.py") == contents(ROOT / PLACE, "__init__.py") | written
+    """To the letter; the others are those that the command for a new business makes."""
+    written = dict(WRITTEN.findall(PAGE.read_text()))
+    assert written == {f"{PLACE}/business.py": (ROOT / PLACE / "business.py").read_text()}
+    new, own = ((ROOT / place / "function_app.py").read_text() for place in (START, PLACE))
+    assert new.replace("examples.start", "examples.claims").replace("START", "CLAIMS") == own
 
 
 @pytest.mark.soak
@@ -79,6 +75,7 @@ async def test_the_page_leads_to_a_running_business(claims, copy):
     """Its commands say what it shows: checks, unit tests, and two claims."""
     stack, _ = claims
     assert len(list(steps(PAGE))) > 12
+    assert not (copy / "insurance").exists()
     assert contents(copy / PLACE, "*.py") == contents(ROOT / PLACE, "*.py")
     ports = {name.upper(): str(port) for name, port in asdict(stack.ports).items()}
     cache = {"MYPY_CACHE_DIR": str(ROOT / ".mypy_cache")}

@@ -19,22 +19,18 @@ from waiting import eventually
 from adapters.connections import Connections
 from adapters.settings import Settings
 from adapters.tables.transactions import TableTransactions
-from local.servicebus_config import queues
+from core.messages import bus_queues
 from operators.poison import GIVEN_UP
+from shop.business import SHOP
 from stores.poison import Arrival, PoisonStore, id_of
 
 GRACE = {"operator": "grace", "note": "the cause is mended"}
-OTHERS = ("payment-backup-", "status-")
-"""Queues that this app does not read: of an agent that is switched off, and of those who submit orders."""
 SOURCES = [
     "order-submissions",
     "operator-alerts",
-    *(
-        queue["name"]
-        for queue in queues()["serviceBusQueues"]
-        if not queue["name"].startswith(OTHERS)
-    ),
+    *bus_queues([agent.name for agent in SHOP.agents if not agent.optional]),
 ]
+"""Queues that this app reads: not those of an agent that is switched off."""
 
 
 class Poison:

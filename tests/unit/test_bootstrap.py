@@ -49,7 +49,7 @@ EVERY_SEVEN = "*/7 * * * * *"
 @pytest.fixture
 def settings(monkeypatch):
     """The app settings, as both the app and its host read them."""
-    values = app_settings(Ports(), "key", "key") | {
+    values = app_settings(Ports(), "key", "key", SHOP.agents) | {
         "SUPERVISOR_SCHEDULE": EVERY_SEVEN,
         "CALLS_IN_FLIGHT": json.dumps({"payment": 3}),
     }

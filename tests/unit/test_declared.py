@@ -1,50 +1,199 @@
-"""What a business declares reaches every place that needs it, or a check names the place."""
+"""What a business declares reaches every place that needs it: compared by one command, which also writes it."""
+
+import json
+import re
+import shutil
+from dataclasses import replace
 
 import pytest
+import yaml
+from click.testing import CliRunner
+from deploying import AGENTS
 
 from core.business import Agent
-from local.business import DEPLOYED, named
-from local.declared import faults
+from core.credentials import ApiKey, ClientCredentials
+from examples.claims.business import CLAIMS
+from local import declared
+from local.business import DEPLOYED, named, packages
+from local.declared import APP, CHOICE, FILES, to_be_deployed
 from local.ports import StackError
+from local.servicebus_config import ROOT
 from shop.business import SHOP
 
+PLACES = [CHOICE, APP, *FILES]
+NAME = "shop.business:SHOP"
+GIFT_WRAP = Agent(name="gift-wrap", offers="gift-wrap", address="GIFT_WRAP_URL")
 
-def test_the_agents_of_the_shop_are_everywhere():
-    """Queues, settings, Bicep and its parameters."""
-    assert list(faults(SHOP.agents)) == []
+
+@pytest.fixture
+def root(tmp_path):
+    """A copy of the files that are written."""
+    for place in PLACES:
+        (tmp_path / place).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / place, tmp_path / place)
+    return tmp_path
 
 
-def test_what_is_missing_of_a_new_agent_is_said_with_its_place():
-    """All of it at once."""
-    agent = Agent(name="gift-wrap", offers="gift-wrap", address="GIFT_WRAP_URL")
-    assert [line.partition(":")[0] for line in faults([*SHOP.agents, agent])] == [
-        "infra/queues.json",
-        "infra/queues.json",
-        "local.settings.template.json",
-        "infra/modules/app.bicep",
-        "infra/main.parameters.json",
-        "infra/hooks/preprovision.sh",
-        "infra/hooks/preprovision.ps1",
+def texts(root):
+    return {place: (root / place).read_text() for place in PLACES}
+
+
+def faults(agents, root=ROOT, name=NAME):
+    return list(declared.faults(name, agents, root))
+
+
+def write(agents, root, name=NAME):
+    return list(declared.write(name, agents, root))
+
+
+def test_the_agents_of_what_is_deployed_are_everywhere():
+    """Queues, settings, parameters of a deployment, and what is asked for before it."""
+    assert faults(AGENTS, name=DEPLOYED) == []
+
+
+def test_a_new_agent_is_missing_everywhere_until_it_is_written(root):
+    """Each file is named, with the command that mends it; then nothing is left to say or to write."""
+    agents = [*SHOP.agents, GIFT_WRAP]
+    write(SHOP.agents, root)
+    found = faults(agents, root)
+    assert [line.partition(":")[0] for line in found] == list(FILES)
+    assert all(line.endswith("to mend it: python -m local.declared --write") for line in found)
+    assert write(agents, root) == list(FILES)
+    assert (faults(agents, root), write(agents, root)) == ([], [])
+    assert [
+        place
+        for place, text in texts(root).items()
+        if place in FILES and "gift-wrap" not in text.lower().replace("_", "-")
+    ] == []
+
+
+def test_what_is_left_of_an_agent_that_is_gone_is_taken_out(root):
+    """Its queues would fill, and nobody would look; all that was written by hand is as before."""
+    write(SHOP.agents, root)
+    before = texts(root)
+    write([*SHOP.agents, GIFT_WRAP], root)
+    assert texts(root) != before
+    write(SHOP.agents, root)
+    assert texts(root) == before
+
+
+def test_another_business_takes_the_place_of_the_first(root):
+    """Nothing names the shop's agents any more, and what belongs to no agent is still there."""
+    write(CLAIMS.agents, root, "claims.business:CLAIMS")
+    assert 'DEPLOYED = "claims.business:CLAIMS"' in (root / CHOICE).read_text()
+    assert "from claims.function_app import app" in (root / APP).read_text()
+    left = [place for place, text in texts(root).items() if "payment" in text.lower()]
+    assert left == []
+    queues = json.loads((root / "infra/queues.json").read_text())["serviceBusQueues"]
+    assert [queue["name"] for queue in queues] == [
+        "scheduler-requests",
+        "assessor-requests",
+        "assessor-responses",
+        "bank-requests",
+        "bank-responses",
+        "status-example",
     ]
+    values = json.loads((root / "local.settings.template.json").read_text())["Values"]
+    assert {name for name in values if name.endswith("_URL")} == {"ASSESSOR_URL", "BANK_URL"}
+    assert values["STEP_TIMEOUT_SECONDS"] == "5"
 
 
-def test_what_is_left_of_an_agent_that_is_gone_is_said():
-    """Its queues would fill, and nobody would look."""
-    without = [agent for agent in SHOP.agents if agent.name != "shipping"]
-    assert [line.partition(" ")[0] for line in faults(without)] == [
-        "infra/queues.json:",
-        "infra/queues.json:",
-        "local.settings.template.json:",
-        "infra/modules/app.bicep:",
-        "infra/main.parameters.json:",
-        "infra/hooks/preprovision.sh:",
-        "infra/hooks/preprovision.ps1:",
-    ]
+def test_a_queue_keeps_what_was_chosen_for_it(root):
+    """A longer lock, say, is no fault, and stays."""
+    path = root / "infra/queues.json"
+    path.write_text(path.read_text().replace("PT1M", "PT2M"))
+    write(AGENTS, root)
+    assert "PT1M" not in path.read_text()
+
+
+def test_secrets_go_another_way_than_variables(root):
+    """They are secrets of the repository too, and a deployment asks for those that are needed."""
+    write([replace(CLAIMS.agents[1], auth=ApiKey("BANK_KEY"))], root)
+    pipeline = yaml.safe_load((root / "azure.yaml").read_text())["pipeline"]
+    assert pipeline["secrets"] == ["BANK_KEY"]
+    assert "BANK_KEY" not in pipeline["variables"]
+    workflow = (root / ".github/workflows/azure-dev.yml").read_text()
+    assert "BANK_KEY: ${{ secrets.BANK_KEY }}\n" in workflow
+    asked = (root / "infra/hooks/services.txt").read_text()
+    assert asked == "address required BANK_URL\nvalue required BANK_KEY\n"
+
+
+def test_a_setting_that_two_agents_share_is_there_once(root):
+    """A token's address, say: twice in one file it would be a fault. It is required if one of them requires it."""
+    shared = ClientCredentials("TOKEN_URL", "ITS_CLIENT", "ITS_SECRET")
+    write([replace(agent, auth=shared) for agent in SHOP.agents[:2]], root)
+    assert "value required TOKEN_URL\n" in (root / "infra/hooks/services.txt").read_text()
+    for place in ("azure.yaml", ".github/workflows/azure-dev.yml", "infra/main.parameters.json"):
+        assert (
+            len(
+                re.findall(
+                    r"^ +(?:- )?\"?TOKEN_URL|{ \"TOKEN_URL", texts(root)[place], re.MULTILINE
+                )
+            )
+            == 1
+        )
+
+
+@pytest.mark.parametrize(
+    ("place", "text"),
+    [
+        ("infra/queues.json", "{"),
+        ("infra/queues.json", '{"serviceBusQueues": []}'),
+        ("infra/main.parameters.json", "{}"),
+        ("azure.yaml", "pipeline: {}\n"),
+    ],
+)
+def test_a_file_in_which_nothing_can_be_written_is_named_and_nothing_is_written(root, place, text):
+    """Whatever has become of it."""
+    (root / place).write_text(text)
+    before = texts(root)
+    with pytest.raises(StackError, match=f"^{place}: cannot be read"):
+        write([*AGENTS, GIFT_WRAP], root)
+    assert texts(root) == before
+
+
+def test_the_command_says_what_it_did(root, monkeypatch):
+    """Its exit code is 1 while anything does not fit."""
+    compare, rewrite, agents = declared.faults, declared.write, [*AGENTS, GIFT_WRAP]
+    monkeypatch.setattr(declared, "faults", lambda name, _: compare(name, agents, root))
+    monkeypatch.setattr(declared, "write", lambda name, _: rewrite(name, agents, root))
+    command = CliRunner().invoke
+    assert command(declared.main).exit_code == 1
+    written = command(declared.main, ["--write"])
+    assert written.output == "".join(f"written: {place}\n" for place in FILES)
+    assert (command(declared.main).exit_code, command(declared.main).output) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("examples.claims.business:CLAIMS", "examples/ is not deployed"),
+        ("bench.workflows:MEASURED", "there is no function_app.py beside"),
+        ("shop.business:TEA", "expected a name such as"),
+    ],
+)
+def test_what_cannot_be_deployed_is_said(name, why):
+    """Before anything is written."""
+    with pytest.raises(StackError, match=why):
+        to_be_deployed(name)
+    ended = CliRunner().invoke(declared.main, ["--deploy", name])
+    assert (ended.exit_code, why in ended.stderr) == (1, True)
+
+
+def test_a_business_is_a_folder_with_its_entry(tmp_path):
+    """Wherever it lies."""
+    assert {"shop", "examples.claims"} <= set(packages(ROOT))
+    for name in ("rental", "companies/of/mine", "tests/no", ".venv/no", "half"):
+        (tmp_path / name).mkdir(parents=True)
+        for file in ("__init__.py", "business.py", "function_app.py"):
+            (tmp_path / name / file).touch()
+    (tmp_path / "half/function_app.py").unlink()
+    assert list(packages(tmp_path)) == ["companies.of.mine", "rental"]
 
 
 def test_a_business_is_found_by_its_name_and_its_app_beside_it():
-    """The shop's app is the repository's own."""
-    assert named(DEPLOYED) == (SHOP, None)
+    """The app of the business that is deployed is the repository's own."""
+    assert named(DEPLOYED)[1] is None
     business, app = named("examples.claims.business:CLAIMS")
     assert [agent.name for agent in business.agents] == ["assessor", "bank"]
     assert app

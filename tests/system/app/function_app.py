@@ -3,8 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
-from importlib.util import module_from_spec, spec_from_file_location
-from pathlib import Path
+from importlib import import_module
 
 import shop.business
 from bench.workflows import MEASURED, PAYMENT_ONLY
@@ -96,11 +95,4 @@ known = Workflows(
     restock(),
 )
 shop.business.SHOP = replace(MEASURED, workflows=known)
-spec = spec_from_file_location(
-    "production_function_app", Path(__file__).parents[3] / "function_app.py"
-)
-assert spec
-assert spec.loader
-production = module_from_spec(spec)
-spec.loader.exec_module(production)
-app = production.app
+app = import_module("shop.function_app").app

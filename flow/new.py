@@ -1,0 +1,103 @@
+"""Makes the folder of a new business: a copy of `examples/start` under another name."""
+
+import json
+import keyword
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+FROM, TEST = "examples/start", "tests/unit/test_start.py"
+NAME, LONGEST = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*"), 30
+IMPORT = re.compile(r"^from [\w.]+ import .*\n", re.MULTILINE)
+
+
+class NewBusinessError(Exception):
+    """A business of this name cannot be made; `faults` lists all reasons."""
+
+    def __init__(self, faults: list[str]) -> None:
+        super().__init__("\n".join(faults))
+        self.faults = faults
+
+
+@dataclass(frozen=True, kw_only=True)
+class Names:
+    """The names of a new business: of its workflow, its package and its constant."""
+
+    workflow: str
+
+    @property
+    def package(self) -> str:
+        """The folder and package, such as `car_rental`."""
+        return self.workflow.replace("-", "_")
+
+    @property
+    def constant(self) -> str:
+        """The name in its module, such as `CAR_RENTAL`."""
+        return self.package.upper()
+
+    @property
+    def business(self) -> str:
+        """The name by which commands know it, such as `car_rental.business:CAR_RENTAL`."""
+        return f"{self.package}.business:{self.constant}"
+
+    @property
+    def test(self) -> str:
+        """The file of its first test."""
+        return f"tests/unit/test_{self.package}.py"
+
+
+def create(name: str, root: Path = ROOT) -> Names:
+    """Write the files of a new business.
+
+    Raises `NewBusinessError` with every fault of the name, and then has written nothing.
+    """
+    names = Names(workflow=name)
+    if faults := list(_faults(names, root)):
+        raise NewBusinessError(faults)
+    folder = root / names.package
+    folder.mkdir()
+    for place, text in _texts(names).items():
+        (root / place).write_text(text)
+    (folder / "host.json").symlink_to("../host.json")
+    return names
+
+
+def sample() -> str:
+    """Return a payload to begin with, as JSON."""
+    customer = {"name": "Ada", "email": "ada@example.com"}
+    return json.dumps({"customer": customer, "item": "a bicycle"})
+
+
+def _faults(names: Names, root: Path) -> Iterator[str]:
+    if not NAME.fullmatch(names.workflow) or len(names.workflow) > LONGEST:
+        expected = f"a name such as car-rental, of up to {LONGEST} small letters, digits and dashes"
+        yield f"{names.workflow!r}: expected {expected}"
+        return
+    if keyword.iskeyword(names.package) or keyword.issoftkeyword(names.package):
+        yield f"{names.package} is a word of Python's, and no name of a package"
+    for place in (names.package, names.test):
+        if (root / place).exists():
+            yield f"{place} exists already"
+    if not (root / names.package).exists() and find_spec(names.package):
+        yield f"{names.package} is the name of a module that is installed: choose another"
+
+
+def _texts(names: Names) -> Mapping[str, str]:
+    """Return the text of each file, by its place."""
+    files = sorted((ROOT / FROM).glob("*.py"))
+    texts = {f"{names.package}/{path.name}": _renamed(path.read_text(), names) for path in files}
+    texts[f"{names.package}/__init__.py"] = f'"""The business of {names.workflow}."""\n'
+    return {**texts, names.test: _renamed((ROOT / TEST).read_text(), names)}
+
+
+def _renamed(text: str, names: Names) -> str:
+    """Return a text of the example's under the new names, its imports in order again."""
+    text = text.replace(FROM.replace("/", "."), names.package)
+    text = text.replace('Flow("start"', f'Flow("{names.workflow}"')
+    text = re.sub(r"\bSTART\b", names.constant, text)
+    imports = IMPORT.findall(text)
+    in_order = iter(sorted(imports, key=lambda line: line.split()[1]))
+    return IMPORT.sub(lambda _: next(in_order), text)

@@ -1,0 +1,16 @@
+"""The app of the shop: business, settings -> adapters -> services -> functions."""
+
+from adapters.azure import connect
+from adapters.settings import Settings
+from bootstrap import bootstrap, functions
+from entrypoints.logs import show_fields
+from shop import triggers
+from shop.business import PAGE, SHOP
+from shop.service import ShopService
+from web.triggers import Page
+
+show_fields()
+settings = Settings.read(SHOP.agents)
+engine = bootstrap(settings, SHOP, connect(settings))
+shop = ShopService(customers=engine.customers)
+app = functions(engine, triggers.routes(shop), Page(path="shop", title="Shop", folder=PAGE))

@@ -1,0 +1,48 @@
+"""A copy of the repository in which claims are deployed instead of the shop, as `docs/your-own-workflow.md` says."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from local.servicebus_config import ROOT
+from tests.mutants.copies import LEFT_OUT
+
+LINKED = ("local/node_modules", "web/node_modules")
+
+
+def copy_of_tree(folder: Path) -> Path:
+    """Copy what belongs to the repository, and link what is installed beside it."""
+    shutil.copytree(ROOT, folder, ignore=shutil.ignore_patterns(*LEFT_OUT), symlinks=True)
+    (folder / ".venv").symlink_to(sys.prefix)
+    for name in LINKED:
+        if (ROOT / name).exists():
+            (folder / name).symlink_to(ROOT / name)
+    return folder
+
+
+def with_claims(folder: Path) -> Path:
+    """Return a copy of the repository that deploys the claims, from a folder beside the shop's."""
+    root = copy_of_tree(folder)
+    shutil.copytree(root / "examples/claims", root / "claims", symlinks=True)
+    (root / "claims/host.json").unlink()
+    (root / "claims/host.json").symlink_to("../host.json")
+    entry = root / "claims/function_app.py"
+    entry.write_text(entry.read_text().replace("from examples.claims", "from claims"))
+    run(root, "-m", "local.declared", "--deploy", "claims.business:CLAIMS")
+    run(root, "-m", "ruff", "check", "--quiet", "--fix", "--select", "I", "claims")
+    return root
+
+
+def run(root: Path, *arguments: str) -> str:
+    """Run Python in a copy, which has to succeed; return what it says."""
+    environment = os.environ | {"MYPY_CACHE_DIR": str(ROOT / ".mypy_cache")}
+    for name in [name for name in environment if name.startswith(("PYTEST", "COV"))]:
+        del environment[name]
+    command = [sys.executable, *arguments]
+    ran = subprocess.run(
+        command, cwd=root, env=environment, capture_output=True, text=True, check=False
+    )
+    assert ran.returncode == 0, (ran.stdout + ran.stderr)[-6000:]
+    return ran.stdout

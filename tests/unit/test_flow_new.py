@@ -1,0 +1,129 @@
+"""A new business is made by one command, and runs at once."""
+
+import json
+from importlib import import_module
+from itertools import count
+
+import pytest
+from click.testing import CliRunner
+from memory import in_memory
+from submitting import new_order_id
+
+from adapters.clock import utc_now
+from adapters.settings import Settings
+from bootstrap import bootstrap
+from core.business import Business
+from core.life import ProcessState
+from core.messages import AgentReply, AgentRequest, WakeUp, decode
+from flow import __main__, new
+from flow.new import NewBusinessError, create
+from local.ports import Ports
+from local.settings import app_settings
+
+NAMES = (f"lease-{number}" for number in count())
+"""One for each test: what is imported once stays."""
+
+
+@pytest.fixture
+def root(tmp_path, monkeypatch):
+    """A folder in which a business can be made, and from which it is imported."""
+    (tmp_path / "tests/unit").mkdir(parents=True)
+    monkeypatch.syspath_prepend(tmp_path)
+    return tmp_path
+
+
+def loaded(names) -> Business:
+    return getattr(import_module(f"{names.package}.business"), names.constant)
+
+
+def test_nothing_of_the_example_is_left_in_it(root):
+    """It is called by its own name everywhere, and has all that a business needs."""
+    names = create("car-rental", root)
+    assert names.business == "car_rental.business:CAR_RENTAL"
+    files = ["__init__.py", "business.py", "function_app.py", "host.json"]
+    assert sorted(path.name for path in (root / "car_rental").iterdir()) == files
+    for path in (*root.glob("car_rental/*.py"), root / names.test):
+        assert "START" not in path.read_text()
+        assert "examples" not in path.read_text()
+
+
+def test_it_is_a_business_with_one_workflow_of_its_name(root):
+    """With a sample, and faultless."""
+    names = create(next(NAMES), root)
+    business = loaded(names)
+    business.check(business.agents)
+    assert [each.name for each in business.workflows.all] == [names.workflow]
+    business.payload.check(json.loads(new.sample()))
+
+
+async def test_an_order_runs_through_it(root, monkeypatch):
+    """Placed on the queue, carried out by its agents, done: in memory."""
+    business = loaded(create(next(NAMES), root))
+    for name, value in app_settings(Ports(), "key", "key", business.agents).items():
+        monkeypatch.setenv(name, value)
+    parts = in_memory()
+    app = bootstrap(Settings.read(business.agents), business, parts)
+    order_id = new_order_id()
+    placed = {"schemaVersion": 1, "orderId": order_id, "placedAt": utc_now().isoformat()}
+    await app.submission.record(json.dumps(json.loads(new.sample()) | placed).encode())
+    await deliver(app, parts, business)
+    order = await app.store.load(order_id)
+    assert order.state.process_state is ProcessState.PROCESSED
+    assert {name: len(each.calls) for name, each in parts.services.items()} == {
+        agent.name: 1 for agent in business.agents
+    }
+
+
+async def deliver(app, parts, business):
+    """Hand each message to whom it is for, until there is none."""
+    agents = {f"{each.name}-requests": app.agent(each) for each in business.agents}
+    while parts.bus.sent:
+        message = parts.bus.sent.pop(0)
+        if message.queue in agents:
+            await agents[message.queue].handle(decode(AgentRequest, message.body))
+        elif message.queue.endswith("-responses"):
+            agent = message.queue.removesuffix("-responses")
+            await app.scheduler.receive(decode(AgentReply, message.body), agent)
+        else:
+            await app.scheduler.wake(decode(WakeUp, message.body))
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("", "expected a name such as car-rental"),
+        ("Car", "expected a name such as car-rental"),
+        ("car--rental", "expected a name such as car-rental"),
+        ("../car", "expected a name such as car-rental"),
+        ("x" * 31, "expected a name such as car-rental"),
+        ("class", "class is a word of Python's"),
+        ("json", "json is the name of a module that is installed"),
+        ("taken", "taken exists already"),
+        ("tested", "tests/unit/test_tested.py exists already"),
+    ],
+)
+def test_a_name_that_cannot_be_is_refused(root, name, why):
+    """Nothing is written."""
+    (root / "taken").mkdir()
+    (root / "tests/unit/test_tested.py").touch()
+    before = sorted(root.rglob("*"))
+    with pytest.raises(NewBusinessError, match=why):
+        create(name, root)
+    assert sorted(root.rglob("*")) == before
+
+
+def test_the_command_says_what_comes_next(root, monkeypatch):
+    """Each with the name of the new business; a fault is said without a traceback."""
+    monkeypatch.setattr(__main__, "create", lambda name: create(name, root))
+    command = CliRunner().invoke
+    said = command(__main__.main, ["new", "bike-rental"])
+    assert said.exit_code == 0, said.output
+    for line in (
+        "BUSINESS=bike_rental.business:BIKE_RENTAL make run",
+        f"python -m local submit '{new.sample()}'",
+        "make test ARGS=tests/unit/test_bike_rental.py",
+        "python -m local.declared --deploy bike_rental.business:BIKE_RENTAL",
+    ):
+        assert line in said.output
+    again = command(__main__.main, ["new", "bike-rental"])
+    assert (again.exit_code, "bike_rental exists already" in again.stderr) == (2, True)
