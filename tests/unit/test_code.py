@@ -25,7 +25,7 @@ from core.errors import NotTriedError, RejectedError, TransientError
 from core.messages import responses_queue
 from core.workflow import DeclarationError
 from flow import Agent, Call, EntraToken, Flow, Model, Nothing, Operation, TryAgain, business
-from local.declared import faults
+from local.declared import FILES
 from local.ports import Ports
 from local.servicebus_config import ROOT
 from local.settings import app_settings
@@ -363,9 +363,7 @@ async def test_an_agent_all_of_whose_operations_are_functions_needs_no_address(m
     assert [(each.name, each.required, each.secret) for each in declared.settings] == [
         ("BANK_KEY", True, True)
     ]
-    assert {line.partition(":")[0] for line in faults([declared]) if "bank" in line} == {
-        "infra/queues.json"
-    }
+    assert FILES["infra/hooks/services.txt"]("", [declared]) == "value required BANK_KEY\n"
     with pytest.raises(SettingsError) as raised:
         read(monkeypatch, made)
     assert raised.value.faults == [

@@ -209,7 +209,7 @@ def test_a_setting_takes_the_place_of_the_declared_rate():
 @pytest.mark.parametrize("rate", [0, -1, 1e9])
 def test_a_rate_that_is_none_is_told_at_the_start(monkeypatch, rate):
     """With all else that is wrong, such as the name of an agent that there is not."""
-    for name, value in app_settings(Ports(), "key", "key").items():
+    for name, value in app_settings(Ports(), "key", "key", SHOP.agents).items():
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("CALLS_PER_SECOND", json.dumps({"payment": rate}))
     with pytest.raises(SettingsError, match=r"CALLS_PER_SECOND: .*; expected JSON such as"):
