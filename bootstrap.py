@@ -146,6 +146,7 @@ class App:
             workflows=self.business.workflows,
             payload=self.business.payload,
             providers={agent.name: agent.provider or agent.name for agent in self.agents},
+            agents={agent.name: agent for agent in self.agents},
             clock_tolerance=self._tolerance,
             longest_upgrade=self._longest_upgrade,
         )

@@ -104,6 +104,7 @@ def _afresh(step: Step, direction: Direction) -> Step:
         cooldowns=0,
         not_before=None,
         complete_by=None,
+        answer_by=None,
         reason=None,
         for_operator=False,
     )

@@ -132,6 +132,21 @@ class NotTried(OfStep):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Accepted(OfStep):
+    """The service has accepted the call, and will do it later; no failure is counted (AGT-11)."""
+
+    what: Literal["accepted"] = "accepted"
+    agent: str
+    until: AwareDatetime
+    """When the service is asked again."""
+
+    @property
+    def words(self) -> str:
+        again = f"{self.until:%Y-%m-%d %H:%M:%S}"
+        return f"{self.agent} accepted {self.step}; it is asked again at {again}"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Expired(OfStep):
     """The complete-by time of an attempt passed without a valid reply (SUP-3)."""
 
@@ -296,6 +311,7 @@ Happening = (
     | StepUndone
     | StepFailed
     | NotTried
+    | Accepted
     | Expired
     | CoolsDown
     | PutBack

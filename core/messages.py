@@ -182,6 +182,8 @@ class AgentRequest(AttemptMessage):
     idempotency_key: Key
     issued_at: Moment
     complete_by: Moment
+    answer_by: Moment | None = None
+    """When the service has to have done what it accepted before; None if it has not."""
     content: Mapping[str, Any]
     """What the step's definition made from the order and the results of earlier steps."""
 
@@ -222,6 +224,8 @@ class AgentReply(AttemptMessage):
     """
     in_doubt: bool = False
     """Whether an earlier call had no answer, so that its effect is unknown (UND-2)."""
+    accepted: bool = False
+    """Whether the service has accepted the call, and asks to be asked again (AGT-11)."""
     complete_by: AwareDatetime
     """The complete-by time of the request, until which the reply lives (AGT-4)."""
 

@@ -183,6 +183,8 @@ class Step:
     """The agent's answer, which an undo needs too."""
     in_doubt: bool = False
     """Whether an attempt ended without an answer, so that its effect is unknown (UND-2)."""
+    answer_by: AwareDatetime | None = None
+    """When the service has to have done what it accepted; None if it has accepted nothing."""
     for_operator: bool = False
     """Whether the failure did not come from the service: an operator decides, not `on_failure`."""
     more: Mapping[str, Any] = field(default_factory=dict, compare=False)

@@ -64,7 +64,11 @@ class RemoteService(Protocol):
     """One remote service, as its agent calls it."""
 
     async def call(self, request: AgentRequest, timeout_seconds: float) -> Mapping[str, Any]:
-        """Carry out the request; raises `TransientError`, `RejectedError` or `AskedToWaitError`."""
+        """Carry out the request, and return the service's result.
+
+        Raises `TransientError`, `RejectedError`, `AskedToWaitError`, or `AcceptedError` if the
+        service will do it later, and has to be asked again with the same key.
+        """
 
 
 class Leadership(Protocol):

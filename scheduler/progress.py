@@ -79,6 +79,7 @@ def _request(
         idempotency_key=idempotency_key,
         issued_at=issued_at,
         complete_by=issued_at + step.timeout,
+        answer_by=step.answer_by,
         content={**content, "result": step.result or {}} if undo else content,
     ).to_bus(step.agent, time_to_live=step.timeout)
     if (size := len(message.body.encode())) > MAX_BYTES:
@@ -199,7 +200,8 @@ class Progress:
         if step.reason:  # its last attempt came to nothing
             others = (agent for agent in takers if agent != step.agent)
             return next(others, preferred)
-        if step.state is StepState.UNDOING and step.agent in takers:
+        is_known_there = step.state is StepState.UNDOING or step.answer_by is not None
+        if is_known_there and step.agent in takers:
             return step.agent
         return preferred
 
