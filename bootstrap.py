@@ -369,7 +369,12 @@ def bootstrap(settings: Settings, business: Business, adapters: Adapters) -> App
     An example is a step that no agent offers.
     """
     app = App(settings, business, adapters)
-    business.check(app.agents)
+    business.check(
+        app.agents,
+        timeout=timedelta(seconds=settings.step_timeout_seconds),
+        threshold=settings.failure_threshold,
+        cooldown=timedelta(seconds=settings.cooldown_seconds),
+    )
     return app
 
 

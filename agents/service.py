@@ -83,9 +83,7 @@ class AgentService:
             await self.health_reporter.turned_away()
             return rules.not_tried(request, reason, was_called=again or unanswered > 0)
         except AcceptedError as accepted:
-            if rules.is_overdue(request, self.clock()):
-                raise TransientError(OVERDUE) from accepted
-            return rules.accepted(request, accepted)
+            return self._later(request, accepted)
         return rules.reply(request, "completed", result=result)
 
     async def _call(self, request: AgentRequest, *, first: bool) -> Mapping[str, Any]:
@@ -100,6 +98,12 @@ class AgentService:
             with self.circuit.guard(request.order_id):
                 timeout = min(self._seconds_left(request), self.call_timeout.total_seconds())
                 return await self.remote.call(request, timeout)
+
+    def _later(self, request: AgentRequest, accepted: AcceptedError) -> AgentReply:
+        """Return the reply to what the service does later; raises `TransientError` if overdue."""
+        if rules.is_overdue(request, self.clock()):
+            raise TransientError(OVERDUE) from accepted
+        return rules.accepted(request, accepted)
 
     async def _gave_up(self, request: AgentRequest, why: str, *, at_door: bool = False) -> None:
         log.warning(

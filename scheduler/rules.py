@@ -189,6 +189,7 @@ class SchedulerRules:
     def _failed(self, step: Step, reply: AgentReply, now: datetime) -> tuple[Step, HistoryEntry]:
         reason = reply.reason or NO_REASON
         in_doubt = step.in_doubt or reply.in_doubt
+        refused = step.state is StepState.RUNNING and not (in_doubt or reply.for_operator)
         failed = replace(
             step,
             state=StepState.FAILED,
@@ -196,10 +197,16 @@ class SchedulerRules:
             reason=reason[:MAX_REASON],
             in_doubt=in_doubt,
             for_operator=reply.for_operator,
+            refused_for_good=refused and self._remembers_refusals(step.agent),
         )
         return failed, self._entry(
             now, StepFailed(step=step.name, attempt=step.attempts, reason=reason)
         )
+
+    def _remembers_refusals(self, agent: str) -> bool:
+        """Whether the agent's service would repeat a refusal for its key."""
+        declared = self.agents.get(agent)
+        return declared is not None and declared.remembers_refusals
 
     def _not_tried(self, step: Step, reply: AgentReply, now: datetime) -> tuple[Step, HistoryEntry]:
         """Let the step be requested again once an agent has room, without a failure (AGT-8)."""
@@ -233,6 +240,7 @@ class SchedulerRules:
             entry=entry,
             room=room,
             providers=self.providers,
+            agents=self.agents,
             instance=self.instance,
             clock_tolerance=self.clock_tolerance,
         )

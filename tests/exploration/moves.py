@@ -26,7 +26,7 @@ from exploration import invariants, roles
 from exploration.beliefs import closed_until, next_look, text_of_belief
 from exploration.driving import Answer, Effect, Ended, Handler, Job, Raised, Returned, run, settled
 from exploration.due import is_due, may_go_on, polled_from
-from exploration.ports import RETRY_AFTER
+from exploration.ports import RETRY_AFTER, QueuedError
 from exploration.roles import (
     INSTANCES,
     KINDS,
@@ -142,7 +142,7 @@ def _acts(world: World) -> Iterator[Move]:
     spent = world.but(acts_left=world.acts_left - 1)
     for part in world.each():
         order = part.order()
-        for kind in possible(order) if order else ():
+        for kind in possible(order, world.now) if order else ():
             if kind in world.operator:
                 begun = _begun(
                     spent,
@@ -405,13 +405,33 @@ def _call(
             False,
         )
         return
+    if request.idempotency_key in world.refused and request.action == "do":
+        yield "the service repeats its refusal", world, rejected, False
+        return
+    call = f"{request.idempotency_key} {request.action}"
+    if roles.ANSWER_WITHIN and call not in world.accepted:
+        later = Raised(QueuedError, "queued")
+        accepted = world.but(accepted=world.accepted | {call})
+        yield "the service accepts it, to do it later", accepted, later, False
+        at_once = happened.but(accepted=accepted.accepted)
+        yield "the service accepts it, and does it", at_once, later, False
+        return
     done = Returned({"reference": "r"})
     yield "the service does its work", happened, done, False
     late = _at(happened, max(world.now, request.complete_by))
     yield "the service does its work, which the agent hears too late", late, done, True
     yield "the service does its work, but its answer is lost", happened, transient, True
     yield "the service stumbles", world, transient, True
-    yield "the service rejects the order", world, rejected, True
+    is_remembered = roles.REMEMBERS_REFUSALS and call in world.effects
+    if not is_remembered:  # what was done is not refused under its key
+        yield "the service rejects the order", _refusing(world, request), rejected, True
+
+
+def _refusing(world: World, request: AgentRequest) -> World:
+    """The world in which the service has refused this call; it may remember that."""
+    if not roles.REMEMBERS_REFUSALS or request.action == "undo":
+        return world
+    return world.but(refused=world.refused | {request.idempotency_key})
 
 
 def _served(world: World, handler: Handler, request: AgentRequest) -> World:

@@ -186,7 +186,9 @@ def test_after_that_it_is_a_time_out_and_the_reason_says_so():
         now = timed_out(order)
         change = supervisor.recover(order, now, begun_by(now, "payment", **fault(now)))
         order = PATIENT.claim(change.after, change.after.state.not_before or now).after
-    assert change.entry.detail.startswith(f"payment timed out, failure 2 of 3; last answer: {OVERDUE}")
+    assert change.entry.detail.startswith(
+        f"payment timed out, failure 2 of 3; last answer: {OVERDUE}"
+    )
     now = timed_out(order)
     ended = supervisor.recover(order, now, begun_by(now, "payment", **fault(now))).after
     assert (ended.state.process_state, ended.step("payment").in_doubt) == (ProcessState.ERROR, True)
