@@ -1,5 +1,6 @@
 """Binds the simulated services to HTTP."""
 
+import math
 import re
 
 import azure.functions as func
@@ -32,6 +33,9 @@ def blueprint(service: Simulator, samples: SampleService) -> func.Blueprint:
         answer = await service.call(name, action, _key(req), body_of(req, Call))
         if answer.status == 200:
             return ok(answer.result)
+        if answer.retry_after is not None:
+            seconds = str(math.ceil(answer.retry_after.total_seconds()))
+            return ok({"status": "accepted"}, answer.status, {"Retry-After": seconds})
         return problem(answer.status, "The call failed", answer.reason)
 
     return triggers

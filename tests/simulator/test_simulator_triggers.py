@@ -31,10 +31,10 @@ class Api:
         app.register_functions(blueprint(simulator, samples))
         self.functions = {each.get_function_name(): each for each in app.get_functions()}
 
-    async def send(self, name, method, path, body=None, headers=None, **query):
+    def request(self, method, path, body=None, headers=None, **query):
         service, _, last = path.partition("/")
         content = body if isinstance(body, bytes) else json.dumps(body).encode()
-        request = func.HttpRequest(
+        return func.HttpRequest(
             method=method,
             url=f"http://localhost/simulator/{path}",
             headers={"Content-Length": str(len(content))} | (headers or {}),
@@ -42,7 +42,10 @@ class Api:
             route_params={"service": service, "action": last},
             body=content,
         )
-        answer = await self.functions[name].get_user_function()(request)
+
+    async def send(self, name, *request, **query):
+        handle = self.functions[name].get_user_function()
+        answer = await handle(self.request(*request, **query))
         return answer.status_code, json.loads(answer.get_body()), answer.mimetype
 
     async def call(self, path="payment/authorise", body=CALL, key="o1:payment"):
@@ -151,6 +154,15 @@ async def test_a_failing_service_answers_with_a_problem(api, mode, status):
     assert body["detail"]
     if mode == "reject":
         assert body["detail"] == "card declined"
+
+
+@pytest.mark.proves("AGT-11")
+async def test_an_accepted_call_says_when_to_ask_again(api):
+    """202 with `Retry-After` in whole seconds, no less than it takes."""
+    await api.faults({"mode": "accept", "latencyMs": 1500})
+    request = api.request("POST", "payment/authorise", CALL, {"Idempotency-Key": "o1:payment"})
+    answer = await api.functions["simulator_call"].get_user_function()(request)
+    assert (answer.status_code, answer.headers["Retry-After"]) == (202, "2")
 
 
 async def test_an_undone_key_is_refused(api):

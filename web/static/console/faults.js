@@ -21,6 +21,9 @@ const MODES = {
   hang: "It does not answer, and does nothing",
   late: "It does not answer in time, but does it",
   reject: "It refuses for good",
+  accept: "It accepts, and does it when it is asked again",
+  remember: "It refuses, and repeats that for the same key",
+  forget: "It forgets after ten seconds what it did",
 };
 const TIMES = { 30: "for 30 s", 60: "for a minute", 300: "for 5 minutes", 0: "until it is mended" };
 
