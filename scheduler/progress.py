@@ -232,7 +232,8 @@ class Progress:
         requests, failed = [], []
         for step in started:
             if step.is_forgotten(self.entry.at):
-                failed.append(replace(_unasked(order, step, _forgotten(step)), for_operator=True))
+                unasked = _unasked(order, step, _forgotten(order, step))
+                failed.append(replace(unasked, for_operator=True))
                 continue
             try:
                 requests.append(request_of(order, step, self.workflow, self.payload, self.entry.at))
@@ -258,9 +259,10 @@ def _unasked(order: Snapshot, started: Step, reason: str) -> Step:
     )
 
 
-def _forgotten(step: Step) -> str:
+def _forgotten(order: Snapshot, step: Step) -> str:
     """Return what an operator has to find out about a step whose key is forgotten (AGT-12)."""
-    known = f"{step.agent} knows its key only until {step.key_known_until:%Y-%m-%d %H:%M} UTC"
+    key = idempotency_key(order.order_id, step)
+    known = f"{step.agent} knows {key} only until {step.key_known_until:%Y-%m-%d %H:%M} UTC"
     if step.state is StepState.UNDOING:
         return f"it may stand, and {known}: see to it there that nothing stands, then skip it"
     then = "skip it if it was done, or renew it if it was not"

@@ -71,7 +71,7 @@ def test_a_step_in_doubt_is_not_sent_once_its_key_may_be_forgotten():
     assert (change.after.state.outcome, change.messages) == (Outcome.FAILED, ())
     assert (step.state, step.in_doubt, step.for_operator) == (StepState.FAILED, True, True)
     assert change.after.state.reason == (
-        "it may have been done, and payment knows its key only until 2026-02-01 08:15 UTC: "
+        f"it may have been done, and payment knows {KEY} only until 2026-02-01 08:15 UTC: "
         "find out there, then skip it if it was done, or renew it if it was not"
     )
 
@@ -160,7 +160,7 @@ def test_the_undo_of_what_is_forgotten_is_left_to_an_operator():
     change = FORGETS.claim(undoing, MONDAY)
     order = change.after
     assert (order.state.outcome, change.messages) == (Outcome.UNDO_INCOMPLETE, ())
-    assert order.state.reason.startswith("it may stand, and payment knows its key only until")
+    assert order.state.reason.startswith(f"it may stand, and payment knows {KEY} only until")
     assert possible(order, MONDAY) == ["skip"]
     with pytest.raises(RefusedError, match="what stands; skip it"):
         resubmit(order, ASKED, MONDAY)

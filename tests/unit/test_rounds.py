@@ -126,6 +126,14 @@ def test_every_attempt_of_a_round_has_its_key():
     assert request_in(tried).idempotency_key == f"{KEY}:1"
 
 
+def test_no_round_begins_in_doubt_whatever_an_older_host_left_behind():
+    """It carries the mark of a refusal along, and does not take it away when the step times out."""
+    order = ended(REMEMBERS)
+    doubtful = replace(order.step("payment"), in_doubt=True)
+    assert doubtful.refused_for_good
+    assert key_after_resubmit(REMEMBERS, order.with_steps(doubtful)) == KEY
+
+
 def test_a_refused_undo_begins_no_round():
     """It is the undo of what stands under that key."""
     undoing = cancel(REMEMBERS.claim(new_order(), NOW).after, REQUEST, NOW).after
