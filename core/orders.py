@@ -230,14 +230,7 @@ class Step:
 
     def in_next_round(self) -> "Step":
         """Return the step with a key of its own, of which nothing is in doubt (AGT-3)."""
-        return replace(
-            self,
-            round=self.round + 1,
-            refused_for_good=False,
-            in_doubt=False,
-            key_known_until=None,
-            answer_by=None,
-        )
+        return replace(self, round=self.round + 1, refused_for_good=False, in_doubt=False)
 
     def expired(self, now: datetime, tolerance: timedelta) -> bool:
         """Whether the complete-by time plus the clock tolerance has passed (SUP-2, SCH-6)."""

@@ -9,6 +9,7 @@ from builders import (
     NOW,
     ORDER_ID,
     PAYLOAD,
+    THRESHOLD,
     TIMEOUT,
     answer,
     new_order,
@@ -51,10 +52,11 @@ def doubtful():
 def in_error():
     """An order whose payment has timed out as often as the threshold allows."""
     order, now = new_order(), NOW
-    while order.state.process_state is not ProcessState.ERROR:
+    for _ in range(THRESHOLD):
         running = FORGETS.claim(order, max(now, order.state.not_before or now)).after
         now = timed_out(running)
         order = supervisor.recover(running, now).after
+    assert order.state.process_state is ProcessState.ERROR
     return order
 
 

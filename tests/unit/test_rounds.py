@@ -63,6 +63,7 @@ def test_a_refusal_that_is_remembered_begins_a_new_round():
         request = request_in(again)
         assert (request.idempotency_key, request.attempt) == (f"{KEY}:{number}", number + 1)
         assert f"payment attempt {number + 1} of round {number + 1} started" in again.entry.detail
+        assert not again.after.step("payment").refused_for_good
         failed = answer(outcome="failed", reason="card declined", attempt=number + 1)
         order = REMEMBERS.receive(again.after, failed, NOW).after
 
