@@ -120,7 +120,7 @@ def _afresh(step: Step, direction: Direction) -> Step:
     back = direction is Direction.UNDO
     if back and not step.undo_failed:
         return step  # it was refused on the way forward, so there is nothing to undo
-    if step.refused_for_good and not step.in_doubt and not back:
+    if step.refused_for_good and not step.in_doubt:
         step = step.in_next_round()
     return replace(
         step,

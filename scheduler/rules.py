@@ -189,7 +189,7 @@ class SchedulerRules:
     def _failed(self, step: Step, reply: AgentReply, now: datetime) -> tuple[Step, HistoryEntry]:
         reason = reply.reason or NO_REASON
         in_doubt = step.in_doubt or reply.in_doubt
-        refused = step.state is StepState.RUNNING and not (in_doubt or reply.for_operator)
+        refused = step.state is StepState.RUNNING and not reply.for_operator
         failed = replace(
             step,
             state=StepState.FAILED,

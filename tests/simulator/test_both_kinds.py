@@ -92,8 +92,11 @@ class Everything:
 
     async def settled(self):
         """Deliver messages until none is left."""
+        delivered = 0
         while self.parts.bus.sent:
             await self._deliver(self.parts.bus.sent.pop(0))
+            delivered += 1
+            assert delivered < 1000
 
     async def _deliver(self, message):
         if message.queue == SCHEDULER_REQUESTS:

@@ -80,6 +80,20 @@ async def test_a_forgotten_key_has_a_second_effect(world):
     assert (await world.effects())[1] == ["authorise", "authorise"]
 
 
+@pytest.mark.parametrize("mode", ["none", "slow"])
+async def test_a_service_forgets_after_the_time_that_is_declared(world, mode):
+    """Whatever else is the matter with it."""
+    declared(world, keys_last=DAY)
+    await world.fault(mode)
+    await world.call()
+    world.now += DAY - seconds(2)
+    await world.call()
+    assert (await world.effects())[1] == ["authorise"]
+    world.now += seconds(4)
+    await world.call()
+    assert (await world.effects())[1] == ["authorise", "authorise"]
+
+
 async def test_a_refusal_is_forgotten_with_its_key(world):
     """And so is that it was undone."""
     declared(world, remembers_refusals=True, keys_last=DAY)

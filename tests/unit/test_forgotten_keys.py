@@ -4,8 +4,10 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
-from acting import act, cancel, resubmit, skip
+from acting import act, cancel, resubmit, skip, told
+from apps import app
 from builders import (
+    COOLDOWN,
     NOW,
     ORDER_ID,
     PAYLOAD,
@@ -15,12 +17,15 @@ from builders import (
     new_order,
     scheduler,
     seconds,
+    some,
     supervisor,
     timed_out,
 )
+from memory import in_memory
 
 from core.actions import possible
 from core.business import Agent, Business
+from core.changes import Change, HistoryEntry
 from core.errors import RefusedError
 from core.life import Outcome, ProcessState, StepState
 from core.messages import AgentRequest, decode
@@ -76,6 +81,25 @@ def test_a_step_in_doubt_is_not_sent_once_its_key_may_be_forgotten():
         f"it may have been done, and payment knows {KEY} only until 2026-02-01 08:15 UTC: "
         "find out there, then skip it if it was done, or renew it if it was not"
     )
+
+
+@pytest.mark.proves("ALR-1")
+def test_the_alert_offers_what_an_operator_can_say():
+    """And no resubmit, which would be refused."""
+    (alert,) = told(FORGETS.claim(doubtful(), MONDAY))
+    assert alert.data["actions"] == ["skip", "renew", "cancel"]
+
+
+async def test_the_page_of_the_order_offers_what_makes_sense_now():
+    """Not what made sense when the order failed."""
+    now = NOW
+    there = app(in_memory(clock=lambda: now))
+    entry = HistoryEntry(at=NOW, actor="t", happened=some("failed"))
+    await there.store.commit(Change(before=None, after=in_error(), entry=entry))
+    now = NOW + seconds(60)
+    assert (await there.orders.inspect(ORDER_ID)).actions == ["resubmit", "skip", "cancel"]
+    now = MONDAY
+    assert (await there.orders.inspect(ORDER_ID)).actions == ["skip", "renew", "cancel"]
 
 
 def test_until_then_it_is():
@@ -225,7 +249,29 @@ def test_a_wait_that_outlasts_the_key_is_a_fault_at_the_start(why):
     assert fault.startswith("claim version 1: step pay: its ")
     assert fault.endswith("; bank forgets a key after 1 day, 0:00:00")
     lasting = business(step)
-    lasting.check(lasting.agents, **usual)
+    forgetful = replace(made.agents[0], name="till", offers="till")
+    lasting.check([*lasting.agents, forgetful], **usual)
+
+
+@pytest.mark.proves("AGT-12")
+@pytest.mark.parametrize(
+    ("keys_last", "fault"),
+    [
+        (COOLDOWN - seconds(1), "its cooldown may take 0:01:00"),
+        (THRESHOLD * TIMEOUT - seconds(1), "its 3 attempts may take 0:00:15"),
+    ],
+)
+def test_the_settings_count_when_the_app_starts(keys_last, fault):
+    """Where the step does not say otherwise."""
+    rests = business({"on_failure": OnFailure.COOLDOWN}).workflows
+    with pytest.raises(DeclarationError) as caught:
+        app(
+            in_memory(),
+            workflows=rests,
+            offers={"bank": ("bank",)},
+            declared={"keys_last": keys_last},
+        )
+    assert any(fault in each for each in caught.value.faults)
 
 
 @pytest.mark.parametrize(
