@@ -622,6 +622,8 @@ LARGE: Mapping[WorldOf, tuple[str, ...]] = {
     replace(HELD, only=(), workflow=PAIR, threshold=1): ("OPR-7",),
     replace(HELD_BACK, acts=3, operator=("hold", "cancel", "release"), answered=False): (),
     PLAIN_ENDED: (*ANYTHING, "FLT-11", "OPR-2"),
+    replace(REFUSED_FOR_GOOD, only=(), faults=1): (*ANYTHING, "OPR-2"),
+    replace(ACCEPTED, only=()): (*ANYTHING, "AGT-11", "OPR-2"),
 }
 """The worlds of `make soak`."""
 
