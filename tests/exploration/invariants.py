@@ -271,7 +271,7 @@ def _attempts_counted_once(world: World, order: Snapshot) -> None:
 def _failures_counted_once(change: Change) -> None:
     """What expires at the same time counts once for the order, until an operator lets it begin afresh (SUP-3)."""
     before, after = (each.state.failure_count for each in (change.before, change.after))
-    if change.entry.event in {"resubmitted", "skipped"}:
+    if change.entry.event in {"resubmitted", "skipped", "renewed"}:
         demand(after == 0, f"FailureCount {after} of an order that was {change.entry.event}")
     else:
         most = change.entry.actor.startswith("supervisor/")
@@ -617,6 +617,21 @@ def check_served(world: World, request: AgentRequest, provider: str) -> None:
     """Check that nobody does or undoes what another provider may have done: it knows another's keys from nowhere."""
     others = {name for key, name in world.served if key == request.idempotency_key} - {provider}
     demand(not others, f"{request.step} goes to {provider}, and {others} has served it (AGT-3)")
+
+
+def check_forgotten(world: World, request: AgentRequest) -> None:
+    """Check that nothing is done twice because its key was forgotten (AGT-12)."""
+    done = request.action == "do" and f"{request.idempotency_key} do" in world.effects
+    demand(not done, f"{request.step} is done a second time under a forgotten key (AGT-12)")
+
+
+def is_true(world: World, order: Snapshot, kind: str) -> bool:
+    """Whether an operator who has found out at the service would say this, where keys are forgotten."""
+    if roles.KEYS_LAST is None:
+        return True
+    stands = any(_standing(world, step) for step in order.in_state(StepState.FAILED))
+    back = order.state.direction is Direction.UNDO
+    return {"renew": not stands, "skip": stands is not back}.get(kind, True)
 
 
 def _steps(world: World, action: str) -> set[str]:

@@ -143,7 +143,7 @@ def _acts(world: World) -> Iterator[Move]:
     for part in world.each():
         order = part.order()
         for kind in possible(order, world.now) if order else ():
-            if kind in world.operator:
+            if kind in world.operator and invariants.is_true(part, order, kind):
                 begun = _begun(
                     spent,
                     "operator",
@@ -388,6 +388,11 @@ def _sent(message: BusMessage, now: datetime) -> Sent:
 def _call(
     world: World, handler: Handler, request: AgentRequest, timeout: timedelta
 ) -> Iterator[Outcome]:
+    world = _remembering(world, request.idempotency_key)
+    known_until = dict(world.known).get(request.idempotency_key)
+    if known_until and known_until <= world.now:
+        yield from _call_with_a_forgotten_key(world, request)
+        return
     happened = _served(world, handler, request)
     happened = happened.but(effects=_with_effect(world, request.idempotency_key, request.action))
     transient, rejected = Raised(TransientError), Raised(RejectedError, "card declined")
@@ -408,7 +413,7 @@ def _call(
     if request.idempotency_key in world.refused and request.action == "do":
         yield "the service repeats its refusal", world, rejected, False
         return
-    call = f"{request.idempotency_key} {request.action}"
+    call = _call_of(request)
     if roles.ANSWER_WITHIN and call not in world.accepted:
         later = Raised(QueuedError, "queued")
         accepted = world.but(accepted=world.accepted | {call})
@@ -425,6 +430,26 @@ def _call(
     is_remembered = roles.REMEMBERS_REFUSALS and call in world.effects
     if not is_remembered:  # what was done is not refused under its key
         yield "the service rejects the order", _refusing(world, request), rejected, True
+
+
+def _remembering(world: World, key: str) -> World:
+    """The world in which the service has got this key, and knows it for a while."""
+    if roles.KEYS_LAST is None or key in dict(world.known):
+        return world
+    return world.but(known=tuple(sorted([*world.known, (key, world.now + roles.KEYS_LAST)])))
+
+
+def _call_with_a_forgotten_key(world: World, request: AgentRequest) -> Iterator[Outcome]:
+    """The service does it, again if it did it; only by its own answer it knows what to undo."""
+    invariants.check_forgotten(world, request)
+    undo = request.action == "undo" and not request.content["result"]
+    effects = world.effects if undo else world.effects | {_call_of(request)}
+    happened = world.but(effects=effects)
+    yield "the service does what it has forgotten", happened, Returned({"reference": "r"}), False
+
+
+def _call_of(request: AgentRequest) -> str:
+    return f"{request.idempotency_key} {request.action}"
 
 
 def _refusing(world: World, request: AgentRequest) -> World:
@@ -605,6 +630,7 @@ def _moments_of(order: Snapshot, world: World) -> Iterator[datetime]:
         )
         yield from (until for belief in world.beliefs.values() for until in closed_until(belief))
         yield from _shown("poll", begins)
+    yield from (step.key_known_until for step in order.steps if step.key_known_until)
     for step in order.running():
         if step.complete_by:
             yield from _shown("request", step.complete_by - MARGIN)

@@ -29,6 +29,7 @@ from exploration.worlds import (
     CIRCUIT,
     CLOCKS_DIFFER,
     ELSEWHERE,
+    FORGOTTEN,
     GIVEN_UP,
     GONE,
     HELD,
@@ -275,6 +276,10 @@ def undoes_the_first_round() -> AbstractContextManager[Any]:
         return original_idempotency_key(order_id, replace(step, round=0) if undo else step)
 
     return patch.object(progress, "idempotency_key", idempotency_key)
+
+
+def sends_what_is_forgotten() -> AbstractContextManager[Any]:
+    return patch.object(Step, "is_forgotten", lambda step, now: False)
 
 
 def never_polls() -> AbstractContextManager[Any]:
@@ -895,6 +900,7 @@ PLANTED: Mapping[str, tuple[Plant, WorldOf]] = {
         ELSEWHERE,
     ),
     "AGT-3 begins a round in doubt": (begins_a_round_in_doubt, REFUSED_FOR_GOOD),
+    "AGT-12 sends what is forgotten": (sends_what_is_forgotten, FORGOTTEN),
     "AGT-3 undoes the first round": (undoes_the_first_round, REFUSED_FOR_GOOD),
     "SCH-11 sends it to the end of the queue": (sends_it_to_the_end_of_the_queue, TRIED_AGAIN),
     "SCH-11 takes the newest first": (takes_the_newest_first, ARRIVES),

@@ -70,6 +70,8 @@ REMEMBERS_REFUSALS = False
 """Whether services repeat a refusal for its idempotency key (AGT-3)."""
 ANSWER_WITHIN: timedelta | None = None
 """How long services may take for what they accept; None if they do it at once (AGT-11)."""
+KEYS_LAST: timedelta | None = None
+"""How long services remember an idempotency key; None for ever (AGT-12)."""
 BUCKETS = 1
 CALLS_IN_FLIGHT = 10
 """What each agent declares; as many requests may be open at it."""
@@ -156,6 +158,7 @@ def declared(name: str, capability: str) -> Agent:
         provider=PROVIDERS[name],
         remembers_refusals=REMEMBERS_REFUSALS,
         answer_within=ANSWER_WITHIN,
+        keys_last=KEYS_LAST,
     )
 
 

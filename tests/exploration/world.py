@@ -147,6 +147,8 @@ class World:
     """Where services remember refusals: the idempotency keys that they refuse from now on."""
     accepted: frozenset[str] = frozenset()
     """Where services do things later: what they have accepted, as in `effects`."""
+    known: tuple[tuple[str, datetime], ...] = ()
+    """Where services forget keys: the keys that they got, and until when they know them."""
     to_come: tuple["Sent", ...] = ()
     """The orders that somebody may still submit."""
     landing: tuple[Change, ...] = ()
@@ -252,7 +254,7 @@ class World:
                     for each in (self.effects, self.published, self.poison, self.open, self.heard)
                 ),
                 f"{self.begun} {sorted(self.served)} {len(self.to_come)}",
-                f"{sorted(self.refused)} {sorted(self.accepted)}",
+                f"{sorted(self.refused)} {sorted(self.accepted)} {self.known}",
                 *(text_of(change) for change in self.landing),
                 *(
                     f"{slot} {text_of_belief(belief, self.now)}"

@@ -92,7 +92,11 @@ PLAIN = Workflow(
     version=1,
     steps=(replace(_step("a", on_failure=OnFailure.ERROR), compensation=None),),
 )
-ASKED = Workflow(name="asked", version=1, steps=(_step("a", on_failure=OnFailure.ERROR),))
+ASKED = Workflow(
+    name="asked",
+    version=1,
+    steps=(replace(_step("a", on_failure=OnFailure.ERROR), result_fields=("reference",)),),
+)
 """If its step is refused, an operator is asked."""
 NEWER = Workflow(name="one", version=2, steps=(_step("a"),))
 PARALLEL = Workflow(name="parallel", version=1, steps=(_step("a"), _step("b")))
@@ -174,6 +178,8 @@ class WorldOf:
     """Whether the service repeats a refusal for its idempotency key."""
     accepts: bool = False
     """Whether the service accepts each call at first, and does it at once or when it is asked again."""
+    forgets: bool = False
+    """Whether the service forgets a key soon after an attempt with it has timed out."""
     broken: tuple[str, ...] = ()
     """The instances of agents whose circuits may open, each for itself, and then never close."""
     either_way: bool = False
@@ -204,6 +210,7 @@ class WorldOf:
             "" if self.one_provider else f"providers of {' and '.join(self.agents)}",
             "the service remembers refusals" if self.remembers else "",
             "the service accepts, and does it later" if self.accepts else "",
+            "the service forgets keys" if self.forgets else "",
             f"{' and '.join(self.broken)} may break" if self.broken else "",
             "side by side in either order" if self.either_way else "",
             *(f"{slot} ahead {ahead.total_seconds():+}" for slot, ahead in self.clocks),
@@ -349,6 +356,8 @@ class WorldOf:
             patches.enter_context(patch("exploration.roles.REMEMBERS_REFUSALS", self.remembers))
             within = LONG if self.accepts else None
             patches.enter_context(patch("exploration.roles.ANSWER_WITHIN", within))
+            keys_last = LONG if self.forgets else None
+            patches.enter_context(patch("exploration.roles.KEYS_LAST", keys_last))
             patches.enter_context(patch("exploration.roles.HAS_JUST_SPOKEN", self.busy))
             patches.enter_context(patch("exploration.roles.MOST_ATTEMPTS", self._most_attempts()))
             patches.enter_context(patch("exploration.driving.EITHER_WAY", self.either_way))
@@ -535,6 +544,17 @@ REFUSED_FOR_GOOD = WorldOf(
     alone=True,
 )
 """A refusal is remembered: what is resubmitted then begins a new round, and what is in doubt does not."""
+FORGOTTEN = WorldOf(
+    faults=1,
+    only=("too late", "too fast"),
+    acts=2,
+    operator=("resubmit", "renew", "skip", "cancel"),
+    threshold=1,
+    workflow=ASKED,
+    forgets=True,
+    alone=True,
+)
+"""What is in doubt is resubmitted while its key is known; later an operator has to find out."""
 ACCEPTED = WorldOf(
     faults=1,
     only=("is lost", "too late", "request is delivered twice", "crashes before: send"),
@@ -612,6 +632,7 @@ OPERATED: Mapping[WorldOf, tuple[str, ...]] = {
     TAKEN_BACK: (),
     REFUSED_FOR_GOOD: ("OPR-3",),
     ACCEPTED: ("AGT-11",),
+    FORGOTTEN: ("AGT-12",),
 }
 """Those in which what an operator does, and when, is the point."""
 
@@ -698,6 +719,13 @@ HAPPENS: Mapping[str, tuple[str, ...]] = {
         "commits “resubmitted”",
         "commits “undone”",
         "commits “processed”",
+    ),
+    "AGT-12": (
+        "commits “renewed”",
+        "commits “skipped”",
+        "commits “resubmitted”",
+        "commits “undo-incomplete”",
+        "commits “undone”",
     ),
     "AGT-11": (
         "the service accepts it, to do it later",
