@@ -246,13 +246,12 @@ def _waiting_for(
 
 def _asked_again(order: Snapshot) -> str:
     """Return what was accepted and is asked for again; empty if nothing was."""
-    accepted = [step for step in order.ready() if step.answer_by]
-    each = (
+    accepted = [
         f"{step.agent}, which accepted {step.name} and may take until {_clock(step.answer_by)}"
-        for step in accepted
+        for step in order.ready()
         if step.answer_by
-    )
-    return f", to ask again {' and '.join(each)}" if accepted else ""
+    ]
+    return f", to ask again {' and '.join(accepted)}" if accepted else ""
 
 
 def _room(order: Snapshot, expected: Prospect, rules: ActingRules, now: datetime) -> str:

@@ -654,7 +654,7 @@ def calls_incomplete_what_is_undone() -> AbstractContextManager[Any]:
 
 
 def offers_less_than_can_be_done() -> AbstractContextManager[Any]:
-    return patch.object(alerts, "possible", lambda order: ["resubmit"])
+    return patch.object(alerts, "possible", lambda order, now: ["resubmit"])
 
 
 def publishes_no_reasons() -> AbstractContextManager[Any]:
