@@ -150,6 +150,7 @@ class App:
             workflows=self.business.workflows,
             payload=self.business.payload,
             providers={agent.name: agent.provider or agent.name for agent in self.agents},
+            agents={agent.name: agent for agent in self.agents},
             clock_tolerance=self._tolerance,
             longest_upgrade=self._longest_upgrade,
         )
@@ -403,7 +404,12 @@ def bootstrap(settings: Settings, business: Business, adapters: Adapters) -> App
     An example is a step that no agent offers.
     """
     app = App(settings, business, adapters)
-    business.check(app.agents)
+    business.check(
+        app.agents,
+        timeout=timedelta(seconds=settings.step_timeout_seconds),
+        threshold=settings.failure_threshold,
+        cooldown=timedelta(seconds=settings.cooldown_seconds),
+    )
     return app
 
 

@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 from itertools import islice
 
 from core.errors import (
+    AcceptedError,
     AskedToWaitError,
     CircuitOpenError,
     NotTriedError,
@@ -164,7 +165,7 @@ class CircuitBreaker:
         except TransientError:
             self._fails(order_id, trial=trial)
             raise
-        except RejectedError:  # the service works, and says no
+        except (RejectedError, AcceptedError):  # the service works, and says no, or later
             self._works(trial=trial)
             raise
         else:

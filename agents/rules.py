@@ -3,8 +3,14 @@
 from datetime import datetime, timedelta
 from typing import Any
 
-from core.errors import AskedToWaitError, CircuitOpenError, NotTriedError, RejectedError
-from core.messages import AgentReply, AgentRequest
+from core.errors import (
+    AcceptedError,
+    AskedToWaitError,
+    CircuitOpenError,
+    NotTriedError,
+    RejectedError,
+)
+from core.messages import MAX_RETRY_AFTER_SECONDS, AgentReply, AgentRequest
 
 MAX_REASON = 1000
 """Maximum number of characters of a reply's reason."""
@@ -49,6 +55,32 @@ def not_tried(request: AgentRequest, reason: NotTriedError, *, was_called: bool)
         circuit_open=isinstance(reason, CircuitOpenError),
         asked=isinstance(reason, AskedToWaitError),
         in_doubt=reason.in_doubt or was_called,
+    )
+
+
+SHORTEST_PAUSE, LONGEST_PAUSE = timedelta(seconds=1), timedelta(seconds=MAX_RETRY_AFTER_SECONDS)
+"""The bounds of the pause before a service is asked again about what it has accepted."""
+
+
+def pause_after(accepted: AcceptedError) -> timedelta:
+    """Return the pause that the service asks for, within bounds (AGT-11)."""
+    return min(max(accepted.retry_after, SHORTEST_PAUSE), LONGEST_PAUSE)
+
+
+def is_overdue(request: AgentRequest, now: datetime) -> bool:
+    """Whether the service should have done by now what it accepted (AGT-11)."""
+    return request.answer_by is not None and now >= request.answer_by
+
+
+def accepted(request: AgentRequest, accepted: AcceptedError) -> AgentReply:
+    """Return the reply to a request that the service will do later: it is asked again (AGT-11)."""
+    return reply(
+        request,
+        "notTried",
+        reason=str(accepted)[:MAX_REASON],
+        retry_after=pause_after(accepted).total_seconds(),
+        accepted=True,
+        in_doubt=True,
     )
 
 

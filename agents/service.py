@@ -10,7 +10,7 @@ from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, wai
 
 from agents import rules
 from agents.protection import Bulkhead, CircuitBreaker, HealthReporter, Pace
-from core.errors import NotTriedError, RejectedError, TransientError
+from core.errors import AcceptedError, NotTriedError, RejectedError, TransientError
 from core.messages import AgentReply, AgentRequest
 from core.ports import Bus, Clock, RemoteService
 
@@ -19,6 +19,7 @@ log = logging.getLogger(__name__)
 LATE = "too little of its time was left when it came"
 NO_TIME = "no time was left for a call"
 TOO_LATE = "the service answered when the time was up"
+OVERDUE = "the service accepted it, and has not done it in the time that it may take"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,6 +83,8 @@ class AgentService:
         except NotTriedError as reason:
             await self.health_reporter.turned_away()
             return rules.not_tried(request, reason, was_called=again or unanswered > 0)
+        except AcceptedError as accepted:
+            return self._later(request, accepted)
         return rules.reply(request, "completed", result=result)
 
     async def _call(self, request: AgentRequest, *, first: bool) -> Mapping[str, Any]:
@@ -97,6 +100,12 @@ class AgentService:
             with self.circuit.guard(request.order_id):
                 timeout = min(self._seconds_left(request), self.call_timeout.total_seconds())
                 return await self.remote.call(request, timeout)
+
+    def _later(self, request: AgentRequest, accepted: AcceptedError) -> AgentReply:
+        """Return the reply to what the service does later; raises `TransientError` if overdue."""
+        if rules.is_overdue(request, self.clock()):
+            raise TransientError(OVERDUE) from accepted
+        return rules.accepted(request, accepted)
 
     async def _gave_up(self, request: AgentRequest, why: str, *, at_door: bool = False) -> None:
         log.warning(
@@ -115,14 +124,24 @@ class AgentService:
         return max(self.clock(), rules.stop_at(request, self.margin) - self.call_timeout)
 
     def _retrying(self, request: AgentRequest) -> AsyncRetrying:
-        """Retry transient faults with exponential back-off and jitter, in time only (AGT-2)."""
+        """Retry transient faults with exponential back-off and jitter, in time only (AGT-2).
+
+        A service that has accepted the call is asked again after the pause that it names, if time
+        is left for a whole call then (AGT-11).
+        """
+        back_off = wait_exponential_jitter(multiplier=0.1, max=10, jitter=0.1)
+
+        def pause(state: RetryCallState) -> float:
+            accepted = _accepted(state)
+            return rules.pause_after(accepted).total_seconds() if accepted else back_off(state)
 
         def too_late(state: RetryCallState) -> bool:
-            return state.upcoming_sleep >= self._seconds_left(request)
+            call = self.call_timeout.total_seconds() if _accepted(state) else 0
+            return state.upcoming_sleep + call >= self._seconds_left(request)
 
         return AsyncRetrying(
-            retry=retry_if_exception_type(TransientError),
-            wait=wait_exponential_jitter(multiplier=0.1, max=10, jitter=0.1),
+            retry=retry_if_exception_type((TransientError, AcceptedError)),
+            wait=pause,
             stop=too_late,
             sleep=self.sleep,
             reraise=True,
@@ -131,3 +150,9 @@ class AgentService:
     def _seconds_left(self, request: AgentRequest) -> float:
         """Return the remaining time for the request; zero or less if it came too late (AGT-5)."""
         return (rules.stop_at(request, self.margin) - self.clock()).total_seconds()
+
+
+def _accepted(state: RetryCallState) -> AcceptedError | None:
+    """Return the error by which the last call was accepted; None if it was not."""
+    error = state.outcome.exception() if state.outcome else None
+    return error if isinstance(error, AcceptedError) else None

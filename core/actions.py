@@ -5,7 +5,7 @@ like any other, so it survives any crash; its message only wakes a scheduler (OP
 Routes, bulk actions, commands, buttons and dialogs are made from these values.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -13,7 +13,7 @@ from core.agenda import Kind
 from core.changes import Change, HistoryEntry, transition
 from core.compensation import turn_back
 from core.errors import RefusedError
-from core.happenings import ActedOn, Skipped
+from core.happenings import ActedOn, Renewed, Skipped
 from core.life import DONE, ENDED, Direction, Outcome, ProcessState, StepState
 from core.orders import Priority, Snapshot, Step
 
@@ -50,8 +50,10 @@ class Action(Words):
 
     why_not: Callable[[Snapshot], str]
     """Returns why the action makes no sense for the order as it is; empty if it does."""
+    why_not_now: Callable[[Snapshot, datetime], str] = lambda order, now: ""
+    """Returns why it makes no sense at this time, where only the time decides; empty if it does."""
     decide: Callable[[Snapshot, Asked, datetime], Change]
-    """Raises `RefusedError`; called only where `why_not` returns an empty text."""
+    """Raises `RefusedError`; called only where the two above return an empty text."""
     of_step: bool = False
     """Whether it concerns one of the steps that failed."""
     lists: tuple[Kind, ...]
@@ -59,14 +61,18 @@ class Action(Words):
 
     def act(self, order: Snapshot, asked: Asked, now: datetime) -> Change:
         """Return the change of the order; raises `RefusedError`."""
-        if why_not := self.why_not(order):
+        if why_not := self.refusal(order, now):
             raise RefusedError(why_not)
         return self.decide(order, asked, now)
 
+    def refusal(self, order: Snapshot, now: datetime) -> str:
+        """Return why the action is refused; empty if it is not."""
+        return self.why_not(order) or self.why_not_now(order, now)
 
-def possible(order: Snapshot) -> list[str]:
+
+def possible(order: Snapshot, now: datetime) -> list[str]:
     """Return the names of the actions that make sense now."""
-    return [action.name for action in ACTIONS if not action.why_not(order)]
+    return [action.name for action in ACTIONS if not action.refusal(order, now)]
 
 
 # Resubmit
@@ -77,8 +83,25 @@ def why_not_resubmit(order: Snapshot) -> str:
     return _why_not_mended(order, "resubmitted")
 
 
+def why_not_resubmit_now(order: Snapshot, now: datetime) -> str:
+    """Return which failed steps may not be sent again, since their keys are forgotten (AGT-12)."""
+    names = " and ".join(step.name for step in _forgotten(order, now))
+    if not names:
+        return ""
+    back = order.state.direction is Direction.UNDO
+    then = "skip it" if back else "skip it if it was done, or renew it if it was not"
+    return f"the service may have forgotten the key of {names}: find out there what stands; {then}"
+
+
+def _forgotten(order: Snapshot, now: datetime) -> tuple[Step, ...]:
+    return tuple(step for step in to_mend(order) if step.is_forgotten(now))
+
+
 def resubmit(order: Snapshot, asked: Asked, now: datetime) -> Change:
-    """Let the order go on from its failed steps, with a fresh failure count (OPR-3, UND-4)."""
+    """Let the order go on from its failed steps, with a fresh failure count (OPR-3, UND-4).
+
+    A step that was refused for good begins a new round (AGT-3).
+    """
     failed = order.in_state(StepState.FAILED)
     after = order.with_steps(*(_afresh(step, order.state.direction) for step in failed))
     return _go_on(order, after, _entry(asked, now, ActedOn(what="resubmitted", note=asked.note)))
@@ -97,6 +120,8 @@ def _afresh(step: Step, direction: Direction) -> Step:
     back = direction is Direction.UNDO
     if back and not step.undo_failed:
         return step  # it was refused on the way forward, so there is nothing to undo
+    if step.refused_for_good and not step.in_doubt:
+        step = step.in_next_round()
     return replace(
         step,
         state=StepState.UNDOING if back else StepState.NOT_STARTED,
@@ -104,6 +129,7 @@ def _afresh(step: Step, direction: Direction) -> Step:
         cooldowns=0,
         not_before=None,
         complete_by=None,
+        answer_by=None,
         reason=None,
         for_operator=False,
     )
@@ -140,7 +166,7 @@ def skip(order: Snapshot, asked: Asked, now: datetime) -> Change:
     one needs cannot be left out. If the order is undone later, a skipped step that was ever tried
     is undone like any other (UND-2).
     """
-    step = _failed_step(order, asked.step)
+    step = _failed_step(to_mend(order), asked.step, "skipped")
     if why_not := _why_needed(order, step):
         raise RefusedError(why_not)
     after = order.with_steps(
@@ -148,8 +174,12 @@ def skip(order: Snapshot, asked: Asked, now: datetime) -> Change:
     )
     left = to_mend(after)
     skipped = Skipped(what="step-skipped" if left else "skipped", step=step.name, note=asked.note)
-    entry = _entry(asked, now, skipped)
-    if left:
+    return _unless_more_failed(order, after, _entry(asked, now, skipped))
+
+
+def _unless_more_failed(order: Snapshot, after: Snapshot, entry: HistoryEntry) -> Change:
+    """Let the order go on, unless another step has failed too."""
+    if left := to_mend(after):
         return transition(order, after.with_state(reason=left[0].reason), entry)
     return _go_on(order, after, entry)
 
@@ -170,18 +200,45 @@ def _why_needed(order: Snapshot, step: Step) -> str:
     return f"{needing} cannot be done without what {step.name} answers" if needing else ""
 
 
-def _failed_step(order: Snapshot, name: str | None) -> Step:
+def _failed_step(failed: Sequence[Step], name: str | None, what: str) -> Step:
     """Return the failed step of this name, or the only one; raises `RefusedError` otherwise."""
-    failed = to_mend(order)
     meant = [step for step in failed if name in (None, step.name)]
     names = ", ".join(step.name for step in failed) or "none"
     if not meant:
         raise RefusedError(
-            f"only a step that has failed can be skipped; of this order that is: {names}"
+            f"only a step that has failed can be {what}; of this order that is: {names}"
         )
     if len(meant) > 1:
         raise RefusedError(f"several steps have failed, name one of them: {names}")
     return meant[0]
+
+
+# Renew
+
+
+def why_not_renew(order: Snapshot) -> str:
+    """Return why no failed step can be done anew; empty if one might."""
+    if order.state.direction is Direction.UNDO:
+        return "the order is being undone: skip the step once nothing of it stands"
+    return _why_not_mended(order, "freed of a step that failed")
+
+
+def why_not_renew_now(order: Snapshot, now: datetime) -> str:
+    """Return why no failed step has to be done anew; empty if one has."""
+    return "" if _forgotten(order, now) else "no step is in doubt whose key was forgotten"
+
+
+def renew(order: Snapshot, asked: Asked, now: datetime) -> Change:
+    """Do a step in a new round, because an operator found that it was not done (AGT-12).
+
+    The order goes on unless another step has failed too.
+    """
+    step = _failed_step(_forgotten(order, now), asked.step, "renewed")
+    after = order.with_steps(_afresh(step.in_next_round(), Direction.FORWARD))
+    renewed = Renewed(
+        what="step-renewed" if to_mend(after) else "renewed", step=step.name, note=asked.note
+    )
+    return _unless_more_failed(order, after, _entry(asked, now, renewed))
 
 
 # Cancel
@@ -297,7 +354,7 @@ def hurry(order: Snapshot, asked: Asked, now: datetime) -> Change:
     return transition(order, after, _entry(asked, now, ActedOn(what="hurried", note=asked.note)))
 
 
-def _entry(asked: Asked, now: datetime, happened: ActedOn | Skipped) -> HistoryEntry:
+def _entry(asked: Asked, now: datetime, happened: ActedOn | Renewed | Skipped) -> HistoryEntry:
     return HistoryEntry(at=now, actor=f"operator/{asked.operator}", happened=(happened,))
 
 
@@ -310,6 +367,7 @@ ACTIONS = (
         "What is completed stays completed.",
         done="resubmitted",
         why_not=why_not_resubmit,
+        why_not_now=why_not_resubmit_now,
         decide=resubmit,
         lists=(Kind.ERROR,),
     ),
@@ -323,6 +381,20 @@ ACTIONS = (
         of_step=True,
         why_not=why_not_skip,
         decide=skip,
+        lists=(Kind.ERROR,),
+    ),
+    Action(
+        name="renew",
+        title="Do a step anew",
+        button="It was not done: do it",
+        effect="The step, of which nobody could tell whether it was done, is done under a new key. "
+        "If it was done after all, it is done twice.",
+        done="renewed",
+        danger=True,
+        of_step=True,
+        why_not=why_not_renew,
+        why_not_now=why_not_renew_now,
+        decide=renew,
         lists=(Kind.ERROR,),
     ),
     Action(

@@ -89,7 +89,7 @@ def _order_ended(alert: str, after: Snapshot, end: Ended, now: datetime) -> Even
             "failureCount": state.failure_count,
             "stillToBeUndone": to_undo,
         }
-        | _asks_for(*possible(after)),
+        | _asks_for(*possible(after, now)),
     )
 
 

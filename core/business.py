@@ -21,6 +21,7 @@ from core.messages import (
     requests_queue,
     utf16_units,
 )
+from core.orders import Step
 from core.workflow import DeclarationError, Workflows
 
 MAX_PAYLOAD = 32 * 1024
@@ -230,9 +231,23 @@ class Business:
     they may not raise. Faults can also be chosen by order and by action.
     """
 
-    def check(self, deployed: Sequence[Agent]) -> None:
-        """Raise `DeclarationError` with every fault, given the agents of this deployment."""
+    def check(
+        self,
+        deployed: Sequence[Agent],
+        *,
+        timeout: timedelta = timedelta(),
+        threshold: int = 1,
+        cooldown: timedelta = timedelta(),
+    ) -> None:
+        """Raise `DeclarationError` with every fault, given the agents of this deployment.
+
+        The others are the settings that hold for steps which do not say otherwise, if known.
+        """
         faults = [*_faults_of(self.agents), *self.workflows.faults(offers_of(deployed))]
+        for workflow in self.workflows.all:
+            steps = workflow.initial_steps(timeout=timeout, threshold=threshold, cooldown=cooldown)
+            which = f"{workflow.name} version {workflow.version}"
+            faults += [f"{which}: {fault}" for fault in _outlasting_keys(steps, deployed)]
         if self.workflows.latest(self.default_workflow) is None:
             faults.append(f"there is no workflow {self.default_workflow}, which is the default")
         faults += self._faults_of_code()
@@ -292,6 +307,7 @@ def _faults_of(agents: Sequence[Agent]) -> Iterator[str]:
             expected = f"expected {LEAST_PER_SECOND} to {MOST_PER_SECOND:.0f}"
             yield f"agent {agent.name}: per_second is {rate}; {expected}"
         yield from (f"agent {agent.name}: {fault}" for fault in _faults_of_calls(agent))
+        yield from _faults_of_times(agent)
     counted = Counter(agent.name for agent in agents)
     yield from (f"agent {name} is declared twice" for name, count in counted.items() if count > 1)
 
@@ -314,6 +330,31 @@ def is_simulated(agent: str, address: str) -> bool:
     Such a service is called in the default form, whatever the agent declares, and is shown nothing.
     """
     return address.rstrip("/").endswith(f"/simulator/{agent}")
+
+
+def _faults_of_times(agent: Agent) -> Iterator[str]:
+    """Yield the faults of the times that an agent declares of its service."""
+    for name in ("answer_within", "keys_last"):
+        time = getattr(agent, name)
+        if time is not None and time <= timedelta():
+            yield f"agent {agent.name}: {name} is {time}; it has to be more"
+    within, last = agent.answer_within, agent.keys_last
+    if within and last and within > last:
+        yield f"agent {agent.name}: answer_within is {within}; it forgets a key after {last}"
+
+
+def _outlasting_keys(steps: Sequence[Step], agents: Sequence[Agent]) -> Iterator[str]:
+    """Yield a fault for each time after which a service may have forgotten a step's key."""
+    for step in steps:
+        tries = step.timeout * step.threshold
+        waits = {"cooldown": step.cooldown, f"{step.threshold} attempts": tries}
+        for agent in agents:
+            if agent.offers != step.capability or agent.keys_last is None:
+                continue
+            forgets = f"{agent.name} forgets a key after {agent.keys_last}"
+            long = {what: time for what, time in waits.items() if time > agent.keys_last}
+            for what, time in long.items():
+                yield f"step {step.name}: its {what} may take {time}; {forgets}"
 
 
 def offers_of(agents: Sequence[Agent]) -> Mapping[str, Sequence[str]]:

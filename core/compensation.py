@@ -90,6 +90,7 @@ def to_be_undone(step: Step) -> Step:
         reason=None,
         for_operator=False,
         not_before=step.settled_at,
+        answer_by=None,
     )
 
 

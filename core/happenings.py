@@ -77,11 +77,15 @@ class StepStarted(OfStep):
     agent: str
     complete_by: AwareDatetime
     undo: bool = False
+    round: int | None = None
+    """The number of the step's round; None for the first one (AGT-3)."""
 
     @property
     def words(self) -> str:
+        what = f"{'undo of ' if self.undo else ''}{self.step} attempt {self.attempt}"
+        which = f" of round {self.round + 1}" if self.round else ""
         where = "" if self.agent == self.capability else f" at {self.agent}"
-        return f"{'undo of ' if self.undo else ''}{self.step} attempt {self.attempt} started{where}"
+        return f"{what}{which} started{where}"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -132,6 +136,21 @@ class NotTried(OfStep):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Accepted(OfStep):
+    """The service has accepted the call, and will do it later; no failure is counted (AGT-11)."""
+
+    what: Literal["accepted"] = "accepted"
+    agent: str
+    until: AwareDatetime
+    """When the service is asked again."""
+
+    @property
+    def words(self) -> str:
+        again = f"{self.until:%Y-%m-%d %H:%M:%S}"
+        return f"{self.agent} accepted {self.step}; it is asked again at {again}"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Expired(OfStep):
     """The complete-by time of an attempt passed without a valid reply (SUP-3)."""
 
@@ -164,7 +183,7 @@ class CoolsDown:
 
     @property
     def words(self) -> str:
-        return f"cooldown {self.number} of {self.most}, until {self.until:%H:%M:%S}"
+        return f"cooldown {self.number} of {self.most}, until {self.until:%Y-%m-%d %H:%M:%S}"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -177,7 +196,7 @@ class PutBack(OfOrder):
 
     @property
     def words(self) -> str:
-        return f"waits until {self.until:%H:%M:%S}" if self.until else "no agent has room"
+        return f"waits until {self.until:%Y-%m-%d %H:%M:%S}" if self.until else "no agent has room"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -280,6 +299,22 @@ class Skipped(OfOrder):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Renewed(OfOrder):
+    """An operator found that a step was not done, and lets it begin a new round (AGT-12).
+
+    After `step-renewed` the order waits, since another step has failed too.
+    """
+
+    what: Literal["renewed", "step-renewed"]
+    step: str
+    note: str
+
+    @property
+    def words(self) -> str:
+        return f"{self.step}: {self.note}"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Unknown(OfOrder):
     """An event that only another version of the app knows, in that version's words (FLT-12)."""
 
@@ -296,6 +331,7 @@ Happening = (
     | StepUndone
     | StepFailed
     | NotTried
+    | Accepted
     | Expired
     | CoolsDown
     | PutBack
@@ -307,6 +343,7 @@ Happening = (
     | ReplyRefused
     | ActedOn
     | Skipped
+    | Renewed
 )
 
 _ALL: TypeAdapter[Any] = TypeAdapter(

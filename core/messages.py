@@ -163,6 +163,12 @@ def request_id_of(order_id: str, step: Step) -> str:
     return request_id(order_id, step.name, step.attempts, action)
 
 
+def idempotency_key(order_id: str, step: Step) -> str:
+    """Return the key of the step's round: one for every attempt, and for the undo (AGT-3)."""
+    key = f"{order_id}:{step.name}"
+    return f"{key}:{step.round}" if step.round else key
+
+
 class AttemptMessage(Message):
     """Base of the messages between scheduler and agent about one attempt to do or undo a step."""
 
@@ -186,6 +192,8 @@ class AgentRequest(AttemptMessage):
     idempotency_key: Key
     issued_at: Moment
     complete_by: Moment
+    answer_by: Moment | None = None
+    """When the service has to have done what it accepted before; None if it has not."""
     content: Mapping[str, Any]
     """What the step's definition made from the order and the results of earlier steps."""
 
@@ -226,6 +234,8 @@ class AgentReply(AttemptMessage):
     """
     in_doubt: bool = False
     """Whether an earlier call had no answer, so that its effect is unknown (UND-2)."""
+    accepted: bool = False
+    """Whether the service has accepted the call, and asks to be asked again (AGT-11)."""
     complete_by: AwareDatetime
     """The complete-by time of the request, until which the reply lives (AGT-4)."""
 

@@ -188,6 +188,14 @@ class Step:
     """The agent's answer, which an undo needs too."""
     in_doubt: bool = False
     """Whether an attempt ended without an answer, so that its effect is unknown (UND-2)."""
+    answer_by: AwareDatetime | None = None
+    """When the service has to have done what it accepted; None if it has accepted nothing."""
+    round: int = 0
+    """The number of the round, whose attempts share an idempotency key (AGT-3)."""
+    refused_for_good: bool = False
+    """Whether the service has refused the round, and would refuse its key again."""
+    key_known_until: AwareDatetime | None = None
+    """Until when the service knows the key of what is in doubt; None if it does not forget it."""
     for_operator: bool = False
     """Whether the failure did not come from the service: an operator decides, not `on_failure`."""
     more: Mapping[str, Any] = field(default_factory=dict, compare=False)
@@ -219,6 +227,15 @@ class Step:
             and self.undoable
             and (self.in_doubt or self.result is not None)
         )
+
+    def is_forgotten(self, now: datetime) -> bool:
+        """Whether the step is in doubt, and an attempt could come after its key (AGT-12)."""
+        known_until = self.key_known_until
+        return self.in_doubt and known_until is not None and now + self.timeout >= known_until
+
+    def in_next_round(self) -> "Step":
+        """Return the step with a key of its own, of which nothing is in doubt (AGT-3)."""
+        return replace(self, round=self.round + 1, refused_for_good=False, in_doubt=False)
 
     def expired(self, now: datetime, tolerance: timedelta) -> bool:
         """Whether the complete-by time plus the clock tolerance has passed (SUP-2, SCH-6)."""

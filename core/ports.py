@@ -64,9 +64,10 @@ class RemoteService(Protocol):
     """One remote service, as its agent calls it."""
 
     async def call(self, request: AgentRequest, timeout_seconds: float) -> Mapping[str, Any]:
-        """Carry out the request, within the time-out.
+        """Carry out the request within the time-out, and return the service's result.
 
-        Raises `TransientError`, `RejectedError`, `AskedToWaitError` or `AcceptedError`.
+        Raises `TransientError`, `RejectedError`, `AskedToWaitError`, or `AcceptedError` if the
+        service will do it later, and has to be asked again with the same key.
         """
 
 

@@ -235,13 +235,24 @@ def _waiting_for(
             return f"a newer version of the app: this one does not know workflow {workflow}"
         case Actor.SCHEDULER:
             beside = f", and for {answers}" if answers else ""
-            return f"a scheduler to claim it{_room(order, expected, rules, now)}{beside}"
+            again = _asked_again(order)
+            return f"a scheduler to claim it{_room(order, expected, rules, now)}{again}{beside}"
         case Actor.SUPERVISOR:
             return f"the supervisor, which has to look at {answers} that did not come in time"
         case Actor.OPERATOR:
             nobody = f"an agent for {order.needs()}, which none of this app's agents is"
             is_alone = expected.why_not in (WhyNot.NO_ROOM, WhyNot.NO_ROOM_AT_ITS_OWN)
             return nobody if is_alone else f"an operator, who can {' or '.join(actions)} it"
+
+
+def _asked_again(order: Snapshot) -> str:
+    """Return what was accepted and is asked for again; empty if nothing was."""
+    accepted = [
+        f"{step.agent}, which accepted {step.name} and may take until {_clock(step.answer_by)}"
+        for step in order.ready()
+        if step.answer_by
+    ]
+    return f", to ask again {' and '.join(accepted)}" if accepted else ""
 
 
 def _room(order: Snapshot, expected: Prospect, rules: ActingRules, now: datetime) -> str:

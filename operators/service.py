@@ -132,7 +132,7 @@ class OperatorService:
     async def inspect(self, order_id: str) -> OrderView:
         """Show an order with its steps and its whole history; raises `UnknownOrderError`."""
         order = await self.load(order_id)
-        actions = possible(order)
+        actions = possible(order, self.clock())
         return views.order_view(order, self.payload, await self.store.history(order_id), actions)
 
     async def explain(self, order_id: str) -> Explanation:
@@ -145,7 +145,7 @@ class OperatorService:
         except UnreadableRowError as fault:
             return unreadable(order_id, fault)
         acting = replace(self.acting, agent_health=await self.agent_health.since(now - KEPT))
-        return explain(order, possible(order), acting, now)
+        return explain(order, possible(order, now), acting, now)
 
     async def act(self, action: Action, order_id: str, request: ActRequest) -> Acted:
         """Carry out an action on an order (OPR-3, OPR-4).

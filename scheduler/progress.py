@@ -6,19 +6,19 @@ Implements SCH-3, SCH-5, SCH-10 and SCH-12.
 import re
 import traceback
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
 from pydantic import ValidationError
 
 from core import compensation
-from core.business import Payload
+from core.business import Agent, Payload
 from core.changes import Change, HistoryEntry, transition
 from core.errors import AppError, InvalidError
 from core.happenings import Processed, PutBack, StepFailed, StepStarted
 from core.life import DONE, Direction, Outcome, ProcessState, StepState
-from core.messages import AgentRequest, BusMessage, faults_of
+from core.messages import AgentRequest, BusMessage, faults_of, idempotency_key
 from core.orders import ERASED, MAX_REASON, Snapshot, Step
 from core.texts import plain
 from core.workflow import StepDefinition, Workflow
@@ -68,17 +68,16 @@ def _request(
     results = {each.name: each.result for each in used if each.result is not None}
     content = definition.request(order.order, results)
     undo = step.state is StepState.UNDOING
-    # One key for every attempt, and for the undo (AGT-3).
-    idempotency_key = f"{order.order_id}:{step.name}"
     message = AgentRequest(
         order_id=order.order_id,
         step=step.name,
         action="undo" if undo else "do",
         operation=(definition.compensation or "") if undo else definition.operation,
         attempt=step.attempts,
-        idempotency_key=idempotency_key,
+        idempotency_key=idempotency_key(order.order_id, step),
         issued_at=issued_at,
         complete_by=issued_at + step.timeout,
+        answer_by=step.answer_by,
         content={**content, "result": step.result or {}} if undo else content,
     ).to_bus(step.agent, time_to_live=step.timeout)
     if (size := len(message.body.encode())) > MAX_BYTES:
@@ -118,6 +117,8 @@ class Progress:
     room: Room
     providers: Mapping[str, str]
     """The provider of each agent's service: services of one provider know the same keys."""
+    agents: Mapping[str, Agent] = field(default_factory=dict)
+    """The declared agents by name, with how long their services remember a key."""
     instance: str
     clock_tolerance: timedelta
     entry: HistoryEntry
@@ -180,9 +181,21 @@ class Progress:
                     attempts=step.attempts + 1,
                     complete_by=until,
                     settled_at=compensation.settled_at(step, now, self.clock_tolerance),
+                    key_known_until=self._key_known_until(step, agent),
                     not_before=None,
                     reason=None,
                 )
+
+    def _key_known_until(self, step: Step, agent: str) -> datetime | None:
+        """Return until when the service knows the key of an attempt that begins now (AGT-12).
+
+        If the step is in doubt, the service may have the key from an earlier attempt.
+        """
+        if step.in_doubt:
+            return step.key_known_until
+        declared = self.agents.get(agent)
+        keys_last = declared and declared.keys_last
+        return self.entry.at + keys_last if keys_last else None
 
     def _agent_for(self, step: Step) -> str | None:
         """Return the agent that takes the step now; None if no agent has room for it.
@@ -199,7 +212,8 @@ class Progress:
         if step.reason:  # its last attempt came to nothing
             others = (agent for agent in takers if agent != step.agent)
             return next(others, preferred)
-        if step.state is StepState.UNDOING and step.agent in takers:
+        is_known_there = step.state is StepState.UNDOING or step.answer_by is not None
+        if is_known_there and step.agent in takers:
             return step.agent
         return preferred
 
@@ -214,9 +228,13 @@ class Progress:
     def _requests(
         self, order: Snapshot, started: Sequence[Step]
     ) -> tuple[list[BusMessage], list[Step]]:
-        """Return the requests, and as failed the steps whose request cannot be made."""
+        """Return the requests, and as failed the steps whose request cannot be made or sent."""
         requests, failed = [], []
         for step in started:
+            if step.is_forgotten(self.entry.at):
+                unasked = _unasked(order, step, _forgotten(order, step))
+                failed.append(replace(unasked, for_operator=True))
+                continue
             try:
                 requests.append(request_of(order, step, self.workflow, self.payload, self.entry.at))
             except BrokenRequestError as fault:
@@ -224,7 +242,7 @@ class Progress:
         return requests, failed
 
     def _fail(self, order: Snapshot, failed: Sequence[Step]) -> Change | None:
-        """Proceed by the on-failure rule of steps whose request cannot be made (SCH-8)."""
+        """Proceed by the rules for steps whose request cannot be made or sent (SCH-8, AGT-12)."""
         failures = (
             StepFailed(step=each.name, attempt=each.attempts, reason=str(each.reason))
             for each in failed
@@ -239,6 +257,16 @@ def _unasked(order: Snapshot, started: Step, reason: str) -> Step:
     return replace(
         before, state=StepState.FAILED, reason=reason[:MAX_REASON], in_doubt=before.in_doubt or undo
     )
+
+
+def _forgotten(order: Snapshot, step: Step) -> str:
+    """Return what an operator has to find out about a step whose key is forgotten (AGT-12)."""
+    key = idempotency_key(order.order_id, step)
+    known = f"{step.agent} knows {key} only until {step.key_known_until:%Y-%m-%d %H:%M} UTC"
+    if step.state is StepState.UNDOING:
+        return f"it may stand, and {known}: see to it there that nothing stands, then skip it"
+    then = "skip it if it was done, or renew it if it was not"
+    return f"it may have been done, and {known}: find out there, then {then}"
 
 
 def handled(order: Snapshot, instance: str) -> Snapshot:
@@ -261,4 +289,5 @@ def _start_of(step: Step) -> StepStarted:
         agent=step.agent,
         complete_by=step.complete_by,
         undo=step.state is StepState.UNDOING,
+        round=step.round or None,
     )

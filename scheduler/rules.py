@@ -3,15 +3,16 @@
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
 from core import compensation
-from core.business import Payload
+from core.business import Agent, Payload
 from core.changes import Change, Decision, HistoryEntry, NotClaimed, Note, transition
 from core.errors import NewerWorkflowError
 from core.happenings import (
+    Accepted,
     Claimed,
     Happening,
     NotTried,
@@ -43,6 +44,8 @@ class SchedulerRules:
     payload: Payload
     providers: Mapping[str, str]
     """The provider of each agent's service: services of one provider know the same keys."""
+    agents: Mapping[str, Agent] = field(default_factory=dict)
+    """The declared agents by name: what their services remember, and how long they may take."""
     clock_tolerance: timedelta
     longest_upgrade: timedelta
     """How long an order on an unknown workflow is left to a newer version of the app (FLT-12)."""
@@ -168,13 +171,15 @@ class SchedulerRules:
                 return self._completed(step, reply, definition, now)
             case "failed":
                 return self._failed(step, reply, now)
+            case _ if reply.accepted:
+                return self._accepted(step, reply, now)
             case _:
                 return self._not_tried(step, reply, now)
 
     def _completed(
         self, step: Step, reply: AgentReply, definition: StepDefinition, now: datetime
     ) -> tuple[Step, HistoryEntry]:
-        ended = replace(step, complete_by=None, reason=None, in_doubt=False)
+        ended = replace(step, complete_by=None, answer_by=None, reason=None, in_doubt=False)
         if step.state is StepState.UNDOING:
             entry = self._entry(now, StepUndone(step=step.name, attempt=step.attempts))
             return replace(ended, state=StepState.UNDONE), entry
@@ -184,6 +189,7 @@ class SchedulerRules:
     def _failed(self, step: Step, reply: AgentReply, now: datetime) -> tuple[Step, HistoryEntry]:
         reason = reply.reason or NO_REASON
         in_doubt = step.in_doubt or reply.in_doubt
+        refused = step.state is StepState.RUNNING and not reply.for_operator
         failed = replace(
             step,
             state=StepState.FAILED,
@@ -191,22 +197,38 @@ class SchedulerRules:
             reason=reason[:MAX_REASON],
             in_doubt=in_doubt,
             for_operator=reply.for_operator,
+            refused_for_good=refused and self._remembers_refusals(step.agent),
         )
         return failed, self._entry(
             now, StepFailed(step=step.name, attempt=step.attempts, reason=reason)
         )
 
+    def _remembers_refusals(self, agent: str) -> bool:
+        """Whether the agent's service would repeat a refusal for its key."""
+        declared = self.agents.get(agent)
+        return declared is not None and declared.remembers_refusals
+
     def _not_tried(self, step: Step, reply: AgentReply, now: datetime) -> tuple[Step, HistoryEntry]:
         """Let the step be requested again once an agent has room, without a failure (AGT-8)."""
-        waiting = replace(
-            step,
-            state=StepState.UNDOING if step.state is StepState.UNDOING else StepState.NOT_STARTED,
-            complete_by=None,
-            in_doubt=step.in_doubt or reply.in_doubt,
-        )
-        return waiting, self._entry(
+        return _waiting(step, reply), self._entry(
             now, NotTried(step=step.name, attempt=step.attempts, reason=reply.reason)
         )
+
+    def _accepted(self, step: Step, reply: AgentReply, now: datetime) -> tuple[Step, HistoryEntry]:
+        """Let the service be asked again when it says, without a failure (AGT-11).
+
+        The answer is due in the time that the agent declares, counted from the first such reply.
+        """
+        until = now + timedelta(seconds=reply.retry_after or 0)
+        agent = self.agents.get(step.agent)
+        within = (agent and agent.answer_within) or timedelta()
+        answer_by = step.answer_by or now + within
+        settled = step.settled_at and max(step.settled_at, answer_by + step.late_effect_window)
+        asked_again = replace(
+            _waiting(step, reply), not_before=until, answer_by=answer_by, settled_at=settled
+        )
+        accepted = Accepted(step=step.name, attempt=step.attempts, agent=step.agent, until=until)
+        return asked_again, self._entry(now, accepted)
 
     def _progress(
         self, before: Snapshot, workflow: Workflow, entry: HistoryEntry, room: Room
@@ -218,6 +240,7 @@ class SchedulerRules:
             entry=entry,
             room=room,
             providers=self.providers,
+            agents=self.agents,
             instance=self.instance,
             clock_tolerance=self.clock_tolerance,
         )
@@ -251,6 +274,17 @@ def _now(workflow: Workflow, step: Step) -> str:
 
 def _why_nothing_starts(order: Snapshot, room: Room) -> WhyNot:
     return WhyNot.NO_ROOM_AT_ITS_OWN if order.needs() in room else WhyNot.NO_ROOM
+
+
+def _waiting(step: Step, reply: AgentReply) -> Step:
+    """Return the step as it waits for its next attempt; the last one does not count."""
+    back = step.state is StepState.UNDOING
+    return replace(
+        step,
+        state=StepState.UNDOING if back else StepState.NOT_STARTED,
+        complete_by=None,
+        in_doubt=step.in_doubt or reply.in_doubt,
+    )
 
 
 def _within_bounds(definition: StepDefinition, reply: AgentReply) -> AgentReply:

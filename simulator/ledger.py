@@ -2,23 +2,28 @@
 
 Rows: `call|<order>|<id>`, `effect|<order>|<key>|<action>`, `fault|<key>`. An undo writes its own
 effect row, and marks the row of the undone action as forbidden, so that a later call is refused. An
-effect row with an effect means that it happened; one without an effect only forbids it.
+effect row with an effect means that it happened; one without an effect only forbids it, or holds
+the refusal that is repeated for the key. The row of an effect whose key was forgotten gets another
+name, so that the next call has an effect too. `accepted|<order>|<key>|<action>` is what is done
+later.
 """
 
 import contextlib
 import hashlib
 import secrets
 from collections.abc import Sequence
+from datetime import datetime
 
 from pydantic import TypeAdapter
 
 from core.errors import ConflictError
 from core.keys import key_part
-from simulator.rules import Effect, FaultInForce
+from simulator.rules import Effect, FaultInForce, Refusal
 from stores.tables import Delete, Insert, Operation, Put, Replace, Stored, Table, columns_of
 
 LAST = "~"
 EFFECT = TypeAdapter(Effect)
+REFUSAL = TypeAdapter(Refusal)
 
 MAX_CHARACTERS = 200
 """Maximum length of one part of a row key: three parts stay far below Azure's 512 characters."""
@@ -36,7 +41,7 @@ def _part(text: str) -> str:
 
 
 def _order_of(key: str) -> str:
-    """Return the row-key part for the order in an idempotency key `<order>:<step>`."""
+    """Return the row-key part for the order in a key `<order>:<step>`, of whatever round."""
     return _part(key.partition(":")[0])
 
 
@@ -91,6 +96,40 @@ class Ledger:
             return Replace(row, columns_of(stored) | {"Forbidden": True}, stored.etag)
         return Insert(row, {"Forbidden": True})
 
+    async def refuse(self, service: str, key: str, action: str, refusal: Refusal) -> None:
+        """Refuse the action from now on under this key, unless the key has an answer already."""
+        columns = {"Forbidden": True, "Refusal": REFUSAL.dump_json(refusal).decode()}
+        with contextlib.suppress(ConflictError):
+            await self._table.submit(service, [Insert(_effect_row(key, action), columns)])
+
+    async def refusal(self, service: str, key: str, action: str) -> Refusal | None:
+        """Return the refusal that is repeated for this key; None if there is none."""
+        stored = await self._table.get(service, _effect_row(key, action))
+        found = stored and columns_of(stored).get("Refusal")
+        return REFUSAL.validate_json(found) if found else None
+
+    async def accept(self, service: str, key: str, action: str, now: datetime) -> datetime:
+        """Accept an action that is done later; return when it was accepted first."""
+        row = f"accepted|{_order_of(key)}|{_part(key)}|{action}"
+        with contextlib.suppress(ConflictError):
+            await self._table.submit(service, [Insert(row, {"At": now.isoformat()})])
+            return now
+        stored = await self._table.get(service, row)
+        return datetime.fromisoformat(columns_of(stored)["At"]) if stored else now
+
+    async def forget(self, service: str, key: str, action: str, before: datetime) -> None:
+        """Forget the answer that was given under this key, if it is from before that time.
+
+        The effect stays in the ledger, and the next call with the key has another one.
+        """
+        row = _effect_row(key, action)
+        stored = await self._table.get(service, row)
+        if stored is None or not _is_from_before(stored, before):
+            return
+        renamed = Insert(f"{row}|{secrets.token_hex(13)}", columns_of(stored))
+        with contextlib.suppress(ConflictError):  # another call has forgotten it meanwhile
+            await self._table.submit(service, [renamed, Delete(row)])
+
     async def contents(self, service: str, order_id: str | None) -> tuple[int, Sequence[Effect]]:
         """Return the number of calls and the effects, oldest first, of all orders or of one.
 
@@ -124,3 +163,11 @@ def _effect_row(key: str, action: str) -> str:
 
 def _effect(stored: Stored) -> Effect:
     return EFFECT.validate_json(columns_of(stored)["Effect"])
+
+
+def _is_from_before(stored: Stored, time: datetime) -> bool:
+    """Whether the answer was given before that time; what was only forbidden is none."""
+    columns = columns_of(stored)
+    if "Effect" in columns:
+        return _effect(stored).at < time
+    return "Refusal" in columns and REFUSAL.validate_json(columns["Refusal"]).at < time

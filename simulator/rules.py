@@ -3,8 +3,8 @@
 import hashlib
 import json
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from itertools import chain
 from typing import Annotated, Any, Literal
 
@@ -31,6 +31,10 @@ class Service:
     undoes: Mapping[str, str]
     """The action that each undo reverses: under the same key it is refused from then on (UND-2)."""
     refusal: str
+    remembers_refusals: bool = False
+    """Whether it repeats a refusal for its key, and refuses a key with other content."""
+    keys_last: timedelta | None = None
+    """How long it remembers a key; None for ever."""
     marks: Mapping[str, Callable[[Mapping[str, Any]], Iterable[str]]]
     """The business's declared marks of a call, by which a fault may select calls."""
 
@@ -50,6 +54,8 @@ def _service(agent: Agent, business: Business) -> Service:
         actions=actions,
         undoes=undoes,
         refusal=agent.refusal,
+        remembers_refusals=agent.remembers_refusals,
+        keys_last=agent.keys_last,
         marks=business.fault_marks,
     )
 
@@ -79,9 +85,26 @@ class Fault(BaseModel):
     model_config = ConfigDict(
         frozen=True, extra="forbid", strict=True, alias_generator=to_camel, populate_by_name=True
     )
-    mode: Literal["none", "down", "slow", "flaky", "reject", "hang", "late", "busy", "unauthorized"]
+    mode: Literal[
+        "none",
+        "down",
+        "slow",
+        "flaky",
+        "reject",
+        "hang",
+        "late",
+        "busy",
+        "unauthorized",
+        "accept",
+        "remember",
+        "forget",
+    ]
     latency_ms: Annotated[int, Field(ge=0, le=30_000)] | None = None
-    """Delay of the answer for `slow`, `hang` and `late`."""
+    """Delay of the answer for `slow`, `hang` and `late`.
+
+    For `accept` it is the time until an accepted call is done, for `forget` that for which a key is
+    remembered.
+    """
     failure_rate: Annotated[float, Field(ge=0, le=1)] = 0.5
     """The share of calls that fail with `flaky`."""
     retry_after: Annotated[int, Field(ge=1, le=86_400)] | None = None
@@ -122,6 +145,18 @@ class Effect:
     order_id: str
     at: datetime
     result: Mapping[str, Any]
+    content: str = ""
+    """The digest of the call's content, where another one is refused under the same key."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Refusal:
+    """A refusal that is repeated for its key."""
+
+    reason: str
+    at: datetime
+    content: str = ""
+    """As in `Effect`."""
 
 
 class FaultInForce(Fault):
@@ -139,8 +174,14 @@ class Plan:
     status: int = 200
     reason: str = ""
     delay_seconds: float = 0
-    retry_after: int | None = None
-    """The pause in seconds that the answer asks for."""
+    retry_after: timedelta | None = None
+    """The pause that the answer asks for."""
+    done_after: timedelta | None = None
+    """How long after its first call the action is done; None for at once."""
+    is_remembered: bool = False
+    """Whether the call is refused for this reason, now and whenever its key comes again."""
+    keys_last: timedelta | None = None
+    """How long the service remembers a key; None for ever."""
 
 
 def in_force(faults: Iterable[FaultInForce], now: datetime) -> list[FaultInForce]:
@@ -175,22 +216,28 @@ def plan(service: Service, fault: Fault | None, chance: float, calls: int = 1) -
     `chance` is a random number from 0 to 1; `calls` is how many calls of its key have arrived.
     """
     if fault is None:
-        return Plan()
+        return Plan(keys_last=service.keys_last)
     wait = LONGEST_WAIT_SECONDS if fault.latency_ms is None else fault.latency_ms / 1000
+    refused = Plan(effect=False, status=422, reason=service.refusal)
+    remembered = Plan(is_remembered=True, reason=service.refusal)
     plans = {
         "none": Plan(),
         "down": Plan(effect=False, status=503, reason="the service is down"),
         "slow": Plan(delay_seconds=1.0 if fault.latency_ms is None else wait),
         "flaky": _flaky(fault.failure_rate, chance),
-        "reject": Plan(effect=False, status=422, reason=service.refusal),
+        "reject": remembered if service.remembers_refusals else refused,
         "hang": Plan(effect=False, status=504, reason="no answer", delay_seconds=wait),
         "late": Plan(
             effect_is_late=True, status=504, reason="the answer came too late", delay_seconds=wait
         ),
         "busy": _busy(fault.retry_after or BUSY_FOR_SECONDS),
         "unauthorized": UNAUTHORIZED if calls <= 1 else Plan(),
+        "accept": Plan(done_after=timedelta(seconds=1.0 if fault.latency_ms is None else wait)),
+        "remember": remembered,
+        "forget": Plan(keys_last=timedelta(seconds=wait)),
     }
-    return plans[fault.mode]
+    found = plans[fault.mode]
+    return replace(found, keys_last=found.keys_last or service.keys_last)
 
 
 UNAUTHORIZED = Plan(effect=False, status=401, reason="the token is not accepted")
@@ -198,7 +245,9 @@ UNAUTHORIZED = Plan(effect=False, status=401, reason="the token is not accepted"
 
 
 def _busy(seconds: int) -> Plan:
-    return Plan(effect=False, status=429, reason="too many calls", retry_after=seconds)
+    return Plan(
+        effect=False, status=429, reason="too many calls", retry_after=timedelta(seconds=seconds)
+    )
 
 
 def _flaky(failure_rate: float, chance: float) -> Plan:
@@ -208,6 +257,14 @@ def _flaky(failure_rate: float, chance: float) -> Plan:
     if chance < failure_rate / 2:
         return Plan(effect=False, status=503, reason="the service stumbled")
     return Plan(status=502, reason="the answer was lost")
+
+
+def content_of(service: Service, call: Call) -> str:
+    """Return the digest of a call's content; empty where the content is not compared."""
+    if not service.remembers_refusals:
+        return ""
+    text = json.dumps(call.order, sort_keys=True, default=dict)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def result_of(service: str, action: str, key: str, call: Call) -> dict[str, Any]:

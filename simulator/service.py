@@ -11,7 +11,7 @@ from core.gathering import GroupCommit
 from core.ports import Clock, TextQueue
 from simulator import rules
 from simulator.ledger import Ledger
-from simulator.rules import Call, Effect, Fault, FaultInForce, Match, Service
+from simulator.rules import Call, Effect, Fault, FaultInForce, Match, Plan, Refusal, Service
 from simulator.samples import SampleOrder, Trial
 
 log = logging.getLogger(__name__)
@@ -28,8 +28,12 @@ class Answer:
     reason: str = ""
     """Why the status is not 200."""
     result: Mapping[str, Any] = field(default_factory=dict)
-    retry_after: int | None = None
-    """The pause in seconds that it asks for."""
+    retry_after: timedelta | None = None
+    """The pause that it asks for before another call; None if it asks for none."""
+
+
+UNDONE = Answer(status=410, reason="it was undone under this key, and is refused since")
+OTHER_CONTENT = Answer(status=400, reason="the key came with other content before")
 
 
 @dataclass(kw_only=True)
@@ -65,19 +69,51 @@ class Simulator:
         tells_calls_apart = fault is not None and fault.mode == "unauthorized"
         calls = await self.ledger.calls_of(service.name, key) if tells_calls_apart else 1
         plan = rules.plan(service, fault, self.chance(), calls)
+        if plan.keys_last:
+            await self.ledger.forget(service.name, key, action, self.clock() - plan.keys_last)
+        if plan.done_after and (left := await self._left(service, action, key, plan.done_after)):
+            return Answer(status=202, reason="it is done later", retry_after=left)
+        return await self._carry_out(plan, service, action, key, call)
+
+    async def _left(
+        self, service: Service, action: str, key: str, done_after: timedelta
+    ) -> timedelta | None:
+        """Return how long it takes until the accepted action is done; None if it is done now."""
+        now = self.clock()
+        left = await self.ledger.accept(service.name, key, action, now) + done_after - now
+        return left if left > timedelta() else None
+
+    async def _carry_out(
+        self, plan: Plan, service: Service, action: str, key: str, call: Call
+    ) -> Answer:
+        """Carry out the plan of a call, unless its key has another answer already."""
+        content = rules.content_of(service, call)
+        if plan.is_remembered:
+            refusal = Refusal(reason=plan.reason, at=self.clock(), content=content)
+            await self.ledger.refuse(service.name, key, action, refusal)
         if plan.effect_is_late:
             await self.sleep(plan.delay_seconds)
         stands = await self._happen(service, action, key, call) if plan.effect else None
         if plan.effect and stands is None:
-            return Answer(status=410, reason="it was undone under this key, and is refused since")
+            return await self._refused(service, action, key, content)
         if not plan.effect_is_late:
             await self.sleep(plan.delay_seconds)
+        if stands and stands.content not in ("", content):
+            return OTHER_CONTENT
+        result = stands.result if stands else {}
+        reason = "" if plan.is_remembered else plan.reason
         return Answer(
-            status=plan.status,
-            reason=plan.reason,
-            result=stands.result if stands else {},
-            retry_after=plan.retry_after,
+            status=plan.status, reason=reason, result=result, retry_after=plan.retry_after
         )
+
+    async def _refused(self, service: Service, action: str, key: str, content: str) -> Answer:
+        """Return the answer to a call whose key was refused, or undone, before."""
+        refusal = await self.ledger.refusal(service.name, key, action)
+        if refusal is None:
+            return UNDONE
+        if refusal.content != content:
+            return OTHER_CONTENT
+        return Answer(status=422, reason=refusal.reason)
 
     async def _happen(self, service: Service, action: str, key: str, call: Call) -> Effect | None:
         effect = Effect(
@@ -86,6 +122,7 @@ class Simulator:
             order_id=call.order_id,
             at=self.clock(),
             result=rules.result_of(service.name, action, key, call),
+            content=rules.content_of(service, call),
         )
         return await self.ledger.effect(service.name, effect, forbids=service.undoes.get(action))
 

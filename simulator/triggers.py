@@ -1,6 +1,9 @@
 """Binds the simulated services to HTTP."""
 
+import math
 import re
+from collections.abc import Mapping
+from datetime import timedelta
 
 import azure.functions as func
 
@@ -32,7 +35,9 @@ def blueprint(service: Simulator, samples: SampleService) -> func.Blueprint:
         answer = await service.call(name, action, _key(req), body_of(req, Call))
         if answer.status == 200:
             return ok(answer.result)
-        asks = {"Retry-After": str(answer.retry_after)} if answer.retry_after else {}
+        asks = _asks(answer.retry_after)
+        if answer.status == 202:
+            return ok({"status": "accepted"}, answer.status, asks)
         return problem(answer.status, "The call failed", answer.reason, headers=asks)
 
     return triggers
@@ -68,6 +73,11 @@ def _bind_samples(triggers: Functions, samples: SampleService) -> None:
     @triggers.route("simulator/sample", methods=["POST"], auth_level=func.AuthLevel.FUNCTION)
     async def simulator_sample(req: func.HttpRequest) -> func.HttpResponse:
         return ok({"orderId": await samples.place(body_of(req, Trial))}, 202)
+
+
+def _asks(pause: timedelta | None) -> Mapping[str, str]:
+    """Return the header that asks for a pause, in whole seconds and no less."""
+    return {"Retry-After": str(math.ceil(pause.total_seconds()))} if pause else {}
 
 
 def _unknown() -> func.HttpResponse:

@@ -34,6 +34,7 @@ NEVER = datetime.min.replace(tzinfo=UTC)
 EVENTS_OF = {
     "resubmit": {"resubmitted"},
     "skip": {"skipped", "step-skipped"},
+    "renew": {"renewed", "step-renewed"},
     "cancel": {"cancelled"},
     "hold": {"held"},
     "release": {"released"},
@@ -54,6 +55,7 @@ def _check(world: World) -> None:
         return
     _alerted_once(world)
     _nothing_stands_half_done(world, order)
+    _one_round_stands(world, order)
     check_notices(world)
     if not world.rows.sound:
         _check_rows(world, order)
@@ -103,20 +105,41 @@ def _over_for_good(world: World) -> None:
 
 def _nothing_stands_half_done(world: World, order: Snapshot) -> None:
     """What an order says of its end is true at the remote services."""
-    keys = {
-        f"{world.order_id}:{step.name}"
-        for step in order.steps
-        if step.state is not StepState.SKIPPED
-    }
-    undoable = {f"{world.order_id}:{step.name}" for step in order.steps if step.undoable}
-    done = {key for key in keys if f"{key} do" in world.effects}
+    counted = [step for step in order.steps if step.state is not StepState.SKIPPED]
+    keys = {_key(world, step, step.round) for step in counted}
     undone = {key for key in keys if f"{key} undo" in world.effects}
     if order.state.process_state is ProcessState.PROCESSED:
+        done = {key for key in keys if f"{key} do" in world.effects}
         demand(done == keys, f"the order is Processed, but not done: {keys - done}")
         demand(not undone, f"the order is Processed, but undone: {undone}")
     if order.state.outcome is Outcome.UNDONE:
-        standing = (done & undoable) - undone
-        demand(not standing, f"the order is called undone, but this stands: {standing}")
+        standing = {step.name: _standing(world, step) for step in counted if step.undoable}
+        demand(
+            not any(standing.values()),
+            f"the order is called undone, but these rounds stand: {standing}",
+        )
+
+
+def _one_round_stands(world: World, order: Snapshot) -> None:
+    """At most one round of a step stands, or may: a round begins where the one before is nothing (AGT-3)."""
+    for step in order.steps:
+        rounds = _standing(world, step) | ({step.round} if step.in_doubt or step.runs else set())
+        demand(len(rounds) <= 1, f"of {step.name} these rounds stand, or may: {rounds} (AGT-3)")
+
+
+def _standing(world: World, step: Step) -> set[int]:
+    """The rounds of a step that happened at the remote services, and were not undone."""
+    keys = {number: _key(world, step, number) for number in range(step.round + 1)}
+    return {
+        number
+        for number, key in keys.items()
+        if f"{key} do" in world.effects and f"{key} undo" not in world.effects
+    }
+
+
+def _key(world: World, step: Step, number: int) -> str:
+    """The idempotency key of a round of a step: the shipped code is not asked."""
+    return f"{world.order_id}:{step.name}{f':{number}' if number else ''}"
 
 
 def _not_lost(world: World) -> None:
@@ -248,7 +271,7 @@ def _attempts_counted_once(world: World, order: Snapshot) -> None:
 def _failures_counted_once(change: Change) -> None:
     """What expires at the same time counts once for the order, until an operator lets it begin afresh (SUP-3)."""
     before, after = (each.state.failure_count for each in (change.before, change.after))
-    if change.entry.event in {"resubmitted", "skipped"}:
+    if change.entry.event in {"resubmitted", "skipped", "renewed"}:
         demand(after == 0, f"FailureCount {after} of an order that was {change.entry.event}")
     else:
         most = change.entry.actor.startswith("supervisor/")
@@ -596,10 +619,25 @@ def check_served(world: World, request: AgentRequest, provider: str) -> None:
     demand(not others, f"{request.step} goes to {provider}, and {others} has served it (AGT-3)")
 
 
+def check_forgotten(world: World, request: AgentRequest) -> None:
+    """Check that nothing is done twice because its key was forgotten (AGT-12)."""
+    done = request.action == "do" and f"{request.idempotency_key} do" in world.effects
+    demand(not done, f"{request.step} is done a second time under a forgotten key (AGT-12)")
+
+
+def is_true(world: World, order: Snapshot, kind: str) -> bool:
+    """Whether an operator who has found out at the service would say this, where keys are forgotten."""
+    if roles.KEYS_LAST is None:
+        return True
+    stands = any(_standing(world, step) for step in order.in_state(StepState.FAILED))
+    back = order.state.direction is Direction.UNDO
+    return {"renew": not stands, "skip": stands is not back}.get(kind, True)
+
+
 def _steps(world: World, action: str) -> set[str]:
     """The steps of which this has happened."""
     found = (effect.split(" ") for effect in world.effects)
-    return {key.rpartition(":")[2] for key, done in found if done == action}
+    return {key.split(":")[1] for key, done in found if done == action}
 
 
 def check_effect(world: World, handler: Handler, effect: Effect) -> None:
@@ -618,10 +656,16 @@ def _called_in_time(world: World, request: AgentRequest) -> None:
     demand(
         world.now < request.complete_by, "the service was called after the complete-by time (AGT-5)"
     )
-    key = f"{request.order_id}:{request.step}"
+    part = world.about(request.order_id)
+    step = part.order().step(request.step) if part.order() else None
+    if step is None:
+        return
+    # A late duplicate may be of a round before; of the current attempt there is one key only.
+    first = step.round if step.runs and request.attempt == step.attempts else 0
+    keys = [_key(part, step, number) for number in range(first, step.round + 1)]
     demand(
-        request.idempotency_key == key,
-        f"idempotency key {request.idempotency_key} for {key} (AGT-3)",
+        request.idempotency_key in keys,
+        f"idempotency key {request.idempotency_key} for {keys} (AGT-3)",
     )
 
 

@@ -83,7 +83,7 @@ class Judge:
         expected, role = explaining.what_comes(order, rules, since), entry.actor.partition("/")[0]
         demand(expected, f"“{entry.event}” although nobody was to act any more")
         if role == "operator":
-            actions = possible(order)
+            actions = possible(order, entry.at)
             demand(
                 ACT_OF[entry.event] in actions,
                 f"“{entry.event}”, but an operator could only {actions}",

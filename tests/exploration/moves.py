@@ -26,7 +26,7 @@ from exploration import invariants, roles
 from exploration.beliefs import closed_until, next_look, text_of_belief
 from exploration.driving import Answer, Effect, Ended, Handler, Job, Raised, Returned, run, settled
 from exploration.due import is_due, may_go_on, polled_from
-from exploration.ports import RETRY_AFTER
+from exploration.ports import RETRY_AFTER, QueuedError
 from exploration.roles import (
     INSTANCES,
     KINDS,
@@ -142,8 +142,8 @@ def _acts(world: World) -> Iterator[Move]:
     spent = world.but(acts_left=world.acts_left - 1)
     for part in world.each():
         order = part.order()
-        for kind in possible(order) if order else ():
-            if kind in world.operator:
+        for kind in possible(order, world.now) if order else ():
+            if kind in world.operator and invariants.is_true(part, order, kind):
                 begun = _begun(
                     spent,
                     "operator",
@@ -391,6 +391,11 @@ def _sent(message: BusMessage, now: datetime) -> Sent:
 def _call(
     world: World, handler: Handler, request: AgentRequest, timeout: timedelta
 ) -> Iterator[Outcome]:
+    world = _remembering(world, request.idempotency_key)
+    known_until = dict(world.known).get(request.idempotency_key)
+    if known_until and known_until <= world.now:
+        yield from _call_with_a_forgotten_key(world, request)
+        return
     happened = _served(world, handler, request)
     happened = happened.but(effects=_with_effect(world, request.idempotency_key, request.action))
     transient, rejected = Raised(TransientError), Raised(RejectedError, "card declined")
@@ -408,13 +413,53 @@ def _call(
             False,
         )
         return
+    if request.idempotency_key in world.refused and request.action == "do":
+        yield "the service repeats its refusal", world, rejected, False
+        return
+    call = _call_of(request)
+    if roles.ANSWER_WITHIN and call not in world.accepted:
+        later = Raised(QueuedError, "queued")
+        accepted = world.but(accepted=world.accepted | {call})
+        yield "the service accepts it, to do it later", accepted, later, False
+        at_once = happened.but(accepted=accepted.accepted)
+        yield "the service accepts it, and does it", at_once, later, False
+        return
     done = Returned({"reference": "r"})
     yield "the service does its work", happened, done, False
     late = _at(happened, max(world.now, request.complete_by))
     yield "the service does its work, which the agent hears too late", late, done, True
     yield "the service does its work, but its answer is lost", happened, transient, True
     yield "the service stumbles", world, transient, True
-    yield "the service rejects the order", world, rejected, True
+    is_remembered = roles.REMEMBERS_REFUSALS and call in world.effects
+    if not is_remembered:  # what was done is not refused under its key
+        yield "the service rejects the order", _refusing(world, request), rejected, True
+
+
+def _remembering(world: World, key: str) -> World:
+    """The world in which the service has got this key, and knows it for a while."""
+    if roles.KEYS_LAST is None or key in dict(world.known):
+        return world
+    return world.but(known=tuple(sorted([*world.known, (key, world.now + roles.KEYS_LAST)])))
+
+
+def _call_with_a_forgotten_key(world: World, request: AgentRequest) -> Iterator[Outcome]:
+    """The service does it, again if it did it; only by its own answer it knows what to undo."""
+    invariants.check_forgotten(world, request)
+    undo = request.action == "undo" and not request.content["result"]
+    effects = world.effects if undo else world.effects | {_call_of(request)}
+    happened = world.but(effects=effects)
+    yield "the service does what it has forgotten", happened, Returned({"reference": "r"}), False
+
+
+def _call_of(request: AgentRequest) -> str:
+    return f"{request.idempotency_key} {request.action}"
+
+
+def _refusing(world: World, request: AgentRequest) -> World:
+    """The world in which the service has refused this call; it may remember that."""
+    if not roles.REMEMBERS_REFUSALS or request.action == "undo":
+        return world
+    return world.but(refused=world.refused | {request.idempotency_key})
 
 
 def _served(world: World, handler: Handler, request: AgentRequest) -> World:
@@ -595,6 +640,7 @@ def _moments_of(order: Snapshot, world: World) -> Iterator[datetime]:
         )
         yield from (until for belief in world.beliefs.values() for until in closed_until(belief))
         yield from _shown("poll", begins)
+    yield from (step.key_known_until for step in order.steps if step.key_known_until)
     for step in order.running():
         if step.complete_by:
             yield from _shown("request", step.complete_by - MARGIN)

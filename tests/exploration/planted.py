@@ -29,6 +29,7 @@ from exploration.worlds import (
     CIRCUIT,
     CLOCKS_DIFFER,
     ELSEWHERE,
+    FORGOTTEN,
     GIVEN_UP,
     GONE,
     HELD,
@@ -39,6 +40,7 @@ from exploration.worlds import (
     ONE_INSTANCE_BREAKS,
     ONE_SLOT,
     PLAIN_ENDED,
+    REFUSED_FOR_GOOD,
     REROUTED,
     RESTED,
     RESTS_BESIDE,
@@ -101,6 +103,7 @@ original_call = AgentService._call
 original_obligations = agenda.obligations
 original_start = Progress._start
 original_agent_for = Progress._agent_for
+original_idempotency_key = progress.idempotency_key
 original_lane = admission._lane
 
 
@@ -257,6 +260,26 @@ def counts_attempts_afresh() -> AbstractContextManager[Any]:
     return patch.object(
         actions, "_afresh", lambda *args: replace(original_afresh(*args), attempts=0)
     )
+
+
+def begins_a_round_in_doubt() -> AbstractContextManager[Any]:
+    def afresh(step, direction):
+        begun = step.in_next_round() if direction is Direction.FORWARD else step
+        return original_afresh(begun, direction)
+
+    return patch.object(actions, "_afresh", afresh)
+
+
+def undoes_the_first_round() -> AbstractContextManager[Any]:
+    def idempotency_key(order_id, step):
+        undo = step.state is StepState.UNDOING
+        return original_idempotency_key(order_id, replace(step, round=0) if undo else step)
+
+    return patch.object(progress, "idempotency_key", idempotency_key)
+
+
+def sends_what_is_forgotten() -> AbstractContextManager[Any]:
+    return patch.object(Step, "is_forgotten", lambda step, now: False)
 
 
 def never_polls() -> AbstractContextManager[Any]:
@@ -631,7 +654,7 @@ def calls_incomplete_what_is_undone() -> AbstractContextManager[Any]:
 
 
 def offers_less_than_can_be_done() -> AbstractContextManager[Any]:
-    return patch.object(alerts, "possible", lambda order: ["resubmit"])
+    return patch.object(alerts, "possible", lambda order, now: ["resubmit"])
 
 
 def publishes_no_reasons() -> AbstractContextManager[Any]:
@@ -876,6 +899,9 @@ PLANTED: Mapping[str, tuple[Plant, WorldOf]] = {
         asks_another_provider_what_was_not_tried,
         ELSEWHERE,
     ),
+    "AGT-3 begins a round in doubt": (begins_a_round_in_doubt, REFUSED_FOR_GOOD),
+    "AGT-12 sends what is forgotten": (sends_what_is_forgotten, FORGOTTEN),
+    "AGT-3 undoes the first round": (undoes_the_first_round, REFUSED_FOR_GOOD),
     "SCH-11 sends it to the end of the queue": (sends_it_to_the_end_of_the_queue, TRIED_AGAIN),
     "SCH-11 takes the newest first": (takes_the_newest_first, ARRIVES),
     "OPR-3 counts attempts afresh": (counts_attempts_afresh, GIVEN_UP),

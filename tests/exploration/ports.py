@@ -4,11 +4,19 @@ from contextlib import asynccontextmanager, contextmanager, suppress
 from datetime import timedelta
 
 from agents.protection import HealthReporter
-from core.errors import CircuitOpenError, UnavailableError
+from core.errors import AcceptedError, CircuitOpenError, UnavailableError
 from exploration.driving import Effect, Tape
 from stores.orders import OrderStore
 
 RETRY_AFTER = timedelta(seconds=2)
+ASK_AGAIN = timedelta(seconds=3)
+
+
+class QueuedError(AcceptedError):
+    """What a service raises that has accepted a call, and does it later."""
+
+    def __init__(self, message):
+        super().__init__(message, retry_after=ASK_AGAIN)
 
 
 class Store:

@@ -66,6 +66,12 @@ THRESHOLD = 2
 OFFERS: Mapping[str, Sequence[str]] = {"payment": ("payment",)}
 PROVIDERS: Mapping[str, str] = {"payment": "psp", "payment-backup": "psp"}
 """By agent, whose idempotency keys its service knows."""
+REMEMBERS_REFUSALS = False
+"""Whether services repeat a refusal for its idempotency key (AGT-3)."""
+ANSWER_WITHIN: timedelta | None = None
+"""How long services may take for what they accept; None if they do it at once (AGT-11)."""
+KEYS_LAST: timedelta | None = None
+"""How long services remember an idempotency key; None for ever (AGT-12)."""
 BUCKETS = 1
 CALLS_IN_FLIGHT = 10
 """What each agent declares; as many requests may be open at it."""
@@ -150,6 +156,9 @@ def declared(name: str, capability: str) -> Agent:
         address=name,
         calls_in_flight=CALLS_IN_FLIGHT,
         provider=PROVIDERS[name],
+        remembers_refusals=REMEMBERS_REFUSALS,
+        answer_within=ANSWER_WITHIN,
+        keys_last=KEYS_LAST,
     )
 
 
@@ -249,6 +258,7 @@ _DOES: Mapping[str, Callable[[Explored, Job], Coroutine[Any, Any, Any]]] = {
     "relay": lambda app, job: app.relay.relay(),
     "resubmit": lambda app, job: app.orders.act(BY_NAME["resubmit"], job.body, GRACE),
     "skip": lambda app, job: app.orders.act(BY_NAME["skip"], job.body, GRACE),
+    "renew": lambda app, job: app.orders.act(BY_NAME["renew"], job.body, GRACE),
     "cancel": lambda app, job: app.orders.act(BY_NAME["cancel"], job.body, GRACE),
     "hold": lambda app, job: app.orders.act(BY_NAME["hold"], job.body, GRACE),
     "release": lambda app, job: app.orders.act(BY_NAME["release"], job.body, GRACE),

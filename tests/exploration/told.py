@@ -59,7 +59,7 @@ def _says_what_is(order: Snapshot, entry: HistoryEntry, told: Event) -> None:
         (told.type, told.subject, told.at) == about, f"the alert is {told}, and should be {about}"
     )
     _names_the_cause(order, entry, told)
-    can = possible(order)
+    can = possible(order, entry.at)
     offered = told.data["actions"]
     demand(offered == can, f"operators can {can}, and are told {offered}")
 

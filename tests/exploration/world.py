@@ -143,6 +143,12 @@ class World:
     """The requests that agents have said they have begun."""
     served: frozenset[tuple[str, str]] = frozenset()
     """Where there are several providers: by idempotency key, who has done something."""
+    refused: frozenset[str] = frozenset()
+    """Where services remember refusals: the idempotency keys that they refuse from now on."""
+    accepted: frozenset[str] = frozenset()
+    """Where services do things later: what they have accepted, as in `effects`."""
+    known: tuple[tuple[str, datetime], ...] = ()
+    """Where services forget keys: the keys that they got, and until when they know them."""
     to_come: tuple["Sent", ...] = ()
     """The orders that somebody may still submit."""
     landing: tuple[Change, ...] = ()
@@ -257,6 +263,7 @@ class World:
                     )
                 ),
                 f"{self.begun} {sorted(self.served)} {len(self.to_come)}",
+                f"{sorted(self.refused)} {sorted(self.accepted)} {self.known}",
                 *(text_of(change) for change in self.landing),
                 *(
                     f"{slot} {text_of_belief(belief, self.now)}"

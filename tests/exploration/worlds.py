@@ -14,6 +14,7 @@ from core.orders import OnFailure
 from core.workflow import StepDefinition, Workflow, Workflows
 from exploration.driving import each_settled, one_after_another
 from exploration.moves import INSTANT, sent
+from exploration.ports import ASK_AGAIN
 from exploration.roles import ALLOWED, COOLDOWN, SLOTS, TOLERANCE
 from exploration.violations import demand
 from exploration.world import Rows, World
@@ -91,6 +92,12 @@ PLAIN = Workflow(
     version=1,
     steps=(replace(_step("a", on_failure=OnFailure.ERROR), compensation=None),),
 )
+ASKED = Workflow(
+    name="asked",
+    version=1,
+    steps=(replace(_step("a", on_failure=OnFailure.ERROR), result_fields=("reference",)),),
+)
+"""If its step is refused, an operator is asked."""
 NEWER = Workflow(name="one", version=2, steps=(_step("a"),))
 PARALLEL = Workflow(name="parallel", version=1, steps=(_step("a"), _step("b")))
 PARALLEL_ERROR = Workflow(
@@ -167,6 +174,12 @@ class WorldOf:
     """Whether agents have said something a moment ago, so that they do not say at once what they begin."""
     one_provider: bool = True
     """Whether the agents lead to one provider, which shares its idempotency keys."""
+    remembers: bool = False
+    """Whether the service repeats a refusal for its idempotency key."""
+    accepts: bool = False
+    """Whether the service accepts each call at first, and does it at once or when it is asked again."""
+    forgets: bool = False
+    """Whether the service forgets a key soon after an attempt with it has timed out."""
     broken: tuple[str, ...] = ()
     """The instances of agents whose circuits may open, each for itself, and then never close."""
     either_way: bool = False
@@ -195,6 +208,9 @@ class WorldOf:
             "" if self.answered else "each call kills its agent",
             "agents have just spoken" if self.busy else "",
             "" if self.one_provider else f"providers of {' and '.join(self.agents)}",
+            "the service remembers refusals" if self.remembers else "",
+            "the service accepts, and does it later" if self.accepts else "",
+            "the service forgets keys" if self.forgets else "",
             f"{' and '.join(self.broken)} may break" if self.broken else "",
             "side by side in either order" if self.either_way else "",
             *(f"{slot} ahead {ahead.total_seconds():+}" for slot, ahead in self.clocks),
@@ -274,7 +290,8 @@ class WorldOf:
         cooldowns, tries = self._cooldowns(step), self._tries(step)
         if self._is_answered():
             cooldowns, tries = min(cooldowns, 1), 1
-        return tries * self._try(step) + cooldowns * COOLDOWN + step.late_effect_window
+        later = 2 * ASK_AGAIN if self.accepts else timedelta()
+        return tries * self._try(step) + cooldowns * COOLDOWN + step.late_effect_window + later
 
     def _cooldowns(self, step: StepDefinition) -> int:
         return step.max_cooldowns if step.on_failure is OnFailure.COOLDOWN else 0
@@ -296,7 +313,7 @@ class WorldOf:
             (step.threshold or self.threshold) * (self._cooldowns(step) + 1) for step in steps
         )
         ways = 2 if any(step.compensation for step in steps) else 1
-        return (ways * (failures + self.busy) + self.faults) * (1 + self.acts)
+        return (ways * (failures + self.busy + self.accepts) + self.faults) * (1 + self.acts)
 
     def _try(self, step: StepDefinition) -> timedelta:
         """How long a try takes: until a poll finds what no wake-up announced, and then until it is given up."""
@@ -336,6 +353,11 @@ class WorldOf:
             patches.enter_context(patch("exploration.roles.OFFERS", {"payment": self.agents}))
             patches.enter_context(patch("exploration.roles.PROVIDERS", self._providers()))
             patches.enter_context(patch("exploration.roles.ANSWERS", self.answered))
+            patches.enter_context(patch("exploration.roles.REMEMBERS_REFUSALS", self.remembers))
+            within = LONG if self.accepts else None
+            patches.enter_context(patch("exploration.roles.ANSWER_WITHIN", within))
+            keys_last = LONG if self.forgets else None
+            patches.enter_context(patch("exploration.roles.KEYS_LAST", keys_last))
             patches.enter_context(patch("exploration.roles.HAS_JUST_SPOKEN", self.busy))
             patches.enter_context(patch("exploration.roles.MOST_ATTEMPTS", self._most_attempts()))
             patches.enter_context(patch("exploration.driving.EITHER_WAY", self.either_way))
@@ -511,6 +533,39 @@ STARTS_BESIDE = WorldOf(
 """A step that was not tried begins while another runs."""
 KILLED = WorldOf(faults=1, answered=False, busy=True, alone=True, workflow=ONE)
 """What each call kills is heard of at the latest at the second attempt, and still ends."""
+REFUSED_FOR_GOOD = WorldOf(
+    faults=2,
+    only=("rejects", "hears too late", "request is delivered twice"),
+    acts=2,
+    operator=("resubmit", "cancel"),
+    threshold=1,
+    workflow=ASKED,
+    remembers=True,
+    alone=True,
+)
+"""A refusal is remembered: what is resubmitted then begins a new round, and what is in doubt does not."""
+FORGOTTEN = WorldOf(
+    faults=1,
+    only=("too late", "too fast"),
+    acts=2,
+    operator=("resubmit", "renew", "skip", "cancel"),
+    threshold=1,
+    workflow=ASKED,
+    forgets=True,
+    alone=True,
+)
+"""What is in doubt is resubmitted while its key is known; later an operator has to find out."""
+ACCEPTED = WorldOf(
+    faults=1,
+    only=("is lost", "too late", "request is delivered twice", "crashes before: send"),
+    acts=1,
+    operator=("cancel",),
+    threshold=1,
+    workflow=ONE,
+    accepts=True,
+    alone=True,
+)
+"""The service does things later, and may be asked again, or for the undo, meanwhile."""
 TOLD = WorldOf(
     faults=1, only=("relay", "rejects"), threshold=1, workflow=PAIR, tells=True, alone=True
 )
@@ -575,6 +630,9 @@ OPERATED: Mapping[WorldOf, tuple[str, ...]] = {
     HELD_BACK: (),
     UNDO_FAILS: (*ANYTHING, "FLT-10", "FLT-11", "OPR-2"),
     TAKEN_BACK: (),
+    REFUSED_FOR_GOOD: ("OPR-3",),
+    ACCEPTED: ("AGT-11",),
+    FORGOTTEN: ("AGT-12",),
 }
 """Those in which what an operator does, and when, is the point."""
 
@@ -585,6 +643,8 @@ LARGE: Mapping[WorldOf, tuple[str, ...]] = {
     replace(HELD, only=(), workflow=PAIR, threshold=1): ("OPR-7",),
     replace(HELD_BACK, acts=3, operator=("hold", "cancel", "release"), answered=False): (),
     PLAIN_ENDED: (*ANYTHING, "FLT-11", "OPR-2"),
+    replace(REFUSED_FOR_GOOD, only=(), faults=1): (*ANYTHING, "OPR-2"),
+    replace(ACCEPTED, only=()): (*ANYTHING, "AGT-11", "OPR-2"),
 }
 """The worlds of `make soak`."""
 
@@ -653,6 +713,25 @@ HAPPENS: Mapping[str, tuple[str, ...]] = {
         "the request is lost",
         "the circuit of payment opens",
         "agent-3: the service does its work",
+    ),
+    "OPR-3": (
+        "the service repeats its refusal",
+        "commits “resubmitted”",
+        "commits “undone”",
+        "commits “processed”",
+    ),
+    "AGT-12": (
+        "commits “renewed”",
+        "commits “skipped”",
+        "commits “resubmitted”",
+        "commits “undo-incomplete”",
+        "commits “undone”",
+    ),
+    "AGT-11": (
+        "the service accepts it, to do it later",
+        "the service accepts it, and does it",
+        "commits “undone”",
+        "commits “processed”",
     ),
     "AGT-8": ("agent-2, which is broken, takes the request", "commits “not-tried”"),
     "SUP-3": (

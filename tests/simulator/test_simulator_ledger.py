@@ -14,7 +14,7 @@ from adapters.tables.transactions import TableTransactions
 from core.errors import UnavailableError
 from shop.business import SHOP
 from simulator.ledger import Ledger
-from simulator.rules import Effect, Fault, FaultInForce, simulated
+from simulator.rules import Effect, Fault, FaultInForce, Refusal, simulated
 
 PAYMENT = simulated(SHOP)["payment"]
 
@@ -53,6 +53,39 @@ async def test_an_effect_happens_once(ledger, order):
     again = replace(first, at=NOW + seconds(9), result={"reference": "other"})
     assert await ledger.effect("payment", again, forbids=None) == first
     assert (await ledger.contents("payment", order))[1] == [first]
+
+
+async def test_a_refusal_is_kept_for_its_key_until_that_is_forgotten(ledger, order):
+    """It takes the place of the effect; a key with an answer is not refused."""
+    key, refusal = f"{order}:payment", Refusal(reason="declined", at=NOW)
+    await ledger.refuse("payment", key, "authorise", refusal)
+    assert await ledger.effect("payment", effect(order), forbids=None) is None
+    assert await ledger.refusal("payment", key, "authorise") == refusal
+    await ledger.forget("payment", key, "authorise", NOW)
+    assert await ledger.refusal("payment", key, "authorise") == refusal
+    await ledger.forget("payment", key, "authorise", NOW + seconds(1))
+    done = effect(order, after=2)
+    assert await ledger.effect("payment", done, forbids=None) == done
+    await ledger.refuse("payment", key, "authorise", refusal)
+    assert await ledger.refusal("payment", key, "authorise") is None
+
+
+async def test_an_effect_whose_key_was_forgotten_stays_and_may_happen_again(ledger, order):
+    """Nothing is hidden of what a service did."""
+    key = f"{order}:payment"
+    await ledger.effect("payment", effect(order), forbids=None)
+    await ledger.forget("payment", key, "authorise", NOW + seconds(1))
+    await ledger.forget("payment", key, "authorise", NOW + seconds(1))
+    await ledger.effect("payment", effect(order, after=2), forbids=None)
+    assert await actions(ledger, order) == ["authorise", "authorise"]
+
+
+async def test_what_is_done_later_was_accepted_once(ledger, order):
+    """Its time counts from the first call."""
+    key = f"{order}:payment"
+    assert await ledger.accept("payment", key, "authorise", NOW) == NOW
+    assert await ledger.accept("payment", key, "authorise", NOW + seconds(5)) == NOW
+    assert await ledger.accept("payment", key, "void", NOW + seconds(5)) == NOW + seconds(5)
 
 
 async def test_actions_keys_and_services_do_not_share_effects(ledger, order):

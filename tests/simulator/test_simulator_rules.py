@@ -85,6 +85,11 @@ FOR_ORDER_WITH_TEA = entry(mode="slow", match={"orderId": "o1", "sku": "TEA"})
             id="flaky after it",
         ),
         pytest.param("flaky", 0.4, Plan(effect=True, status=200), id="flaky and lucky"),
+        pytest.param("accept", 0, Plan(done_after=seconds(1)), id="accept"),
+        pytest.param(
+            "remember", 0, Plan(is_remembered=True, reason="card declined"), id="remember"
+        ),
+        pytest.param("forget", 0, Plan(keys_last=seconds(10)), id="forget"),
     ],
 )
 def test_each_mode_has_its_own_outcome(mode, chance, expected):

@@ -176,6 +176,16 @@ async def test_a_pause_that_is_none_is_refused(api, pause):
     assert (status, body["faults"][0].partition(":")[0]) == (400, "retryAfter")
 
 
+@pytest.mark.proves("AGT-11")
+async def test_an_accepted_call_says_when_to_ask_again(api):
+    """202 with `Retry-After` in whole seconds, no less than it takes."""
+    await api.faults({"mode": "accept", "latencyMs": 1500})
+    answer = await api.answer(
+        "simulator_call", "POST", "payment/authorise", CALL, {"Idempotency-Key": "o1:payment"}
+    )
+    assert (answer.status_code, answer.headers["Retry-After"]) == (202, "2")
+
+
 async def test_an_undone_key_is_refused(api):
     """410, for good, and the detail says that it was undone."""
     assert (await api.call("payment/void"))[0] == 200

@@ -718,6 +718,19 @@ def test_a_fault_of_a_business_is_named_when_the_app_starts(named):
     assert [fault for fault in raised.value.faults if named in fault]
 
 
+@pytest.mark.proves("AGT-12")
+def test_a_cooldown_that_outlasts_the_keys_of_its_service_is_named_with_its_place():
+    """By the step that rests, since that is where it is mended."""
+    flow = stays()
+    flow.step(kitchen.cook, on_failure=COOLDOWN, cooldown=timedelta(days=2))(anything)
+    forgets = Kitchen("kitchen", keys_last=timedelta(days=1))
+    with pytest.raises(DeclarationError) as raised:
+        business(flow, agents=[hotel, forgets])
+    (fault,) = raised.value.faults
+    assert fault.startswith("test_flow.py:")
+    assert "step anything: its cooldown may take 2 days, 0:00:00; kitchen forgets a key" in fault
+
+
 def test_all_faults_are_named_at_once():
     """Those of the functions, of the agents and of the definitions."""
     flow = stays()

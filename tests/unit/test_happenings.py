@@ -8,6 +8,7 @@ from pydantic import ValidationError
 
 from core.changes import HistoryEntry
 from core.happenings import (
+    Accepted,
     ActedOn,
     Claimed,
     CoolsDown,
@@ -18,6 +19,7 @@ from core.happenings import (
     Processed,
     PutBack,
     Recovered,
+    Renewed,
     ReplyRefused,
     Skipped,
     StepCompleted,
@@ -46,6 +48,9 @@ EACH = {
     StepStarted(
         step="stock", attempt=2, capability="inventory", agent="depot", complete_by=NOW, undo=True
     ): "undo of stock attempt 2 started at depot",
+    StepStarted(
+        step="stock", attempt=2, capability="depot", agent="depot", complete_by=NOW, round=1
+    ): "stock attempt 2 of round 2 started",
     StepCompleted(step="stock", attempt=2): "stock completed by attempt 2",
     StepUndone(step="stock", attempt=3): "stock undone by attempt 3",
     StepFailed(step="stock", attempt=2, reason="sold out"): "stock: sold out",
@@ -55,6 +60,9 @@ EACH = {
     NotTried(
         step="stock", attempt=2, reason="the circuit is open"
     ): "stock was not tried: the circuit is open",
+    Accepted(
+        step="stock", attempt=2, agent="depot", until=NOW
+    ): "depot accepted stock; it is asked again at 2026-01-31 08:15:00",
     EXPIRED: "stock timed out, failure 1 of 3",
     Expired(
         step="stock", attempt=1, agent="inventory", failure=2, threshold=3, fault="503"
@@ -62,9 +70,11 @@ EACH = {
     Expired(
         step="stock", attempt=1, agent="inventory", threshold=3
     ): "stock attempt 1 came to nothing: inventory is not known to have begun it",
-    CoolsDown(step="stock", number=1, most=2, until=NOW): "cooldown 1 of 2, until 08:15:00",
+    CoolsDown(
+        step="stock", number=1, most=2, until=NOW
+    ): "cooldown 1 of 2, until 2026-01-31 08:15:00",
     PutBack(): "no agent has room",
-    PutBack(until=NOW): "waits until 08:15:00",
+    PutBack(until=NOW): "waits until 2026-01-31 08:15:00",
     Recovered(): "",
     UndoRequested(step="stock", reason="sold out"): "stock: sold out",
     Processed(): "",
@@ -73,6 +83,7 @@ EACH = {
     ReplyRefused(step="stock", attempt=1, why="the step is Completed"): "the step is Completed",
     ActedOn(what="resubmitted", note="the provider is back"): "the provider is back",
     Skipped(what="skipped", step="stock", note="done by hand"): "stock: done by hand",
+    Renewed(what="renewed", step="stock", note="they never had it"): "stock: they never had it",
 }
 
 

@@ -300,7 +300,7 @@ POSSIBLE = {
 def test_what_can_be_done_is_shown_and_an_alert_offers_the_same(what):
     """Nothing is offered that would be refused."""
     snapshot, actions = POSSIBLE[what]
-    assert possible(snapshot) == actions
+    assert possible(snapshot, NOW) == actions
     if snapshot.state.outcome:
         ended = HistoryEntry(at=NOW, actor="t", happened=some("failed"))
         assert [told.data["actions"] for told in alerts.of(snapshot, ended)] == [actions]

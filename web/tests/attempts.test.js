@@ -39,6 +39,7 @@ for (const [what, end] of [
   ["step-undone", "undo"],
   ["expired", "again"],
   ["not-tried", "again"],
+  ["accepted", "again"],
   ["step-failed", "error"],
 ])
   test(`an attempt ends as "${end}" by ${what}`, () => {

@@ -8,6 +8,7 @@ const ENDS = {
   "step-completed": "processed",
   "step-undone": "undo",
   "not-tried": "again",
+  accepted: "again",
   expired: "again",
   "step-failed": "error",
 };

@@ -23,6 +23,9 @@ const MODES = {
   reject: "It refuses for good",
   busy: "It answers 429, and asks for a pause of 5 seconds",
   unauthorized: "It answers 401 to the first call of each step, then works",
+  accept: "It accepts, and does it when it is asked again",
+  remember: "It refuses, and repeats that for the same key",
+  forget: "It forgets after ten seconds what it did",
 };
 const TIMES = { 30: "for 30 s", 60: "for a minute", 300: "for 5 minutes", 0: "until it is mended" };
 

@@ -1,0 +1,255 @@
+"""What a service has accepted and does later: it is asked again with the same key (AGT-11)."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+from acting import cancel, resubmit
+from agency import OPEN_FOR, Agency
+from apps import app
+from builders import (
+    NOW,
+    ORDER_ID,
+    acting_rules,
+    answer,
+    begun_by,
+    claimed,
+    new_order,
+    scheduler,
+    seconds,
+    some,
+    supervisor,
+    timed_out,
+)
+from memory import in_memory
+
+from agents.protection import CircuitBreaker
+from agents.service import OVERDUE
+from core.business import Agent
+from core.changes import Change, HistoryEntry
+from core.errors import AcceptedError, CircuitOpenError, RejectedError, TransientError
+from core.life import ProcessState, StepState
+from core.messages import AgentReply, AgentRequest, decode
+from operators.explain import explain
+from operators.requests import OperatorRequest
+
+WITHIN, PAUSE = timedelta(hours=2), seconds(60)
+BOTH = {"payment": ("payment-backup", "payment")}
+PATIENT = replace(
+    scheduler,
+    agents={
+        name: Agent(name=name, offers="payment", address=name, answer_within=WITHIN)
+        for name in ("payment", "payment-backup")
+    },
+)
+REQUEST = OperatorRequest(operator="grace", note="asked them")
+
+
+def accepts(pause=PAUSE):
+    return AcceptedError("queued", retry_after=pause)
+
+
+def accepted(order, now, rules=PATIENT):
+    """The change by which the scheduler learns that the service has accepted the call."""
+    step = order.step("payment")
+    said = answer(
+        outcome="notTried",
+        attempt=step.attempts,
+        action="undo" if step.state is StepState.UNDOING else "do",
+        accepted=True,
+        in_doubt=True,
+        retry_after=PAUSE.total_seconds(),
+    )
+    return rules.receive(order, said, now)
+
+
+# The agent
+
+
+@pytest.mark.proves("AGT-11", "AGT-3")
+async def test_the_service_is_asked_again_in_the_same_attempt_if_there_is_time():
+    """After the pause that it named, with the same key."""
+    agency = Agency(accepts(seconds(2)))
+    await agency.agent.handle(agency.request)
+    ((_, reply),) = agency.replies()
+    assert (reply.outcome, agency.pauses) == ("completed", [2])
+    assert len({call.idempotency_key for call in agency.remote.calls}) == 1
+
+
+@pytest.mark.proves("AGT-11")
+@pytest.mark.parametrize(
+    ("asked", "again"), [(3, 3), (60, 60), (10**7, 86_400)], ids=["no call fits", "long", "bound"]
+)
+async def test_a_longer_pause_is_left_to_the_scheduler(asked, again):
+    """The agent calls once, and replies when to ask again; the effect is in doubt."""
+    agency = Agency(accepts(seconds(asked)))
+    await agency.agent.handle(agency.request)
+    ((_, reply),) = agency.replies()
+    assert (reply.outcome, reply.accepted, reply.in_doubt) == ("notTried", True, True)
+    assert (reply.retry_after, reply.circuit_open, agency.pauses) == (again, False, [])
+
+
+async def test_a_service_that_names_no_pause_is_not_called_without_one():
+    """A second at least."""
+    agency = Agency(accepts(seconds(0)), accepts(seconds(-5)))
+    await agency.agent.handle(agency.request)
+    assert agency.pauses == [1, 1]
+
+
+@pytest.mark.proves("AGT-11", "AGT-8")
+def test_what_is_accepted_is_a_sign_of_life():
+    """A circuit that has been open closes, as it does after an answer."""
+    now = NOW
+    circuit = CircuitBreaker(orders=1, open_for=OPEN_FOR, clock=lambda: now)
+    with pytest.raises(TransientError), circuit.guard("a"):
+        raise TransientError
+    with pytest.raises(CircuitOpenError):
+        circuit.admit()
+    now += OPEN_FOR
+    with pytest.raises(AcceptedError), circuit.guard("b"):
+        raise accepts()
+    assert circuit.open_until is None
+
+
+@pytest.mark.proves("AGT-11")
+async def test_an_answer_that_is_overdue_is_no_answer():
+    """The agent says nothing, so that the attempt expires, and its report says why."""
+    agency = Agency(accepts())
+    await agency.agent.handle(agency.request.model_copy(update={"answer_by": NOW}))
+    (report,) = await agency.agent_health()
+    assert agency.replies() == []
+    assert (report.fault, report.begun) == (OVERDUE, (f"{ORDER_ID}:payment:1:do",))
+
+
+async def test_a_refusal_after_it_was_accepted_is_in_doubt():
+    """As after any call whose result is not known."""
+    agency = Agency(accepts(seconds(1)), RejectedError("no such street"))
+    await agency.agent.handle(agency.request)
+    ((_, reply),) = agency.replies()
+    assert (reply.outcome, reply.in_doubt) == ("failed", True)
+
+
+# The order
+
+
+@pytest.mark.proves("AGT-11")
+def test_the_order_waits_until_then_and_counts_no_failure():
+    """The wait is a chosen time; the history says who accepted it."""
+    change = accepted(claimed(), NOW)
+    state, step = change.after.state, change.after.step("payment")
+    assert (state.process_state, state.not_before) == (ProcessState.PENDING, NOW + PAUSE)
+    assert (state.failure_count, step.failure_count, step.in_doubt) == (0, 0, True)
+    assert step.answer_by == NOW + WITHIN
+    said = "payment accepted payment; it is asked again at 2026-01-31 08:16:00"
+    assert change.entry.detail.startswith(said)
+
+
+@pytest.mark.proves("AGT-11", "AGT-10")
+def test_the_same_agent_is_asked_again_and_no_other():
+    """Also if another agent of the same provider is preferred."""
+    waiting = accepted(claimed(), NOW).after
+    again = PATIENT.claim(waiting, NOW + PAUSE, BOTH).after
+    assert again.step("payment").agent == "payment"
+    unasked = PATIENT.claim(new_order(), NOW, BOTH).after
+    assert unasked.step("payment").agent == "payment-backup"
+
+
+def test_it_is_not_asked_before():
+    """Not even by a poll that finds it."""
+    waiting = accepted(claimed(), NOW).after
+    assert not hasattr(PATIENT.claim(waiting, NOW + PAUSE - seconds(0.1)), "after")
+
+
+@pytest.mark.proves("AGT-11")
+def test_the_answer_is_due_from_the_first_time_it_was_accepted():
+    """Each request says until when; another 202 does not put it off."""
+    waiting = accepted(claimed(), NOW).after
+    change = PATIENT.claim(waiting, NOW + PAUSE)
+    (message,) = change.messages
+    assert decode(AgentRequest, message.body).answer_by == NOW + WITHIN
+    later = accepted(change.after, NOW + PAUSE).after
+    assert later.step("payment").answer_by == NOW + WITHIN
+
+
+def test_of_a_service_that_declares_no_time_an_answer_is_due_at_once():
+    """So 202 for ever ends, as it would without an answer."""
+    step = accepted(claimed(), NOW, scheduler).after.step("payment")
+    assert step.answer_by == NOW
+
+
+@pytest.mark.proves("AGT-11", "SUP-3")
+def test_after_that_it_is_a_time_out_and_the_reason_says_so():
+    """Counted as any other, in doubt; at the threshold the step's rule decides."""
+    waiting = accepted(claimed(), NOW).after
+    order, now = PATIENT.claim(waiting, NOW + WITHIN).after, NOW + WITHIN
+    for _ in range(2):
+        now = timed_out(order)
+        change = supervisor.recover(order, now, begun_by(now, "payment", **fault(now)))
+        order = PATIENT.claim(change.after, change.after.state.not_before or now).after
+    assert change.entry.detail.startswith(
+        f"payment timed out, failure 2 of 3; last answer: {OVERDUE}"
+    )
+    now = timed_out(order)
+    ended = supervisor.recover(order, now, begun_by(now, "payment", **fault(now))).after
+    assert (ended.state.process_state, ended.step("payment").in_doubt) == (ProcessState.ERROR, True)
+    assert ended.state.reason == f"payment timed out 3 times; last answer: {OVERDUE}"
+
+
+def fault(now):
+    return {"fault": OVERDUE, "fault_at": now}
+
+
+def test_whoever_resubmits_it_gives_it_its_time_again():
+    """The count begins afresh, and so does the time for an answer."""
+    step = replace(
+        accepted(claimed(), NOW).after.step("payment"), state=StepState.FAILED, not_before=None
+    )
+    failed = claimed().with_steps(step).with_state(process_state=ProcessState.ERROR)
+    assert resubmit(failed, REQUEST, NOW).after.step("payment").answer_by is None
+
+
+def test_once_it_is_done_nothing_of_it_is_left():
+    """The step is completed, and nothing is in doubt."""
+    waiting = accepted(claimed(), NOW).after
+    running = PATIENT.claim(waiting, NOW + PAUSE).after
+    done = PATIENT.receive(running, answer(attempt=2), NOW + PAUSE).after.step("payment")
+    assert (done.state, done.answer_by, done.in_doubt) == (StepState.COMPLETED, None, False)
+
+
+@pytest.mark.proves("AGT-11", "UND-2")
+def test_its_undo_waits_for_what_may_still_be_done():
+    """Where the service does not refuse undone keys: the window begins when the answer is due."""
+    window = seconds(30)
+    step = replace(claimed().step("payment"), undoable=True)
+    remembers = accepted(claimed().with_steps(step), NOW).after
+    assert cancel(remembers, REQUEST, NOW).after.step("payment").not_before is None
+    slow = replace(step, late_effect_window=window, settled_at=NOW + seconds(36))
+    forgets = cancel(accepted(claimed().with_steps(slow), NOW).after, REQUEST, NOW).after
+    undo = forgets.step("payment")
+    assert (undo.not_before, undo.answer_by) == (NOW + WITHIN + window, None)
+
+
+@pytest.mark.proves("AGT-11", "SUP-7")
+async def test_no_alert_says_that_the_order_waits_for_long():
+    """It waits for a time that the service chose."""
+    order = accepted(claimed(new_order(waits_since=NOW - timedelta(hours=1))), NOW).after
+    there = app(in_memory(clock=lambda: NOW + seconds(30)))
+    entry = HistoryEntry(at=NOW, actor="t", happened=some("submitted"))
+    await there.store.commit(Change(before=None, after=order, entry=entry))
+    assert await there.watch.look() <= timedelta()
+
+
+@pytest.mark.proves("AGT-11", "OPR-2")
+def test_it_is_explained():
+    """Who accepted what, until when it may take, and when it is asked again."""
+    said = explain(accepted(claimed(), NOW).after, [], acting_rules, NOW)
+    accepted_it = "payment, which accepted payment and may take until 2026-01-31 10:15:00 UTC"
+    assert f"to ask again {accepted_it}" in said.waiting_for
+    assert said.next_at == NOW + PAUSE
+
+
+def test_an_older_host_reads_the_reply_and_a_newer_one_an_older_reply():
+    """The new field has a default, and is no new outcome."""
+    said = answer(outcome="notTried", accepted=True).model_dump(mode="json", by_alias=True)
+    del said["accepted"]
+    assert AgentReply.model_validate(said).accepted is False

@@ -1,0 +1,296 @@
+"""A step in doubt whose service may have forgotten its key is not sent again (AGT-12)."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+from acting import act, cancel, resubmit, skip, told
+from apps import app
+from builders import (
+    COOLDOWN,
+    NOW,
+    ORDER_ID,
+    PAYLOAD,
+    THRESHOLD,
+    TIMEOUT,
+    answer,
+    new_order,
+    scheduler,
+    seconds,
+    some,
+    supervisor,
+    timed_out,
+)
+from memory import in_memory
+
+from core.actions import possible
+from core.business import Agent, Business
+from core.changes import Change, HistoryEntry
+from core.errors import RefusedError
+from core.life import Outcome, ProcessState, StepState
+from core.messages import AgentRequest, decode
+from core.orders import OnFailure
+from core.workflow import DeclarationError, StepDefinition, Workflow, Workflows
+from operators.requests import ActRequest
+
+DAY = timedelta(hours=24)
+KEY = f"{ORDER_ID}:payment"
+FORGETS = replace(
+    scheduler,
+    agents={"payment": Agent(name="payment", offers="payment", address="p", keys_last=DAY)},
+)
+ASKED = ActRequest(operator="grace", note="asked the bank")
+MONDAY = NOW + 2 * DAY
+
+
+def renew(order, now):
+    return act("renew", order, ASKED, now)
+
+
+def doubtful():
+    """An order whose payment has timed out once, and when that was seen."""
+    running = FORGETS.claim(new_order(), NOW).after
+    now = timed_out(running)
+    return supervisor.recover(running, now).after
+
+
+def in_error():
+    """An order whose payment has timed out as often as the threshold allows."""
+    order, now = new_order(), NOW
+    for _ in range(THRESHOLD):
+        running = FORGETS.claim(order, max(now, order.state.not_before or now)).after
+        now = timed_out(running)
+        order = supervisor.recover(running, now).after
+    assert order.state.process_state is ProcessState.ERROR
+    return order
+
+
+def key_in(change):
+    (message,) = change.messages
+    return decode(AgentRequest, message.body).idempotency_key
+
+
+@pytest.mark.proves("AGT-12")
+def test_a_step_in_doubt_is_not_sent_once_its_key_may_be_forgotten():
+    """Nor if its time would only end then; the order waits for an operator, who reads what to do."""
+    change = FORGETS.claim(doubtful(), NOW + DAY - TIMEOUT)
+    step = change.after.step("payment")
+    assert (change.after.state.outcome, change.messages) == (Outcome.FAILED, ())
+    assert (step.state, step.in_doubt, step.for_operator) == (StepState.FAILED, True, True)
+    assert change.after.state.reason == (
+        f"it may have been done, and payment knows {KEY} only until 2026-02-01 08:15 UTC: "
+        "find out there, then skip it if it was done, or renew it if it was not"
+    )
+
+
+@pytest.mark.proves("ALR-1")
+def test_the_alert_offers_what_an_operator_can_say():
+    """And no resubmit, which would be refused."""
+    (alert,) = told(FORGETS.claim(doubtful(), MONDAY))
+    assert alert.data["actions"] == ["skip", "renew", "cancel"]
+
+
+async def test_the_page_of_the_order_offers_what_makes_sense_now():
+    """Not what made sense when the order failed."""
+    now = NOW
+    there = app(in_memory(clock=lambda: now))
+    entry = HistoryEntry(at=NOW, actor="t", happened=some("failed"))
+    await there.store.commit(Change(before=None, after=in_error(), entry=entry))
+    now = NOW + seconds(60)
+    assert (await there.orders.inspect(ORDER_ID)).actions == ["resubmit", "skip", "cancel"]
+    now = MONDAY
+    assert (await there.orders.inspect(ORDER_ID)).actions == ["skip", "renew", "cancel"]
+
+
+def test_until_then_it_is():
+    """With the same key."""
+    assert key_in(FORGETS.claim(doubtful(), NOW + DAY - TIMEOUT - seconds(0.001))) == KEY
+
+
+def test_the_time_counts_from_the_first_attempt_of_what_is_in_doubt():
+    """A later attempt does not put it off: the service counts from the key's first call."""
+    again = FORGETS.claim(doubtful(), NOW + DAY / 2).after
+    assert again.step("payment").key_known_until == NOW + DAY
+
+
+def test_of_what_is_not_in_doubt_the_time_counts_anew():
+    """The agent made no call, so the service does not know the key."""
+    running = FORGETS.claim(new_order(), NOW).after
+    waiting = FORGETS.receive(running, answer(outcome="notTried", reason="open"), NOW, {}).after
+    again = FORGETS.claim(waiting, MONDAY).after
+    assert again.step("payment").key_known_until == MONDAY + DAY
+
+
+@pytest.mark.proves("AGT-12")
+def test_what_is_forgotten_is_never_undone_by_itself():
+    """Although the rule of the step says so: it is no word of the service."""
+    order = doubtful()
+    undo = replace(order.step("payment"), on_failure=OnFailure.UNDO)
+    ended = FORGETS.claim(order.with_steps(undo), MONDAY).after
+    assert ended.state.outcome is Outcome.FAILED
+
+
+@pytest.mark.proves("AGT-12", "OPR-4")
+def test_resubmit_is_refused_and_nothing_else_offers_it():
+    """On Friday it is the right thing to do, on Monday it may charge twice."""
+    order = in_error()
+    assert possible(order, NOW + seconds(60)) == ["resubmit", "skip", "cancel"]
+    assert possible(order, MONDAY) == ["skip", "renew", "cancel"]
+    with pytest.raises(RefusedError, match="may have forgotten the key of payment: find out there"):
+        resubmit(order, ASKED, MONDAY)
+    assert resubmit(order, ASKED, NOW + seconds(60))
+
+
+@pytest.mark.proves("AGT-12", "AGT-3")
+def test_the_operator_says_that_it_was_not_done():
+    """It begins a new round, and nothing is in doubt any more."""
+    change = renew(in_error(), MONDAY)
+    assert (change.entry.event, change.entry.detail) == ("renewed", "payment: asked the bank")
+    again = FORGETS.claim(change.after, MONDAY)
+    step = again.after.step("payment")
+    assert (key_in(again), step.in_doubt) == (f"{KEY}:1", False)
+    assert (step.failure_count, step.key_known_until) == (0, MONDAY + DAY)
+
+
+@pytest.mark.proves("AGT-12")
+def test_the_operator_says_that_it_was_done():
+    """As ever, by a skip."""
+    assert skip(in_error(), ASKED, MONDAY).after.step("payment").state is StepState.SKIPPED
+
+
+def test_nothing_is_renewed_whose_key_is_known():
+    """The service tells with the same key whether it was done: that is what resubmit asks."""
+    with pytest.raises(RefusedError, match="no step is in doubt whose key was forgotten"):
+        renew(in_error(), NOW + seconds(60))
+
+
+def test_an_order_without_a_failure_is_not_renewed():
+    """It says what it is."""
+    with pytest.raises(RefusedError, match="the order is Pending: only one in Error"):
+        renew(new_order(), MONDAY)
+
+
+def test_one_step_is_renewed_and_the_order_waits_for_the_other():
+    """Another one has failed too."""
+    order = in_error()
+    other = replace(order.step("payment"), name="stock", in_doubt=False, reason="sold out")
+    change = renew(replace(order, steps=(*order.steps, other)), MONDAY)
+    assert (change.entry.event, change.after.state.reason) == ("step-renewed", "sold out")
+    assert change.after.state.process_state is ProcessState.ERROR
+
+
+@pytest.mark.proves("AGT-12", "UND-4", "UND-5")
+def test_the_undo_of_what_is_forgotten_is_left_to_an_operator():
+    """Nobody can trust an undo under a key that the service does not know."""
+    undoing = cancel(in_error(), ASKED, MONDAY).after
+    change = FORGETS.claim(undoing, MONDAY)
+    order = change.after
+    assert (order.state.outcome, change.messages) == (Outcome.UNDO_INCOMPLETE, ())
+    assert order.state.reason.startswith(f"it may stand, and payment knows {KEY} only until")
+    assert possible(order, MONDAY) == ["skip"]
+    with pytest.raises(RefusedError, match="what stands; skip it"):
+        resubmit(order, ASKED, MONDAY)
+    with pytest.raises(RefusedError, match="skip the step once nothing of it stands"):
+        renew(order, MONDAY)
+    gone = FORGETS.claim(skip(order, ASKED, MONDAY).after, MONDAY).after
+    assert gone.state.outcome is Outcome.UNDONE
+
+
+@pytest.mark.proves("AGT-12")
+def test_what_is_completed_is_undone_whenever_that_is():
+    """Its answer names what is undone; only an undo in doubt can be forgotten."""
+    running = FORGETS.claim(new_order(), NOW).after
+    completed = running.with_steps(done(running)).with_state(process_state=ProcessState.PENDING)
+    undo = FORGETS.claim(cancel(completed, ASKED, MONDAY).after, MONDAY)
+    assert key_in(undo) == KEY
+    assert undo.after.step("payment").key_known_until == MONDAY + DAY
+
+
+def done(order):
+    return replace(
+        order.step("payment"),
+        state=StepState.COMPLETED,
+        complete_by=None,
+        result={"reference": "r"},
+    )
+
+
+# What is declared
+
+TOO_LONG = {
+    "cooldown": ({"on_failure": OnFailure.COOLDOWN, "cooldown": 2 * DAY}, {}),
+    "usual cooldown": ({"on_failure": OnFailure.COOLDOWN}, {"cooldown": 2 * DAY}),
+    "attempts": ({"timeout": timedelta(minutes=4), "threshold": 500}, {}),
+    "usual attempts": ({}, {"timeout": timedelta(minutes=4), "threshold": 500}),
+}
+
+
+def business(step, **agent):
+    definition = StepDefinition(
+        name="pay", capability="bank", operation="pay", request=lambda order, results: {}, **step
+    )
+    return Business(
+        workflows=Workflows(Workflow(name="claim", version=1, steps=(definition,))),
+        default_workflow="claim",
+        agents=[Agent(name="bank", offers="bank", address="BANK_URL", **agent)],
+        payload=PAYLOAD,
+    )
+
+
+@pytest.mark.proves("AGT-12")
+@pytest.mark.parametrize("why", TOO_LONG)
+def test_a_wait_that_outlasts_the_key_is_a_fault_at_the_start(why):
+    """It is named in the author's words, whether the step says it or the settings do."""
+    step, usual = TOO_LONG[why]
+    made = business(step, keys_last=DAY)
+    with pytest.raises(DeclarationError) as caught:
+        made.check(made.agents, **usual)
+    (fault,) = caught.value.faults
+    assert fault.startswith("claim version 1: step pay: its ")
+    assert fault.endswith("; bank forgets a key after 1 day, 0:00:00")
+    lasting = business(step)
+    forgetful = replace(made.agents[0], name="till", offers="till")
+    lasting.check([*lasting.agents, forgetful], **usual)
+
+
+@pytest.mark.proves("AGT-12")
+@pytest.mark.parametrize(
+    ("keys_last", "fault"),
+    [
+        (COOLDOWN - seconds(1), "its cooldown may take 0:01:00"),
+        (THRESHOLD * TIMEOUT - seconds(1), "its 3 attempts may take 0:00:15"),
+    ],
+)
+def test_the_settings_count_when_the_app_starts(keys_last, fault):
+    """Where the step does not say otherwise."""
+    rests = business({"on_failure": OnFailure.COOLDOWN}).workflows
+    with pytest.raises(DeclarationError) as caught:
+        app(
+            in_memory(),
+            workflows=rests,
+            offers={"bank": ("bank",)},
+            declared={"keys_last": keys_last},
+        )
+    assert any(fault in each for each in caught.value.faults)
+
+
+@pytest.mark.parametrize(
+    ("declared", "fault"),
+    [
+        ({"keys_last": timedelta()}, "agent bank: keys_last is 0:00:00; it has to be more"),
+        (
+            {"answer_within": -DAY},
+            "agent bank: answer_within is -1 day, 0:00:00; it has to be more",
+        ),
+        (
+            {"keys_last": DAY, "answer_within": 2 * DAY},
+            "agent bank: answer_within is 2 days, 0:00:00; it forgets a key after 1 day, 0:00:00",
+        ),
+    ],
+)
+def test_impossible_times_of_an_agent_are_faults(declared, fault):
+    """Whatever the service does, it is asked with a key that it knows."""
+    made = business({}, **declared)
+    with pytest.raises(DeclarationError) as caught:
+        made.check(made.agents)
+    assert fault in caught.value.faults

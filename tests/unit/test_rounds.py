@@ -1,0 +1,146 @@
+"""Rounds of a step: when its idempotency key is another one, and when it is the same (AGT-3)."""
+
+from dataclasses import replace
+
+import pytest
+from acting import cancel, resubmit
+from builders import (
+    NOW,
+    ORDER_ID,
+    answer,
+    claimed,
+    new_order,
+    scheduler,
+    seconds,
+    supervisor,
+    timed_out,
+)
+
+from core.business import Agent
+from core.changes import Change
+from core.life import ProcessState, StepState
+from core.messages import AgentRequest, decode
+from core.orders import Snapshot
+from operators.requests import OperatorRequest
+
+KEY = f"{ORDER_ID}:payment"
+REQUEST = OperatorRequest(operator="grace", note="the customer has a new card")
+
+
+def at_service(**declared):
+    """The scheduler's rules, where the payment service is declared like that."""
+    agent = Agent(name="payment", offers="payment", address="payment", **declared)
+    return replace(scheduler, agents={"payment": agent})
+
+
+REMEMBERS, FORGETS = at_service(remembers_refusals=True), at_service()
+
+
+def ended(rules, **reply) -> Snapshot:
+    """An order whose payment has failed by this reply."""
+    failed = answer(outcome="failed", reason="card declined", **reply)
+    order = rules.receive(rules.claim(new_order(), NOW).after, failed, NOW).after
+    assert order.state.process_state is ProcessState.ERROR
+    return order
+
+
+def request_in(change: Change) -> AgentRequest:
+    (message,) = change.messages
+    return decode(AgentRequest, message.body)
+
+
+def key_after_resubmit(rules, order) -> str:
+    again = resubmit(order, REQUEST, NOW).after
+    return request_in(rules.claim(again, NOW)).idempotency_key
+
+
+@pytest.mark.proves("AGT-3", "OPR-3")
+def test_a_refusal_that_is_remembered_begins_a_new_round():
+    """Under the old key the service would refuse the new card too."""
+    order = ended(REMEMBERS)
+    for number in (1, 2):
+        again = REMEMBERS.claim(resubmit(order, REQUEST, NOW).after, NOW)
+        request = request_in(again)
+        assert (request.idempotency_key, request.attempt) == (f"{KEY}:{number}", number + 1)
+        assert f"payment attempt {number + 1} of round {number + 1} started" in again.entry.detail
+        assert not again.after.step("payment").refused_for_good
+        failed = answer(outcome="failed", reason="card declined", attempt=number + 1)
+        order = REMEMBERS.receive(again.after, failed, NOW).after
+
+
+KEPT = {
+    "the service forgets refusals": (FORGETS, {}),
+    "in doubt": (REMEMBERS, {"in_doubt": True}),
+    "no word of the service": (REMEMBERS, {"for_operator": True}),
+}
+
+
+@pytest.mark.proves("AGT-3", "OPR-3")
+@pytest.mark.parametrize("why", KEPT)
+def test_elsewhere_the_key_stays(why):
+    """Something of the round may stand, or a late duplicate may still do it."""
+    rules, reply = KEPT[why]
+    assert key_after_resubmit(rules, ended(rules, **reply)) == KEY
+
+
+@pytest.mark.proves("AGT-3")
+def test_the_key_stays_for_what_was_in_doubt_before_the_refusal():
+    """The first attempt timed out, the second one was refused."""
+    running = REMEMBERS.claim(new_order(), NOW).after
+    now = timed_out(running)
+    again = REMEMBERS.claim(supervisor.recover(running, now).after, now).after
+    assert request_in(REMEMBERS.claim(supervisor.recover(running, now).after, now)).attempt == 2
+    refused = answer(outcome="failed", reason="declined", attempt=2)
+    assert key_after_resubmit(REMEMBERS, REMEMBERS.receive(again, refused, now).after) == KEY
+
+
+def test_the_key_stays_if_the_request_could_not_be_made():
+    """The service has refused nothing, and a request before may have been delivered twice."""
+    waiting = REMEMBERS.receive(
+        claimed(), answer(outcome="notTried", reason="open", circuit_open=True), NOW, {}
+    ).after
+    broken = replace(waiting, order=replace(waiting.order, payload={}))
+    order = REMEMBERS.claim(broken, NOW).after
+    assert order.state.process_state is ProcessState.ERROR
+    mended = replace(order, order=waiting.order)
+    assert key_after_resubmit(REMEMBERS, mended) == KEY
+
+
+@pytest.mark.proves("AGT-3", "UND-1")
+def test_the_undo_names_the_key_of_the_round():
+    """The rounds before were refused, so there is nothing to undo in them."""
+    again = REMEMBERS.claim(resubmit(ended(REMEMBERS), REQUEST, NOW).after, NOW).after
+    done = REMEMBERS.receive(again, answer(attempt=2), NOW)
+    assert done.after.state.process_state is ProcessState.PROCESSED
+    running = cancel(again, REQUEST, NOW).after
+    back = REMEMBERS.receive(running, answer(attempt=2), NOW)
+    request = request_in(back)
+    assert (request.action, request.idempotency_key) == ("undo", f"{KEY}:1")
+
+
+@pytest.mark.proves("AGT-3")
+def test_every_attempt_of_a_round_has_its_key():
+    """A time-out of the second round is tried again in the second round."""
+    again = REMEMBERS.claim(resubmit(ended(REMEMBERS), REQUEST, NOW).after, NOW).after
+    now = timed_out(again)
+    tried = REMEMBERS.claim(supervisor.recover(again, now).after, now + seconds(5))
+    assert request_in(tried).idempotency_key == f"{KEY}:1"
+
+
+def test_no_round_begins_in_doubt_whatever_an_older_host_left_behind():
+    """It carries the mark of a refusal along, and does not take it away when the step times out."""
+    order = ended(REMEMBERS)
+    doubtful = replace(order.step("payment"), in_doubt=True)
+    assert doubtful.refused_for_good
+    assert key_after_resubmit(REMEMBERS, order.with_steps(doubtful)) == KEY
+
+
+def test_a_refused_undo_begins_no_round():
+    """It is the undo of what stands under that key."""
+    undoing = cancel(REMEMBERS.claim(new_order(), NOW).after, REQUEST, NOW).after
+    back = REMEMBERS.receive(undoing, answer(), NOW).after
+    assert back.step("payment").state is StepState.UNDOING
+    stuck = REMEMBERS.receive(
+        back, answer(outcome="failed", action="undo", attempt=2, reason="no"), NOW
+    ).after
+    assert key_after_resubmit(REMEMBERS, stuck) == KEY
