@@ -70,7 +70,7 @@ def test_a_refusal_that_is_remembered_begins_a_new_round():
 
 KEPT = {
     "the service forgets refusals": (FORGETS, {}),
-    "in doubt": (REMEMBERS, {"in_doubt": True}),
+    "in doubt, where refusals are forgotten": (FORGETS, {"in_doubt": True}),
     "no word of the service": (REMEMBERS, {"for_operator": True}),
 }
 
@@ -84,14 +84,16 @@ def test_elsewhere_the_key_stays(why):
 
 
 @pytest.mark.proves("AGT-3")
-def test_the_key_stays_for_what_was_in_doubt_before_the_refusal():
-    """The first attempt timed out, the second one was refused."""
+def test_a_refusal_that_is_remembered_leaves_nothing_in_doubt():
+    """A call before had no answer, of the same attempt or of another: the work was not done under that key."""
+    same = ended(REMEMBERS, in_doubt=True)
     running = REMEMBERS.claim(new_order(), NOW).after
     now = timed_out(running)
     again = REMEMBERS.claim(supervisor.recover(running, now).after, now).after
-    assert request_in(REMEMBERS.claim(supervisor.recover(running, now).after, now)).attempt == 2
     refused = answer(outcome="failed", reason="declined", attempt=2)
-    assert key_after_resubmit(REMEMBERS, REMEMBERS.receive(again, refused, now).after) == KEY
+    for order in (same, REMEMBERS.receive(again, refused, now).after):
+        assert not order.step("payment").in_doubt
+        assert key_after_resubmit(REMEMBERS, order) == f"{KEY}:1"
 
 
 def test_the_key_stays_if_the_request_could_not_be_made():
