@@ -110,9 +110,9 @@ async def test_a_busy_service_asks_for_the_pause_of_its_fault(world):
     """By default a few seconds; nothing happens meanwhile."""
     await world.fault("busy", retryAfter=7)
     answer = await world.call()
-    assert (answer.status, answer.retry_after) == (429, 7)
+    assert (answer.status, answer.retry_after) == (429, seconds(7))
     await world.fault("busy")
-    assert (await world.call()).retry_after == BUSY_FOR_SECONDS
+    assert (await world.call()).retry_after == seconds(BUSY_FOR_SECONDS)
     assert await world.effects() == (2, [])
     await world.fault("none")
     assert (await world.call()).retry_after is None
