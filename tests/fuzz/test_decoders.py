@@ -11,7 +11,6 @@ from apps import app, shop_of
 from builders import CONTENT, ORDER_ID, PAYLOAD, WORKFLOWS, claimed
 from hypothesis import example, given
 from hypothesis import strategies as st
-from memory import in_memory, of_columns
 
 import shop.triggers
 from adapters.messaging.queues import NO_XML
@@ -21,6 +20,7 @@ from core.business import Payload
 from core.changes import Event
 from core.errors import InvalidError, UnreadableRowError
 from core.messages import AgentReply, AgentRequest, Submission, WakeUp, decode
+from kit.memory import in_memory, of_columns
 from operators.requests import BulkRequest, OperatorRequest
 from shop.business import Content
 from shop.rules import Purchase
