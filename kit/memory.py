@@ -34,7 +34,7 @@ class MemoryTable:
     """`Table` in memory."""
 
     def __init__(self, as_stored: Callable[[Any], Any]) -> None:
-        self._as_stored = as_stored
+        self.as_stored = as_stored
         self.partitions: dict[str, dict[str, tuple[int, Any]]] = {}
         """By partition and row key: how often the row was written, and the row.
 
@@ -53,7 +53,7 @@ class MemoryTable:
         return (
             operation
             if isinstance(operation, Delete)
-            else replace(operation, row=self._as_stored(operation.row))
+            else replace(operation, row=self.as_stored(operation.row))
         )
 
     async def submit_each(self, partition: str, operations: Sequence[Operation]) -> None:
